@@ -1,0 +1,154 @@
+//! What providers fill: the tools they offer and those they hold back.
+
+use std::{borrow::Cow, sync::Arc};
+
+use crate::{name::SkillId, tool::Tool};
+
+/// Why a provider holds a tool back. Kept as data; rendered to words only when somebody asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The words of whoever wrote the gate.
+    Text(Cow<'static, str>),
+    /// The same, shared.
+    Shared(Arc<str>),
+    /// The tool is only there while this skill is the one activated last.
+    NeedsSkill(SkillId),
+}
+
+impl From<&'static str> for Reason {
+    fn from(text: &'static str) -> Self {
+        Self::Text(Cow::Borrowed(text))
+    }
+}
+
+impl From<String> for Reason {
+    fn from(text: String) -> Self {
+        Self::Text(Cow::Owned(text))
+    }
+}
+
+impl From<Arc<str>> for Reason {
+    fn from(text: Arc<str>) -> Self {
+        Self::Shared(text)
+    }
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Shared(text) => f.write_str(text),
+            Self::NeedsSkill(skill) => write!(f, "needs skill `{skill}` as the active one"),
+        }
+    }
+}
+
+/// A tool that a provider knows and holds back.
+#[derive(Debug, Clone)]
+pub struct HeldBack {
+    /// The tool.
+    pub tool: Tool,
+    /// The gate that held it back.
+    pub gate: Arc<str>,
+    /// Its reason.
+    pub reason: Reason,
+}
+
+/// The list that providers fill, in order: a buffer that goes in and comes out, so that listing
+/// an unchanged set allocates nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    offered: Vec<Tool>,
+    held_back: Vec<HeldBack>,
+}
+
+impl Catalog {
+    /// An empty list.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Offers a tool, after those that are there.
+    pub fn offer(&mut self, tool: Tool) {
+        self.offered.push(tool);
+    }
+
+    /// Offers tools, in order.
+    pub fn offer_all<'a>(&mut self, tools: impl IntoIterator<Item = &'a Tool>) {
+        self.offered.extend(tools.into_iter().cloned());
+    }
+
+    /// Records a tool that is known and held back.
+    pub fn hold_back(&mut self, tool: Tool, gate: Arc<str>, reason: impl Into<Reason>) {
+        self.held_back.push(HeldBack { tool, gate, reason: reason.into() });
+    }
+
+    /// What is offered.
+    pub fn offered(&self) -> &[Tool] {
+        &self.offered
+    }
+
+    /// What is held back.
+    pub fn held_back(&self) -> &[HeldBack] {
+        &self.held_back
+    }
+
+    /// Empties the list and keeps its memory.
+    pub fn clear(&mut self) {
+        self.offered.clear();
+        self.held_back.clear();
+    }
+
+    /// Puts another list behind this one.
+    pub fn append(&mut self, mut other: Self) {
+        self.offered.append(&mut other.offered);
+        self.held_back.append(&mut other.held_back);
+    }
+
+    /// Puts every tool offered from position `start` on through a decision: `None` offers it,
+    /// a reason holds it back. On an error the tools not yet decided are gone: nothing passes a
+    /// gate that failed.
+    pub(crate) fn gate_from<E>(
+        &mut self,
+        start: usize,
+        gate: &Arc<str>,
+        mut decide: impl FnMut(&Tool) -> Result<Option<Reason>, E>,
+    ) -> Result<(), E> {
+        let mut failure = None;
+        let held_back = &mut self.held_back;
+        let mut position = 0;
+        self.offered.retain(|tool| {
+            position += 1;
+            if position <= start {
+                return true;
+            }
+            if failure.is_some() {
+                return false;
+            }
+            match decide(tool) {
+                Ok(None) => true,
+                Ok(Some(reason)) => {
+                    held_back.push(HeldBack { tool: tool.clone(), gate: Arc::clone(gate), reason });
+                    false
+                }
+                Err(error) => {
+                    failure = Some(error);
+                    false
+                }
+            }
+        });
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Whether both lists hold the same tools (not merely alike) in the same order, held back
+    /// for the same reasons.
+    pub fn same(&self, other: &Self) -> bool {
+        self.offered.len() == other.offered.len()
+            && self.held_back.len() == other.held_back.len()
+            && self.offered.iter().zip(&other.offered).all(|(a, b)| a.same(b))
+            && self.held_back.iter().zip(&other.held_back).all(|(a, b)| {
+                a.tool.same(&b.tool) && a.gate == b.gate && a.reason == b.reason
+            })
+    }
+}

@@ -1,0 +1,158 @@
+//! What a running tool sees.
+
+use std::{path::Path, sync::Arc};
+
+use serde::Serialize;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::{identity::Identity, name::SkillId};
+
+/// Who may see a progress message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Audience {
+    /// Logs and traces only.
+    #[default]
+    Internal,
+    /// Operators' dashboards too.
+    Dashboard,
+    /// The user too. Use it where silence would confuse.
+    User,
+}
+
+/// One progress message of a running tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    /// What is going on, for people.
+    pub message: String,
+    /// How much is done, 0 to 100.
+    pub percent: Option<u8>,
+    /// Who may see it.
+    pub audience: Audience,
+}
+
+impl Progress {
+    /// An internal message.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self { message: message.into(), percent: None, audience: Audience::Internal }
+    }
+
+    /// A message that the user may see.
+    pub fn user(message: impl Into<String>) -> Self {
+        Self { audience: Audience::User, ..Self::internal(message) }
+    }
+
+    /// Says how much is done; values over 100 count as 100.
+    #[must_use]
+    pub fn percent(mut self, percent: u8) -> Self {
+        self.percent = Some(percent.min(100));
+        self
+    }
+}
+
+/// What a tool's body sees of the call, the run and its limits. Cheap to clone.
+///
+/// Neighbours: a provider sees a [`ListContext`](crate::ListContext), before anything is called.
+#[derive(Clone)]
+pub struct ToolContext(Arc<ToolContextParts>);
+
+/// The parts that an engine builds a [`ToolContext`] from.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ToolContextParts {
+    /// The run's id.
+    pub run_id: Arc<str>,
+    /// The call's id, as the model gave it.
+    pub call_id: Arc<str>,
+    /// On whose behalf.
+    pub identity: Arc<Identity>,
+    /// Which iteration of the turn, from 1.
+    pub iteration: u32,
+    /// The active skills, the last activated last.
+    pub active_skills: Arc<[SkillId]>,
+    /// Relative paths start here.
+    pub working_dir: Arc<Path>,
+    /// How many characters of text this call is promised.
+    pub result_budget_chars: usize,
+    /// Fires at cancellation and at the call's deadline.
+    pub cancellation: CancellationToken,
+    /// Where progress goes; nobody listens when absent.
+    pub progress: Option<mpsc::Sender<Progress>>,
+}
+
+impl ToolContextParts {
+    /// Parts of a call outside any engine, for a tool's own tests: no deadline, nobody listening,
+    /// a budget of 80,000 characters.
+    pub fn detached() -> Self {
+        Self {
+            run_id: "detached".into(),
+            call_id: "call".into(),
+            identity: Arc::new(Identity::conversation("detached")),
+            iteration: 1,
+            active_skills: Arc::default(),
+            working_dir: Arc::from(Path::new(".")),
+            result_budget_chars: 80_000,
+            cancellation: CancellationToken::new(),
+            progress: None,
+        }
+    }
+}
+
+impl From<ToolContextParts> for ToolContext {
+    fn from(parts: ToolContextParts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl ToolContext {
+    /// The run's id.
+    pub fn run_id(&self) -> &str {
+        &self.0.run_id
+    }
+
+    /// The call's id, as the model gave it.
+    pub fn call_id(&self) -> &str {
+        &self.0.call_id
+    }
+
+    /// On whose behalf the call is made.
+    pub fn identity(&self) -> &Identity {
+        &self.0.identity
+    }
+
+    /// Which iteration of the turn, from 1.
+    pub fn iteration(&self) -> u32 {
+        self.0.iteration
+    }
+
+    /// The active skills, the last activated last.
+    pub fn active_skills(&self) -> &[SkillId] {
+        &self.0.active_skills
+    }
+
+    /// Relative paths start here.
+    pub fn working_dir(&self) -> &Path {
+        &self.0.working_dir
+    }
+
+    /// How many characters of text this call is promised. What other calls of the batch leave
+    /// may be added; what is over in the end is cut.
+    pub fn result_budget_chars(&self) -> usize {
+        self.0.result_budget_chars
+    }
+
+    /// Fires when the run is cancelled or the call's deadline passed. A body that waits or
+    /// computes for long watches it; one that ignores it is abandoned after a short grace.
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.0.cancellation
+    }
+
+    /// Reports progress. Never blocks and never fails: with more than 64 messages waiting, or
+    /// once the call has settled, it is dropped.
+    pub fn progress(&self, progress: Progress) {
+        if let Some(sender) = &self.0.progress {
+            let _ = sender.try_send(progress);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! What is declared of a tool.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::{
+    digest::{Digest, canonical_schema},
+    name::{InvalidToolName, ToolName},
+};
+
+/// What a tool says of its effects. Declared by the author; a remote server's word counts only
+/// where the server is trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Annotations {
+    /// Changes nothing.
+    pub read_only: bool,
+    /// May destroy or overwrite something.
+    pub destructive: bool,
+    /// Doing it twice is the same as doing it once.
+    pub idempotent: bool,
+}
+
+/// What happens in [`compose`](crate::Menu) and in a merge when a tool comes in under a name that
+/// is taken. `register` never looks at it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum OnCollision {
+    /// An error that names both origins.
+    #[default]
+    Fail,
+    /// The tool that was there stays.
+    Keep,
+    /// The incoming tool takes the place of the one that was there.
+    Replace,
+}
+
+/// Everything declared of a tool: what the model reads (name, description, schema) and what the
+/// engine acts on. Immutable once built; made with [`Tool::builder`](crate::Tool::builder).
+#[derive(Clone)]
+pub struct ToolDefinition {
+    pub(crate) name: ToolName,
+    pub(crate) description: Arc<str>,
+    pub(crate) input_schema: Value,
+    pub(crate) toolset: Option<Arc<str>>,
+    pub(crate) annotations: Annotations,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) max_result_chars: Option<usize>,
+    pub(crate) untrusted: bool,
+    pub(crate) always_include: bool,
+    pub(crate) on_collision: OnCollision,
+    pub(crate) origin: Arc<str>,
+    pub(crate) framework: bool,
+    digest: Digest,
+    schema_digest: Digest,
+    rendering: Arc<str>,
+}
+
+impl ToolDefinition {
+    pub(crate) fn new(
+        name: &str,
+        description: &str,
+        input_schema: &Value,
+    ) -> Result<Self, InvalidTool> {
+        let name = ToolName::new(name)?;
+        let description = description.trim();
+        if description.is_empty() {
+            return Err(InvalidTool::NoDescription { name });
+        }
+        let takes_an_object = match input_schema.get("type") {
+            None => input_schema.is_object(),
+            Some(kind) => kind == "object",
+        };
+        if !takes_an_object {
+            return Err(InvalidTool::NotAnObjectSchema { name });
+        }
+        let mut input_schema = canonical_schema(input_schema);
+        if let Value::Object(map) = &mut input_schema {
+            // Model APIs ask for it, and it says nothing new.
+            map.entry("type").or_insert_with(|| "object".into());
+        }
+        let shown = json!({
+            "name": name, "description": description, "input_schema": input_schema,
+        })
+        .to_string();
+        Ok(Self {
+            digest: Digest::of(&shown),
+            schema_digest: Digest::of(input_schema.to_string()),
+            rendering: shown.into(),
+            name,
+            description: description.into(),
+            input_schema,
+            toolset: None,
+            annotations: Annotations::default(),
+            timeout: None,
+            max_result_chars: None,
+            untrusted: false,
+            always_include: false,
+            on_collision: OnCollision::default(),
+            origin: "code".into(),
+            framework: false,
+        })
+    }
+
+    /// The name that the model calls.
+    pub fn name(&self) -> &ToolName {
+        &self.name
+    }
+
+    /// What the model reads to decide when to call the tool.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// JSON Schema of the arguments, in canonical form; always of an object.
+    pub fn input_schema(&self) -> &Value {
+        &self.input_schema
+    }
+
+    /// The group that the tool belongs to, such as `billing` or `file`.
+    pub fn toolset(&self) -> Option<&str> {
+        self.toolset.as_deref()
+    }
+
+    /// What the tool says of its effects.
+    pub fn annotations(&self) -> Annotations {
+        self.annotations
+    }
+
+    /// How long one call may take; the engine's default when absent.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    /// The tool's own cap on a result's text, in characters. It is never lifted, however much of
+    /// the batch's budget is left.
+    pub fn max_result_chars(&self) -> Option<usize> {
+        self.max_result_chars
+    }
+
+    /// Whether results carry content that somebody else may have written. Such results, errors
+    /// included, are sanitised and fenced before a model sees them.
+    pub fn untrusted(&self) -> bool {
+        self.untrusted
+    }
+
+    /// Whether the tool stays in the menu while a skill narrows it. Policy still decides.
+    pub fn always_include(&self) -> bool {
+        self.always_include
+    }
+
+    /// What happens when another source offers the same name.
+    pub fn on_collision(&self) -> OnCollision {
+        self.on_collision
+    }
+
+    /// Where the tool was declared, for messages: `toolcrib.toml:12`, `mcp:github`, `code`.
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// Whether Toolcrib itself made the tool (`read_skill`). Only policy rules that name it
+    /// literally judge it, never a pattern and never the default.
+    pub fn is_framework(&self) -> bool {
+        self.framework
+    }
+
+    /// Digest of what the model reads of this tool.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Digest of the canonical input schema.
+    pub fn schema_digest(&self) -> Digest {
+        self.schema_digest
+    }
+
+    /// The vendor-neutral JSON of what the model reads: `{name, description, input_schema}`.
+    pub fn rendering(&self) -> &str {
+        &self.rendering
+    }
+}
+
+impl fmt::Debug for ToolDefinition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolDefinition")
+            .field("name", &self.name)
+            .field("toolset", &self.toolset)
+            .field("annotations", &self.annotations)
+            .field("origin", &self.origin)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A tool that cannot be made as declared.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidTool {
+    /// No model API takes its name.
+    #[error(transparent)]
+    Name(#[from] InvalidToolName),
+    /// A model cannot choose a tool of which it is told nothing.
+    #[error("tool `{name}` has no description; say when to use it")]
+    NoDescription {
+        /// The tool.
+        name: ToolName,
+    },
+    /// Model APIs take only objects as arguments.
+    #[error("the input schema of tool `{name}` must be of `type: \"object\"`")]
+    NotAnObjectSchema {
+        /// The tool.
+        name: ToolName,
+    },
+}

@@ -1,0 +1,140 @@
+//! Content digests and the canonical JSON that they are taken over.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+/// A SHA-256 digest; printed as 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of some bytes.
+    pub fn of(bytes: impl AsRef<[u8]>) -> Self {
+        Self(Sha256::digest(bytes.as_ref()).into())
+    }
+
+    /// The digest of a JSON value's canonical form: object keys sorted, arrays as they stand, no
+    /// white space. Two values that differ only in the order of keys have the same digest.
+    pub fn of_json(value: &Value) -> Self {
+        Self::of(sort_keys(value).to_string())
+    }
+
+    /// The digest of a sequence of digests.
+    pub fn of_all<'a>(digests: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut hasher = Sha256::new();
+        for digest in digests {
+            hasher.update(digest.0);
+        }
+        Self(hasher.finalize().into())
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The content id of a call's arguments (the seeds' call id): SHA-256 of `{tool, args}`.
+pub fn args_digest(tool: &str, args: &Value) -> Digest {
+    Digest::of_json(&serde_json::json!({ "args": args, "tool": tool }))
+}
+
+fn sort_keys(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_unstable_by_key(|(key, _)| *key);
+            entries.into_iter().map(|(key, value)| (key.clone(), sort_keys(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(sort_keys).collect(),
+        other => other.clone(),
+    }
+}
+
+/// Brings a JSON Schema into the form that is shown, digested and cached.
+///
+/// Keyword order and `required` carry no meaning, so both are sorted; the order of `properties`,
+/// `enum` and `oneOf` does speak to a model and stays as written.
+pub fn canonical_schema(schema: &Value) -> Value {
+    let Value::Object(map) = schema else {
+        return match schema {
+            Value::Array(items) => items.iter().map(canonical_schema).collect(),
+            other => other.clone(),
+        };
+    };
+    let mut entries: Vec<_> = map.iter().collect();
+    entries.sort_unstable_by_key(|(key, _)| *key);
+    entries
+        .into_iter()
+        .map(|(key, value)| {
+            let value = match (key.as_str(), value) {
+                ("properties" | "patternProperties" | "$defs" | "definitions", Value::Object(m)) => {
+                    m.iter().map(|(name, schema)| (name.clone(), canonical_schema(schema))).collect()
+                }
+                ("required", Value::Array(names)) => {
+                    let mut names = names.clone();
+                    names.sort_unstable_by(|a, b| a.as_str().cmp(&b.as_str()));
+                    Value::Array(names)
+                }
+                // Data, not schemas: what stands inside is the author's.
+                ("enum" | "const" | "default" | "examples", value) => value.clone(),
+                (_, value) => canonical_schema(value),
+            };
+            (key.clone(), value)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn key_order_does_not_change_the_call_id_and_array_order_does() {
+        let a = args_digest("t", &json!({"x": 1, "y": {"b": 1, "a": [1, 2]}}));
+        let b = args_digest("t", &json!({"y": {"a": [1, 2], "b": 1}, "x": 1}));
+        let c = args_digest("t", &json!({"y": {"a": [2, 1], "b": 1}, "x": 1}));
+        assert_eq!(a, b);
+        assert_ne!(a, c);
+        assert_eq!(a.to_string().len(), 64);
+        assert_ne!(a, args_digest("u", &json!({"x": 1, "y": {"b": 1, "a": [1, 2]}})));
+    }
+
+    #[test]
+    fn a_schema_keeps_the_orders_that_speak_to_a_model() {
+        let schema = json!({
+            "type": "object",
+            "required": ["z", "a"],
+            "properties": {"z": {"enum": ["q", "b"], "type": "string"}, "a": {"type": "integer"}},
+        });
+        assert_eq!(
+            canonical_schema(&schema).to_string(),
+            r#"{"properties":{"z":{"enum":["q","b"],"type":"string"},"a":{"type":"integer"}},"required":["a","z"],"type":"object"}"#
+        );
+    }
+
+    #[test]
+    fn a_property_named_like_a_keyword_is_still_a_property() {
+        let schema = json!({"properties": {"required": {"type": "array"}, "enum": {"b": 1, "a": 2}}});
+        let canonical = canonical_schema(&schema);
+        assert_eq!(canonical["properties"]["enum"].to_string(), r#"{"a":2,"b":1}"#);
+    }
+}

@@ -1,0 +1,182 @@
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+};
+
+use tokio::sync::broadcast;
+
+use super::{Event, EventKind};
+use crate::panic_text::panic_text;
+
+/// How many events wait for a slow reader of a stream before the oldest are dropped.
+const STREAM_CAPACITY: usize = 1024;
+
+/// Where listeners subscribe. Cloning shares it.
+///
+/// An engine has one for all its runs, and each run has one of its own.
+#[derive(Clone, Default)]
+pub struct Events(Arc<Hub>);
+
+#[derive(Default)]
+struct Hub {
+    listeners: Mutex<Arc<[Listener]>>,
+    stream: Mutex<Option<broadcast::Sender<Arc<Event>>>>,
+    /// Listeners and streams; zero means that no event needs to be built.
+    audience: AtomicUsize,
+    next_id: AtomicU64,
+}
+
+#[derive(Clone)]
+struct Listener {
+    id: u64,
+    pattern: Arc<str>,
+    call: Arc<dyn Fn(&Event) + Send + Sync>,
+}
+
+impl Listener {
+    fn wants(&self, name: &str) -> bool {
+        match self.pattern.strip_suffix('*') {
+            Some(prefix) => name.starts_with(prefix),
+            None => *self.pattern == *name,
+        }
+    }
+}
+
+impl Events {
+    /// A hub without listeners.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Calls a function for each event whose name matches: exactly (`tools.offered`), by domain
+    /// (`tools.*`), or all (`*`).
+    ///
+    /// Listeners run inline, in the order in which they came, on the run's own time: keep them
+    /// short, or use [`stream`](Self::stream). One that panics is removed and reported as
+    /// `events.listener_failed`. Dropping the handle does not unsubscribe.
+    pub fn on(
+        &self,
+        pattern: impl Into<Arc<str>>,
+        listener: impl Fn(&Event) + Send + Sync + 'static,
+    ) -> Subscription {
+        let id = self.0.next_id.fetch_add(1, Ordering::Relaxed);
+        let added = Listener { id, pattern: pattern.into(), call: Arc::new(listener) };
+        let mut listeners = lock(&self.0.listeners);
+        *listeners = listeners.iter().cloned().chain([added]).collect();
+        self.0.audience.fetch_add(1, Ordering::Release);
+        Subscription { events: self.clone(), id }
+    }
+
+    /// All events as a bounded queue that never slows the run: a reader that falls more than
+    /// 1,024 events behind loses the oldest and is told so by `events.lagged`.
+    ///
+    /// A run's stream ends after `agent.turn_end`, an engine's when the engine is gone.
+    pub fn stream(&self) -> EventStream {
+        let mut stream = lock(&self.0.stream);
+        let sender = stream.get_or_insert_with(|| {
+            self.0.audience.fetch_add(1, Ordering::Release);
+            broadcast::Sender::new(STREAM_CAPACITY)
+        });
+        EventStream { receiver: sender.subscribe(), ahead: None }
+    }
+
+    /// Whether anybody listens.
+    pub(super) fn has_audience(&self) -> bool {
+        self.0.audience.load(Ordering::Acquire) > 0
+    }
+
+    pub(super) fn deliver(&self, event: &Arc<Event>) {
+        let listeners = Arc::clone(&lock(&self.0.listeners));
+        let mut failed = Vec::new();
+        for listener in listeners.iter().filter(|listener| listener.wants(event.kind.name())) {
+            let outcome = catch_unwind(AssertUnwindSafe(|| (listener.call)(event)));
+            if let Err(panic) = outcome {
+                self.remove(listener.id);
+                failed.push(EventKind::ListenerFailed {
+                    pattern: Arc::clone(&listener.pattern),
+                    error: panic_text(&*panic).to_owned(),
+                });
+            }
+        }
+        if let Some(stream) = &*lock(&self.0.stream) {
+            // An error says that nobody reads; that is fine.
+            let _ = stream.send(Arc::clone(event));
+        }
+        for kind in failed {
+            self.deliver(&Arc::new(Event { kind, ..Event::clone(event) }));
+        }
+    }
+
+    /// Ends all streams, once what they hold is read.
+    pub(super) fn close(&self) {
+        if lock(&self.0.stream).take().is_some() {
+            self.0.audience.fetch_sub(1, Ordering::Release);
+        }
+    }
+
+    fn remove(&self, id: u64) {
+        let mut listeners = lock(&self.0.listeners);
+        if listeners.iter().any(|listener| listener.id == id) {
+            *listeners = listeners.iter().filter(|l| l.id != id).cloned().collect();
+            self.0.audience.fetch_sub(1, Ordering::Release);
+        }
+    }
+}
+
+impl std::fmt::Debug for Events {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Events").field("listeners", &lock(&self.0.listeners).len()).finish()
+    }
+}
+
+/// A listener's handle.
+#[derive(Debug, Clone)]
+pub struct Subscription {
+    events: Events,
+    id: u64,
+}
+
+impl Subscription {
+    /// Removes the listener. Doing it twice is harmless.
+    pub fn unsubscribe(&self) {
+        self.events.remove(self.id);
+    }
+}
+
+/// Events as a queue.
+#[derive(Debug)]
+pub struct EventStream {
+    receiver: broadcast::Receiver<Arc<Event>>,
+    ahead: Option<Arc<Event>>,
+}
+
+impl EventStream {
+    /// The next event; `None` at the end.
+    pub async fn next(&mut self) -> Option<Arc<Event>> {
+        if let Some(event) = self.ahead.take() {
+            return Some(event);
+        }
+        let mut missed = 0;
+        loop {
+            match self.receiver.recv().await {
+                Ok(event) if missed == 0 => return Some(event),
+                Ok(event) => {
+                    let lagged =
+                        Event { kind: EventKind::Lagged { missed }, ..Event::clone(&event) };
+                    self.ahead = Some(event);
+                    return Some(Arc::new(lagged));
+                }
+                Err(broadcast::error::RecvError::Lagged(n)) => missed += n,
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
+}
+
+/// A lock that a panicking holder leaves usable: what it guards is replaced whole, never half.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,293 @@
+//! What happened, as typed events with stable dotted names.
+
+mod hub;
+mod recorder;
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+pub use self::{
+    hub::{EventStream, Events, Subscription},
+    recorder::RunEvents,
+};
+use crate::{
+    context::Audience,
+    digest::Digest,
+    identity::Identity,
+    message::Usage,
+    model::ToolChoice,
+    name::{SkillId, ToolName},
+    output::ErrorCode,
+    provider::DiscoveryErrorClass,
+};
+
+/// One event. Serialises to one flat JSON object with `type`, the fields here and the payload's.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Event {
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: EventKind,
+    /// The run.
+    pub run_id: Arc<str>,
+    /// The event's number within the run, from 1.
+    pub seq: u64,
+    /// The iteration, from 1; absent outside of iterations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<u32>,
+    /// Milliseconds since the run began.
+    pub at_ms: u64,
+    /// On whose behalf.
+    pub identity: Arc<Identity>,
+}
+
+/// What happened.
+///
+/// Durations are whole milliseconds. Texts and arguments are redacted; results stand as after
+/// sanitising and before the fence.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type")]
+#[non_exhaustive]
+pub enum EventKind {
+    /// An agent took a message.
+    #[serde(rename = "agent.turn_start")]
+    TurnStart {
+        /// What the user said.
+        message: Arc<str>,
+        /// The model's name.
+        model: Arc<str>,
+    },
+    /// An iteration began; before discovery.
+    #[serde(rename = "agent.iteration_start")]
+    IterationStart,
+    /// A provider is asked.
+    #[serde(rename = "tools.discovery_started")]
+    DiscoveryStarted {
+        /// The provider's path, outermost first.
+        provider: Arc<str>,
+    },
+    /// A provider answered.
+    #[serde(rename = "tools.discovery_completed")]
+    DiscoveryCompleted {
+        /// The provider's path.
+        provider: Arc<str>,
+        /// How long it took.
+        duration_ms: u64,
+        /// How many tools it offers.
+        tool_count: usize,
+    },
+    /// A provider failed, or was cancelled.
+    #[serde(rename = "tools.discovery_failed")]
+    DiscoveryFailed {
+        /// The path of the provider that failed.
+        provider: Arc<str>,
+        /// What happened.
+        error: String,
+        /// Its class.
+        error_class: DiscoveryErrorClass,
+        /// How long it took.
+        duration_ms: u64,
+    },
+    /// The menu of an iteration stands.
+    #[serde(rename = "tools.offered")]
+    ToolsOffered {
+        /// What is offered, in order.
+        tools: Vec<ToolName>,
+        /// How many known tools are withheld.
+        withheld: usize,
+        /// The menu's fingerprint.
+        fingerprint: Digest,
+        /// Whether it differs from the iteration before.
+        changed: bool,
+    },
+    /// Two sources offer one name, and a declared policy decided.
+    #[serde(rename = "tools.collision")]
+    Collision {
+        /// The name.
+        name: ToolName,
+        /// Where the tool that is offered comes from.
+        kept: Arc<str>,
+        /// Where the other comes from.
+        dropped: Arc<str>,
+    },
+    /// A model is asked.
+    #[serde(rename = "model.start")]
+    ModelStart {
+        /// The model's name.
+        model: Arc<str>,
+        /// How many messages it is sent.
+        messages: usize,
+        /// How many tools it is offered.
+        tools: usize,
+        /// Whether it may call them.
+        tool_choice: ToolChoice,
+    },
+    /// A model wrote some text.
+    #[serde(rename = "model.text")]
+    ModelText {
+        /// The piece.
+        text: String,
+    },
+    /// A model has answered, or failed.
+    #[serde(rename = "model.end")]
+    ModelEnd {
+        /// How many calls it asks for.
+        calls: usize,
+        /// What it used.
+        usage: Usage,
+        /// How long it took.
+        duration_ms: u64,
+        /// What went wrong.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// A call came in. Each has exactly one `tool.end`.
+    #[serde(rename = "tool.start")]
+    ToolStart {
+        /// The call's id.
+        call_id: Arc<str>,
+        /// The name, as called.
+        tool: Arc<str>,
+        /// What was passed.
+        args: Value,
+        /// The content id of tool and arguments.
+        args_digest: Digest,
+    },
+    /// A running tool reports progress.
+    #[serde(rename = "tool.progress")]
+    ToolProgress {
+        /// The call's id.
+        call_id: Arc<str>,
+        /// The tool.
+        tool: Arc<str>,
+        /// What is going on.
+        message: String,
+        /// How much is done, 0 to 100.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        percent: Option<u8>,
+        /// Who may see it.
+        audience: Audience,
+    },
+    /// A call is settled.
+    #[serde(rename = "tool.end")]
+    ToolEnd {
+        /// The call's id.
+        call_id: Arc<str>,
+        /// The name, as called.
+        tool: Arc<str>,
+        /// Whether it succeeded.
+        ok: bool,
+        /// The class of its failure.
+        code: Option<ErrorCode>,
+        /// The text, or the error's.
+        value: Arc<str>,
+        /// How long it took.
+        duration_ms: u64,
+        /// What it cost.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
+        /// Whether the body ignored cancellation and was left behind.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        abandoned: bool,
+        /// The cause, for the operator.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cause: Option<Arc<str>>,
+    },
+    /// A skill became the active one; its tools are offered from the next iteration.
+    #[serde(rename = "skill.activated")]
+    SkillActivated {
+        /// The skill.
+        skill: SkillId,
+        /// Who activated it.
+        by: ActivatedBy,
+    },
+    /// A rule refused a call.
+    #[serde(rename = "policy.denied")]
+    PolicyDenied {
+        /// The tool.
+        tool: Arc<str>,
+        /// The call's id.
+        call_id: Arc<str>,
+        /// The rule, or the default.
+        rule: Arc<str>,
+        /// Why, as the rule says.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<Arc<str>>,
+    },
+    /// An iteration is over.
+    #[serde(rename = "agent.iteration_end")]
+    IterationEnd {
+        /// How many calls were made.
+        tool_calls: usize,
+    },
+    /// The run is over: always the last event.
+    #[serde(rename = "agent.turn_end")]
+    TurnEnd {
+        /// How it ended.
+        stopped: Arc<str>,
+        /// The answer.
+        answer: Option<Arc<str>>,
+        /// How many iterations there were.
+        iterations: u32,
+        /// What it used.
+        usage: Usage,
+        /// How long it took.
+        duration_ms: u64,
+        /// What went wrong.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// A reader of a stream was too slow: so many events are missing before the next.
+    #[serde(rename = "events.lagged")]
+    Lagged {
+        /// How many.
+        missed: u64,
+    },
+    /// A listener panicked and was removed.
+    #[serde(rename = "events.listener_failed")]
+    ListenerFailed {
+        /// What it listened to.
+        pattern: Arc<str>,
+        /// What the panic said.
+        error: String,
+    },
+}
+
+/// Who activated a skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ActivatedBy {
+    /// The model, by calling `read_skill`.
+    ReadSkill,
+    /// Whoever started the turn.
+    Caller,
+}
+
+impl EventKind {
+    /// The event's name, as in `type`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::TurnStart { .. } => "agent.turn_start",
+            Self::IterationStart => "agent.iteration_start",
+            Self::DiscoveryStarted { .. } => "tools.discovery_started",
+            Self::DiscoveryCompleted { .. } => "tools.discovery_completed",
+            Self::DiscoveryFailed { .. } => "tools.discovery_failed",
+            Self::ToolsOffered { .. } => "tools.offered",
+            Self::Collision { .. } => "tools.collision",
+            Self::ModelStart { .. } => "model.start",
+            Self::ModelText { .. } => "model.text",
+            Self::ModelEnd { .. } => "model.end",
+            Self::ToolStart { .. } => "tool.start",
+            Self::ToolProgress { .. } => "tool.progress",
+            Self::ToolEnd { .. } => "tool.end",
+            Self::SkillActivated { .. } => "skill.activated",
+            Self::PolicyDenied { .. } => "policy.denied",
+            Self::IterationEnd { .. } => "agent.iteration_end",
+            Self::TurnEnd { .. } => "agent.turn_end",
+            Self::Lagged { .. } => "events.lagged",
+            Self::ListenerFailed { .. } => "events.listener_failed",
+        }
+    }
+}

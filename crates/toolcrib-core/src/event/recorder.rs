@@ -1,0 +1,99 @@
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Instant,
+};
+
+use super::{Event, EventKind, Events};
+use crate::identity::Identity;
+
+/// One run's pen: numbers its events and hands them to the engine's listeners and the run's own.
+///
+/// All events of a run are written by the task that drives it, so their order is one for
+/// everybody. Once [closed](Self::close) it writes nothing more.
+#[derive(Debug)]
+pub struct RunEvents {
+    run_id: Arc<str>,
+    identity: Arc<Identity>,
+    began: Instant,
+    seq: AtomicU64,
+    closed: AtomicBool,
+    engine: Events,
+    run: Events,
+}
+
+impl RunEvents {
+    /// The pen of a run that begins now.
+    pub fn new(run_id: Arc<str>, identity: Arc<Identity>, engine: Events, run: Events) -> Self {
+        Self {
+            run_id,
+            identity,
+            began: Instant::now(),
+            seq: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+            engine,
+            run,
+        }
+    }
+
+    /// The run's id.
+    pub fn run_id(&self) -> &Arc<str> {
+        &self.run_id
+    }
+
+    /// Whom the run acts for.
+    pub fn identity(&self) -> &Arc<Identity> {
+        &self.identity
+    }
+
+    /// When the run began.
+    pub fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// The run's own hub.
+    pub fn run(&self) -> &Events {
+        &self.run
+    }
+
+    /// Writes an event; it is only made when somebody listens.
+    pub fn emit(&self, iteration: Option<u32>, kind: impl FnOnce() -> EventKind) {
+        let (engine, run) = (self.engine.has_audience(), self.run.has_audience());
+        if !(engine || run) || self.closed.load(Ordering::Acquire) {
+            return;
+        }
+        let event = Arc::new(Event {
+            kind: kind(),
+            run_id: Arc::clone(&self.run_id),
+            seq: self.seq.fetch_add(1, Ordering::Relaxed) + 1,
+            iteration,
+            at_ms: millis(self.began),
+            identity: Arc::clone(&self.identity),
+        });
+        if engine {
+            self.engine.deliver(&event);
+        }
+        if run {
+            self.run.deliver(&event);
+        }
+    }
+
+    /// Ends the run's events and its streams.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.run.close();
+    }
+}
+
+impl Drop for RunEvents {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Whole milliseconds since an instant.
+pub(crate) fn millis(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,127 @@
+//! What a model is offered in one iteration.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
+
+use crate::{digest::Digest, name::ToolName, tool::Tool};
+
+/// What is offered in one iteration: immutable, ordered, unique by name. Calls run against a menu
+/// and nothing else; what is not in it cannot be called by any name.
+///
+/// Two menus of the same content have the same fingerprint and the same rendering, byte for byte,
+/// so that a model provider's prompt cache holds.
+#[derive(Debug)]
+pub struct Menu {
+    tools: Vec<Tool>,
+    by_name: HashMap<ToolName, usize>,
+    fingerprint: Digest,
+    rendering: OnceLock<Arc<str>>,
+}
+
+/// Two tools under one name in what should become a menu.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "two tools are called `{name}`: one comes from {first}, the other from {second}; \
+     rename one, or declare `on_collision` on the second"
+)]
+pub struct NameCollision {
+    /// The name.
+    pub name: ToolName,
+    /// Where the first comes from.
+    pub first: Arc<str>,
+    /// Where the second comes from.
+    pub second: Arc<str>,
+}
+
+impl Menu {
+    /// A menu of these tools, in this order.
+    ///
+    /// # Errors
+    /// [`NameCollision`] when two have one name.
+    pub fn new(tools: Vec<Tool>) -> Result<Self, NameCollision> {
+        let mut by_name = HashMap::with_capacity(tools.len());
+        for (position, tool) in tools.iter().enumerate() {
+            if let Some(first) = by_name.insert(tool.name().clone(), position) {
+                return Err(NameCollision {
+                    name: tool.name().clone(),
+                    first: tools.get(first).map_or("code", |tool| tool.origin()).into(),
+                    second: tool.origin().into(),
+                });
+            }
+        }
+        let digests: Vec<Digest> = tools.iter().map(|tool| tool.digest()).collect();
+        Ok(Self {
+            fingerprint: Digest::of_all(&digests),
+            tools,
+            by_name,
+            rendering: OnceLock::new(),
+        })
+    }
+
+    /// The offered tools, in order.
+    pub fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    /// The offered tool of exactly that name.
+    pub fn get(&self, name: &str) -> Option<&Tool> {
+        self.by_name.get(name).and_then(|position| self.tools.get(*position))
+    }
+
+    /// The names, in order.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &ToolName> {
+        self.tools.iter().map(|tool| tool.name())
+    }
+
+    /// How many tools are offered.
+    pub fn len(&self) -> usize {
+        self.tools.len()
+    }
+
+    /// Whether nothing is offered.
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
+    /// A digest of what the model reads, order included.
+    pub fn fingerprint(&self) -> Digest {
+        self.fingerprint
+    }
+
+    /// The vendor-neutral JSON array of what the model reads. Made once per menu.
+    pub fn rendering(&self) -> &Arc<str> {
+        self.rendering.get_or_init(|| {
+            let mut json = String::with_capacity(
+                2 + self.tools.iter().map(|tool| tool.rendering().len() + 1).sum::<usize>(),
+            );
+            json.push('[');
+            for (position, tool) in self.tools.iter().enumerate() {
+                if position > 0 {
+                    json.push(',');
+                }
+                json.push_str(tool.rendering());
+            }
+            json.push(']');
+            json.into()
+        })
+    }
+
+    /// How large the rendering is, in characters.
+    pub fn chars(&self) -> usize {
+        self.rendering().chars().count()
+    }
+}
+
+impl Default for Menu {
+    /// An empty menu.
+    fn default() -> Self {
+        Self {
+            tools: Vec::new(),
+            by_name: HashMap::new(),
+            fingerprint: Digest::of_all([]),
+            rendering: OnceLock::new(),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What goes to and comes from a model.
+
+use std::{ops::AddAssign, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One message of a conversation. The system text stands beside the messages, not among them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Message {
+    /// What the user said.
+    User {
+        /// The text.
+        text: Arc<str>,
+    },
+    /// What the model said and wants called.
+    Assistant {
+        /// The text; may be empty when there are calls.
+        text: Arc<str>,
+        /// The calls, in the model's order.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<ToolCall>,
+    },
+    /// What a call gave back. Each call of the assistant's has exactly one, in the same order.
+    Tool {
+        /// The call's id.
+        call_id: Arc<str>,
+        /// The tool's name, as the model called it.
+        name: Arc<str>,
+        /// What the model reads: sanitised, within its budget, fenced where untrusted.
+        text: Arc<str>,
+        /// Whether the call failed.
+        is_error: bool,
+        /// Whether somebody else may have written it.
+        untrusted: bool,
+    },
+}
+
+impl Message {
+    /// What the user said.
+    pub fn user(text: impl Into<Arc<str>>) -> Self {
+        Self::User { text: text.into() }
+    }
+}
+
+/// A call that a model asks for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The model's id for it.
+    pub id: Arc<str>,
+    /// The name it calls.
+    pub name: Arc<str>,
+    /// What it passes.
+    pub arguments: Arguments,
+}
+
+impl ToolCall {
+    /// A call with arguments that are data already.
+    pub fn new(id: impl Into<Arc<str>>, name: impl Into<Arc<str>>, arguments: Value) -> Self {
+        Self { id: id.into(), name: name.into(), arguments: Arguments::Json(arguments) }
+    }
+
+    /// A call with arguments as the model wrote them.
+    pub fn unparsed(
+        id: impl Into<Arc<str>>,
+        name: impl Into<Arc<str>>,
+        arguments: impl Into<String>,
+    ) -> Self {
+        Self { id: id.into(), name: name.into(), arguments: Arguments::Text(arguments.into()) }
+    }
+}
+
+/// Arguments, parsed or as the model wrote them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Arguments {
+    /// Text that should be JSON; the pipe parses it.
+    Text(String),
+    /// Data.
+    Json(Value),
+}
+
+/// What a model call used and cost. Sums up with `+=`.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Tokens read, cached ones included.
+    pub input_tokens: u64,
+    /// Of these, tokens that came from the vendor's prompt cache.
+    pub cached_input_tokens: u64,
+    /// Tokens written.
+    pub output_tokens: u64,
+    /// What models and tools cost, in US dollars.
+    pub cost_usd: f64,
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input_tokens += other.input_tokens;
+        self.cached_input_tokens += other.cached_input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cost_usd += other.cost_usd;
+    }
+}

@@ -1,0 +1,213 @@
+//! Providers: "what tools should the model see right now?"
+
+mod concat;
+mod gated;
+mod skill_scoped;
+mod static_tools;
+
+use std::{error::Error, fmt, sync::Arc};
+
+use futures_util::future::BoxFuture;
+
+pub use self::{
+    concat::{concat, list_in_order},
+    gated::{Gate, IntoVerdict, Verdict, gated_tools},
+    skill_scoped::skill_scoped_tools,
+    static_tools::static_tools,
+};
+use crate::{catalog::Catalog, context_list::ListContext};
+
+/// Answers one question per iteration: what tools should the model see right now?
+///
+/// A provider is asked once per iteration. It is pure: the same context and the same state of its
+/// source give the same list. It is re-entrant: many runs ask one provider at the same time.
+/// Order is kept, a model may take position as a hint. It caches by itself or not at all; the
+/// engine never caches behind its back. It fails loudly: an error ends the iteration, because a
+/// tool that silently vanishes in mid-conversation is harder to debug than a crash.
+///
+/// ```
+/// use std::sync::Arc;
+/// use toolcrib_core::{Catalog, ListContext, Listing, Tool, ToolProvider};
+///
+/// /// Offers its tool only in the first three iterations.
+/// struct EarlyOnly(Tool);
+///
+/// impl ToolProvider for EarlyOnly {
+///     fn id(&self) -> &str { "early-only" }
+///     fn list(self: Arc<Self>, cx: &ListContext, mut into: Catalog) -> Listing {
+///         if cx.iteration() <= 3 {
+///             into.offer(self.0.clone());
+///         }
+///         Listing::now(into)
+///     }
+/// }
+/// ```
+pub trait ToolProvider: Send + Sync + 'static {
+    /// A stable id, for events and messages.
+    fn id(&self) -> &str {
+        "unnamed"
+    }
+
+    /// The id and those of the providers inside, outermost first: `gated(read_only) > static`.
+    fn path(&self) -> String {
+        self.id().to_owned()
+    }
+
+    /// Adds this provider's tools to `into` and gives it back: at once, or later.
+    ///
+    /// A future may take `into` along. It must not start work that outlives it; dropping it is how
+    /// a run that was cancelled ends it.
+    fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing;
+}
+
+/// A provider's answer.
+pub enum Listing {
+    /// The answer is here; no future was made.
+    Now(Result<Catalog, FailedListing>),
+    /// The answer comes later.
+    Later(BoxFuture<'static, Result<Catalog, FailedListing>>),
+}
+
+impl Listing {
+    /// The list, now.
+    pub fn now(catalog: Catalog) -> Self {
+        Self::Now(Ok(catalog))
+    }
+
+    /// A failure, now; hands the caller's list back.
+    pub fn failed(catalog: Catalog, error: DiscoveryError) -> Self {
+        Self::Now(Err(FailedListing { error, catalog }))
+    }
+
+    /// The list, once the future is done.
+    pub fn later(
+        future: impl Future<Output = Result<Catalog, FailedListing>> + Send + 'static,
+    ) -> Self {
+        Self::Later(Box::pin(future))
+    }
+
+    /// Changes what comes out, now or later, as the answer itself does.
+    #[must_use]
+    pub fn and_then(
+        self,
+        then: impl FnOnce(Catalog) -> Result<Catalog, FailedListing> + Send + 'static,
+    ) -> Self {
+        match self {
+            Self::Now(answer) => Self::Now(answer.and_then(then)),
+            Self::Later(future) => Self::later(async move { then(future.await?) }),
+        }
+    }
+
+    /// Waits for the answer.
+    ///
+    /// # Errors
+    /// The provider's failure.
+    pub async fn wait(self) -> Result<Catalog, FailedListing> {
+        match self {
+            Self::Now(answer) => answer,
+            Self::Later(future) => future.await,
+        }
+    }
+}
+
+impl fmt::Debug for Listing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Now(answer) => f.debug_tuple("Now").field(answer).finish(),
+            Self::Later(_) => f.write_str("Later(..)"),
+        }
+    }
+}
+
+/// A listing that failed, with the list as it came in, so that whoever degrades can go on.
+#[derive(Debug)]
+pub struct FailedListing {
+    /// What went wrong.
+    pub error: DiscoveryError,
+    /// The list that was handed in.
+    pub catalog: Catalog,
+}
+
+/// A provider or a gate that could not answer.
+#[derive(Debug)]
+pub struct DiscoveryError(Box<DiscoveryErrorParts>);
+
+#[derive(Debug)]
+struct DiscoveryErrorParts {
+    class: DiscoveryErrorClass,
+    provider: Option<String>,
+    message: String,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+/// The class of a discovery error; `errorName` in the seeds' events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum DiscoveryErrorClass {
+    /// The source did not answer, or not sensibly.
+    Source,
+    /// A gate failed.
+    Gate,
+    /// A provider panicked.
+    Panic,
+    /// The run was cancelled while the source was asked.
+    Cancelled,
+}
+
+impl DiscoveryError {
+    /// An error of a class.
+    pub fn new(class: DiscoveryErrorClass, message: impl Into<String>) -> Self {
+        Self(Box::new(DiscoveryErrorParts {
+            class,
+            provider: None,
+            message: message.into(),
+            source: None,
+        }))
+    }
+
+    /// A source that failed.
+    pub fn source_failed(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        let error = error.into();
+        let mut this = Self::new(DiscoveryErrorClass::Source, error.to_string());
+        this.0.source = Some(error);
+        this
+    }
+
+    /// Names the provider, unless one further inside has been named.
+    #[must_use]
+    pub fn in_provider(mut self, path: impl FnOnce() -> String) -> Self {
+        self.0.provider.get_or_insert_with(path);
+        self
+    }
+
+    /// The class.
+    pub fn class(&self) -> DiscoveryErrorClass {
+        self.0.class
+    }
+
+    /// The path of the provider that failed, once it is known.
+    pub fn provider(&self) -> Option<&str> {
+        self.0.provider.as_deref()
+    }
+
+    /// What happened, without the provider's name.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+}
+
+impl fmt::Display for DiscoveryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0.provider {
+            Some(provider) => write!(f, "provider `{provider}`: {}", self.0.message),
+            None => f.write_str(&self.0.message),
+        }
+    }
+}
+
+impl Error for DiscoveryError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}

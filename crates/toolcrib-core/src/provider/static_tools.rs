@@ -1,0 +1,24 @@
+use std::sync::Arc;
+
+use super::{Listing, ToolProvider};
+use crate::{catalog::Catalog, context_list::ListContext, tool::Tool};
+
+struct StaticTools(Box<[Tool]>);
+
+/// A fixed list: the provider for most agents.
+///
+/// Neighbour: a [`ToolRegistry`](crate::ToolRegistry) can be edited within a turn.
+pub fn static_tools(tools: impl IntoIterator<Item = Tool>) -> Arc<dyn ToolProvider> {
+    Arc::new(StaticTools(tools.into_iter().collect()))
+}
+
+impl ToolProvider for StaticTools {
+    fn id(&self) -> &str {
+        "static"
+    }
+
+    fn list(self: Arc<Self>, _cx: &ListContext, mut into: Catalog) -> Listing {
+        into.offer_all(&*self.0);
+        Listing::now(into)
+    }
+}

@@ -1,0 +1,127 @@
+//! A mutable, ordered set of tools.
+
+use std::sync::Arc;
+
+use indexmap::{IndexMap, map::Entry};
+
+use crate::{
+    catalog::Catalog,
+    context_list::ListContext,
+    name::ToolName,
+    provider::{Listing, ToolProvider},
+    tool::Tool,
+};
+
+/// A mutable, insertion-ordered set of tools with unique names.
+///
+/// An engine has one as its baseline; every turn works on its own copy, so edits never reach a
+/// concurrent or a later turn. It is a [`ToolProvider`] like any other. Neighbour:
+/// [`static_tools`](crate::static_tools) is a fixed list.
+#[derive(Debug, Clone, Default)]
+pub struct ToolRegistry {
+    tools: IndexMap<ToolName, Tool>,
+}
+
+/// A name that is taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "tool `{name}` is already registered: it comes from {existing}, and again from {incoming}; \
+     rename one of them, or use `overwrite`"
+)]
+pub struct AlreadyRegistered {
+    /// The name.
+    pub name: ToolName,
+    /// Where the tool that was there comes from.
+    pub existing: Arc<str>,
+    /// Where the one that was refused comes from.
+    pub incoming: Arc<str>,
+}
+
+impl ToolRegistry {
+    /// An empty registry.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a tool. The tool's `on_collision` is not asked here.
+    ///
+    /// # Errors
+    /// [`AlreadyRegistered`] when the name is taken; the registry is unchanged.
+    pub fn register(&mut self, tool: Tool) -> Result<(), AlreadyRegistered> {
+        match self.tools.entry(tool.name().clone()) {
+            Entry::Occupied(taken) => Err(AlreadyRegistered {
+                name: taken.key().clone(),
+                existing: taken.get().origin().into(),
+                incoming: tool.origin().into(),
+            }),
+            Entry::Vacant(free) => {
+                free.insert(tool);
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds a tool in place of one with its name, whose place in the order it takes.
+    /// Returns the replaced tool.
+    pub fn overwrite(&mut self, tool: Tool) -> Option<Tool> {
+        self.tools.insert(tool.name().clone(), tool)
+    }
+
+    /// Takes a tool out; the others keep their order. An unknown name does nothing.
+    pub fn unregister(&mut self, name: &str) -> Option<Tool> {
+        self.tools.shift_remove(name)
+    }
+
+    /// The tool of that name.
+    pub fn get(&self, name: &str) -> Option<&Tool> {
+        self.tools.get(name)
+    }
+
+    /// Whether there is a tool of that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.tools.contains_key(name)
+    }
+
+    /// A fresh list of all tools, in the order in which they came.
+    pub fn all(&self) -> Vec<Tool> {
+        self.iter().cloned().collect()
+    }
+
+    /// All tools, in the order in which they came.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Tool> {
+        self.tools.values()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.tools.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+}
+
+impl TryFrom<Vec<Tool>> for ToolRegistry {
+    type Error = AlreadyRegistered;
+
+    fn try_from(tools: Vec<Tool>) -> Result<Self, AlreadyRegistered> {
+        let mut registry = Self::new();
+        for tool in tools {
+            registry.register(tool)?;
+        }
+        Ok(registry)
+    }
+}
+
+impl ToolProvider for ToolRegistry {
+    fn id(&self) -> &str {
+        "registry"
+    }
+
+    fn list(self: Arc<Self>, _cx: &ListContext, mut into: Catalog) -> Listing {
+        into.offer_all(self.iter());
+        Listing::now(into)
+    }
+}

@@ -1,0 +1,332 @@
+//! A tool: a definition and a body, immutable and shared.
+
+use std::{fmt, future::Future, marker::PhantomData, ops::Deref, sync::Arc, time::Duration};
+
+use futures_util::future::BoxFuture;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::{
+    context::ToolContext,
+    definition::{Annotations, InvalidTool, OnCollision, ToolDefinition},
+    output::{IntoToolOutput, ToolError, ToolOutput},
+};
+
+/// What runs when a tool is called.
+///
+/// The engine spawns the future, so that a deadline, a panic or CPU-bound work cannot hurt the
+/// run. A deadline cannot stop code that never awaits: put such code into
+/// [`ToolBuilder::blocking`], and watch [`ToolContext::cancellation`].
+pub trait ToolBody: Send + Sync + 'static {
+    /// Runs one call. The arguments have passed the tool's schema.
+    fn call(
+        self: Arc<Self>,
+        args: Value,
+        cx: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>>;
+}
+
+/// A tool. Cloning shares it; two clones are [the same](Tool::same) tool.
+#[derive(Clone)]
+pub struct Tool(Arc<Inner>);
+
+struct Inner {
+    definition: ToolDefinition,
+    body: Arc<dyn ToolBody>,
+}
+
+impl Tool {
+    /// Starts a tool by hand.
+    ///
+    /// ```
+    /// use toolcrib_core::{Tool, ToolContext};
+    ///
+    /// #[derive(serde::Deserialize)]
+    /// struct Args { city: String }
+    ///
+    /// let weather = Tool::builder("weather")
+    ///     .description("The weather in a city, now.")
+    ///     .input_schema(serde_json::json!({
+    ///         "type": "object",
+    ///         "properties": { "city": { "type": "string" } },
+    ///         "required": ["city"],
+    ///         "additionalProperties": false,
+    ///     }))
+    ///     .read_only()
+    ///     .handler(|args: Args, _cx: ToolContext| async move { format!("{}: sunny", args.city) })?;
+    /// assert_eq!(weather.name(), "weather");
+    /// # Ok::<(), toolcrib_core::InvalidTool>(())
+    /// ```
+    pub fn builder(name: impl Into<String>) -> ToolBuilder {
+        ToolBuilder::new(name)
+    }
+
+    /// What is declared of the tool.
+    pub fn definition(&self) -> &ToolDefinition {
+        &self.0.definition
+    }
+
+    /// Whether both are one tool, not merely alike.
+    pub fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Calls the body directly: no validation, no policy, no deadline. For engines and tests.
+    pub fn call(
+        &self,
+        args: Value,
+        cx: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        Arc::clone(&self.0.body).call(args, cx)
+    }
+}
+
+impl Deref for Tool {
+    type Target = ToolDefinition;
+    fn deref(&self) -> &ToolDefinition {
+        &self.0.definition
+    }
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0.definition, f)
+    }
+}
+
+/// Builds a [`Tool`]. Ends with [`handler`](Self::handler), [`blocking`](Self::blocking) or
+/// [`body`](Self::body).
+#[must_use = "a builder makes nothing until a body ends it"]
+#[derive(Debug)]
+pub struct ToolBuilder {
+    name: String,
+    description: String,
+    input_schema: Value,
+    toolset: Option<Arc<str>>,
+    annotations: Annotations,
+    timeout: Option<Duration>,
+    max_result_chars: Option<usize>,
+    untrusted: bool,
+    always_include: bool,
+    on_collision: OnCollision,
+    origin: Option<Arc<str>>,
+    framework: bool,
+}
+
+impl ToolBuilder {
+    fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            description: String::new(),
+            input_schema: json!({ "type": "object", "additionalProperties": false }),
+            toolset: None,
+            annotations: Annotations::default(),
+            timeout: None,
+            max_result_chars: None,
+            untrusted: false,
+            always_include: false,
+            on_collision: OnCollision::default(),
+            origin: None,
+            framework: false,
+        }
+    }
+
+    /// What the model reads to decide when to call the tool. Required.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.description = description.into();
+        self
+    }
+
+    /// JSON Schema of the arguments. Default: an object without properties.
+    pub fn input_schema(mut self, schema: Value) -> Self {
+        self.input_schema = schema;
+        self
+    }
+
+    /// The group that the tool belongs to.
+    pub fn toolset(mut self, toolset: impl Into<Arc<str>>) -> Self {
+        self.toolset = Some(toolset.into());
+        self
+    }
+
+    /// Sets all annotations at once.
+    pub fn annotations(mut self, annotations: Annotations) -> Self {
+        self.annotations = annotations;
+        self
+    }
+
+    /// Declares that the tool changes nothing.
+    pub fn read_only(mut self) -> Self {
+        self.annotations.read_only = true;
+        self
+    }
+
+    /// Declares that the tool may destroy or overwrite something.
+    pub fn destructive(mut self) -> Self {
+        self.annotations.destructive = true;
+        self
+    }
+
+    /// Declares that doing it twice is the same as doing it once.
+    pub fn idempotent(mut self) -> Self {
+        self.annotations.idempotent = true;
+        self
+    }
+
+    /// How long one call may take. Default: the engine's.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// The tool's own cap on a result's text, in characters.
+    pub fn max_result_chars(mut self, chars: usize) -> Self {
+        self.max_result_chars = Some(chars);
+        self
+    }
+
+    /// Marks results as content that somebody else may have written.
+    pub fn untrusted(mut self) -> Self {
+        self.untrusted = true;
+        self
+    }
+
+    /// Keeps the tool in the menu while a skill narrows it.
+    pub fn always_include(mut self) -> Self {
+        self.always_include = true;
+        self
+    }
+
+    /// What happens when another source offers the same name. Default: an error.
+    pub fn on_collision(mut self, on_collision: OnCollision) -> Self {
+        self.on_collision = on_collision;
+        self
+    }
+
+    /// Where the tool was declared, for messages. Default: `code`.
+    pub fn origin(mut self, origin: impl Into<Arc<str>>) -> Self {
+        self.origin = Some(origin.into());
+        self
+    }
+
+    /// Marks a tool that Toolcrib itself offers; see [`ToolDefinition::is_framework`].
+    #[doc(hidden)]
+    pub fn framework(mut self) -> Self {
+        self.framework = true;
+        self.always_include = true;
+        self
+    }
+
+    /// Ends with an async function of typed arguments.
+    ///
+    /// # Errors
+    /// [`InvalidTool`] when name, description or schema cannot be offered to a model.
+    pub fn handler<A, F, Fut>(self, function: F) -> Result<Tool, InvalidTool>
+    where
+        A: DeserializeOwned + Send + 'static,
+        F: Fn(A, ToolContext) -> Fut + Send + Sync + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: IntoToolOutput,
+    {
+        self.body(Handler { function, args: PhantomData::<fn(A)> })
+    }
+
+    /// Ends with a function that blocks or computes; it runs on the blocking pool. A deadline
+    /// cannot stop it: let it look at [`ToolContext::cancellation`] from time to time.
+    ///
+    /// # Errors
+    /// As [`handler`](Self::handler).
+    pub fn blocking<A, F, T>(self, function: F) -> Result<Tool, InvalidTool>
+    where
+        A: DeserializeOwned + Send + 'static,
+        F: Fn(A, ToolContext) -> T + Send + Sync + 'static,
+        T: IntoToolOutput + 'static,
+    {
+        self.body(Blocking { function: Arc::new(function), args: PhantomData::<fn(A)> })
+    }
+
+    /// Ends with a body of one's own.
+    ///
+    /// # Errors
+    /// As [`handler`](Self::handler).
+    pub fn body(self, body: impl ToolBody) -> Result<Tool, InvalidTool> {
+        let mut definition =
+            ToolDefinition::new(&self.name, &self.description, &self.input_schema)?;
+        definition.toolset = self.toolset;
+        definition.annotations = self.annotations;
+        definition.timeout = self.timeout;
+        definition.max_result_chars = self.max_result_chars;
+        definition.untrusted = self.untrusted;
+        definition.always_include = self.always_include;
+        definition.on_collision = self.on_collision;
+        definition.framework = self.framework;
+        if let Some(origin) = self.origin {
+            definition.origin = origin;
+        }
+        Ok(Tool(Arc::new(Inner { definition, body: Arc::new(body) })))
+    }
+}
+
+struct Handler<A, F> {
+    function: F,
+    args: PhantomData<fn(A)>,
+}
+
+impl<A, F, Fut> ToolBody for Handler<A, F>
+where
+    A: DeserializeOwned + Send + 'static,
+    F: Fn(A, ToolContext) -> Fut + Send + Sync + 'static,
+    Fut: Future + Send + 'static,
+    Fut::Output: IntoToolOutput,
+{
+    fn call(
+        self: Arc<Self>,
+        args: Value,
+        cx: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let args = typed(args)?;
+            (self.function)(args, cx).await.into_tool_output()
+        })
+    }
+}
+
+struct Blocking<A, F> {
+    function: Arc<F>,
+    args: PhantomData<fn(A)>,
+}
+
+impl<A, F, T> ToolBody for Blocking<A, F>
+where
+    A: DeserializeOwned + Send + 'static,
+    F: Fn(A, ToolContext) -> T + Send + Sync + 'static,
+    T: IntoToolOutput + 'static,
+{
+    fn call(
+        self: Arc<Self>,
+        args: Value,
+        cx: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let args = typed(args)?;
+            let function = Arc::clone(&self.function);
+            match tokio::task::spawn_blocking(move || function(args, cx).into_tool_output()).await {
+                Ok(outcome) => outcome,
+                Err(error) => match error.try_into_panic() {
+                    // The engine turns a panic of the body into that call's failure.
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    Err(error) => Err(error.into()),
+                },
+            }
+        })
+    }
+}
+
+/// The schema has been checked; what is left is a type that asks for more than its schema says.
+fn typed<A: DeserializeOwned>(args: Value) -> Result<A, ToolError> {
+    serde_json::from_value(args).map_err(|error| {
+        // serde's message may quote the value; the model only reads where it went wrong.
+        ToolError::input_invalid("the arguments do not have the types that the tool expects")
+            .caused_by(error)
+    })
+}
