@@ -1,6 +1,9 @@
 //! What a running tool sees.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{Arc, Weak},
+};
 
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -35,12 +38,19 @@ pub struct Progress {
 impl Progress {
     /// An internal message.
     pub fn internal(message: impl Into<String>) -> Self {
-        Self { message: message.into(), percent: None, audience: Audience::Internal }
+        Self {
+            message: message.into(),
+            percent: None,
+            audience: Audience::Internal,
+        }
     }
 
     /// A message that the user may see.
     pub fn user(message: impl Into<String>) -> Self {
-        Self { audience: Audience::User, ..Self::internal(message) }
+        Self {
+            audience: Audience::User,
+            ..Self::internal(message)
+        }
     }
 
     /// Says how much is done; values over 100 count as 100.
@@ -106,6 +116,11 @@ impl From<ToolContextParts> for ToolContext {
 }
 
 impl ToolContext {
+    /// For engines: whether some body still holds this context, and so still runs.
+    pub fn downgrade(&self) -> Weak<ToolContextParts> {
+        Arc::downgrade(&self.0)
+    }
+
     /// The run's id.
     pub fn run_id(&self) -> &str {
         &self.0.run_id

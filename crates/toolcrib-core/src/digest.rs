@@ -60,7 +60,10 @@ fn sort_keys(value: &Value) -> Value {
         Value::Object(map) => {
             let mut entries: Vec<_> = map.iter().collect();
             entries.sort_unstable_by_key(|(key, _)| *key);
-            entries.into_iter().map(|(key, value)| (key.clone(), sort_keys(value))).collect()
+            entries
+                .into_iter()
+                .map(|(key, value)| (key.clone(), sort_keys(value)))
+                .collect()
         }
         Value::Array(items) => items.iter().map(sort_keys).collect(),
         other => other.clone(),
@@ -84,9 +87,13 @@ pub fn canonical_schema(schema: &Value) -> Value {
         .into_iter()
         .map(|(key, value)| {
             let value = match (key.as_str(), value) {
-                ("properties" | "patternProperties" | "$defs" | "definitions", Value::Object(m)) => {
-                    m.iter().map(|(name, schema)| (name.clone(), canonical_schema(schema))).collect()
-                }
+                (
+                    "properties" | "patternProperties" | "$defs" | "definitions",
+                    Value::Object(m),
+                ) => m
+                    .iter()
+                    .map(|(name, schema)| (name.clone(), canonical_schema(schema)))
+                    .collect(),
                 ("required", Value::Array(names)) => {
                     let mut names = names.clone();
                     names.sort_unstable_by(|a, b| a.as_str().cmp(&b.as_str()));
@@ -115,7 +122,10 @@ mod tests {
         assert_eq!(a, b);
         assert_ne!(a, c);
         assert_eq!(a.to_string().len(), 64);
-        assert_ne!(a, args_digest("u", &json!({"x": 1, "y": {"b": 1, "a": [1, 2]}})));
+        assert_ne!(
+            a,
+            args_digest("u", &json!({"x": 1, "y": {"b": 1, "a": [1, 2]}}))
+        );
     }
 
     #[test]
@@ -133,8 +143,12 @@ mod tests {
 
     #[test]
     fn a_property_named_like_a_keyword_is_still_a_property() {
-        let schema = json!({"properties": {"required": {"type": "array"}, "enum": {"b": 1, "a": 2}}});
+        let schema =
+            json!({"properties": {"required": {"type": "array"}, "enum": {"b": 1, "a": 2}}});
         let canonical = canonical_schema(&schema);
-        assert_eq!(canonical["properties"]["enum"].to_string(), r#"{"a":2,"b":1}"#);
+        assert_eq!(
+            canonical["properties"]["enum"].to_string(),
+            r#"{"a":2,"b":1}"#
+        );
     }
 }

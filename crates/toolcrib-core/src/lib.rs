@@ -50,9 +50,7 @@ pub use self::{
     name::{BlankSkillId, InvalidToolName, MAX_TOOL_NAME, SkillId, ToolName},
     output::{ErrorCode, IntoToolOutput, ToolError, ToolOutput},
     panic_text::panic_text,
-    policy::{
-        AnnotationMatch, Effect, Glob, Policy, PolicyDefault, Roles, Rule, ToolMatch, When,
-    },
+    policy::{AnnotationMatch, Effect, Glob, Policy, PolicyDefault, Roles, Rule, ToolMatch, When},
     ports::{Approval, Approver, Journal, PendingCall, Reducer, Scoper},
     provider::{
         DiscoveryError, DiscoveryErrorClass, FailedListing, Gate, IntoVerdict, Listing,

@@ -106,13 +106,14 @@ pub struct When {
 impl ToolMatch {
     /// Whether the rule speaks of a tool. A framework tool must be named literally.
     pub fn matches(&self, tool: &ToolDefinition) -> bool {
-        let named = |glob: &Glob| {
-            glob.matches(tool.name()) && (glob.is_literal() || !tool.is_framework())
-        };
+        let named =
+            |glob: &Glob| glob.matches(tool.name()) && (glob.is_literal() || !tool.is_framework());
         let of_all = self.names.is_empty() && !tool.is_framework();
         (of_all || self.names.iter().any(named))
             && (self.toolsets.is_empty()
-                || tool.toolset().is_some_and(|set| self.toolsets.iter().any(|g| g.matches(set))))
+                || tool
+                    .toolset()
+                    .is_some_and(|set| self.toolsets.iter().any(|g| g.matches(set))))
             && self.annotations.matches(tool)
     }
 }
@@ -141,7 +142,10 @@ impl Glob {
     /// A pattern; every text is one.
     pub fn new(pattern: impl Into<Arc<str>>) -> Self {
         let text = pattern.into();
-        Self { pattern: WildMatch::new(&text), text }
+        Self {
+            pattern: WildMatch::new(&text),
+            text,
+        }
     }
 
     /// Whether a text matches, letter case included.
@@ -180,6 +184,18 @@ impl Roles {
         if !roles.contains(&role) {
             roles.push(role);
         }
+    }
+
+    /// The principals that have a role, sorted.
+    pub fn holders(&self, role: &str) -> impl Iterator<Item = &str> {
+        let mut holders: Vec<_> = self
+            .by_principal
+            .iter()
+            .filter(|(_, roles)| roles.iter().any(|held| **held == *role))
+            .map(|(principal, _)| &**principal)
+            .collect();
+        holders.sort_unstable();
+        holders.into_iter()
     }
 
     /// The roles of whoever the identity names; empty when it names nobody.

@@ -228,7 +228,10 @@ impl ToolBuilder {
         Fut: Future + Send + 'static,
         Fut::Output: IntoToolOutput,
     {
-        self.body(Handler { function, args: PhantomData::<fn(A)> })
+        self.body(Handler {
+            function,
+            args: PhantomData::<fn(A)>,
+        })
     }
 
     /// Ends with a function that blocks or computes; it runs on the blocking pool. A deadline
@@ -242,7 +245,10 @@ impl ToolBuilder {
         F: Fn(A, ToolContext) -> T + Send + Sync + 'static,
         T: IntoToolOutput + 'static,
     {
-        self.body(Blocking { function: Arc::new(function), args: PhantomData::<fn(A)> })
+        self.body(Blocking {
+            function: Arc::new(function),
+            args: PhantomData::<fn(A)>,
+        })
     }
 
     /// Ends with a body of one's own.
@@ -263,7 +269,10 @@ impl ToolBuilder {
         if let Some(origin) = self.origin {
             definition.origin = origin;
         }
-        Ok(Tool(Arc::new(Inner { definition, body: Arc::new(body) })))
+        Ok(Tool(Arc::new(Inner {
+            definition,
+            body: Arc::new(body),
+        })))
     }
 }
 

@@ -63,11 +63,18 @@ impl Events {
         listener: impl Fn(&Event) + Send + Sync + 'static,
     ) -> Subscription {
         let id = self.0.next_id.fetch_add(1, Ordering::Relaxed);
-        let added = Listener { id, pattern: pattern.into(), call: Arc::new(listener) };
+        let added = Listener {
+            id,
+            pattern: pattern.into(),
+            call: Arc::new(listener),
+        };
         let mut listeners = lock(&self.0.listeners);
         *listeners = listeners.iter().cloned().chain([added]).collect();
         self.0.audience.fetch_add(1, Ordering::Release);
-        Subscription { events: self.clone(), id }
+        Subscription {
+            events: self.clone(),
+            id,
+        }
     }
 
     /// All events as a bounded queue that never slows the run: a reader that falls more than
@@ -80,7 +87,10 @@ impl Events {
             self.0.audience.fetch_add(1, Ordering::Release);
             broadcast::Sender::new(STREAM_CAPACITY)
         });
-        EventStream { receiver: sender.subscribe(), ahead: None }
+        EventStream {
+            receiver: sender.subscribe(),
+            ahead: None,
+        }
     }
 
     /// Whether anybody listens.
@@ -91,7 +101,10 @@ impl Events {
     pub(super) fn deliver(&self, event: &Arc<Event>) {
         let listeners = Arc::clone(&lock(&self.0.listeners));
         let mut failed = Vec::new();
-        for listener in listeners.iter().filter(|listener| listener.wants(event.kind.name())) {
+        for listener in listeners
+            .iter()
+            .filter(|listener| listener.wants(event.kind.name()))
+        {
             let outcome = catch_unwind(AssertUnwindSafe(|| (listener.call)(event)));
             if let Err(panic) = outcome {
                 self.remove(listener.id);
@@ -106,7 +119,10 @@ impl Events {
             let _ = stream.send(Arc::clone(event));
         }
         for kind in failed {
-            self.deliver(&Arc::new(Event { kind, ..Event::clone(event) }));
+            self.deliver(&Arc::new(Event {
+                kind,
+                ..Event::clone(event)
+            }));
         }
     }
 
@@ -128,7 +144,9 @@ impl Events {
 
 impl std::fmt::Debug for Events {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Events").field("listeners", &lock(&self.0.listeners).len()).finish()
+        f.debug_struct("Events")
+            .field("listeners", &lock(&self.0.listeners).len())
+            .finish()
     }
 }
 
@@ -164,8 +182,10 @@ impl EventStream {
             match self.receiver.recv().await {
                 Ok(event) if missed == 0 => return Some(event),
                 Ok(event) => {
-                    let lagged =
-                        Event { kind: EventKind::Lagged { missed }, ..Event::clone(&event) };
+                    let lagged = Event {
+                        kind: EventKind::Lagged { missed },
+                        ..Event::clone(&event)
+                    };
                     self.ahead = Some(event);
                     return Some(Arc::new(lagged));
                 }

@@ -1,0 +1,117 @@
+//! Asks the providers of a turn, once per iteration, and says so.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Instant,
+};
+
+use futures_util::FutureExt as _;
+use toolcrib_core::{
+    Catalog, DiscoveryError, DiscoveryErrorClass, EventKind, FailedListing, ListContext, Listing,
+    RunEvents, ToolProvider, list_in_order, panic_text,
+};
+
+/// All that the providers offer, in configured order, whatever order they answer in.
+pub(crate) async fn discover(
+    sources: impl Iterator<Item = &Arc<dyn ToolProvider>>,
+    events: &Arc<RunEvents>,
+    cx: &ListContext,
+    into: Catalog,
+) -> Result<Catalog, FailedListing> {
+    list_in_order(sources, into, |source, into| {
+        observed(source, events, cx, into)
+    })
+    .wait()
+    .await
+}
+
+/// One provider's answer between `discovery_started` and `discovery_completed` or `_failed`.
+/// A panic is a failure, and cancellation does not wait for a provider that ignores it.
+fn observed(
+    source: Arc<dyn ToolProvider>,
+    events: &Arc<RunEvents>,
+    cx: &ListContext,
+    into: Catalog,
+) -> Listing {
+    let asked = Asked {
+        events: Arc::clone(events),
+        source: Arc::clone(&source),
+        iteration: cx.iteration(),
+        began: Instant::now(),
+        before: into.offered().len(),
+    };
+    asked.started();
+    let listing = catch_unwind(AssertUnwindSafe(|| source.list(cx, into)));
+    match listing {
+        Ok(Listing::Now(answer)) => Listing::Now(asked.ended(answer)),
+        Ok(Listing::Later(future)) => {
+            let cancellation = cx.cancellation().clone();
+            Listing::later(async move {
+                let answer = tokio::select! {
+                    biased;
+                    () = cancellation.cancelled() => Err(FailedListing {
+                        error: DiscoveryError::new(
+                            DiscoveryErrorClass::Cancelled,
+                            "the run was cancelled",
+                        ),
+                        catalog: Catalog::new(),
+                    }),
+                    answer = AssertUnwindSafe(future).catch_unwind() => {
+                        answer.unwrap_or_else(|panic| Err(panicked(&*panic)))
+                    }
+                };
+                // What came before it in a list that it took along is not its own.
+                asked.ended(answer)
+            })
+        }
+        Err(panic) => Listing::Now(asked.ended(Err(panicked(&*panic)))),
+    }
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send)) -> FailedListing {
+    let message = format!("it panicked: {}", panic_text(panic));
+    FailedListing {
+        error: DiscoveryError::new(DiscoveryErrorClass::Panic, message),
+        catalog: Catalog::new(),
+    }
+}
+
+struct Asked {
+    events: Arc<RunEvents>,
+    source: Arc<dyn ToolProvider>,
+    iteration: u32,
+    began: Instant,
+    before: usize,
+}
+
+impl Asked {
+    fn started(&self) {
+        self.events
+            .emit(Some(self.iteration), || EventKind::DiscoveryStarted {
+                provider: self.source.path().into(),
+            });
+    }
+
+    fn ended(&self, answer: Result<Catalog, FailedListing>) -> Result<Catalog, FailedListing> {
+        let answer = answer.map_err(|mut failed| {
+            failed.error = failed.error.in_provider(|| self.source.path());
+            failed
+        });
+        let duration_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.events.emit(Some(self.iteration), || match &answer {
+            Ok(catalog) => EventKind::DiscoveryCompleted {
+                provider: self.source.path().into(),
+                duration_ms,
+                tool_count: catalog.offered().len().saturating_sub(self.before),
+            },
+            Err(failed) => EventKind::DiscoveryFailed {
+                provider: failed.error.provider().unwrap_or_default().into(),
+                error: failed.error.message().to_owned(),
+                error_class: failed.error.class(),
+                duration_ms,
+            },
+        });
+        answer
+    }
+}

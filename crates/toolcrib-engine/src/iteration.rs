@@ -1,0 +1,76 @@
+//! One iteration: a menu, and calls against it.
+
+use std::sync::Arc;
+
+use toolcrib_core::{Menu, SkillId, ToolCall, ToolResult};
+
+use crate::{
+    compose::{Situation, Withheld},
+    pipe::Batch,
+    turn::Turn,
+};
+
+/// One iteration of a turn: what is offered, and calls against that and nothing else.
+#[derive(Debug)]
+pub struct Iteration<'turn> {
+    turn: &'turn mut Turn,
+    menu: Arc<Menu>,
+    withheld: Arc<Withheld>,
+    situation: Situation,
+}
+
+impl<'turn> Iteration<'turn> {
+    pub(crate) fn new(
+        turn: &'turn mut Turn,
+        menu: Arc<Menu>,
+        withheld: Arc<Withheld>,
+        situation: Situation,
+    ) -> Self {
+        Self {
+            turn,
+            menu,
+            withheld,
+            situation,
+        }
+    }
+
+    /// Which iteration of the turn, from 1.
+    pub fn number(&self) -> u32 {
+        self.turn.iterations()
+    }
+
+    /// What is offered.
+    pub fn menu(&self) -> &Arc<Menu> {
+        &self.menu
+    }
+
+    /// What is known and not offered, and why.
+    pub fn withheld(&self) -> &Arc<Withheld> {
+        &self.withheld
+    }
+
+    /// The skills that this iteration's menu was composed under.
+    pub fn active_skills(&self) -> &[SkillId] {
+        &self.situation.active_skills
+    }
+
+    /// Takes the calls of one model message through the pipe, all at the same time. Never fails:
+    /// each call has exactly one result, in call order.
+    ///
+    /// Skills that a call activates count from the next iteration.
+    pub async fn execute(&mut self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
+        let batch = Batch {
+            engine: &self.turn.engine,
+            events: &self.turn.events,
+            menu: &self.menu,
+            withheld: &self.withheld,
+            situation: &self.situation,
+            iteration: self.turn.iterations(),
+            working_dir: &self.turn.working_dir,
+            cancellation: &self.turn.cancellation,
+        };
+        let results = batch.execute(calls).await;
+        self.turn.report_activations();
+        results
+    }
+}

@@ -1,0 +1,29 @@
+//! The engine behind every door of Toolcrib: per iteration it discovers and composes what a model
+//! may see, and takes calls through one pipe that bounds what they may do and cleans what they
+//! bring back.
+//!
+//! ```text
+//! Engine::turn ─▶ Turn::iteration ─▶ Iteration::menu … Iteration::execute
+//!                  │ discover  (discover.rs)       │ resolve → … → record  (pipe/)
+//!                  └ compose   (compose/)          └ one file per stage
+//! ```
+
+mod compose;
+mod discover;
+mod engine;
+mod iteration;
+mod pipe;
+mod policy;
+mod redactor;
+mod skills;
+mod turn;
+mod validators;
+
+pub use self::{
+    compose::{Withheld, WithheldBy, WithheldTool},
+    engine::{BuildError, Engine, EngineBuilder, Limits},
+    iteration::Iteration,
+    redactor::{REDACTED, Redactor},
+    skills::{DuplicateSkill, READ_SKILL, Skill, Skills},
+    turn::{IterationError, Turn, TurnError, TurnOptions},
+};

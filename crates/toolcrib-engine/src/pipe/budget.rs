@@ -1,0 +1,284 @@
+//! Keeps a batch of results within its budget of characters (Unicode scalar values).
+//!
+//! Each call is promised an even share. A result within its share is final at once; what such
+//! results leave goes to the larger ones, never above a tool's own cap. The marker of a cut and
+//! the fence count inside.
+
+use serde_json::{Value, json};
+use toolcrib_core::{ErrorCode, Tool, ToolOutput, fence_chars};
+
+use super::{Ended, Large, Settled};
+
+/// The even shares of one batch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shares {
+    share: usize,
+}
+
+impl Shares {
+    pub(super) fn of(batch_chars: usize, calls: usize) -> Self {
+        Self {
+            share: batch_chars / calls.max(1),
+        }
+    }
+
+    /// What a call of this tool is promised.
+    pub(super) fn promised(self, tool: &Tool) -> usize {
+        self.share.min(own_cap(tool))
+    }
+}
+
+fn own_cap(tool: &Tool) -> usize {
+    tool.max_result_chars().unwrap_or(usize::MAX)
+}
+
+/// How a call ended, cut to its cap.
+pub(super) struct Cut {
+    pub(super) body: String,
+    /// What says that something is missing.
+    pub(super) marker: Option<String>,
+    /// The tool's name, when the body is to be sanitised and fenced.
+    pub(super) fence: Option<String>,
+    pub(super) code: Option<ErrorCode>,
+    pub(super) structured: Option<Value>,
+    pub(super) cost_usd: Option<f64>,
+    pub(super) cause: Option<String>,
+    pub(super) abandoned: bool,
+}
+
+impl Ended {
+    fn text(&self) -> &str {
+        match &self.outcome {
+            Ok(output) => &output.value,
+            Err(failure) => &failure.message,
+        }
+    }
+
+    /// The tool, when its text is somebody else's.
+    fn fenced_tool(&self) -> Option<&Tool> {
+        let by_tool = self
+            .outcome
+            .as_ref()
+            .err()
+            .is_none_or(|failure| failure.by_tool);
+        self.tool
+            .as_ref()
+            .filter(|tool| by_tool && tool.untrusted())
+    }
+
+    /// What the text needs, fence included.
+    fn needs(&self) -> usize {
+        chars(self.text())
+            + self
+                .fenced_tool()
+                .map_or(0, |tool| fence_chars(tool.name()))
+    }
+
+    fn own_cap(&self) -> usize {
+        self.tool.as_ref().map_or(usize::MAX, own_cap)
+    }
+}
+
+/// The cap that a result is final under, if it need not wait for what others leave.
+pub(super) fn within(shares: Shares, ended: &Ended) -> Option<usize> {
+    let own = ended.own_cap();
+    (own <= shares.share || ended.needs() <= shares.share).then_some(own.min(shares.share))
+}
+
+/// Gives what small results left to the large ones: evenly, and what one of them does not need
+/// again to the others.
+pub(super) fn spend_the_rest(shares: Shares, settled: Vec<Settled>) -> Vec<(Settled, usize)> {
+    let mut left: usize = settled
+        .iter()
+        .map(|settled| match settled {
+            Settled::Done(result) => shares.share.saturating_sub(chars(&result.text)),
+            Settled::Large(_) => 0,
+        })
+        .sum();
+    let wish = |large: &Large| large.ended.needs().min(large.ended.own_cap());
+    let mut caps = vec![shares.share; settled.len()];
+    let mut large: Vec<(usize, usize)> = settled
+        .iter()
+        .enumerate()
+        .filter_map(|(position, settled)| match settled {
+            Settled::Large(large) => Some((wish(large), position)),
+            Settled::Done(_) => None,
+        })
+        .collect();
+    large.sort_unstable();
+    let mut waiting = large.len();
+    for (wish, position) in large {
+        let extra = (left / waiting.max(1)).min(wish.saturating_sub(shares.share));
+        left -= extra;
+        waiting -= 1;
+        if let Some(cap) = caps.get_mut(position) {
+            *cap += extra;
+        }
+    }
+    settled.into_iter().zip(caps).collect()
+}
+
+/// Cuts a text that is over its cap, and replaces data that is over the same cap once more.
+pub(super) fn fit(ended: Ended, cap: usize) -> Cut {
+    let fence = ended.fenced_tool().map(|tool| tool.name().to_string());
+    let cap = cap.min(ended.own_cap());
+    let room = cap.saturating_sub(fence.as_deref().map_or(0, fence_chars));
+    let (text, code, structured, cost_usd, cause, abandoned) = match ended.outcome {
+        Ok(ToolOutput {
+            value,
+            structured,
+            cost_usd,
+        }) => (value, None, structured, cost_usd, None, false),
+        Err(failure) => (
+            failure.message,
+            Some(failure.code),
+            None,
+            None,
+            failure.cause,
+            failure.abandoned,
+        ),
+    };
+    let (body, marker) = cut(text, room);
+    let structured = structured.map(|data| {
+        let chars = chars(&data.to_string());
+        if chars > cap {
+            json!({ "truncated": true, "chars": chars })
+        } else {
+            data
+        }
+    });
+    Cut {
+        body,
+        marker,
+        fence,
+        code,
+        structured,
+        cost_usd,
+        cause,
+        abandoned,
+    }
+}
+
+/// Cuts a text to `room` characters, with the line of the marker inside.
+fn cut(text: String, room: usize) -> (String, Option<String>) {
+    let total = chars(&text);
+    if total <= room {
+        return (text, None);
+    }
+    let marker = format!("[truncated — {total} chars total; the rest was not kept]");
+    let head = room.saturating_sub(chars(&marker) + 1);
+    let end = text
+        .char_indices()
+        .nth(head)
+        .map_or(text.len(), |(at, _)| at);
+    let end = whole_json(&text, end).unwrap_or_else(|| before_escape(&text, end));
+    let mut body = text;
+    body.truncate(end);
+    (body, Some(marker))
+}
+
+/// Where to cut a JSON text at or before `end`: behind the last whole element, as far out as
+/// there is one in the last half, so that no string, number or row is left in pieces.
+fn whole_json(text: &str, end: usize) -> Option<usize> {
+    if !text.starts_with(['{', '[']) || serde_json::from_str::<serde::de::IgnoredAny>(text).is_err()
+    {
+        return None;
+    }
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    let mut best: Option<(usize, usize)> = None;
+    for (at, byte) in text.bytes().enumerate().take(end) {
+        if in_string {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => in_string = false,
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b',' if best.is_none_or(|(outer, last)| depth <= outer || last < end / 2) => {
+                best = Some((depth, at));
+            }
+            _ => {}
+        }
+    }
+    Some(best.map_or(0, |(_, at)| at))
+}
+
+/// Steps back in front of a terminal escape sequence that the cut would leave open.
+fn before_escape(text: &str, end: usize) -> usize {
+    const LONGEST_SEQUENCE: usize = 32;
+    let Some(head) = text.get(..end) else {
+        return end;
+    };
+    let Some(escape) = head.rfind('\u{1b}') else {
+        return end;
+    };
+    let sequence = head.get(escape..).unwrap_or_default();
+    let closed = sequence
+        .chars()
+        .skip(2)
+        .any(|c| ('\u{40}'..='\u{7e}').contains(&c));
+    if closed || sequence.len() > LONGEST_SEQUENCE {
+        end
+    } else {
+        escape
+    }
+}
+
+pub(super) fn chars(text: &str) -> usize {
+    text.chars().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn rows_are_cut_between_rows() {
+        let rows: Vec<_> = (0..40)
+            .map(|n| json!({ "id": n, "note": "a, \"b\" {c}" }))
+            .collect();
+        let text = json!({ "rows": rows, "changed": 0 }).to_string();
+        let total = chars(&text);
+        let (body, marker) = cut(text.clone(), 400);
+        assert_eq!(
+            marker.unwrap(),
+            format!("[truncated — {total} chars total; the rest was not kept]")
+        );
+        assert!(text.starts_with(&body));
+        // Closing what is open makes it whole again: no row is in pieces.
+        let repaired: Value = serde_json::from_str(&format!("{body}]}}")).unwrap();
+        assert!(repaired["rows"].as_array().unwrap().len() > 5);
+    }
+
+    #[test]
+    fn an_escape_sequence_is_not_left_open() {
+        let text = format!(
+            "{}\u{1b}[31mred\u{1b}[0m{}",
+            "x".repeat(46),
+            "y".repeat(200)
+        );
+        let (body, _) = cut(text, 100);
+        assert_eq!(body, "x".repeat(46));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_cut_keeps_within_its_room(text in "\\PC{0,300}", room in 60_usize..400) {
+            let total = chars(&text);
+            let (body, marker) = cut(text.clone(), room);
+            prop_assert!(text.starts_with(&body));
+            let whole = chars(&body) + marker.as_deref().map_or(0, |m| chars(m) + 1);
+            prop_assert!(whole <= room);
+            prop_assert_eq!(marker.is_none(), total <= room);
+            prop_assert!(marker.is_some() || body == text);
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The one pipe that every call goes through, whichever door it came in by. One file per stage,
+//! in this order:
+//!
+//! `resolve → policy(name) → validate → policy(arguments) → approve → scope → intent → run →
+//! reduce → redact → budget → sanitise → fence → record`
+//!
+//! A stage either hands on or refuses; a refused call goes straight to `record`. Calls of a batch
+//! run at the same time; results stand in call order.
+
+mod approve;
+mod arguments;
+mod budget;
+mod fence;
+mod intent;
+mod policy;
+mod record;
+mod redact;
+mod reduce;
+mod resolve;
+mod run;
+mod sanitise;
+mod scope;
+mod validate;
+
+use std::{path::Path, sync::Arc, time::Instant};
+
+use futures_util::future::join_all;
+use serde_json::Value;
+use toolcrib_core::{
+    CancellationToken, Digest, ErrorCode, Menu, PendingCall, RunEvents, Tool, ToolCall,
+    ToolContext, ToolError, ToolOutput, ToolResult,
+};
+
+use self::arguments::NotJson;
+use crate::{
+    compose::{Situation, Withheld},
+    engine::EngineParts,
+};
+
+/// What every call of a batch shares.
+pub(crate) struct Batch<'a> {
+    pub(crate) engine: &'a EngineParts,
+    pub(crate) events: &'a RunEvents,
+    pub(crate) menu: &'a Menu,
+    pub(crate) withheld: &'a Withheld,
+    pub(crate) situation: &'a Situation,
+    pub(crate) iteration: u32,
+    pub(crate) working_dir: &'a Arc<Path>,
+    pub(crate) cancellation: &'a CancellationToken,
+}
+
+/// One call on its way.
+struct Call {
+    id: Arc<str>,
+    name: Arc<str>,
+    args: Result<Value, NotJson>,
+    args_digest: Digest,
+    began: Instant,
+}
+
+/// How a call ended, before its text is cut, cleaned and fenced.
+struct Ended {
+    /// The tool, once it was found.
+    tool: Option<Tool>,
+    outcome: Result<ToolOutput, Failure>,
+}
+
+/// A call that failed: refused by a stage, or failed by the tool itself.
+struct Failure {
+    code: ErrorCode,
+    /// For the model.
+    message: String,
+    /// For the operator.
+    cause: Option<String>,
+    /// Whether the tool wrote the message: then it is fenced like the tool's results.
+    by_tool: bool,
+    /// Whether the body was left behind.
+    abandoned: bool,
+}
+
+impl Failure {
+    /// A stage refuses.
+    fn refused(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            cause: None,
+            by_tool: false,
+            abandoned: false,
+        }
+    }
+
+    fn caused_by(mut self, cause: impl Into<String>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+}
+
+impl From<ToolError> for Failure {
+    /// The tool failed.
+    fn from(error: ToolError) -> Self {
+        let cause = error.cause_chain().filter(|chain| *chain != error.message);
+        Self {
+            code: error.code,
+            message: error.message,
+            cause,
+            by_tool: true,
+            abandoned: false,
+        }
+    }
+}
+
+impl Batch<'_> {
+    /// Takes the calls of one model message through the pipe.
+    pub(crate) async fn execute(&self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
+        let shares = budget::Shares::of(self.engine.limits.batch_result_chars, calls.len());
+        let settled = join_all(calls.into_iter().map(|call| self.settle(call, shares))).await;
+        budget::spend_the_rest(shares, settled)
+            .into_iter()
+            .map(|(settled, cap)| match settled {
+                Settled::Done(result) => result,
+                Settled::Large(large) => self.finish(large.call, large.ended, cap),
+            })
+            .collect()
+    }
+
+    /// Takes one call as far as it can go alone: to the end if its result keeps within its share.
+    async fn settle(&self, call: ToolCall, shares: budget::Shares) -> Settled {
+        let call = record::begin(self, call);
+        let mut ended = self.attempt(&call, shares).await;
+        redact::redact(self, &mut ended);
+        match budget::within(shares, &ended) {
+            Some(cap) => Settled::Done(self.finish(call, ended, cap)),
+            None => Settled::Large(Large { call, ended }),
+        }
+    }
+
+    /// From `resolve` to `reduce`.
+    async fn attempt(&self, call: &Call, shares: budget::Shares) -> Ended {
+        let tool = match resolve::resolve(self, call) {
+            Ok(tool) => tool,
+            Err(refusal) => {
+                return Ended {
+                    tool: None,
+                    outcome: Err(refusal),
+                };
+            }
+        };
+        let outcome = self.through_the_gates(tool, call, shares).await;
+        Ended {
+            tool: Some(tool.clone()),
+            outcome,
+        }
+    }
+
+    async fn through_the_gates(
+        &self,
+        tool: &Tool,
+        call: &Call,
+        shares: budget::Shares,
+    ) -> Result<ToolOutput, Failure> {
+        policy::by_name(self, tool, call)?;
+        let args = validate::validate(self, tool, call)?;
+        let pending = || PendingCall {
+            tool,
+            call_id: &call.id,
+            args,
+            args_digest: call.args_digest,
+            identity: self.events.identity(),
+            run_id: self.events.run_id(),
+        };
+        if let policy::Ruled::Ask(rule) = policy::by_arguments(self, tool, call)? {
+            approve::approve(self, pending(), &rule).await?;
+        }
+        let (context, progress) = self.context(tool, call, shares);
+        let context = scope::scope(self, pending(), context)?;
+        intent::before(self, pending()).await?;
+        let outcome = run::run(self, tool, call, args, context, progress).await;
+        intent::after(
+            self,
+            pending(),
+            outcome.as_ref().err().map(|failure| failure.code),
+        )
+        .await;
+        outcome.map(|output| reduce::reduce(self, tool, args, output))
+    }
+
+    fn context(
+        &self,
+        tool: &Tool,
+        call: &Call,
+        shares: budget::Shares,
+    ) -> (ToolContext, run::ProgressReceiver) {
+        let (sender, progress) = run::progress_channel();
+        let mut parts = toolcrib_core::ToolContextParts::detached();
+        parts.run_id = Arc::clone(self.events.run_id());
+        parts.call_id = Arc::clone(&call.id);
+        parts.identity = Arc::clone(self.events.identity());
+        parts.iteration = self.iteration;
+        parts.active_skills = Arc::clone(&self.situation.active_skills);
+        parts.working_dir = Arc::clone(self.working_dir);
+        parts.result_budget_chars = shares.promised(tool);
+        parts.cancellation = self.cancellation.child_token();
+        parts.progress = Some(sender);
+        (parts.into(), progress)
+    }
+
+    /// From `budget` to `record`.
+    fn finish(&self, call: Call, ended: Ended, cap: usize) -> ToolResult {
+        let cut = budget::fit(ended, cap);
+        let clean = sanitise::sanitise(cut);
+        let fenced = fence::fence(clean);
+        record::end(self, call, fenced)
+    }
+}
+
+/// A call whose result is final, or waits for what the others leave of the budget.
+enum Settled {
+    Done(ToolResult),
+    Large(Large),
+}
+
+struct Large {
+    call: Call,
+    ended: Ended,
+}

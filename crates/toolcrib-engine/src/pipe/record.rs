@@ -1,0 +1,69 @@
+//! The call's first and last event, and its result.
+
+use std::{sync::Arc, time::Instant};
+
+use serde_json::Value;
+use toolcrib_core::{EventKind, ToolCall, ToolResult, args_digest};
+
+use super::{Batch, Call, arguments, fence::Fenced};
+
+pub(super) fn begin(batch: &Batch<'_>, call: ToolCall) -> Call {
+    let args = arguments::read(call.arguments);
+    let call = Call {
+        args_digest: match &args {
+            Ok(args) => args_digest(&call.name, args),
+            Err(not_json) => args_digest(&call.name, &Value::from(not_json.text.as_str())),
+        },
+        id: call.id,
+        name: call.name,
+        args,
+        began: Instant::now(),
+    };
+    batch
+        .events
+        .emit(Some(batch.iteration), || EventKind::ToolStart {
+            call_id: Arc::clone(&call.id),
+            tool: Arc::clone(&call.name),
+            args: shown_args(batch, &call),
+            args_digest: call.args_digest,
+        });
+    call
+}
+
+pub(super) fn end(batch: &Batch<'_>, call: Call, fenced: Fenced) -> ToolResult {
+    let args = shown_args(batch, &call);
+    let mut result = ToolResult::new(call.id, call.name);
+    result.args = args;
+    let clean = fenced.clean;
+    result.value = clean.value().into();
+    result.text = fenced.text.into();
+    result.code = clean.code;
+    result.structured = clean.structured;
+    result.cost_usd = clean.cost_usd;
+    result.untrusted = clean.fence.is_some();
+    result.abandoned = clean.abandoned;
+    result.cause = clean.cause.map(Into::into);
+    result.duration = call.began.elapsed();
+    batch
+        .events
+        .emit(Some(batch.iteration), || EventKind::ToolEnd {
+            call_id: Arc::clone(&result.call_id),
+            tool: Arc::clone(&result.name),
+            ok: result.is_ok(),
+            code: result.code,
+            value: Arc::clone(&result.value),
+            duration_ms: u64::try_from(result.duration.as_millis()).unwrap_or(u64::MAX),
+            cost_usd: result.cost_usd,
+            abandoned: result.abandoned,
+            cause: result.cause.clone(),
+        });
+    result
+}
+
+/// What was passed, without known secrets: as data, or as the text that it was.
+fn shown_args(batch: &Batch<'_>, call: &Call) -> Value {
+    batch.engine.redactor.json(match &call.args {
+        Ok(args) => args.clone(),
+        Err(not_json) => Value::from(not_json.text.as_str()),
+    })
+}

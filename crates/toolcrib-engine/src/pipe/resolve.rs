@@ -1,0 +1,42 @@
+//! Finds the tool. Only what stands in the menu can be called, under exactly its name.
+
+use toolcrib_core::{ErrorCode, EventKind, Tool};
+
+use super::{Batch, Call, Failure};
+
+pub(super) fn resolve<'a>(batch: &Batch<'a>, call: &Call) -> Result<&'a Tool, Failure> {
+    if let Some(tool) = batch.menu.get(&call.name) {
+        return Ok(tool);
+    }
+    // The model reads the same of a tool that is withheld and of one that never was.
+    let refusal = Failure::refused(
+        ErrorCode::NotAvailable,
+        format!(
+            "there is no tool `{}`; call one of the tools that are offered",
+            shortened(&call.name)
+        ),
+    );
+    let Some((rule, reason)) = batch.withheld.denying_rule(&call.name) else {
+        return Err(refusal);
+    };
+    let cause = format!("withheld by {rule}");
+    batch
+        .events
+        .emit(Some(batch.iteration), || EventKind::PolicyDenied {
+            tool: call.name.clone(),
+            call_id: call.id.clone(),
+            rule,
+            reason,
+        });
+    Err(refusal.caused_by(cause))
+}
+
+/// A name that a model made up can be anything: it is quoted, but not at any length.
+fn shortened(name: &str) -> String {
+    const LONGEST: usize = 64;
+    let mut short: String = name.chars().take(LONGEST).collect();
+    if short.len() < name.len() {
+        short.push('…');
+    }
+    short.escape_debug().to_string()
+}

@@ -1,0 +1,133 @@
+//! Known secrets, taken out of everything that leaves a call.
+
+use std::{borrow::Cow, fmt};
+
+use serde_json::Value;
+
+/// What stands where a secret stood.
+pub const REDACTED: &str = "[redacted]";
+
+/// Shorter values are no secrets, and redacting them would garble ordinary text.
+const SHORTEST_SECRET: usize = 8;
+
+const SECRET_NAMES: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
+
+/// Replaces the secrets that this process knows by [`REDACTED`].
+#[derive(Clone, Default)]
+pub struct Redactor {
+    /// Longest first, so that a secret that contains another goes as a whole.
+    patterns: Vec<String>,
+}
+
+impl Redactor {
+    /// One that knows these secrets. Values of fewer than 8 characters are left out.
+    pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
+        let mut patterns = Vec::new();
+        for secret in secrets {
+            if secret.chars().count() < SHORTEST_SECRET {
+                continue;
+            }
+            // Inside JSON text a secret stands escaped.
+            let json = Value::from(secret.as_str()).to_string();
+            let escaped = json.get(1..json.len() - 1).unwrap_or_default();
+            if escaped != secret {
+                patterns.push(escaped.to_owned());
+            }
+            patterns.push(secret);
+        }
+        patterns.sort_unstable_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        patterns.dedup();
+        Self { patterns }
+    }
+
+    /// One that knows the secrets of the process's environment: the values of 8 characters or
+    /// more whose names end in `_KEY`, `_TOKEN`, `_SECRET` or `_PASSWORD`.
+    pub fn from_environment() -> Self {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the one place where the engine looks at the environment: to hide it"
+        )]
+        let variables = std::env::vars_os();
+        Self::new(variables.filter_map(|(name, value)| {
+            let name = name.to_string_lossy().to_uppercase();
+            let secret = SECRET_NAMES.iter().any(|ending| name.ends_with(ending));
+            secret.then(|| value.to_string_lossy().into_owned())
+        }))
+    }
+
+    /// A text without secrets.
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut clean = Cow::Borrowed(text);
+        for pattern in &self.patterns {
+            if clean.contains(pattern.as_str()) {
+                clean = Cow::Owned(clean.replace(pattern.as_str(), REDACTED));
+            }
+        }
+        clean
+    }
+
+    /// An owned text without secrets.
+    pub(crate) fn owned(&self, text: String) -> String {
+        match self.text(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(redacted) => redacted,
+        }
+    }
+
+    /// Data without secrets, in keys and numbers too.
+    pub fn json(&self, value: Value) -> Value {
+        if self.patterns.is_empty() {
+            return value;
+        }
+        match value {
+            Value::String(text) => Value::String(self.owned(text)),
+            Value::Array(items) => items.into_iter().map(|item| self.json(item)).collect(),
+            Value::Object(map) => map
+                .into_iter()
+                .map(|(key, value)| (self.owned(key), self.json(value)))
+                .collect(),
+            Value::Number(number) => match self.text(&number.to_string()) {
+                Cow::Borrowed(_) => Value::Number(number),
+                Cow::Owned(redacted) => Value::String(redacted),
+            },
+            other => other,
+        }
+    }
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Never the patterns themselves.
+        f.debug_struct("Redactor")
+            .field("patterns", &self.patterns.len())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn secrets_go_from_text_data_keys_and_numbers() {
+        let redactor = Redactor::new([
+            "s3cr3t-\"quoted\"".into(),
+            "12345678".into(),
+            "short".into(),
+        ]);
+        assert_eq!(
+            redactor.text("a s3cr3t-\"quoted\" b short"),
+            "a [redacted] b short"
+        );
+        assert_eq!(
+            redactor.text(r#"{"k":"s3cr3t-\"quoted\""}"#),
+            r#"{"k":"[redacted]"}"#
+        );
+        assert_eq!(
+            redactor.json(json!({"12345678": [12345678, "x12345678"], "n": 5})),
+            json!({"[redacted]": ["[redacted]", "x[redacted]"], "n": 5}),
+        );
+    }
+}

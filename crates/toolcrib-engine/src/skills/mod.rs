@@ -1,0 +1,171 @@
+//! Skills: a description that the model chooses by, a body that it reads, tools that belong to it.
+
+mod read_skill;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use toolcrib_core::{ActivatedBy, SkillId, ToolDefinition, ToolName};
+
+pub use self::read_skill::READ_SKILL;
+pub(crate) use self::read_skill::read_skill;
+
+/// A skill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skill {
+    /// The id that a model activates it by.
+    pub id: SkillId,
+    /// What the model reads to decide when to activate it.
+    pub description: Arc<str>,
+    /// What the model reads once it has.
+    pub body: Arc<str>,
+    /// The names of its tools: while skills are active, the menu is narrowed to theirs.
+    pub tools: Vec<ToolName>,
+}
+
+impl Skill {
+    /// A skill without tools of its own.
+    pub fn new(id: SkillId, description: impl Into<Arc<str>>, body: impl Into<Arc<str>>) -> Self {
+        Self {
+            id,
+            description: description.into(),
+            body: body.into(),
+            tools: Vec::new(),
+        }
+    }
+
+    /// Says which tools belong to it.
+    #[must_use]
+    pub fn tools(mut self, tools: impl IntoIterator<Item = ToolName>) -> Self {
+        self.tools = tools.into_iter().collect();
+        self
+    }
+}
+
+/// The skills of an engine, in order.
+#[derive(Debug, Clone)]
+pub struct Skills {
+    skills: Vec<Skill>,
+    focus: bool,
+}
+
+impl Default for Skills {
+    fn default() -> Self {
+        Self {
+            skills: Vec::new(),
+            focus: true,
+        }
+    }
+}
+
+/// Two skills of one id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("two skills are called `{0}`; rename one of them")]
+pub struct DuplicateSkill(pub SkillId);
+
+impl Skills {
+    /// These skills, in this order.
+    ///
+    /// # Errors
+    /// [`DuplicateSkill`] when two have one id.
+    pub fn new(skills: Vec<Skill>) -> Result<Self, DuplicateSkill> {
+        for (position, skill) in skills.iter().enumerate() {
+            if skills
+                .iter()
+                .take(position)
+                .any(|earlier| earlier.id == skill.id)
+            {
+                return Err(DuplicateSkill(skill.id.clone()));
+            }
+        }
+        Ok(Self {
+            skills,
+            focus: true,
+        })
+    }
+
+    /// Whether an active skill hides the tools that belong to no skill. Default: it does.
+    #[must_use]
+    pub fn focus(mut self, focus: bool) -> Self {
+        self.focus = focus;
+        self
+    }
+
+    /// All skills, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Skill> {
+        self.skills.iter()
+    }
+
+    /// The skill of that id.
+    pub fn get(&self, id: &str) -> Option<&Skill> {
+        self.skills.iter().find(|skill| skill.id.as_str() == id)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.skills.is_empty()
+    }
+
+    /// The skills that list a tool.
+    pub(crate) fn listing(&self, tool: &str) -> impl Iterator<Item = &Skill> {
+        self.skills
+            .iter()
+            .filter(move |skill| skill.tools.iter().any(|name| *name == tool))
+    }
+
+    /// Whether some of the active skills lists a tool.
+    pub(crate) fn lists(&self, active: &[SkillId], tool: &str) -> bool {
+        self.listing(tool).any(|skill| active.contains(&skill.id))
+    }
+
+    /// The visibility rule: with no skill active everything passes; while some are, their tools,
+    /// those that are always included, and without focus those of no skill.
+    pub(crate) fn admit(&self, active: &[SkillId], tool: &ToolDefinition) -> bool {
+        active.is_empty()
+            || tool.always_include()
+            || self.lists(active, tool.name())
+            || (!self.focus && self.listing(tool.name()).next().is_none())
+    }
+}
+
+/// The active skills of one turn, shared with its `read_skill`.
+#[derive(Debug, Default)]
+pub(crate) struct ActiveSkills(Mutex<Activations>);
+
+#[derive(Debug, Default)]
+struct Activations {
+    active: Arc<[SkillId]>,
+    unreported: Vec<(SkillId, ActivatedBy)>,
+}
+
+impl ActiveSkills {
+    /// The active skills, the last activated last.
+    pub(crate) fn now(&self) -> Arc<[SkillId]> {
+        Arc::clone(&self.lock().active)
+    }
+
+    /// Makes a skill the last activated one. Reading the one that is last already changes nothing.
+    pub(crate) fn activate(&self, skill: &SkillId, by: ActivatedBy) {
+        let mut this = self.lock();
+        if this.active.last() == Some(skill) {
+            return;
+        }
+        this.active = this
+            .active
+            .iter()
+            .filter(|id| *id != skill)
+            .chain([skill])
+            .cloned()
+            .collect();
+        this.unreported.push((skill.clone(), by));
+    }
+
+    /// What was activated since the last time this was asked.
+    pub(crate) fn take_unreported(&self) -> Vec<(SkillId, ActivatedBy)> {
+        std::mem::take(&mut self.lock().unreported)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Activations> {
+        // Nothing under this lock can panic half-way.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
