@@ -1,0 +1,121 @@
+//! What a run came to.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use serde::Serialize;
+use toolcrib_core::{Digest, Menu, Message, ToolName, ToolResult, Usage};
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Stopped {
+    /// The model answered.
+    Answered,
+    /// The cap on iterations was reached; the answer is the wrap-up's.
+    MaxIterations,
+    /// The turn's time was up.
+    Timeout,
+    /// The run was cancelled.
+    Cancelled,
+    /// A provider or the model failed.
+    Failed,
+}
+
+impl Stopped {
+    /// The word as it stands in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::MaxIterations => "max_iterations",
+            Self::Timeout => "timeout",
+            Self::Cancelled => "cancelled",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a run came to, on every way out: nothing that happened before is lost.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RunOutcome {
+    /// The run's id.
+    pub run_id: Arc<str>,
+    /// How it ended.
+    pub stopped: Stopped,
+    /// The answer; there when it answered or wrapped up.
+    pub answer: Option<Arc<str>>,
+    /// What went wrong; there when it failed or timed out.
+    pub error: Option<RunError>,
+    /// How many iterations there were.
+    pub iterations: u32,
+    /// Every call, in order.
+    pub tool_calls: Vec<ToolResult>,
+    /// What models and tools used and cost.
+    pub usage: Usage,
+    /// What was offered, one entry per iteration.
+    pub menus: Vec<MenuSummary>,
+    /// The whole conversation, fit to be sent to a model again: each call has one result.
+    pub messages: Arc<Vec<Message>>,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+impl RunOutcome {
+    /// The answer, or why there is none.
+    ///
+    /// # Errors
+    /// The run's own error; for a cancelled run one that says so.
+    pub fn into_answer(self) -> Result<Arc<str>, RunError> {
+        match (self.answer, self.error) {
+            (Some(answer), _) => Ok(answer),
+            (None, Some(error)) => Err(error),
+            (None, None) => Err(RunError {
+                code: self.stopped.as_str(),
+                message: format!("the run ended without an answer: {}", self.stopped),
+                component: None,
+            }),
+        }
+    }
+}
+
+/// What was offered in one iteration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MenuSummary {
+    /// The menu's fingerprint.
+    pub fingerprint: Digest,
+    /// The names, in order.
+    pub offered: Vec<ToolName>,
+    /// How many known tools were withheld.
+    pub withheld_count: usize,
+}
+
+impl MenuSummary {
+    pub(crate) fn new(menu: &Menu, withheld_count: usize) -> Self {
+        Self {
+            fingerprint: menu.fingerprint(),
+            offered: menu.names().cloned().collect(),
+            withheld_count,
+        }
+    }
+}
+
+/// Why a run failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{message}")]
+pub struct RunError {
+    /// The stable class: `discovery_failed`, `name_collision`, `model_failed`, `unknown_skill`,
+    /// `timeout`.
+    pub code: &'static str,
+    /// What happened, for the operator.
+    pub message: String,
+    /// Who failed: the provider's path or the model's name.
+    #[serde(rename = "source")]
+    pub component: Option<String>,
+}

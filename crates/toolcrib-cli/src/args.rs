@@ -1,0 +1,157 @@
+//! What can be typed.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, Parser, Subcommand};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  fine: the model answered, or the cap on steps was reached
+  1  failed: the run failed or timed out, or a call was not ok
+  2  the command line or the project is wrong
+  3  cancelled by Ctrl-C or SIGTERM (twice: at once)";
+
+/// The tool layer for LLM agents: decides what a model may see, bounds what a call may do,
+/// cleans what comes back.
+#[derive(Debug, Parser)]
+#[command(name = "toolcrib", version, after_help = EXIT_CODES, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// The project's folder [default: the nearest with a toolcrib.toml, upward from here]
+    #[arg(short, long, value_name = "DIR", global = true)]
+    pub(crate) project: Option<PathBuf>,
+    /// Where the project keeps what it writes [default: .toolcrib in the project]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) state: Option<PathBuf>,
+    /// Print one JSON object instead of text
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Print only the result
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Print results and reasons in full
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Give the agent a message and follow it step by step
+    #[command(after_help = "\
+Examples:
+  toolcrib run -p examples/support-desk \"I was charged twice for order 1042\"
+  toolcrib run --as intern --json \"Refund order 1042\"
+  toolcrib run --events events.jsonl --timeout 30s \"Where is order 1042?\"")]
+    Run(RunArgs),
+    /// Show what the model would see, and what not
+    #[command(after_help = "\
+Examples:
+  toolcrib menu -p examples/support-desk --skill billing
+  toolcrib menu --as intern --why")]
+    Menu(MenuArgs),
+    /// Make one call, through everything that a model's call goes through
+    #[command(after_help = "\
+Examples:
+  toolcrib call list_charges order_id=1042 -p examples/support-desk
+  toolcrib call list_charges '{\"order_id\": 1042}' --json
+  toolcrib call import_orders rows:='[1, 2]'
+  toolcrib call import_orders @arguments.json
+  generate-arguments | toolcrib call import_orders -")]
+    Call(CallArgs),
+    /// Load everything and say what is there, or all that is wrong
+    #[command(after_help = "\
+Examples:
+  toolcrib check -p examples/support-desk
+  toolcrib check --json")]
+    Check,
+    /// Begin a small project that runs at once
+    #[command(after_help = "\
+Examples:
+  toolcrib init my-agent && toolcrib run -p my-agent \"What is on my list?\"")]
+    Init(InitArgs),
+}
+
+/// On whose behalf, and with which skills.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Situation {
+    /// Start with this skill active; may be given again, the last one is the active one
+    #[arg(long = "skill", value_name = "SKILL")]
+    pub(crate) skills: Vec<String>,
+    /// Act for this principal [default: nobody]
+    #[arg(long = "as", value_name = "PRINCIPAL")]
+    pub(crate) principal: Option<String>,
+    /// Act within this tenant [default: none]
+    #[arg(long, value_name = "TENANT")]
+    pub(crate) tenant: Option<String>,
+    /// The conversation that tools and policies see [default: the run's id]
+    #[arg(long, value_name = "ID")]
+    pub(crate) conversation: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// What you say to the agent
+    pub(crate) message: String,
+    /// The model, in place of the project's: script:FILE
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) situation: Situation,
+    /// Write every event to this file as JSON Lines; - is standard error and implies --quiet
+    #[arg(long, value_name = "FILE")]
+    pub(crate) events: Option<PathBuf>,
+    /// Make the project's databases anew from their seeds first
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// End the run after this time, such as 30s or 2m [default: the project's, else 10m]
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    pub(crate) timeout: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MenuArgs {
+    #[command(flatten)]
+    pub(crate) situation: Situation,
+    /// Say for each withheld tool why, and what would have to change
+    #[arg(long)]
+    pub(crate) why: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CallArgs {
+    /// The tool's name
+    pub(crate) tool: String,
+    /// key=value (typed by the tool's schema), key:=JSON, one JSON object, @FILE, or - for
+    /// standard input
+    #[arg(value_name = "ARGUMENT", allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<String>,
+    #[command(flatten)]
+    pub(crate) situation: Situation,
+    /// Make the project's databases anew from their seeds first
+    #[arg(long)]
+    pub(crate) fresh: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// The folder to make
+    pub(crate) dir: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,55 @@
+//! `toolcrib call`: one call through the whole pipe.
+
+use toolcrib_core::{CancellationToken, ErrorCode, ToolCall};
+use toolcrib_engine::IterationError;
+use toolcrib_project::Mode;
+
+use super::{Problem, call_arguments, engine, load, turn_options};
+use crate::{
+    args::{CallArgs, Global},
+    exit::{self, Exit},
+    output::{self, CallJson},
+};
+
+pub(super) async fn call(
+    global: &Global,
+    args: CallArgs,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    let given = call_arguments::read(&args.arguments, &cancellation).await?;
+    let project = load(global, Mode::Run { fresh: args.fresh }, None, &cancellation).await?;
+    let options = turn_options(&project, &args.situation, cancellation)?;
+    let mut turn = engine(&project)?
+        .turn(options)
+        .map_err(|error| Problem::usage(error.to_string()))?;
+    let mut iteration = turn.iteration().await.map_err(|error| match error {
+        IterationError::Cancelled => Problem::cancelled(),
+        error => Problem::failed("discovery_failed", error.to_string()),
+    })?;
+
+    let schema = iteration
+        .menu()
+        .get(&args.tool)
+        .map(|tool| tool.input_schema().clone());
+    let arguments = given.typed(schema.as_ref());
+    let call = ToolCall {
+        id: "call_1".into(),
+        name: args.tool.into(),
+        arguments,
+    };
+    let Some(result) = iteration.execute(vec![call]).await.pop() else {
+        return Err(Problem::failed("internal", "the call gave no result"));
+    };
+    if global.json {
+        output::json(&CallJson::from(&result));
+    } else {
+        output::call(&result, global.verbose);
+    }
+    Ok(match result.code {
+        None => exit::FINE,
+        Some(ErrorCode::Cancelled) => exit::CANCELLED,
+        // Cut off by Ctrl-C, and its effect may have come about.
+        Some(ErrorCode::OutcomeUnknown) if turn.cancellation().is_cancelled() => exit::CANCELLED,
+        Some(_) => exit::FAILED,
+    })
+}

@@ -1,0 +1,187 @@
+//! What stands behind the tool's name on the command line.
+
+use std::io::{self, Read as _};
+
+use serde_json::{Map, Value};
+use toolcrib_core::{Arguments, CancellationToken};
+
+use super::Problem;
+
+/// Arguments as given.
+#[derive(Debug, PartialEq)]
+pub(super) enum Given {
+    /// One text that should be JSON; the pipe says so if it is not.
+    Json(String),
+    /// Pairs, to be typed by the tool's schema.
+    Pairs(Vec<(String, PairValue)>),
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) enum PairValue {
+    /// `key=value`
+    Text(String),
+    /// `key:=JSON`
+    Json(Value),
+}
+
+/// Reads them: pairs, one JSON text, `@FILE`, or `-`.
+pub(super) async fn read(
+    arguments: &[String],
+    cancellation: &CancellationToken,
+) -> Result<Given, Problem> {
+    if let [only] = arguments {
+        if only == "-" {
+            return Ok(Given::Json(standard_input(cancellation).await?));
+        }
+        if let Some(path) = only.strip_prefix('@') {
+            return std::fs::read_to_string(path)
+                .map(Given::Json)
+                .map_err(|error| Problem::usage(format!("{path} cannot be read: {error}")));
+        }
+        if only.trim_start().starts_with(['{', '[']) || !only.contains('=') {
+            return Ok(Given::Json(only.clone()));
+        }
+    }
+    let mut pairs: Vec<(String, PairValue)> = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        let (key, value) = pair(argument)?;
+        if pairs.iter().any(|(known, _)| *known == key) {
+            return Err(Problem::usage(format!("`{key}` is given twice")));
+        }
+        pairs.push((key, value));
+    }
+    Ok(Given::Pairs(pairs))
+}
+
+fn pair(argument: &str) -> Result<(String, PairValue), Problem> {
+    let Some((key, value)) = argument.split_once('=') else {
+        return Err(Problem::usage(format!(
+            "`{argument}` is no argument; write key=value, key:=JSON, one JSON object, @FILE or -"
+        )));
+    };
+    match key.strip_suffix(':') {
+        None => Ok((key.to_owned(), PairValue::Text(value.to_owned()))),
+        Some(key) => serde_json::from_str(value)
+            .map(|value| (key.to_owned(), PairValue::Json(value)))
+            .map_err(|error| Problem::usage(format!("the value of `{key}:=` is no JSON: {error}"))),
+    }
+}
+
+async fn standard_input(cancellation: &CancellationToken) -> Result<String, Problem> {
+    let reading = tokio::task::spawn_blocking(|| {
+        let mut text = String::new();
+        io::stdin().read_to_string(&mut text).map(|_| text)
+    });
+    tokio::select! {
+        biased;
+        () = cancellation.cancelled() => Err(Problem::cancelled()),
+        read = reading => read
+            .map_err(|error| Problem::failed("internal", error.to_string()))?
+            .map_err(|error| Problem::usage(format!("standard input cannot be read: {error}"))),
+    }
+}
+
+impl Given {
+    /// As the pipe takes them.
+    pub(super) fn typed(self, schema: Option<&Value>) -> Arguments {
+        match self {
+            Self::Json(text) => Arguments::Text(text),
+            Self::Pairs(pairs) => {
+                let typed = pairs.into_iter().map(|(key, value)| {
+                    let value = match value {
+                        PairValue::Json(value) => value,
+                        PairValue::Text(text) => {
+                            let pointer = format!(
+                                "/properties/{}",
+                                key.replace('~', "~0").replace('/', "~1")
+                            );
+                            of_type(text, schema.and_then(|schema| schema.pointer(&pointer)))
+                        }
+                    };
+                    (key, value)
+                });
+                Arguments::Json(Value::Object(typed.collect::<Map<_, _>>()))
+            }
+        }
+    }
+}
+
+/// The text as what the schema asks for; as text where it is none of that, so that validation can
+/// say what was expected.
+fn of_type(text: String, schema: Option<&Value>) -> Value {
+    let types: Vec<&str> = match schema.and_then(|schema| schema.get("type")) {
+        Some(Value::String(one)) => vec![one],
+        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    if types.is_empty() || types.contains(&"string") {
+        return Value::String(text);
+    }
+    match serde_json::from_str::<Value>(&text) {
+        Ok(value) if types.iter().any(|kind| is_a(&value, kind)) => value,
+        _ => Value::String(text),
+    }
+}
+
+fn is_a(value: &Value, kind: &str) -> bool {
+    match kind {
+        "integer" | "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn typed(arguments: &[&str]) -> Arguments {
+        let schema = json!({"properties": {
+            "id": {"type": "integer"},
+            "note": {"type": "string"},
+            "flag": {"type": "boolean"},
+            "tags": {"type": ["array", "null"]},
+        }});
+        let arguments: Vec<_> = arguments.iter().map(ToString::to_string).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let given = runtime
+            .block_on(read(&arguments, &CancellationToken::new()))
+            .unwrap();
+        given.typed(Some(&schema))
+    }
+
+    #[test]
+    fn pairs_are_typed_by_the_schema() {
+        assert_eq!(
+            typed(&["id=1042", "note=17", "flag=true", "tags=[1]", "other=5"]),
+            Arguments::Json(json!({
+                "id": 1042, "note": "17", "flag": true, "tags": [1], "other": "5",
+            }))
+        );
+        assert_eq!(
+            typed(&["note:=17", "id=x"]),
+            Arguments::Json(json!({"note": 17, "id": "x"}))
+        );
+        assert_eq!(
+            typed(&["note=a=b"]),
+            Arguments::Json(json!({"note": "a=b"}))
+        );
+    }
+
+    #[test]
+    fn one_text_without_an_equals_sign_is_json_for_the_pipe_to_judge() {
+        assert_eq!(
+            typed(&["{\"id\": 1}"]),
+            Arguments::Text("{\"id\": 1}".into())
+        );
+        assert_eq!(typed(&["nonsense"]), Arguments::Text("nonsense".into()));
+        assert_eq!(typed(&[]), Arguments::Json(json!({})));
+    }
+}

@@ -1,0 +1,24 @@
+//! `toolcrib init`: a small project that runs at once.
+
+use super::Problem;
+use crate::{
+    args::{Global, InitArgs},
+    exit::{self, Exit},
+    output::{self, InitJson},
+};
+
+pub(super) fn init(global: &Global, args: &InitArgs) -> Result<Exit, Problem> {
+    let written = toolcrib_project::init(&args.dir).map_err(|error| match error {
+        toolcrib_project::InitError::AlreadyThere { .. } => Problem::usage(error.to_string()),
+        error => Problem::failed("unwritable", error.to_string()),
+    })?;
+    if global.json {
+        output::json(&InitJson {
+            dir: &args.dir,
+            created: &written,
+        });
+    } else {
+        output::begun(&args.dir, &written, global.quiet);
+    }
+    Ok(exit::FINE)
+}

@@ -1,0 +1,220 @@
+//! One file per command.
+
+mod call;
+mod call_arguments;
+mod check;
+mod init;
+mod menu;
+mod run;
+
+use std::{path::PathBuf, sync::Arc};
+
+use serde::Serialize;
+use toolcrib_core::{CancellationToken, SkillId};
+use toolcrib_engine::{Engine, TurnOptions};
+use toolcrib_project::{Diagnostic, LoadError, LoadOptions, Mode, Project, find};
+
+use crate::{
+    args::{Cli, Command, Global, Situation},
+    exit::{self, Exit},
+    output::{self, complain},
+};
+
+/// Runs what was asked for.
+pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Exit {
+    let Cli { global, command } = cli;
+    let outcome = match command {
+        Command::Run(args) => run::run(&global, args, cancellation).await,
+        Command::Menu(args) => menu::menu(&global, args, cancellation).await,
+        Command::Call(args) => call::call(&global, args, cancellation).await,
+        Command::Check => check::check(&global, cancellation).await,
+        Command::Init(args) => init::init(&global, &args),
+    };
+    outcome.unwrap_or_else(|problem| problem.report(&global))
+}
+
+/// Why a command could not even begin its work.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    exit: Exit,
+    code: &'static str,
+    message: String,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// A problem as JSON: the fields of `run` that can be said, so that there is one object in every
+/// case.
+#[derive(Serialize)]
+struct ProblemJson<'a> {
+    answer: Option<()>,
+    stopped: &'static str,
+    error: ErrorJson<'a>,
+    errors: &'a [Diagnostic],
+}
+
+#[derive(Serialize)]
+struct ErrorJson<'a> {
+    code: &'static str,
+    message: &'a str,
+    source: Option<&'static str>,
+}
+
+impl Problem {
+    /// The command line is wrong.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(exit::USAGE, "usage", message)
+    }
+
+    /// Something failed.
+    pub(crate) fn failed(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(exit::FAILED, code, message)
+    }
+
+    /// Somebody pressed Ctrl-C.
+    pub(crate) fn cancelled() -> Self {
+        Self::new(exit::CANCELLED, "cancelled", "cancelled")
+    }
+
+    fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            exit,
+            code,
+            message: message.into(),
+            diagnostics: Vec::new(),
+        }
+    }
+
+    fn report(&self, global: &Global) -> Exit {
+        if global.json {
+            output::json(&ProblemJson {
+                answer: None,
+                stopped: if self.exit == exit::CANCELLED {
+                    "cancelled"
+                } else {
+                    "failed"
+                },
+                error: ErrorJson {
+                    code: self.code,
+                    message: &self.message,
+                    source: None,
+                },
+                errors: &self.diagnostics,
+            });
+        } else if self.diagnostics.is_empty() {
+            complain(&self.message);
+        } else {
+            output::diagnostics(&self.diagnostics);
+        }
+        self.exit
+    }
+}
+
+impl From<LoadError> for Problem {
+    fn from(error: LoadError) -> Self {
+        let message = error.to_string();
+        match error {
+            LoadError::Diagnostics(diagnostics) => Self {
+                diagnostics: diagnostics.iter().cloned().collect(),
+                ..Self::new(exit::USAGE, "project_invalid", message)
+            },
+            LoadError::Cancelled => Self::cancelled(),
+            LoadError::Database(_) => Self::failed("database_unavailable", message),
+            _ => Self::new(exit::USAGE, "project_invalid", message),
+        }
+    }
+}
+
+/// Loads the project, without holding up the signals.
+async fn load(
+    global: &Global,
+    mode: Mode,
+    model: Option<String>,
+    cancellation: &CancellationToken,
+) -> Result<Project, Problem> {
+    let dir = match &global.project {
+        Some(dir) => dir.clone(),
+        None => {
+            let here = std::env::current_dir()
+                .map_err(|error| Problem::usage(format!("this folder is gone: {error}")))?;
+            find(&here).map_err(|error| {
+                Problem::usage(format!("{error}; name one with `--project DIR`"))
+            })?
+        }
+    };
+    let options = LoadOptions {
+        state: absolute(global.state.as_ref())?,
+        mode,
+        model,
+        cancel: cancellation.clone(),
+    };
+    let loading = tokio::task::spawn_blocking(move || Project::load(&dir, &options));
+    let project = tokio::select! {
+        biased;
+        loaded = loading => loaded
+            .map_err(|error| Problem::failed("internal", error.to_string()))??,
+        () = cancellation.cancelled() => return Err(Problem::cancelled()),
+    };
+    if cancellation.is_cancelled() {
+        return Err(Problem::cancelled());
+    }
+    if !global.quiet && !global.json {
+        output::warnings(project.warnings());
+    }
+    Ok(project)
+}
+
+/// A state folder on the command line starts where the command does, not at the project.
+fn absolute(path: Option<&PathBuf>) -> Result<Option<PathBuf>, Problem> {
+    path.map(std::path::absolute)
+        .transpose()
+        .map_err(|error| Problem::usage(format!("`--state`: {error}")))
+}
+
+fn engine(project: &Project) -> Result<Engine, Problem> {
+    project
+        .engine_builder()
+        .build()
+        .map_err(|error| Problem::new(exit::USAGE, "project_invalid", error.to_string()))
+}
+
+/// Checks the skills that were named.
+fn skills(project: &Project, situation: &Situation) -> Result<Vec<SkillId>, Problem> {
+    let unknown = |name: &str| {
+        let known: Vec<_> = project
+            .skills()
+            .iter()
+            .map(|skill| format!("`{}`", skill.id))
+            .collect();
+        let known = match known.as_slice() {
+            [] => "this project has none".to_owned(),
+            known => format!("there are: {}", known.join(", ")),
+        };
+        Problem::usage(format!("there is no skill `{name}`; {known}"))
+    };
+    situation
+        .skills
+        .iter()
+        .map(|name| {
+            project
+                .skills()
+                .get(name)
+                .map(|s| s.id.clone())
+                .ok_or_else(|| unknown(name))
+        })
+        .collect()
+}
+
+fn turn_options(
+    project: &Project,
+    situation: &Situation,
+    cancellation: CancellationToken,
+) -> Result<TurnOptions, Problem> {
+    let text = |value: &Option<String>| value.as_deref().map(Arc::from);
+    let mut options = TurnOptions::default().cancellation(cancellation);
+    options.skills = skills(project, situation)?;
+    options.principal = text(&situation.principal);
+    options.tenant = text(&situation.tenant);
+    options.conversation = text(&situation.conversation);
+    options.working_dir = Some(project.root().to_owned());
+    Ok(options)
+}

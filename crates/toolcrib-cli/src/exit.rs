@@ -1,0 +1,37 @@
+//! Exit codes, as `--help` says them.
+
+use std::process::ExitCode;
+
+use toolcrib_agent::Stopped;
+
+/// An exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Exit(u8);
+
+pub(crate) const FINE: Exit = Exit(0);
+pub(crate) const FAILED: Exit = Exit(1);
+pub(crate) const USAGE: Exit = Exit(2);
+pub(crate) const CANCELLED: Exit = Exit(3);
+
+impl Exit {
+    pub(crate) fn code(self) -> i32 {
+        self.0.into()
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.0)
+    }
+}
+
+impl From<Stopped> for Exit {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Answered | Stopped::MaxIterations => FINE,
+            Stopped::Cancelled => CANCELLED,
+            // Failed, timed out, or an ending that this program does not know.
+            _ => FAILED,
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! What `--json` prints, one shape per command.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::Value;
+use toolcrib_agent::{MenuSummary, RunError, RunOutcome, Stopped};
+use toolcrib_core::{Annotations, Digest, ErrorCode, ToolDefinition, ToolName, ToolResult, Usage};
+use toolcrib_engine::{Iteration, WithheldTool};
+use toolcrib_project::{Diagnostic, Project};
+
+/// A run.
+#[derive(Serialize)]
+pub(crate) struct RunJson<'a> {
+    answer: Option<&'a str>,
+    stopped: Stopped,
+    error: Option<&'a RunError>,
+    run_id: &'a str,
+    iterations: u32,
+    tool_calls: Vec<CallJson<'a>>,
+    usage: Usage,
+    menus: &'a [MenuSummary],
+    duration_ms: u64,
+}
+
+impl<'a> From<&'a RunOutcome> for RunJson<'a> {
+    fn from(outcome: &'a RunOutcome) -> Self {
+        Self {
+            answer: outcome.answer.as_deref(),
+            stopped: outcome.stopped,
+            error: outcome.error.as_ref(),
+            run_id: &outcome.run_id,
+            iterations: outcome.iterations,
+            tool_calls: outcome.tool_calls.iter().map(CallJson::from).collect(),
+            usage: outcome.usage,
+            menus: &outcome.menus,
+            duration_ms: u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+/// A call. `value` is the text after sanitising and before the fence.
+#[derive(Serialize)]
+pub(crate) struct CallJson<'a> {
+    name: &'a str,
+    args: &'a Value,
+    ok: bool,
+    code: Option<ErrorCode>,
+    value: &'a str,
+    structured: Option<&'a Value>,
+    cost_usd: Option<f64>,
+    duration_ms: f64,
+    untrusted: bool,
+    cause: Option<&'a str>,
+}
+
+impl<'a> From<&'a ToolResult> for CallJson<'a> {
+    fn from(result: &'a ToolResult) -> Self {
+        Self {
+            name: &result.name,
+            args: &result.args,
+            ok: result.is_ok(),
+            code: result.code,
+            value: &result.value,
+            structured: result.structured.as_ref(),
+            cost_usd: result.cost_usd,
+            duration_ms: result.duration.as_secs_f64() * 1000.0,
+            untrusted: result.untrusted,
+            cause: result.cause.as_deref(),
+        }
+    }
+}
+
+/// A menu.
+#[derive(Serialize)]
+pub(crate) struct MenuJson<'a> {
+    offered: Vec<ToolJson<'a>>,
+    withheld: Vec<WithheldTool>,
+    fingerprint: Digest,
+    chars: usize,
+}
+
+impl<'a> From<&'a Iteration<'_>> for MenuJson<'a> {
+    fn from(iteration: &'a Iteration<'_>) -> Self {
+        let menu = iteration.menu();
+        Self {
+            offered: menu
+                .tools()
+                .iter()
+                .map(|tool| ToolJson::from(tool.definition()))
+                .collect(),
+            withheld: iteration.withheld().explain().collect(),
+            fingerprint: menu.fingerprint(),
+            chars: menu.chars(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ToolJson<'a> {
+    name: &'a ToolName,
+    description: &'a str,
+    input_schema: &'a Value,
+    toolset: Option<&'a str>,
+    annotations: Annotations,
+    untrusted: bool,
+    origin: &'a str,
+}
+
+impl<'a> From<&'a ToolDefinition> for ToolJson<'a> {
+    fn from(tool: &'a ToolDefinition) -> Self {
+        Self {
+            name: tool.name(),
+            description: tool.description(),
+            input_schema: tool.input_schema(),
+            toolset: tool.toolset(),
+            annotations: tool.annotations(),
+            untrusted: tool.untrusted(),
+            origin: tool.origin(),
+        }
+    }
+}
+
+/// A sound project. One that is not is printed as a problem, with the same `errors`.
+#[derive(Serialize)]
+pub(crate) struct CheckJson<'a> {
+    errors: [Diagnostic; 0],
+    warnings: Vec<&'a Diagnostic>,
+    name: &'a str,
+    root: &'a Path,
+    state: &'a Path,
+    model: Option<&'a str>,
+    tools: Vec<CheckedTool<'a>>,
+    skills: Vec<CheckedSkill<'a>>,
+    rules: Vec<&'a str>,
+    databases: Vec<CheckedDatabase<'a>>,
+}
+
+#[derive(Serialize)]
+struct CheckedTool<'a> {
+    name: &'a ToolName,
+    toolset: Option<&'a str>,
+    annotations: Annotations,
+    chars: usize,
+    origin: &'a str,
+}
+
+#[derive(Serialize)]
+struct CheckedSkill<'a> {
+    id: &'a str,
+    tools: &'a [ToolName],
+    body_chars: usize,
+}
+
+#[derive(Serialize)]
+struct CheckedDatabase<'a> {
+    name: &'a str,
+    file: &'a Path,
+}
+
+impl<'a> From<&'a Project> for CheckJson<'a> {
+    fn from(project: &'a Project) -> Self {
+        Self {
+            errors: [],
+            warnings: project.warnings().warnings().collect(),
+            name: project.name(),
+            root: project.root(),
+            state: project.state(),
+            model: project.model().map(|model| model.name()),
+            tools: project
+                .tools()
+                .iter()
+                .map(|tool| CheckedTool {
+                    name: tool.name(),
+                    toolset: tool.toolset(),
+                    annotations: tool.annotations(),
+                    chars: tool.rendering().chars().count(),
+                    origin: tool.origin(),
+                })
+                .collect(),
+            skills: project
+                .skills()
+                .iter()
+                .map(|skill| CheckedSkill {
+                    id: skill.id.as_str(),
+                    tools: &skill.tools,
+                    body_chars: skill.body.chars().count(),
+                })
+                .collect(),
+            rules: project
+                .policy()
+                .rules
+                .iter()
+                .map(|rule| &*rule.label)
+                .collect(),
+            databases: project
+                .databases()
+                .iter()
+                .map(|database| CheckedDatabase {
+                    name: database.name(),
+                    file: database.file(),
+                })
+                .collect(),
+        }
+    }
+}
+
+/// A project that was begun.
+#[derive(Serialize)]
+pub(crate) struct InitJson<'a> {
+    pub(crate) dir: &'a Path,
+    pub(crate) created: &'a [PathBuf],
+}

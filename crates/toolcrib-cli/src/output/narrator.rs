@@ -1,0 +1,144 @@
+//! Follows a run on the terminal, step by step.
+
+use std::{io::Write as _, sync::Mutex};
+
+use serde_json::Value;
+use toolcrib_core::{Audience, Event, EventKind, ToolName};
+
+use super::{
+    note,
+    text::{BAD, DIM, GOOD, STRONG, WARN, arguments, count, one_line, safe},
+};
+
+/// How much of a result stands on a line.
+const RESULT_CHARS: usize = 160;
+
+/// More names than these are only counted.
+const MOST_NAMES: usize = 8;
+
+/// Tells people what happens, on standard error.
+pub(crate) struct Narrator {
+    verbose: bool,
+    /// What the calls under way were passed, by call id: lines are told when calls end.
+    under_way: Mutex<Vec<(String, Value)>>,
+}
+
+impl Narrator {
+    pub(crate) fn new(verbose: bool) -> Self {
+        Self {
+            verbose,
+            under_way: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn tell(&self, event: &Event) {
+        match &event.kind {
+            EventKind::TurnStart { model, .. } => {
+                note!("{DIM}model {model}{DIM:#}");
+            }
+            EventKind::ToolsOffered {
+                tools, withheld, ..
+            } => {
+                let step = event.iteration.unwrap_or_default();
+                let names: Vec<_> = tools.iter().map(ToolName::as_str).collect();
+                let names = match names.len() {
+                    0..=MOST_NAMES => names.join(", "),
+                    n => {
+                        let first: Vec<_> = names.iter().take(MOST_NAMES).copied().collect();
+                        format!("{} and {} more", first.join(", "), n - MOST_NAMES)
+                    }
+                };
+                note!(
+                    "{STRONG}step {step}{STRONG:#}  offered {}, withheld {withheld}: {DIM}{names}{DIM:#}",
+                    count(tools.len(), "tool")
+                );
+            }
+            EventKind::DiscoveryFailed {
+                provider, error, ..
+            } => {
+                note!(
+                    "  {BAD}✗{BAD:#} provider {}: {}",
+                    safe(provider),
+                    safe(error)
+                );
+            }
+            EventKind::ToolStart { call_id, args, .. } => {
+                self.under_way().push((call_id.to_string(), args.clone()));
+            }
+            EventKind::ToolProgress {
+                tool,
+                message,
+                percent,
+                audience: Audience::User,
+                ..
+            } => {
+                let percent = percent.map(|p| format!(" {p} %")).unwrap_or_default();
+                note!(
+                    "  {DIM}… {}{percent} {}{DIM:#}",
+                    safe(tool),
+                    one_line(message, RESULT_CHARS)
+                );
+            }
+            EventKind::ToolEnd {
+                call_id,
+                tool,
+                code,
+                value,
+                duration_ms,
+                cause,
+                ..
+            } => {
+                let args = self.take(call_id);
+                let (mark, style) = if code.is_none() {
+                    ("✓", GOOD)
+                } else {
+                    ("✗", BAD)
+                };
+                let tool = one_line(tool, 64);
+                note!(
+                    "  {style}{mark}{style:#} {STRONG}{tool}{STRONG:#} {} {DIM}{duration_ms} ms{DIM:#}",
+                    arguments(&args)
+                );
+                let code = code
+                    .map(|code| format!("{BAD}{code}{BAD:#} "))
+                    .unwrap_or_default();
+                if self.verbose {
+                    note!("    {code}{}", safe(value).replace('\n', "\n    "));
+                } else {
+                    note!("    {code}{}", one_line(value, RESULT_CHARS));
+                }
+                if let Some(cause) = cause {
+                    note!("    {DIM}cause: {}{DIM:#}", one_line(cause, RESULT_CHARS));
+                }
+            }
+            EventKind::SkillActivated { skill, .. } => {
+                note!("  {WARN}skill {skill} is active{WARN:#}");
+            }
+            EventKind::PolicyDenied { tool, rule, .. } => {
+                note!(
+                    "  {WARN}{} denied by {}{WARN:#}",
+                    one_line(tool, 64),
+                    safe(rule)
+                );
+            }
+            EventKind::TurnEnd { .. } => {
+                note!("");
+            }
+            _ => {}
+        }
+    }
+
+    fn take(&self, call_id: &str) -> Value {
+        let mut calls = self.under_way();
+        let found = calls.iter().position(|(id, _)| id == call_id);
+        found
+            .map(|position| calls.remove(position).1)
+            .unwrap_or_default()
+    }
+
+    fn under_way(&self) -> std::sync::MutexGuard<'_, Vec<(String, Value)>> {
+        self.under_way
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}

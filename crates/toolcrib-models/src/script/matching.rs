@@ -1,0 +1,187 @@
+//! Whether a rule holds for what is seen, and if not, why.
+
+use std::borrow::Cow;
+
+use serde_json::{Number, Value};
+
+use super::{
+    rule::{Check, Condition, Rule},
+    seen::{LastResult, Seen, shown},
+};
+
+/// The named groups of the rule's `user` pattern that took part in the match.
+pub(super) type Captures = Vec<(String, String)>;
+
+impl Rule {
+    /// The captures when all conditions hold, else the first condition that does not, in words.
+    pub(super) fn matches(&self, seen: &Seen<'_>) -> Result<Captures, String> {
+        let captures = self.captures(seen)?;
+        each(
+            &self.offered,
+            |tool| seen.is_offered(tool),
+            "offered",
+            "is not offered",
+        )?;
+        each(
+            &self.not_offered,
+            |tool| !seen.is_offered(tool),
+            "not_offered",
+            "is offered",
+        )?;
+        let has_result = |tool: &str| seen.results.contains_key(tool);
+        each(
+            &self.called,
+            has_result,
+            "called",
+            "has no result since the last user message",
+        )?;
+        each(
+            &self.not_called,
+            |tool| !has_result(tool),
+            "not_called",
+            "has a result already",
+        )?;
+        match self.tools_allowed {
+            Some(expected) if expected != seen.tools_allowed() => {
+                return Err(format!("`tools_allowed`: it is {}", seen.tools_allowed()));
+            }
+            _ => {}
+        }
+        for (position, condition) in self.when.iter().enumerate() {
+            condition
+                .holds(seen)
+                .map_err(|why| format!("`when[{position}]`: {why}"))?;
+        }
+        Ok(captures)
+    }
+
+    fn captures(&self, seen: &Seen<'_>) -> Result<Captures, String> {
+        let Some(pattern) = &self.user else {
+            return Ok(Captures::new());
+        };
+        let Some(found) = pattern.captures(seen.user) else {
+            return Err("`user`: the pattern is not found in the last user text".to_owned());
+        };
+        let named = pattern.capture_names().flatten();
+        Ok(named
+            .filter_map(|name| Some((name.to_owned(), found.name(name)?.as_str().to_owned())))
+            .collect())
+    }
+}
+
+fn each(
+    tools: &[String],
+    holds: impl Fn(&str) -> bool,
+    key: &str,
+    otherwise: &str,
+) -> Result<(), String> {
+    match tools.iter().find(|tool| !holds(tool)) {
+        None => Ok(()),
+        Some(tool) => Err(format!("`{key}`: `{}` {otherwise}", tool.escape_debug())),
+    }
+}
+
+impl Condition {
+    fn holds(&self, seen: &Seen<'_>) -> Result<(), String> {
+        let Some(result) = seen.results.get(self.tool.as_str()) else {
+            let tool = self.tool.escape_debug();
+            return Err(format!(
+                "`{tool}` has no result since the last user message"
+            ));
+        };
+        let holds = match &self.check {
+            Check::IsError(expected) => result.is_error == *expected,
+            Check::Exists(expected) => self.data(result).is_some() == *expected,
+            Check::Equals(value) => self.data(result).is_some_and(|found| same(found, value)),
+            Check::Matches(pattern) => self.text(result).is_some_and(|t| pattern.is_match(&t)),
+            Check::Contains(part) => self.text(result).is_some_and(|t| t.contains(part)),
+            Check::MinItems(least) => self.items(result).is_some_and(|items| items >= *least),
+            Check::MaxItems(most) => self.items(result).is_some_and(|items| items <= *most),
+        };
+        if holds {
+            Ok(())
+        } else {
+            Err(self.mismatch(result))
+        }
+    }
+
+    fn mismatch(&self, result: &LastResult) -> String {
+        let tool = self.tool.escape_debug();
+        let subject = match &self.pointer {
+            Some(pointer) => format!(
+                "`{}` in the last result of `{tool}`",
+                pointer.escape_debug()
+            ),
+            None => format!("the last result of `{tool}`"),
+        };
+        let found = match (&self.pointer, self.data(result)) {
+            (None, _) => shown(&result.text),
+            (_, None) => "missing".to_owned(),
+            (_, Some(Value::String(text))) => shown(text),
+            (_, Some(list @ (Value::Array(_) | Value::Object(_)))) => shown(&list.to_string()),
+            (_, Some(scalar)) => scalar.to_string(),
+        };
+        let expected = match &self.check {
+            Check::IsError(true) => "an error".to_owned(),
+            Check::IsError(false) => "no error".to_owned(),
+            Check::Exists(true) => "something there".to_owned(),
+            Check::Exists(false) => "nothing there".to_owned(),
+            Check::Equals(value) => value.to_string(),
+            Check::Matches(pattern) => format!("a match of {:?}", pattern.as_str()),
+            Check::Contains(part) => format!("{part:?} in it"),
+            Check::MinItems(least) => format!("{least} items or more"),
+            Check::MaxItems(most) => format!("{most} items or less"),
+        };
+        format!("{subject} is {found}; expected {expected}")
+    }
+
+    fn data<'s>(&self, result: &'s LastResult) -> Option<&'s Value> {
+        match &self.pointer {
+            Some(pointer) => result.data.pointer(pointer),
+            None => Some(&result.data),
+        }
+    }
+
+    /// The subject as text: the result's own when no part is meant, a string as it is, other
+    /// values as compact JSON.
+    fn text<'s>(&self, result: &'s LastResult) -> Option<Cow<'s, str>> {
+        match (&self.pointer, self.data(result)?) {
+            (None, _) => Some(Cow::Borrowed(&result.text)),
+            (_, Value::String(text)) => Some(Cow::Borrowed(text)),
+            (_, other) => Some(Cow::Owned(other.to_string())),
+        }
+    }
+
+    fn items(&self, result: &LastResult) -> Option<u64> {
+        let items = match self.data(result)? {
+            Value::Array(items) => items.len(),
+            Value::String(text) => text.chars().count(),
+            _ => return None,
+        };
+        u64::try_from(items).ok()
+    }
+}
+
+/// Equality in which 25 and 25.0 are one number, because a database or a tool may write either.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => same_number(a, b),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len()
+                && a.iter()
+                    .all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        _ => a == b,
+    }
+}
+
+fn same_number(a: &Number, b: &Number) -> bool {
+    if a.is_f64() || b.is_f64() {
+        a.as_f64() == b.as_f64()
+    } else {
+        a == b
+    }
+}

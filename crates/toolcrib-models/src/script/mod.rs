@@ -1,0 +1,149 @@
+//! The scripted model: from a script to rules, from a request to an answer.
+//!
+//! ```text
+//! load     TOML text            -> rules, or every problem of the text   (reader, problem)
+//! seen     a request            -> what rules can look at
+//! matching a rule, what is seen -> captures, or the condition that fails
+//! reply    a rule, its captures -> text and calls                        (template)
+//! ```
+
+mod load;
+mod matching;
+mod nearest;
+mod problem;
+mod reader;
+mod reply;
+mod rule;
+mod seen;
+mod template;
+
+use std::{fmt, sync::Arc};
+
+use futures_util::{FutureExt as _, stream};
+use toolcrib_core::{
+    Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse, ModelStream,
+};
+
+pub use self::problem::{ScriptErrors, ScriptProblem};
+use self::{
+    matching::Captures,
+    rule::Rule,
+    seen::Seen,
+    template::{Scope, Templates},
+};
+
+/// A deterministic model made of stateless rules: the first rule that matches what the model
+/// sees gives the answer.
+///
+/// It sees what any model sees: the conversation and the tool block. The format is described in
+/// `docs/scripted-model.md`.
+///
+/// What goes wrong while it answers is a [`ModelError`] of class
+/// [`NoRule`](ModelErrorClass::NoRule): no rule matches (the message shows what was seen and
+/// which condition of each rule failed), a rule calls a tool that is not offered, or a template
+/// fails. A rule with `delay_ms` waits on tokio's clock, so it answers only inside a tokio
+/// runtime whose time driver is on.
+///
+/// ```
+/// use toolcrib_models::ScriptedModel;
+///
+/// let model = ScriptedModel::from_toml("script:echo.toml", r#"
+///     [[rule]]
+///     user = '^say (?P<words>.+)'
+///     text = "{{ words | upper }}"
+///
+///     [[rule]]
+///     text = "I only know `say …`."
+/// "#)?;
+/// # use toolcrib_core::Model as _;
+/// assert_eq!(model.name(), "script:echo.toml");
+///
+/// let wrong = ScriptedModel::from_toml("script:echo.toml", "[[rule]]\ntxt = 'hello'").unwrap_err();
+/// assert_eq!(wrong.problems()[1].help.as_deref(), Some("did you mean `text`?"));
+/// # Ok::<(), toolcrib_models::ScriptErrors>(())
+/// ```
+pub struct ScriptedModel {
+    name: Box<str>,
+    templates: Templates,
+    rules: Vec<Rule>,
+}
+
+impl ScriptedModel {
+    /// Reads a script. The name is what the model is called in events and errors; by convention
+    /// `script:` and the file's name.
+    ///
+    /// # Errors
+    /// [`ScriptErrors`] with every problem of the text, in the order in which they stand there.
+    /// A text that is no TOML is reported as such, and its rules are not looked at.
+    pub fn from_toml(name: &str, text: &str) -> Result<Self, ScriptErrors> {
+        let templates = Templates::new();
+        let rules = load::rules(text, &templates)?;
+        Ok(Self {
+            name: name.into(),
+            templates,
+            rules,
+        })
+    }
+
+    async fn answer(&self, request: &ModelRequest) -> Result<ModelResponse, ModelError> {
+        let seen = Seen::of(request);
+        let (rule, captures) = self.choose(&seen)?;
+        if !rule.delay.is_zero() {
+            tokio::time::sleep(rule.delay).await;
+        }
+        let scope = Scope::new(&self.templates, &captures, &seen);
+        reply::reply(rule, &scope, &seen).map_err(|problem| self.error(&problem))
+    }
+
+    fn choose(&self, seen: &Seen<'_>) -> Result<(&Rule, Captures), ModelError> {
+        let mut tried = String::new();
+        for rule in &self.rules {
+            match rule.matches(seen) {
+                Ok(captures) => return Ok((rule, captures)),
+                Err(mismatch) => tried.push_str(&format!("\n  {rule}: {mismatch}")),
+            }
+        }
+        Err(self.error(&format!(
+            "no rule matches\nseen:{seen}\nrules tried:{tried}"
+        )))
+    }
+
+    fn error(&self, problem: &str) -> ModelError {
+        ModelError::new(ModelErrorClass::NoRule, format!("{}: {problem}", self.name))
+    }
+}
+
+impl fmt::Debug for ScriptedModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScriptedModel")
+            .field("name", &self.name)
+            .field("rules", &self.rules.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Model for ScriptedModel {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn respond(self: Arc<Self>, request: ModelRequest) -> ModelStream {
+        let chunks = async move {
+            let chunks = match self.answer(&request).await {
+                Ok(response) => chunks(response),
+                Err(error) => vec![Err(error)],
+            };
+            stream::iter(chunks)
+        };
+        Box::pin(chunks.flatten_stream())
+    }
+}
+
+fn chunks(response: ModelResponse) -> Vec<Result<ModelChunk, ModelError>> {
+    let mut chunks: Vec<_> = reply::pieces(&response.text)
+        .into_iter()
+        .map(|piece| Ok(ModelChunk::Text(piece)))
+        .collect();
+    chunks.push(Ok(ModelChunk::Done(response)));
+    chunks
+}

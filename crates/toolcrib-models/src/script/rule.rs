@@ -1,0 +1,101 @@
+//! A rule as data: under which conditions it holds, and what it then answers.
+
+use std::{fmt, time::Duration};
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::template::Template;
+
+/// One rule. An absent condition holds for everything.
+#[derive(Debug)]
+pub(super) struct Rule {
+    /// `rule 3`, or `rule "its name"`.
+    pub(super) label: String,
+    /// The line in which it begins, from 1.
+    pub(super) line: usize,
+    /// Searched for in the last user text.
+    pub(super) user: Option<Regex>,
+    /// All of these are offered.
+    pub(super) offered: Vec<String>,
+    /// None of these is offered.
+    pub(super) not_offered: Vec<String>,
+    /// All of these have a result since the last user message.
+    pub(super) called: Vec<String>,
+    /// None of these has a result since the last user message.
+    pub(super) not_called: Vec<String>,
+    /// Whether the request lets the model call tools.
+    pub(super) tools_allowed: Option<bool>,
+    /// All of these hold.
+    pub(super) when: Vec<Condition>,
+    /// How long the model waits before it answers.
+    pub(super) delay: Duration,
+    /// The text of the answer.
+    pub(super) text: Option<Template>,
+    /// The calls of the answer.
+    pub(super) calls: Vec<Call>,
+    /// What the answer is said to have used.
+    pub(super) usage: StatedUsage,
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (line {})", self.label, self.line)
+    }
+}
+
+/// A condition on a tool's last result.
+#[derive(Debug)]
+pub(super) struct Condition {
+    pub(super) tool: String,
+    /// A JSON pointer to the part of the result that is meant; the result as a whole if absent.
+    pub(super) pointer: Option<String>,
+    pub(super) check: Check,
+}
+
+/// What a condition asks of a result, or of a part of it.
+#[derive(Debug)]
+pub(super) enum Check {
+    Exists(bool),
+    Equals(Value),
+    Matches(Regex),
+    Contains(String),
+    MinItems(u64),
+    MaxItems(u64),
+    IsError(bool),
+}
+
+/// A call that a rule makes.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) tool: String,
+    pub(super) even_if_not_offered: bool,
+    pub(super) arguments: CallArguments,
+}
+
+/// The arguments of a call.
+#[derive(Debug)]
+pub(super) enum CallArguments {
+    /// Data: an object.
+    Args(Arg),
+    /// Text as a model might write it, not necessarily JSON.
+    Raw(Template),
+}
+
+/// A value in a call's arguments, with templates in it.
+#[derive(Debug)]
+pub(super) enum Arg {
+    Constant(Value),
+    Template(Template),
+    List(Vec<Arg>),
+    Table(Vec<(String, Arg)>),
+}
+
+/// The usage that a rule states; the rest is estimated.
+#[derive(Debug, Default)]
+pub(super) struct StatedUsage {
+    pub(super) input_tokens: Option<u64>,
+    pub(super) cached_input_tokens: Option<u64>,
+    pub(super) output_tokens: Option<u64>,
+    pub(super) cost_usd: Option<f64>,
+}

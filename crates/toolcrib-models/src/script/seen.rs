@@ -1,0 +1,141 @@
+//! What a scripted model looks at in a request.
+
+use std::fmt;
+
+use indexmap::IndexMap;
+use serde_json::Value;
+use toolcrib_core::{Message, ModelRequest, ToolChoice, ToolName, unfence};
+
+/// What rules can look at. Made once per request.
+pub(super) struct Seen<'r> {
+    pub(super) request: &'r ModelRequest,
+    /// The last user text; empty when nobody said anything.
+    pub(super) user: &'r str,
+    /// The last result of each tool since the last user message, by the name that was called.
+    pub(super) results: IndexMap<&'r str, LastResult>,
+    /// How many calls the conversation has so far.
+    pub(super) calls: usize,
+}
+
+/// A tool's last result, without its fence.
+pub(super) struct LastResult {
+    /// What the model reads. A truncation marker behind the fence stays.
+    pub(super) text: String,
+    /// The JSON that stood inside the fence; a string of the text if it is no JSON.
+    pub(super) data: Value,
+    pub(super) is_error: bool,
+}
+
+impl<'r> Seen<'r> {
+    pub(super) fn of(request: &'r ModelRequest) -> Self {
+        let messages = &request.messages;
+        let last_user = messages
+            .iter()
+            .enumerate()
+            .rev()
+            .find_map(|(position, message)| {
+                let Message::User { text } = message else {
+                    return None;
+                };
+                Some((position, &**text))
+            });
+        let (since, user) = last_user.map_or((0, ""), |(position, text)| (position + 1, text));
+        // A later result takes the place of an earlier one of the same tool.
+        let results = messages
+            .iter()
+            .skip(since)
+            .filter_map(|message| match message {
+                Message::Tool {
+                    name,
+                    text,
+                    is_error,
+                    ..
+                } => Some((&**name, LastResult::new(text, *is_error))),
+                _ => None,
+            });
+        let calls = messages.iter().map(|message| match message {
+            Message::Assistant { calls, .. } => calls.len(),
+            _ => 0,
+        });
+        Self {
+            request,
+            user,
+            results: results.collect(),
+            calls: calls.sum(),
+        }
+    }
+
+    pub(super) fn is_offered(&self, tool: &str) -> bool {
+        self.request.menu.get(tool).is_some()
+    }
+
+    pub(super) fn offered(&self) -> Vec<&str> {
+        self.request.menu.names().map(ToolName::as_str).collect()
+    }
+
+    pub(super) fn tools_allowed(&self) -> bool {
+        self.request.tool_choice != ToolChoice::None
+    }
+}
+
+impl LastResult {
+    fn new(text: &str, is_error: bool) -> Self {
+        let (inside, after) = unfence(text);
+        let text = match after {
+            "" => inside.to_owned(),
+            after => format!("{inside}\n{after}"),
+        };
+        let data = serde_json::from_str(inside).unwrap_or_else(|_| text.as_str().into());
+        Self {
+            text,
+            data,
+            is_error,
+        }
+    }
+}
+
+impl fmt::Display for Seen<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let offered = self.offered();
+        let offered = if offered.is_empty() {
+            "nothing".to_owned()
+        } else {
+            offered.join(", ")
+        };
+        write!(f, "\n  user: {}", shown(self.user))?;
+        write!(f, "\n  offered: {offered}")?;
+        write!(f, "\n  tools allowed: {}", self.tools_allowed())?;
+        if self.results.is_empty() {
+            write!(f, "\n  no results since the last user message")?;
+        }
+        for (tool, result) in &self.results {
+            let error = if result.is_error { " (error)" } else { "" };
+            write!(
+                f,
+                "\n  result of `{}`{error}: {}",
+                tool.escape_debug(),
+                shown(&result.text)
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// A text as it stands in messages to the operator: its first 200 characters in quotes. What is
+/// not printable is escaped, because the text may come from anywhere.
+pub(super) fn shown(text: &str) -> String {
+    const LONGEST: usize = 200;
+    let mut shown = String::from("\"");
+    for character in text.chars().take(LONGEST) {
+        match character {
+            // Escaped quotes would make JSON hard to read.
+            '"' | '\'' | '\\' => shown.push(character),
+            other => shown.extend(other.escape_debug()),
+        }
+    }
+    shown.push('"');
+    if text.chars().nth(LONGEST).is_some() {
+        shown.push('…');
+    }
+    shown
+}

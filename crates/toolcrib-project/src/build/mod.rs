@@ -1,0 +1,18 @@
+//! From typed data to the parts of an engine. Names are resolved here: what one section says of
+//! another is checked against what is there.
+
+mod databases;
+mod model;
+mod names;
+mod policy;
+mod skills;
+mod tools;
+
+pub(crate) use self::{
+    databases::Databases,
+    model::{ModelSource, load_model},
+    names::Names,
+    policy::build_policy,
+    skills::build_skills,
+    tools::{build_tools, report_duplicate_tools},
+};

@@ -1,0 +1,53 @@
+//! `toolcrib.toml` as typed data: what stands in the file, checked by itself, with the place of
+//! everything that is checked against something else later.
+
+mod database;
+mod params;
+mod policy;
+mod schema;
+mod settings;
+mod tool;
+
+pub(crate) use self::{
+    database::DatabaseSection,
+    policy::{PolicySection, RoleSection, RuleSection},
+    schema::check_schema,
+    settings::{AgentSection, LimitsSection, SkillsSection, SystemText},
+    tool::{Input, ToolSection},
+};
+
+use std::sync::Arc;
+
+use crate::{diagnostic::Problems, reader::Document};
+
+/// All of `toolcrib.toml`.
+#[derive(Debug)]
+pub(crate) struct ProjectFile {
+    pub(crate) name: Option<Arc<str>>,
+    pub(crate) agent: AgentSection,
+    pub(crate) limits: LimitsSection,
+    pub(crate) skills: SkillsSection,
+    pub(crate) databases: Vec<DatabaseSection>,
+    pub(crate) tools: Vec<ToolSection>,
+    pub(crate) policy: PolicySection,
+}
+
+impl ProjectFile {
+    /// Reads the file. `None` when it is no TOML at all; else what could be read, with every
+    /// problem recorded.
+    pub(crate) fn read(document: &Document, problems: &Problems) -> Option<Self> {
+        document.read(problems, |file| Self {
+            name: file.text("name").map(|name| name.value),
+            agent: file.table("agent", AgentSection::read).unwrap_or_default(),
+            limits: file
+                .table("limits", LimitsSection::read)
+                .unwrap_or_default(),
+            skills: file
+                .table("skills", SkillsSection::read)
+                .unwrap_or_default(),
+            databases: DatabaseSection::read_all(file),
+            tools: file.tables("tool", ToolSection::read),
+            policy: PolicySection::read(file),
+        })
+    }
+}

@@ -1,0 +1,263 @@
+//! `[tool.params]`: JSON Schemas of the parameters, written in TOML.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::schema::{TYPES, check_schema};
+use crate::{
+    diagnostic::{Diagnostic, Problems, Spot},
+    reader::Value,
+    suggest,
+};
+
+/// What a keyword's value is.
+#[derive(Debug, Clone, Copy)]
+enum Shape {
+    /// Data.
+    Plain,
+    /// A schema.
+    Schema,
+    /// A list of schemas.
+    Schemas,
+    /// A table of schemas under names of the author's own.
+    NamedSchemas,
+}
+
+/// The keywords of JSON Schema 2020-12 that say something of a parameter.
+const KEYWORDS: &[(&str, Shape)] = &[
+    ("type", Shape::Plain),
+    ("description", Shape::Plain),
+    ("enum", Shape::Plain),
+    ("const", Shape::Plain),
+    ("default", Shape::Plain),
+    ("examples", Shape::Plain),
+    ("title", Shape::Plain),
+    ("format", Shape::Plain),
+    ("minimum", Shape::Plain),
+    ("maximum", Shape::Plain),
+    ("exclusiveMinimum", Shape::Plain),
+    ("exclusiveMaximum", Shape::Plain),
+    ("multipleOf", Shape::Plain),
+    ("minLength", Shape::Plain),
+    ("maxLength", Shape::Plain),
+    ("pattern", Shape::Plain),
+    ("minItems", Shape::Plain),
+    ("maxItems", Shape::Plain),
+    ("uniqueItems", Shape::Plain),
+    ("minContains", Shape::Plain),
+    ("maxContains", Shape::Plain),
+    ("minProperties", Shape::Plain),
+    ("maxProperties", Shape::Plain),
+    ("required", Shape::Plain),
+    ("dependentRequired", Shape::Plain),
+    ("deprecated", Shape::Plain),
+    ("$comment", Shape::Plain),
+    ("items", Shape::Schema),
+    ("contains", Shape::Schema),
+    ("additionalProperties", Shape::Schema),
+    ("propertyNames", Shape::Schema),
+    ("unevaluatedItems", Shape::Schema),
+    ("unevaluatedProperties", Shape::Schema),
+    ("not", Shape::Schema),
+    ("if", Shape::Schema),
+    ("then", Shape::Schema),
+    ("else", Shape::Schema),
+    ("allOf", Shape::Schemas),
+    ("anyOf", Shape::Schemas),
+    ("oneOf", Shape::Schemas),
+    ("prefixItems", Shape::Schemas),
+    ("properties", Shape::NamedSchemas),
+    ("patternProperties", Shape::NamedSchemas),
+    ("dependentSchemas", Shape::NamedSchemas),
+];
+
+/// The parameters of a tool.
+#[derive(Debug)]
+pub(crate) struct Params {
+    /// The schema of the arguments as a whole.
+    pub(crate) schema: Json,
+    /// Where each part of it stands, by JSON pointer.
+    places: HashMap<String, Spot>,
+    /// Where the parameters begin.
+    at: Spot,
+}
+
+impl Params {
+    /// Reads the table; `None` when what is left of it is no schema.
+    pub(super) fn read(value: &Value<'_>) -> Option<Self> {
+        let table = value.entries("`[tool.params]`")?;
+        let mut this = Self {
+            schema: Json::Null,
+            places: HashMap::new(),
+            at: value.at(),
+        };
+        let (mut properties, mut required, mut sound) = (Map::new(), Vec::new(), true);
+        for (name, param) in table.rest() {
+            let pointer = format!("/properties/{}", escape(&name.value));
+            let mut optional = false;
+            let schema = this.schema(&param, &pointer, Some(&mut optional));
+            match schema.filter(|schema| this.is_sound(schema, &pointer, value.problems())) {
+                Some(schema) => drop(properties.insert(name.value.to_string(), schema)),
+                None => sound = false,
+            }
+            if !optional {
+                required.push(name.value.to_string());
+            }
+        }
+        this.schema = json!({
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false,
+        });
+        sound.then_some(this)
+    }
+
+    /// Whether a parameter's schema is one; if not, that is recorded. Each is checked by itself,
+    /// so that what is wrong with one hides nothing of another.
+    fn is_sound(&self, schema: &Json, pointer: &str, problems: &Problems) -> bool {
+        let found = check_schema(schema);
+        for problem in &found {
+            let place = self.place(&format!("{pointer}{}", problem.pointer));
+            problems.push(Diagnostic::error(place, problem.message.as_str()));
+        }
+        found.is_empty()
+    }
+
+    /// Where a parameter stands.
+    pub(crate) fn place_of(&self, name: &str) -> &Spot {
+        self.place(&format!("/properties/{}", escape(name)))
+    }
+
+    /// Where the part at a pointer stands, or the smallest part around it whose place is known.
+    fn place(&self, pointer: &str) -> &Spot {
+        let mut pointer = pointer;
+        loop {
+            if let Some(place) = self.places.get(pointer) {
+                return place;
+            }
+            match pointer.rsplit_once('/') {
+                Some((outer, _)) => pointer = outer,
+                None => return &self.at,
+            }
+        }
+    }
+
+    /// Reads one schema. A parameter's own `optional` goes to where it says; schemas further
+    /// inside have none. `None` when something had to be refused, which is recorded.
+    fn schema(
+        &mut self,
+        value: &Value<'_>,
+        pointer: &str,
+        mut optional: Option<&mut bool>,
+    ) -> Option<Json> {
+        self.places.insert(pointer.to_owned(), value.at());
+        if !value.is_table() {
+            let help = "write it as { type = \"integer\", description = \"…\" }";
+            value.refuse("this is not a schema", help.to_owned());
+            return None;
+        }
+        let (mut schema, mut sound) = (Map::new(), true);
+        for (keyword, value) in value.entries("a schema")?.rest() {
+            if let ("optional", Some(optional)) = (&*keyword.value, optional.as_deref_mut()) {
+                let stated = value.boolean();
+                sound &= stated.is_some();
+                *optional = stated.is_some_and(|stated| stated.value);
+                continue;
+            }
+            match self.keyword(&keyword.value, &keyword.at, &value, pointer) {
+                Some(json) => drop(schema.insert(keyword.value.to_string(), json)),
+                None => sound = false,
+            }
+        }
+        sound.then_some(Json::Object(schema))
+    }
+
+    fn keyword(
+        &mut self,
+        keyword: &str,
+        at: &Spot,
+        value: &Value<'_>,
+        around: &str,
+    ) -> Option<Json> {
+        let pointer = format!("{around}/{}", escape(keyword));
+        self.places.insert(pointer.clone(), value.at());
+        let shape = KEYWORDS
+            .iter()
+            .find(|(known, _)| *known == keyword)
+            .map(|(_, shape)| *shape);
+        match shape {
+            // Schemas can also be `true` or `false`.
+            Some(Shape::Schema) if value.is_table() => self.schema(value, &pointer, None),
+            Some(Shape::Plain | Shape::Schema) => plain(keyword, value),
+            Some(Shape::Schemas) => {
+                let schemas: Vec<_> = value
+                    .items()?
+                    .iter()
+                    .enumerate()
+                    .map(|(position, item)| {
+                        self.schema(item, &format!("{pointer}/{position}"), None)
+                    })
+                    .collect();
+                schemas
+                    .into_iter()
+                    .collect::<Option<Vec<_>>>()
+                    .map(Json::Array)
+            }
+            Some(Shape::NamedSchemas) => {
+                let schemas: Vec<_> = value
+                    .entries(keyword)?
+                    .rest()
+                    .map(|(name, schema)| {
+                        let pointer = format!("{pointer}/{}", escape(&name.value));
+                        Some((
+                            name.value.to_string(),
+                            self.schema(&schema, &pointer, None)?,
+                        ))
+                    })
+                    .collect();
+                schemas
+                    .into_iter()
+                    .collect::<Option<Map<_, _>>>()
+                    .map(Json::Object)
+            }
+            // A prefix for words of one's own, which validators pass over.
+            None if keyword.starts_with("x-") => value.json(),
+            None => {
+                let own = (around.matches('/').count() == 2).then_some("optional");
+                let known = KEYWORDS.iter().map(|(known, _)| *known).chain(own);
+                let help = suggest::help(keyword, "keywords of a schema", known);
+                let message = format!("unknown keyword `{keyword}` in a schema");
+                value
+                    .problems()
+                    .push(Diagnostic::error(at, message).help(help));
+                None
+            }
+        }
+    }
+}
+
+/// A keyword that holds data. Two slips are told apart here, because what a validator would say
+/// of them does not help.
+fn plain(keyword: &str, value: &Value<'_>) -> Option<Json> {
+    let json = value.json()?;
+    if keyword == "required" && json.is_boolean() {
+        let help = "leave it out: a parameter is required unless it says `optional = true`";
+        value.refuse("`required` is no flag of a parameter", help.to_owned());
+        return None;
+    }
+    if let ("type", Some(word)) = (keyword, json.as_str())
+        && !TYPES.contains(&word)
+    {
+        let help = suggest::help(word, "types", TYPES);
+        value.refuse(format!("`type` cannot be `{word}`"), help);
+        return None;
+    }
+    Some(json)
+}
+
+/// A name as a step of a JSON pointer.
+fn escape(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}

@@ -1,0 +1,76 @@
+//! A new project.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use crate::PROJECT_FILE;
+
+/// The files of the new project, by their place in it.
+const TEMPLATE: [(&str, &str); 4] = [
+    (PROJECT_FILE, include_str!("../template/toolcrib.toml")),
+    ("seed.sql", include_str!("../template/seed.sql")),
+    ("script.toml", include_str!("../template/script.toml")),
+    (
+        "skills/notes/SKILL.md",
+        include_str!("../template/skills/notes/SKILL.md"),
+    ),
+];
+
+/// A project that cannot be begun.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InitError {
+    /// A file is there already; nothing was written.
+    #[error("{} is there already; choose an empty folder", path.display())]
+    AlreadyThere {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file or folder cannot be written. Those before it were.
+    #[error("{} cannot be written: {source}", path.display())]
+    Unwritable {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// Writes a small project that runs at once: notes in a database, three tools, a skill, a rule
+/// and a scripted model. Makes the folder if it is missing; other files in it stay. Gives the
+/// files that were written.
+///
+/// # Errors
+/// [`InitError`]. A file that is there is never overwritten.
+pub fn init(dir: &Path) -> Result<Vec<PathBuf>, InitError> {
+    let files = TEMPLATE.map(|(name, text)| (dir.join(name), text));
+    // `symlink_metadata` sees links that lead nowhere too.
+    if let Some((path, _)) = files
+        .iter()
+        .find(|(path, _)| path.symlink_metadata().is_ok())
+    {
+        return Err(InitError::AlreadyThere { path: path.clone() });
+    }
+    let mut written = Vec::with_capacity(files.len());
+    for (path, text) in files {
+        match write_new(&path, text) {
+            Ok(()) => written.push(path),
+            Err(source) => return Err(InitError::Unwritable { path, source }),
+        }
+    }
+    Ok(written)
+}
+
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(path)?
+        .write_all(text.as_bytes())
+}

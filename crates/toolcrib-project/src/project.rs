@@ -1,0 +1,309 @@
+//! A project as it is used: loaded once, then everything in it is known to be sound.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use toolcrib_agent::{Agent, AgentBuilder};
+use toolcrib_core::{CancellationToken, Model, Policy, Tool};
+use toolcrib_engine::{Engine, EngineBuilder, Limits, Skills};
+use toolcrib_scope::database::Database;
+
+use crate::{
+    PROJECT_FILE,
+    build::{
+        Databases, ModelSource, Names, build_policy, build_skills, build_tools, load_model,
+        report_duplicate_tools,
+    },
+    config::{AgentSection, LimitsSection, ProjectFile, SystemText},
+    diagnostic::{Diagnostic, Diagnostics, Problems, Spot},
+    error::LoadError,
+    reader::Document,
+    root::{FileError, MAX_TEXT, Root},
+    skills::SkillFolders,
+    state::StateFolder,
+};
+
+/// How a project is loaded.
+#[derive(Debug, Clone, Default)]
+pub struct LoadOptions {
+    /// The state folder. Default: `.toolcrib` in the project.
+    pub state: Option<PathBuf>,
+    /// Whether calls will be run. Default: they will not.
+    pub mode: Mode,
+    /// A model in place of the project's own, in the same notation. A script given here may lie
+    /// outside the project; a relative path starts at the project's folder.
+    pub model: Option<String>,
+    /// Ends the wait for another process that makes the same database.
+    pub cancel: CancellationToken,
+}
+
+/// What a project is loaded for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// To look at it. Nothing is written, and a call to a tool over a database is refused.
+    #[default]
+    Inspect,
+    /// To run calls. The state folder and declared databases that are missing are made.
+    Run {
+        /// Makes the declared databases anew from their seeds.
+        fresh: bool,
+    },
+}
+
+/// A loaded project: everything that `toolcrib.toml` and the skill folders declare, checked.
+///
+/// As long as it lives no other process can make its databases anew.
+#[derive(Clone)]
+pub struct Project {
+    name: Arc<str>,
+    root: PathBuf,
+    state: PathBuf,
+    tools: Vec<Tool>,
+    skills: Skills,
+    policy: Policy,
+    model: Option<Arc<dyn Model>>,
+    system: Option<Arc<str>>,
+    limits: Limits,
+    max_iterations: Option<u32>,
+    turn_timeout: Option<Duration>,
+    databases: Vec<Database>,
+    warnings: Diagnostics,
+}
+
+impl Project {
+    /// Loads the project in a folder. Blocks: it reads files and may make databases.
+    ///
+    /// In [`Mode::Run`] nothing is made as long as something is wrong in the project's files,
+    /// except that a database is made before the statements over it are checked.
+    ///
+    /// # Errors
+    /// [`LoadError`]; all that is wrong in the project's files comes at once.
+    pub fn load(dir: &Path, options: &LoadOptions) -> Result<Self, LoadError> {
+        let no_project = || LoadError::NoProject {
+            dir: dir.to_owned(),
+        };
+        let root = Root::new(dir).map_err(|_| no_project())?;
+        let problems = Problems::default();
+        let text = match root.text(PROJECT_FILE, MAX_TEXT) {
+            Ok(text) => text,
+            Err(FileError::NotFound) => return Err(no_project()),
+            Err(error) => {
+                let at = Spot::start_of(PROJECT_FILE);
+                problems.push(Diagnostic::error(&at, format!("this file {error}")));
+                return Err(LoadError::Diagnostics(problems.into_diagnostics()));
+            }
+        };
+        let document = Document::new(PROJECT_FILE, text);
+        match ProjectFile::read(&document, &problems) {
+            Some(file) => Self::build(file, &root, problems, options),
+            None => Err(LoadError::Diagnostics(problems.into_diagnostics())),
+        }
+    }
+
+    fn build(
+        file: ProjectFile,
+        root: &Root,
+        problems: Problems,
+        options: &LoadOptions,
+    ) -> Result<Self, LoadError> {
+        let folders = SkillFolders::read(root, &file.skills, &problems);
+        let names = Names::of(&file, &folders);
+        report_duplicate_tools(&file.tools, !names.skills.is_empty(), &problems);
+        let policy = build_policy(&file.policy, &names, &problems);
+        let skills = build_skills(folders, file.skills.focus, &names, &problems);
+        let system = system_text(&file.agent, root, &problems);
+        let model = match (&options.model, &file.agent.model) {
+            (Some(name), _) => load_model(&ModelSource::Option(name), root, &problems),
+            (None, Some(name)) => load_model(&ModelSource::Project(name), root, &problems),
+            (None, None) => None,
+        };
+
+        // What is wrong with the rest is still worth knowing, but not worth making anything.
+        let mode = if problems.has_errors() {
+            Mode::Inspect
+        } else {
+            options.mode
+        };
+        let state = state_folder(root, &file, mode, options)?;
+        let databases = Databases::open(
+            &file.databases,
+            root,
+            &state,
+            mode,
+            &options.cancel,
+            &problems,
+        );
+        let tools = build_tools(file.tools, root, &databases, &problems);
+        if problems.has_errors() {
+            return Err(LoadError::Diagnostics(problems.into_diagnostics()));
+        }
+        if options.cancel.is_cancelled() {
+            return Err(LoadError::Cancelled);
+        }
+        let databases = databases.into_usable()?;
+        Ok(Self {
+            name: file.name.unwrap_or_else(|| folder_name(root.path())),
+            root: root.path().to_owned(),
+            state: state.path().to_owned(),
+            tools,
+            skills,
+            policy,
+            model,
+            system,
+            limits: limits(&file.limits),
+            max_iterations: file.agent.max_iterations,
+            turn_timeout: file.agent.turn_timeout,
+            databases,
+            warnings: problems.into_diagnostics(),
+        })
+    }
+
+    /// The project's name; its folder's unless the file gives one.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// Its folder, absolute.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where it writes, absolute. The folder may be missing while nothing had to be written.
+    pub fn state(&self) -> &Path {
+        &self.state
+    }
+
+    /// The declared tools, in the order of the file. `read_skill` is not among them.
+    pub fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    /// The skills, by name.
+    pub fn skills(&self) -> &Skills {
+        &self.skills
+    }
+
+    /// Roles, rules and what holds without one.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The model, if the project or the options name one.
+    pub fn model(&self) -> Option<&Arc<dyn Model>> {
+        self.model.as_ref()
+    }
+
+    /// The system text, if there is one.
+    pub fn system(&self) -> Option<&Arc<str>> {
+        self.system.as_ref()
+    }
+
+    /// The limits of a batch of calls; the engine's defaults where the file says nothing.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// How many iterations a turn may have before it is wrapped up, if the file says it.
+    pub fn max_iterations(&self) -> Option<u32> {
+        self.max_iterations
+    }
+
+    /// How long a turn may take, if the file says it.
+    pub fn turn_timeout(&self) -> Option<Duration> {
+        self.turn_timeout
+    }
+
+    /// The declared databases, in the order of the file.
+    pub fn databases(&self) -> &[Database] {
+        &self.databases
+    }
+
+    /// What is probably not as meant, though the project loads.
+    pub fn warnings(&self) -> &Diagnostics {
+        &self.warnings
+    }
+
+    /// An engine with the project's tools, skills, policy and limits, to be added to or built.
+    pub fn engine_builder(&self) -> EngineBuilder {
+        Engine::builder()
+            .tools(self.tools.iter().cloned())
+            .skills(self.skills.clone())
+            .policy(self.policy.clone())
+            .limits(self.limits)
+    }
+
+    /// An agent over such an engine, with the project's model, system text and limits, to be
+    /// changed or built. It cannot be built while there is no [`model`](Self::model).
+    pub fn agent_builder(&self) -> AgentBuilder {
+        let mut agent = Agent::builder().engine(|_| self.engine_builder());
+        if let Some(model) = &self.model {
+            agent = agent.shared_model(Arc::clone(model));
+        }
+        if let Some(system) = &self.system {
+            agent = agent.system(Arc::clone(system));
+        }
+        if let Some(iterations) = self.max_iterations {
+            agent = agent.max_iterations(iterations);
+        }
+        if let Some(timeout) = self.turn_timeout {
+            agent = agent.turn_timeout(timeout);
+        }
+        agent
+    }
+}
+
+impl std::fmt::Debug for Project {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Project")
+            .field("name", &self.name)
+            .field("root", &self.root)
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The state folder, made if it will be written to.
+fn state_folder(
+    root: &Root,
+    file: &ProjectFile,
+    mode: Mode,
+    options: &LoadOptions,
+) -> Result<StateFolder, LoadError> {
+    let fail = |path: &Path| {
+        let path = path.to_owned();
+        move |source| LoadError::State { path, source }
+    };
+    let chosen = options.state.as_deref();
+    let state =
+        StateFolder::new(root.path(), chosen).map_err(fail(chosen.unwrap_or(root.path())))?;
+    if mode != Mode::Inspect && !file.databases.is_empty() {
+        state.make().map_err(fail(state.path()))?;
+    }
+    Ok(state)
+}
+
+fn system_text(agent: &AgentSection, root: &Root, problems: &Problems) -> Option<Arc<str>> {
+    match agent.system.as_ref()? {
+        SystemText::Here(text) => Some(Arc::clone(text)),
+        SystemText::File(file) => root.named_text(file, MAX_TEXT, problems).map(Arc::from),
+    }
+}
+
+fn limits(section: &LimitsSection) -> Limits {
+    let default = Limits::default();
+    Limits {
+        batch_result_chars: section
+            .batch_result_chars
+            .unwrap_or(default.batch_result_chars),
+        tool_timeout: section.tool_timeout.unwrap_or(default.tool_timeout),
+        ..default
+    }
+}
+
+fn folder_name(root: &Path) -> Arc<str> {
+    root.file_name()
+        .map_or_else(|| "project".into(), |name| name.to_string_lossy().into())
+}

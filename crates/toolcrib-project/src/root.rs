@@ -1,0 +1,134 @@
+//! The project's folder: the only place that the project's own texts are read from.
+
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::diagnostic::{Diagnostic, Located, Problems};
+
+/// The largest text that people write, in bytes. A file over it is there by mistake, and much of
+/// it would go to a model.
+pub(crate) const MAX_TEXT: u64 = 1024 * 1024;
+
+/// The largest seed script, in bytes. It is held in memory.
+pub(crate) const MAX_SEED: u64 = 64 * 1024 * 1024;
+
+/// The folder of a project, as it really lies on disk.
+#[derive(Debug, Clone)]
+pub(crate) struct Root(PathBuf);
+
+/// Why a file of a project cannot be used. Each message ends a sentence about the file.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FileError {
+    #[error("is an absolute path; write it relative to the project's folder")]
+    Absolute,
+    #[error("leaves the project's folder; copy what is needed into the project")]
+    Outside,
+    #[error("is not there")]
+    NotFound,
+    #[error("is not a folder")]
+    NotAFolder,
+    #[error("is not a file")]
+    NotAFile,
+    #[error("is larger than {} MiB", .limit / 1024 / 1024)]
+    TooLarge { limit: u64 },
+    #[error("is not UTF-8 text")]
+    NotText,
+    #[error("cannot be read: {0}")]
+    Unreadable(io::Error),
+}
+
+impl Root {
+    /// # Errors
+    /// When there is no such folder.
+    pub(crate) fn new(dir: &Path) -> io::Result<Self> {
+        dir.canonicalize().map(Self)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Where a file or folder of the project really lies. What leads out of the project is
+    /// refused, symbolic links included.
+    pub(crate) fn resolve(&self, relative: &str) -> Result<PathBuf, FileError> {
+        let mut depth = 0_usize;
+        for component in Path::new(relative).components() {
+            depth = match component {
+                Component::Prefix(_) | Component::RootDir => return Err(FileError::Absolute),
+                Component::CurDir => depth,
+                Component::ParentDir => depth.checked_sub(1).ok_or(FileError::Outside)?,
+                Component::Normal(_) => depth + 1,
+            };
+        }
+        let path = self
+            .0
+            .join(relative)
+            .canonicalize()
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileError::NotFound,
+                _ => FileError::Unreadable(error),
+            })?;
+        if path.starts_with(&self.0) {
+            Ok(path)
+        } else {
+            Err(FileError::Outside)
+        }
+    }
+
+    /// Where a regular file of the project really lies.
+    pub(crate) fn file(&self, relative: &str) -> Result<PathBuf, FileError> {
+        let path = self.resolve(relative)?;
+        if path.is_file() {
+            Ok(path)
+        } else {
+            Err(FileError::NotAFile)
+        }
+    }
+
+    /// The text of a file of the project, of at most `limit` bytes.
+    pub(crate) fn text(&self, relative: &str, limit: u64) -> Result<String, FileError> {
+        read_text(&self.file(relative)?, limit)
+    }
+
+    /// The text of a file that the project names; a problem is recorded where it does.
+    pub(crate) fn named_text(
+        &self,
+        name: &Located<Arc<str>>,
+        limit: u64,
+        problems: &Problems,
+    ) -> Option<String> {
+        self.text(&name.value, limit)
+            .map_err(|error| {
+                problems.push(Diagnostic::error(
+                    &name.at,
+                    format!("`{}` {error}", name.value),
+                ));
+            })
+            .ok()
+    }
+}
+
+/// The text of a file of at most `limit` bytes. A byte-order mark, which some editors put first,
+/// is taken off.
+pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, FileError> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => FileError::NotFound,
+        _ => FileError::Unreadable(error),
+    })?;
+    file.take(limit + 1)
+        .read_to_end(&mut bytes)
+        .map_err(FileError::Unreadable)?;
+    if bytes.len() as u64 > limit {
+        return Err(FileError::TooLarge { limit });
+    }
+    let text = String::from_utf8(bytes).map_err(|_| FileError::NotText)?;
+    Ok(text
+        .strip_prefix('\u{feff}')
+        .map(str::to_owned)
+        .unwrap_or(text))
+}

@@ -1,0 +1,204 @@
+//! The frontmatter of a Markdown file, key by key.
+
+use std::sync::Arc;
+
+use super::yaml::{self, Node};
+use crate::{
+    diagnostic::{Diagnostic, Located, Problems, Spot},
+    suggest,
+};
+
+/// A Markdown file, taken apart.
+pub(super) struct Markdown<'t> {
+    /// What stands between the two `---`.
+    pub(super) frontmatter: &'t str,
+    /// What stands below.
+    pub(super) body: &'t str,
+}
+
+/// The line on which frontmatter begins: the one after the first `---`.
+pub(super) const FIRST_LINE: usize = 2;
+
+impl<'t> Markdown<'t> {
+    /// Takes a file apart. `None` when it does not begin with frontmatter, or that has no end.
+    pub(super) fn split(text: &'t str) -> Option<Self> {
+        let is_fence = |line: &str| line.trim_end() == "---";
+        let mut lines = text.split_inclusive('\n');
+        let start = lines.next().filter(|line| is_fence(line))?.len();
+        let mut end = start;
+        for line in lines {
+            if is_fence(line) {
+                return Some(Self {
+                    frontmatter: text.get(start..end)?,
+                    body: text.get(end + line.len()..)?,
+                });
+            }
+            end += line.len();
+        }
+        None
+    }
+}
+
+/// A mapping of frontmatter. Its getters give `None` for a key that is not there, and for one
+/// whose value is of no use, which they record.
+pub(super) struct Keys<'a> {
+    entries: Vec<(Located<Arc<str>>, Located<Node>)>,
+    pub(super) at: Spot,
+    pub(super) problems: &'a Problems,
+    known: Vec<&'static str>,
+}
+
+impl<'a> Keys<'a> {
+    /// The keys of the frontmatter of a file; `None` when it is no mapping.
+    pub(super) fn of_file(
+        frontmatter: &str,
+        file: &Arc<str>,
+        problems: &'a Problems,
+    ) -> Option<Self> {
+        match yaml::parse(frontmatter, file, FIRST_LINE) {
+            Ok(Some(node)) => Self::of(node, "the frontmatter", problems),
+            Ok(None) => {
+                let at = Spot::start_of(Arc::clone(file));
+                Some(Self {
+                    entries: Vec::new(),
+                    at,
+                    problems,
+                    known: Vec::new(),
+                })
+            }
+            Err(problem) => {
+                problems.push(problem);
+                None
+            }
+        }
+    }
+
+    fn of(node: Located<Node>, what: &str, problems: &'a Problems) -> Option<Self> {
+        let Node::Map(map) = node.value else {
+            let message = format!("{what} must be a mapping of keys to values");
+            problems.push(Diagnostic::error(&node.at, message));
+            return None;
+        };
+        let mut entries: Vec<(Located<Arc<str>>, Located<Node>)> = Vec::new();
+        for (key, value) in map {
+            let Node::Text(text) = key.value else {
+                problems.push(Diagnostic::warning(&key.at, "this key is not a text"));
+                continue;
+            };
+            let key = Located {
+                value: text.text,
+                at: key.at,
+            };
+            if entries
+                .iter()
+                .any(|(earlier, _)| earlier.value == key.value)
+            {
+                let message = format!("`{}` stands twice in {what}", key.value);
+                problems.push(Diagnostic::error(&key.at, message));
+            } else {
+                entries.push((key, value));
+            }
+        }
+        Some(Self {
+            entries,
+            at: node.at,
+            problems,
+            known: Vec::new(),
+        })
+    }
+
+    fn take(&mut self, key: &'static str) -> Option<Located<Node>> {
+        self.known.push(key);
+        let position = self
+            .entries
+            .iter()
+            .position(|(name, _)| *name.value == *key)?;
+        Some(self.entries.remove(position).1)
+    }
+
+    /// Takes a key whose value is nobody's business here.
+    pub(super) fn pass(&mut self, key: &'static str) {
+        self.take(key);
+    }
+
+    /// A scalar that must be there and not be blank.
+    pub(super) fn required_text(
+        &mut self,
+        key: &'static str,
+        example: &str,
+    ) -> Option<Located<Arc<str>>> {
+        let Some(value) = self.take(key) else {
+            self.problems.push(
+                Diagnostic::error(&self.at, format!("`{key}` is missing in the frontmatter"))
+                    .help(format!("write for example: {key}: {example}")),
+            );
+            return None;
+        };
+        let problem = match value.value {
+            Node::Text(text) if text.text.trim().is_empty() => "is blank",
+            Node::Text(text) => {
+                return Some(Located {
+                    value: text.text,
+                    at: value.at,
+                });
+            }
+            _ => "must be a text",
+        };
+        self.problems
+            .push(Diagnostic::error(&value.at, format!("`{key}` {problem}")));
+        None
+    }
+
+    /// Names in one text, separated as `is_separator` says, or in a list of texts.
+    pub(super) fn names(
+        &mut self,
+        key: &'static str,
+        is_separator: fn(char) -> bool,
+    ) -> Option<Vec<Located<Arc<str>>>> {
+        let value = self.take(key)?;
+        let nodes = match value.value {
+            Node::List(items) => items,
+            _ => vec![value],
+        };
+        let mut names = Vec::new();
+        for node in nodes {
+            let Node::Text(text) = node.value else {
+                let message = format!("`{key}` must be names, in one text or in a list");
+                self.problems.push(Diagnostic::error(&node.at, message));
+                continue;
+            };
+            let mut rest = &*text.text;
+            while let Some(start) = rest.find(|c| !is_separator(c)) {
+                let (skipped, from) = rest.split_at(start);
+                let end = from.find(is_separator).unwrap_or(from.len());
+                let (name, after) = from.split_at(end);
+                let before = text.text.len() - rest.len() + skipped.len();
+                let at = text.start.as_ref().map_or_else(
+                    || node.at.clone(),
+                    |start| start.after(text.text.get(..before).unwrap_or_default()),
+                );
+                names.push(Located {
+                    value: name.into(),
+                    at,
+                });
+                rest = after;
+            }
+        }
+        Some(names)
+    }
+
+    /// The mapping under a key.
+    pub(super) fn map(&mut self, key: &'static str) -> Option<Self> {
+        let value = self.take(key)?;
+        Self::of(value, &format!("`{key}`"), self.problems)
+    }
+
+    /// The keys that were not asked for, each with the known one that is near.
+    pub(super) fn unknown(self) -> impl Iterator<Item = (Located<Arc<str>>, Option<&'static str>)> {
+        let known = self.known;
+        self.entries.into_iter().map(move |(key, _)| {
+            let near = suggest::nearest(&key.value, known.iter().copied());
+            (key, near)
+        })
+    }
+}

@@ -1,0 +1,324 @@
+//! One connection, guarded: who speaks on it decides what SQLite lets through.
+
+use std::{
+    collections::HashSet,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use rusqlite::{
+    Connection, ErrorCode, OpenFlags, Statement,
+    config::DbConfig,
+    ffi,
+    hooks::{AuthAction, AuthContext, Authorization},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    error::{StatementError, short_message},
+    transaction::Settle,
+};
+
+/// Instructions of SQLite's virtual machine between two looks at the cancellation: some tens of
+/// microseconds.
+const OPS_BETWEEN_LOOKS: i32 = 1000;
+/// How long to wait before trying again what another connection keeps from happening.
+const BUSY_STEP: Duration = Duration::from_millis(5);
+/// How often [`GuardedConnection::describe`] tries again, since nothing can cancel it: 5 seconds.
+const DESCRIBE_TRIES: u32 = 1000;
+/// Virtual tables (full-text search, R-trees) ask these on their own account.
+const HARMLESS_PRAGMAS: [&str; 2] = ["data_version", "page_size"];
+
+/// How far a handle reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+}
+
+/// What a statement takes and gives, as SQLite prepared it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StatementDescription {
+    /// Its parameters as written, such as `:order_id`, each once, in the order of their numbers;
+    /// one without a name is `?`.
+    pub parameters: Vec<String>,
+    /// The names of the columns that it gives; none for a statement that gives no rows.
+    pub columns: Vec<String>,
+    /// Whether it changes nothing.
+    pub read_only: bool,
+}
+
+/// Whose statements the authorizer is asked about.
+#[derive(Clone, Copy)]
+enum Speaker {
+    /// Ours: beginning and ending transactions.
+    Host,
+    /// Those of whoever holds a handle.
+    Body(Access),
+}
+
+struct Guard {
+    speaker: Speaker,
+    /// Why the last statement was refused; SQLite itself only says *not authorized*.
+    refused: Option<StatementError>,
+}
+
+/// A connection on which a body may speak.
+pub(crate) struct GuardedConnection {
+    connection: Connection,
+    guard: Arc<Mutex<Guard>>,
+}
+
+impl GuardedConnection {
+    /// Opens the file, which must be there.
+    pub(crate) fn open(file: &Path, access: Access) -> rusqlite::Result<Self> {
+        let mode = match access {
+            Access::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
+            Access::Write => OpenFlags::SQLITE_OPEN_READ_WRITE,
+        };
+        let flags = mode | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        Self::guard(Connection::open_with_flags(file, flags)?, access)
+    }
+
+    /// Guards a connection that is open.
+    pub(crate) fn guard(mut connection: Connection, access: Access) -> rusqlite::Result<Self> {
+        configure(&connection)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+        let guard = Arc::new(Mutex::new(Guard {
+            speaker: Speaker::Body(access),
+            refused: None,
+        }));
+        let asked = Arc::clone(&guard);
+        connection.authorizer(Some(move |cx: AuthContext<'_>| {
+            let mut guard = locked(&asked);
+            match guard.speaker {
+                Speaker::Host => Authorization::Allow,
+                Speaker::Body(access) => match refusal(cx.action, access) {
+                    None => Authorization::Allow,
+                    Some(refused) => {
+                        guard.refused = Some(refused);
+                        Authorization::Deny
+                    }
+                },
+            }
+        }))?;
+        Ok(Self { connection, guard })
+    }
+
+    /// Runs `work` in one transaction: of one consistent snapshot for [`Access::Read`], with the
+    /// database's only write lock from the start for [`Access::Write`]. Unless it is committed,
+    /// nothing is changed.
+    pub(crate) fn transaction<T>(
+        &mut self,
+        access: Access,
+        cancel: &CancellationToken,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<Settle<T>>,
+    ) -> rusqlite::Result<T> {
+        watch(&mut self.connection, cancel)?;
+        let outcome = self
+            .begin(access, cancel)
+            .and_then(|()| work(&self.connection));
+        // From here on it is settled one way or the other, whatever is cancelled meanwhile.
+        self.connection.progress_handler(0, None::<fn() -> bool>)?;
+        let outcome = match outcome {
+            Ok(Settle::Commit(_)) if cancel.is_cancelled() => Err(interrupted()),
+            Ok(Settle::Commit(value)) => self
+                .as_host(|connection| {
+                    patiently(
+                        || cancel.is_cancelled(),
+                        || connection.execute_batch("COMMIT"),
+                    )
+                })
+                .map(|()| value),
+            Ok(Settle::RollBack(value)) => Ok(value),
+            Err(error) => Err(error),
+        };
+        if !self.connection.is_autocommit() {
+            let rolled_back = self.as_host(|connection| connection.execute_batch("ROLLBACK"));
+            return outcome.and_then(|value| rolled_back.map(|()| value));
+        }
+        outcome
+    }
+
+    fn begin(&self, access: Access, cancel: &CancellationToken) -> rusqlite::Result<()> {
+        self.as_host(|connection| match access {
+            Access::Read => {
+                connection.execute_batch("BEGIN")?;
+                // The snapshot is taken by the first read, not by BEGIN.
+                let first_read = "SELECT 1 FROM sqlite_schema LIMIT 1";
+                patiently(
+                    || cancel.is_cancelled(),
+                    || connection.execute_batch(first_read),
+                )
+            }
+            Access::Write => patiently(
+                || cancel.is_cancelled(),
+                || connection.execute_batch("BEGIN IMMEDIATE"),
+            ),
+        })
+    }
+
+    fn as_host<T>(&self, work: impl FnOnce(&Connection) -> T) -> T {
+        let body = std::mem::replace(&mut locked(&self.guard).speaker, Speaker::Host);
+        let result = work(&self.connection);
+        locked(&self.guard).speaker = body;
+        result
+    }
+
+    /// Whether no transaction is left open, so that the connection can serve again.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.connection.is_autocommit()
+    }
+
+    /// Prepares a statement as a body of that access would.
+    pub(crate) fn describe(
+        &self,
+        sql: &str,
+        access: Access,
+    ) -> Result<StatementDescription, StatementError> {
+        *locked(&self.guard) = Guard {
+            speaker: Speaker::Body(access),
+            refused: None,
+        };
+        let mut tries = 0;
+        let give_up = || {
+            tries += 1;
+            tries > DESCRIBE_TRIES
+        };
+        match patiently(give_up, || self.connection.prepare(sql)) {
+            Ok(statement) => described(&statement),
+            Err(rusqlite::Error::MultipleStatement) => Err(StatementError::Several),
+            Err(error) => Err(match locked(&self.guard).refused.take() {
+                Some(refused) => refused,
+                None => StatementError::Sql {
+                    message: short_message(&error),
+                    offset: error_position(&error, sql),
+                },
+            }),
+        }
+    }
+}
+
+/// What holds for every connection, a seed's included, so that a seed makes nothing that the
+/// tools' connections would read otherwise.
+pub(crate) fn configure(connection: &Connection) -> rusqlite::Result<()> {
+    // Waiting is done in steps that look at the cancellation.
+    connection.busy_timeout(Duration::ZERO)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true)?;
+    // Without this a misspelt column in double quotes is silently a string.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
+    Ok(())
+}
+
+/// Stops what runs on a connection once it is cancelled.
+pub(crate) fn watch(
+    connection: &mut Connection,
+    cancel: &CancellationToken,
+) -> rusqlite::Result<()> {
+    let cancel = cancel.clone();
+    connection.progress_handler(OPS_BETWEEN_LOOKS, Some(move || cancel.is_cancelled()))
+}
+
+/// The byte of `sql` at which SQLite found the error. What it was handed is the end of `sql`.
+pub(crate) fn error_position(error: &rusqlite::Error, sql: &str) -> Option<usize> {
+    match error {
+        rusqlite::Error::SqlInputError {
+            sql: rest, offset, ..
+        } => Some(sql.len().checked_sub(rest.len())? + usize::try_from(*offset).ok()?),
+        _ => None,
+    }
+}
+
+fn described(statement: &Statement<'_>) -> Result<StatementDescription, StatementError> {
+    // SQLite makes no statement of a text without one, and so has no text of it.
+    if statement.expanded_sql().is_none() {
+        return Err(StatementError::Empty);
+    }
+    let mut seen = HashSet::new();
+    let parameters = (1..=statement.parameter_count())
+        .map(|number| statement.parameter_name(number).unwrap_or("?"))
+        .filter(|name| seen.insert(*name))
+        .map(str::to_owned)
+        .collect();
+    Ok(StatementDescription {
+        parameters,
+        columns: statement.column_names().map(str::to_owned).collect(),
+        read_only: statement.readonly(),
+    })
+}
+
+/// Why a body's statement may not do something; `None` lets it through.
+fn refusal(action: AuthAction<'_>, access: Access) -> Option<StatementError> {
+    let reason = match action {
+        AuthAction::Transaction { .. } | AuthAction::Savepoint { .. } => {
+            "the statements run in one transaction already; leave BEGIN, COMMIT, ROLLBACK and \
+             SAVEPOINT out"
+        }
+        AuthAction::Attach { .. } | AuthAction::Detach { .. } => {
+            "a statement reaches its own database only; leave ATTACH and DETACH out"
+        }
+        AuthAction::Pragma {
+            pragma_name,
+            pragma_value: None,
+        } if HARMLESS_PRAGMAS.contains(&pragma_name) => {
+            return None;
+        }
+        AuthAction::Pragma { pragma_name, .. } => {
+            return Some(StatementError::Refused(format!(
+                "connections are shared between calls; leave PRAGMA {pragma_name} out"
+            )));
+        }
+        AuthAction::Read { table_name, .. } if table_name.starts_with("pragma_") => {
+            "pragmas cannot be read; leave the pragma_ function out"
+        }
+        AuthAction::Function {
+            function_name: "load_extension",
+        } => "extensions are not loaded; leave load_extension out",
+        AuthAction::CreateTempIndex { .. }
+        | AuthAction::CreateTempTable { .. }
+        | AuthAction::CreateTempTrigger { .. }
+        | AuthAction::CreateTempView { .. }
+        | AuthAction::DropTempIndex { .. }
+        | AuthAction::DropTempTable { .. }
+        | AuthAction::DropTempTrigger { .. }
+        | AuthAction::DropTempView { .. } => {
+            "connections are shared between calls; use WITH instead of temporary objects"
+        }
+        AuthAction::Unknown { .. } => "SQLite asks for something unknown",
+        AuthAction::Select
+        | AuthAction::Read { .. }
+        | AuthAction::Function { .. }
+        | AuthAction::Recursive => return None,
+        _ => return (access == Access::Read).then_some(StatementError::Writes),
+    };
+    Some(StatementError::Refused(reason.to_owned()))
+}
+
+/// Tries again, in small steps, what fails only because another connection is at it.
+fn patiently<T>(
+    mut give_up: impl FnMut() -> bool,
+    mut attempt: impl FnMut() -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    loop {
+        match attempt() {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && !give_up() =>
+            {
+                thread::sleep(BUSY_STEP);
+            }
+            settled => return settled,
+        }
+    }
+}
+
+fn interrupted() -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_INTERRUPT), None)
+}
+
+/// A panic elsewhere leaves nothing half done in what these mutexes hold.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,188 @@
+//! Making a database's file from its seed, and opening what is there for the first time.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "this is where tools' databases come from"
+)]
+
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use rusqlite::{Connection, OpenFlags};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    DatabaseSpec,
+    connection::{Access, GuardedConnection},
+    error::{DatabaseError, short_message},
+    lock::failed,
+    seed,
+    transaction::Settle,
+};
+
+/// What SQLite keeps beside a database's file.
+const SIDE_FILES: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// `path` with something put behind its name.
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}
+
+/// Whether the database's file is there.
+pub(crate) fn exists(spec: &DatabaseSpec) -> Result<bool, DatabaseError> {
+    spec.file
+        .try_exists()
+        .map_err(|source| failed(spec, "look for", &spec.file, source))
+}
+
+/// Makes the file, in place of one that may be there. To be called under the exclusive lock, so
+/// that there is one draft at most and what lies about is from a process that was killed.
+pub(crate) fn make(spec: &DatabaseSpec, cancel: &CancellationToken) -> Result<(), DatabaseError> {
+    let draft = beside(&spec.file, ".new");
+    remove(spec, &draft)?;
+    let outcome = write(spec, &draft, cancel).and_then(|()| put_in_place(spec, &draft));
+    if outcome.is_err() {
+        // The first error is the one to report; whoever makes it next removes the draft too.
+        let _ = remove(spec, &draft);
+    }
+    outcome
+}
+
+fn write(
+    spec: &DatabaseSpec,
+    draft: &Path,
+    cancel: &CancellationToken,
+) -> Result<(), DatabaseError> {
+    let in_seed = |error: rusqlite::Error| seed::failed(spec, None, short_message(&error));
+    let mut connection = Connection::open(draft).map_err(in_seed)?;
+    // Nobody reads the draft before it is whole, so one sync at the end is enough.
+    connection
+        .execute_batch("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;")
+        .map_err(in_seed)?;
+    seed::run(spec, &mut connection, cancel)?;
+    // Readers then never wait for the writer, nor it for them.
+    connection
+        .execute_batch("PRAGMA journal_mode = WAL;")
+        .map_err(in_seed)?;
+    connection.close().map_err(|(_, error)| in_seed(error))?;
+    sync(draft).map_err(|source| failed(spec, "sync", draft, source))
+}
+
+fn put_in_place(spec: &DatabaseSpec, draft: &Path) -> Result<(), DatabaseError> {
+    // The old file goes first: with its log alone gone it could be half a database, and with the
+    // log left behind the new one would take it for its own. Killed in between, it is missing, and
+    // is made by the next one.
+    remove(spec, &spec.file)?;
+    fs::rename(draft, &spec.file).map_err(|source| failed(spec, "put in place", draft, source))?;
+    match spec.file.parent() {
+        Some(folder) => sync(folder).map_err(|source| failed(spec, "sync", folder, source)),
+        None => Ok(()),
+    }
+}
+
+/// Removes a database's file and what SQLite keeps beside it, the file itself first.
+fn remove(spec: &DatabaseSpec, file: &Path) -> Result<(), DatabaseError> {
+    let sides = SIDE_FILES.iter().map(|suffix| beside(file, suffix));
+    for path in std::iter::once(file.to_owned()).chain(sides) {
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(failed(spec, "remove", &path, error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn sync(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// Opens the file, which is there, to read, and reads from it.
+pub(crate) fn verify(
+    spec: &DatabaseSpec,
+    cancel: &CancellationToken,
+) -> Result<GuardedConnection, DatabaseError> {
+    first_read(
+        spec,
+        cancel,
+        GuardedConnection::open(&spec.file, Access::Read),
+    )
+}
+
+/// Opens the file if it is there, else a memory with the seed in it; writes nothing.
+pub(crate) fn inspect(
+    spec: &DatabaseSpec,
+    cancel: &CancellationToken,
+) -> Result<GuardedConnection, DatabaseError> {
+    if exists(spec)? {
+        return first_read(spec, cancel, open_untouched(spec));
+    }
+    let in_seed = |error: rusqlite::Error| seed::failed(spec, None, short_message(&error));
+    let mut connection = Connection::open_in_memory().map_err(in_seed)?;
+    seed::run(spec, &mut connection, cancel)?;
+    GuardedConnection::guard(connection, Access::Read).map_err(in_seed)
+}
+
+/// A connection that makes none of SQLite's side files and changes none.
+fn open_untouched(spec: &DatabaseSpec) -> rusqlite::Result<GuardedConnection> {
+    let log = fs::metadata(beside(&spec.file, "-wal")).map_or(0, |log| log.len());
+    // With a log, pages of the file may be out of date, so the log must be read too.
+    let how = if log == 0 {
+        "immutable=1"
+    } else {
+        "readonly_shm=1"
+    };
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    let connection = Connection::open_with_flags(uri(&spec.file, how), flags)?;
+    GuardedConnection::guard(connection, Access::Read)
+}
+
+/// `file:PATH?how`, with all but the plainest characters of the path escaped.
+fn uri(file: &Path, how: &str) -> String {
+    let mut uri = String::from("file:");
+    for byte in file.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
+                uri.push(char::from(*byte));
+            }
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri.push('?');
+    uri.push_str(how);
+    uri
+}
+
+fn first_read(
+    spec: &DatabaseSpec,
+    cancel: &CancellationToken,
+    opened: rusqlite::Result<GuardedConnection>,
+) -> Result<GuardedConnection, DatabaseError> {
+    let unreadable = |problem: String| DatabaseError::Unreadable {
+        name: Arc::clone(&spec.name),
+        file: spec.file.clone(),
+        problem,
+    };
+    // SQLite takes an empty file for an empty database; one that was made is never empty.
+    if fs::metadata(&spec.file).is_ok_and(|file| file.len() == 0) {
+        return Err(unreadable("it is empty".into()));
+    }
+    let mut connection = opened.map_err(|error| unreadable(short_message(&error)))?;
+    match connection.transaction(Access::Read, cancel, |_| Ok(Settle::RollBack(()))) {
+        Ok(()) => Ok(connection),
+        Err(_) if cancel.is_cancelled() => Err(DatabaseError::Cancelled {
+            name: Arc::clone(&spec.name),
+        }),
+        Err(error) => Err(unreadable(short_message(&error))),
+    }
+}

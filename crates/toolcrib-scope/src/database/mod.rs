@@ -1,0 +1,220 @@
+//! A SQLite database that a project declares: made from a seed script under a lock, used through
+//! handles that either only read or also write, one transaction per use.
+//!
+//! - [`Database::open`] makes the file if it is missing and keeps it from being made anew while the
+//!   value lives. [`Database::inspect`] writes nothing at all and runs nothing.
+//! - [`Database::read_only`] and [`Database::writable`] give the [`DatabaseHandle`]s that bodies get.
+//!   A handle cannot be widened.
+//! - [`DatabaseHandle::transaction`] runs a function in one transaction on the blocking pool;
+//!   [`DatabaseHandle::describe`] prepares a statement against the schema without running it.
+//!
+//! Statements on a handle may neither attach another file, nor set a pragma, nor begin or end
+//! transactions, nor make temporary objects (connections are shared), nor load extensions. Foreign
+//! keys are enforced, and text in double quotes is a name, never a string, so that a misspelt
+//! column is an error.
+
+mod connection;
+mod error;
+mod lock;
+mod make;
+mod pool;
+mod seed;
+mod transaction;
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// The SQLite binding whose types stand in this module's API.
+pub use rusqlite;
+use tokio_util::sync::CancellationToken;
+
+pub use self::{
+    connection::StatementDescription,
+    error::{DatabaseError, StatementError},
+    transaction::Settle,
+};
+use self::{
+    connection::{Access, GuardedConnection},
+    lock::SharedLock,
+    pool::Pool,
+};
+
+/// Which database: its name, its file, and the script that makes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DatabaseSpec {
+    /// The name under which a project declares it, for messages.
+    pub name: Arc<str>,
+    /// Its file, absolute. The folder must exist when the database is opened. Beside the file stand
+    /// `FILE.lock`, and `FILE-wal` and `FILE-shm` while it is in use.
+    pub file: PathBuf,
+    /// What makes it.
+    pub seed: Seed,
+}
+
+/// The script that makes a database: any SQL but `ATTACH`, with every transaction closed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seed {
+    /// Where the script comes from, for messages, such as `seed.sql`.
+    pub name: Arc<str>,
+    /// The script.
+    pub sql: Arc<str>,
+}
+
+/// An open database: what a host keeps. Cheap to clone; clones share it.
+///
+/// Neighbour: a [`DatabaseHandle`] is what a tool's body gets.
+#[derive(Clone)]
+pub struct Database(Arc<Shared>);
+
+pub(crate) struct Shared {
+    name: Arc<str>,
+    file: PathBuf,
+    made: bool,
+    state: State,
+}
+
+enum State {
+    // The pools stand before the lock, so that connections are closed before it is given up.
+    Open {
+        readers: Pool,
+        writers: Pool,
+        _lock: SharedLock,
+    },
+    Inspected(Box<std::sync::Mutex<GuardedConnection>>),
+}
+
+impl Database {
+    /// Opens a database, and makes it from its seed if its file is missing or `fresh` asks for it.
+    ///
+    /// Blocks, at most as long as another process needs to make the same database; `cancel` ends
+    /// that. As long as the value or a handle of it lives, no process can make the file anew. Of
+    /// several processes that find it missing one makes it and the others use it. It comes into
+    /// place whole or not at all.
+    ///
+    /// # Errors
+    /// [`DatabaseError::InUse`] at once when `fresh` is asked for while anybody has it open, this
+    /// process included; [`Unreadable`](DatabaseError::Unreadable) when the file is there and no
+    /// database; [`Seed`](DatabaseError::Seed) when the script fails;
+    /// [`Cancelled`](DatabaseError::Cancelled); [`File`](DatabaseError::File).
+    pub fn open(
+        spec: &DatabaseSpec,
+        fresh: bool,
+        cancel: &CancellationToken,
+    ) -> Result<Self, DatabaseError> {
+        let (lock, made) = lock::acquire(spec, fresh, cancel)?;
+        let reader = make::verify(spec, cancel)?;
+        let state = State::Open {
+            readers: Pool::new(Access::Read, Some(reader)),
+            writers: Pool::new(Access::Write, None),
+            _lock: lock,
+        };
+        Ok(Self::new(spec, made, state))
+    }
+
+    /// Looks at a database without writing a byte anywhere: at its file if that is there, else at
+    /// an empty memory into which the seed is run. Statements can be described, none can be run.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), less `InUse`; `cancel` ends a seed that does not end.
+    pub fn inspect(spec: &DatabaseSpec, cancel: &CancellationToken) -> Result<Self, DatabaseError> {
+        let connection = make::inspect(spec, cancel)?;
+        Ok(Self::new(
+            spec,
+            false,
+            State::Inspected(Box::new(connection.into())),
+        ))
+    }
+
+    fn new(spec: &DatabaseSpec, made: bool, state: State) -> Self {
+        Self(Arc::new(Shared {
+            name: Arc::clone(&spec.name),
+            file: spec.file.clone(),
+            made,
+            state,
+        }))
+    }
+
+    /// The name under which it is declared.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Its file. It may be missing where the database is only inspected.
+    pub fn file(&self) -> &Path {
+        &self.0.file
+    }
+
+    /// Whether opening it made its file.
+    pub fn was_made(&self) -> bool {
+        self.0.made
+    }
+
+    /// A handle that can only read: its connections are opened read-only.
+    pub fn read_only(&self) -> DatabaseHandle {
+        DatabaseHandle {
+            shared: Arc::clone(&self.0),
+            access: Access::Read,
+        }
+    }
+
+    /// A handle that can also write.
+    pub fn writable(&self) -> DatabaseHandle {
+        DatabaseHandle {
+            shared: Arc::clone(&self.0),
+            access: Access::Write,
+        }
+    }
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database")
+            .field("name", &self.0.name)
+            .field("file", &self.0.file)
+            .field("inspected", &matches!(self.0.state, State::Inspected(_)))
+            .finish_non_exhaustive()
+    }
+}
+
+/// A database as a tool's body has it: to read only, or to write too, as the host decided. Cheap
+/// to clone. Holding one keeps the database open.
+///
+/// Neighbour: [`Database`] is what the host keeps and makes handles from.
+#[derive(Clone)]
+pub struct DatabaseHandle {
+    shared: Arc<Shared>,
+    access: Access,
+}
+
+impl DatabaseHandle {
+    /// The name under which the database is declared.
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// Whether it can only read.
+    pub fn is_read_only(&self) -> bool {
+        self.access == Access::Read
+    }
+
+    /// Prepares one statement against the schema as it is now, and says what it takes and gives.
+    /// Runs nothing, blocks shortly.
+    ///
+    /// # Errors
+    /// [`StatementError`] when it could not be run through this handle.
+    pub fn describe(&self, sql: &str) -> Result<StatementDescription, StatementError> {
+        self.shared.describe(self.access, sql)
+    }
+}
+
+impl fmt::Debug for DatabaseHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DatabaseHandle")
+            .field("name", &self.shared.name)
+            .field("access", &self.access)
+            .finish()
+    }
+}

@@ -1,0 +1,148 @@
+//! Running a function in one transaction, off the async runtime.
+
+use std::{panic::resume_unwind, sync::Arc};
+
+use rusqlite::Connection;
+use tokio::task::spawn_blocking;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    DatabaseHandle, Shared, State,
+    connection::{Access, StatementDescription, locked},
+    error::{DatabaseError, StatementError},
+};
+
+/// How a transaction ends when its function has not failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settle<T> {
+    /// What it wrote stays.
+    Commit(T),
+    /// What it wrote is undone; the value is given all the same.
+    RollBack(T),
+}
+
+impl DatabaseHandle {
+    /// Runs a function in one transaction on the blocking pool.
+    ///
+    /// A handle that only reads sees one consistent snapshot. One that writes holds the database's
+    /// only write lock from the start, so that what it reads stays true until it writes; while
+    /// another writer holds it, it waits. Cancellation, or dropping the future, ends waiting and
+    /// stops a running statement within some thousand of SQLite's steps; the function's own code it
+    /// cannot stop. If the function fails or panics, or cancellation came before the commit,
+    /// everything is undone; once committed, the value is given even if cancellation came
+    /// meanwhile.
+    ///
+    /// ```
+    /// # use toolcrib_scope::database::{DatabaseError, DatabaseHandle, Settle};
+    /// # use tokio_util::sync::CancellationToken;
+    /// async fn orders(
+    ///     desk: &DatabaseHandle,
+    ///     cancel: &CancellationToken,
+    /// ) -> Result<u32, DatabaseError> {
+    ///     desk.transaction(cancel, |connection| {
+    ///         let count =
+    ///             connection.query_row("SELECT count(*) FROM orders", [], |row| row.get(0))?;
+    ///         Ok(Settle::Commit(count))
+    ///     })
+    ///     .await
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`DatabaseError::Sql`] when the function or the commit fails;
+    /// [`Cancelled`](DatabaseError::Cancelled); [`InspectOnly`](DatabaseError::InspectOnly).
+    ///
+    /// # Panics
+    /// As the function does; and outside a tokio runtime.
+    pub async fn transaction<T, F>(
+        &self,
+        cancel: &CancellationToken,
+        work: F,
+    ) -> Result<T, DatabaseError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> rusqlite::Result<Settle<T>> + Send + 'static,
+    {
+        let cancel = cancel.child_token();
+        let _dropped = cancel.clone().drop_guard();
+        let shared = Arc::clone(&self.shared);
+        let access = self.access;
+        match spawn_blocking(move || shared.transaction(access, &cancel, work)).await {
+            Ok(outcome) => outcome,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                // The runtime shut down before it began.
+                Err(_) => Err(self.shared.cancelled()),
+            },
+        }
+    }
+}
+
+impl Shared {
+    fn transaction<T>(
+        &self,
+        access: Access,
+        cancel: &CancellationToken,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<Settle<T>>,
+    ) -> Result<T, DatabaseError> {
+        let State::Open {
+            readers, writers, ..
+        } = &self.state
+        else {
+            return Err(DatabaseError::InspectOnly {
+                name: Arc::clone(&self.name),
+            });
+        };
+        if cancel.is_cancelled() {
+            return Err(self.cancelled());
+        }
+        let pool = match access {
+            Access::Read => readers,
+            Access::Write => writers,
+        };
+        let mut connection = pool
+            .take(&self.file)
+            .map_err(|source| self.failed(source))?;
+        // A panic drops the connection, and SQLite rolls back what it had begun.
+        let outcome = connection.transaction(access, cancel, work);
+        pool.put_back(connection);
+        outcome.map_err(|source| {
+            if cancel.is_cancelled() {
+                self.cancelled()
+            } else {
+                self.failed(source)
+            }
+        })
+    }
+
+    pub(super) fn describe(
+        &self,
+        access: Access,
+        sql: &str,
+    ) -> Result<StatementDescription, StatementError> {
+        let pool = match (&self.state, access) {
+            (State::Inspected(connection), _) => return locked(connection).describe(sql, access),
+            (State::Open { readers, .. }, Access::Read) => readers,
+            (State::Open { writers, .. }, Access::Write) => writers,
+        };
+        let connection = pool
+            .take(&self.file)
+            .map_err(|source| self.failed(source))?;
+        let description = connection.describe(sql, access);
+        pool.put_back(connection);
+        description
+    }
+
+    fn failed(&self, source: rusqlite::Error) -> DatabaseError {
+        DatabaseError::Sql {
+            name: Arc::clone(&self.name),
+            source,
+        }
+    }
+
+    fn cancelled(&self) -> DatabaseError {
+        DatabaseError::Cancelled {
+            name: Arc::clone(&self.name),
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! The database handle against real files, real processes and real kills.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "tests"
+)]
+
+mod inspecting;
+mod making;
+mod processes;
+mod running;
+mod statements;
+mod support;

@@ -1,0 +1,108 @@
+//! What a call came to, as JSON.
+
+use serde_json::{Map, Number, Value, json};
+use toolcrib_scope::database::rusqlite::{self, Row, Statement, types::ValueRef};
+
+/// About how many bytes of rows a result holds, before any budget of text: 1 MiB, counting the
+/// names and texts of columns as they are and everything else as [`OTHER_CELL_BYTES`].
+pub const MAX_ROWS_BYTES: usize = 1024 * 1024;
+
+/// What a cell that is no text counts for.
+const OTHER_CELL_BYTES: usize = 24;
+
+/// The rows of one statement, as far as they are kept.
+#[derive(Default)]
+pub(super) struct Rows {
+    rows: Vec<Value>,
+    more: bool,
+}
+
+impl Rows {
+    /// Runs a statement that has its values, and keeps its rows within the limits.
+    pub(super) fn collect(
+        statement: &mut Statement<'_>,
+        max_rows: usize,
+    ) -> rusqlite::Result<Self> {
+        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+        let writes = !statement.readonly();
+        let mut kept = Self::default();
+        let mut bytes = 0;
+        let mut cursor = statement.raw_query();
+        while let Some(row) = cursor.next()? {
+            if !kept.more {
+                bytes += row_bytes(&columns, row)?;
+                kept.more = kept.rows.len() == max_rows || bytes > MAX_ROWS_BYTES;
+            }
+            if !kept.more {
+                kept.rows.push(row_json(&columns, row)?);
+            } else if !writes {
+                break;
+            }
+            // What writes is run to its end, whatever is kept of it.
+        }
+        Ok(kept)
+    }
+
+    /// Whether the statement gave no row at all.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty() && !self.more
+    }
+}
+
+/// What a call came to.
+pub(super) enum Outcome {
+    /// All statements ran.
+    Done { rows: Rows, changed: u64 },
+    /// A statement came up empty that says what that means.
+    Empty { note: String },
+}
+
+impl From<Outcome> for Value {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Done {
+                rows: Rows { rows, more: false },
+                changed,
+            } => {
+                json!({ "rows": rows, "changed": changed })
+            }
+            Outcome::Done {
+                rows: Rows { rows, more: true },
+                changed,
+            } => {
+                json!({ "rows": rows, "changed": changed, "more": true })
+            }
+            Outcome::Empty { note } => json!({ "rows": [], "changed": 0, "note": note }),
+        }
+    }
+}
+
+fn row_bytes(columns: &[String], row: &Row<'_>) -> rusqlite::Result<usize> {
+    let mut bytes = 0;
+    for (position, column) in columns.iter().enumerate() {
+        bytes += column.len();
+        bytes += match row.get_ref(position)? {
+            ValueRef::Text(text) => text.len(),
+            _ => OTHER_CELL_BYTES,
+        };
+    }
+    Ok(bytes)
+}
+
+fn row_json(columns: &[String], row: &Row<'_>) -> rusqlite::Result<Value> {
+    let mut cells = Map::with_capacity(columns.len());
+    for (position, column) in columns.iter().enumerate() {
+        cells.insert(column.clone(), cell_json(row.get_ref(position)?));
+    }
+    Ok(Value::Object(cells))
+}
+
+fn cell_json(cell: ValueRef<'_>) -> Value {
+    match cell {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(integer) => integer.into(),
+        ValueRef::Real(real) => Number::from_f64(real).map_or(Value::Null, Value::Number),
+        ValueRef::Text(text) => String::from_utf8_lossy(text).into(),
+        ValueRef::Blob(blob) => json!({ "bytes": blob.len() }),
+    }
+}

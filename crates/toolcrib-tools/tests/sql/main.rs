@@ -1,0 +1,14 @@
+//! SQL tools, from their declaration to what a call gives back, over real databases.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "tests"
+)]
+
+mod building;
+mod calling;
+mod support;
+mod writing;
