@@ -131,7 +131,7 @@ pub(crate) struct CallArgs {
     pub(crate) tool: String,
     /// key=value (typed by the tool's schema), key:=JSON, one JSON object, @FILE, or - for
     /// standard input
-    #[arg(value_name = "ARGUMENT", allow_hyphen_values = true)]
+    #[arg(value_name = "ARGUMENT")]
     pub(crate) arguments: Vec<String>,
     #[command(flatten)]
     pub(crate) situation: Situation,

@@ -13,34 +13,30 @@ mod exit;
 mod output;
 mod signals;
 
-use std::process::ExitCode;
+use std::{io, process::ExitCode};
 
 use clap::Parser as _;
 
-use crate::{args::Cli, signals::Signals};
+use crate::args::Cli;
 
 fn main() -> ExitCode {
-    let runtime = match tokio::runtime::Runtime::new() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            output::complain(&format!("the async runtime cannot be started: {error}"));
-            return exit::FAILED.into();
-        }
-    };
     // Before anything else: an interrupt at any moment must end the program in an orderly way.
-    let cancellation = {
-        let _context = runtime.enter();
-        match Signals::install() {
-            Ok(signals) => signals.watch(),
-            Err(error) => {
-                output::complain(&format!("interrupts cannot be watched: {error}"));
-                return exit::FAILED.into();
-            }
-        }
+    let cancellation = match signals::watch() {
+        Ok(cancellation) => cancellation,
+        Err(error) => return cannot_start("interrupts cannot be watched", &error),
     };
     let cli = Cli::parse();
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => return cannot_start("the async runtime cannot be started", &error),
+    };
     let code = runtime.block_on(commands::dispatch(cli, cancellation));
     // A tool's body that ignores cancellation is left behind, not waited for.
     runtime.shutdown_background();
     code.into()
+}
+
+fn cannot_start(what: &str, error: &io::Error) -> ExitCode {
+    output::complain(&format!("{what}: {error}"));
+    exit::FAILED.into()
 }

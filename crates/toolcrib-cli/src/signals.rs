@@ -1,45 +1,38 @@
 //! Ctrl-C and its kin.
 
-use std::io;
+use std::{io, thread};
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use signal_hook::{
+    consts::{SIGINT, SIGTERM},
+    iterator::Signals,
+};
 use toolcrib_core::CancellationToken;
 
 use crate::exit;
 
-/// The signals that ask a program to end.
-pub(crate) struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    /// From here on they no longer kill the process by themselves. Needs a runtime's context.
-    pub(crate) fn install() -> io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
-    }
-
-    /// The first one cancels; the second ends the process at once.
-    pub(crate) fn watch(mut self) -> CancellationToken {
-        let cancellation = CancellationToken::new();
-        let first = cancellation.clone();
-        tokio::spawn(async move {
-            self.next().await;
-            first.cancel();
-            self.next().await;
-            // Whoever asks twice is not to wait for anything.
-            std::process::exit(exit::CANCELLED.code());
-        });
-        cancellation
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
+/// From here on SIGINT and SIGTERM no longer kill the process by themselves: the first one
+/// cancels, the second ends the process at once.
+///
+/// They are heard by a thread of their own, so that not even a runtime that is stuck can keep the
+/// process alive.
+pub(crate) fn watch() -> io::Result<CancellationToken> {
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let cancellation = CancellationToken::new();
+    let first = cancellation.clone();
+    thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || {
+            let mut heard = signals.forever();
+            if heard.next().is_some() {
+                first.cancel();
+            }
+            if heard.next().is_some() {
+                #[expect(
+                    clippy::exit,
+                    reason = "whoever asks twice is not to wait for anything"
+                )]
+                std::process::exit(exit::CANCELLED.code());
+            }
+        })?;
+    Ok(cancellation)
 }

@@ -53,7 +53,7 @@ pub use self::{
     policy::{AnnotationMatch, Effect, Glob, Policy, PolicyDefault, Roles, Rule, ToolMatch, When},
     ports::{Approval, Approver, Journal, PendingCall, Reducer, Scoper},
     provider::{
-        DiscoveryError, DiscoveryErrorClass, FailedListing, Gate, IntoVerdict, Listing,
+        DiscoveryError, DiscoveryErrorClass, FailedListing, Gate, Handed, IntoVerdict, Listing,
         ToolProvider, Verdict, concat, gated_tools, list_in_order, skill_scoped_tools,
         static_tools,
     },

@@ -8,8 +8,8 @@ use std::{
 
 use futures_util::FutureExt as _;
 use toolcrib_core::{
-    Catalog, DiscoveryError, DiscoveryErrorClass, EventKind, FailedListing, ListContext, Listing,
-    RunEvents, ToolProvider, list_in_order, panic_text,
+    Catalog, DiscoveryError, DiscoveryErrorClass, EventKind, FailedListing, Handed, ListContext,
+    Listing, RunEvents, ToolProvider, list_in_order, panic_text,
 };
 
 /// All that the providers offer, in configured order, whatever order they answer in.
@@ -39,7 +39,7 @@ fn observed(
         source: Arc::clone(&source),
         iteration: cx.iteration(),
         began: Instant::now(),
-        before: into.offered().len(),
+        handed: Handed::note(&into),
     };
     asked.started();
     let listing = catch_unwind(AssertUnwindSafe(|| source.list(cx, into)));
@@ -61,7 +61,6 @@ fn observed(
                         answer.unwrap_or_else(|panic| Err(panicked(&*panic)))
                     }
                 };
-                // What came before it in a list that it took along is not its own.
                 asked.ended(answer)
             })
         }
@@ -82,7 +81,7 @@ struct Asked {
     source: Arc<dyn ToolProvider>,
     iteration: u32,
     began: Instant,
-    before: usize,
+    handed: Handed,
 }
 
 impl Asked {
@@ -94,6 +93,7 @@ impl Asked {
     }
 
     fn ended(&self, answer: Result<Catalog, FailedListing>) -> Result<Catalog, FailedListing> {
+        let answer = answer.and_then(|catalog| self.handed.came_back(catalog));
         let answer = answer.map_err(|mut failed| {
             failed.error = failed.error.in_provider(|| self.source.path());
             failed
@@ -103,7 +103,7 @@ impl Asked {
             Ok(catalog) => EventKind::DiscoveryCompleted {
                 provider: self.source.path().into(),
                 duration_ms,
-                tool_count: catalog.offered().len().saturating_sub(self.before),
+                tool_count: catalog.offered().len().saturating_sub(self.handed.offered()),
             },
             Err(failed) => EventKind::DiscoveryFailed {
                 provider: failed.error.provider().unwrap_or_default().into(),

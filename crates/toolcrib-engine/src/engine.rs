@@ -10,7 +10,7 @@ use toolcrib_core::{
 use crate::{
     compose::Visibility,
     redactor::Redactor,
-    skills::{READ_SKILL, Skills},
+    skills::{READ_SKILL, Skills, SkillsProvider},
     turn::{Turn, TurnError, TurnOptions},
     validators::Validators,
 };
@@ -302,7 +302,7 @@ impl EngineBuilder {
         }
         let skills = Arc::new(self.skills);
         // Made anew for each turn; made once here so that a turn cannot fail over it.
-        crate::skills::read_skill(&skills, &Arc::default()).map_err(BuildError::ReadSkill)?;
+        SkillsProvider::new(&skills, &Arc::default()).map_err(BuildError::ReadSkill)?;
         Ok(Engine(Arc::new(EngineParts {
             registry: Arc::new(registry),
             sources: self.sources,

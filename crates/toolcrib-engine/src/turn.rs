@@ -8,7 +8,7 @@ use std::{
 use toolcrib_core::{
     ActivatedBy, CancellationToken, Catalog, DiscoveryError, DiscoveryErrorClass, EventKind,
     Events, Identity, InvalidTool, ListContext, NameCollision, RunEvents, SkillId, ToolCall,
-    ToolProvider, ToolRegistry, ToolResult, static_tools,
+    ToolProvider, ToolRegistry, ToolResult,
 };
 use uuid::Uuid;
 
@@ -17,7 +17,7 @@ use crate::{
     discover::discover,
     engine::EngineParts,
     iteration::Iteration,
-    skills::{ActiveSkills, read_skill},
+    skills::{ActiveSkills, SkillsProvider},
 };
 
 /// How a turn begins. Everything may be left out.
@@ -165,8 +165,9 @@ impl Turn {
         let own = if skills.is_empty() {
             None
         } else {
-            let tool = read_skill(skills, &active_skills).map_err(TurnError::ReadSkill)?;
-            Some(static_tools([tool]))
+            let provider =
+                SkillsProvider::new(skills, &active_skills).map_err(TurnError::ReadSkill)?;
+            Some(Arc::new(provider) as Arc<dyn ToolProvider>)
         };
         Ok(Self {
             roles: engine.visibility.policy.roles.of(&identity).into(),

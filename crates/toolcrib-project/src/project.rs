@@ -136,7 +136,7 @@ impl Project {
             &options.cancel,
             &problems,
         );
-        let tools = build_tools(file.tools, root, &databases, &problems);
+        let tools = build_tools(&file.tools, root, &databases, &problems);
         if problems.has_errors() {
             return Err(LoadError::Diagnostics(problems.into_diagnostics()));
         }

@@ -64,7 +64,8 @@ impl<'a> From<&'a ToolResult> for CallJson<'a> {
             value: &result.value,
             structured: result.structured.as_ref(),
             cost_usd: result.cost_usd,
-            duration_ms: result.duration.as_secs_f64() * 1000.0,
+            // To the microsecond: most calls take less than a millisecond.
+            duration_ms: (result.duration.as_secs_f64() * 1e6).round() / 1e3,
             untrusted: result.untrusted,
             cause: result.cause.as_deref(),
         }

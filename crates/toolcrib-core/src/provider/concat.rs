@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, join_all, ready};
 
-use super::{FailedListing, Listing, ToolProvider};
+use super::{FailedListing, Handed, Listing, ToolProvider};
 use crate::{catalog::Catalog, context_list::ListContext};
 
 /// Several providers as one, in the order given, whatever order they answer in. Providers whose
@@ -26,7 +26,9 @@ impl ToolProvider for Concat {
     fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
         list_in_order(&self.0, into, |provider, into| {
             let path = Arc::clone(&provider);
-            match provider.list(cx, into) {
+            let handed = Handed::note(&into);
+            let listing = provider.list(cx, into);
+            match listing.and_then(move |catalog| handed.came_back(catalog)) {
                 Listing::Now(Err(mut failed)) => {
                     failed.error = failed.error.in_provider(|| path.path());
                     Listing::Now(Err(failed))

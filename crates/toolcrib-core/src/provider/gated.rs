@@ -4,7 +4,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{DiscoveryError, DiscoveryErrorClass, FailedListing, Listing, ToolProvider};
+use super::{DiscoveryError, DiscoveryErrorClass, FailedListing, Handed, Listing, ToolProvider};
 use crate::{
     catalog::{Catalog, Reason},
     context_list::ListContext,
@@ -119,14 +119,14 @@ impl<G: Gate> ToolProvider for Gated<G> {
     }
 
     fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
-        let start = into.offered().len();
+        let handed = Handed::note(&into);
         match Arc::clone(&self.inner).list(cx, into) {
             Listing::Now(answer) => {
-                Listing::Now(answer.and_then(|catalog| self.filter(start, cx, catalog)))
+                Listing::Now(answer.and_then(|catalog| self.filter(&handed, cx, catalog)))
             }
             later @ Listing::Later(_) => {
                 let cx = cx.clone();
-                later.and_then(move |catalog| self.filter(start, &cx, catalog))
+                later.and_then(move |catalog| self.filter(&handed, &cx, catalog))
             }
         }
     }
@@ -135,11 +135,15 @@ impl<G: Gate> ToolProvider for Gated<G> {
 impl<G: Gate> Gated<G> {
     fn filter(
         &self,
-        start: usize,
+        handed: &Handed,
         cx: &ListContext,
-        mut catalog: Catalog,
+        catalog: Catalog,
     ) -> Result<Catalog, FailedListing> {
-        let judged = catalog.gate_from(start, &self.name, |tool| {
+        let mut catalog = handed.came_back(catalog).map_err(|mut failed| {
+            failed.error = failed.error.in_provider(|| self.path());
+            failed
+        })?;
+        let judged = catalog.gate_from(handed.offered(), &self.name, |tool| {
             let verdict = catch_unwind(AssertUnwindSafe(|| self.gate.judge(tool, cx)))
                 .unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_text(&*panic))));
             match verdict {

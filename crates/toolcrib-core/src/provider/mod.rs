@@ -2,6 +2,7 @@
 
 mod concat;
 mod gated;
+mod handed;
 mod skill_scoped;
 mod static_tools;
 
@@ -12,6 +13,7 @@ use futures_util::future::BoxFuture;
 pub use self::{
     concat::{concat, list_in_order},
     gated::{Gate, IntoVerdict, Verdict, gated_tools},
+    handed::Handed,
     skill_scoped::skill_scoped_tools,
     static_tools::static_tools,
 };
@@ -53,7 +55,8 @@ pub trait ToolProvider: Send + Sync + 'static {
         self.id().to_owned()
     }
 
-    /// Adds this provider's tools to `into` and gives it back: at once, or later.
+    /// Adds this provider's tools to `into` and gives it back: at once, or later. What was in it
+    /// must come back with it; a list of one's own is a failure of the provider.
     ///
     /// A future may take `into` along. It must not start work that outlives it; dropping it is how
     /// a run that was cancelled ends it.

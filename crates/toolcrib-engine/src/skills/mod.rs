@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use toolcrib_core::{ActivatedBy, SkillId, ToolDefinition, ToolName};
 
 pub use self::read_skill::READ_SKILL;
-pub(crate) use self::read_skill::read_skill;
+pub(crate) use self::read_skill::SkillsProvider;
 
 /// A skill.
 #[derive(Debug, Clone, PartialEq, Eq)]

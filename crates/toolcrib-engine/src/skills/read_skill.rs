@@ -2,7 +2,10 @@ use std::{fmt::Write as _, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::json;
-use toolcrib_core::{ActivatedBy, InvalidTool, SkillId, Tool, ToolContext, ToolError};
+use toolcrib_core::{
+    ActivatedBy, Catalog, InvalidTool, ListContext, Listing, SkillId, Tool, ToolContext, ToolError,
+    ToolProvider,
+};
 
 use super::{ActiveSkills, Skills};
 
@@ -14,12 +17,32 @@ struct Args {
     id: SkillId,
 }
 
+/// Offers one turn's `read_skill`.
+pub(crate) struct SkillsProvider(Tool);
+
+impl SkillsProvider {
+    pub(crate) fn new(
+        skills: &Arc<Skills>,
+        active: &Arc<ActiveSkills>,
+    ) -> Result<Self, InvalidTool> {
+        read_skill(skills, active).map(Self)
+    }
+}
+
+impl ToolProvider for SkillsProvider {
+    fn id(&self) -> &str {
+        "skills"
+    }
+
+    fn list(self: Arc<Self>, _cx: &ListContext, mut into: Catalog) -> Listing {
+        into.offer(self.0.clone());
+        Listing::now(into)
+    }
+}
+
 /// The tool by which a model activates a skill of this turn: offered as soon as there is one.
 /// The body is ours, so it comes back unfenced; its tools are offered from the next iteration.
-pub(crate) fn read_skill(
-    skills: &Arc<Skills>,
-    active: &Arc<ActiveSkills>,
-) -> Result<Tool, InvalidTool> {
+fn read_skill(skills: &Arc<Skills>, active: &Arc<ActiveSkills>) -> Result<Tool, InvalidTool> {
     let mut description = String::from(
         "Activates a skill: returns its instructions, and offers its tools from the next step on. \
          Skills:",

@@ -26,13 +26,15 @@ fn build_roles(sections: &[RoleSection], problems: &Problems) -> Roles {
     let mut places = HashMap::new();
     for role in sections {
         let Some(name) = &role.name else { continue };
-        if let Some(first) = places.insert(&*name.value, &name.at) {
+        if let Some(first) = places.get(&*name.value) {
             let message = format!(
                 "role `{}` is declared twice; the first is at {first}",
                 name.value
             );
             let help = "put all its principals into one list";
             problems.push(Diagnostic::error(&name.at, message).help(help.to_owned()));
+        } else {
+            places.insert(&*name.value, &name.at);
         }
         for principal in &role.principals {
             roles.grant(Arc::clone(&principal.value), Arc::clone(&name.value));

@@ -10,13 +10,13 @@ use toolcrib_tools::sql::{DEFAULT_MAX_ROWS, SqlStatement, SqlToolError, SqlToolS
 
 use super::databases::Databases;
 use crate::{
-    config::{Input, ToolSection, check_schema},
+    config::{Input, SchemaProblem, ToolSection, check_schema},
     diagnostic::{Diagnostic, Located, Problems, Spot},
     root::{MAX_TEXT, Root},
 };
 
 /// Reports names that two tools have, and the one that is taken while there are skills.
-pub(crate) fn report_duplicate_tools(tools: &[ToolSection], skills: bool, problems: &Problems) {
+pub(crate) fn report_duplicate_tools(tools: &[ToolSection], has_skills: bool, problems: &Problems) {
     let mut places = HashMap::new();
     for name in tools.iter().filter_map(|tool| tool.name.as_ref()) {
         if let Some(first) = places.get(&name.value) {
@@ -29,7 +29,7 @@ pub(crate) fn report_duplicate_tools(tools: &[ToolSection], skills: bool, proble
         } else {
             places.insert(&name.value, &name.at);
         }
-        if skills && name.value == READ_SKILL {
+        if has_skills && name.value == READ_SKILL {
             let message = format!("`{READ_SKILL}` is the tool by which a model activates a skill");
             problems.push(
                 Diagnostic::error(&name.at, message).help("give the tool another name".to_owned()),
@@ -40,14 +40,14 @@ pub(crate) fn report_duplicate_tools(tools: &[ToolSection], skills: bool, proble
 
 /// Builds all tools, and with them prepares every statement; every problem is recorded.
 pub(crate) fn build_tools(
-    sections: Vec<ToolSection>,
+    sections: &[ToolSection],
     root: &Root,
     databases: &Databases,
     problems: &Problems,
 ) -> Vec<Tool> {
     sections
-        .into_iter()
-        .filter_map(|section| build_tool(&section, root, databases, problems))
+        .iter()
+        .filter_map(|section| build_tool(section, root, databases, problems))
         .collect()
 }
 
@@ -203,7 +203,13 @@ fn schema_file(file: &Located<Arc<str>>, root: &Root, problems: &Problems) -> Op
                 column,
                 ..start
             };
-            problems.push(Diagnostic::error(&at, format!("this is not JSON: {error}")));
+            // The place stands at its end.
+            let message = error.to_string();
+            let message = message.split(" at line ").next().unwrap_or_default();
+            problems.push(Diagnostic::error(
+                &at,
+                format!("this is not JSON: {message}"),
+            ));
             return None;
         }
     };
@@ -219,16 +225,13 @@ fn schema_file(file: &Located<Arc<str>>, root: &Root, problems: &Problems) -> Op
     }
     let found = check_schema(&schema);
     let sound = found.is_empty();
-    for problem in found {
-        let place = if problem.pointer.is_empty() {
-            "the top"
+    for SchemaProblem { pointer, message } in found {
+        let place = if pointer.is_empty() {
+            String::new()
         } else {
-            &problem.pointer
+            format!("at {pointer}: ")
         };
-        problems.push(Diagnostic::error(
-            &start,
-            format!("at {place}: {}", problem.message),
-        ));
+        problems.push(Diagnostic::error(&start, format!("{place}{message}")));
     }
     sound.then_some(schema)
 }

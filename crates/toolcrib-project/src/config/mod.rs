@@ -11,7 +11,7 @@ mod tool;
 pub(crate) use self::{
     database::DatabaseSection,
     policy::{PolicySection, RoleSection, RuleSection},
-    schema::check_schema,
+    schema::{SchemaProblem, check_schema},
     settings::{AgentSection, LimitsSection, SkillsSection, SystemText},
     tool::{Input, ToolSection},
 };

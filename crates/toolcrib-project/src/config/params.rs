@@ -225,9 +225,14 @@ impl Params {
             // A prefix for words of one's own, which validators pass over.
             None if keyword.starts_with("x-") => value.json(),
             None => {
-                let own = (around.matches('/').count() == 2).then_some("optional");
-                let known = KEYWORDS.iter().map(|(known, _)| *known).chain(own);
-                let help = suggest::help(keyword, "keywords of a schema", known);
+                let help = if keyword == "optional" {
+                    "only a parameter itself can say so; inside, what is not in `required` is \
+                     optional"
+                        .to_owned()
+                } else {
+                    let known = KEYWORDS.iter().map(|(known, _)| *known).chain(["optional"]);
+                    suggest::help(keyword, "keywords of a schema", known)
+                };
                 let message = format!("unknown keyword `{keyword}` in a schema");
                 value
                     .problems()
@@ -247,14 +252,29 @@ fn plain(keyword: &str, value: &Value<'_>) -> Option<Json> {
         value.refuse("`required` is no flag of a parameter", help.to_owned());
         return None;
     }
-    if let ("type", Some(word)) = (keyword, json.as_str())
-        && !TYPES.contains(&word)
-    {
-        let help = suggest::help(word, "types", TYPES);
-        value.refuse(format!("`type` cannot be `{word}`"), help);
-        return None;
+    if keyword == "type" {
+        let words = if json.is_array() {
+            value.items()?
+        } else {
+            vec![value.clone()]
+        };
+        let unknown = words.iter().filter(|word| !is_type(word)).count();
+        return (unknown == 0).then_some(json);
     }
     Some(json)
+}
+
+/// Whether a value is the name of a type; if not, that is recorded.
+fn is_type(value: &Value<'_>) -> bool {
+    let Some(word) = value.text() else {
+        return false;
+    };
+    let known = TYPES.contains(&&*word.value);
+    if !known {
+        let help = suggest::help(&word.value, "types", TYPES);
+        value.refuse(format!("`type` cannot be `{}`", word.value), help);
+    }
+    known
 }
 
 /// A name as a step of a JSON pointer.

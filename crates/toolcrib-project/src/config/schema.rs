@@ -45,16 +45,24 @@ pub(crate) fn check_schema(schema: &Json) -> Vec<SchemaProblem> {
 
 fn problem(error: &ValidationError<'_>) -> SchemaProblem {
     let pointer = error.instance_path().to_string();
-    let part = pointer.rsplit('/').next().unwrap_or_default();
     let message = match error.kind() {
         // The only choice in the meta-schema is a type or a list of them.
         ValidationErrorKind::AnyOf { .. } => {
             format!("it must be one of {}, or a list of them", TYPES.join(", "))
         }
+        ValidationErrorKind::Referencing(_) => {
+            "a `$ref` leads to nothing in the schema itself, and nothing is fetched".to_owned()
+        }
         _ => error.to_string(),
     };
+    let part = pointer.rsplit('/').next().unwrap_or_default();
+    let part = if part.is_empty() {
+        String::new()
+    } else {
+        format!("`{part}`: ")
+    };
     SchemaProblem {
-        message: format!("this is not a JSON Schema: `{part}`: {message}"),
+        message: format!("this is not a JSON Schema: {part}{message}"),
         pointer,
     }
 }

@@ -1,23 +1,21 @@
-//! One connection, guarded: who speaks on it decides what SQLite lets through.
+//! One connection: its transactions, and what is said of statements on it.
 
 use std::{
     collections::HashSet,
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     thread,
     time::Duration,
 };
 
 use rusqlite::{
-    Connection, ErrorCode, OpenFlags, Statement,
-    config::DbConfig,
-    ffi,
-    hooks::{AuthAction, AuthContext, Authorization},
+    Connection, ErrorCode, OpenFlags, Statement, config::DbConfig, ffi, hooks::AuthContext,
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
     error::{StatementError, short_message},
+    guard::{Access, Guard, Speaker, locked},
     transaction::Settle,
 };
 
@@ -28,15 +26,6 @@ const OPS_BETWEEN_LOOKS: i32 = 1000;
 const BUSY_STEP: Duration = Duration::from_millis(5);
 /// How often [`GuardedConnection::describe`] tries again, since nothing can cancel it: 5 seconds.
 const DESCRIBE_TRIES: u32 = 1000;
-/// Virtual tables (full-text search, R-trees) ask these on their own account.
-const HARMLESS_PRAGMAS: [&str; 2] = ["data_version", "page_size"];
-
-/// How far a handle reaches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
-    Read,
-    Write,
-}
 
 /// What a statement takes and gives, as SQLite prepared it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,21 +38,6 @@ pub struct StatementDescription {
     pub columns: Vec<String>,
     /// Whether it changes nothing.
     pub read_only: bool,
-}
-
-/// Whose statements the authorizer is asked about.
-#[derive(Clone, Copy)]
-enum Speaker {
-    /// Ours: beginning and ending transactions.
-    Host,
-    /// Those of whoever holds a handle.
-    Body(Access),
-}
-
-struct Guard {
-    speaker: Speaker,
-    /// Why the last statement was refused; SQLite itself only says *not authorized*.
-    refused: Option<StatementError>,
 }
 
 /// A connection on which a body may speak.
@@ -87,23 +61,10 @@ impl GuardedConnection {
     pub(crate) fn guard(mut connection: Connection, access: Access) -> rusqlite::Result<Self> {
         configure(&connection)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-        let guard = Arc::new(Mutex::new(Guard {
-            speaker: Speaker::Body(access),
-            refused: None,
-        }));
+        let guard = Arc::new(Mutex::new(Guard::body(access)));
         let asked = Arc::clone(&guard);
         connection.authorizer(Some(move |cx: AuthContext<'_>| {
-            let mut guard = locked(&asked);
-            match guard.speaker {
-                Speaker::Host => Authorization::Allow,
-                Speaker::Body(access) => match refusal(cx.action, access) {
-                    None => Authorization::Allow,
-                    Some(refused) => {
-                        guard.refused = Some(refused);
-                        Authorization::Deny
-                    }
-                },
-            }
+            locked(&asked).judge(cx.action)
         }))?;
         Ok(Self { connection, guard })
     }
@@ -179,10 +140,7 @@ impl GuardedConnection {
         sql: &str,
         access: Access,
     ) -> Result<StatementDescription, StatementError> {
-        *locked(&self.guard) = Guard {
-            speaker: Speaker::Body(access),
-            refused: None,
-        };
+        *locked(&self.guard) = Guard::body(access);
         let mut tries = 0;
         let give_up = || {
             tries += 1;
@@ -250,53 +208,6 @@ fn described(statement: &Statement<'_>) -> Result<StatementDescription, Statemen
     })
 }
 
-/// Why a body's statement may not do something; `None` lets it through.
-fn refusal(action: AuthAction<'_>, access: Access) -> Option<StatementError> {
-    let reason = match action {
-        AuthAction::Transaction { .. } | AuthAction::Savepoint { .. } => {
-            "the statements run in one transaction already; leave BEGIN, COMMIT, ROLLBACK and \
-             SAVEPOINT out"
-        }
-        AuthAction::Attach { .. } | AuthAction::Detach { .. } => {
-            "a statement reaches its own database only; leave ATTACH and DETACH out"
-        }
-        AuthAction::Pragma {
-            pragma_name,
-            pragma_value: None,
-        } if HARMLESS_PRAGMAS.contains(&pragma_name) => {
-            return None;
-        }
-        AuthAction::Pragma { pragma_name, .. } => {
-            return Some(StatementError::Refused(format!(
-                "connections are shared between calls; leave PRAGMA {pragma_name} out"
-            )));
-        }
-        AuthAction::Read { table_name, .. } if table_name.starts_with("pragma_") => {
-            "pragmas cannot be read; leave the pragma_ function out"
-        }
-        AuthAction::Function {
-            function_name: "load_extension",
-        } => "extensions are not loaded; leave load_extension out",
-        AuthAction::CreateTempIndex { .. }
-        | AuthAction::CreateTempTable { .. }
-        | AuthAction::CreateTempTrigger { .. }
-        | AuthAction::CreateTempView { .. }
-        | AuthAction::DropTempIndex { .. }
-        | AuthAction::DropTempTable { .. }
-        | AuthAction::DropTempTrigger { .. }
-        | AuthAction::DropTempView { .. } => {
-            "connections are shared between calls; use WITH instead of temporary objects"
-        }
-        AuthAction::Unknown { .. } => "SQLite asks for something unknown",
-        AuthAction::Select
-        | AuthAction::Read { .. }
-        | AuthAction::Function { .. }
-        | AuthAction::Recursive => return None,
-        _ => return (access == Access::Read).then_some(StatementError::Writes),
-    };
-    Some(StatementError::Refused(reason.to_owned()))
-}
-
 /// Tries again, in small steps, what fails only because another connection is at it.
 fn patiently<T>(
     mut give_up: impl FnMut() -> bool,
@@ -316,9 +227,4 @@ fn patiently<T>(
 
 fn interrupted() -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_INTERRUPT), None)
-}
-
-/// A panic elsewhere leaves nothing half done in what these mutexes hold.
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

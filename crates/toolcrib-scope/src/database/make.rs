@@ -18,8 +18,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     DatabaseSpec,
-    connection::{Access, GuardedConnection},
+    connection::GuardedConnection,
     error::{DatabaseError, short_message},
+    guard::Access,
     lock::failed,
     seed,
     transaction::Settle,

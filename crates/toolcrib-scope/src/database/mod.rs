@@ -15,6 +15,7 @@
 
 mod connection;
 mod error;
+mod guard;
 mod lock;
 mod make;
 mod pool;
@@ -31,15 +32,11 @@ use std::{
 pub use rusqlite;
 use tokio_util::sync::CancellationToken;
 
+use self::{connection::GuardedConnection, guard::Access, lock::SharedLock, pool::Pool};
 pub use self::{
     connection::StatementDescription,
     error::{DatabaseError, StatementError},
     transaction::Settle,
-};
-use self::{
-    connection::{Access, GuardedConnection},
-    lock::SharedLock,
-    pool::Pool,
 };
 
 /// Which database: its name, its file, and the script that makes it.

@@ -2,7 +2,10 @@
 
 use std::{path::Path, sync::Mutex};
 
-use super::connection::{Access, GuardedConnection, locked};
+use super::{
+    connection::GuardedConnection,
+    guard::{Access, locked},
+};
 
 /// More are opened when needed, and closed after use.
 const MAX_IDLE: usize = 4;

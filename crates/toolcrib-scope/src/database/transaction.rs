@@ -8,8 +8,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     DatabaseHandle, Shared, State,
-    connection::{Access, StatementDescription, locked},
+    connection::StatementDescription,
     error::{DatabaseError, StatementError},
+    guard::{Access, locked},
 };
 
 /// How a transaction ends when its function has not failed.

@@ -3,8 +3,8 @@
 use serde_json::{Map, Number, Value, json};
 use toolcrib_scope::database::rusqlite::{self, Row, Statement, types::ValueRef};
 
-/// About how many bytes of rows a result holds, before any budget of text: 1 MiB, counting the
-/// names and texts of columns as they are and everything else as [`OTHER_CELL_BYTES`].
+/// About how many bytes of rows a result holds, before any budget of text: 1 MiB, counting names
+/// of columns and texts as they are, and every other cell as 24 bytes.
 pub const MAX_ROWS_BYTES: usize = 1024 * 1024;
 
 /// What a cell that is no text counts for.

@@ -1,0 +1,125 @@
+//! What is wrong with a project is said all at once, each with its place.
+
+use serde_json::Value;
+
+use crate::support::Project;
+
+const BROKEN: &str = r#"
+[agent]
+modle = "script:script.toml"
+
+[database.desk]
+file = "desk.db"
+seed = "seed.sql"
+sed = "x"
+
+[[tool]]
+kind = "sql"
+name = "look up"
+description = "Looks up."
+read_only = true
+statements = ["SELECT 1 AS one"]
+
+[[tool]]
+kind = "sql"
+name = "list"
+description = "Lists."
+read_only = true
+statements = ["SELECT x FROM nowhere"]
+
+[[tool]]
+kind = "sql"
+name = "list"
+description = "Lists again."
+read_only = true
+statements = ["SELECT :id AS id"]
+[tool.params]
+id = { type = "integr", descriptoin = "An id." }
+
+[[policy]]
+effect = "refuse"
+role = "nobody"
+"#;
+
+#[test]
+fn all_problems_come_at_once_with_file_line_column_and_help() {
+    let project = Project::of(&[("toolcrib.toml", BROKEN), ("seed.sql", "")]);
+    let (code, check) = project.json(&["check"]);
+    assert_eq!(code, Some(2));
+    let errors = check["errors"].as_array().unwrap();
+    let has = |line: u64, text: &str| {
+        errors.iter().any(|error| {
+            let said = format!("{} {}", error["message"], error["help"]);
+            error["line"] == line && said.contains(text)
+        })
+    };
+    for (line, text) in [
+        (3, "model"),
+        (8, "seed"),
+        (12, "look up"),
+        (22, "nowhere"),
+        (26, "list"),
+        (31, "integer"),
+        (31, "description"),
+        (34, "deny"),
+        (35, "nobody"),
+    ] {
+        assert!(
+            has(line, text),
+            "line {line} does not speak of {text}:\n{errors:#?}"
+        );
+    }
+    for error in errors {
+        assert_eq!(error["file"], "toolcrib.toml");
+        assert!(error["column"].as_u64().unwrap() >= 1);
+        assert!(error["message"].is_string());
+    }
+    // The same, for people, and for a run: nothing is run, nothing is written.
+    let outcome = project.toolcrib(&["check"]);
+    assert_eq!(outcome.code, Some(2));
+    assert!(
+        outcome.stderr.contains("toolcrib.toml:3:"),
+        "{}",
+        outcome.stderr
+    );
+    let (code, run) = project.json(&["run", "hello"]);
+    assert_eq!(code, Some(2));
+    assert_eq!(
+        (&run["stopped"], &run["error"]["code"]),
+        (&"failed".into(), &"project_invalid".into())
+    );
+    assert_eq!(run["errors"].as_array().unwrap().len(), errors.len());
+    assert!(!project.state().exists());
+}
+
+#[test]
+fn the_support_desk_is_sound() {
+    let desk = Project::desk();
+    let (code, check) = desk.json(&["check"]);
+    assert_eq!(code, Some(0), "{check}");
+    assert_eq!(check["errors"], Value::Array(vec![]));
+    assert_eq!(check["warnings"], Value::Array(vec![]));
+    let skills: Vec<_> = check["skills"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|skill| skill["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(skills, ["account", "billing", "shipping"]);
+}
+
+#[test]
+fn where_there_is_no_project_the_error_says_what_to_do() {
+    let empty = tempfile::TempDir::new().unwrap();
+    let output = crate::support::toolcrib()
+        .arg("check")
+        .current_dir(empty.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("init") && said.contains("--project"),
+        "{said}"
+    );
+}

@@ -1,0 +1,16 @@
+//! The program as its users meet it: real processes, real databases, a copy of the example.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "tests"
+)]
+
+mod cancel;
+mod check;
+mod desk;
+mod menu;
+mod run;
+mod support;

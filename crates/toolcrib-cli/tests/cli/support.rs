@@ -1,0 +1,152 @@
+//! Projects in temporary folders, and the program run on them.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A project in a folder of its own.
+pub(crate) struct Project {
+    dir: TempDir,
+}
+
+/// What a run of the program came to.
+pub(crate) struct Outcome {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Project {
+    /// A copy of the support desk.
+    pub(crate) fn desk() -> Self {
+        let this = Self {
+            dir: TempDir::new().unwrap(),
+        };
+        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/support-desk");
+        copy(&example, this.path());
+        this
+    }
+
+    /// A project of these files.
+    pub(crate) fn of(files: &[(&str, &str)]) -> Self {
+        let this = Self {
+            dir: TempDir::new().unwrap(),
+        };
+        for (name, text) in files {
+            this.write(name, text);
+        }
+        this
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// The program on this project.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = toolcrib();
+        command.args(args).arg("--project").arg(self.path());
+        command
+    }
+
+    /// Runs it to the end.
+    pub(crate) fn toolcrib(&self, args: &[&str]) -> Outcome {
+        self.command(args).output().unwrap().into()
+    }
+
+    /// Runs it with `--json`.
+    pub(crate) fn json(&self, args: &[&str]) -> (Option<i32>, Value) {
+        let args: Vec<_> = args.iter().copied().chain(["--json"]).collect();
+        let outcome = self.toolcrib(&args);
+        let value = serde_json::from_str(&outcome.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}{}", outcome.stdout, outcome.stderr));
+        (outcome.code, value)
+    }
+
+    /// The example's database.
+    pub(crate) fn database(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.state().join("desk.db")).unwrap()
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.path().join(".toolcrib")
+    }
+
+    /// How many refunds there are of an order.
+    pub(crate) fn refunds(&self, order: u32) -> u32 {
+        self.database()
+            .query_row(
+                "SELECT count(*) FROM refunds WHERE order_id = ?1",
+                [order],
+                |row| row.get(0),
+            )
+            .unwrap()
+    }
+}
+
+/// The program, without the tester's environment getting in its way.
+pub(crate) fn toolcrib() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_toolcrib"));
+    command.stdin(Stdio::null()).env("NO_COLOR", "1");
+    command
+}
+
+impl From<Output> for Outcome {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_name() == ".toolcrib" {
+            continue;
+        }
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// The files and folders below a folder, with their sizes.
+pub(crate) fn listing(dir: &Path) -> Vec<(PathBuf, u64)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).into_iter().flatten() {
+        let entry = entry.unwrap();
+        found.push((entry.path(), entry.metadata().unwrap().len()));
+        found.extend(listing(&entry.path()));
+    }
+    found.sort();
+    found
+}
+
+/// Waits until something holds; fails loudly if it never does.
+pub(crate) fn wait_for(mut holds: impl FnMut() -> bool) {
+    for _ in 0..3000 {
+        if holds() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("waited for half a minute in vain");
+}

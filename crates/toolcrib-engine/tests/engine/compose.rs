@@ -1,0 +1,260 @@
+//! From what providers offer to the menu: names, order, fingerprints, costs.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use serde_json::{Value, json};
+use toolcrib_core::{
+    CancellationToken, ListContext, Listing, Menu, OnCollision, Reason, Tool, ToolName, Verdict,
+    gated_tools, static_tools,
+};
+use toolcrib_engine::{Engine, IterationError, Skill, Skills, TurnOptions};
+
+use crate::support::{
+    Log, builder, call, engine, in_time, menu, offered, once, provider, says, skill_id, tool,
+};
+
+async fn first_menu(engine: &Engine) -> Arc<Menu> {
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let iteration = turn.iteration().await.unwrap();
+    Arc::clone(iteration.menu())
+}
+
+fn with_schema(name: &str, schema: Value) -> Tool {
+    says(builder(name).input_schema(schema), "")
+}
+
+#[tokio::test]
+async fn the_baseline_stands_before_providers_and_these_in_the_order_given() {
+    let engine = engine()
+        .provider(static_tools([tool("p1")]))
+        .tool(tool("s1"))
+        .provider(static_tools([tool("p2")]))
+        .tool(tool("s2"))
+        .build()
+        .unwrap();
+    assert_eq!(
+        offered(&engine, TurnOptions::default()).await,
+        ["s1", "s2", "p1", "p2"]
+    );
+    assert_eq!(&*once(&engine, "p2", json!({})).await.value, "ran");
+}
+
+#[tokio::test]
+async fn the_same_content_from_other_instances_is_the_same_bytes() {
+    let build = || {
+        let tools = ["a", "b", "c"].map(|name| {
+            with_schema(name, json!({"type": "object", "properties": {"x": {"type": "integer"}}}))
+        });
+        engine().tools(tools).build().unwrap()
+    };
+    let (one, two) = (first_menu(&build()).await, first_menu(&build()).await);
+    assert!(!one.tools()[0].same(&two.tools()[0]));
+    assert_eq!(one.fingerprint(), two.fingerprint());
+    assert_eq!(one.rendering(), two.rendering());
+    assert_eq!(one.chars(), one.rendering().chars().count());
+    let parsed: Value = serde_json::from_str(one.rendering()).unwrap();
+    assert_eq!(parsed[2]["name"], "c");
+    assert_eq!(parsed.as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn the_order_of_a_schemas_keys_says_nothing_and_that_of_properties_does() {
+    let menu_of = |schema: &str| {
+        let schema = serde_json::from_str(schema).unwrap();
+        let engine = engine().tool(with_schema("t", schema)).build().unwrap();
+        async move { first_menu(&engine).await }
+    };
+    let one = menu_of(
+        r#"{"type":"object","required":["b","a"],
+            "properties":{"a":{"type":"string","description":"d"},"b":{"type":"string"}}}"#,
+    )
+    .await;
+    let other = menu_of(
+        r#"{"properties":{"a":{"description":"d","type":"string"},"b":{"type":"string"}},
+            "required":["a","b"],"type":"object"}"#,
+    )
+    .await;
+    assert_eq!(one.fingerprint(), other.fingerprint());
+    assert_eq!(one.rendering(), other.rendering());
+    let swapped = menu_of(
+        r#"{"type":"object","required":["b","a"],
+            "properties":{"b":{"type":"string"},"a":{"type":"string","description":"d"}}}"#,
+    )
+    .await;
+    assert_ne!(one.fingerprint(), swapped.fingerprint());
+}
+
+#[tokio::test]
+async fn what_a_model_does_not_read_does_not_change_the_fingerprint_and_what_it_reads_does() {
+    let menu_of = |tools: Vec<Tool>| async {
+        first_menu(&engine().tools(tools).build().unwrap()).await.fingerprint()
+    };
+    let plain = menu_of(vec![tool("a"), tool("b")]).await;
+    let unread = says(builder("a").origin("elsewhere").toolset("x").untrusted(), "");
+    assert_eq!(plain, menu_of(vec![unread, tool("b")]).await);
+    let described = says(builder("a").description("Another."), "");
+    assert_ne!(plain, menu_of(vec![described, tool("b")]).await);
+    assert_ne!(plain, menu_of(vec![tool("b"), tool("a")]).await);
+    assert_ne!(plain, menu_of(vec![tool("a")]).await);
+}
+
+#[tokio::test]
+async fn the_order_in_which_sources_answer_changes_nothing() {
+    let mut fingerprints = vec![];
+    for first in 0..2 {
+        let released = [CancellationToken::new(), CancellationToken::new()];
+        let sources = ["a", "b"].map(|name| {
+            let released = released[usize::from(name == "b")].clone();
+            provider("later", move |_, mut into| {
+                let released = released.clone();
+                Listing::later(async move {
+                    released.cancelled().await;
+                    into.offer(tool(name));
+                    Ok(into)
+                })
+            })
+        });
+        let [a, b] = sources;
+        let engine = engine().provider(a).provider(b).build().unwrap();
+        let mut turn = engine.turn(TurnOptions::default()).unwrap();
+        let releasing = async {
+            for n in [first, 1 - first] {
+                tokio::task::yield_now().await;
+                released[n].cancel();
+            }
+        };
+        let (iteration, ()) = in_time(async { tokio::join!(turn.iteration(), releasing) }).await;
+        let iteration = iteration.unwrap();
+        assert_eq!(menu(&iteration), ["a", "b"]);
+        fingerprints.push((iteration.menu().fingerprint(), Arc::clone(iteration.menu().rendering())));
+    }
+    assert_eq!(fingerprints[0], fingerprints[1]);
+}
+
+#[tokio::test]
+async fn offered_says_whether_the_menu_changed() {
+    let engine = engine().tool(tool("a")).build().unwrap();
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let log = Log::of(turn.events().run());
+    turn.iteration().await.unwrap();
+    turn.iteration().await.unwrap();
+    turn.registry_mut().register(tool("b")).unwrap();
+    turn.iteration().await.unwrap();
+    // Another instance of the same content is no change.
+    turn.registry_mut().overwrite(tool("b"));
+    turn.iteration().await.unwrap();
+    let changed: Vec<_> = log
+        .of_name("tools.offered")
+        .iter()
+        .map(|event| event["changed"].clone())
+        .collect();
+    assert_eq!(changed, [json!(true), json!(false), json!(true), json!(false)]);
+}
+
+#[tokio::test]
+async fn two_sources_of_one_name_fail_naming_both_unless_the_incoming_tool_says_who_yields() {
+    let incoming = |on_collision| {
+        let tool = says(builder("t").origin("mcp:b").on_collision(on_collision), "second");
+        let first = says(builder("t").origin("toolcrib.toml:3"), "first");
+        engine()
+            .tools([first, says(builder("u"), "")])
+            .provider(static_tools([tool]))
+            .build()
+            .unwrap()
+    };
+    let engine = incoming(OnCollision::Fail);
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let Err(IterationError::Collision(error)) = turn.iteration().await else {
+        panic!("no collision");
+    };
+    let text = error.to_string();
+    assert!(text.contains("toolcrib.toml:3") && text.contains("mcp:b"), "{text}");
+
+    for (on_collision, says, kept, dropped) in [
+        (OnCollision::Keep, "first", "toolcrib.toml:3", "mcp:b"),
+        (OnCollision::Replace, "second", "mcp:b", "toolcrib.toml:3"),
+    ] {
+        let engine = incoming(on_collision);
+        let mut turn = engine.turn(TurnOptions::default()).unwrap();
+        let log = Log::of(turn.events().run());
+        turn.iteration().await.unwrap();
+        let mut iteration = turn.iteration().await.unwrap();
+        // The place in the order is that of the first.
+        assert_eq!(menu(&iteration), ["t", "u"]);
+        assert_eq!(&*iteration.execute(vec![call("t", json!({}))]).await[0].value, says);
+        let events = log.of_name("tools.collision");
+        assert_eq!(events.len(), 2, "one per iteration");
+        assert_eq!((&events[0]["kept"], &events[0]["dropped"]), (&json!(kept), &json!(dropped)));
+    }
+}
+
+#[tokio::test]
+async fn duplicates_inside_one_provider_are_no_less_a_collision() {
+    let engine = engine()
+        .provider(static_tools([tool("t"), tool("t")]))
+        .build()
+        .unwrap();
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let outcome = turn.iteration().await;
+    assert!(matches!(outcome, Err(IterationError::Collision(_))));
+}
+
+#[tokio::test]
+async fn a_withheld_tool_collides_with_nothing() {
+    let hidden = gated_tools("no", static_tools([tool("t")]), |_: &Tool, _: &ListContext| false);
+    let engine = engine().tool(tool("t")).provider(hidden).build().unwrap();
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let mut iteration = turn.iteration().await.unwrap();
+    assert_eq!(menu(&iteration), ["t"]);
+    assert_eq!(iteration.withheld().len(), 1);
+    assert!(iteration.execute(vec![call("t", json!({}))]).await[0].is_ok());
+}
+
+/// What listing an unchanged menu costs from the third iteration on: nothing.
+#[test]
+fn an_unchanged_menu_of_a_thousand_tools_behind_three_gates_costs_no_allocation() {
+    let tools: Vec<_> = (0..1_000).map(|n| tool(&format!("tool_{n}"))).collect();
+    let listed = tools.iter().take(500).map(|tool| tool.name().clone());
+    let skill = Skill::new(skill_id("half"), "Half of them.", "Use half.").tools(listed);
+    let never = ToolName::new("tool_7").unwrap();
+    let gates = gated_tools(
+        "skill",
+        gated_tools(
+            "even",
+            gated_tools("all", static_tools(tools), |_: &Tool, cx: &ListContext| {
+                cx.identity().tenant.is_none()
+            }),
+            move |tool: &Tool, _: &ListContext| *tool.name() != never,
+        ),
+        |tool: &Tool, cx: &ListContext| {
+            if cx.active_skill().is_some() && tool.name().ends_with('9') {
+                Verdict::Withhold(Reason::from("no nines"))
+            } else {
+                Verdict::Offer
+            }
+        },
+    );
+    let engine = engine()
+        .provider(gates)
+        .skills(Skills::new(vec![skill]).unwrap())
+        .build()
+        .unwrap();
+    let options = TurnOptions::default().skill(skill_id("half"));
+    let mut turn = engine.turn(options).unwrap();
+    let mut iterate = |counted: &mut u64| {
+        let allocations = allocation_counter::measure(|| {
+            let iteration = turn.iteration().now_or_never().expect("no future is waited for");
+            assert_eq!(iteration.unwrap().menu().len(), 450);
+        });
+        *counted = allocations.count_total;
+    };
+    let mut counted = 0;
+    iterate(&mut counted);
+    assert!(counted > 0, "the counter counts");
+    iterate(&mut counted);
+    for _ in 3..10 {
+        iterate(&mut counted);
+        assert_eq!(counted, 0);
+    }
+}

@@ -1,0 +1,15 @@
+//! The engine as its callers see it: what is offered, what a call may do, what comes back.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
+
+mod compose;
+mod policy;
+mod providers;
+mod registry;
+mod skills;
+mod support;

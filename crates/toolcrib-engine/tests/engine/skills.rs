@@ -1,0 +1,231 @@
+//! Skills: how they become active, and what they do to the menu.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolcrib_core::{ErrorCode, ToolCall};
+use toolcrib_engine::{BuildError, Engine, Skills, Turn, TurnError, TurnOptions};
+
+use crate::support::{Log, builder, call, engine, menu, offered, says, skill_id, skills, tool};
+
+fn desk(skills: Skills) -> Engine {
+    engine()
+        .tools([tool("refund"), tool("track"), tool("note")])
+        .tool(says(builder("help").always_include(), ""))
+        .skills(skills)
+        .build()
+        .unwrap()
+}
+
+fn two() -> Skills {
+    skills([("billing", &["refund"]), ("shipping", &["track"])])
+}
+
+async fn read(turn: &mut Turn, id: &str) -> toolcrib_core::ToolResult {
+    let mut iteration = turn.iteration().await.unwrap();
+    let call = call("read_skill", json!({ "id": id }));
+    iteration.execute(vec![call]).await.remove(0)
+}
+
+fn active(turn: &Turn) -> Vec<String> {
+    turn.active_skills().iter().map(ToString::to_string).collect()
+}
+
+#[tokio::test]
+async fn read_skill_is_offered_by_itself_last_with_the_ids_as_an_enum() {
+    let engine = desk(two());
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let iteration = turn.iteration().await.unwrap();
+    assert_eq!(menu(&iteration), ["refund", "track", "note", "help", "read_skill"]);
+    let read_skill = iteration.menu().get("read_skill").unwrap();
+    assert_eq!(
+        read_skill.input_schema()["properties"]["id"]["enum"],
+        json!(["billing", "shipping"])
+    );
+    assert!(read_skill.description().contains("- billing: About billing."));
+    let without = desk(Skills::default());
+    let offered = offered(&without, TurnOptions::default()).await;
+    assert!(!offered.contains(&"read_skill".to_owned()));
+}
+
+#[tokio::test]
+async fn reading_a_skill_returns_its_body_unfenced_and_counts_from_the_next_iteration() {
+    let engine = desk(two());
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let log = Log::of(turn.events().run());
+    {
+        let mut iteration = turn.iteration().await.unwrap();
+        let read = call("read_skill", json!({"id": "billing"}));
+        // In the same batch, what was offered is still there.
+        let results = iteration.execute(vec![read, call("track", json!({}))]).await;
+        assert!(results[0].value.contains("How to do billing."));
+        assert_eq!(results[0].value, results[0].text);
+        assert!(!results[0].untrusted && results[1].is_ok());
+        assert!(iteration.menu().get("track").is_some());
+        assert!(iteration.active_skills().is_empty());
+        assert!(iteration.execute(vec![call("track", json!({}))]).await[0].is_ok());
+    }
+    assert_eq!(active(&turn), ["billing"]);
+    let iteration = turn.iteration().await.unwrap();
+    assert_eq!(menu(&iteration), ["refund", "help", "read_skill"]);
+    let activated = log.of_name("skill.activated");
+    assert_eq!(activated.len(), 1);
+    assert_eq!(activated[0]["skill"], "billing");
+    assert_eq!(activated[0]["by"], "read_skill");
+    assert_eq!(activated[0]["iteration"], 1);
+}
+
+#[tokio::test]
+async fn several_active_skills_offer_the_tools_of_all() {
+    let engine = desk(two());
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    read(&mut turn, "billing").await;
+    read(&mut turn, "shipping").await;
+    let iteration = turn.iteration().await.unwrap();
+    assert_eq!(menu(&iteration), ["refund", "track", "help", "read_skill"]);
+}
+
+#[tokio::test]
+async fn reading_an_active_skill_again_makes_it_the_last_and_reading_the_last_changes_nothing() {
+    let engine = desk(two());
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let log = Log::of(turn.events().run());
+    for (id, order) in [
+        ("billing", &["billing"][..]),
+        ("shipping", &["billing", "shipping"]),
+        ("billing", &["shipping", "billing"]),
+        ("billing", &["shipping", "billing"]),
+    ] {
+        assert!(read(&mut turn, id).await.is_ok());
+        assert_eq!(active(&turn), order);
+    }
+    let ids: Vec<_> = log
+        .of_name("skill.activated")
+        .iter()
+        .map(|event| event["skill"].clone())
+        .collect();
+    assert_eq!(ids, [json!("billing"), json!("shipping"), json!("billing")]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_skills_read_in_one_batch_the_later_call_is_the_last_whichever_ran_first() {
+    let engine = desk(two());
+    for _ in 0..300 {
+        let mut turn = engine.turn(TurnOptions::default()).unwrap();
+        let log = Log::of(turn.events().run());
+        let calls = ["billing", "shipping"]
+            .map(|id| ToolCall::new(id, "read_skill", json!({ "id": id })));
+        turn.iteration().await.unwrap().execute(calls.into()).await;
+        assert_eq!(active(&turn), ["billing", "shipping"]);
+        assert_eq!(log.of_name("skill.activated")[1]["skill"], "shipping");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_skill_is_refused_with_the_ones_there_are() {
+    let engine = desk(two());
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    for wrong in [json!({"id": "Billing"}), json!({"id": ""}), json!({})] {
+        let mut iteration = turn.iteration().await.unwrap();
+        let result = iteration.execute(vec![call("read_skill", wrong)]).await.remove(0);
+        assert_eq!(result.code, Some(ErrorCode::InputInvalid));
+    }
+    assert!(turn.active_skills().is_empty());
+
+    let options = TurnOptions::default().skill(skill_id("biling"));
+    let error = engine.turn(options).unwrap_err();
+    assert!(matches!(error, TurnError::UnknownSkill { .. }));
+    assert_eq!(
+        error.to_string(),
+        "there is no skill `biling`; there are: `billing`, `shipping`"
+    );
+}
+
+#[tokio::test]
+async fn skills_set_by_the_caller_are_active_from_the_first_iteration() {
+    let engine = desk(two());
+    let options = TurnOptions::default()
+        .skill(skill_id("shipping"))
+        .skill(skill_id("billing"));
+    let mut turn = engine.turn(options).unwrap();
+    assert_eq!(active(&turn), ["shipping", "billing"]);
+    let log = Log::of(turn.events().run());
+    let iteration = turn.iteration().await.unwrap();
+    assert_eq!(menu(&iteration), ["refund", "track", "help", "read_skill"]);
+    let by: Vec<_> = log
+        .of_name("skill.activated")
+        .iter()
+        .map(|event| (event["skill"].clone(), event["by"].clone()))
+        .collect();
+    assert_eq!(
+        by,
+        [(json!("shipping"), json!("caller")), (json!("billing"), json!("caller"))]
+    );
+}
+
+#[tokio::test]
+async fn without_focus_tools_of_no_skill_stay() {
+    let engine = desk(two().focus(false));
+    let options = TurnOptions::default().skill(skill_id("billing"));
+    assert_eq!(
+        offered(&engine, options).await,
+        ["refund", "note", "help", "read_skill"]
+    );
+}
+
+#[tokio::test]
+async fn a_skill_without_tools_leaves_what_is_always_included() {
+    let engine = desk(skills([("manners", &[])]));
+    let options = TurnOptions::default().skill(skill_id("manners"));
+    assert_eq!(offered(&engine, options).await, ["help", "read_skill"]);
+}
+
+#[tokio::test]
+async fn activations_are_one_turns_own() {
+    let engine = desk(two());
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let mut other = engine.turn(TurnOptions::default()).unwrap();
+    read(&mut turn, "billing").await;
+    assert!(other.active_skills().is_empty());
+    assert_eq!(menu(&other.iteration().await.unwrap()).len(), 5);
+}
+
+#[tokio::test]
+async fn a_tool_sees_the_skills_that_its_iterations_menu_was_made_under() {
+    let seen = builder("seen")
+        .always_include()
+        .handler(|_: Value, cx: toolcrib_core::ToolContext| async move {
+            let skills: Vec<_> = cx.active_skills().iter().map(ToString::to_string).collect();
+            format!("{} {}", cx.iteration(), skills.join(","))
+        })
+        .unwrap();
+    let engine = engine().tool(seen).skills(two()).build().unwrap();
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let mut said = vec![];
+    for _ in 0..2 {
+        let mut iteration = turn.iteration().await.unwrap();
+        let read = call("read_skill", json!({"id": "billing"}));
+        let results = iteration.execute(vec![read, call("seen", json!({}))]).await;
+        said.push(Arc::clone(&results[1].value));
+    }
+    assert_eq!([&*said[0], &*said[1]], ["1 ", "2 billing"]);
+}
+
+#[test]
+fn skills_of_one_id_and_a_tool_that_is_called_read_skill_are_refused() {
+    let twice = two().iter().chain(two().iter()).cloned().collect();
+    assert_eq!(
+        Skills::new(twice).unwrap_err().to_string(),
+        "two skills are called `billing`; rename one of them"
+    );
+    let built = engine()
+        .tool(says(builder("read_skill").origin("toolcrib.toml:7"), ""))
+        .skills(two())
+        .build();
+    let Err(error @ BuildError::ReservedName { .. }) = built else {
+        panic!("built");
+    };
+    assert!(error.to_string().contains("toolcrib.toml:7"));
+    let alone = engine().tool(tool("read_skill")).build();
+    assert!(alone.is_ok(), "without skills it is a name like any other");
+}

@@ -1,0 +1,355 @@
+//! What is wrong with a project file, its policy, its databases and its skills.
+
+use toolcrib_project::PROJECT_FILE;
+
+use crate::folder::{DATABASE, Folder, SKILL, TOOL};
+
+#[test]
+fn unknown_keys_and_bad_values_of_every_section_are_reported_at_once() {
+    let folder = Folder::with(
+        r#"nam = "x"
+[agent]
+modell = "script:s.toml"
+max_iterations = 0
+turn_timeout = "soon"
+[limits]
+tool_timeout = 30
+batch_result_chars = -1
+[skills]
+focuss = true
+[database.desk]
+file = "a/b.db"
+sed = "seed.sql"
+[[tool]]
+kind = "sql"
+name = "find"
+description = "Finds."
+max_rows = 0
+timeout = "2 days"
+colour = "red"
+statements = [{ sql = "SELECT 1", onempty = "x" }]
+[[role]]
+name = "trainee"
+principal = "intern"
+[[policy]]
+effect = "deny"
+tool = 3
+annotation = { readonly = true }
+"#,
+    );
+    insta::assert_snapshot!(folder.problems(), @r#"
+    toolcrib.toml:1:1: unknown key `nam` in this file
+        help: did you mean `name`?
+    toolcrib.toml:3:1: unknown key `modell` in `[agent]`
+        help: did you mean `model`?
+    toolcrib.toml:4:18: `max_iterations` must be from 1 to 1000
+    toolcrib.toml:5:16: `turn_timeout` is not a duration: expected number at 0
+        help: write a duration such as "500ms", "30s" or "5m"
+    toolcrib.toml:7:16: `tool_timeout` must be a duration in quotes, such as "30s"; this is of type integer
+    toolcrib.toml:8:22: `batch_result_chars` must be from 1 to 10000000
+    toolcrib.toml:10:1: unknown key `focuss` in `[skills]`
+        help: did you mean `focus`?
+    toolcrib.toml:11:1: `seed` is missing in `[database.desk]`
+        help: write for example: seed = "seed.sql"
+    toolcrib.toml:12:8: `a/b.db` is not a plain file name
+        help: the database lies in the state folder; write a name such as "desk.db"
+    toolcrib.toml:13:1: unknown key `sed` in `[database.desk]`
+        help: did you mean `seed`?
+    toolcrib.toml:18:12: `max_rows` must be from 1 to 1000000
+    toolcrib.toml:19:11: `timeout` is longer than a day
+        help: write a duration such as "500ms", "30s" or "5m"
+    toolcrib.toml:20:1: unknown key `colour` in `[[tool]]`
+        help: the keys here are `kind`, `name`, `toolset`, `description`, `read_only`, `destructive`, `idempotent`, `untrusted`, `always_include`, `timeout`, `max_result_chars`, `max_rows`, `database`, `params`, `schema_file`, `statements`
+    toolcrib.toml:21:35: unknown key `onempty` in this statement
+        help: did you mean `on_empty`?
+    toolcrib.toml:22:1: `principals` is missing in `[[role]]`
+        help: write for example: principals = ["intern"]
+    toolcrib.toml:24:1: unknown key `principal` in `[[role]]`
+        help: did you mean `principals`?
+    toolcrib.toml:25:1: `policy_default` is missing: what holds for a tool that no `[[policy]]` matches?
+        help: write policy_default = "allow" or "deny" at the top of the file, before the first `[section]`
+    toolcrib.toml:27:8: `tool` must be a text in quotes or a list of them; this is of type integer
+    toolcrib.toml:28:16: unknown key `readonly` in `annotation`
+        help: did you mean `read_only`?
+    "#);
+}
+
+#[test]
+fn errors_of_syntax_are_reported_with_their_places() {
+    let folder = Folder::with("name = \nx = 'a\n[y]\n[y]\n");
+    insta::assert_snapshot!(folder.problems(), @r#"
+    toolcrib.toml:1:8: this is not TOML: string values must be quoted, expected literal string
+    toolcrib.toml:2:7: this is not TOML: invalid literal string, expected `'`
+    toolcrib.toml:4:2: this is not TOML: duplicate key
+    "#);
+}
+
+#[test]
+fn a_project_file_that_is_no_text_or_too_large_is_refused() {
+    let binary = Folder::new().file(PROJECT_FILE, [0xff]);
+    insta::assert_snapshot!(binary.problems(), @r#"toolcrib.toml:1:1: this file is not UTF-8 text"#);
+    let large = Folder::new().file(PROJECT_FILE, "#".repeat(1024 * 1024 + 1));
+    insta::assert_snapshot!(large.problems(), @r#"toolcrib.toml:1:1: this file is larger than 1 MiB"#);
+}
+
+#[test]
+fn what_a_policy_names_must_be_there() {
+    let folder = Folder::with(&format!(
+        r#"{DATABASE}{TOOL}
+[[role]]
+name = "trainee"
+principals = []
+[[role]]
+name = "trainee"
+principals = ["intern"]
+[[policy]]
+effect = "ask"
+tool = ["list_charge", "list_charges", "refund_*", "read_skill"]
+toolset = ["biling", "bill*", "ship*"]
+role = "trainees"
+skill = "biling"
+tenant = []
+[[policy]]
+reason = "No effect."
+"#
+    ))
+    .skill("billing", SKILL);
+    insta::assert_snapshot!(folder.problems(), @r#"
+    toolcrib.toml:16:14: `principals` is an empty list
+    toolcrib.toml:18:8: role `trainee` is declared twice; the first is at toolcrib.toml:15
+        help: put all its principals into one list
+    toolcrib.toml:20:1: `policy_default` is missing: what holds for a tool that no `[[policy]]` matches?
+        help: write policy_default = "allow" or "deny" at the top of the file, before the first `[section]`
+    toolcrib.toml:21:10: `effect` cannot be `ask`
+        help: the values are `allow`, `deny`
+    toolcrib.toml:22:9: there is no tool `list_charge`
+        help: did you mean `list_charges`?
+    toolcrib.toml:22:40: warning: no tool matches `refund_*`
+    toolcrib.toml:23:12: there is no toolset `biling`
+        help: did you mean `billing`?
+    toolcrib.toml:23:31: warning: no toolset matches `ship*`
+    toolcrib.toml:24:8: there is no role `trainees`
+        help: did you mean `trainee`?
+    toolcrib.toml:25:9: there is no skill `biling`
+        help: did you mean `billing`?
+    toolcrib.toml:26:10: `tenant` is an empty list
+    toolcrib.toml:27:1: `effect` is missing in `[[policy]]`
+        help: write for example: effect = "deny"
+    "#);
+}
+
+#[test]
+fn read_skill_is_known_only_where_there_are_skills_and_no_tool_may_take_its_name() {
+    let rule = "policy_default = \"allow\"\n[[policy]]\neffect = \"deny\"\ntool = \"read_skill\"\n";
+    insta::assert_snapshot!(Folder::with(rule).problems(), @r#"
+    toolcrib.toml:4:8: there is no tool `read_skill`
+        help: there are no tools
+    "#);
+    Folder::with(rule).skill("billing", SKILL).load();
+    let taken = format!("{DATABASE}{}", TOOL.replace("list_charges", "read_skill"));
+    insta::assert_snapshot!(Folder::with(&taken).skill("billing", SKILL).problems(), @r#"
+    toolcrib.toml:8:8: `read_skill` is the tool by which a model activates a skill
+        help: give the tool another name
+    "#);
+    Folder::with(&taken).load();
+}
+
+#[test]
+fn databases_lie_in_the_state_folder_and_their_seeds_in_the_project() {
+    let folder = Folder::with(
+        r#"[database]
+x = 1
+[database.a]
+file = "one.db"
+seed = "nope.sql"
+[database.b]
+file = "one.db"
+seed = "/etc/passwd"
+[database.c]
+file = "../c.db"
+seed = "sub/../../c.sql"
+[database.d]
+file = ".gitignore"
+seed = "broken.sql"
+[database.e]
+file = "e.db"
+seed = "broken.sql"
+[[tool]]
+kind = "sql"
+name = "which"
+description = "Names no database."
+statements = ["SELECT 1"]
+"#,
+    )
+    .file(
+        "broken.sql",
+        "CREATE TABLE a (x);\n\nINSERT INTO b VALUES (1);\n",
+    );
+    insta::assert_snapshot!(folder.problems(), @r#"
+    toolcrib.toml:2:5: `x` is not a database
+        help: write `[database.NAME]`, with a name of your choice, and below it `file` and `seed`
+    toolcrib.toml:5:8: `nope.sql` is not there
+    toolcrib.toml:7:8: `one.db` is the file of database `a` already
+        help: give each its own file
+    toolcrib.toml:8:8: `/etc/passwd` is an absolute path; write it relative to the project's folder
+    toolcrib.toml:10:8: `../c.db` is not a plain file name
+        help: the database lies in the state folder; write a name such as "desk.db"
+    toolcrib.toml:11:8: `sub/../../c.sql` leaves the project's folder; copy what is needed into the project
+    toolcrib.toml:13:8: `.gitignore` is not a plain file name
+        help: the database lies in the state folder; write a name such as "desk.db"
+    toolcrib.toml:18:1: `database` is missing: there is more than one
+        help: write database = "a" or "b" or "c" or "d" or "e"
+    broken.sql:3:1: the seed fails: no such table: b
+    "#);
+    insta::assert_snapshot!(Folder::with(TOOL).problems(), @r#"
+    toolcrib.toml:2:1: the tool needs a database, and none is declared
+        help: write below a [database.NAME]: file = "NAME.db" and seed = "seed.sql"
+    "#);
+}
+
+#[test]
+fn the_model_and_the_system_text_are_checked_with_the_rest() {
+    let folder = Folder::with("[agent]\nmodel = 'openai:x'\nsystem = 'x'\nsystem_file = 's.md'\n");
+    insta::assert_snapshot!(folder.problems(), @r#"
+    toolcrib.toml:2:9: `openai:x` is not a model that can be used yet
+        help: write "script:FILE", a scripted model
+    toolcrib.toml:4:15: `system` and `system_file` both give the system text
+        help: keep one of them
+    "#);
+    let folder = Folder::with("[agent]\nmodel = 'script:s.toml'\nsystem_file = 's.md'\n")
+        .file("s.toml", "[[rule]]\ntxt = 'a'\n")
+        .file("s.md", [0xff, 0xfe]);
+    insta::assert_snapshot!(folder.problems(), @r#"
+    toolcrib.toml:3:15: `s.md` is not UTF-8 text
+    s.toml:1:1: the rule answers nothing
+        help: give it `text`, `calls` or both
+    s.toml:2:1: a rule has no key `txt`
+        help: did you mean `text`?
+    "#);
+}
+
+#[test]
+fn skill_files_from_elsewhere_only_warn_and_what_is_ours_is_checked() {
+    let folder = Folder::with("")
+        .file("skills/empty/notes.txt", "")
+        .file("skills/README.md", "not a skill")
+        .skill("none", "no frontmatter")
+        .skill("open", "---\nname: open\n")
+        .skill("colon", "---\nname: colon\ndescription: Use when: b\n---\n")
+        .skill("other", "---\nname: othr\ndescription: ''\n---\n")
+        .skill(
+            "Big",
+            &format!("---\nname: Big\ndescription: {}\n---\n", "x".repeat(1025)),
+        )
+        .skill(
+            "list",
+            "---\nname: list\ndescription: x\nmetadata: {toolcrib-tools: [a, [b]]}\n---",
+        )
+        .skill("twice", "---\nname: twice\nname: twice\n---\n")
+        .skill("sequence", "---\n- a\n---\n")
+        .skill("deep", &format!("---\na: {}\n---\n", "[".repeat(100)))
+        .skill("huge", &"x".repeat(2_000_000))
+        .skill(
+            "foreign",
+            r#"---
+name: foreign
+description: |
+  Two
+  lines.
+licence: MIT
+version: 1
+allowed-tools: Bash(git add:*), Read
+toolcrib-tools: a
+metadata:
+  author: me
+  toolcrib-tols: b
+  toolcrib-tools: "refund list_charges"
+---
+body"#,
+        );
+    insta::assert_snapshot!(folder.problems(), @r#"
+    skills/Big/SKILL.md:2:7: `Big` is not a name of a skill
+        help: use 1 to 64 of the characters a-z, 0-9 and `-`
+    skills/Big/SKILL.md:3:14: `description` has 1025 characters
+        help: at most 1024; move the rest into the body
+    skills/colon/SKILL.md:3:22: this is not YAML: mapping values are not allowed in this context
+        help: a text with `: ` or ` #` in it must stand in quotes
+    skills/deep/SKILL.md:2:35: frontmatter may not nest deeper than 32 levels
+    skills/empty/SKILL.md:1:1: warning: folder `empty` has no SKILL.md
+        help: write one, or move the folder out of the skills
+    skills/foreign/SKILL.md:6:1: warning: unknown key `licence` in the frontmatter
+        help: did you mean `license`?
+    skills/foreign/SKILL.md:7:1: warning: unknown key `version` in the frontmatter
+    skills/foreign/SKILL.md:8:16: warning: `allowed-tools` names `Bash`, which is no tool of this project
+        help: nothing acts on it; tools of a skill are named in `metadata.toolcrib-tools`
+    skills/foreign/SKILL.md:9:1: `toolcrib-tools` belongs under `metadata`
+        help: write below `metadata:`, indented: toolcrib-tools: NAME NAME
+    skills/foreign/SKILL.md:12:3: unknown key `toolcrib-tols` in `metadata`
+        help: the one key of ours there is `toolcrib-tools`
+    skills/foreign/SKILL.md:13:20: there is no tool `refund`
+        help: there are no tools
+    skills/foreign/SKILL.md:13:27: there is no tool `list_charges`
+        help: there are no tools
+    skills/huge/SKILL.md:1:1: this file is larger than 1 MiB
+    skills/list/SKILL.md:4:29: there is no tool `a`
+        help: there are no tools
+    skills/list/SKILL.md:4:32: `toolcrib-tools` must be names, in one text or in a list
+    skills/none/SKILL.md:1:1: the file does not begin with frontmatter between two lines of `---`
+        help: begin it with: --- / name: none / description: What it is for. / ---
+    skills/open/SKILL.md:1:1: the file does not begin with frontmatter between two lines of `---`
+        help: begin it with: --- / name: open / description: What it is for. / ---
+    skills/other/SKILL.md:2:7: skill `othr` lies in a folder called `other`
+        help: write name: other, or rename the folder
+    skills/other/SKILL.md:3:14: `description` is blank
+    skills/sequence/SKILL.md:2:1: the frontmatter must be a mapping of keys to values
+    skills/twice/SKILL.md:2:1: `description` is missing in the frontmatter
+        help: write for example: description: What it is for, and when to use it.
+    skills/twice/SKILL.md:3:1: `name` stands twice in the frontmatter
+    "#);
+}
+
+#[test]
+fn a_skill_folder_that_is_named_must_be_there() {
+    insta::assert_snapshot!(Folder::with("[skills]\nfolder = \"abilities\"").problems(), @r#"toolcrib.toml:2:10: skill folder `abilities` is not there"#);
+    insta::assert_snapshot!(Folder::with("[skills]\nfolder = \"seed.sql\"").problems(), @r#"toolcrib.toml:2:10: skill folder `seed.sql` is not a folder"#);
+    assert!(Folder::with("").load().skills().is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn symbolic_links_may_not_lead_out_of_the_project() {
+    use std::{fs, os::unix::fs::symlink};
+
+    let outside = Folder::new()
+        .file("seed.sql", "CREATE TABLE t (x);")
+        .file("SKILL.md", "---\nname: away\ndescription: x\n---\n");
+    let folder = Folder::new()
+        .file(
+            PROJECT_FILE,
+            "[database.d]\nfile = \"d.db\"\nseed = \"link.sql\"\n",
+        )
+        .file("inside/seed.sql", "CREATE TABLE t (x);");
+    symlink(
+        outside.path().join("seed.sql"),
+        folder.path().join("link.sql"),
+    )
+    .unwrap();
+    fs::create_dir(folder.path().join("skills")).unwrap();
+    symlink(outside.path(), folder.path().join("skills/away")).unwrap();
+    insta::assert_snapshot!(folder.problems(), @r#"
+    toolcrib.toml:3:8: `link.sql` leaves the project's folder; copy what is needed into the project
+    skills/away/SKILL.md:1:1: this file leaves the project's folder; copy what is needed into the project
+    "#);
+
+    fs::remove_file(folder.path().join("link.sql")).unwrap();
+    fs::remove_file(folder.path().join("skills/away")).unwrap();
+    symlink("inside/seed.sql", folder.path().join("link.sql")).unwrap();
+    folder.load();
+}
+
+#[test]
+fn problems_serialise_with_their_place_and_help() {
+    let problems = Folder::with("nam = 1").problems();
+    let json = serde_json::to_string(&problems.errors().collect::<Vec<_>>()).unwrap();
+    insta::assert_snapshot!(json, @r#"[{"file":"toolcrib.toml","line":1,"column":1,"message":"unknown key `nam` in this file","help":"did you mean `name`?"}]"#);
+}

@@ -1,0 +1,17 @@
+//! Projects on disk, sound and broken, through the public API alone.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "tests"
+)]
+
+mod any_text;
+mod broken;
+mod broken_tools;
+mod folder;
+mod sound;
+mod state;
+mod template;

@@ -1,0 +1,133 @@
+//! What a sound project comes to.
+
+use toolcrib_engine::TurnOptions;
+use toolcrib_project::{LoadError, LoadOptions, PROJECT_FILE, Project, find};
+
+use crate::folder::{DATABASE, Folder, TOOL, block_on};
+
+#[test]
+fn a_project_is_what_its_file_says() {
+    let project_file = format!(
+        r#"name = "desk"
+policy_default = "deny"
+[agent]
+system_file = "system.md"
+max_iterations = 3
+turn_timeout = "1m 30s"
+[limits]
+batch_result_chars = 5000
+[skills]
+focus = false
+{DATABASE}
+[[tool]]
+kind = "sql"
+name = "list_charges"
+description = "Lists the charges."
+read_only = true
+untrusted = false
+timeout = "2s"
+max_result_chars = 900
+statements = ["SELECT id FROM charges WHERE id = :zeta OR amount = :alpha"]
+[tool.params]
+zeta = {{ type = "integer", optional = true }}
+alpha = {{ enum = ["b", "a"], x-unit = "cents" }}
+[[role]]
+name = "clerk"
+principals = ["ann", "bob"]
+[[policy]]
+effect = "allow"
+tool = "list_charges"
+role = "clerk"
+"#
+    );
+    let skill = "---\r\nname: billing\r\ndescription: >\r\n  Charges.\r\nlicense: MIT\r\n\
+                 metadata:\r\n  toolcrib-tools: [list_charges]\r\n---\r\n\r\nLook first.\r\n";
+    let folder = Folder::with(&project_file)
+        .file("system.md", "Be brief.\n")
+        .skill("billing", skill);
+    let project = folder.load();
+    assert_eq!(&**project.name(), "desk");
+    assert_eq!(&**project.system().unwrap(), "Be brief.\n");
+    assert_eq!(project.max_iterations(), Some(3));
+    assert_eq!(project.turn_timeout().unwrap().as_secs(), 90);
+    assert_eq!(project.limits().batch_result_chars, 5000);
+    assert!(project.warnings().is_empty(), "{}", project.warnings());
+    let skill = project.skills().get("billing").unwrap();
+    assert_eq!(
+        (&*skill.description, &*skill.body),
+        ("Charges.", "Look first.")
+    );
+    assert_eq!(skill.tools, ["list_charges"]);
+    let tool = &project.tools()[0];
+    assert_eq!(tool.origin(), "toolcrib.toml:16");
+    assert_eq!(tool.timeout().unwrap().as_secs(), 2);
+    assert_eq!(tool.max_result_chars(), Some(900));
+    assert!(!tool.untrusted() && tool.annotations().read_only);
+    insta::assert_snapshot!(tool.input_schema(), @r#"{"additionalProperties":false,"properties":{"zeta":{"type":"integer"},"alpha":{"enum":["b","a"],"x-unit":"cents"}},"required":["alpha"],"type":"object"}"#);
+    assert_eq!(
+        &*project.policy().rules[0].label,
+        "policy rule 1 (toolcrib.toml:31)"
+    );
+    assert!(
+        project.agent_builder().build().is_err(),
+        "it names no model"
+    );
+}
+
+#[test]
+fn a_project_may_be_empty_and_begin_with_a_byte_order_mark() {
+    let project = Folder::new()
+        .file(PROJECT_FILE, "\u{feff}# nothing yet\n")
+        .load();
+    assert!(project.name().starts_with("desk"), "the folder's name");
+    assert!(project.tools().is_empty() && project.warnings().is_empty());
+}
+
+#[test]
+fn the_roles_of_the_file_decide_who_sees_a_tool() {
+    let folder = Folder::with(&format!(
+        "policy_default = \"deny\"\n{DATABASE}{TOOL}[[role]]\nname = \"clerk\"\n\
+         principals = [\"ann\"]\n[[policy]]\neffect = \"allow\"\nrole = \"clerk\"\n"
+    ));
+    let engine = folder.load().engine_builder().build().unwrap();
+    for (principal, offered) in [("ann", 1), ("eve", 0)] {
+        let mut turn = engine
+            .turn(TurnOptions::default().principal(principal))
+            .unwrap();
+        let iteration = block_on(turn.iteration()).unwrap();
+        assert_eq!(iteration.menu().len(), offered, "{principal}");
+    }
+}
+
+#[test]
+fn a_model_that_the_caller_chooses_may_lie_anywhere() {
+    let elsewhere = Folder::new().file("m.toml", "[[rule]]\ntext = 'x'\n");
+    let folder = Folder::with("[agent]\nmodel = \"script:gone.toml\"\n");
+    let load = |model: String| {
+        let options = LoadOptions {
+            model: Some(model),
+            ..LoadOptions::default()
+        };
+        Project::load(folder.path(), &options)
+    };
+    let path = elsewhere.path().join("m.toml");
+    let project = load(format!("script:{}", path.display())).unwrap();
+    assert!(project.model().unwrap().name().ends_with("m.toml"));
+    insta::assert_snapshot!(load("gpt".to_owned()).unwrap_err(), @r#"
+    (model option):1:1: `gpt` is not a model that can be used yet
+        help: write "script:FILE", a scripted model
+    "#);
+    insta::assert_snapshot!(load("script:none.toml".to_owned()).unwrap_err(), @r#"(model option):1:1: script `none.toml` is not there"#);
+    insta::assert_snapshot!(folder.problems(), @r#"toolcrib.toml:2:9: script `gone.toml` is not there"#);
+}
+
+#[test]
+fn the_nearest_project_upward_is_found() {
+    let folder = Folder::with("").file("a/b/c.txt", "");
+    let root = folder.path().canonicalize().unwrap();
+    assert_eq!(find(&root).unwrap(), root);
+    assert_eq!(find(&root.join("a/b")).unwrap(), root);
+    assert!(find(&root.join("nowhere")).is_err());
+    let load = Project::load(Folder::new().path(), &LoadOptions::default());
+    assert!(matches!(load, Err(LoadError::NoProject { .. })), "{load:?}");
+}

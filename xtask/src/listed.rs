@@ -1,0 +1,69 @@
+//! Whether `docs/dependencies.md` speaks of the dependencies that there are.
+
+use std::{collections::BTreeMap, fs};
+
+use crate::{
+    problem::Problem,
+    workspace::{Workspace, unreadable},
+};
+
+/// The page that gives a reason for each dependency.
+const PAGE: &str = "docs/dependencies.md";
+
+pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
+    let read = |name: &str| {
+        let path = workspace.root().join(name);
+        fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))
+    };
+    let (manifest, page) = (read("Cargo.toml")?, read(PAGE)?);
+    let (declared, described) = (declared(&manifest), described(&page));
+    let missing = declared
+        .iter()
+        .filter(|(name, version)| described.get(*name) != Some(*version));
+    let gone = described
+        .keys()
+        .filter(|name| !declared.contains_key(*name));
+    let problems: Vec<String> = missing
+        .map(|(name, version)| format!("{PAGE} has no row `{name}` with version {version}"))
+        .chain(
+            gone.map(|name| format!("{PAGE} has a row `{name}`, which Cargo.toml does not name")),
+        )
+        .collect();
+    if problems.is_empty() {
+        eprintln!(
+            "{} direct dependencies, each with its reason",
+            declared.len()
+        );
+        return Ok(());
+    }
+    Err(Problem::new(
+        problems.join("\n"),
+        "write what the crate is for and what it was taken against, or take the row out",
+    ))
+}
+
+/// Names and versions in `[workspace.dependencies]`, less the workspace's own crates.
+fn declared(manifest: &str) -> BTreeMap<&str, &str> {
+    manifest
+        .lines()
+        .skip_while(|line| *line != "[workspace.dependencies]")
+        .skip(1)
+        .take_while(|line| !line.starts_with('['))
+        .filter(|line| !line.contains("path = "))
+        .filter_map(|line| {
+            let (name, value) = line.split_once(" = ")?;
+            // The version stands first, whether alone or in a table.
+            Some((name, value.split('"').nth(1)?))
+        })
+        .collect()
+}
+
+/// Names and versions in the rows of the page's tables.
+fn described(page: &str) -> BTreeMap<&str, &str> {
+    page.lines()
+        .filter_map(|line| {
+            let (name, rest) = line.strip_prefix("| `")?.split_once("` | ")?;
+            Some((name, rest.split_once(" |")?.0))
+        })
+        .collect()
+}

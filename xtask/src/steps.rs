@@ -1,0 +1,155 @@
+//! The steps, what each runs, and in which order.
+
+use std::{
+    env,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    cargo_deny, example, listed,
+    problem::Problem,
+    sizes,
+    workspace::{Workspace, run as run_program},
+};
+
+/// One check.
+pub(crate) struct Step {
+    name: &'static str,
+    check: fn(&Workspace) -> Result<(), Problem>,
+}
+
+// What is quick comes first, so that a small slip is found in seconds and not behind a build.
+const FORMAT: Step = Step {
+    name: "formatting",
+    check: format,
+};
+const SIZES: Step = Step {
+    name: "file sizes",
+    check: sizes::check,
+};
+const DEPENDENCIES: Step = Step {
+    name: "dependencies",
+    check: dependencies,
+};
+const CLIPPY: Step = Step {
+    name: "clippy",
+    check: clippy,
+};
+const TESTS: Step = Step {
+    name: "tests",
+    check: tests,
+};
+const ALONE: Step = Step {
+    name: "crate by crate",
+    check: crate_by_crate,
+};
+const API_DOCS: Step = Step {
+    name: "documentation",
+    check: documentation,
+};
+const SUPPORT_DESK: Step = Step {
+    name: "example",
+    check: example::check,
+};
+
+pub(crate) const TEST: &[Step] = &[
+    FORMAT,
+    SIZES,
+    DEPENDENCIES,
+    CLIPPY,
+    TESTS,
+    ALONE,
+    API_DOCS,
+    SUPPORT_DESK,
+];
+pub(crate) const LINT: &[Step] = &[FORMAT, SIZES, DEPENDENCIES, CLIPPY];
+pub(crate) const DOCS: &[Step] = &[API_DOCS];
+pub(crate) const EXAMPLE: &[Step] = &[SUPPORT_DESK];
+
+/// Runs steps until one fails; says whether none did.
+pub(crate) fn run(steps: &[Step], workspace: &Workspace) -> bool {
+    let began = Instant::now();
+    let mut times = Vec::with_capacity(steps.len());
+    for (position, step) in steps.iter().enumerate() {
+        eprintln!("\n== {}/{} {}", position + 1, steps.len(), step.name);
+        let step_began = Instant::now();
+        let outcome = (step.check)(workspace);
+        let took = step_began.elapsed();
+        if let Err(problem) = outcome {
+            eprintln!("\nFAILED at {} after {}", step.name, seconds(took));
+            eprintln!("{problem}");
+            return false;
+        }
+        eprintln!("-- {} is fine ({})", step.name, seconds(took));
+        times.push((step.name, took));
+    }
+    eprintln!();
+    for (name, took) in times {
+        eprintln!("{name:<14} {:>8}", seconds(took));
+    }
+    eprintln!("{:<14} {:>8}", "all is fine", seconds(began.elapsed()));
+    true
+}
+
+fn seconds(took: Duration) -> String {
+    format!("{:.1} s", took.as_secs_f64())
+}
+
+fn format(workspace: &Workspace) -> Result<(), Problem> {
+    run_program(
+        &mut workspace.cargo(["fmt", "--all", "--check"]),
+        "run `cargo fmt --all`; if cargo has no `fmt`, `rustup component add rustfmt`",
+    )
+}
+
+fn dependencies(workspace: &Workspace) -> Result<(), Problem> {
+    listed::check(workspace)?;
+    cargo_deny::check(workspace)
+}
+
+fn clippy(workspace: &Workspace) -> Result<(), Problem> {
+    run_program(
+        &mut workspace.cargo([
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ]),
+        "mend what is listed above, or write `#[expect(LINT, reason = \"…\")]` where it is meant; \
+         if cargo has no `clippy`, `rustup component add clippy`",
+    )
+}
+
+fn tests(workspace: &Workspace) -> Result<(), Problem> {
+    run_program(
+        &mut workspace.cargo(["test", "--workspace"]),
+        "run one test alone with `cargo test -p CRATE NAME`; where a snapshot differs and the new \
+         one is right, accept it with `INSTA_UPDATE=always cargo test -p CRATE NAME`",
+    )
+}
+
+/// In a build of the whole workspace one crate's features cover for what another forgot to declare;
+/// whoever depends on a single crate has no such luck.
+fn crate_by_crate(workspace: &Workspace) -> Result<(), Problem> {
+    for name in workspace.crates()? {
+        run_program(
+            &mut workspace.cargo(["check", "--quiet", "--package", &name]),
+            "add the feature that is missing to this crate's own Cargo.toml",
+        )?;
+    }
+    Ok(())
+}
+
+fn documentation(workspace: &Workspace) -> Result<(), Problem> {
+    let mut flags = env::var("RUSTDOCFLAGS").unwrap_or_default();
+    flags.push_str(" -D warnings");
+    run_program(
+        workspace
+            .cargo(["doc", "--workspace", "--no-deps", "--all-features"])
+            .env("RUSTDOCFLAGS", flags.trim()),
+        "mend the links and comments listed above; `cargo doc --workspace --no-deps --open` shows the \
+         pages",
+    )
+}

@@ -1,0 +1,111 @@
+//! Where the workspace lies, and how programs are run in it.
+
+use std::{
+    env,
+    ffi::OsString,
+    fs, io,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::problem::Problem;
+
+/// The workspace that this program was built from.
+pub(crate) struct Workspace {
+    root: PathBuf,
+}
+
+impl Workspace {
+    pub(crate) fn here() -> Self {
+        let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+        Self {
+            root: own.parent().unwrap_or(own).to_owned(),
+        }
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where cargo puts what it builds.
+    pub(crate) fn target(&self) -> PathBuf {
+        let chosen = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| OsString::from("target"));
+        self.root.join(chosen)
+    }
+
+    /// The names of the crates in `crates/`, each that of its folder.
+    pub(crate) fn crates(&self) -> Result<Vec<String>, Problem> {
+        let folder = self.root.join("crates");
+        let mut names = fs::read_dir(&folder)
+            .and_then(|entries| {
+                entries
+                    .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+                    .collect::<io::Result<Vec<_>>>()
+            })
+            .map_err(|error| unreadable(&folder, &error))?;
+        names.sort();
+        Ok(names)
+    }
+
+    /// A program, to be run at the root.
+    pub(crate) fn program(&self, program: impl AsRef<Path>) -> Command {
+        let mut command = Command::new(program.as_ref());
+        command.current_dir(&self.root);
+        command
+    }
+
+    /// The cargo that this program was started with.
+    pub(crate) fn cargo<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Command {
+        let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+        let mut command = self.program(PathBuf::from(cargo));
+        command.args(args);
+        command
+    }
+}
+
+/// Runs a program to its end, with its output where ours goes.
+pub(crate) fn run(command: &mut Command, help: &str) -> Result<(), Problem> {
+    let line = command_line(command);
+    eprintln!("$ {line}");
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(Problem::new(format!("`{line}` failed: {status}"), help)),
+        Err(error) => Err(not_started(&line, &error)),
+    }
+}
+
+/// A program that is not there, or may not be run.
+pub(crate) fn not_started(line: &str, error: &io::Error) -> Problem {
+    Problem::new(
+        format!("`{line}` could not be started: {error}"),
+        "install the program, or put it on the PATH",
+    )
+}
+
+/// A file or folder that cannot be looked at.
+pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Problem {
+    Problem::new(
+        format!("{} cannot be read: {error}", path.display()),
+        "look at its permissions, and whether a file is UTF-8",
+    )
+}
+
+/// A command as it could be typed, for people to repeat.
+pub(crate) fn command_line(command: &Command) -> String {
+    let program = Path::new(command.get_program());
+    let program = program
+        .file_name()
+        .unwrap_or(program.as_os_str())
+        .to_string_lossy();
+    let mut line = program.into_owned();
+    for arg in command.get_args() {
+        let arg = arg.to_string_lossy();
+        line.push(' ');
+        if arg.contains(char::is_whitespace) {
+            line.push_str(&format!("{arg:?}"));
+        } else {
+            line.push_str(&arg);
+        }
+    }
+    line
+}
