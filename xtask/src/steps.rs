@@ -80,14 +80,14 @@ pub(crate) fn run(steps: &[Step], workspace: &Workspace) -> bool {
             eprintln!("{problem}");
             return false;
         }
-        eprintln!("-- {} is fine ({})", step.name, seconds(took));
+        eprintln!("-- {}: ok ({})", step.name, seconds(took));
         times.push((step.name, took));
     }
     eprintln!();
     for (name, took) in times {
         eprintln!("{name:<14} {:>8}", seconds(took));
     }
-    eprintln!("{:<14} {:>8}", "all is fine", seconds(began.elapsed()));
+    eprintln!("{:<14} {:>8}", "all ok", seconds(began.elapsed()));
     true
 }
 

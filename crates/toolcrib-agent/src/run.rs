@@ -241,7 +241,10 @@ impl Running<'_> {
                     component: None,
                 }),
             ),
-            Ending::Failed(error) => (Stopped::Failed, None, Some(error)),
+            Ending::Failed(error) => {
+                let message = self.agent.engine.redactor().text(&error.message).into_owned();
+                (Stopped::Failed, None, Some(RunError { message, ..error }))
+            }
         };
         self.report.over(
             stopped,
@@ -318,7 +321,9 @@ async fn ask(
         error: match &answer {
             Ok(_) => None,
             Err(None) => Some("the run was cancelled".to_owned()),
-            Err(Some(error)) => Some(error.to_string()),
+            Err(Some(error)) => {
+                Some(agent.engine.redactor().text(&error.to_string()).into_owned())
+            }
         },
     });
     answer.map_err(|error| match error {
@@ -337,20 +342,19 @@ async fn listen(
     request: ModelRequest,
 ) -> Result<ModelResponse, ModelError> {
     let mut stream = Arc::clone(&agent.model).respond(request);
+    let mut text = agent.engine.redactor().stream();
     while let Some(chunk) = stream.next().await {
         match chunk? {
-            ModelChunk::Text(text) => report.emit(|| EventKind::ModelText {
-                text: agent.engine.redactor().text(&text).into_owned(),
-            }),
-            ModelChunk::Done(response) => return Ok(response),
+            ModelChunk::Text(piece) => report.text(text.push(&piece)),
+            ModelChunk::Done(response) => {
+                report.text(text.finish());
+                return Ok(response);
+            }
             // A piece that this loop does not know is not text and not the end.
             _ => {}
         }
     }
-    Err(ModelError::new(
-        ModelErrorClass::Incomplete,
-        "its answer ended before it was complete",
-    ))
+    Err(ModelError::new(ModelErrorClass::Incomplete, "its answer ended before it was complete"))
 }
 
 /// Writes the run's own events, and sums up what it used. A run that is dropped half-way still
@@ -380,6 +384,12 @@ impl Report {
 
     fn emit(&self, kind: impl FnOnce() -> EventKind) {
         self.events.emit(self.iteration, kind);
+    }
+
+    fn text(&self, text: String) {
+        if !text.is_empty() {
+            self.emit(|| EventKind::ModelText { text });
+        }
     }
 
     fn cancelled(&self) -> bool {

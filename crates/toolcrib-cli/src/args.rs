@@ -75,7 +75,7 @@ Examples:
     /// Begin a small project that runs at once
     #[command(after_help = "\
 Examples:
-  toolcrib init my-agent && toolcrib run -p my-agent \"What is on my list?\"")]
+  toolcrib init my-agent && toolcrib run -p my-agent \"what do we know about the printer?\"")]
     Init(InitArgs),
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct Situation {
 pub(crate) struct RunArgs {
     /// What you say to the agent
     pub(crate) message: String,
-    /// The model, in place of the project's: script:FILE
+    /// The model, in place of the project's: script:FILE, relative to the project
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     #[command(flatten)]

@@ -12,15 +12,18 @@ use toolcrib_core::{
     Listing, RunEvents, ToolProvider, list_in_order, panic_text,
 };
 
+use crate::redactor::Redactor;
+
 /// All that the providers offer, in configured order, whatever order they answer in.
 pub(crate) async fn discover(
     sources: impl Iterator<Item = &Arc<dyn ToolProvider>>,
     events: &Arc<RunEvents>,
+    redactor: &Redactor,
     cx: &ListContext,
     into: Catalog,
 ) -> Result<Catalog, FailedListing> {
     list_in_order(sources, into, |source, into| {
-        observed(source, events, cx, into)
+        observed(source, events, redactor, cx, into)
     })
     .wait()
     .await
@@ -31,11 +34,13 @@ pub(crate) async fn discover(
 fn observed(
     source: Arc<dyn ToolProvider>,
     events: &Arc<RunEvents>,
+    redactor: &Redactor,
     cx: &ListContext,
     into: Catalog,
 ) -> Listing {
     let asked = Asked {
         events: Arc::clone(events),
+        redactor: redactor.clone(),
         source: Arc::clone(&source),
         iteration: cx.iteration(),
         began: Instant::now(),
@@ -78,6 +83,7 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> FailedListing {
 
 struct Asked {
     events: Arc<RunEvents>,
+    redactor: Redactor,
     source: Arc<dyn ToolProvider>,
     iteration: u32,
     began: Instant,
@@ -107,7 +113,7 @@ impl Asked {
             },
             Err(failed) => EventKind::DiscoveryFailed {
                 provider: failed.error.provider().unwrap_or_default().into(),
-                error: failed.error.message().to_owned(),
+                error: self.redactor.text(failed.error.message()).into_owned(),
                 error_class: failed.error.class(),
                 duration_ms,
             },

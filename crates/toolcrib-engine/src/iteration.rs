@@ -70,6 +70,10 @@ impl<'turn> Iteration<'turn> {
             cancellation: &self.turn.cancellation,
         };
         let results = batch.execute(calls).await;
+        let succeeded = results.iter().filter(|result| result.is_ok());
+        self.turn
+            .active_skills
+            .settle(succeeded.map(|result| &result.call_id));
         self.turn.report_activations();
         results
     }

@@ -23,7 +23,7 @@ pub use self::{
     compose::{Withheld, WithheldBy, WithheldTool},
     engine::{BuildError, Engine, EngineBuilder, Limits},
     iteration::Iteration,
-    redactor::{REDACTED, Redactor},
+    redactor::{REDACTED, RedactedStream, Redactor},
     skills::{DuplicateSkill, READ_SKILL, Skill, Skills},
     turn::{IterationError, Turn, TurnError, TurnOptions},
 };

@@ -1,6 +1,6 @@
 //! Known secrets, taken out of everything that leaves a call.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 use serde_json::Value;
 
@@ -12,11 +12,11 @@ const SHORTEST_SECRET: usize = 8;
 
 const SECRET_NAMES: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
 
-/// Replaces the secrets that this process knows by [`REDACTED`].
+/// Replaces the secrets that this process knows by [`REDACTED`]. Cloning shares it.
 #[derive(Clone, Default)]
 pub struct Redactor {
     /// Longest first, so that a secret that contains another goes as a whole.
-    patterns: Vec<String>,
+    patterns: Arc<[String]>,
 }
 
 impl Redactor {
@@ -37,7 +37,7 @@ impl Redactor {
         }
         patterns.sort_unstable_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         patterns.dedup();
-        Self { patterns }
+        Self { patterns: patterns.into() }
     }
 
     /// One that knows the secrets of the process's environment: the values of 8 characters or
@@ -58,7 +58,7 @@ impl Redactor {
     /// A text without secrets.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut clean = Cow::Borrowed(text);
-        for pattern in &self.patterns {
+        for pattern in self.patterns.iter() {
             if clean.contains(pattern.as_str()) {
                 clean = Cow::Owned(clean.replace(pattern.as_str(), REDACTED));
             }
@@ -95,6 +95,48 @@ impl Redactor {
     }
 }
 
+/// Redacts a text that comes in pieces: what could be the beginning of a secret is held back until
+/// it is known whether it is one.
+#[derive(Debug)]
+pub struct RedactedStream<'a> {
+    redactor: &'a Redactor,
+    held: String,
+}
+
+impl Redactor {
+    /// Begins a text that comes in pieces.
+    pub fn stream(&self) -> RedactedStream<'_> {
+        RedactedStream { redactor: self, held: String::new() }
+    }
+}
+
+impl RedactedStream<'_> {
+    /// Takes a piece, and gives what can be shown by now; perhaps nothing.
+    pub fn push(&mut self, piece: &str) -> String {
+        self.held.push_str(piece);
+        let mut shown = self.redactor.owned(std::mem::take(&mut self.held));
+        let begun = self.redactor.patterns.iter().map(|secret| begun(&shown, secret)).max();
+        self.held = shown.split_off(shown.len() - begun.unwrap_or(0));
+        shown
+    }
+
+    /// What is still held back, once there is no more to come.
+    pub fn finish(self) -> String {
+        self.held
+    }
+}
+
+/// How many bytes at the end of a text are the beginning of a secret.
+fn begun(text: &str, secret: &str) -> usize {
+    let whole = |length: &usize| secret.is_char_boundary(*length);
+    let longest = text.len().min(secret.len().saturating_sub(1));
+    (1..=longest)
+        .rev()
+        .filter(whole)
+        .find(|length| secret.get(..*length).is_some_and(|start| text.ends_with(start)))
+        .unwrap_or(0)
+}
+
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Never the patterns themselves.
@@ -129,5 +171,19 @@ mod tests {
             redactor.json(json!({"12345678": [12345678, "x12345678"], "n": 5})),
             json!({"[redacted]": ["[redacted]", "x[redacted]"], "n": 5}),
         );
+    }
+
+    #[test]
+    fn a_secret_in_pieces_is_still_one() {
+        let redactor = Redactor::new(["päss-wörd".into(), "word-of-honour".into()]);
+        for text in ["a päss-wörd b", "päss-wörword-of-honour", "wordy päss-w", "plain"] {
+            let whole = redactor.text(text).into_owned();
+            let mut stream = redactor.stream();
+            let mut shown: String = text.chars().map(|c| stream.push(&c.to_string())).collect();
+            shown += &stream.finish();
+            assert_eq!(shown, whole);
+        }
+        // Without secrets nothing is held back.
+        assert_eq!(Redactor::default().stream().push("p"), "p");
     }
 }

@@ -258,7 +258,7 @@ impl Turn {
             .into_iter()
             .chain(&self.engine.sources)
             .chain(&self.own);
-        let catalog = match discover(sources, &self.events, &cx, catalog).await {
+        let catalog = match discover(sources, &self.events, &self.engine.redactor, &cx, catalog).await {
             Ok(catalog) => catalog,
             Err(failed) => {
                 self.spare = failed.catalog;

@@ -263,7 +263,7 @@ pub(crate) fn begun(dir: &Path, written: &[PathBuf], quiet: bool) {
     }
     if !quiet {
         note!(
-            "Try: toolcrib run -p {} \"What is on my list?\"",
+            "Try: toolcrib run -p {} \"what do we know about the printer?\"",
             dir.display()
         );
     }

@@ -355,7 +355,7 @@ fn begun_projects_run_at_once() {
     );
     // Also found from a folder inside it.
     let run = toolcrib()
-        .args(["run", "-q", "What is on my list?"])
+        .args(["run", "-q", "what do we know about the printer?"])
         .current_dir(project.join("skills"))
         .output()
         .unwrap();

@@ -46,7 +46,7 @@ impl ToolProvider for Concat {
 }
 
 /// Asks providers one after the other through `list` and puts their answers together in order:
-/// what [`concat`] and an engine's discovery share.
+/// what [`concat()`] and an engine's discovery share.
 ///
 /// The list goes from hand to hand while answers come at once. A provider that answers later
 /// keeps what it was handed; those behind it start an empty list, and all are waited for together.

@@ -54,11 +54,15 @@ pub(super) fn explain(visibility: &Visibility, tool: &Tool, facts: Facts<'_>) ->
         ));
     }
     if by.is_some() {
-        reasons.push(match smallest_change(visibility, tool, facts) {
+        let candidates = changes(visibility, tool, facts);
+        reasons.push(match smallest_change(&candidates, visibility, tool, facts) {
             Some(changes) => {
                 let words: Vec<_> = changes.iter().map(|c| c.in_words(visibility)).collect();
                 format!("to offer it: {}", words.join(", and "))
             }
+            None if candidates.len() > MOST_CHANGES => format!(
+                "only a change of more than {MOST_CHANGES} skills, roles and tenants could offer it"
+            ),
             None => "no other skill, role or tenant offers it".to_owned(),
         });
     }
@@ -92,7 +96,7 @@ impl Change {
             }
             Self::Revoke(role) => format!("a principal without role `{role}`"),
             Self::Tenant(tenant) => format!("tenant `{tenant}`"),
-            Self::NoTenant => "no tenant, or another one".to_owned(),
+            Self::NoTenant => "no tenant, or one that no rule names".to_owned(),
         }
     }
 }
@@ -138,7 +142,8 @@ fn changes(visibility: &Visibility, tool: &Tool, facts: Facts<'_>) -> Vec<Change
             });
         }
         for skill in skills {
-            if !facts.skills.contains(skill) {
+            // A rule may name a skill that is not there; nobody can activate it.
+            if !facts.skills.contains(skill) && visibility.skills.get(skill).is_some() {
                 add(Change::Activate(skill.clone()));
             }
         }
@@ -151,14 +156,18 @@ fn changes(visibility: &Visibility, tool: &Tool, facts: Facts<'_>) -> Vec<Change
 
 /// The smallest set of changes under which the tool is offered. Because smaller sets are tried
 /// first, leaving out any one of them does not suffice.
-fn smallest_change(visibility: &Visibility, tool: &Tool, facts: Facts<'_>) -> Option<Vec<Change>> {
-    let candidates = changes(visibility, tool, facts);
+fn smallest_change<'a>(
+    candidates: &'a [Change],
+    visibility: &Visibility,
+    tool: &Tool,
+    facts: Facts<'_>,
+) -> Option<Vec<&'a Change>> {
     (1..=MOST_CHANGES.min(candidates.len())).find_map(|size| {
         let mut chosen = Vec::with_capacity(size);
-        choose(&candidates, size, &mut chosen, &mut |chosen| {
+        choose(candidates, size, &mut chosen, &mut |chosen| {
             offered_after(visibility, tool, facts, chosen)
         })
-        .then(|| chosen.into_iter().cloned().collect())
+        .then_some(chosen)
     })
 }
 

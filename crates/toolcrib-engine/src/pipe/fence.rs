@@ -10,12 +10,12 @@ pub(super) struct Fenced {
 }
 
 pub(super) fn fence(clean: Clean) -> Fenced {
-    let mut text = match &clean.fence {
-        Some(tool) => toolcrib_core::fence(tool, &clean.body),
-        None => clean.body.clone(),
+    let mut text = match &clean.0.fence {
+        Some(tool) => toolcrib_core::fence(tool, &clean.0.body),
+        None => clean.0.body.clone(),
     };
     // Ours, so it stands outside: a marker inside a fence is somebody's forgery.
-    if let Some(marker) = &clean.marker {
+    if let Some(marker) = &clean.0.marker {
         text.push('\n');
         text.push_str(marker);
     }

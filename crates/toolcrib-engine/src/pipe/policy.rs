@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use toolcrib_core::{Effect, ErrorCode, EventKind, Tool};
+use toolcrib_core::{Effect, ErrorCode, Tool};
 
-use super::{Batch, Call, Failure};
+use super::{Batch, Call, Failure, record};
 use crate::policy::{Ruling, judge};
 
 /// What the whole list says of an offered call.
@@ -46,36 +46,18 @@ fn ruling<'a>(batch: &Batch<'a>, tool: &Tool) -> Ruling<'a> {
     )
 }
 
-fn denied(batch: &Batch<'_>, call: &Call, ruling: Ruling<'_>) -> Failure {
-    refusal(batch, call, ruling.label(), ruling.reason())
-}
-
 /// Says that a rule refused, to the listeners and to the model. The rule's reason is the
 /// operator's; the model reads only that it is so.
-pub(super) fn refusal(
-    batch: &Batch<'_>,
-    call: &Call,
-    rule: Arc<str>,
-    reason: Option<Arc<str>>,
-) -> Failure {
+fn denied(batch: &Batch<'_>, call: &Call, ruling: Ruling<'_>) -> Failure {
+    let (rule, reason) = (ruling.label(), ruling.reason());
     let cause = match &reason {
         Some(reason) => format!("{rule}: {reason}"),
         None => rule.to_string(),
     };
-    batch
-        .events
-        .emit(Some(batch.iteration), || EventKind::PolicyDenied {
-            tool: call.name.clone(),
-            call_id: call.id.clone(),
-            rule,
-            reason,
-        });
+    record::denied(batch, call, rule, reason);
     Failure::refused(
         ErrorCode::Denied,
-        format!(
-            "calling `{}` is not permitted here; do not try it again",
-            call.name
-        ),
+        format!("calling `{}` is not permitted here; do not try it again", call.name),
     )
     .caused_by(cause)
 }

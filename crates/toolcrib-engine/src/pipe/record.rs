@@ -34,15 +34,15 @@ pub(super) fn end(batch: &Batch<'_>, call: Call, fenced: Fenced) -> ToolResult {
     let args = shown_args(batch, &call);
     let mut result = ToolResult::new(call.id, call.name);
     result.args = args;
-    let clean = fenced.clean;
-    result.value = clean.value().into();
+    result.value = fenced.clean.value().into();
     result.text = fenced.text.into();
-    result.code = clean.code;
-    result.structured = clean.structured;
-    result.cost_usd = clean.cost_usd;
-    result.untrusted = clean.fence.is_some();
-    result.abandoned = clean.abandoned;
-    result.cause = clean.cause.map(Into::into);
+    let cut = fenced.clean.0;
+    result.code = cut.code;
+    result.structured = cut.structured;
+    result.cost_usd = cut.cost_usd;
+    result.untrusted = cut.fence.is_some();
+    result.abandoned = cut.abandoned;
+    result.cause = cut.cause.map(Into::into);
     result.duration = call.began.elapsed();
     batch
         .events
@@ -58,6 +58,16 @@ pub(super) fn end(batch: &Batch<'_>, call: Call, fenced: Fenced) -> ToolResult {
             cause: result.cause.clone(),
         });
     result
+}
+
+/// Says that a rule refused a call.
+pub(super) fn denied(batch: &Batch<'_>, call: &Call, rule: Arc<str>, reason: Option<Arc<str>>) {
+    batch.events.emit(Some(batch.iteration), || EventKind::PolicyDenied {
+        tool: Arc::clone(&call.name),
+        call_id: Arc::clone(&call.id),
+        rule,
+        reason,
+    });
 }
 
 /// What was passed, without known secrets: as data, or as the text that it was.

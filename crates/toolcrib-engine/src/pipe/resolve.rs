@@ -1,8 +1,8 @@
 //! Finds the tool. Only what stands in the menu can be called, under exactly its name.
 
-use toolcrib_core::{ErrorCode, EventKind, Tool};
+use toolcrib_core::{ErrorCode, Tool};
 
-use super::{Batch, Call, Failure};
+use super::{Batch, Call, Failure, record};
 
 pub(super) fn resolve<'a>(batch: &Batch<'a>, call: &Call) -> Result<&'a Tool, Failure> {
     if let Some(tool) = batch.menu.get(&call.name) {
@@ -20,14 +20,7 @@ pub(super) fn resolve<'a>(batch: &Batch<'a>, call: &Call) -> Result<&'a Tool, Fa
         return Err(refusal);
     };
     let cause = format!("withheld by {rule}");
-    batch
-        .events
-        .emit(Some(batch.iteration), || EventKind::PolicyDenied {
-            tool: call.name.clone(),
-            call_id: call.id.clone(),
-            rule,
-            reason,
-        });
+    record::denied(batch, call, rule, reason);
     Err(refusal.caused_by(cause))
 }
 

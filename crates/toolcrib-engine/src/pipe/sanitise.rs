@@ -9,50 +9,28 @@
 use std::{borrow::Cow, sync::LazyLock};
 
 use regex::Regex;
-use serde_json::Value;
-use toolcrib_core::ErrorCode;
 
 use super::budget::Cut;
 
-/// How a call ended, harmless to read.
-pub(super) struct Clean {
-    pub(super) body: String,
-    pub(super) marker: Option<String>,
-    pub(super) fence: Option<String>,
-    pub(super) code: Option<ErrorCode>,
-    pub(super) structured: Option<Value>,
-    pub(super) cost_usd: Option<f64>,
-    pub(super) cause: Option<String>,
-    pub(super) abandoned: bool,
-}
+/// How a call ended, cut and harmless to read.
+pub(super) struct Clean(pub(super) Cut);
 
 impl Clean {
     /// The text, unfenced.
     pub(super) fn value(&self) -> Cow<'_, str> {
-        match &self.marker {
-            Some(marker) => Cow::Owned(format!("{}\n{marker}", self.body)),
-            None => Cow::Borrowed(&self.body),
+        match &self.0.marker {
+            Some(marker) => Cow::Owned(format!("{}\n{marker}", self.0.body)),
+            None => Cow::Borrowed(&self.0.body),
         }
     }
 }
 
 /// Only what will be fenced is sanitised: a tool's own text is its author's.
-pub(super) fn sanitise(cut: Cut) -> Clean {
-    let body = if cut.fence.is_some() {
-        harmless(cut.body)
-    } else {
-        cut.body
-    };
-    Clean {
-        body,
-        marker: cut.marker,
-        fence: cut.fence,
-        code: cut.code,
-        structured: cut.structured,
-        cost_usd: cut.cost_usd,
-        cause: cut.cause,
-        abandoned: cut.abandoned,
+pub(super) fn sanitise(mut cut: Cut) -> Clean {
+    if cut.fence.is_some() {
+        cut.body = harmless(cut.body);
     }
+    Clean(cut)
 }
 
 /// What a chat template, our fence or our marker would act on, in folded text. The families:

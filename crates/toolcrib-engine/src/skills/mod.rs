@@ -134,6 +134,8 @@ pub(crate) struct ActiveSkills(Mutex<Activations>);
 #[derive(Debug, Default)]
 struct Activations {
     active: Arc<[SkillId]>,
+    /// What calls of a batch asked for, in the order in which they happened to run.
+    requested: Vec<(Arc<str>, SkillId)>,
     unreported: Vec<(SkillId, ActivatedBy)>,
 }
 
@@ -157,6 +159,23 @@ impl ActiveSkills {
             .cloned()
             .collect();
         this.unreported.push((skill.clone(), by));
+    }
+
+    /// Notes that a call asks for a skill; see [`settle`](Self::settle).
+    pub(crate) fn request(&self, call_id: &str, skill: &SkillId) {
+        self.lock().requested.push((call_id.into(), skill.clone()));
+    }
+
+    /// Activates what the calls of a batch asked for, in call order: which of them ran first is
+    /// chance, and the last activated skill must not be.
+    pub(crate) fn settle<'a>(&self, calls: impl Iterator<Item = &'a Arc<str>>) {
+        let mut requested = std::mem::take(&mut self.lock().requested);
+        for call in calls {
+            while let Some(at) = requested.iter().position(|(id, _)| id == call) {
+                let (_, skill) = requested.remove(at);
+                self.activate(&skill, ActivatedBy::ReadSkill);
+            }
+        }
     }
 
     /// What was activated since the last time this was asked.

@@ -3,7 +3,7 @@ use std::{fmt::Write as _, sync::Arc};
 use serde::Deserialize;
 use serde_json::json;
 use toolcrib_core::{
-    ActivatedBy, Catalog, InvalidTool, ListContext, Listing, SkillId, Tool, ToolContext, ToolError,
+    Catalog, InvalidTool, ListContext, Listing, SkillId, Tool, ToolContext, ToolError,
     ToolProvider,
 };
 
@@ -66,9 +66,9 @@ fn read_skill(skills: &Arc<Skills>, active: &Arc<ActiveSkills>) -> Result<Tool, 
         .read_only()
         .idempotent()
         .framework()
-        .handler(move |args: Args, _cx: ToolContext| {
+        .handler(move |args: Args, cx: ToolContext| {
             let text = skills.get(&args.id).map(|skill| {
-                active.activate(&skill.id, ActivatedBy::ReadSkill);
+                active.request(cx.call_id(), &skill.id);
                 format!(
                     "Skill `{}` is active. Its tools are offered from your next step on.\n\n{}",
                     skill.id, skill.body

@@ -8,8 +8,11 @@
 )]
 
 mod compose;
+mod pipe_arguments;
 mod policy;
 mod providers;
 mod registry;
+mod schemas;
 mod skills;
 mod support;
+mod why;

@@ -1,0 +1,218 @@
+//! What a model passes: read, repaired once, held against the schema; never echoed.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use serde_json::{Value, json};
+use toolcrib_core::{ErrorCode, Tool, ToolCall, ToolContext, ToolResult, args_digest};
+use toolcrib_engine::Engine;
+
+use crate::support::{Log, batch, builder, call, engine, once};
+
+struct Spy {
+    engine: Engine,
+    ran_with: Arc<Mutex<Vec<Value>>>,
+}
+
+fn spy(schema: Value) -> Spy {
+    let ran_with = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&ran_with);
+    let tool = builder("t")
+        .input_schema(schema)
+        .handler(move |args: Value, _: ToolContext| {
+            seen.lock().unwrap().push(args);
+            async { "ran" }
+        })
+        .unwrap();
+    Spy {
+        engine: engine().tool(tool).build().unwrap(),
+        ran_with,
+    }
+}
+
+fn order() -> Spy {
+    spy(json!({
+        "type": "object",
+        "properties": {
+            "order": {"type": "integer"},
+            "lines": {"type": "array", "items": {
+                "type": "object",
+                "properties": {"price": {"type": "number", "minimum": 0}},
+                "additionalProperties": false,
+            }},
+            "state": {"enum": ["open", "closed"]},
+            "code": {"type": "string", "pattern": "^[A-Z]{3}$"},
+        },
+        "required": ["order"],
+        "additionalProperties": false,
+    }))
+}
+
+fn refused(spy: &Spy, result: &ToolResult) -> String {
+    assert_eq!(result.code, Some(ErrorCode::InputInvalid));
+    assert!(spy.ran_with.lock().unwrap().is_empty(), "it ran");
+    assert_eq!(result.value, result.text, "ours, so it is not fenced");
+    result.value.to_string()
+}
+
+async fn unparsed(engine: &Engine, text: &str) -> ToolResult {
+    batch(engine, vec![ToolCall::unparsed("id", "t", text)]).await.remove(0)
+}
+
+#[tokio::test]
+async fn a_wrong_field_is_named_with_what_was_expected_and_never_with_the_value() {
+    let spy = order();
+    for (args, named) in [
+        (json!({"order": "hunter2"}), "`order`"),
+        (json!({"order": 1, "lines": [{"price": -42.5}]}), "`lines.0.price`"),
+        (json!({"order": 1, "lines": [{"price": "hunter2"}]}), "`lines.0.price`"),
+        (json!({"order": 1, "state": "hunter2"}), "`state`"),
+        (json!({"order": 1, "code": "hunter2"}), "`code`"),
+        (json!({"order": 1.5}), "`order`"),
+        (json!({"order": ["hunter2"]}), "`order`"),
+        (json!({}), "\"order\""),
+        (json!({"order": 1, "oder": "hunter2"}), "'oder'"),
+        (json!("hunter2"), "object"),
+        (json!(["hunter2"]), "object"),
+    ] {
+        let value = refused(&spy, &once(&spy.engine, "t", args.clone()).await);
+        assert!(value.contains(named), "{args}: {value}");
+        assert!(!value.contains("hunter2") && !value.contains("42.5"), "{value}");
+    }
+}
+
+#[tokio::test]
+async fn the_other_calls_of_the_batch_still_run() {
+    let spy = order();
+    let calls = vec![
+        call("t", json!({"order": "x"})),
+        call("t", json!({"order": 2})),
+        call("t", json!({})),
+    ];
+    let results = batch(&spy.engine, calls).await;
+    let ok: Vec<_> = results.iter().map(ToolResult::is_ok).collect();
+    assert_eq!(ok, [false, true, false]);
+    assert_eq!(*spy.ran_with.lock().unwrap(), [json!({"order": 2})]);
+}
+
+#[tokio::test]
+async fn more_than_ten_problems_are_counted() {
+    let properties: serde_json::Map<_, _> = (0..14)
+        .map(|n| (format!("p{n}"), json!({"type": "integer"})))
+        .collect();
+    let spy = spy(json!({"type": "object", "properties": properties}));
+    let wrong: serde_json::Map<_, _> = (0..14).map(|n| (format!("p{n}"), json!("x"))).collect();
+    let value = refused(&spy, &once(&spy.engine, "t", wrong.into()).await);
+    assert_eq!(value.lines().filter(|line| line.starts_with("- `p")).count(), 10);
+    assert!(value.contains("\n- and 4 more"), "{value}");
+}
+
+#[tokio::test]
+async fn what_is_no_json_is_refused_and_not_echoed() {
+    let spy = order();
+    for text in ["refund hunter2", "{\"order\": hunter2}", "{\"order\": \"hunter2", "[1", "{}}", "{} hunter2"] {
+        let value = refused(&spy, &unparsed(&spy.engine, text).await);
+        assert!(value.contains("not valid JSON"), "{text}: {value}");
+        assert!(!value.contains("hunter2"), "{value}");
+    }
+    let result = unparsed(&spy.engine, "refund hunter2").await;
+    assert_eq!(result.args, json!("refund hunter2"), "the operator sees what it was");
+}
+
+#[tokio::test]
+async fn what_can_be_repaired_runs_with_the_repaired_values() {
+    for text in [
+        r#"{"order": 7}"#,
+        "{order: 7,}",
+        "{'order': 7}",
+        "```json\n{\"order\": 7}\n```",
+        "{\"order\": 7 /* the order */}",
+    ] {
+        let spy = order();
+        let result = unparsed(&spy.engine, text).await;
+        assert!(result.is_ok(), "{text}: {}", result.value);
+        assert_eq!(result.args, json!({"order": 7}));
+        assert_eq!(*spy.ran_with.lock().unwrap(), [json!({"order": 7})]);
+    }
+    let spy = order();
+    let value = refused(&spy, &unparsed(&spy.engine, "{order: 'seven'}").await);
+    assert!(value.contains("`order`"), "a repaired call is validated: {value}");
+}
+
+#[tokio::test]
+async fn nothing_at_all_is_an_empty_object() {
+    for text in ["", "  \n", "null", "{}"] {
+        let spy = spy(json!({"type": "object"}));
+        assert!(unparsed(&spy.engine, text).await.is_ok(), "{text:?}");
+        assert_eq!(*spy.ran_with.lock().unwrap(), [json!({})]);
+    }
+}
+
+#[tokio::test]
+async fn hostile_nesting_is_refused_and_hurts_nobody() {
+    let spy = order();
+    for text in ["[".repeat(100_000), "{\"a\":".repeat(100_000), format!("{{\"order\":{}1{}}}", "[".repeat(5_000), "]".repeat(5_000))] {
+        assert!(unparsed(&spy.engine, &text).await.code == Some(ErrorCode::InputInvalid));
+    }
+}
+
+#[tokio::test]
+async fn arguments_that_pass_the_schema_and_not_the_type_are_the_models_mistake() {
+    #[derive(serde::Deserialize)]
+    struct Narrow {
+        order: u8,
+    }
+    let tool = builder("t")
+        .input_schema(json!({"type": "object", "properties": {"order": {"type": "integer"}}}))
+        .handler(|args: Narrow, _: ToolContext| async move { args.order.to_string() })
+        .unwrap();
+    let engine = engine().tool(tool).build().unwrap();
+    assert_eq!(&*once(&engine, "t", json!({"order": 7})).await.value, "7");
+    let result = once(&engine, "t", json!({"order": 70_000})).await;
+    assert_eq!(result.code, Some(ErrorCode::InputInvalid));
+    assert!(!result.value.contains("70000"), "{}", result.value);
+    assert!(result.cause.unwrap().contains("70000"), "the operator reads what serde says");
+}
+
+#[tokio::test]
+async fn a_refused_call_has_one_start_and_one_end_like_any_other() {
+    let spy = order();
+    let mut turn = spy.engine.turn(toolcrib_engine::TurnOptions::default()).unwrap();
+    let log = Log::of(turn.events().run());
+    let calls = vec![
+        call("t", json!({"order": 1})),
+        call("t", json!({"order": "x"})),
+        call("nothing", json!({"order": 1})),
+        ToolCall::unparsed("u", "t", "nonsense"),
+    ];
+    turn.iteration().await.unwrap().execute(calls).await;
+    let (starts, ends) = (log.of_name("tool.start"), log.of_name("tool.end"));
+    assert_eq!((starts.len(), ends.len()), (4, 4));
+    let mut codes: Vec<_> = ends.iter().map(|end| end["code"].to_string()).collect();
+    codes.sort();
+    assert_eq!(codes, ["\"input_invalid\"", "\"input_invalid\"", "\"not_available\"", "null"]);
+    let digest = args_digest("t", &json!({"order": 1})).to_string();
+    assert_eq!(starts[0]["args_digest"], digest);
+}
+
+#[tokio::test]
+async fn a_tool_runs_only_for_the_calls_that_fit() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&runs);
+    let tool: Tool = builder("t")
+        .input_schema(json!({"type": "object", "properties": {"n": {"type": "integer", "maximum": 9}}}))
+        .handler(move |_: Value, _: ToolContext| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            async { "" }
+        })
+        .unwrap();
+    let engine = engine().tool(tool).build().unwrap();
+    let calls = (0..20).map(|n| call("t", json!({ "n": n }))).collect();
+    let results = batch(&engine, calls).await;
+    for (n, result) in results.iter().enumerate() {
+        assert_eq!(result.is_ok(), n < 10, "call {n}");
+    }
+    assert_eq!(runs.load(Ordering::SeqCst), 10);
+}
