@@ -29,19 +29,9 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     let program = find_or_install(workspace)?;
     let help = "each finding above names the crate and how it came in: choose another crate, or \
                 change deny.toml and say why in docs/dependencies.md";
-    run(
-        workspace
-            .program(&program)
-            .args(["check", "licenses", "sources"]),
-        help,
-    )?;
+    run(workspace.program(&program).args(["check", "licenses", "sources"]), help)?;
     // Tests may look at what they test with crates that the code itself must not reach for.
-    run(
-        workspace
-            .program(&program)
-            .args(["--exclude-dev", "check", "bans"]),
-        help,
-    )
+    run(workspace.program(&program).args(["--exclude-dev", "check", "bans"]), help)
 }
 
 fn find_or_install(workspace: &Workspace) -> Result<PathBuf, Problem> {
@@ -49,10 +39,7 @@ fn find_or_install(workspace: &Workspace) -> Result<PathBuf, Problem> {
     if works(&on_path) {
         return Ok(on_path);
     }
-    let folder = workspace
-        .target()
-        .join("tools")
-        .join(format!("cargo-deny-{VERSION}"));
+    let folder = workspace.target().join("tools").join(format!("cargo-deny-{VERSION}"));
     // Both ways of installing put it there.
     let installed = folder.join("bin").join("cargo-deny");
     if works(&installed) {
@@ -88,24 +75,17 @@ fn install_prebuilt(workspace: &Workspace, folder: &Path) -> Result<(), Problem>
         requirement.push_str(&format!(" --hash=sha256:{digest}"));
     }
     let list = folder.join("requirements.txt");
-    fs::create_dir_all(folder)
-        .and_then(|()| fs::write(&list, requirement))
-        .map_err(|error| {
-            Problem::new(
-                format!("{} cannot be written: {error}", list.display()),
-                "make the target folder writable",
-            )
-        })?;
+    fs::create_dir_all(folder).and_then(|()| fs::write(&list, requirement)).map_err(|error| {
+        Problem::new(
+            format!("{} cannot be written: {error}", list.display()),
+            "make the target folder writable",
+        )
+    })?;
     run(
         workspace
             .program("python3")
             .args(["-m", "pip", "install", "--quiet", "--no-deps"])
-            .args([
-                "--only-binary",
-                ":all:",
-                "--require-hashes",
-                "--requirement",
-            ])
+            .args(["--only-binary", ":all:", "--require-hashes", "--requirement"])
             .arg(&list)
             .arg("--target")
             .arg(folder)

@@ -17,12 +17,8 @@ use crate::{
 const MESSAGE: &str = "I was charged twice for order 1042, please refund one charge";
 
 /// What a refund turn may see: the skill's three tools of the project's 25, and the engine's own.
-const BILLING_MENU: [&str; 4] = [
-    "list_charges",
-    "list_refunds",
-    "read_skill",
-    "refund_duplicate_charge",
-];
+const BILLING_MENU: [&str; 4] =
+    ["list_charges", "list_refunds", "read_skill", "refund_duplicate_charge"];
 const WITHHELD: usize = 22;
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
@@ -78,19 +74,14 @@ impl Desk {
                 eprintln!("  {answer}");
                 Ok(answer.to_owned())
             }
-            _ => Err(unexpected(
-                "the run",
-                "it is answered",
-                stopped.unwrap_or("nothing"),
-            )),
+            _ => Err(unexpected("the run", "it is answered", stopped.unwrap_or("nothing"))),
         }
     }
 
     fn shows_the_billing_menu(&self) -> Result<(), Problem> {
         let menu = self.toolcrib(&["menu", "--skill", "billing"])?;
-        let offered: BTreeSet<&str> = items(&menu, "offered")
-            .filter_map(|tool| text(tool, "name"))
-            .collect();
+        let offered: BTreeSet<&str> =
+            items(&menu, "offered").filter_map(|tool| text(tool, "name")).collect();
         if !offered.iter().eq(BILLING_MENU.iter()) {
             return Err(unexpected(
                 "the menu of skill `billing`",
@@ -117,16 +108,10 @@ impl Desk {
     /// Runs the program on the copy; what it printed as JSON.
     fn toolcrib(&self, args: &[&str]) -> Result<JsonValue, Problem> {
         let mut command = Command::new(&self.program);
-        command
-            .args(args)
-            .arg("--json")
-            .arg("--project")
-            .arg(&self.project.0);
+        command.args(args).arg("--json").arg("--project").arg(&self.project.0);
         let line = command_line(&command);
         eprintln!("$ {line}");
-        let output = command
-            .output()
-            .map_err(|error| not_started(&line, &error))?;
+        let output = command.output().map_err(|error| not_started(&line, &error))?;
         let printed = String::from_utf8_lossy(&output.stdout);
         if !output.status.success() {
             let complaint = String::from_utf8_lossy(&output.stderr);
@@ -160,10 +145,7 @@ fn text<'a>(object: &'a JsonValue, name: &str) -> Option<&'a str> {
 }
 
 fn items<'a>(object: &'a JsonValue, name: &str) -> impl Iterator<Item = &'a JsonValue> {
-    field(object, name)
-        .and_then(JsonValue::get::<Vec<JsonValue>>)
-        .into_iter()
-        .flatten()
+    field(object, name).and_then(JsonValue::get::<Vec<JsonValue>>).into_iter().flatten()
 }
 
 /// A copy of a project without its state, gone with the value.
@@ -175,11 +157,7 @@ impl Copy {
         let copy = Self(folder);
         copy_folder(project, &copy.0).map_err(|error| {
             Problem::new(
-                format!(
-                    "{} cannot be copied to {}: {error}",
-                    project.display(),
-                    copy.0.display()
-                ),
+                format!("{} cannot be copied to {}: {error}", project.display(), copy.0.display()),
                 "make room in the folder for temporary files, or set TMPDIR to another",
             )
         })?;

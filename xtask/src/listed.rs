@@ -17,12 +17,8 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     };
     let (manifest, page) = (read("Cargo.toml")?, read(PAGE)?);
     let (declared, described) = (declared(&manifest), described(&page));
-    let missing = declared
-        .iter()
-        .filter(|(name, version)| described.get(*name) != Some(*version));
-    let gone = described
-        .keys()
-        .filter(|name| !declared.contains_key(*name));
+    let missing = declared.iter().filter(|(name, version)| described.get(*name) != Some(*version));
+    let gone = described.keys().filter(|name| !declared.contains_key(*name));
     let problems: Vec<String> = missing
         .map(|(name, version)| format!("{PAGE} has no row `{name}` with version {version}"))
         .chain(
@@ -30,10 +26,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
         )
         .collect();
     if problems.is_empty() {
-        eprintln!(
-            "{} direct dependencies, each with its reason",
-            declared.len()
-        );
+        eprintln!("{} direct dependencies, each with its reason", declared.len());
         return Ok(());
     }
     Err(Problem::new(

@@ -55,9 +55,5 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    if steps::run(steps, &Workspace::here()) {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if steps::run(steps, &Workspace::here()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -11,10 +11,7 @@ pub(crate) struct Problem {
 
 impl Problem {
     pub(crate) fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
-        Self {
-            what: what.into(),
-            help: help.into(),
-        }
+        Self { what: what.into(), help: help.into() }
     }
 }
 

@@ -19,49 +19,17 @@ pub(crate) struct Step {
 }
 
 // What is quick comes first, so that a small slip is found in seconds and not behind a build.
-const FORMAT: Step = Step {
-    name: "formatting",
-    check: format,
-};
-const SIZES: Step = Step {
-    name: "file sizes",
-    check: sizes::check,
-};
-const DEPENDENCIES: Step = Step {
-    name: "dependencies",
-    check: dependencies,
-};
-const CLIPPY: Step = Step {
-    name: "clippy",
-    check: clippy,
-};
-const TESTS: Step = Step {
-    name: "tests",
-    check: tests,
-};
-const ALONE: Step = Step {
-    name: "crate by crate",
-    check: crate_by_crate,
-};
-const API_DOCS: Step = Step {
-    name: "documentation",
-    check: documentation,
-};
-const SUPPORT_DESK: Step = Step {
-    name: "example",
-    check: example::check,
-};
+const FORMAT: Step = Step { name: "formatting", check: format };
+const SIZES: Step = Step { name: "file sizes", check: sizes::check };
+const DEPENDENCIES: Step = Step { name: "dependencies", check: dependencies };
+const CLIPPY: Step = Step { name: "clippy", check: clippy };
+const TESTS: Step = Step { name: "tests", check: tests };
+const ALONE: Step = Step { name: "crate by crate", check: crate_by_crate };
+const API_DOCS: Step = Step { name: "documentation", check: documentation };
+const SUPPORT_DESK: Step = Step { name: "example", check: example::check };
 
-pub(crate) const TEST: &[Step] = &[
-    FORMAT,
-    SIZES,
-    DEPENDENCIES,
-    CLIPPY,
-    TESTS,
-    ALONE,
-    API_DOCS,
-    SUPPORT_DESK,
-];
+pub(crate) const TEST: &[Step] =
+    &[FORMAT, SIZES, DEPENDENCIES, CLIPPY, TESTS, ALONE, API_DOCS, SUPPORT_DESK];
 pub(crate) const LINT: &[Step] = &[FORMAT, SIZES, DEPENDENCIES, CLIPPY];
 pub(crate) const DOCS: &[Step] = &[API_DOCS];
 pub(crate) const EXAMPLE: &[Step] = &[SUPPORT_DESK];
@@ -109,14 +77,7 @@ fn dependencies(workspace: &Workspace) -> Result<(), Problem> {
 
 fn clippy(workspace: &Workspace) -> Result<(), Problem> {
     run_program(
-        &mut workspace.cargo([
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ]),
+        &mut workspace.cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
         "mend what is listed above, or write `#[expect(LINT, reason = \"…\")]` where it is meant; \
          if cargo has no `clippy`, `rustup component add clippy`",
     )

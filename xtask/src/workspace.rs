@@ -18,9 +18,7 @@ pub(crate) struct Workspace {
 impl Workspace {
     pub(crate) fn here() -> Self {
         let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-        Self {
-            root: own.parent().unwrap_or(own).to_owned(),
-        }
+        Self { root: own.parent().unwrap_or(own).to_owned() }
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -93,10 +91,7 @@ pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Problem {
 /// A command as it could be typed, for people to repeat.
 pub(crate) fn command_line(command: &Command) -> String {
     let program = Path::new(command.get_program());
-    let program = program
-        .file_name()
-        .unwrap_or(program.as_os_str())
-        .to_string_lossy();
+    let program = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy();
     let mut line = program.into_owned();
     for arg in command.get_args() {
         let arg = arg.to_string_lossy();

@@ -61,11 +61,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            system: Arc::default(),
-            max_iterations: 10,
-            turn_timeout: Duration::from_secs(600),
-        }
+        Self { system: Arc::default(), max_iterations: 10, turn_timeout: Duration::from_secs(600) }
     }
 }
 
@@ -77,11 +73,7 @@ impl Agent {
 
     /// An agent on an engine that is there already.
     pub fn new(engine: Engine, model: Arc<dyn Model>, settings: Settings) -> Self {
-        Self(Arc::new(AgentParts {
-            engine,
-            model,
-            settings,
-        }))
+        Self(Arc::new(AgentParts { engine, model, settings }))
     }
 
     /// The engine.
@@ -100,12 +92,7 @@ impl Agent {
 
     /// Prepares a run; it happens while it is awaited, and ends when it is dropped.
     pub fn run(&self, message: impl Into<Arc<str>>, options: RunOptions) -> Run {
-        Run {
-            agent: Arc::clone(&self.0),
-            message: message.into(),
-            options,
-            events: Events::new(),
-        }
+        Run { agent: Arc::clone(&self.0), message: message.into(), options, events: Events::new() }
     }
 }
 
@@ -229,8 +216,6 @@ impl IntoFuture for Run {
 
 impl std::fmt::Debug for Run {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Run")
-            .field("options", &self.options)
-            .finish_non_exhaustive()
+        f.debug_struct("Run").field("options", &self.options).finish_non_exhaustive()
     }
 }

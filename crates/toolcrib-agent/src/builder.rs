@@ -124,16 +124,10 @@ impl AgentBuilder {
             return Err(AgentError::NoIterations);
         }
         if let [first, second, ..] = self.providers.as_slice() {
-            return Err(AgentError::TwoProviders {
-                first: first.path(),
-                second: second.path(),
-            });
+            return Err(AgentError::TwoProviders { first: first.path(), second: second.path() });
         }
-        let engine: Engine = self
-            .providers
-            .into_iter()
-            .fold(self.engine, EngineBuilder::provider)
-            .build()?;
+        let engine: Engine =
+            self.providers.into_iter().fold(self.engine, EngineBuilder::provider).build()?;
         Ok(Agent::new(engine, model, self.settings))
     }
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::{FutureExt as _, StreamExt as _};
-use tokio::time::sleep;
+use tokio::{task::yield_now, time::sleep};
 use toolcrib_core::{
     EventKind, Events, FENCE_NOTICE, Menu, Message, ModelChunk, ModelError, ModelErrorClass,
     ModelRequest, ModelResponse, RunEvents, SkillId, ToolChoice, ToolResult, Usage, panic_text,
@@ -43,9 +43,7 @@ pub(crate) async fn run(
     };
 
     let mut messages = options.history;
-    messages.push(Message::User {
-        text: Arc::clone(&message),
-    });
+    messages.push(Message::User { text: Arc::clone(&message) });
     let mut running = Running {
         agent,
         report: Report::new(&turn, began),
@@ -55,9 +53,7 @@ pub(crate) async fn run(
         tool_calls: Vec::new(),
         menus: Vec::new(),
     };
-    running
-        .report
-        .began(&agent.engine.redactor().text(&message), agent.model.name());
+    running.report.began(&agent.engine.redactor().text(&message), agent.model.name());
 
     // Time that is up ends the run as cancellation does: nothing is cut off in the middle.
     let cancellation = running.turn.cancellation().clone();
@@ -83,17 +79,9 @@ pub(crate) async fn run(
 /// The system text of a run; it does not change until the run ends.
 fn system_text(engine: &Engine, system: &str, skills: &[SkillId]) -> Arc<str> {
     let mut parts = vec![system.trim().to_owned(), FENCE_NOTICE.to_owned()];
-    parts.extend(
-        skills
-            .iter()
-            .filter_map(|id| engine.skills().get(id))
-            .map(|skill| {
-                format!(
-                    "Skill `{}` is active. Its instructions:\n\n{}",
-                    skill.id, skill.body
-                )
-            }),
-    );
+    parts.extend(skills.iter().filter_map(|id| engine.skills().get(id)).map(|skill| {
+        format!("Skill `{}` is active. Its instructions:\n\n{}", skill.id, skill.body)
+    }));
     parts.retain(|part| !part.is_empty());
     parts.join("\n\n").into()
 }
@@ -159,14 +147,9 @@ impl Running<'_> {
 
     /// One iteration: what may the model see, what does it want, what came of it.
     async fn step(&mut self, menu: &mut Arc<Menu>) -> Result<Option<Arc<str>>, Ending> {
-        let mut iteration = self
-            .turn
-            .iteration()
-            .await
-            .map_err(|error| failed_to_begin(&error))?;
+        let mut iteration = self.turn.iteration().await.map_err(|error| failed_to_begin(&error))?;
         *menu = Arc::clone(iteration.menu());
-        self.menus
-            .push(MenuSummary::new(menu, iteration.withheld().len()));
+        self.menus.push(MenuSummary::new(menu, iteration.withheld().len()));
 
         let request = ModelRequest {
             system: Arc::clone(&self.system),
@@ -177,25 +160,17 @@ impl Running<'_> {
         let response = ask(self.agent, &mut self.report, request).await?;
         let text: Arc<str> = self.agent.engine.redactor().text(&response.text).into();
         let calls = response.calls;
-        Arc::make_mut(&mut self.messages).push(Message::Assistant {
-            text: Arc::clone(&text),
-            calls: calls.clone(),
-        });
+        Arc::make_mut(&mut self.messages)
+            .push(Message::Assistant { text: Arc::clone(&text), calls: calls.clone() });
         if calls.is_empty() {
-            self.report
-                .emit(|| EventKind::IterationEnd { tool_calls: 0 });
+            self.report.emit(|| EventKind::IterationEnd { tool_calls: 0 });
             return Ok(Some(text));
         }
         let results = iteration.execute(calls).await;
         let made = results.len();
         self.keep(results);
-        self.report
-            .emit(|| EventKind::IterationEnd { tool_calls: made });
-        if self.report.cancelled() {
-            Err(Ending::Cancelled)
-        } else {
-            Ok(None)
-        }
+        self.report.emit(|| EventKind::IterationEnd { tool_calls: made });
+        if self.report.cancelled() { Err(Ending::Cancelled) } else { Ok(None) }
     }
 
     /// One more model call, with the same tool block so that the prompt cache holds and vendors
@@ -209,10 +184,8 @@ impl Running<'_> {
         };
         let response = ask(self.agent, &mut self.report, request).await?;
         let text: Arc<str> = self.agent.engine.redactor().text(&response.text).into();
-        Arc::make_mut(&mut self.messages).push(Message::Assistant {
-            text: Arc::clone(&text),
-            calls: response.calls.clone(),
-        });
+        Arc::make_mut(&mut self.messages)
+            .push(Message::Assistant { text: Arc::clone(&text), calls: response.calls.clone() });
         if !response.calls.is_empty() {
             let results = self.turn.refuse(response.calls).await;
             self.keep(results);
@@ -246,12 +219,7 @@ impl Running<'_> {
                 (Stopped::Failed, None, Some(RunError { message, ..error }))
             }
         };
-        self.report.over(
-            stopped,
-            answer.as_ref(),
-            error.as_ref(),
-            self.turn.iterations(),
-        );
+        self.report.over(stopped, answer.as_ref(), error.as_ref(), self.turn.iterations());
         RunOutcome {
             run_id: Arc::clone(self.turn.run_id()),
             stopped,
@@ -276,11 +244,7 @@ fn failed_to_begin(error: &IterationError) -> Ending {
         IterationError::Collision(_) => ("name_collision", None),
         _ => ("iteration_failed", None),
     };
-    Ending::Failed(RunError {
-        code,
-        message: error.to_string(),
-        component,
-    })
+    Ending::Failed(RunError { code, message: error.to_string(), component })
 }
 
 /// Asks the model and listens to the end. Cancellation drops the stream, which aborts the request.
@@ -309,10 +273,7 @@ async fn ask(
             ))),
         },
     };
-    let usage = answer
-        .as_ref()
-        .map(|response| response.usage)
-        .unwrap_or_default();
+    let usage = answer.as_ref().map(|response| response.usage).unwrap_or_default();
     report.usage += usage;
     report.emit(|| EventKind::ModelEnd {
         calls: answer.as_ref().map_or(0, |response| response.calls.len()),
@@ -321,9 +282,7 @@ async fn ask(
         error: match &answer {
             Ok(_) => None,
             Err(None) => Some("the run was cancelled".to_owned()),
-            Err(Some(error)) => {
-                Some(agent.engine.redactor().text(&error.to_string()).into_owned())
-            }
+            Err(Some(error)) => Some(agent.engine.redactor().text(&error.to_string()).into_owned()),
         },
     });
     answer.map_err(|error| match error {
@@ -345,7 +304,12 @@ async fn listen(
     let mut text = agent.engine.redactor().stream();
     while let Some(chunk) = stream.next().await {
         match chunk? {
-            ModelChunk::Text(piece) => report.text(text.push(&piece)),
+            ModelChunk::Text(piece) => {
+                report.text(text.push(&piece));
+                // A model whose pieces are all there already must not keep cancellation, the
+                // clock and other runs waiting.
+                yield_now().await;
+            }
             ModelChunk::Done(response) => {
                 report.text(text.finish());
                 return Ok(response);
@@ -397,10 +361,7 @@ impl Report {
     }
 
     fn began(&self, message: &str, model: &str) {
-        self.emit(|| EventKind::TurnStart {
-            message: message.into(),
-            model: model.into(),
-        });
+        self.emit(|| EventKind::TurnStart { message: message.into(), model: model.into() });
     }
 
     fn iteration(&mut self, number: u32) {

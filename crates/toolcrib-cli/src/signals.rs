@@ -19,20 +19,15 @@ pub(crate) fn watch() -> io::Result<CancellationToken> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let cancellation = CancellationToken::new();
     let first = cancellation.clone();
-    thread::Builder::new()
-        .name("signals".into())
-        .spawn(move || {
-            let mut heard = signals.forever();
-            if heard.next().is_some() {
-                first.cancel();
-            }
-            if heard.next().is_some() {
-                #[expect(
-                    clippy::exit,
-                    reason = "whoever asks twice is not to wait for anything"
-                )]
-                std::process::exit(exit::CANCELLED.code());
-            }
-        })?;
+    thread::Builder::new().name("signals".into()).spawn(move || {
+        let mut heard = signals.forever();
+        if heard.next().is_some() {
+            first.cancel();
+        }
+        if heard.next().is_some() {
+            #[expect(clippy::exit, reason = "whoever asks twice is not to wait for anything")]
+            std::process::exit(exit::CANCELLED.code());
+        }
+    })?;
     Ok(cancellation)
 }

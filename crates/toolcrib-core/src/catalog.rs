@@ -81,11 +81,7 @@ impl Catalog {
 
     /// Records a tool that is known and held back.
     pub fn hold_back(&mut self, tool: Tool, gate: Arc<str>, reason: impl Into<Reason>) {
-        self.held_back.push(HeldBack {
-            tool,
-            gate,
-            reason: reason.into(),
-        });
+        self.held_back.push(HeldBack { tool, gate, reason: reason.into() });
     }
 
     /// What is offered.
@@ -133,11 +129,7 @@ impl Catalog {
             match decide(tool) {
                 Ok(None) => true,
                 Ok(Some(reason)) => {
-                    held_back.push(HeldBack {
-                        tool: tool.clone(),
-                        gate: Arc::clone(gate),
-                        reason,
-                    });
+                    held_back.push(HeldBack { tool: tool.clone(), gate: Arc::clone(gate), reason });
                     false
                 }
                 Err(error) => {
@@ -154,11 +146,7 @@ impl Catalog {
     pub fn same(&self, other: &Self) -> bool {
         self.offered.len() == other.offered.len()
             && self.held_back.len() == other.held_back.len()
-            && self
-                .offered
-                .iter()
-                .zip(&other.offered)
-                .all(|(a, b)| a.same(b))
+            && self.offered.iter().zip(&other.offered).all(|(a, b)| a.same(b))
             && self
                 .held_back
                 .iter()

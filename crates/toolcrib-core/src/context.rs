@@ -38,19 +38,12 @@ pub struct Progress {
 impl Progress {
     /// An internal message.
     pub fn internal(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            percent: None,
-            audience: Audience::Internal,
-        }
+        Self { message: message.into(), percent: None, audience: Audience::Internal }
     }
 
     /// A message that the user may see.
     pub fn user(message: impl Into<String>) -> Self {
-        Self {
-            audience: Audience::User,
-            ..Self::internal(message)
-        }
+        Self { audience: Audience::User, ..Self::internal(message) }
     }
 
     /// Says how much is done; values over 100 count as 100.

@@ -23,12 +23,7 @@ impl ListContext {
     /// A context for iteration 1 of a conversation of nobody's, without skills. For tests and
     /// for tools that look at providers; an engine sets the rest.
     pub fn new(identity: Arc<Identity>, cancellation: CancellationToken) -> Self {
-        Self {
-            iteration: 1,
-            active_skills: Arc::default(),
-            identity,
-            cancellation,
-        }
+        Self { iteration: 1, active_skills: Arc::default(), identity, cancellation }
     }
 
     /// Sets the iteration, counted from 1.

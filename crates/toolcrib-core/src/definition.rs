@@ -10,6 +10,9 @@ use crate::{
     name::{InvalidToolName, ToolName},
 };
 
+/// How deep a schema may nest. No JSON text that is parsed with the usual bound is deeper.
+const DEEPEST_SCHEMA: usize = 128;
+
 /// What a tool says of its effects. Declared by the author; a remote server's word counts only
 /// where the server is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -69,6 +72,9 @@ impl ToolDefinition {
         let description = description.trim();
         if description.is_empty() {
             return Err(InvalidTool::NoDescription { name });
+        }
+        if nests_deeper(input_schema, DEEPEST_SCHEMA) {
+            return Err(InvalidTool::SchemaTooDeep { name });
         }
         let takes_an_object = match input_schema.get("type") {
             None => input_schema.is_object(),
@@ -214,4 +220,42 @@ pub enum InvalidTool {
         /// The tool.
         name: ToolName,
     },
+    /// Walking it could exhaust the stack.
+    #[error(
+        "the input schema of tool `{name}` nests deeper than {DEEPEST_SCHEMA} levels; \
+         give its parts names in `$defs` and refer to them"
+    )]
+    SchemaTooDeep {
+        /// The tool.
+        name: ToolName,
+    },
+}
+
+/// Whether a value nests deeper than so many levels. It may nest without measure, so it is not
+/// walked by recursion.
+fn nests_deeper(value: &Value, levels: usize) -> bool {
+    let mut ahead = vec![(value, 0)];
+    while let Some((value, level)) = ahead.pop() {
+        if level > levels {
+            return true;
+        }
+        match value {
+            Value::Array(items) => ahead.extend(items.iter().map(|item| (item, level + 1))),
+            Value::Object(map) => ahead.extend(map.values().map(|item| (item, level + 1))),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Drops a value that may nest without measure, level by level.
+pub(crate) fn dismantle(value: Value) {
+    let mut parts = vec![value];
+    while let Some(part) = parts.pop() {
+        match part {
+            Value::Array(items) => parts.extend(items),
+            Value::Object(map) => parts.extend(map.into_values()),
+            _ => {}
+        }
+    }
 }

@@ -60,10 +60,7 @@ fn sort_keys(value: &Value) -> Value {
         Value::Object(map) => {
             let mut entries: Vec<_> = map.iter().collect();
             entries.sort_unstable_by_key(|(key, _)| *key);
-            entries
-                .into_iter()
-                .map(|(key, value)| (key.clone(), sort_keys(value)))
-                .collect()
+            entries.into_iter().map(|(key, value)| (key.clone(), sort_keys(value))).collect()
         }
         Value::Array(items) => items.iter().map(sort_keys).collect(),
         other => other.clone(),
@@ -122,10 +119,7 @@ mod tests {
         assert_eq!(a, b);
         assert_ne!(a, c);
         assert_eq!(a.to_string().len(), 64);
-        assert_ne!(
-            a,
-            args_digest("u", &json!({"x": 1, "y": {"b": 1, "a": [1, 2]}}))
-        );
+        assert_ne!(a, args_digest("u", &json!({"x": 1, "y": {"b": 1, "a": [1, 2]}})));
     }
 
     #[test]
@@ -146,9 +140,6 @@ mod tests {
         let schema =
             json!({"properties": {"required": {"type": "array"}, "enum": {"b": 1, "a": 2}}});
         let canonical = canonical_schema(&schema);
-        assert_eq!(
-            canonical["properties"]["enum"].to_string(),
-            r#"{"a":2,"b":1}"#
-        );
+        assert_eq!(canonical["properties"]["enum"].to_string(), r#"{"a":2,"b":1}"#);
     }
 }

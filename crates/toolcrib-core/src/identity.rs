@@ -23,11 +23,7 @@ pub struct Identity {
 impl Identity {
     /// An identity that names nobody, only a conversation.
     pub fn conversation(conversation: impl Into<Arc<str>>) -> Self {
-        Self {
-            tenant: None,
-            principal: None,
-            conversation: conversation.into(),
-        }
+        Self { tenant: None, principal: None, conversation: conversation.into() }
     }
 
     /// Names the principal.

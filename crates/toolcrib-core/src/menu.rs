@@ -67,9 +67,7 @@ impl Menu {
 
     /// The offered tool of exactly that name.
     pub fn get(&self, name: &str) -> Option<&Tool> {
-        self.by_name
-            .get(name)
-            .and_then(|position| self.tools.get(*position))
+        self.by_name.get(name).and_then(|position| self.tools.get(*position))
     }
 
     /// The names, in order.
@@ -96,11 +94,7 @@ impl Menu {
     pub fn rendering(&self) -> &Arc<str> {
         self.rendering.get_or_init(|| {
             let mut json = String::with_capacity(
-                2 + self
-                    .tools
-                    .iter()
-                    .map(|tool| tool.rendering().len() + 1)
-                    .sum::<usize>(),
+                2 + self.tools.iter().map(|tool| tool.rendering().len() + 1).sum::<usize>(),
             );
             json.push('[');
             for (position, tool) in self.tools.iter().enumerate() {

@@ -59,11 +59,7 @@ pub struct ToolCall {
 impl ToolCall {
     /// A call with arguments that are data already.
     pub fn new(id: impl Into<Arc<str>>, name: impl Into<Arc<str>>, arguments: Value) -> Self {
-        Self {
-            id: id.into(),
-            name: name.into(),
-            arguments: Arguments::Json(arguments),
-        }
+        Self { id: id.into(), name: name.into(), arguments: Arguments::Json(arguments) }
     }
 
     /// A call with arguments as the model wrote them.
@@ -72,11 +68,7 @@ impl ToolCall {
         name: impl Into<Arc<str>>,
         arguments: impl Into<String>,
     ) -> Self {
-        Self {
-            id: id.into(),
-            name: name.into(),
-            arguments: Arguments::Text(arguments.into()),
-        }
+        Self { id: id.into(), name: name.into(), arguments: Arguments::Text(arguments.into()) }
     }
 }
 

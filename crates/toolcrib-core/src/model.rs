@@ -103,11 +103,7 @@ impl ModelErrorClass {
 impl ModelError {
     /// An error of a class.
     pub fn new(class: ModelErrorClass, message: impl Into<String>) -> Self {
-        Self {
-            class,
-            message: message.into(),
-            source: None,
-        }
+        Self { class, message: message.into(), source: None }
     }
 }
 

@@ -24,9 +24,8 @@ impl ToolName {
         let name = name.into();
         let problem = if name.is_empty() {
             Some("it is empty".to_owned())
-        } else if let Some(bad) = name
-            .chars()
-            .find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-')))
+        } else if let Some(bad) =
+            name.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-')))
         {
             Some(format!("it contains {bad:?}"))
         } else if name.len() > MAX_TOOL_NAME {
@@ -107,11 +106,7 @@ impl SkillId {
     /// [`BlankSkillId`] when it is empty or white space.
     pub fn new(id: impl Into<Arc<str>>) -> Result<Self, BlankSkillId> {
         let id = id.into();
-        if id.trim().is_empty() {
-            Err(BlankSkillId)
-        } else {
-            Ok(Self(id))
-        }
+        if id.trim().is_empty() { Err(BlankSkillId) } else { Ok(Self(id)) }
     }
 
     /// The id as text.
@@ -155,18 +150,8 @@ mod tests {
             "`refund charge` is not a tool name: it contains ' '; \
              use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`"
         );
-        assert!(
-            ToolName::new("")
-                .unwrap_err()
-                .to_string()
-                .contains("it is empty")
-        );
-        assert!(
-            ToolName::new("x".repeat(65))
-                .unwrap_err()
-                .to_string()
-                .contains("65 characters")
-        );
+        assert!(ToolName::new("").unwrap_err().to_string().contains("it is empty"));
+        assert!(ToolName::new("x".repeat(65)).unwrap_err().to_string().contains("65 characters"));
         assert!(ToolName::new("réfund").is_err());
         assert_eq!(ToolName::new("x".repeat(64)).unwrap().len(), 64);
     }

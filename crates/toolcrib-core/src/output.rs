@@ -71,19 +71,12 @@ pub struct ToolOutput {
 impl ToolOutput {
     /// A text.
     pub fn text(value: impl Into<String>) -> Self {
-        Self {
-            value: value.into(),
-            ..Self::default()
-        }
+        Self { value: value.into(), ..Self::default() }
     }
 
     /// Data; its compact JSON is the text, until [`ToolOutput::value`] is set.
     pub fn json(structured: Value) -> Self {
-        Self {
-            value: structured.to_string(),
-            structured: Some(structured),
-            cost_usd: None,
-        }
+        Self { value: structured.to_string(), structured: Some(structured), cost_usd: None }
     }
 
     /// Adds the answer as data.
@@ -117,11 +110,7 @@ pub struct ToolError {
 impl ToolError {
     /// A failure of a class, with the model's text.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            source: None,
-        }
+        Self { code, message: message.into(), source: None }
     }
 
     /// A failure at run time.
@@ -160,8 +149,7 @@ impl ToolError {
 impl fmt::Debug for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.code, self.message)?;
-        self.cause_chain()
-            .map_or(Ok(()), |chain| write!(f, " (caused by: {chain})"))
+        self.cause_chain().map_or(Ok(()), |chain| write!(f, " (caused by: {chain})"))
     }
 }
 

@@ -111,9 +111,7 @@ impl ToolMatch {
         let of_all = self.names.is_empty() && !tool.is_framework();
         (of_all || self.names.iter().any(named))
             && (self.toolsets.is_empty()
-                || tool
-                    .toolset()
-                    .is_some_and(|set| self.toolsets.iter().any(|g| g.matches(set))))
+                || tool.toolset().is_some_and(|set| self.toolsets.iter().any(|g| g.matches(set))))
             && self.annotations.matches(tool)
     }
 }
@@ -142,10 +140,7 @@ impl Glob {
     /// A pattern; every text is one.
     pub fn new(pattern: impl Into<Arc<str>>) -> Self {
         let text = pattern.into();
-        Self {
-            pattern: WildMatch::new(&text),
-            text,
-        }
+        Self { pattern: WildMatch::new(&text), text }
     }
 
     /// Whether a text matches, letter case included.

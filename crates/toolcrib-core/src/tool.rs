@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     context::ToolContext,
-    definition::{Annotations, InvalidTool, OnCollision, ToolDefinition},
+    definition::{Annotations, InvalidTool, OnCollision, ToolDefinition, dismantle},
     output::{IntoToolOutput, ToolError, ToolOutput},
 };
 
@@ -228,10 +228,7 @@ impl ToolBuilder {
         Fut: Future + Send + 'static,
         Fut::Output: IntoToolOutput,
     {
-        self.body(Handler {
-            function,
-            args: PhantomData::<fn(A)>,
-        })
+        self.body(Handler { function, args: PhantomData::<fn(A)> })
     }
 
     /// Ends with a function that blocks or computes; it runs on the blocking pool. A deadline
@@ -245,10 +242,7 @@ impl ToolBuilder {
         F: Fn(A, ToolContext) -> T + Send + Sync + 'static,
         T: IntoToolOutput + 'static,
     {
-        self.body(Blocking {
-            function: Arc::new(function),
-            args: PhantomData::<fn(A)>,
-        })
+        self.body(Blocking { function: Arc::new(function), args: PhantomData::<fn(A)> })
     }
 
     /// Ends with a body of one's own.
@@ -256,8 +250,9 @@ impl ToolBuilder {
     /// # Errors
     /// As [`handler`](Self::handler).
     pub fn body(self, body: impl ToolBody) -> Result<Tool, InvalidTool> {
-        let mut definition =
-            ToolDefinition::new(&self.name, &self.description, &self.input_schema)?;
+        let definition = ToolDefinition::new(&self.name, &self.description, &self.input_schema);
+        dismantle(self.input_schema);
+        let mut definition = definition?;
         definition.toolset = self.toolset;
         definition.annotations = self.annotations;
         definition.timeout = self.timeout;
@@ -269,10 +264,7 @@ impl ToolBuilder {
         if let Some(origin) = self.origin {
             definition.origin = origin;
         }
-        Ok(Tool(Arc::new(Inner {
-            definition,
-            body: Arc::new(body),
-        })))
+        Ok(Tool(Arc::new(Inner { definition, body: Arc::new(body) })))
     }
 }
 

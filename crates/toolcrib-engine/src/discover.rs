@@ -22,11 +22,9 @@ pub(crate) async fn discover(
     cx: &ListContext,
     into: Catalog,
 ) -> Result<Catalog, FailedListing> {
-    list_in_order(sources, into, |source, into| {
-        observed(source, events, redactor, cx, into)
-    })
-    .wait()
-    .await
+    list_in_order(sources, into, |source, into| observed(source, events, redactor, cx, into))
+        .wait()
+        .await
 }
 
 /// One provider's answer between `discovery_started` and `discovery_completed` or `_failed`.
@@ -92,10 +90,9 @@ struct Asked {
 
 impl Asked {
     fn started(&self) {
-        self.events
-            .emit(Some(self.iteration), || EventKind::DiscoveryStarted {
-                provider: self.source.path().into(),
-            });
+        self.events.emit(Some(self.iteration), || EventKind::DiscoveryStarted {
+            provider: self.source.path().into(),
+        });
     }
 
     fn ended(&self, answer: Result<Catalog, FailedListing>) -> Result<Catalog, FailedListing> {

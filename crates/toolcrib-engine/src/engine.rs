@@ -82,7 +82,8 @@ pub(crate) struct EngineParts {
 /// What a batch of calls may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The text of all results of one batch, in characters. Default: 80,000.
+    /// The text of all results of one batch, in characters. Default: 80,000. Where a call's part
+    /// of it has no room for anything else, its result is the marker of the cut alone.
     pub batch_result_chars: usize,
     /// One call, where the tool says nothing else. Default: 60 s.
     pub tool_timeout: Duration,
@@ -279,17 +280,13 @@ impl EngineBuilder {
         }
         let validators = Validators::default();
         for tool in &self.tools {
-            validators
-                .check(tool)
-                .map_err(|problem| BuildError::Schema {
-                    tool: tool.name().clone(),
-                    origin: tool.origin().into(),
-                    problem,
-                })?;
+            validators.of(tool).map_err(|problem| BuildError::Schema {
+                tool: tool.name().clone(),
+                origin: tool.origin().into(),
+                problem,
+            })?;
             if !self.skills.is_empty() && *tool.name() == READ_SKILL {
-                return Err(BuildError::ReservedName {
-                    origin: tool.origin().into(),
-                });
+                return Err(BuildError::ReservedName { origin: tool.origin().into() });
             }
         }
         let registry = ToolRegistry::try_from(self.tools)?;
@@ -306,10 +303,7 @@ impl EngineBuilder {
         Ok(Engine(Arc::new(EngineParts {
             registry: Arc::new(registry),
             sources: self.sources,
-            visibility: Arc::new(Visibility {
-                policy: self.policy,
-                skills,
-            }),
+            visibility: Arc::new(Visibility { policy: self.policy, skills }),
             validators,
             redactor: self.secrets.unwrap_or_else(Redactor::from_environment),
             reducers,
@@ -324,8 +318,6 @@ impl EngineBuilder {
 
 impl std::fmt::Debug for EngineBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("EngineBuilder")
-            .field("tools", &self.tools.len())
-            .finish_non_exhaustive()
+        f.debug_struct("EngineBuilder").field("tools", &self.tools.len()).finish_non_exhaustive()
     }
 }

@@ -26,12 +26,7 @@ impl<'turn> Iteration<'turn> {
         withheld: Arc<Withheld>,
         situation: Situation,
     ) -> Self {
-        Self {
-            turn,
-            menu,
-            withheld,
-            situation,
-        }
+        Self { turn, menu, withheld, situation }
     }
 
     /// Which iteration of the turn, from 1.
@@ -71,9 +66,7 @@ impl<'turn> Iteration<'turn> {
         };
         let results = batch.execute(calls).await;
         let succeeded = results.iter().filter(|result| result.is_ok());
-        self.turn
-            .active_skills
-            .settle(succeeded.map(|result| &result.call_id));
+        self.turn.active_skills.settle(succeeded.map(|result| &result.call_id));
         self.turn.report_activations();
         results
     }

@@ -69,11 +69,8 @@ pub(crate) fn judge<'a>(
         .map_or_else(
             || {
                 // The default never judges what Toolcrib itself offers.
-                let default = if tool.is_framework() {
-                    PolicyDefault::Allow
-                } else {
-                    policy.default
-                };
+                let default =
+                    if tool.is_framework() { PolicyDefault::Allow } else { policy.default };
                 Ruling::Default(default)
             },
             Ruling::Rule,
@@ -88,7 +85,5 @@ fn holds(rule: &Rule, skills: &Skills, tool: &ToolDefinition, facts: Facts<'_>) 
             .is_none_or(|wanted| wanted == skills.lists(facts.skills, tool.name()))
         && (when.roles.is_empty() || when.roles.iter().any(|role| facts.roles.contains(role)))
         && (when.tenants.is_empty()
-            || facts
-                .tenant
-                .is_some_and(|tenant| when.tenants.iter().any(|t| **t == *tenant)))
+            || facts.tenant.is_some_and(|tenant| when.tenants.iter().any(|t| **t == *tenant)))
 }

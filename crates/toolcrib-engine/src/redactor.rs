@@ -82,10 +82,9 @@ impl Redactor {
         match value {
             Value::String(text) => Value::String(self.owned(text)),
             Value::Array(items) => items.into_iter().map(|item| self.json(item)).collect(),
-            Value::Object(map) => map
-                .into_iter()
-                .map(|(key, value)| (self.owned(key), self.json(value)))
-                .collect(),
+            Value::Object(map) => {
+                map.into_iter().map(|(key, value)| (self.owned(key), self.json(value))).collect()
+            }
             Value::Number(number) => match self.text(&number.to_string()) {
                 Cow::Borrowed(_) => Value::Number(number),
                 Cow::Owned(redacted) => Value::String(redacted),
@@ -140,9 +139,7 @@ fn begun(text: &str, secret: &str) -> usize {
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Never the patterns themselves.
-        f.debug_struct("Redactor")
-            .field("patterns", &self.patterns.len())
-            .finish()
+        f.debug_struct("Redactor").field("patterns", &self.patterns.len()).finish()
     }
 }
 
@@ -154,19 +151,10 @@ mod tests {
 
     #[test]
     fn secrets_go_from_text_data_keys_and_numbers() {
-        let redactor = Redactor::new([
-            "s3cr3t-\"quoted\"".into(),
-            "12345678".into(),
-            "short".into(),
-        ]);
-        assert_eq!(
-            redactor.text("a s3cr3t-\"quoted\" b short"),
-            "a [redacted] b short"
-        );
-        assert_eq!(
-            redactor.text(r#"{"k":"s3cr3t-\"quoted\""}"#),
-            r#"{"k":"[redacted]"}"#
-        );
+        let redactor =
+            Redactor::new(["s3cr3t-\"quoted\"".into(), "12345678".into(), "short".into()]);
+        assert_eq!(redactor.text("a s3cr3t-\"quoted\" b short"), "a [redacted] b short");
+        assert_eq!(redactor.text(r#"{"k":"s3cr3t-\"quoted\""}"#), r#"{"k":"[redacted]"}"#);
         assert_eq!(
             redactor.json(json!({"12345678": [12345678, "x12345678"], "n": 5})),
             json!({"[redacted]": ["[redacted]", "x[redacted]"], "n": 5}),

@@ -145,9 +145,7 @@ pub struct Turn {
 
 impl Turn {
     pub(crate) fn begin(engine: Arc<EngineParts>, options: TurnOptions) -> Result<Self, TurnError> {
-        let run_id = options
-            .run_id
-            .unwrap_or_else(|| Uuid::now_v7().simple().to_string().into());
+        let run_id = options.run_id.unwrap_or_else(|| Uuid::now_v7().simple().to_string().into());
         let identity = Arc::new(Identity {
             tenant: options.tenant,
             principal: options.principal,
@@ -184,10 +182,7 @@ impl Turn {
             cancellation: options
                 .cancellation
                 .map_or_else(CancellationToken::new, |token| token.child_token()),
-            working_dir: options
-                .working_dir
-                .unwrap_or_else(|| PathBuf::from("."))
-                .into(),
+            working_dir: options.working_dir.unwrap_or_else(|| PathBuf::from(".")).into(),
             iteration: 0,
             composed: None,
             spare: Catalog::new(),
@@ -258,16 +253,17 @@ impl Turn {
             .into_iter()
             .chain(&self.engine.sources)
             .chain(&self.own);
-        let catalog = match discover(sources, &self.events, &self.engine.redactor, &cx, catalog).await {
-            Ok(catalog) => catalog,
-            Err(failed) => {
-                self.spare = failed.catalog;
-                return Err(match failed.error.class() {
-                    DiscoveryErrorClass::Cancelled => IterationError::Cancelled,
-                    _ => IterationError::Discovery(failed.error),
-                });
-            }
-        };
+        let catalog =
+            match discover(sources, &self.events, &self.engine.redactor, &cx, catalog).await {
+                Ok(catalog) => catalog,
+                Err(failed) => {
+                    self.spare = failed.catalog;
+                    return Err(match failed.error.class() {
+                        DiscoveryErrorClass::Cancelled => IterationError::Cancelled,
+                        _ => IterationError::Discovery(failed.error),
+                    });
+                }
+            };
         self.offer(catalog, active_skills)
     }
 
@@ -276,9 +272,7 @@ impl Turn {
     pub async fn refuse(&mut self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
         let situation = self.situation(self.active_skills.now());
         let withheld = Withheld::nothing(&self.engine.visibility, situation.clone());
-        Iteration::new(self, Arc::default(), Arc::new(withheld), situation)
-            .execute(calls)
-            .await
+        Iteration::new(self, Arc::default(), Arc::new(withheld), situation).execute(calls).await
     }
 
     fn situation(&self, active_skills: Arc<[SkillId]>) -> Situation {
@@ -300,19 +294,12 @@ impl Turn {
             .composed
             .as_ref()
             .is_some_and(|composed| composed.holds_for(&catalog, &situation.active_skills));
-        let before = self
-            .composed
-            .as_ref()
-            .map(|composed| composed.menu.fingerprint());
+        let before = self.composed.as_ref().map(|composed| composed.menu.fingerprint());
         if holds {
             self.spare = catalog;
         } else {
-            let composed = compose(
-                &self.engine.visibility,
-                &self.engine.validators,
-                &situation,
-                catalog,
-            )?;
+            let composed =
+                compose(&self.engine.visibility, &self.engine.validators, &situation, catalog)?;
             if let Some(old) = self.composed.replace(composed) {
                 self.spare = old.into_catalog();
             }
@@ -323,20 +310,18 @@ impl Turn {
         };
         let (menu, withheld) = (Arc::clone(&composed.menu), Arc::clone(&composed.withheld));
         for collision in &composed.collisions {
-            self.events
-                .emit(Some(self.iteration), || EventKind::Collision {
-                    name: collision.name.clone(),
-                    kept: Arc::clone(&collision.kept),
-                    dropped: Arc::clone(&collision.dropped),
-                });
-        }
-        self.events
-            .emit(Some(self.iteration), || EventKind::ToolsOffered {
-                tools: menu.names().cloned().collect(),
-                withheld: withheld.len(),
-                fingerprint: menu.fingerprint(),
-                changed: before != Some(menu.fingerprint()),
+            self.events.emit(Some(self.iteration), || EventKind::Collision {
+                name: collision.name.clone(),
+                kept: Arc::clone(&collision.kept),
+                dropped: Arc::clone(&collision.dropped),
             });
+        }
+        self.events.emit(Some(self.iteration), || EventKind::ToolsOffered {
+            tools: menu.names().cloned().collect(),
+            withheld: withheld.len(),
+            fingerprint: menu.fingerprint(),
+            changed: before != Some(menu.fingerprint()),
+        });
         Ok(Iteration::new(self, menu, withheld, situation))
     }
 
@@ -344,8 +329,7 @@ impl Turn {
     pub(crate) fn report_activations(&self) {
         let iteration = (self.iteration > 0).then_some(self.iteration);
         for (skill, by) in self.active_skills.take_unreported() {
-            self.events
-                .emit(iteration, || EventKind::SkillActivated { skill, by });
+            self.events.emit(iteration, || EventKind::SkillActivated { skill, by });
         }
     }
 }

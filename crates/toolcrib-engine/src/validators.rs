@@ -1,4 +1,4 @@
-//! Compiled argument schemas, made lazily and shared by content.
+//! Compiled argument schemas, shared by content.
 
 use std::{
     collections::HashMap,
@@ -13,103 +13,48 @@ use toolcrib_core::{Digest, Tool};
 /// catalogue that keeps changing must not fill the memory.
 const REMEMBERED: usize = 10_000;
 
-/// How deep a schema may nest. Deeper ones could exhaust the stack of whoever walks them.
-const DEEPEST: usize = 128;
+/// A compiled schema, or why it is none.
+type Compiled = Result<Arc<Validator>, Arc<str>>;
 
 /// Schemas by the digest of their content, so that a catalogue listed anew costs nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Validators {
-    /// Whether a schema is one, and what is wrong if not.
-    checked: RwLock<HashMap<Digest, Result<(), Arc<str>>>>,
-    compiled: RwLock<HashMap<Digest, Arc<Validator>>>,
-}
+pub(crate) struct Validators(RwLock<HashMap<Digest, Compiled>>);
 
 impl Validators {
-    /// Whether a tool's schema can be enforced: it is a JSON Schema, it refers to nothing outside
-    /// itself, and it is not nested without measure.
-    pub(crate) fn check(&self, tool: &Tool) -> Result<(), Arc<str>> {
-        remember(&self.checked, tool.schema_digest(), || {
-            sound(tool.input_schema())
-        })
-    }
-
-    /// The validator of a tool's arguments, compiled at its first call.
-    pub(crate) fn of(&self, tool: &Tool) -> Result<Arc<Validator>, Arc<str>> {
-        let known = self
-            .compiled
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&tool.schema_digest())
-            .cloned();
-        if let Some(validator) = known {
-            return Ok(validator);
+    /// What holds arguments against a tool's schema; an error says why the schema cannot be
+    /// enforced. Compiled when the tool is first seen and not at its first call: a tool that could
+    /// never be called must not be offered.
+    pub(crate) fn of(&self, tool: &Tool) -> Compiled {
+        let digest = tool.schema_digest();
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(&digest) {
+            return known.clone();
         }
-        let validator = compile(tool.input_schema()).map(Arc::new)?;
-        Ok(remember(&self.compiled, tool.schema_digest(), || validator))
+        drop(known);
+        let compiled = compile(tool.input_schema());
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= REMEMBERED {
+            known.clear();
+        }
+        known.insert(digest, compiled.clone());
+        compiled
     }
 }
 
-fn remember<T: Clone>(
-    map: &RwLock<HashMap<Digest, T>>,
-    key: Digest,
-    make: impl FnOnce() -> T,
-) -> T {
-    if let Some(known) = map.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
-        return known.clone();
-    }
-    let made = make();
-    let mut map = map.write().unwrap_or_else(PoisonError::into_inner);
-    if map.len() >= REMEMBERED {
-        map.clear();
-    }
-    map.insert(key, made.clone());
-    made
-}
-
-fn sound(schema: &Value) -> Result<(), Arc<str>> {
-    if !shallow(schema, DEEPEST) {
-        return Err(format!("it nests deeper than {DEEPEST} levels").into());
-    }
-    if let Some(outside) = outside_reference(schema) {
-        return Err(format!("`$ref` to {outside:?} leaves the schema; nothing is fetched").into());
-    }
-    jsonschema::meta::validate(schema).map_err(|error| {
-        Arc::from(format!(
-            "at `{}`: {}",
-            error.instance_path(),
-            error.masked()
-        ))
-    })
-}
-
-fn compile(schema: &Value) -> Result<Validator, Arc<str>> {
+fn compile(schema: &Value) -> Compiled {
     jsonschema::options()
+        // A schema may come from a server: what it refers to is not fetched for it.
+        .offline()
         // Linear time: patterns may come from a server, what they match from a model.
         .with_pattern_options(PatternOptions::regex())
         .build(schema)
-        .map_err(|error| error.masked().to_string().into())
-}
-
-fn shallow(value: &Value, levels: usize) -> bool {
-    let Some(below) = levels.checked_sub(1) else {
-        return false;
-    };
-    match value {
-        Value::Array(items) => items.iter().all(|item| shallow(item, below)),
-        Value::Object(map) => map.values().all(|item| shallow(item, below)),
-        _ => true,
-    }
-}
-
-fn outside_reference(schema: &Value) -> Option<&str> {
-    match schema {
-        Value::Object(map) => map.iter().find_map(|(key, value)| match value.as_str() {
-            Some(target) if key == "$ref" || key == "$dynamicRef" => {
-                (!target.starts_with('#')).then_some(target)
+        .map(Arc::new)
+        .map_err(|error| {
+            let path = error.instance_path().to_string();
+            let problem = error.masked();
+            match path.as_str() {
+                "" => problem.to_string().into(),
+                path => format!("at `{path}`: {problem}").into(),
             }
-            _ => outside_reference(value),
-        }),
-        Value::Array(items) => items.iter().find_map(outside_reference),
-        _ => None,
-    }
+        })
 }

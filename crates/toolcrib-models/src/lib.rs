@@ -6,4 +6,6 @@
 
 mod script;
 
-pub use self::script::{ScriptErrors, ScriptProblem, ScriptedModel};
+pub use toolcrib_config::{Diagnostic, Diagnostics, Severity};
+
+pub use self::script::ScriptedModel;

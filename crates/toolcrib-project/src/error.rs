@@ -2,9 +2,10 @@
 
 use std::{io, path::PathBuf};
 
+use toolcrib_config::Diagnostics;
 use toolcrib_scope::database::DatabaseError;
 
-use crate::{PROJECT_FILE, diagnostic::Diagnostics};
+use crate::PROJECT_FILE;
 
 /// A project that cannot be loaded.
 #[derive(Debug, thiserror::Error)]

@@ -20,9 +20,7 @@ pub struct NoProject {
 /// # Errors
 /// [`NoProject`] when there is none up to the root, or `start` itself is not there.
 pub fn find(start: &Path) -> Result<PathBuf, NoProject> {
-    let none = || NoProject {
-        start: start.to_owned(),
-    };
+    let none = || NoProject { start: start.to_owned() };
     let start = start.canonicalize().map_err(|_| none())?;
     start
         .ancestors()

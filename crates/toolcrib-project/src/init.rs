@@ -13,10 +13,7 @@ const TEMPLATE: [(&str, &str); 4] = [
     (PROJECT_FILE, include_str!("../template/toolcrib.toml")),
     ("seed.sql", include_str!("../template/seed.sql")),
     ("script.toml", include_str!("../template/script.toml")),
-    (
-        "skills/notes/SKILL.md",
-        include_str!("../template/skills/notes/SKILL.md"),
-    ),
+    ("skills/notes/SKILL.md", include_str!("../template/skills/notes/SKILL.md")),
 ];
 
 /// A project that cannot be begun.
@@ -48,10 +45,7 @@ pub enum InitError {
 pub fn init(dir: &Path) -> Result<Vec<PathBuf>, InitError> {
     let files = TEMPLATE.map(|(name, text)| (dir.join(name), text));
     // `symlink_metadata` sees links that lead nowhere too.
-    if let Some((path, _)) = files
-        .iter()
-        .find(|(path, _)| path.symlink_metadata().is_ok())
-    {
+    if let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
         return Err(InitError::AlreadyThere { path: path.clone() });
     }
     let mut written = Vec::with_capacity(files.len());
@@ -68,9 +62,5 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(path)?
-        .write_all(text.as_bytes())
+    OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
 }

@@ -1,9 +1,8 @@
 //! A project folder, `toolcrib.toml` and skill folders, read, checked and built into an engine.
 //!
 //! ```text
-//! reader  TOML text, with the place of everything      ┐
-//! config  toolcrib.toml as typed data                  ├ reading: every problem is recorded
-//! skills  SKILL.md files as typed data                 ┘
+//! config  toolcrib.toml as typed data    ┐ reading, by means of `toolcrib_config`:
+//! skills  SKILL.md files as typed data   ┘ every problem is recorded
 //! build   typed data -> databases, tools, policy, skills, model   (names are resolved here)
 //! ```
 //!
@@ -20,26 +19,21 @@
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-#![allow(
-    clippy::disallowed_methods,
-    reason = "host crate: it reads the project's own files"
-)]
+#![allow(clippy::disallowed_methods, reason = "host crate: it reads the project's own files")]
 
 mod build;
 mod config;
-mod diagnostic;
 mod error;
 mod find;
 mod init;
 mod project;
-mod reader;
 mod root;
 mod skills;
 mod state;
-mod suggest;
+
+pub use toolcrib_config::{Diagnostic, Diagnostics, Severity};
 
 pub use self::{
-    diagnostic::{Diagnostic, Diagnostics, Severity},
     error::LoadError,
     find::{NoProject, find},
     init::{InitError, init},

@@ -7,6 +7,7 @@ use std::{
 };
 
 use toolcrib_agent::{Agent, AgentBuilder};
+use toolcrib_config::{Diagnostic, Diagnostics, Document, Problems, Spot};
 use toolcrib_core::{CancellationToken, Model, Policy, Tool};
 use toolcrib_engine::{Engine, EngineBuilder, Limits, Skills};
 use toolcrib_scope::database::Database;
@@ -18,9 +19,7 @@ use crate::{
         report_duplicate_tools,
     },
     config::{AgentSection, LimitsSection, ProjectFile, SystemText},
-    diagnostic::{Diagnostic, Diagnostics, Problems, Spot},
     error::LoadError,
-    reader::Document,
     root::{FileError, MAX_TEXT, Root},
     skills::SkillFolders,
     state::StateFolder,
@@ -82,11 +81,9 @@ impl Project {
     /// # Errors
     /// [`LoadError`]; all that is wrong in the project's files comes at once.
     pub fn load(dir: &Path, options: &LoadOptions) -> Result<Self, LoadError> {
-        let no_project = || LoadError::NoProject {
-            dir: dir.to_owned(),
-        };
+        let no_project = || LoadError::NoProject { dir: dir.to_owned() };
         let root = Root::new(dir).map_err(|_| no_project())?;
-        let problems = Problems::default();
+        let problems = Problems::new(PROJECT_FILE);
         let text = match root.text(PROJECT_FILE, MAX_TEXT) {
             Ok(text) => text,
             Err(FileError::NotFound) => return Err(no_project()),
@@ -122,20 +119,10 @@ impl Project {
         };
 
         // What is wrong with the rest is still worth knowing, but not worth making anything.
-        let mode = if problems.has_errors() {
-            Mode::Inspect
-        } else {
-            options.mode
-        };
+        let mode = if problems.has_errors() { Mode::Inspect } else { options.mode };
         let state = state_folder(root, &file, mode, options)?;
-        let databases = Databases::open(
-            &file.databases,
-            root,
-            &state,
-            mode,
-            &options.cancel,
-            &problems,
-        );
+        let databases =
+            Databases::open(&file.databases, root, &state, mode, &options.cancel, &problems);
         let tools = build_tools(&file.tools, root, &databases, &problems);
         if problems.has_errors() {
             return Err(LoadError::Diagnostics(problems.into_diagnostics()));
@@ -295,15 +282,12 @@ fn system_text(agent: &AgentSection, root: &Root, problems: &Problems) -> Option
 fn limits(section: &LimitsSection) -> Limits {
     let default = Limits::default();
     Limits {
-        batch_result_chars: section
-            .batch_result_chars
-            .unwrap_or(default.batch_result_chars),
+        batch_result_chars: section.batch_result_chars.unwrap_or(default.batch_result_chars),
         tool_timeout: section.tool_timeout.unwrap_or(default.tool_timeout),
         ..default
     }
 }
 
 fn folder_name(root: &Path) -> Arc<str> {
-    root.file_name()
-        .map_or_else(|| "project".into(), |name| name.to_string_lossy().into())
+    root.file_name().map_or_else(|| "project".into(), |name| name.to_string_lossy().into())
 }

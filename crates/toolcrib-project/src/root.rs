@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::diagnostic::{Diagnostic, Located, Problems};
+use toolcrib_config::{Diagnostic, Located, Problems};
 
 /// The largest text that people write, in bytes. A file over it is there by mistake, and much of
 /// it would go to a model.
@@ -64,29 +64,17 @@ impl Root {
                 Component::Normal(_) => depth + 1,
             };
         }
-        let path = self
-            .0
-            .join(relative)
-            .canonicalize()
-            .map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileError::NotFound,
-                _ => FileError::Unreadable(error),
-            })?;
-        if path.starts_with(&self.0) {
-            Ok(path)
-        } else {
-            Err(FileError::Outside)
-        }
+        let path = self.0.join(relative).canonicalize().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileError::NotFound,
+            _ => FileError::Unreadable(error),
+        })?;
+        if path.starts_with(&self.0) { Ok(path) } else { Err(FileError::Outside) }
     }
 
     /// Where a regular file of the project really lies.
     pub(crate) fn file(&self, relative: &str) -> Result<PathBuf, FileError> {
         let path = self.resolve(relative)?;
-        if path.is_file() {
-            Ok(path)
-        } else {
-            Err(FileError::NotAFile)
-        }
+        if path.is_file() { Ok(path) } else { Err(FileError::NotAFile) }
     }
 
     /// The text of a file of the project, of at most `limit` bytes.
@@ -103,10 +91,7 @@ impl Root {
     ) -> Option<String> {
         self.text(&name.value, limit)
             .map_err(|error| {
-                problems.push(Diagnostic::error(
-                    &name.at,
-                    format!("`{}` {error}", name.value),
-                ));
+                problems.push(Diagnostic::error(&name.at, format!("`{}` {error}", name.value)));
             })
             .ok()
     }
@@ -120,15 +105,10 @@ pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, FileError> {
         io::ErrorKind::NotFound => FileError::NotFound,
         _ => FileError::Unreadable(error),
     })?;
-    file.take(limit + 1)
-        .read_to_end(&mut bytes)
-        .map_err(FileError::Unreadable)?;
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(FileError::Unreadable)?;
     if bytes.len() as u64 > limit {
         return Err(FileError::TooLarge { limit });
     }
     let text = String::from_utf8(bytes).map_err(|_| FileError::NotText)?;
-    Ok(text
-        .strip_prefix('\u{feff}')
-        .map(str::to_owned)
-        .unwrap_or(text))
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }

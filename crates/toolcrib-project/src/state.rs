@@ -21,14 +21,8 @@ impl StateFolder {
     /// When the process has no working folder to which a chosen path is relative.
     pub(crate) fn new(root: &Path, chosen: Option<&Path>) -> io::Result<Self> {
         Ok(match chosen {
-            Some(path) => Self {
-                path: std::path::absolute(path)?,
-                is_default: false,
-            },
-            None => Self {
-                path: root.join(DEFAULT_FOLDER),
-                is_default: true,
-            },
+            Some(path) => Self { path: std::path::absolute(path)?, is_default: false },
+            None => Self { path: root.join(DEFAULT_FOLDER), is_default: true },
         })
     }
 

@@ -19,31 +19,26 @@ pub(super) async fn call(
     let given = call_arguments::read(&args.arguments, &cancellation).await?;
     let project = load(global, Mode::Run { fresh: args.fresh }, None, &cancellation).await?;
     let options = turn_options(&project, &args.situation, cancellation)?;
-    let mut turn = engine(&project)?
-        .turn(options)
-        .map_err(|error| Problem::usage(error.to_string()))?;
+    let mut turn =
+        engine(&project)?.turn(options).map_err(|error| Problem::usage(error.to_string()))?;
     let mut iteration = turn.iteration().await.map_err(|error| match error {
         IterationError::Cancelled => Problem::cancelled(),
         error => Problem::failed("discovery_failed", error.to_string()),
     })?;
 
-    let schema = iteration
-        .menu()
-        .get(&args.tool)
-        .map(|tool| tool.input_schema().clone());
+    let schema = iteration.menu().get(&args.tool).map(|tool| tool.input_schema().clone());
     let arguments = given.typed(schema.as_ref());
-    let call = ToolCall {
-        id: "call_1".into(),
-        name: args.tool.into(),
-        arguments,
-    };
+    let call = ToolCall { id: "call_1".into(), name: args.tool.into(), arguments };
     let Some(result) = iteration.execute(vec![call]).await.pop() else {
         return Err(Problem::failed("internal", "the call gave no result"));
     };
     if global.json {
         output::json(&CallJson::from(&result));
     } else {
-        output::call(&result, global.verbose);
+        let mut withheld = iteration.withheld().explain();
+        let refused = result.code == Some(ErrorCode::NotAvailable);
+        let why = refused.then(|| withheld.find(|tool| *tool.name == *result.name)).flatten();
+        output::call(&result, why.as_ref(), global.verbose);
     }
     Ok(match result.code {
         None => exit::FINE,

@@ -148,12 +148,8 @@ mod tests {
             "tags": {"type": ["array", "null"]},
         }});
         let arguments: Vec<_> = arguments.iter().map(ToString::to_string).collect();
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .build()
-            .unwrap();
-        let given = runtime
-            .block_on(read(&arguments, &CancellationToken::new()))
-            .unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let given = runtime.block_on(read(&arguments, &CancellationToken::new())).unwrap();
         given.typed(Some(&schema))
     }
 
@@ -165,22 +161,13 @@ mod tests {
                 "id": 1042, "note": "17", "flag": true, "tags": [1], "other": "5",
             }))
         );
-        assert_eq!(
-            typed(&["note:=17", "id=x"]),
-            Arguments::Json(json!({"note": 17, "id": "x"}))
-        );
-        assert_eq!(
-            typed(&["note=a=b"]),
-            Arguments::Json(json!({"note": "a=b"}))
-        );
+        assert_eq!(typed(&["note:=17", "id=x"]), Arguments::Json(json!({"note": 17, "id": "x"})));
+        assert_eq!(typed(&["note=a=b"]), Arguments::Json(json!({"note": "a=b"})));
     }
 
     #[test]
     fn one_text_without_an_equals_sign_is_json_for_the_pipe_to_judge() {
-        assert_eq!(
-            typed(&["{\"id\": 1}"]),
-            Arguments::Text("{\"id\": 1}".into())
-        );
+        assert_eq!(typed(&["{\"id\": 1}"]), Arguments::Text("{\"id\": 1}".into()));
         assert_eq!(typed(&["nonsense"]), Arguments::Text("nonsense".into()));
         assert_eq!(typed(&[]), Arguments::Json(json!({})));
     }

@@ -13,10 +13,7 @@ pub(super) fn init(global: &Global, args: &InitArgs) -> Result<Exit, Problem> {
         error => Problem::failed("unwritable", error.to_string()),
     })?;
     if global.json {
-        output::json(&InitJson {
-            dir: &args.dir,
-            created: &written,
-        });
+        output::json(&InitJson { dir: &args.dir, created: &written });
     } else {
         output::begun(&args.dir, &written, global.quiet);
     }

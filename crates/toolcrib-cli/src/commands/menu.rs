@@ -18,9 +18,8 @@ pub(super) async fn menu(
 ) -> Result<Exit, Problem> {
     let project = load(global, Mode::Inspect, None, &cancellation).await?;
     let options = turn_options(&project, &args.situation, cancellation)?;
-    let mut turn = engine(&project)?
-        .turn(options)
-        .map_err(|error| Problem::usage(error.to_string()))?;
+    let mut turn =
+        engine(&project)?.turn(options).map_err(|error| Problem::usage(error.to_string()))?;
     let iteration = turn.iteration().await.map_err(|error| match error {
         IterationError::Cancelled => Problem::cancelled(),
         error => Problem::failed("discovery_failed", error.to_string()),

@@ -76,28 +76,15 @@ impl Problem {
     }
 
     fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            exit,
-            code,
-            message: message.into(),
-            diagnostics: Vec::new(),
-        }
+        Self { exit, code, message: message.into(), diagnostics: Vec::new() }
     }
 
     fn report(&self, global: &Global) -> Exit {
         if global.json {
             output::json(&ProblemJson {
                 answer: None,
-                stopped: if self.exit == exit::CANCELLED {
-                    "cancelled"
-                } else {
-                    "failed"
-                },
-                error: ErrorJson {
-                    code: self.code,
-                    message: &self.message,
-                    source: None,
-                },
+                stopped: if self.exit == exit::CANCELLED { "cancelled" } else { "failed" },
+                error: ErrorJson { code: self.code, message: &self.message, source: None },
                 errors: &self.diagnostics,
             });
         } else if self.diagnostics.is_empty() {
@@ -180,11 +167,8 @@ fn engine(project: &Project) -> Result<Engine, Problem> {
 /// Checks the skills that were named.
 fn skills(project: &Project, situation: &Situation) -> Result<Vec<SkillId>, Problem> {
     let unknown = |name: &str| {
-        let known: Vec<_> = project
-            .skills()
-            .iter()
-            .map(|skill| format!("`{}`", skill.id))
-            .collect();
+        let known: Vec<_> =
+            project.skills().iter().map(|skill| format!("`{}`", skill.id)).collect();
         let known = match known.as_slice() {
             [] => "this project has none".to_owned(),
             known => format!("there are: {}", known.join(", ")),
@@ -194,13 +178,7 @@ fn skills(project: &Project, situation: &Situation) -> Result<Vec<SkillId>, Prob
     situation
         .skills
         .iter()
-        .map(|name| {
-            project
-                .skills()
-                .get(name)
-                .map(|s| s.id.clone())
-                .ok_or_else(|| unknown(name))
-        })
+        .map(|name| project.skills().get(name).map(|s| s.id.clone()).ok_or_else(|| unknown(name)))
         .collect()
 }
 

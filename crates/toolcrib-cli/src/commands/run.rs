@@ -23,10 +23,7 @@ pub(super) async fn run(
     args: RunArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let to_stderr = args
-        .events
-        .as_deref()
-        .is_some_and(|path| path == Path::new("-"));
+    let to_stderr = args.events.as_deref().is_some_and(|path| path == Path::new("-"));
     let listener = args.events.as_deref().map(event_writer).transpose()?;
     let mode = Mode::Run { fresh: args.fresh };
     let project = load(global, mode, args.model.clone(), &cancellation).await?;
@@ -62,16 +59,13 @@ pub(super) async fn run(
 }
 
 fn agent(project: &Project) -> Result<Agent, Problem> {
-    project
-        .agent_builder()
-        .build()
-        .map_err(|error| match error {
-            AgentError::NoModel => Problem::usage(
-                "the project names no model; write `model = \"script:FILE\"` under [agent], \
+    project.agent_builder().build().map_err(|error| match error {
+        AgentError::NoModel => Problem::usage(
+            "the project names no model; write `model = \"script:FILE\"` under [agent], \
              or give one with `--model script:FILE`",
-            ),
-            error => Problem::usage(error.to_string()),
-        })
+        ),
+        error => Problem::usage(error.to_string()),
+    })
 }
 
 /// Writes each event as one line, inline, so that none is lost, whatever happens next.
@@ -80,10 +74,7 @@ fn event_writer(path: &Path) -> Result<impl Fn(&Event) + Send + Sync + 'static, 
         Box::new(io::stderr())
     } else {
         Box::new(File::create(path).map_err(|error| {
-            Problem::usage(format!(
-                "`--events`: {} cannot be written: {error}",
-                path.display()
-            ))
+            Problem::usage(format!("`--events`: {} cannot be written: {error}", path.display()))
         })?)
     };
     let out = Mutex::new(out);
@@ -91,10 +82,7 @@ fn event_writer(path: &Path) -> Result<impl Fn(&Event) + Send + Sync + 'static, 
         if let Ok(mut line) = serde_json::to_vec(event) {
             line.push(b'\n');
             // A full disk must not end the run.
-            let _ = out
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .write_all(&line);
+            let _ = out.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line);
         }
     })
 }

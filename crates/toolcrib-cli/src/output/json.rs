@@ -85,11 +85,7 @@ impl<'a> From<&'a Iteration<'_>> for MenuJson<'a> {
     fn from(iteration: &'a Iteration<'_>) -> Self {
         let menu = iteration.menu();
         Self {
-            offered: menu
-                .tools()
-                .iter()
-                .map(|tool| ToolJson::from(tool.definition()))
-                .collect(),
+            offered: menu.tools().iter().map(|tool| ToolJson::from(tool.definition())).collect(),
             withheld: iteration.withheld().explain().collect(),
             fingerprint: menu.fingerprint(),
             chars: menu.chars(),
@@ -188,19 +184,11 @@ impl<'a> From<&'a Project> for CheckJson<'a> {
                     body_chars: skill.body.chars().count(),
                 })
                 .collect(),
-            rules: project
-                .policy()
-                .rules
-                .iter()
-                .map(|rule| &*rule.label)
-                .collect(),
+            rules: project.policy().rules.iter().map(|rule| &*rule.label).collect(),
             databases: project
                 .databases()
                 .iter()
-                .map(|database| CheckedDatabase {
-                    name: database.name(),
-                    file: database.file(),
-                })
+                .map(|database| CheckedDatabase { name: database.name(), file: database.file() })
                 .collect(),
         }
     }

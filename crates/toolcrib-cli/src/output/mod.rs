@@ -6,6 +6,7 @@ mod narrator;
 mod text;
 
 use std::{
+    fmt::Write as _,
     io::Write as _,
     path::{Path, PathBuf},
 };
@@ -13,7 +14,7 @@ use std::{
 use serde::Serialize;
 use toolcrib_agent::RunOutcome;
 use toolcrib_core::{ToolName, ToolResult};
-use toolcrib_engine::Iteration;
+use toolcrib_engine::{Iteration, WithheldTool};
 use toolcrib_project::{Diagnostic, Diagnostics, Project, Severity};
 
 use self::text::{BAD, DIM, GOOD, STRONG, WARN, arguments, count, duration, one_line, safe};
@@ -53,10 +54,7 @@ pub(crate) fn diagnostics(diagnostics: &[Diagnostic]) {
     for diagnostic in diagnostics {
         one_diagnostic(diagnostic);
     }
-    let errors = diagnostics
-        .iter()
-        .filter(|d| d.severity == Severity::Error)
-        .count();
+    let errors = diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
     note!("{}", count(errors, "error"));
 }
 
@@ -66,21 +64,12 @@ pub(crate) fn warnings(diagnostics: &Diagnostics) {
 }
 
 fn one_diagnostic(diagnostic: &Diagnostic) {
-    let Diagnostic {
-        file,
-        line,
-        column,
-        message,
-        ..
-    } = diagnostic;
+    let Diagnostic { file, line, column, message, .. } = diagnostic;
     let (style, word) = match diagnostic.severity {
         Severity::Error => (BAD, "error"),
         Severity::Warning => (WARN, "warning"),
     };
-    note!(
-        "{STRONG}{file}:{line}:{column}{STRONG:#}: {style}{word}{style:#}: {}",
-        safe(message)
-    );
+    note!("{STRONG}{file}:{line}:{column}{STRONG:#}: {style}{word}{style:#}: {}", safe(message));
     if let Some(help) = &diagnostic.help {
         note!("  {GOOD}help{GOOD:#}: {}", safe(help));
     }
@@ -101,70 +90,49 @@ pub(crate) fn answer(outcome: &RunOutcome) {
 /// What a run changed, what it took, and where its state lies.
 pub(crate) fn summary(outcome: &RunOutcome, project: &Project) {
     let writes = outcome.tool_calls.iter().filter(|result| {
-        let tool = project
-            .tools()
-            .iter()
-            .find(|tool| *tool.name() == *result.name);
+        let tool = project.tools().iter().find(|tool| *tool.name() == *result.name);
         result.is_ok() && tool.is_some_and(|tool| !tool.annotations().read_only)
     });
     let mut changed = Vec::new();
     for result in writes {
-        let rows = result
-            .structured
-            .as_ref()
-            .and_then(|data| data.get("changed")?.as_u64());
+        let rows = result.structured.as_ref().and_then(|data| data.get("changed")?.as_u64());
         match rows {
             Some(0) => {}
             Some(rows) => {
                 let rows = count(usize::try_from(rows).unwrap_or(usize::MAX), "row");
-                changed.push(format!(
-                    "{} {} ({rows})",
-                    result.name,
-                    arguments(&result.args)
-                ));
+                changed.push(format!("{} {} ({rows})", result.name, arguments(&result.args)));
             }
             None => changed.push(format!("{} {}", result.name, arguments(&result.args))),
         }
     }
-    let changed = if changed.is_empty() {
-        "nothing".to_owned()
-    } else {
-        changed.join("; ")
-    };
+    let changed = if changed.is_empty() { "nothing".to_owned() } else { changed.join("; ") };
     let usage = outcome.usage;
-    note!("");
-    note!("{DIM}changed{DIM:#}  {changed}");
-    note!(
-        "{DIM}took{DIM:#}     {} in {}, {} tokens in, {} out, ${:.4}",
-        count(
-            usize::try_from(outcome.iterations).unwrap_or(usize::MAX),
-            "step"
-        ),
+    let steps = count(usize::try_from(outcome.iterations).unwrap_or(usize::MAX), "step");
+    let mut took = format!(
+        "{steps} in {}, {} tokens in, {} out",
         duration(outcome.duration),
         usage.input_tokens,
-        usage.output_tokens,
-        usage.cost_usd
+        usage.output_tokens
     );
+    if usage.cost_usd > 0.0 {
+        let _ = write!(took, ", ${:.4}", usage.cost_usd);
+    }
+    note!("");
+    note!("{DIM}changed{DIM:#}  {changed}");
+    note!("{DIM}took{DIM:#}     {took}");
     note!("{DIM}state{DIM:#}    {}", project.state().display());
 }
 
 /// What the model would see.
 pub(crate) fn menu(iteration: &Iteration<'_>, why: bool) {
     let menu = iteration.menu();
-    say!(
-        "{STRONG}offered{STRONG:#} ({}, {} characters)",
-        count(menu.len(), "tool"),
-        menu.chars()
-    );
+    say!("{STRONG}offered{STRONG:#} ({}, {} characters)", count(menu.len(), "tool"), menu.chars());
     for tool in menu.tools() {
         let description = one_line(tool.description(), 72);
         say!("  {GOOD}{}{GOOD:#}  {DIM}{description}{DIM:#}", tool.name());
     }
     let withheld = iteration.withheld();
-    say!(
-        "{STRONG}withheld{STRONG:#} ({})",
-        count(withheld.len(), "tool")
-    );
+    say!("{STRONG}withheld{STRONG:#} ({})", count(withheld.len(), "tool"));
     if why {
         for tool in withheld.explain() {
             say!(
@@ -182,42 +150,34 @@ pub(crate) fn menu(iteration: &Iteration<'_>, why: bool) {
     say!("{STRONG}fingerprint{STRONG:#} {}", menu.fingerprint());
 }
 
-/// What a call came to.
-pub(crate) fn call(result: &ToolResult, verbose: bool) {
+/// What a call came to, and for a tool that is known and not offered, why.
+pub(crate) fn call(result: &ToolResult, withheld: Option<&WithheldTool>, verbose: bool) {
     if result.is_ok() {
         say!("{}", safe(&result.value));
     } else {
         let code = result.code.map_or("", |code| code.as_str());
         complain(&format!("{code}: {}", result.value));
-        if let Some(cause) = result.cause.as_ref().filter(|_| verbose) {
+        if let Some(withheld) = withheld {
+            note!("  {DIM}withheld by {}{DIM:#}: {}", withheld.by, safe(&withheld.reason));
+        } else if let Some(cause) = &result.cause {
             note!("  {DIM}cause{DIM:#}: {}", safe(cause));
         }
     }
     if verbose {
-        note!(
-            "{DIM}{} {} in {}{DIM:#}",
-            result.name,
-            arguments(&result.args),
-            duration(result.duration)
-        );
+        let took = duration(result.duration);
+        note!("{DIM}{} {} in {took}{DIM:#}", result.name, arguments(&result.args));
     }
 }
 
 /// What a sound project holds.
 pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
     let tools = project.tools();
-    let chars: usize = tools
-        .iter()
-        .map(|tool| tool.rendering().chars().count())
-        .sum();
+    let chars: usize = tools.iter().map(|tool| tool.rendering().chars().count()).sum();
     say!("{GOOD}ok{GOOD:#} {}", project.name());
     if quiet {
         return;
     }
-    let writes = tools
-        .iter()
-        .filter(|tool| !tool.annotations().read_only)
-        .count();
+    let writes = tools.iter().filter(|tool| !tool.annotations().read_only).count();
     say!(
         "  {} ({writes} that write), {chars} characters for the model",
         count(tools.len(), "tool")
@@ -225,16 +185,8 @@ pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
     if verbose {
         for tool in tools {
             let set = tool.toolset().unwrap_or("-");
-            let kind = if tool.annotations().read_only {
-                "reads"
-            } else {
-                "writes"
-            };
-            say!(
-                "    {}  {DIM}{set}, {kind}, {}{DIM:#}",
-                tool.name(),
-                tool.origin()
-            );
+            let kind = if tool.annotations().read_only { "reads" } else { "writes" };
+            say!("    {}  {DIM}{set}, {kind}, {}{DIM:#}", tool.name(), tool.origin());
         }
     }
     for skill in project.skills().iter() {
@@ -244,11 +196,7 @@ pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
     let policy = project.policy();
     say!("  {}", count(policy.rules.len(), "policy rule"));
     for database in project.databases() {
-        say!(
-            "  database {}: {}",
-            database.name(),
-            database.file().display()
-        );
+        say!("  database {}: {}", database.name(), database.file().display());
     }
     match project.model() {
         Some(model) => say!("  model {}", model.name()),
@@ -262,9 +210,6 @@ pub(crate) fn begun(dir: &Path, written: &[PathBuf], quiet: bool) {
         say!("{GOOD}made{GOOD:#} {}", path.display());
     }
     if !quiet {
-        note!(
-            "Try: toolcrib run -p {} \"what do we know about the printer?\"",
-            dir.display()
-        );
+        note!("Try: toolcrib run -p {} \"what do we know about the printer?\"", dir.display());
     }
 }

@@ -25,10 +25,7 @@ pub(crate) struct Narrator {
 
 impl Narrator {
     pub(crate) fn new(verbose: bool) -> Self {
-        Self {
-            verbose,
-            under_way: Mutex::default(),
-        }
+        Self { verbose, under_way: Mutex::default() }
     }
 
     pub(crate) fn tell(&self, event: &Event) {
@@ -36,9 +33,7 @@ impl Narrator {
             EventKind::TurnStart { model, .. } => {
                 note!("{DIM}model {model}{DIM:#}");
             }
-            EventKind::ToolsOffered {
-                tools, withheld, ..
-            } => {
+            EventKind::ToolsOffered { tools, withheld, .. } => {
                 let step = event.iteration.unwrap_or_default();
                 let names: Vec<_> = tools.iter().map(ToolName::as_str).collect();
                 let names = match names.len() {
@@ -53,24 +48,14 @@ impl Narrator {
                     count(tools.len(), "tool")
                 );
             }
-            EventKind::DiscoveryFailed {
-                provider, error, ..
-            } => {
-                note!(
-                    "  {BAD}✗{BAD:#} provider {}: {}",
-                    safe(provider),
-                    safe(error)
-                );
+            EventKind::DiscoveryFailed { provider, error, .. } => {
+                note!("  {BAD}✗{BAD:#} provider {}: {}", safe(provider), safe(error));
             }
             EventKind::ToolStart { call_id, args, .. } => {
                 self.under_way().push((call_id.to_string(), args.clone()));
             }
             EventKind::ToolProgress {
-                tool,
-                message,
-                percent,
-                audience: Audience::User,
-                ..
+                tool, message, percent, audience: Audience::User, ..
             } => {
                 let percent = percent.map(|p| format!(" {p} %")).unwrap_or_default();
                 note!(
@@ -79,29 +64,15 @@ impl Narrator {
                     one_line(message, RESULT_CHARS)
                 );
             }
-            EventKind::ToolEnd {
-                call_id,
-                tool,
-                code,
-                value,
-                duration_ms,
-                cause,
-                ..
-            } => {
+            EventKind::ToolEnd { call_id, tool, code, value, duration_ms, cause, .. } => {
                 let args = self.take(call_id);
-                let (mark, style) = if code.is_none() {
-                    ("✓", GOOD)
-                } else {
-                    ("✗", BAD)
-                };
+                let (mark, style) = if code.is_none() { ("✓", GOOD) } else { ("✗", BAD) };
                 let tool = one_line(tool, 64);
                 note!(
                     "  {style}{mark}{style:#} {STRONG}{tool}{STRONG:#} {} {DIM}{duration_ms} ms{DIM:#}",
                     arguments(&args)
                 );
-                let code = code
-                    .map(|code| format!("{BAD}{code}{BAD:#} "))
-                    .unwrap_or_default();
+                let code = code.map(|code| format!("{BAD}{code}{BAD:#} ")).unwrap_or_default();
                 if self.verbose {
                     note!("    {code}{}", safe(value).replace('\n', "\n    "));
                 } else {
@@ -115,11 +86,7 @@ impl Narrator {
                 note!("  {WARN}skill {skill} is active{WARN:#}");
             }
             EventKind::PolicyDenied { tool, rule, .. } => {
-                note!(
-                    "  {WARN}{} denied by {}{WARN:#}",
-                    one_line(tool, 64),
-                    safe(rule)
-                );
+                note!("  {WARN}{} denied by {}{WARN:#}", one_line(tool, 64), safe(rule));
             }
             EventKind::TurnEnd { .. } => {
                 note!("");
@@ -131,14 +98,10 @@ impl Narrator {
     fn take(&self, call_id: &str) -> Value {
         let mut calls = self.under_way();
         let found = calls.iter().position(|(id, _)| id == call_id);
-        found
-            .map(|position| calls.remove(position).1)
-            .unwrap_or_default()
+        found.map(|position| calls.remove(position).1).unwrap_or_default()
     }
 
     fn under_way(&self) -> std::sync::MutexGuard<'_, Vec<(String, Value)>> {
-        self.under_way
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.under_way.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

@@ -13,11 +13,7 @@ pub(super) const STRONG: Style = Style::new().bold();
 
 /// `1 step`, `2 steps`.
 pub(super) fn count(n: usize, noun: &str) -> String {
-    if n == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{n} {noun}s")
-    }
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
 /// `0.4 ms`, `12 ms`, `3.2 s`.

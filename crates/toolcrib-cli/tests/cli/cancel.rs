@@ -78,30 +78,18 @@ fn slow() -> Project {
 fn marks(project: &Project, mark: &str) -> u32 {
     rusqlite::Connection::open(project.state().join("db.db"))
         .unwrap()
-        .query_row(
-            "SELECT count(*) FROM marks WHERE mark = ?1",
-            [mark],
-            |row| row.get(0),
-        )
+        .query_row("SELECT count(*) FROM marks WHERE mark = ?1", [mark], |row| row.get(0))
         .unwrap()
 }
 
 fn signal(child: &Child, name: &str) {
     let pid = child.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args([name, &pid])
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
 }
 
 /// A small generator: the moments differ from each other and are the same in every run.
 fn random(state: &mut u64) -> u64 {
-    *state = state
-        .wrapping_mul(6_364_136_223_846_793_005)
-        .wrapping_add(1_442_695_040_888_963_407);
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *state >> 33
 }
 
@@ -154,26 +142,13 @@ fn an_interrupt_at_any_of_200_moments_ends_in_order() {
         let count = |name: &str| events.iter().filter(|event| event["type"] == name).count();
         assert_eq!(count("tool.start"), count("tool.end"));
         if let Some(last) = events.last() {
-            assert_eq!(
-                (count("agent.turn_end"), &last["type"]),
-                (1, &"agent.turn_end".into())
-            );
+            assert_eq!((count("agent.turn_end"), &last["type"]), (1, &"agent.turn_end".into()));
         }
-        assert_eq!(
-            marks(&project, "first"),
-            marks(&project, "second"),
-            "half a transaction"
-        );
+        assert_eq!(marks(&project, "first"), marks(&project, "second"), "half a transaction");
     }
-    assert!(
-        cancelled > 100,
-        "{cancelled} cancelled, {finished} finished"
-    );
+    assert!(cancelled > 100, "{cancelled} cancelled, {finished} finished");
     // No lock is left: the database can be made anew, which needs it alone.
-    assert_eq!(
-        project.toolcrib(&["call", "--fresh", "read_slowly"]).code,
-        Some(0)
-    );
+    assert_eq!(project.toolcrib(&["call", "--fresh", "read_slowly"]).code, Some(0));
     assert_eq!(marks(&project, "first"), 0);
 }
 
@@ -205,10 +180,7 @@ fn a_kill_in_mid_transaction_leaves_nothing_half_done() {
     child.wait().unwrap();
     assert_eq!(marks(&project, "never"), 0);
     assert_eq!(project.toolcrib(&["run", "go"]).code, Some(0));
-    assert_eq!(
-        (marks(&project, "first"), marks(&project, "second")),
-        (1, 1)
-    );
+    assert_eq!((marks(&project, "first"), marks(&project, "second")), (1, 1));
 }
 
 #[test]
@@ -240,11 +212,7 @@ fn a_second_interrupt_ends_the_program_at_once() {
 fn a_statement_that_never_ends_meets_its_deadline() {
     let project = slow();
     let (code, call) = project.json(&["call", "read_for_ever"]);
-    assert_eq!(
-        (code, call["code"].as_str()),
-        (Some(1), Some("timeout")),
-        "{call}"
-    );
+    assert_eq!((code, call["code"].as_str()), (Some(1), Some("timeout")), "{call}");
     assert!(call["value"].as_str().unwrap().contains("300ms"), "{call}");
 }
 

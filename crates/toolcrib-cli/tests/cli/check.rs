@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::Project;
 
-const BROKEN: &str = r#"
+pub(crate) const BROKEN: &str = r#"
 [agent]
 modle = "script:script.toml"
 
@@ -64,10 +64,7 @@ fn all_problems_come_at_once_with_file_line_column_and_help() {
         (34, "deny"),
         (35, "nobody"),
     ] {
-        assert!(
-            has(line, text),
-            "line {line} does not speak of {text}:\n{errors:#?}"
-        );
+        assert!(has(line, text), "line {line} does not speak of {text}:\n{errors:#?}");
     }
     for error in errors {
         assert_eq!(error["file"], "toolcrib.toml");
@@ -77,11 +74,7 @@ fn all_problems_come_at_once_with_file_line_column_and_help() {
     // The same, for people, and for a run: nothing is run, nothing is written.
     let outcome = project.toolcrib(&["check"]);
     assert_eq!(outcome.code, Some(2));
-    assert!(
-        outcome.stderr.contains("toolcrib.toml:3:"),
-        "{}",
-        outcome.stderr
-    );
+    assert!(outcome.stderr.contains("toolcrib.toml:3:"), "{}", outcome.stderr);
     let (code, run) = project.json(&["run", "hello"]);
     assert_eq!(code, Some(2));
     assert_eq!(
@@ -111,15 +104,9 @@ fn the_support_desk_is_sound() {
 #[test]
 fn where_there_is_no_project_the_error_says_what_to_do() {
     let empty = tempfile::TempDir::new().unwrap();
-    let output = crate::support::toolcrib()
-        .arg("check")
-        .current_dir(empty.path())
-        .output()
-        .unwrap();
+    let output =
+        crate::support::toolcrib().arg("check").current_dir(empty.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        said.contains("init") && said.contains("--project"),
-        "{said}"
-    );
+    assert!(said.contains("init") && said.contains("--project"), "{said}");
 }

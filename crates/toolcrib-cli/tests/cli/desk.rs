@@ -18,9 +18,7 @@ fn euro(cents: i64) -> String {
 /// What the database says of an order: its charges, oldest first, and its refunds.
 fn amounts(desk: &Project, table: &str, order: u32) -> Vec<i64> {
     desk.database()
-        .prepare(&format!(
-            "SELECT amount_cents FROM {table} WHERE order_id = ?1 ORDER BY rowid"
-        ))
+        .prepare(&format!("SELECT amount_cents FROM {table} WHERE order_id = ?1 ORDER BY rowid"))
         .unwrap()
         .query_map(params![order], |row| row.get(0))
         .unwrap()
@@ -35,11 +33,7 @@ fn a_double_charge_is_refunded_once_and_the_second_run_says_so() {
     assert_eq!(first.code, Some(0), "{}", first.stderr);
     let charged = amounts(&desk, "charges", 1042);
     assert_eq!(amounts(&desk, "refunds", 1042), [charged[0]]);
-    assert!(
-        first.stdout.contains("I have refunded one charge"),
-        "{}",
-        first.stdout
-    );
+    assert!(first.stdout.contains("I have refunded one charge"), "{}", first.stdout);
     assert!(first.stdout.contains(&euro(charged[0])));
     for told in [
         "offered 16 tools, withheld 10",
@@ -50,28 +44,16 @@ fn a_double_charge_is_refunded_once_and_the_second_run_says_so() {
         "changed  refund_duplicate_charge {\"order_id\":1042} (1 row)",
         ".toolcrib",
     ] {
-        assert!(
-            first.stderr.contains(told),
-            "{told:?} is not in:\n{}",
-            first.stderr
-        );
+        assert!(first.stderr.contains(told), "{told:?} is not in:\n{}", first.stderr);
     }
 
     let second = desk.toolcrib(&["run", &ask(1042)]);
-    assert!(
-        second.stdout.contains("was already refunded"),
-        "{}",
-        second.stdout
-    );
+    assert!(second.stdout.contains("was already refunded"), "{}", second.stdout);
     assert!(second.stderr.contains("changed  nothing"));
     assert_eq!(desk.refunds(1042), 1);
 
     let fresh = desk.toolcrib(&["run", "--fresh", &ask(1042)]);
-    assert!(
-        fresh.stdout.contains("I have refunded one charge"),
-        "{}",
-        fresh.stdout
-    );
+    assert!(fresh.stdout.contains("I have refunded one charge"), "{}", fresh.stdout);
     assert_eq!(desk.refunds(1042), 1);
 }
 
@@ -79,18 +61,12 @@ fn a_double_charge_is_refunded_once_and_the_second_run_says_so() {
 #[test]
 fn every_kind_of_order_gets_the_answer_that_its_data_calls_for() {
     let desk = Project::desk();
-    assert_eq!(
-        desk.toolcrib(&["call", "list_charges", "order_id=1001"])
-            .code,
-        Some(0)
-    );
+    assert_eq!(desk.toolcrib(&["call", "list_charges", "order_id=1001"]).code, Some(0));
     let mut kinds = std::collections::BTreeMap::<&str, u32>::new();
     for order in 1001..1061 {
         let charged = amounts(&desk, "charges", order);
         let refunded = amounts(&desk, "refunds", order);
-        let repeated = charged
-            .iter()
-            .any(|a| charged.iter().filter(|b| a == *b).count() > 1);
+        let repeated = charged.iter().any(|a| charged.iter().filter(|b| a == *b).count() > 1);
         let (kind, due, said) = match (charged.len(), refunded.as_slice(), repeated) {
             (_, [_, ..], _) => ("refunded", 0, "already refunded"),
             (0, ..) => ("no charge", 0, "has not been charged"),
@@ -98,7 +74,7 @@ fn every_kind_of_order_gets_the_answer_that_its_data_calls_for() {
             (2, _, false) => ("two different", 0, "different amounts"),
             (_, _, false) => ("more, all different", 0, "different amounts"),
             (2, ..) => ("two equal", 1, "I have refunded one charge"),
-            (_, ..) => ("three, some equal", 1, "I have refunded one charge"),
+            _ => ("three, some equal", 1, "I have refunded one charge"),
         };
         if *kinds.entry(kind).and_modify(|n| *n += 1).or_insert(1) > 2 {
             continue;
@@ -108,10 +84,7 @@ fn every_kind_of_order_gets_the_answer_that_its_data_calls_for() {
         assert_eq!(code, Some(0), "{run}");
         assert!(answer.contains(said), "order {order} ({kind}): {answer}");
         for amount in charged.iter().chain(&refunded) {
-            assert!(
-                answer.contains(&euro(*amount)),
-                "order {order} ({kind}): {answer}"
-            );
+            assert!(answer.contains(&euro(*amount)), "order {order} ({kind}): {answer}");
         }
         let now = amounts(&desk, "refunds", order);
         assert_eq!(now.len(), refunded.len() + due, "order {order} ({kind})");
@@ -132,6 +105,7 @@ fn other_words_for_the_same_wish_work_too() {
         "i was charged TWICE for order #1052 please refund one charge",
         "Double charge on order 1052. Refund one, please.",
         "I was billed two times for order number 1052, please give one charge back",
+        "Order 1052 was charged twice. Please refund one charge of order #1052.",
     ] {
         let desk = Project::desk();
         let outcome = desk.toolcrib(&["run", words]);
@@ -141,6 +115,24 @@ fn other_words_for_the_same_wish_work_too() {
             outcome.stdout
         );
         assert_eq!(desk.refunds(1052), 1);
+    }
+}
+
+#[test]
+fn of_two_orders_in_one_message_none_is_touched() {
+    let desk = Project::desk();
+    for words in [
+        "Order 1052 and order 1042 were charged twice, refund one charge each",
+        "Order 1052 was charged twice, so refund order 1052 and then order 1042",
+        "Order 1052 was charged twice, refund order 1042 and not order 1052",
+    ] {
+        let outcome = desk.toolcrib(&["run", words]);
+        assert!(
+            outcome.stdout.contains("You name order 1052 and then 1042"),
+            "{words}: {}",
+            outcome.stdout
+        );
+        assert_eq!(desk.refunds(1052) + desk.refunds(1042), 0, "{words}");
     }
 }
 
@@ -162,9 +154,7 @@ fn two_runs_at_the_same_moment_refund_once() {
         });
         assert_eq!(desk.refunds(order), 1, "{answers:#?}");
         let refunded = |run: &&Value| {
-            run["answer"]
-                .as_str()
-                .is_some_and(|a| a.contains("I have refunded one charge"))
+            run["answer"].as_str().is_some_and(|a| a.contains("I have refunded one charge"))
         };
         assert_eq!(answers.iter().filter(refunded).count(), 1, "{answers:#?}");
     }
@@ -214,16 +204,12 @@ fn hostile_tickets_are_data() {
         let (_, run) = desk.json(&["run", &message]);
         assert_eq!(run["stopped"], "answered", "{run}");
     }
-    let refunds: u32 = desk
-        .database()
-        .query_row("SELECT count(*) FROM refunds", [], |row| row.get(0))
-        .unwrap();
+    let refunds: u32 =
+        desk.database().query_row("SELECT count(*) FROM refunds", [], |row| row.get(0)).unwrap();
     let (_, fresh) = desk.json(&["run", "--fresh", "hello"]);
     assert_eq!(fresh["stopped"], "answered");
-    let seeded: u32 = desk
-        .database()
-        .query_row("SELECT count(*) FROM refunds", [], |row| row.get(0))
-        .unwrap();
+    let seeded: u32 =
+        desk.database().query_row("SELECT count(*) FROM refunds", [], |row| row.get(0)).unwrap();
     assert_eq!(refunds, seeded, "a ticket's text caused a refund");
 }
 
@@ -233,14 +219,9 @@ fn the_data_is_what_the_story_says() {
     desk.toolcrib(&["call", "list_charges", "order_id=1001"]);
     let (orders, first): (u32, u32) = desk
         .database()
-        .query_row("SELECT count(*), min(id) FROM orders", [], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })
+        .query_row("SELECT count(*), min(id) FROM orders", [], |row| Ok((row.get(0)?, row.get(1)?)))
         .unwrap();
-    assert!(
-        orders >= 500 && first == 1001,
-        "{orders} orders from {first}"
-    );
+    assert!(orders >= 500 && first == 1001, "{orders} orders from {first}");
     let (_, check) = desk.json(&["check"]);
     assert_eq!(check["tools"].as_array().unwrap().len(), 25);
     let script = std::fs::read_to_string(desk.path().join("script.toml")).unwrap();
@@ -248,14 +229,8 @@ fn the_data_is_what_the_story_says() {
     let number = regex::Regex::new(r"[0-9]+").unwrap();
     for text in [script, tools] {
         let is_order = |found: regex::Match<'_>| {
-            found
-                .as_str()
-                .parse::<u32>()
-                .is_ok_and(|n| (1001..=1000 + orders).contains(&n))
+            found.as_str().parse::<u32>().is_ok_and(|n| (1001..=1000 + orders).contains(&n))
         };
-        assert!(
-            !number.find_iter(&text).any(is_order),
-            "an order number is hard-coded"
-        );
+        assert!(!number.find_iter(&text).any(is_order), "an order number is hard-coded");
     }
 }

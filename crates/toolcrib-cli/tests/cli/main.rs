@@ -14,3 +14,4 @@ mod desk;
 mod menu;
 mod run;
 mod support;
+mod texts;

@@ -9,10 +9,7 @@ use crate::support::{Project, listing};
 
 fn offered(menu: &Value) -> BTreeSet<String> {
     let tools = menu["offered"].as_array().unwrap();
-    tools
-        .iter()
-        .map(|tool| tool["name"].as_str().unwrap().to_owned())
-        .collect()
+    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -20,21 +17,13 @@ fn on_a_refund_turn_the_model_sees_three_tools_and_read_skill() {
     let desk = Project::desk();
     let (code, menu) = desk.json(&["menu", "--skill", "billing"]);
     assert_eq!(code, Some(0));
-    let names = [
-        "list_charges",
-        "list_refunds",
-        "read_skill",
-        "refund_duplicate_charge",
-    ];
+    let names = ["list_charges", "list_refunds", "read_skill", "refund_duplicate_charge"];
     assert_eq!(offered(&menu), names.map(str::to_owned).into());
     let withheld = menu["withheld"].as_array().unwrap();
     assert_eq!(withheld.len(), 22);
     for tool in withheld {
         assert!(!tool["reason"].as_str().unwrap().is_empty(), "{tool}");
-        assert!(
-            ["skill", "policy"].contains(&tool["by"].as_str().unwrap()),
-            "{tool}"
-        );
+        assert!(["skill", "policy"].contains(&tool["by"].as_str().unwrap()), "{tool}");
     }
     assert_eq!(menu["fingerprint"].as_str().unwrap().len(), 64);
     assert!(menu["chars"].as_u64().unwrap() > 500);
@@ -52,11 +41,7 @@ impl Situation {
     fn args(&self) -> Vec<&str> {
         let mut args = vec!["menu"];
         args.extend(self.skills.iter().flat_map(|skill| ["--skill", skill]));
-        args.extend(
-            self.principal
-                .iter()
-                .flat_map(|principal| ["--as", principal]),
-        );
+        args.extend(self.principal.iter().flat_map(|principal| ["--as", principal]));
         args.extend(self.tenant.iter().flat_map(|tenant| ["--tenant", tenant]));
         args
     }
@@ -65,10 +50,7 @@ impl Situation {
     /// project gives them.
     fn change(&mut self, words: &str) {
         let named = Regex::new("`([^`]+)`").unwrap();
-        let name = named
-            .captures(words)
-            .map(|c| c[1].to_owned())
-            .unwrap_or_default();
+        let name = named.captures(words).map(|c| c[1].to_owned()).unwrap_or_default();
         if words.starts_with("activate skill") {
             self.skills.push(name);
         } else if words.ends_with("not active") {
@@ -121,11 +103,9 @@ fn reasons_hold(project: &Project, start: &Situation) -> usize {
 #[test]
 fn the_reasons_of_the_support_desk_name_exactly_what_must_change() {
     let desk = Project::desk();
-    for (skill, principal) in [
-        (Some("billing"), Some("intern")),
-        (Some("shipping"), None),
-        (None, None),
-    ] {
+    for (skill, principal) in
+        [(Some("billing"), Some("intern")), (Some("shipping"), None), (None, None)]
+    {
         let start = Situation {
             skills: skill.map(str::to_owned).into_iter().collect(),
             principal: principal.map(str::to_owned),
@@ -184,21 +164,15 @@ fn reasons_hold_where_roles_tenants_and_skills_come_together() {
             "skills/work/SKILL.md",
             "---\nname: work\ndescription: Work.\nmetadata:\n  toolcrib-tools: write drop\n---\nDo it.\n",
         ),
-        (
-            "skills/rest/SKILL.md",
-            "---\nname: rest\ndescription: Rest.\n---\nDo nothing.\n",
-        ),
+        ("skills/rest/SKILL.md", "---\nname: rest\ndescription: Rest.\n---\nDo nothing.\n"),
     ]);
     let some = |text: &str| Some(text.to_owned());
     let mut checked = 0;
     for skills in [vec![], vec!["rest".to_owned()], vec!["work".to_owned()]] {
         for principal in [None, some("ann"), some("bob")] {
             for tenant in [None, some("acme"), some("other")] {
-                let start = Situation {
-                    skills: skills.clone(),
-                    principal: principal.clone(),
-                    tenant,
-                };
+                let start =
+                    Situation { skills: skills.clone(), principal: principal.clone(), tenant };
                 checked += reasons_hold(&project, &start);
             }
         }
@@ -232,11 +206,7 @@ fn menu_and_check_write_nothing() {
 fn an_unknown_skill_is_a_usage_error_that_names_the_known_ones() {
     let desk = Project::desk();
     for command in [&["menu"][..], &["run", "hello"], &["call", "list_charges"]] {
-        let args: Vec<_> = command
-            .iter()
-            .copied()
-            .chain(["--skill", "biling"])
-            .collect();
+        let args: Vec<_> = command.iter().copied().chain(["--skill", "biling"]).collect();
         let outcome = desk.toolcrib(&args);
         assert_eq!(outcome.code, Some(2));
         assert!(outcome.stderr.contains("`billing`"), "{}", outcome.stderr);

@@ -9,9 +9,7 @@ use crate::support::{Project, toolcrib};
 const REFUND: &str = "I was charged twice for order 1042, please refund one charge";
 
 fn events(text: &str) -> Vec<Value> {
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[test]
@@ -23,29 +21,12 @@ fn the_json_of_a_run_has_its_shape() {
     assert_eq!(run["error"], Value::Null);
     assert_eq!(run["iterations"], 4);
     let calls = run["tool_calls"].as_array().unwrap();
-    let names: Vec<_> = calls
-        .iter()
-        .map(|call| call["name"].as_str().unwrap())
-        .collect();
-    assert_eq!(
-        names,
-        [
-            "read_skill",
-            "list_charges",
-            "list_refunds",
-            "refund_duplicate_charge"
-        ]
-    );
+    let names: Vec<_> = calls.iter().map(|call| call["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["read_skill", "list_charges", "list_refunds", "refund_duplicate_charge"]);
     for call in calls {
         assert_eq!((&call["ok"], &call["code"]), (&json!(true), &Value::Null));
-        assert!(
-            call["duration_ms"].is_number() && call["value"].is_string(),
-            "{call}"
-        );
-        assert!(
-            !call["value"].as_str().unwrap().contains("<untrusted"),
-            "{call}"
-        );
+        assert!(call["duration_ms"].is_number() && call["value"].is_string(), "{call}");
+        assert!(!call["value"].as_str().unwrap().contains("<untrusted"), "{call}");
     }
     assert_eq!(calls[3]["structured"]["changed"], 1);
     assert!(run["usage"]["input_tokens"].as_u64().unwrap() > 0);
@@ -63,15 +44,9 @@ fn events_are_a_lossless_file_in_order_that_ends_with_the_turn() {
     let file = desk.path().join("events.jsonl");
     fs::write(&file, "left over\n").unwrap();
     let path = file.to_str().unwrap();
-    assert_eq!(
-        desk.toolcrib(&["run", REFUND, "--events", path]).code,
-        Some(0)
-    );
+    assert_eq!(desk.toolcrib(&["run", REFUND, "--events", path]).code, Some(0));
     let events = events(&fs::read_to_string(&file).unwrap());
-    let names: Vec<_> = events
-        .iter()
-        .map(|event| event["type"].as_str().unwrap())
-        .collect();
+    let names: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
     assert_eq!(
         names[..8],
         [
@@ -92,13 +67,7 @@ fn events_are_a_lossless_file_in_order_that_ends_with_the_turn() {
     let starts = names.iter().filter(|name| **name == "tool.start").count();
     let ends = names.iter().filter(|name| **name == "tool.end").count();
     assert_eq!((starts, ends), (4, 4));
-    assert_eq!(
-        names
-            .iter()
-            .filter(|name| **name == "skill.activated")
-            .count(),
-        1
-    );
+    assert_eq!(names.iter().filter(|name| **name == "skill.activated").count(), 1);
 
     let outcome = desk.toolcrib(&["run", REFUND, "--events", "-"]);
     let on_stderr = events_of(&outcome.stderr);
@@ -157,12 +126,7 @@ fn a_secret_of_the_environment_is_nowhere() {
         assert!(shown.contains("[redacted]"), "{shown}");
     }
     let output = desk
-        .command(&[
-            "run",
-            &format!("show ticket {secret}"),
-            "--events",
-            file.to_str().unwrap(),
-        ])
+        .command(&["run", &format!("show ticket {secret}"), "--events", file.to_str().unwrap()])
         .env("DESK_API_KEY", secret)
         .output()
         .unwrap();
@@ -177,12 +141,7 @@ fn arguments_come_as_pairs_as_json_from_a_file_and_from_standard_input() {
     desk.write("args.json", r#"{"order_id": 1042}"#);
     let at = format!("@{}", desk.path().join("args.json").display());
     let mut answers = Vec::new();
-    for argument in [
-        "order_id=1042",
-        r#"{"order_id": 1042}"#,
-        "order_id:=1042",
-        &at,
-    ] {
+    for argument in ["order_id=1042", r#"{"order_id": 1042}"#, "order_id:=1042", &at] {
         let (code, call) = desk.json(&["call", "list_charges", argument]);
         assert_eq!(code, Some(0), "{call}");
         answers.push(call["value"].clone());
@@ -193,19 +152,11 @@ fn arguments_come_as_pairs_as_json_from_a_file_and_from_standard_input() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(br#"{"order_id": 1042}"#)
-        .unwrap();
+    child.stdin.take().unwrap().write_all(br#"{"order_id": 1042}"#).unwrap();
     let output = child.wait_with_output().unwrap();
     let call: Value = serde_json::from_slice(&output.stdout).unwrap();
     answers.push(call["value"].clone());
-    assert!(
-        answers.windows(2).all(|pair| pair[0] == pair[1]),
-        "{answers:#?}"
-    );
+    assert!(answers.windows(2).all(|pair| pair[0] == pair[1]), "{answers:#?}");
 }
 
 #[test]
@@ -220,29 +171,15 @@ fn a_call_that_is_refused_says_what_was_expected_and_never_the_value() {
     ] {
         let (exit, call) = desk.json(&["call", "list_charges", argument]);
         let value = call["value"].as_str().unwrap();
-        assert_eq!(
-            (exit, call["code"].as_str()),
-            (Some(1), Some(code)),
-            "{call}"
-        );
+        assert_eq!((exit, call["code"].as_str()), (Some(1), Some(code)), "{call}");
         assert!(value.contains(said) && !value.contains("s3cr3t"), "{value}");
     }
     // A tool that is not offered reads like one that never was, in every spelling.
     let unknown = desk.json(&["call", "no_such_tool"]).1;
-    for name in [
-        "refund_duplicate_charge",
-        "Refund_Duplicate_Charge",
-        "list_charges ",
-    ] {
+    for name in ["refund_duplicate_charge", "Refund_Duplicate_Charge", "list_charges "] {
         let (exit, call) = desk.json(&["call", name, "order_id=1042"]);
-        assert_eq!(
-            (exit, call["code"].as_str()),
-            (Some(1), Some("not_available"))
-        );
-        let told = call["value"]
-            .as_str()
-            .unwrap()
-            .replace(name, "no_such_tool");
+        assert_eq!((exit, call["code"].as_str()), (Some(1), Some("not_available")));
+        let told = call["value"].as_str().unwrap().replace(name, "no_such_tool");
         assert_eq!(Some(told.as_str()), unknown["value"].as_str());
     }
     assert_eq!(desk.refunds(1042), 0);
@@ -263,10 +200,7 @@ fn a_model_that_goes_on_for_ever_is_wrapped_up() {
     );
     let (code, run) = desk.json(&["run", "go", "--model", "script:loop.toml"]);
     assert_eq!(code, Some(0));
-    assert_eq!(
-        (&run["stopped"], &run["iterations"]),
-        (&json!("max_iterations"), &json!(10))
-    );
+    assert_eq!((&run["stopped"], &run["iterations"]), (&json!("max_iterations"), &json!(10)));
     assert_eq!(run["answer"], "I gave up.");
 }
 
@@ -279,10 +213,7 @@ fn a_model_without_a_rule_fails_and_says_what_it_saw() {
     assert_eq!(run["error"]["code"], "model_failed");
     assert_eq!(run["error"]["source"], "script:empty.toml");
     let message = run["error"]["message"].as_str().unwrap();
-    assert!(
-        message.contains("rule 1") && message.contains("go"),
-        "{message}"
-    );
+    assert!(message.contains("rule 1") && message.contains("go"), "{message}");
     assert_eq!(run["answer"], Value::Null);
 }
 
@@ -290,14 +221,8 @@ fn a_model_without_a_rule_fails_and_says_what_it_saw() {
 fn a_run_that_takes_too_long_times_out() {
     let desk = Project::desk();
     desk.write("slow.toml", "[[rule]]\ndelay_ms = 60000\ntext = 'late'\n");
-    let (code, run) = desk.json(&[
-        "run",
-        "go",
-        "--model",
-        "script:slow.toml",
-        "--timeout",
-        "200ms",
-    ]);
+    let (code, run) =
+        desk.json(&["run", "go", "--model", "script:slow.toml", "--timeout", "200ms"]);
     assert_eq!((code, &run["stopped"]), (Some(1), &json!("timeout")));
     assert_eq!(run["error"]["code"], "timeout");
 }
@@ -317,12 +242,8 @@ fn hostile_arguments_of_a_model_never_reach_a_tool() {
         ]
     "#);
     let (_, run) = desk.json(&["run", "go", "--model", "script:hostile.toml"]);
-    let codes: Vec<_> = run["tool_calls"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|call| call["code"].clone())
-        .collect();
+    let codes: Vec<_> =
+        run["tool_calls"].as_array().unwrap().iter().map(|call| call["code"].clone()).collect();
     assert_eq!(codes, ["not_available", "input_invalid", "input_invalid"]);
     assert_eq!(desk.refunds(1042), 0);
 }
@@ -331,46 +252,22 @@ fn hostile_arguments_of_a_model_never_reach_a_tool() {
 fn begun_projects_run_at_once() {
     let dir = tempfile::TempDir::new().unwrap();
     let project = dir.path().join("notes");
-    let begin = || {
-        toolcrib()
-            .args(["init", "--json"])
-            .arg(&project)
-            .output()
-            .unwrap()
-    };
+    let begin = || toolcrib().args(["init", "--json"]).arg(&project).output().unwrap();
     let output = begin();
     assert_eq!(output.status.code(), Some(0));
     let begun: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(begun["created"].as_array().unwrap().len() >= 4);
-    let check = toolcrib()
-        .args(["check", "-p"])
-        .arg(&project)
-        .output()
-        .unwrap();
-    assert_eq!(
-        check.status.code(),
-        Some(0),
-        "{}",
-        String::from_utf8_lossy(&check.stderr)
-    );
+    let check = toolcrib().args(["check", "-p"]).arg(&project).output().unwrap();
+    assert_eq!(check.status.code(), Some(0), "{}", String::from_utf8_lossy(&check.stderr));
     // Also found from a folder inside it.
     let run = toolcrib()
         .args(["run", "-q", "what do we know about the printer?"])
         .current_dir(project.join("skills"))
         .output()
         .unwrap();
-    assert_eq!(
-        run.status.code(),
-        Some(0),
-        "{}",
-        String::from_utf8_lossy(&run.stderr)
-    );
+    assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
     assert!(!run.stdout.is_empty());
-    assert_eq!(
-        begin().status.code(),
-        Some(2),
-        "an existing project is never overwritten"
-    );
+    assert_eq!(begin().status.code(), Some(2), "an existing project is never overwritten");
 }
 
 #[test]
@@ -378,26 +275,11 @@ fn help_shows_examples_and_exit_codes() {
     for command in ["run", "menu", "call", "check", "init"] {
         let output = toolcrib().args([command, "--help"]).output().unwrap();
         let help = String::from_utf8(output.stdout).unwrap();
-        assert!(
-            help.contains("Examples:") && help.contains("--json"),
-            "{help}"
-        );
+        assert!(help.contains("Examples:") && help.contains("--json"), "{help}");
     }
     let help = toolcrib().arg("--help").output().unwrap();
-    assert!(
-        String::from_utf8(help.stdout)
-            .unwrap()
-            .contains("Exit codes:")
-    );
-    assert_eq!(
-        toolcrib()
-            .arg("--no-such-flag")
-            .output()
-            .unwrap()
-            .status
-            .code(),
-        Some(2)
-    );
+    assert!(String::from_utf8(help.stdout).unwrap().contains("Exit codes:"));
+    assert_eq!(toolcrib().arg("--no-such-flag").output().unwrap().status.code(), Some(2));
 }
 
 #[test]
@@ -422,11 +304,7 @@ fn fresh_is_refused_while_another_process_uses_the_database() {
         fs::read_to_string(&events).is_ok_and(|e| e.contains("model.start"))
     });
     let (code, run) = desk.json(&["run", "--fresh", REFUND]);
-    assert_eq!(
-        (code, &run["error"]["code"]),
-        (Some(1), &json!("database_unavailable")),
-        "{run}"
-    );
+    assert_eq!((code, &run["error"]["code"]), (Some(1), &json!("database_unavailable")), "{run}");
     assert!(run["error"]["message"].as_str().unwrap().contains("in use"));
     holder.kill().unwrap();
     holder.wait().unwrap();

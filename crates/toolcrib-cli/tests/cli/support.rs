@@ -24,9 +24,7 @@ pub(crate) struct Outcome {
 impl Project {
     /// A copy of the support desk.
     pub(crate) fn desk() -> Self {
-        let this = Self {
-            dir: TempDir::new().unwrap(),
-        };
+        let this = Self { dir: TempDir::new().unwrap() };
         let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/support-desk");
         copy(&example, this.path());
         this
@@ -34,9 +32,7 @@ impl Project {
 
     /// A project of these files.
     pub(crate) fn of(files: &[(&str, &str)]) -> Self {
-        let this = Self {
-            dir: TempDir::new().unwrap(),
-        };
+        let this = Self { dir: TempDir::new().unwrap() };
         for (name, text) in files {
             this.write(name, text);
         }
@@ -86,11 +82,9 @@ impl Project {
     /// How many refunds there are of an order.
     pub(crate) fn refunds(&self, order: u32) -> u32 {
         self.database()
-            .query_row(
-                "SELECT count(*) FROM refunds WHERE order_id = ?1",
-                [order],
-                |row| row.get(0),
-            )
+            .query_row("SELECT count(*) FROM refunds WHERE order_id = ?1", [order], |row| {
+                row.get(0)
+            })
             .unwrap()
     }
 }

@@ -23,10 +23,22 @@ pub struct Events(Arc<Hub>);
 #[derive(Default)]
 struct Hub {
     listeners: Mutex<Arc<[Listener]>>,
-    stream: Mutex<Option<broadcast::Sender<Arc<Event>>>>,
+    stream: Mutex<Streaming>,
     /// Listeners and streams; zero means that no event needs to be built.
     audience: AtomicUsize,
     next_id: AtomicU64,
+}
+
+/// Where the streams of a hub get their events from.
+#[derive(Default)]
+enum Streaming {
+    /// Nobody reads.
+    #[default]
+    Idle,
+    /// Somebody does.
+    To(broadcast::Sender<Arc<Event>>),
+    /// The run is over: whoever comes now finds the end.
+    Over,
 }
 
 #[derive(Clone)]
@@ -63,34 +75,31 @@ impl Events {
         listener: impl Fn(&Event) + Send + Sync + 'static,
     ) -> Subscription {
         let id = self.0.next_id.fetch_add(1, Ordering::Relaxed);
-        let added = Listener {
-            id,
-            pattern: pattern.into(),
-            call: Arc::new(listener),
-        };
+        let added = Listener { id, pattern: pattern.into(), call: Arc::new(listener) };
         let mut listeners = lock(&self.0.listeners);
         *listeners = listeners.iter().cloned().chain([added]).collect();
         self.0.audience.fetch_add(1, Ordering::Release);
-        Subscription {
-            events: self.clone(),
-            id,
-        }
+        Subscription { events: self.clone(), id }
     }
 
     /// All events as a bounded queue that never slows the run: a reader that falls more than
     /// 1,024 events behind loses the oldest and is told so by `events.lagged`.
     ///
-    /// A run's stream ends after `agent.turn_end`, an engine's when the engine is gone.
+    /// A run's stream ends after `agent.turn_end`, and at once when it is asked for later; an
+    /// engine's ends when the engine is gone.
     pub fn stream(&self) -> EventStream {
         let mut stream = lock(&self.0.stream);
-        let sender = stream.get_or_insert_with(|| {
-            self.0.audience.fetch_add(1, Ordering::Release);
-            broadcast::Sender::new(STREAM_CAPACITY)
-        });
-        EventStream {
-            receiver: sender.subscribe(),
-            ahead: None,
-        }
+        let receiver = match &*stream {
+            Streaming::To(sender) => sender.subscribe(),
+            Streaming::Over => broadcast::Sender::new(1).subscribe(),
+            Streaming::Idle => {
+                let (sender, receiver) = broadcast::channel(STREAM_CAPACITY);
+                *stream = Streaming::To(sender);
+                self.0.audience.fetch_add(1, Ordering::Release);
+                receiver
+            }
+        };
+        EventStream { receiver, ahead: None }
     }
 
     /// Whether anybody listens.
@@ -98,13 +107,12 @@ impl Events {
         self.0.audience.load(Ordering::Acquire) > 0
     }
 
-    pub(super) fn deliver(&self, event: &Arc<Event>) {
+    /// Hands an event to everybody. Gives back the reports of the listeners that it removed
+    /// because they panicked.
+    pub(super) fn deliver(&self, event: &Arc<Event>) -> Vec<EventKind> {
         let listeners = Arc::clone(&lock(&self.0.listeners));
         let mut failed = Vec::new();
-        for listener in listeners
-            .iter()
-            .filter(|listener| listener.wants(event.kind.name()))
-        {
+        for listener in listeners.iter().filter(|listener| listener.wants(event.kind.name())) {
             let outcome = catch_unwind(AssertUnwindSafe(|| (listener.call)(event)));
             if let Err(panic) = outcome {
                 self.remove(listener.id);
@@ -114,21 +122,21 @@ impl Events {
                 });
             }
         }
-        if let Some(stream) = &*lock(&self.0.stream) {
-            // An error says that nobody reads; that is fine.
-            let _ = stream.send(Arc::clone(event));
+        let mut stream = lock(&self.0.stream);
+        if let Streaming::To(sender) = &*stream
+            && sender.send(Arc::clone(event)).is_err()
+        {
+            // All readers have gone.
+            *stream = Streaming::Idle;
+            self.0.audience.fetch_sub(1, Ordering::Release);
         }
-        for kind in failed {
-            self.deliver(&Arc::new(Event {
-                kind,
-                ..Event::clone(event)
-            }));
-        }
+        failed
     }
 
     /// Ends all streams, once what they hold is read.
     pub(super) fn close(&self) {
-        if lock(&self.0.stream).take().is_some() {
+        let before = std::mem::replace(&mut *lock(&self.0.stream), Streaming::Over);
+        if let Streaming::To(_) = before {
             self.0.audience.fetch_sub(1, Ordering::Release);
         }
     }
@@ -144,9 +152,7 @@ impl Events {
 
 impl std::fmt::Debug for Events {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Events")
-            .field("listeners", &lock(&self.0.listeners).len())
-            .finish()
+        f.debug_struct("Events").field("listeners", &lock(&self.0.listeners).len()).finish()
     }
 }
 
@@ -182,10 +188,8 @@ impl EventStream {
             match self.receiver.recv().await {
                 Ok(event) if missed == 0 => return Some(event),
                 Ok(event) => {
-                    let lagged = Event {
-                        kind: EventKind::Lagged { missed },
-                        ..Event::clone(&event)
-                    };
+                    let lagged =
+                        Event { kind: EventKind::Lagged { missed }, ..Event::clone(&event) };
                     self.ahead = Some(event);
                     return Some(Arc::new(lagged));
                 }

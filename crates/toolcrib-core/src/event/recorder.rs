@@ -60,23 +60,28 @@ impl RunEvents {
 
     /// Writes an event; it is only made when somebody listens.
     pub fn emit(&self, iteration: Option<u32>, kind: impl FnOnce() -> EventKind) {
-        let (engine, run) = (self.engine.has_audience(), self.run.has_audience());
-        if !(engine || run) || self.closed.load(Ordering::Acquire) {
-            return;
+        let heard = self.engine.has_audience() || self.run.has_audience();
+        if heard && !self.closed.load(Ordering::Acquire) {
+            self.write(iteration, kind());
         }
+    }
+
+    fn write(&self, iteration: Option<u32>, kind: EventKind) {
         let event = Arc::new(Event {
-            kind: kind(),
+            kind,
             run_id: Arc::clone(&self.run_id),
             seq: self.seq.fetch_add(1, Ordering::Relaxed) + 1,
             iteration,
             at_ms: millis(self.began),
             identity: Arc::clone(&self.identity),
         });
-        if engine {
-            self.engine.deliver(&event);
-        }
-        if run {
-            self.run.deliver(&event);
+        let mut failed = self.engine.deliver(&event);
+        failed.append(&mut self.run.deliver(&event));
+        // `agent.turn_end` stays the last event: who panics at it is removed without a report.
+        if !matches!(event.kind, EventKind::TurnEnd { .. }) {
+            for report in failed {
+                self.write(iteration, report);
+            }
         }
     }
 

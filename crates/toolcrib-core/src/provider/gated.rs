@@ -45,11 +45,7 @@ impl IntoVerdict for Verdict {
 
 impl IntoVerdict for bool {
     fn into_verdict(self) -> Result<Verdict, String> {
-        Ok(if self {
-            Verdict::Offer
-        } else {
-            Verdict::Withhold("the gate says no".into())
-        })
+        Ok(if self { Verdict::Offer } else { Verdict::Withhold("the gate says no".into()) })
     }
 }
 
@@ -96,11 +92,7 @@ pub fn gated_tools(
     inner: Arc<dyn ToolProvider>,
     gate: impl Gate,
 ) -> Arc<dyn ToolProvider> {
-    Arc::new(Gated {
-        name: name.into(),
-        inner,
-        gate,
-    })
+    Arc::new(Gated { name: name.into(), inner, gate })
 }
 
 struct Gated<G> {
@@ -151,11 +143,7 @@ impl<G: Gate> Gated<G> {
                 Ok(Verdict::Withhold(reason)) => Ok(Some(reason)),
                 Err(problem) => Err(DiscoveryError::new(
                     DiscoveryErrorClass::Gate,
-                    format!(
-                        "gate `{}` failed on tool `{}`: {problem}",
-                        self.name,
-                        tool.name()
-                    ),
+                    format!("gate `{}` failed on tool `{}`: {problem}", self.name, tool.name()),
                 )
                 .in_provider(|| self.path())),
             }

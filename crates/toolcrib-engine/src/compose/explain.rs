@@ -43,15 +43,8 @@ pub(super) fn explain(visibility: &Visibility, tool: &Tool, facts: Facts<'_>) ->
     }
     if !visibility.skills.admit(facts.skills, tool) {
         by = by.or(Some(WithheldBy::Skill));
-        let active: Vec<_> = facts
-            .skills
-            .iter()
-            .map(|skill| format!("`{skill}`"))
-            .collect();
-        reasons.push(format!(
-            "no active skill lists it (active: {})",
-            active.join(", ")
-        ));
+        let active: Vec<_> = facts.skills.iter().map(|skill| format!("`{skill}`")).collect();
+        reasons.push(format!("no active skill lists it (active: {})", active.join(", ")));
     }
     if by.is_some() {
         let candidates = changes(visibility, tool, facts);
@@ -115,18 +108,8 @@ fn changes(visibility: &Visibility, tool: &Tool, facts: Facts<'_>) -> Vec<Change
             add(Change::Activate(skill.id.clone()));
         }
     }
-    let relevant = visibility
-        .policy
-        .rules
-        .iter()
-        .filter(|rule| rule.tools.matches(tool));
-    for When {
-        skills,
-        roles,
-        tenants,
-        ..
-    } in relevant.map(|rule| &rule.when)
-    {
+    let relevant = visibility.policy.rules.iter().filter(|rule| rule.tools.matches(tool));
+    for When { skills, roles, tenants, .. } in relevant.map(|rule| &rule.when) {
         for role in roles {
             add(if facts.roles.contains(role) {
                 Change::Revoke(Arc::clone(role))
@@ -223,13 +206,5 @@ fn offered_after(
         }
     }
     // There is one tenant: two changes of it contradict each other.
-    tenant_changes <= 1
-        && visibility.offers(
-            tool,
-            Facts {
-                skills: &skills,
-                roles: &roles,
-                tenant,
-            },
-        )
+    tenant_changes <= 1 && visibility.offers(tool, Facts { skills: &skills, roles: &roles, tenant })
 }

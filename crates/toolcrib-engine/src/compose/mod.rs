@@ -40,11 +40,7 @@ pub(crate) struct Situation {
 
 impl Situation {
     pub(crate) fn facts(&self) -> Facts<'_> {
-        Facts {
-            skills: &self.active_skills,
-            roles: &self.roles,
-            tenant: self.tenant.as_deref(),
-        }
+        Facts { skills: &self.active_skills, roles: &self.roles, tenant: self.tenant.as_deref() }
     }
 }
 
@@ -89,30 +85,19 @@ pub(crate) fn compose(
     let facts = situation.facts();
     let mut tools: Vec<Tool> = Vec::with_capacity(catalog.offered().len());
     let mut positions: HashMap<ToolName, usize> = HashMap::with_capacity(tools.capacity());
-    let mut hidden: Vec<Hidden> = catalog
-        .held_back()
-        .iter()
-        .cloned()
-        .map(Hidden::Gate)
-        .collect();
+    let mut hidden: Vec<Hidden> = catalog.held_back().iter().cloned().map(Hidden::Gate).collect();
     let mut collisions = Vec::new();
 
     for tool in catalog.offered() {
-        if let Err(problem) = validators.check(tool) {
-            hidden.push(Hidden::Schema {
-                tool: tool.clone(),
-                problem,
-            });
+        if let Err(problem) = validators.of(tool) {
+            hidden.push(Hidden::Schema { tool: tool.clone(), problem });
             continue;
         }
         if !visibility.offers(tool, facts) {
             hidden.push(Hidden::Rules(tool.clone()));
             continue;
         }
-        let Some(slot) = positions
-            .get(tool.name())
-            .and_then(|slot| tools.get_mut(*slot))
-        else {
+        let Some(slot) = positions.get(tool.name()).and_then(|slot| tools.get_mut(*slot)) else {
             positions.insert(tool.name().clone(), tools.len());
             tools.push(tool.clone());
             continue;

@@ -75,11 +75,7 @@ impl Withheld {
         situation: Situation,
         hidden: Vec<Hidden>,
     ) -> Self {
-        Self {
-            visibility,
-            situation,
-            hidden,
-        }
+        Self { visibility, situation, hidden }
     }
 
     /// Nothing is withheld.

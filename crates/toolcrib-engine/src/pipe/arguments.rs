@@ -91,10 +91,7 @@ mod tests {
         assert_eq!(text("```json\n{\"a\": 1}\n```"), Some(json!({"a": 1})));
         assert_eq!(text("refund order 1042"), None);
         assert_eq!(text("{\"a\": 1"), None);
-        assert_eq!(
-            text(&format!("{}1{},", "[".repeat(9000), "]".repeat(9000))),
-            None
-        );
+        assert_eq!(text(&format!("{}1{},", "[".repeat(9000), "]".repeat(9000))), None);
     }
 
     #[test]

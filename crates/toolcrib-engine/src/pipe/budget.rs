@@ -17,9 +17,7 @@ pub(super) struct Shares {
 
 impl Shares {
     pub(super) fn of(batch_chars: usize, calls: usize) -> Self {
-        Self {
-            share: batch_chars / calls.max(1),
-        }
+        Self { share: batch_chars / calls.max(1) }
     }
 
     /// What a call of this tool is promised.
@@ -46,6 +44,22 @@ pub(super) struct Cut {
     pub(super) abandoned: bool,
 }
 
+impl Cut {
+    /// Whether the cap left room for nothing but the marker.
+    pub(super) fn is_marker_alone(&self) -> bool {
+        self.body.is_empty() && self.marker.is_some()
+    }
+
+    /// A form of the body, with the marker behind it.
+    pub(super) fn marked(&self, body: &str) -> String {
+        match &self.marker {
+            Some(marker) if body.is_empty() => marker.clone(),
+            Some(marker) => format!("{body}\n{marker}"),
+            None => body.to_owned(),
+        }
+    }
+}
+
 impl Ended {
     fn text(&self) -> &str {
         match &self.outcome {
@@ -56,22 +70,13 @@ impl Ended {
 
     /// The tool, when its text is somebody else's.
     fn fenced_tool(&self) -> Option<&Tool> {
-        let by_tool = self
-            .outcome
-            .as_ref()
-            .err()
-            .is_none_or(|failure| failure.by_tool);
-        self.tool
-            .as_ref()
-            .filter(|tool| by_tool && tool.untrusted())
+        let by_tool = self.outcome.as_ref().err().is_none_or(|failure| failure.by_tool);
+        self.tool.as_ref().filter(|tool| by_tool && tool.untrusted())
     }
 
     /// What the text needs, fence included.
     fn needs(&self) -> usize {
-        chars(self.text())
-            + self
-                .fenced_tool()
-                .map_or(0, |tool| fence_chars(tool.name()))
+        chars(self.text()) + self.fenced_tool().map_or(0, |tool| fence_chars(tool.name()))
     }
 
     fn own_cap(&self) -> usize {
@@ -124,39 +129,19 @@ pub(super) fn fit(ended: Ended, cap: usize) -> Cut {
     let cap = cap.min(ended.own_cap());
     let room = cap.saturating_sub(fence.as_deref().map_or(0, fence_chars));
     let (text, code, structured, cost_usd, cause, abandoned) = match ended.outcome {
-        Ok(ToolOutput {
-            value,
-            structured,
-            cost_usd,
-        }) => (value, None, structured, cost_usd, None, false),
-        Err(failure) => (
-            failure.message,
-            Some(failure.code),
-            None,
-            None,
-            failure.cause,
-            failure.abandoned,
-        ),
+        Ok(ToolOutput { value, structured, cost_usd }) => {
+            (value, None, structured, cost_usd, None, false)
+        }
+        Err(failure) => {
+            (failure.message, Some(failure.code), None, None, failure.cause, failure.abandoned)
+        }
     };
     let (body, marker) = cut(text, room);
     let structured = structured.map(|data| {
         let chars = chars(&data.to_string());
-        if chars > cap {
-            json!({ "truncated": true, "chars": chars })
-        } else {
-            data
-        }
+        if chars > cap { json!({ "truncated": true, "chars": chars }) } else { data }
     });
-    Cut {
-        body,
-        marker,
-        fence,
-        code,
-        structured,
-        cost_usd,
-        cause,
-        abandoned,
-    }
+    Cut { body, marker, fence, code, structured, cost_usd, cause, abandoned }
 }
 
 /// Cuts a text to `room` characters, with the line of the marker inside.
@@ -167,10 +152,7 @@ fn cut(text: String, room: usize) -> (String, Option<String>) {
     }
     let marker = format!("[truncated — {total} chars total; the rest was not kept]");
     let head = room.saturating_sub(chars(&marker) + 1);
-    let end = text
-        .char_indices()
-        .nth(head)
-        .map_or(text.len(), |(at, _)| at);
+    let end = text.char_indices().nth(head).map_or(text.len(), |(at, _)| at);
     let end = whole_json(&text, end).unwrap_or_else(|| before_escape(&text, end));
     let mut body = text;
     body.truncate(end);
@@ -219,15 +201,8 @@ fn before_escape(text: &str, end: usize) -> usize {
         return end;
     };
     let sequence = head.get(escape..).unwrap_or_default();
-    let closed = sequence
-        .chars()
-        .skip(2)
-        .any(|c| ('\u{40}'..='\u{7e}').contains(&c));
-    if closed || sequence.len() > LONGEST_SEQUENCE {
-        end
-    } else {
-        escape
-    }
+    let closed = sequence.chars().skip(2).any(|c| ('\u{40}'..='\u{7e}').contains(&c));
+    if closed || sequence.len() > LONGEST_SEQUENCE { end } else { escape }
 }
 
 pub(super) fn chars(text: &str) -> usize {
@@ -242,9 +217,7 @@ mod tests {
 
     #[test]
     fn rows_are_cut_between_rows() {
-        let rows: Vec<_> = (0..40)
-            .map(|n| json!({ "id": n, "note": "a, \"b\" {c}" }))
-            .collect();
+        let rows: Vec<_> = (0..40).map(|n| json!({ "id": n, "note": "a, \"b\" {c}" })).collect();
         let text = json!({ "rows": rows, "changed": 0 }).to_string();
         let total = chars(&text);
         let (body, marker) = cut(text.clone(), 400);
@@ -260,11 +233,7 @@ mod tests {
 
     #[test]
     fn an_escape_sequence_is_not_left_open() {
-        let text = format!(
-            "{}\u{1b}[31mred\u{1b}[0m{}",
-            "x".repeat(46),
-            "y".repeat(200)
-        );
+        let text = format!("{}\u{1b}[31mred\u{1b}[0m{}", "x".repeat(46), "y".repeat(200));
         let (body, _) = cut(text, 100);
         assert_eq!(body, "x".repeat(46));
     }

@@ -10,14 +10,13 @@ pub(super) struct Fenced {
 }
 
 pub(super) fn fence(clean: Clean) -> Fenced {
-    let mut text = match &clean.0.fence {
-        Some(tool) => toolcrib_core::fence(tool, &clean.0.body),
-        None => clean.0.body.clone(),
+    let text = match &clean.0.fence {
+        // Where there was only room for the marker, nothing is left to be fenced.
+        Some(tool) if !clean.0.is_marker_alone() => {
+            // The marker is ours, so it stands outside: one inside is somebody's forgery.
+            clean.0.marked(&toolcrib_core::fence(tool, &clean.0.body))
+        }
+        _ => clean.value(),
     };
-    // Ours, so it stands outside: a marker inside a fence is somebody's forgery.
-    if let Some(marker) = &clean.0.marker {
-        text.push('\n');
-        text.push_str(marker);
-    }
     Fenced { clean, text }
 }

@@ -12,10 +12,15 @@ pub(super) async fn before(batch: &Batch<'_>, call: PendingCall<'_>) -> Result<(
     let Some(journal) = &batch.engine.journal else {
         return Ok(());
     };
-    let cause = match AssertUnwindSafe(async { journal.intent(call).await })
-        .catch_unwind()
-        .await
-    {
+    let written = AssertUnwindSafe(async { journal.intent(call).await }).catch_unwind();
+    let written = tokio::select! {
+        biased;
+        () = batch.cancellation.cancelled() => {
+            return Err(Failure::refused(ErrorCode::Cancelled, "the run was cancelled"));
+        }
+        written = written => written,
+    };
+    let cause = match written {
         Ok(Ok(())) => return Ok(()),
         Ok(Err(error)) => error.to_string(),
         Err(panic) => format!("the journal panicked: {}", panic_text(&*panic)),
@@ -31,8 +36,6 @@ pub(super) async fn before(batch: &Batch<'_>, call: PendingCall<'_>) -> Result<(
 /// intent that has no outcome, which is what it is for.
 pub(super) async fn after(batch: &Batch<'_>, call: PendingCall<'_>, code: Option<ErrorCode>) {
     if let Some(journal) = &batch.engine.journal {
-        let _ = AssertUnwindSafe(async { journal.outcome(call, code).await })
-            .catch_unwind()
-            .await;
+        let _ = AssertUnwindSafe(async { journal.outcome(call, code).await }).catch_unwind().await;
     }
 }

@@ -81,13 +81,7 @@ struct Failure {
 impl Failure {
     /// A stage refuses.
     fn refused(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            cause: None,
-            by_tool: false,
-            abandoned: false,
-        }
+        Self { code, message: message.into(), cause: None, by_tool: false, abandoned: false }
     }
 
     fn caused_by(mut self, cause: impl Into<String>) -> Self {
@@ -100,13 +94,7 @@ impl From<ToolError> for Failure {
     /// The tool failed.
     fn from(error: ToolError) -> Self {
         let cause = error.cause_chain().filter(|chain| *chain != error.message);
-        Self {
-            code: error.code,
-            message: error.message,
-            cause,
-            by_tool: true,
-            abandoned: false,
-        }
+        Self { code: error.code, message: error.message, cause, by_tool: true, abandoned: false }
     }
 }
 
@@ -140,17 +128,11 @@ impl Batch<'_> {
         let tool = match resolve::resolve(self, call) {
             Ok(tool) => tool,
             Err(refusal) => {
-                return Ended {
-                    tool: None,
-                    outcome: Err(refusal),
-                };
+                return Ended { tool: None, outcome: Err(refusal) };
             }
         };
         let outcome = self.through_the_gates(tool, call, shares).await;
-        Ended {
-            tool: Some(tool.clone()),
-            outcome,
-        }
+        Ended { tool: Some(tool.clone()), outcome }
     }
 
     async fn through_the_gates(
@@ -176,12 +158,7 @@ impl Batch<'_> {
         let context = scope::scope(self, pending(), context)?;
         intent::before(self, pending()).await?;
         let outcome = run::run(self, tool, call, args, context, progress).await;
-        intent::after(
-            self,
-            pending(),
-            outcome.as_ref().err().map(|failure| failure.code),
-        )
-        .await;
+        intent::after(self, pending(), outcome.as_ref().err().map(|failure| failure.code)).await;
         outcome.map(|output| reduce::reduce(self, tool, args, output))
     }
 

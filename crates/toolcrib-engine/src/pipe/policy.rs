@@ -19,11 +19,7 @@ pub(super) enum Ruled {
 /// A call denied here is never validated: it learns nothing about what is behind the gate.
 pub(super) fn by_name(batch: &Batch<'_>, tool: &Tool, call: &Call) -> Result<(), Failure> {
     let ruling = ruling(batch, tool);
-    if ruling.offers() {
-        Ok(())
-    } else {
-        Err(denied(batch, call, ruling))
-    }
+    if ruling.offers() { Ok(()) } else { Err(denied(batch, call, ruling)) }
 }
 
 pub(super) fn by_arguments(batch: &Batch<'_>, tool: &Tool, call: &Call) -> Result<Ruled, Failure> {
@@ -38,12 +34,7 @@ pub(super) fn by_arguments(batch: &Batch<'_>, tool: &Tool, call: &Call) -> Resul
 
 fn ruling<'a>(batch: &Batch<'a>, tool: &Tool) -> Ruling<'a> {
     let visibility = &batch.engine.visibility;
-    judge(
-        &visibility.policy,
-        &visibility.skills,
-        tool,
-        batch.situation.facts(),
-    )
+    judge(&visibility.policy, &visibility.skills, tool, batch.situation.facts())
 }
 
 /// Says that a rule refused, to the listeners and to the model. The rule's reason is the

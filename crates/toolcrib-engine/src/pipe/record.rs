@@ -19,14 +19,12 @@ pub(super) fn begin(batch: &Batch<'_>, call: ToolCall) -> Call {
         args,
         began: Instant::now(),
     };
-    batch
-        .events
-        .emit(Some(batch.iteration), || EventKind::ToolStart {
-            call_id: Arc::clone(&call.id),
-            tool: Arc::clone(&call.name),
-            args: shown_args(batch, &call),
-            args_digest: call.args_digest,
-        });
+    batch.events.emit(Some(batch.iteration), || EventKind::ToolStart {
+        call_id: Arc::clone(&call.id),
+        tool: Arc::clone(&call.name),
+        args: shown_args(batch, &call),
+        args_digest: call.args_digest,
+    });
     call
 }
 
@@ -44,19 +42,17 @@ pub(super) fn end(batch: &Batch<'_>, call: Call, fenced: Fenced) -> ToolResult {
     result.abandoned = cut.abandoned;
     result.cause = cut.cause.map(Into::into);
     result.duration = call.began.elapsed();
-    batch
-        .events
-        .emit(Some(batch.iteration), || EventKind::ToolEnd {
-            call_id: Arc::clone(&result.call_id),
-            tool: Arc::clone(&result.name),
-            ok: result.is_ok(),
-            code: result.code,
-            value: Arc::clone(&result.value),
-            duration_ms: u64::try_from(result.duration.as_millis()).unwrap_or(u64::MAX),
-            cost_usd: result.cost_usd,
-            abandoned: result.abandoned,
-            cause: result.cause.clone(),
-        });
+    batch.events.emit(Some(batch.iteration), || EventKind::ToolEnd {
+        call_id: Arc::clone(&result.call_id),
+        tool: Arc::clone(&result.name),
+        ok: result.is_ok(),
+        code: result.code,
+        value: Arc::clone(&result.value),
+        duration_ms: u64::try_from(result.duration.as_millis()).unwrap_or(u64::MAX),
+        cost_usd: result.cost_usd,
+        abandoned: result.abandoned,
+        cause: result.cause.clone(),
+    });
     result
 }
 

@@ -19,10 +19,7 @@ pub(super) fn reduce(
     let cost_usd = output.cost_usd;
     match catch_unwind(AssertUnwindSafe(|| reducer.reduce(output.clone(), args))) {
         // A reducer cannot lose what was paid.
-        Ok(reduced) => ToolOutput {
-            cost_usd,
-            ..reduced
-        },
+        Ok(reduced) => ToolOutput { cost_usd, ..reduced },
         Err(_) => output,
     }
 }

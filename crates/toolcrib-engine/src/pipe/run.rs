@@ -2,7 +2,7 @@
 //! the run.
 
 use std::{
-    pin::Pin,
+    pin::{Pin, pin},
     task::{Context, Poll},
     time::Duration,
 };
@@ -11,10 +11,11 @@ use serde_json::Value;
 use tokio::{
     sync::mpsc,
     task::{JoinError, JoinHandle},
-    time::{Instant, sleep_until, timeout},
+    time::{sleep, timeout},
 };
 use toolcrib_core::{
-    ErrorCode, EventKind, Progress, Tool, ToolContext, ToolError, ToolOutput, panic_text,
+    CancellationToken, ErrorCode, EventKind, Progress, Tool, ToolContext, ToolError, ToolOutput,
+    panic_text,
 };
 
 use super::{Batch, Call, Failure};
@@ -44,35 +45,38 @@ pub(super) async fn run(
     mut progress: ProgressReceiver,
 ) -> Result<ToolOutput, Failure> {
     if batch.cancellation.is_cancelled() {
-        return Err(Failure::refused(
-            ErrorCode::Cancelled,
-            "the run was cancelled",
-        ));
+        return Err(Failure::refused(ErrorCode::Cancelled, "the run was cancelled"));
     }
     let allowed = tool.timeout().unwrap_or(batch.engine.limits.tool_timeout);
-    let deadline = Instant::now() + allowed;
     let cancellation = context.cancellation().clone();
     let held = context.downgrade();
     let body = {
         let (tool, args) = (tool.clone(), args.clone());
         async move { tool.call(args, context).await }
     };
-    let mut task = Spawned(tokio::spawn(body));
+    let mut task = Spawned { handle: tokio::spawn(body), cancellation: cancellation.clone() };
 
+    let mut deadline = pin!(sleep(allowed));
     let stop = loop {
         tokio::select! {
             biased;
-            Some(message) = progress.recv() => report(batch, call, message),
             outcome = &mut task => {
-                while let Ok(message) = progress.try_recv() {
-                    report(batch, call, message);
-                }
-                return settled(tool, outcome);
+                report_waiting(batch, call, &mut progress);
+                let outcome = settled(tool, outcome);
+                return if batch.cancellation.is_cancelled() {
+                    // It heard of it before this loop did.
+                    outcome.map_err(|failure| stopped(tool, Stop::Cancelled, Some(failure)))
+                } else {
+                    outcome
+                };
             }
             () = batch.cancellation.cancelled() => break Stop::Cancelled,
-            () = sleep_until(deadline) => break Stop::Deadline(allowed),
+            () = &mut deadline => break Stop::Deadline(allowed),
+            // Last, so that a flood of it cannot keep a body past its time.
+            Some(message) = progress.recv() => report(batch, call, message),
         }
     };
+    report_waiting(batch, call, &mut progress);
 
     // The body is asked to stop, then given a grace to say how it ended: what it says is true,
     // even when it is that the effect came about.
@@ -82,10 +86,10 @@ pub(super) async fn run(
         return settled(tool, outcome).map_err(|failure| stopped(tool, stop, Some(failure)));
     }
     // A body that waits ends here. One that blocks or computes goes on, unseen and unheard.
-    task.0.abort();
+    task.handle.abort();
     let _ = timeout(grace, &mut task).await;
     let mut failure = stopped(tool, stop, None);
-    failure.abandoned = !task.0.is_finished() || held.strong_count() > 0;
+    failure.abandoned = !task.handle.is_finished() || held.strong_count() > 0;
     Err(failure)
 }
 
@@ -114,50 +118,67 @@ fn settled(
 fn stopped(tool: &Tool, stop: Stop, said: Option<Failure>) -> Failure {
     let (code, what) = match stop {
         Stop::Cancelled => (ErrorCode::Cancelled, "was cancelled".to_owned()),
-        Stop::Deadline(allowed) => (
-            ErrorCode::Timeout,
-            format!("did not finish within {allowed:?} and was stopped"),
-        ),
+        Stop::Deadline(allowed) => {
+            (ErrorCode::Timeout, format!("did not finish within {allowed:?} and was stopped"))
+        }
     };
     let name = tool.name();
-    match said {
-        Some(said) => Failure {
-            cause: Some(said.cause.unwrap_or(said.message)),
-            ..Failure::refused(code, format!("`{name}` {what}"))
-        },
-        None if tool.annotations().read_only => Failure::refused(code, format!("`{name}` {what}")),
-        None => Failure::refused(
+    let unknown = match &said {
+        Some(said) => said.code == ErrorCode::OutcomeUnknown,
+        None => !tool.annotations().read_only,
+    };
+    let failure = if unknown {
+        Failure::refused(
             ErrorCode::OutcomeUnknown,
             format!("`{name}` {what}; it may have had its effect, so check before trying again"),
         )
-        .caused_by(code.as_str()),
+        .caused_by(code.as_str())
+    } else {
+        Failure::refused(code, format!("`{name}` {what}"))
+    };
+    match said {
+        Some(said) => failure.caused_by(said.cause.unwrap_or(said.message)),
+        None => failure,
+    }
+}
+
+/// Reports what was sent until now; what comes in meanwhile is too late.
+fn report_waiting(batch: &Batch<'_>, call: &Call, progress: &mut ProgressReceiver) {
+    for _ in 0..PROGRESS_WAITING {
+        let Ok(message) = progress.try_recv() else {
+            break;
+        };
+        report(batch, call, message);
     }
 }
 
 fn report(batch: &Batch<'_>, call: &Call, progress: Progress) {
-    batch
-        .events
-        .emit(Some(batch.iteration), || EventKind::ToolProgress {
-            call_id: call.id.clone(),
-            tool: call.name.clone(),
-            message: batch.engine.redactor.owned(progress.message),
-            percent: progress.percent,
-            audience: progress.audience,
-        });
+    batch.events.emit(Some(batch.iteration), || EventKind::ToolProgress {
+        call_id: call.id.clone(),
+        tool: call.name.clone(),
+        message: batch.engine.redactor.owned(progress.message),
+        percent: progress.percent,
+        audience: progress.audience,
+    });
 }
 
-/// A task that ends with whoever waits for it: a run that is dropped leaves nothing behind.
-struct Spawned<T>(JoinHandle<T>);
+/// A task that ends with whoever waits for it: a run that is dropped leaves nothing behind. What
+/// cannot be aborted because it blocks is told by its token.
+struct Spawned<T> {
+    handle: JoinHandle<T>,
+    cancellation: CancellationToken,
+}
 
 impl<T> Future for Spawned<T> {
     type Output = Result<T, JoinError>;
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.0).poll(cx)
+        Pin::new(&mut self.handle).poll(cx)
     }
 }
 
 impl<T> Drop for Spawned<T> {
     fn drop(&mut self) {
-        self.0.abort();
+        self.cancellation.cancel();
+        self.handle.abort();
     }
 }

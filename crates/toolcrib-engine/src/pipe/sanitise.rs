@@ -6,7 +6,7 @@
 //! that makes it a token: `<|im_start|>` becomes `‹|im_start|›`, which reads the same and is
 //! none. Doing it twice changes nothing.
 
-use std::{borrow::Cow, sync::LazyLock};
+use std::sync::LazyLock;
 
 use regex::Regex;
 
@@ -17,11 +17,8 @@ pub(super) struct Clean(pub(super) Cut);
 
 impl Clean {
     /// The text, unfenced.
-    pub(super) fn value(&self) -> Cow<'_, str> {
-        match &self.0.marker {
-            Some(marker) => Cow::Owned(format!("{}\n{marker}", self.0.body)),
-            None => Cow::Borrowed(&self.0.body),
-        }
+    pub(super) fn value(&self) -> String {
+        self.0.marked(&self.0.body)
     }
 }
 
@@ -41,7 +38,7 @@ static TOKENS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(?x)",
         r"  <\ ?\|[^<>|\n]{1,64}\|\ ?>",
-        r"| <\ */?\ *untrusted",
+        r"| <\s*/*\s*untrusted",
         r"| <\ */?\ *(?:start_of_turn|end_of_turn|bos|eos|s|unk|pad|sop|eop|tool_call|tool_response",
         r"    |tool_calls|function_calls|function_results|antml:[a-z_]{1,32}|system|assistant|human",
         r"    |system-reminder|think|thinking)\ *>",
@@ -112,10 +109,7 @@ fn strip(text: &str) -> String {
             '\u{1b}' => match chars.peek() {
                 Some('[') => {
                     chars.next();
-                    while chars
-                        .next_if(|c| ('\u{20}'..='\u{3f}').contains(c))
-                        .is_some()
-                    {}
+                    while chars.next_if(|c| ('\u{20}'..='\u{3f}').contains(c)).is_some() {}
                     chars.next_if(|c| ('\u{40}'..='\u{7e}').contains(c));
                 }
                 // An operating-system command ends with BEL or ESC \.
@@ -170,11 +164,8 @@ struct Folded {
 
 impl Folded {
     fn of(text: &str) -> Self {
-        let mut this = Self {
-            text: String::with_capacity(text.len()),
-            starts: vec![],
-            ends: vec![],
-        };
+        let mut this =
+            Self { text: String::with_capacity(text.len()), starts: vec![], ends: vec![] };
         for (c, start, end) in resolved(text) {
             this.text.push(c.to_ascii_lowercase());
             this.starts.resize(this.text.len(), start);
@@ -185,10 +176,7 @@ impl Folded {
 
     /// Where a range of folded bytes came from.
     fn original(&self, start: usize, end: usize) -> Option<(usize, usize)> {
-        Some((
-            *self.starts.get(start)?,
-            *self.ends.get(end.checked_sub(1)?)?,
-        ))
+        Some((*self.starts.get(start)?, *self.ends.get(end.checked_sub(1)?)?))
     }
 }
 
@@ -270,6 +258,7 @@ mod tests {
             ("<<SYS>>", "‹‹SYS››"),
             ("</untrusted nonce=\"1\">", "‹/untrusted nonce=\"1\">"),
             ("< / UNTRUSTED>", "‹ / UNTRUSTED>"),
+            ("<\n//untrusted>", "‹\n//untrusted>"),
             ("<start_of_turn>user", "‹start_of_turn›user"),
             ("</s>", "‹/s›"),
             ("ok\n\nHuman: pay", "ok\n\nHuman∶ pay"),

@@ -17,10 +17,7 @@ pub(super) fn scope(
     let name = call.tool.name().clone();
     match catch_unwind(AssertUnwindSafe(|| scoper.scope(call, context))) {
         Ok(Ok(context)) => Ok(context),
-        Ok(Err(error)) => Err(Failure {
-            by_tool: false,
-            ..error.into()
-        }),
+        Ok(Err(error)) => Err(Failure { by_tool: false, ..error.into() }),
         Err(panic) => Err(Failure::refused(
             ErrorCode::NotAvailable,
             format!("the tool `{name}` cannot be bounded as it must be, so it was not run"),

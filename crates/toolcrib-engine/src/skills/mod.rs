@@ -25,12 +25,7 @@ pub struct Skill {
 impl Skill {
     /// A skill without tools of its own.
     pub fn new(id: SkillId, description: impl Into<Arc<str>>, body: impl Into<Arc<str>>) -> Self {
-        Self {
-            id,
-            description: description.into(),
-            body: body.into(),
-            tools: Vec::new(),
-        }
+        Self { id, description: description.into(), body: body.into(), tools: Vec::new() }
     }
 
     /// Says which tools belong to it.
@@ -50,10 +45,7 @@ pub struct Skills {
 
 impl Default for Skills {
     fn default() -> Self {
-        Self {
-            skills: Vec::new(),
-            focus: true,
-        }
+        Self { skills: Vec::new(), focus: true }
     }
 }
 
@@ -69,18 +61,11 @@ impl Skills {
     /// [`DuplicateSkill`] when two have one id.
     pub fn new(skills: Vec<Skill>) -> Result<Self, DuplicateSkill> {
         for (position, skill) in skills.iter().enumerate() {
-            if skills
-                .iter()
-                .take(position)
-                .any(|earlier| earlier.id == skill.id)
-            {
+            if skills.iter().take(position).any(|earlier| earlier.id == skill.id) {
                 return Err(DuplicateSkill(skill.id.clone()));
             }
         }
-        Ok(Self {
-            skills,
-            focus: true,
-        })
+        Ok(Self { skills, focus: true })
     }
 
     /// Whether an active skill hides the tools that belong to no skill. Default: it does.
@@ -107,9 +92,7 @@ impl Skills {
 
     /// The skills that list a tool.
     pub(crate) fn listing(&self, tool: &str) -> impl Iterator<Item = &Skill> {
-        self.skills
-            .iter()
-            .filter(move |skill| skill.tools.iter().any(|name| *name == tool))
+        self.skills.iter().filter(move |skill| skill.tools.iter().any(|name| *name == tool))
     }
 
     /// Whether some of the active skills lists a tool.
@@ -151,13 +134,8 @@ impl ActiveSkills {
         if this.active.last() == Some(skill) {
             return;
         }
-        this.active = this
-            .active
-            .iter()
-            .filter(|id| *id != skill)
-            .chain([skill])
-            .cloned()
-            .collect();
+        this.active =
+            this.active.iter().filter(|id| *id != skill).chain([skill]).cloned().collect();
         this.unreported.push((skill.clone(), by));
     }
 

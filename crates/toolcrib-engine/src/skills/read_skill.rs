@@ -3,8 +3,7 @@ use std::{fmt::Write as _, sync::Arc};
 use serde::Deserialize;
 use serde_json::json;
 use toolcrib_core::{
-    Catalog, InvalidTool, ListContext, Listing, SkillId, Tool, ToolContext, ToolError,
-    ToolProvider,
+    Catalog, InvalidTool, ListContext, Listing, SkillId, Tool, ToolContext, ToolError, ToolProvider,
 };
 
 use super::{ActiveSkills, Skills};

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolcrib_core::{
     CancellationToken, ListContext, Listing, Menu, OnCollision, Reason, Tool, ToolName, Verdict,
     gated_tools, static_tools,
 };
-use toolcrib_engine::{Engine, IterationError, Skill, Skills, TurnOptions};
+use toolcrib_engine::{Engine, IterationError, Redactor, Skill, Skills, TurnOptions};
 
 use crate::support::{
     Log, builder, call, engine, in_time, menu, offered, once, provider, says, skill_id, tool,
@@ -33,10 +34,7 @@ async fn the_baseline_stands_before_providers_and_these_in_the_order_given() {
         .tool(tool("s2"))
         .build()
         .unwrap();
-    assert_eq!(
-        offered(&engine, TurnOptions::default()).await,
-        ["s1", "s2", "p1", "p2"]
-    );
+    assert_eq!(offered(&engine, TurnOptions::default()).await, ["s1", "s2", "p1", "p2"]);
     assert_eq!(&*once(&engine, "p2", json!({})).await.value, "ran");
 }
 
@@ -127,9 +125,54 @@ async fn the_order_in_which_sources_answer_changes_nothing() {
         let (iteration, ()) = in_time(async { tokio::join!(turn.iteration(), releasing) }).await;
         let iteration = iteration.unwrap();
         assert_eq!(menu(&iteration), ["a", "b"]);
-        fingerprints.push((iteration.menu().fingerprint(), Arc::clone(iteration.menu().rendering())));
+        fingerprints
+            .push((iteration.menu().fingerprint(), Arc::clone(iteration.menu().rendering())));
     }
     assert_eq!(fingerprints[0], fingerprints[1]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_answers_now_or_later_and_when_the_menu_is_the_same_bytes(
+        later in prop::collection::vec(any::<bool>(), 1..7),
+        order in prop::collection::vec(any::<prop::sample::Index>(), 12),
+    ) {
+        let releases: Vec<_> = later.iter().map(|_| CancellationToken::new()).collect();
+        let mut builder = engine();
+        for (n, later) in later.iter().copied().enumerate() {
+            let release = releases[n].clone();
+            let source = provider("source", move |_, mut into| {
+                into.offer(tool(&format!("tool_{n}")));
+                if !later {
+                    return Listing::now(into);
+                }
+                let release = release.clone();
+                Listing::later(async move {
+                    release.cancelled().await;
+                    Ok(into)
+                })
+            });
+            builder = builder.provider(gated_tools("all", source, |_: &Tool, _: &ListContext| true));
+        }
+        let engine = builder.build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let rendering = runtime.block_on(async {
+            let mut turn = engine.turn(TurnOptions::default()).unwrap();
+            let releasing = async {
+                for index in &order {
+                    index.get(&releases).cancel();
+                    tokio::task::yield_now().await;
+                }
+                releases.iter().for_each(CancellationToken::cancel);
+            };
+            let (iteration, ()) = in_time(async { tokio::join!(turn.iteration(), releasing) }).await;
+            Arc::clone(iteration.unwrap().menu().rendering())
+        });
+        let expected: Vec<_> = (0..later.len()).map(|n| tool(&format!("tool_{n}"))).collect();
+        prop_assert_eq!(&rendering, Menu::new(expected).unwrap().rendering());
+    }
 }
 
 #[tokio::test]
@@ -144,11 +187,8 @@ async fn offered_says_whether_the_menu_changed() {
     // Another instance of the same content is no change.
     turn.registry_mut().overwrite(tool("b"));
     turn.iteration().await.unwrap();
-    let changed: Vec<_> = log
-        .of_name("tools.offered")
-        .iter()
-        .map(|event| event["changed"].clone())
-        .collect();
+    let changed: Vec<_> =
+        log.of_name("tools.offered").iter().map(|event| event["changed"].clone()).collect();
     assert_eq!(changed, [json!(true), json!(false), json!(true), json!(false)]);
 }
 
@@ -191,10 +231,7 @@ async fn two_sources_of_one_name_fail_naming_both_unless_the_incoming_tool_says_
 
 #[tokio::test]
 async fn duplicates_inside_one_provider_are_no_less_a_collision() {
-    let engine = engine()
-        .provider(static_tools([tool("t"), tool("t")]))
-        .build()
-        .unwrap();
+    let engine = engine().provider(static_tools([tool("t"), tool("t")])).build().unwrap();
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let outcome = turn.iteration().await;
     assert!(matches!(outcome, Err(IterationError::Collision(_))));
@@ -235,7 +272,8 @@ fn an_unchanged_menu_of_a_thousand_tools_behind_three_gates_costs_no_allocation(
             }
         },
     );
-    let engine = engine()
+    let engine = Engine::builder()
+        .redactor(Redactor::new(["a-known-secret".to_owned()]))
         .provider(gates)
         .skills(Skills::new(vec![skill]).unwrap())
         .build()

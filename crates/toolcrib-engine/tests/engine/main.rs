@@ -7,8 +7,13 @@
     reason = "tests"
 )]
 
+mod budget;
 mod compose;
+mod events;
 mod pipe_arguments;
+mod pipe_clean;
+mod pipe_ports;
+mod pipe_run;
 mod policy;
 mod providers;
 mod registry;

@@ -26,10 +26,7 @@ fn spy(schema: Value) -> Spy {
             async { "ran" }
         })
         .unwrap();
-    Spy {
-        engine: engine().tool(tool).build().unwrap(),
-        ran_with,
-    }
+    Spy { engine: engine().tool(tool).build().unwrap(), ran_with }
 }
 
 fn order() -> Spy {
@@ -99,9 +96,8 @@ async fn the_other_calls_of_the_batch_still_run() {
 
 #[tokio::test]
 async fn more_than_ten_problems_are_counted() {
-    let properties: serde_json::Map<_, _> = (0..14)
-        .map(|n| (format!("p{n}"), json!({"type": "integer"})))
-        .collect();
+    let properties: serde_json::Map<_, _> =
+        (0..14).map(|n| (format!("p{n}"), json!({"type": "integer"}))).collect();
     let spy = spy(json!({"type": "object", "properties": properties}));
     let wrong: serde_json::Map<_, _> = (0..14).map(|n| (format!("p{n}"), json!("x"))).collect();
     let value = refused(&spy, &once(&spy.engine, "t", wrong.into()).await);
@@ -112,7 +108,14 @@ async fn more_than_ten_problems_are_counted() {
 #[tokio::test]
 async fn what_is_no_json_is_refused_and_not_echoed() {
     let spy = order();
-    for text in ["refund hunter2", "{\"order\": hunter2}", "{\"order\": \"hunter2", "[1", "{}}", "{} hunter2"] {
+    for text in [
+        "refund hunter2",
+        "{\"order\": hunter2}",
+        "{\"order\": \"hunter2",
+        "[1",
+        "{}}",
+        "{} hunter2",
+    ] {
         let value = refused(&spy, &unparsed(&spy.engine, text).await);
         assert!(value.contains("not valid JSON"), "{text}: {value}");
         assert!(!value.contains("hunter2"), "{value}");
@@ -153,7 +156,11 @@ async fn nothing_at_all_is_an_empty_object() {
 #[tokio::test]
 async fn hostile_nesting_is_refused_and_hurts_nobody() {
     let spy = order();
-    for text in ["[".repeat(100_000), "{\"a\":".repeat(100_000), format!("{{\"order\":{}1{}}}", "[".repeat(5_000), "]".repeat(5_000))] {
+    for text in [
+        "[".repeat(100_000),
+        "{\"a\":".repeat(100_000),
+        format!("{{\"order\":{}1{}}}", "[".repeat(5_000), "]".repeat(5_000)),
+    ] {
         assert!(unparsed(&spy.engine, &text).await.code == Some(ErrorCode::InputInvalid));
     }
 }
@@ -202,7 +209,9 @@ async fn a_tool_runs_only_for_the_calls_that_fit() {
     let runs = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&runs);
     let tool: Tool = builder("t")
-        .input_schema(json!({"type": "object", "properties": {"n": {"type": "integer", "maximum": 9}}}))
+        .input_schema(
+            json!({"type": "object", "properties": {"n": {"type": "integer", "maximum": 9}}}),
+        )
         .handler(move |_: Value, _: ToolContext| {
             counted.fetch_add(1, Ordering::SeqCst);
             async { "" }

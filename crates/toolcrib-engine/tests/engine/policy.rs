@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use futures_util::future::BoxFuture;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolcrib_core::{
     Approval, Approver, CancellationToken, Effect, ErrorCode, Glob, PendingCall, Policy,
@@ -154,9 +155,8 @@ async fn writes_only_for_an_active_skill_that_lists_them_is_one_rule() {
         .build()
         .unwrap();
     let with = |ids: &[&str]| {
-        let options = ids.iter().fold(TurnOptions::default(), |options, id| {
-            options.skill(skill_id(id))
-        });
+        let options =
+            ids.iter().fold(TurnOptions::default(), |options, id| options.skill(skill_id(id)));
         offered(&engine, options)
     };
     assert_eq!(with(&[]).await, ["read_a", "read_skill"]);
@@ -195,7 +195,9 @@ async fn what_toolcrib_itself_offers_is_judged_only_by_rules_that_name_it() {
     };
     let mut all_of_a_kind = rule("1", Deny);
     all_of_a_kind.tools.annotations.read_only = Some(true);
-    for rule in [rule("1", Deny), rule_on("1", Deny, "*"), rule_on("1", Deny, "read_*"), all_of_a_kind] {
+    for rule in
+        [rule("1", Deny), rule_on("1", Deny, "*"), rule_on("1", Deny, "read_*"), all_of_a_kind]
+    {
         assert!(offers_read_skill(policy([rule])).await);
     }
     let closed = Policy { default: PolicyDefault::Deny, ..Policy::default() };
@@ -206,7 +208,8 @@ async fn what_toolcrib_itself_offers_is_judged_only_by_rules_that_name_it() {
 /// Counts how often its body ran.
 fn counted(name: &str, runs: &Arc<AtomicUsize>) -> Tool {
     let runs = Arc::clone(runs);
-    let schema = json!({"type": "object", "required": ["x"], "properties": {"x": {"type": "integer"}}});
+    let schema =
+        json!({"type": "object", "required": ["x"], "properties": {"x": {"type": "integer"}}});
     builder(name)
         .input_schema(schema)
         .handler(move |_: Value, _: ToolContext| {
@@ -231,6 +234,7 @@ async fn what_is_withheld_never_runs_under_any_name_and_reads_like_what_never_wa
     let mut iteration = turn.iteration().await.unwrap();
     for (name, by_rule) in [
         ("refund", true),
+        ("refund", true),
         ("Refund", false),
         ("REFUND", false),
         ("refund ", false),
@@ -240,11 +244,16 @@ async fn what_is_withheld_never_runs_under_any_name_and_reads_like_what_never_wa
         ("no_such_tool", false),
     ] {
         let seen = log.of_name("policy.denied").len();
-        let result = iteration.execute(vec![call(name, json!({"x": 1}))]).await.remove(0);
+        // What does not fit its schema must not tell that it is there, either.
+        let args = if seen == 0 { json!({"x": 1}) } else { json!({"x": "one"}) };
+        let result = iteration.execute(vec![call(name, args)]).await.remove(0);
         assert_eq!(result.code, Some(ErrorCode::NotAvailable), "{name:?}");
         assert_eq!(
             &*result.value,
-            format!("there is no tool `{}`; call one of the tools that are offered", name.escape_debug())
+            format!(
+                "there is no tool `{}`; call one of the tools that are offered",
+                name.escape_debug()
+            )
         );
         assert!(!result.untrusted);
         let denials = log.of_name("policy.denied");
@@ -342,10 +351,7 @@ async fn an_approver_that_panics_denies_and_what_it_said_is_not_the_models() {
         let result = once(&engine, "pay", json!({"x": 1})).await;
         assert_eq!(result.code, Some(ErrorCode::Denied));
         assert_eq!(&*result.value, "calling `pay` was not approved");
-        assert_eq!(
-            result.cause.as_deref(),
-            Some("rule 4: the approver panicked: s3cret bug")
-        );
+        assert_eq!(result.cause.as_deref(), Some("rule 4: the approver panicked: s3cret bug"));
         assert_eq!(runs.load(Ordering::SeqCst), 0);
     }
 }
@@ -388,4 +394,41 @@ async fn the_calls_of_a_batch_are_judged_one_by_one() {
     let codes: Vec<_> = results.iter().map(|result| result.code).collect();
     assert_eq!(codes, [None, Some(ErrorCode::NotAvailable), None]);
     assert_eq!(runs.load(Ordering::SeqCst), 2);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn bodies_run_exactly_for_the_calls_that_are_permitted(
+        allowed in prop::collection::hash_set(0..5_usize, 0..5),
+        batch in prop::collection::vec((0..6_usize, 0..4_usize), 0..12),
+    ) {
+        let runs: Vec<Arc<AtomicUsize>> = (0..5).map(|_| Arc::default()).collect();
+        let tools = runs.iter().enumerate().map(|(n, runs)| counted(&format!("tool_{n}"), runs));
+        let mut policy = Policy { default: PolicyDefault::Deny, ..Policy::default() };
+        for n in &allowed {
+            policy.rules.push(rule_on("allowed", Allow, &format!("tool_{n}")));
+        }
+        let engine = engine().tools(tools).policy(policy).build().unwrap();
+        // Exactly the name, or something that only looks like it.
+        let name = |n: usize, form: usize| match form {
+            0 | 1 => format!("tool_{n}"),
+            2 => format!("TOOL_{n}"),
+            _ => format!("tool_{n} "),
+        };
+        let calls = batch.iter().map(|(n, form)| call(&name(*n, *form), json!({"x": 1})));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let results = runtime.block_on(crate::support::batch(&engine, calls.collect()));
+        let mut expected = vec![0; 5];
+        for ((n, form), result) in batch.iter().zip(&results) {
+            let permitted = allowed.contains(n) && *form < 2;
+            prop_assert_eq!(result.is_ok(), permitted, "{}", &result.name);
+            if permitted {
+                expected[*n] += 1;
+            }
+        }
+        let ran: Vec<_> = runs.iter().map(|runs| runs.load(Ordering::SeqCst)).collect();
+        prop_assert_eq!(ran, expected);
+    }
 }

@@ -28,7 +28,11 @@ fn discovery_error(error: IterationError) -> DiscoveryError {
 }
 
 /// A provider that answers once it is released.
-fn waiting(id: &'static str, tools: &[&str], released: &CancellationToken) -> Arc<dyn ToolProvider> {
+fn waiting(
+    id: &'static str,
+    tools: &[&str],
+    released: &CancellationToken,
+) -> Arc<dyn ToolProvider> {
     let (tools, released) = (names_to_tools(tools), released.clone());
     provider(id, move |_, mut into| {
         let (tools, released) = (tools.clone(), released.clone());
@@ -208,9 +212,12 @@ async fn names_are_no_patterns_to_a_gate() {
     // A tool's name cannot hold metacharacters, what it is compared with can.
     let gate = gated_tools("g", static_tools(names_to_tools(&["read_a", "axb"])), only("a.b"));
     assert_eq!(listed(&gate, &cx()).await, [""; 0]);
-    assert!(Tool::builder("a.*").description("d").handler(
-        |_: serde_json::Value, _: toolcrib_core::ToolContext| async { "" }
-    ).is_err());
+    assert!(
+        Tool::builder("a.*")
+            .description("d")
+            .handler(|_: serde_json::Value, _: toolcrib_core::ToolContext| async { "" })
+            .is_err()
+    );
 }
 
 #[tokio::test]
@@ -272,10 +279,7 @@ async fn concat_keeps_its_order_whatever_order_the_answers_come_in() {
             tokio::task::yield_now().await;
         }
         let catalog = in_time(waiting).await.unwrap().unwrap();
-        assert_eq!(
-            catalog_names(&catalog),
-            ["before", "s1", "l1", "s2", "l2", "s3"]
-        );
+        assert_eq!(catalog_names(&catalog), ["before", "s1", "l1", "s2", "l2", "s3"]);
     }
 }
 
@@ -329,12 +333,7 @@ async fn a_failure_is_reported_after_those_that_were_asked_are_heard_and_nobody_
             Listing::now(into)
         })
     };
-    let engine = engine()
-        .provider(slow)
-        .provider(failing)
-        .provider(behind)
-        .build()
-        .unwrap();
+    let engine = engine().provider(slow).provider(failing).provider(behind).build().unwrap();
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let log = Log::of(turn.events().run());
     let begun = async {
@@ -386,10 +385,7 @@ async fn a_provider_that_panics_now_or_later_fails_and_is_named() {
         let log = Log::of(turn.events().run());
         let error = discovery_error(in_time(turn.iteration()).await.unwrap_err());
         assert_eq!(error.class(), DiscoveryErrorClass::Panic);
-        assert_eq!(
-            error.to_string(),
-            format!("provider `gated(g) > {id}`: it panicked: bug 1")
-        );
+        assert_eq!(error.to_string(), format!("provider `gated(g) > {id}`: it panicked: bug 1"));
         let last = log.events().pop().unwrap();
         assert_eq!(last.kind.name(), "tools.discovery_failed");
     }
@@ -479,21 +475,13 @@ async fn a_provider_that_throws_away_what_it_was_handed_fails_instead_of_slippin
         provider("forgetful", move |_, _| {
             let mut own = Catalog::new();
             own.offer_all(&names_to_tools(&["x", "y"]));
-            if later {
-                Listing::later(async { Ok(own) })
-            } else {
-                Listing::now(own)
-            }
+            if later { Listing::later(async { Ok(own) }) } else { Listing::now(own) }
         })
     };
     for later in [false, true] {
         for first in [vec!["a"], vec!["a", "b", "c"]] {
             let gate = gated_tools("none", forgetful(later), |_: &Tool, _: &ListContext| false);
-            let engine = engine()
-                .tools(names_to_tools(&first))
-                .provider(gate)
-                .build()
-                .unwrap();
+            let engine = engine().tools(names_to_tools(&first)).provider(gate).build().unwrap();
             let mut turn = engine.turn(TurnOptions::default()).unwrap();
             let error = discovery_error(turn.iteration().await.unwrap_err());
             assert_eq!(error.provider(), Some("gated(none) > forgetful"));

@@ -99,11 +99,8 @@ async fn reading_an_active_skill_again_makes_it_the_last_and_reading_the_last_ch
         assert!(read(&mut turn, id).await.is_ok());
         assert_eq!(active(&turn), order);
     }
-    let ids: Vec<_> = log
-        .of_name("skill.activated")
-        .iter()
-        .map(|event| event["skill"].clone())
-        .collect();
+    let ids: Vec<_> =
+        log.of_name("skill.activated").iter().map(|event| event["skill"].clone()).collect();
     assert_eq!(ids, [json!("billing"), json!("shipping"), json!("billing")]);
 }
 
@@ -113,8 +110,8 @@ async fn of_two_skills_read_in_one_batch_the_later_call_is_the_last_whichever_ra
     for _ in 0..300 {
         let mut turn = engine.turn(TurnOptions::default()).unwrap();
         let log = Log::of(turn.events().run());
-        let calls = ["billing", "shipping"]
-            .map(|id| ToolCall::new(id, "read_skill", json!({ "id": id })));
+        let calls =
+            ["billing", "shipping"].map(|id| ToolCall::new(id, "read_skill", json!({ "id": id })));
         turn.iteration().await.unwrap().execute(calls.into()).await;
         assert_eq!(active(&turn), ["billing", "shipping"]);
         assert_eq!(log.of_name("skill.activated")[1]["skill"], "shipping");
@@ -135,18 +132,13 @@ async fn an_unknown_skill_is_refused_with_the_ones_there_are() {
     let options = TurnOptions::default().skill(skill_id("biling"));
     let error = engine.turn(options).unwrap_err();
     assert!(matches!(error, TurnError::UnknownSkill { .. }));
-    assert_eq!(
-        error.to_string(),
-        "there is no skill `biling`; there are: `billing`, `shipping`"
-    );
+    assert_eq!(error.to_string(), "there is no skill `biling`; there are: `billing`, `shipping`");
 }
 
 #[tokio::test]
 async fn skills_set_by_the_caller_are_active_from_the_first_iteration() {
     let engine = desk(two());
-    let options = TurnOptions::default()
-        .skill(skill_id("shipping"))
-        .skill(skill_id("billing"));
+    let options = TurnOptions::default().skill(skill_id("shipping")).skill(skill_id("billing"));
     let mut turn = engine.turn(options).unwrap();
     assert_eq!(active(&turn), ["shipping", "billing"]);
     let log = Log::of(turn.events().run());
@@ -157,20 +149,14 @@ async fn skills_set_by_the_caller_are_active_from_the_first_iteration() {
         .iter()
         .map(|event| (event["skill"].clone(), event["by"].clone()))
         .collect();
-    assert_eq!(
-        by,
-        [(json!("shipping"), json!("caller")), (json!("billing"), json!("caller"))]
-    );
+    assert_eq!(by, [(json!("shipping"), json!("caller")), (json!("billing"), json!("caller"))]);
 }
 
 #[tokio::test]
 async fn without_focus_tools_of_no_skill_stay() {
     let engine = desk(two().focus(false));
     let options = TurnOptions::default().skill(skill_id("billing"));
-    assert_eq!(
-        offered(&engine, options).await,
-        ["refund", "note", "help", "read_skill"]
-    );
+    assert_eq!(offered(&engine, options).await, ["refund", "note", "help", "read_skill"]);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    Catalog, CancellationToken, Effect, Event, EventKind, Events, Glob, Identity, ListContext,
+    CancellationToken, Catalog, Effect, Event, EventKind, Events, Glob, Identity, ListContext,
     Listing, Policy, Rule, SkillId, Tool, ToolBuilder, ToolCall, ToolContext, ToolName,
     ToolProvider, ToolResult,
 };
@@ -73,11 +73,7 @@ pub(crate) fn menu(iteration: &Iteration<'_>) -> Vec<String> {
 
 /// The names of a listing, offered ones only.
 pub(crate) async fn listed(provider: &Arc<dyn ToolProvider>, cx: &ListContext) -> Vec<String> {
-    let catalog = Arc::clone(provider)
-        .list(cx, Catalog::new())
-        .wait()
-        .await
-        .unwrap();
+    let catalog = Arc::clone(provider).list(cx, Catalog::new()).wait().await.unwrap();
     catalog_names(&catalog)
 }
 
@@ -87,10 +83,7 @@ pub(crate) fn catalog_names(catalog: &Catalog) -> Vec<String> {
 }
 
 pub(crate) fn cx() -> ListContext {
-    ListContext::new(
-        Arc::new(Identity::conversation("c")),
-        CancellationToken::new(),
-    )
+    ListContext::new(Arc::new(Identity::conversation("c")), CancellationToken::new())
 }
 
 pub(crate) fn skill_id(id: &str) -> SkillId {
@@ -104,12 +97,8 @@ pub(crate) fn cx_with_skill(id: &str) -> ListContext {
 /// Skills by id and the names of their tools; each has a body that names it.
 pub(crate) fn skills<const N: usize>(skills: [(&str, &[&str]); N]) -> Skills {
     let skills = skills.map(|(id, tools)| {
-        Skill::new(
-            skill_id(id),
-            format!("About {id}."),
-            format!("How to do {id}."),
-        )
-        .tools(tools.iter().map(|name| ToolName::new(*name).unwrap()))
+        Skill::new(skill_id(id), format!("About {id}."), format!("How to do {id}."))
+            .tools(tools.iter().map(|name| ToolName::new(*name).unwrap()))
     });
     Skills::new(skills.into()).unwrap()
 }
@@ -133,10 +122,7 @@ pub(crate) fn rule_on(label: &str, effect: Effect, glob: &str) -> Rule {
 }
 
 pub(crate) fn policy<const N: usize>(rules: [Rule; N]) -> Policy {
-    Policy {
-        rules: rules.into(),
-        ..Policy::default()
-    }
+    Policy { rules: rules.into(), ..Policy::default() }
 }
 
 /// Why a tool is withheld, in words.
@@ -198,16 +184,11 @@ impl Log {
     /// The events of a name, as JSON.
     pub(crate) fn of_name(&self, name: &str) -> Vec<Value> {
         let events = self.events().into_iter();
-        events
-            .filter(|event| event.kind.name() == name)
-            .map(|event| json!(event))
-            .collect()
+        events.filter(|event| event.kind.name() == name).map(|event| json!(event)).collect()
     }
 }
 
 /// Fails a test that hangs; the time decides nothing else.
 pub(crate) async fn in_time<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(30), future)
-        .await
-        .expect("the test hangs")
+    tokio::time::timeout(Duration::from_secs(30), future).await.expect("the test hangs")
 }

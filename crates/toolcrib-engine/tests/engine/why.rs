@@ -80,11 +80,8 @@ struct World {
 
 impl World {
     fn engine(&self) -> Engine {
-        let mut policy = Policy {
-            rules: self.rules.clone(),
-            default: self.default,
-            ..Policy::default()
-        };
+        let mut policy =
+            Policy { rules: self.rules.clone(), default: self.default, ..Policy::default() };
         for roles in subsets(&ROLES) {
             let roles = BTreeSet::from_iter(roles);
             for role in &roles {
@@ -175,7 +172,8 @@ fn a_rule() -> impl Strategy<Value = Rule> {
         this.tools.toolsets = toolset.map(Glob::new).into_iter().collect();
         this.tools.annotations.read_only = read_only;
         let (skills, listed, roles, tenants) = when;
-        this.when.skills = skills.unwrap_or_default().into_iter().map(skill_id).collect::<Vec<SkillId>>();
+        this.when.skills =
+            skills.unwrap_or_default().into_iter().map(skill_id).collect::<Vec<SkillId>>();
         this.when.listed_by_active_skill = listed;
         this.when.roles = roles.unwrap_or_default().into_iter().map(Into::into).collect();
         this.when.tenants = tenants.unwrap_or_default().into_iter().map(Into::into).collect();
@@ -200,7 +198,7 @@ fn a_world() -> impl Strategy<Value = World> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn exactly_the_changes_that_a_reason_names_offer_the_tool(
@@ -296,7 +294,8 @@ fn a_reason_of_a_skill_names_the_active_ones_and_the_one_to_activate() {
 
 #[test]
 fn a_tool_behind_a_gate_and_a_rule_names_both() {
-    let gated = gated_tools("office_hours", static_tools([tool("pay")]), |_: &Tool, _: &ListContext| false);
+    let gated =
+        gated_tools("office_hours", static_tools([tool("pay")]), |_: &Tool, _: &ListContext| false);
     let engine = engine()
         .provider(gated)
         .policy(policy([rule_on("rule 1", Effect::Deny, "pay")]))

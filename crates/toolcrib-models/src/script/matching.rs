@@ -1,46 +1,28 @@
 //! Whether a rule holds for what is seen, and if not, why.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use serde_json::{Number, Value};
+use toolcrib_config::suggest;
 
 use super::{
-    rule::{Check, Condition, Rule},
+    rule::{Check, Condition, ResultCondition, Rule},
     seen::{LastResult, Seen, shown},
 };
 
-/// The named groups of the rule's `user` pattern that took part in the match.
+/// The named groups of the rule's `user` patterns that took part in the match.
 pub(super) type Captures = Vec<(String, String)>;
 
 impl Rule {
     /// The captures when all conditions hold, else the first condition that does not, in words.
     pub(super) fn matches(&self, seen: &Seen<'_>) -> Result<Captures, String> {
         let captures = self.captures(seen)?;
-        each(
-            &self.offered,
-            |tool| seen.is_offered(tool),
-            "offered",
-            "is not offered",
-        )?;
-        each(
-            &self.not_offered,
-            |tool| !seen.is_offered(tool),
-            "not_offered",
-            "is offered",
-        )?;
+        self.differs(&captures)?;
+        each(&self.offered, |tool| seen.is_offered(tool), "offered", "is not offered")?;
+        each(&self.not_offered, |tool| !seen.is_offered(tool), "not_offered", "is offered")?;
         let has_result = |tool: &str| seen.results.contains_key(tool);
-        each(
-            &self.called,
-            has_result,
-            "called",
-            "has no result since the last user message",
-        )?;
-        each(
-            &self.not_called,
-            |tool| !has_result(tool),
-            "not_called",
-            "has a result already",
-        )?;
+        each(&self.called, has_result, "called", "has no result since the last user message")?;
+        each(&self.not_called, |tool| !has_result(tool), "not_called", "has a result already")?;
         match self.tools_allowed {
             Some(expected) if expected != seen.tools_allowed() => {
                 return Err(format!("`tools_allowed`: it is {}", seen.tools_allowed()));
@@ -48,29 +30,47 @@ impl Rule {
             _ => {}
         }
         for (position, condition) in self.when.iter().enumerate() {
-            condition
-                .holds(seen)
-                .map_err(|why| format!("`when[{position}]`: {why}"))?;
+            condition.holds(seen).map_err(|why| format!("`when[{position}]`: {why}"))?;
         }
         Ok(captures)
     }
 
     fn captures(&self, seen: &Seen<'_>) -> Result<Captures, String> {
-        let Some(pattern) = &self.user else {
-            return Ok(Captures::new());
-        };
-        let Some(found) = pattern.captures(seen.user) else {
-            return Err("`user`: the pattern is not found in the last user text".to_owned());
-        };
-        let named = pattern.capture_names().flatten();
-        Ok(named
-            .filter_map(|name| Some((name.to_owned(), found.name(name)?.as_str().to_owned())))
-            .collect())
+        let mut captures = Captures::new();
+        for (position, pattern) in self.user.iter().enumerate() {
+            let Some(found) = pattern.captures(seen.user) else {
+                let which =
+                    if self.user.len() > 1 { format!("[{position}]") } else { String::new() };
+                return Err(format!(
+                    "`user{which}`: the pattern is not found in the last user text"
+                ));
+            };
+            let named = pattern.capture_names().flatten();
+            captures.extend(
+                named.filter_map(|name| {
+                    Some((name.to_owned(), found.name(name)?.as_str().to_owned()))
+                }),
+            );
+        }
+        Ok(captures)
+    }
+
+    fn differs(&self, captures: &Captures) -> Result<(), String> {
+        let mut texts = captures
+            .iter()
+            .filter(|(name, _)| self.differ.iter().any(|one| **one == **name))
+            .map(|(_, text)| text);
+        let first = texts.next();
+        if self.differ.is_empty() || texts.any(|text| Some(text) != first) {
+            return Ok(());
+        }
+        let names = suggest::quoted(self.differ.iter().map(|name| &**name));
+        Err(format!("`differ`: {names} do not hold different texts"))
     }
 }
 
 fn each(
-    tools: &[String],
+    tools: &[Arc<str>],
     holds: impl Fn(&str) -> bool,
     key: &str,
     otherwise: &str,
@@ -83,11 +83,21 @@ fn each(
 
 impl Condition {
     fn holds(&self, seen: &Seen<'_>) -> Result<(), String> {
+        match self {
+            Self::Result(condition) => condition.holds(seen),
+            Self::AnyError if seen.first_error().is_some() => Ok(()),
+            Self::AnyError => {
+                Err("no tool's last result since the last user message is an error".to_owned())
+            }
+        }
+    }
+}
+
+impl ResultCondition {
+    fn holds(&self, seen: &Seen<'_>) -> Result<(), String> {
         let Some(result) = seen.results.get(self.tool.as_str()) else {
             let tool = self.tool.escape_debug();
-            return Err(format!(
-                "`{tool}` has no result since the last user message"
-            ));
+            return Err(format!("`{tool}` has no result since the last user message"));
         };
         let holds = match &self.check {
             Check::IsError(expected) => result.is_error == *expected,
@@ -98,20 +108,13 @@ impl Condition {
             Check::MinItems(least) => self.items(result).is_some_and(|items| items >= *least),
             Check::MaxItems(most) => self.items(result).is_some_and(|items| items <= *most),
         };
-        if holds {
-            Ok(())
-        } else {
-            Err(self.mismatch(result))
-        }
+        if holds { Ok(()) } else { Err(self.mismatch(result)) }
     }
 
     fn mismatch(&self, result: &LastResult) -> String {
         let tool = self.tool.escape_debug();
         let subject = match &self.pointer {
-            Some(pointer) => format!(
-                "`{}` in the last result of `{tool}`",
-                pointer.escape_debug()
-            ),
+            Some(pointer) => format!("`{}` in the last result of `{tool}`", pointer.escape_debug()),
             None => format!("the last result of `{tool}`"),
         };
         let found = match (&self.pointer, self.data(result)) {
@@ -170,18 +173,12 @@ fn same(a: &Value, b: &Value) -> bool {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
         }
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len()
-                && a.iter()
-                    .all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
         }
         _ => a == b,
     }
 }
 
 fn same_number(a: &Number, b: &Number) -> bool {
-    if a.is_f64() || b.is_f64() {
-        a.as_f64() == b.as_f64()
-    } else {
-        a == b
-    }
+    if a.is_f64() || b.is_f64() { a.as_f64() == b.as_f64() } else { a == b }
 }

@@ -1,10 +1,10 @@
 //! The answer of a rule that matches.
 
 use serde_json::Value;
+use toolcrib_config::suggest;
 use toolcrib_core::{Arguments, Message, ModelResponse, ToolCall, Usage};
 
 use super::{
-    nearest::nearest,
     rule::{Arg, Call, CallArguments, Rule},
     seen::Seen,
     template::Scope,
@@ -26,11 +26,7 @@ pub(super) fn reply(
         check_offered(call, seen).map_err(in_rule)?;
         let id = format!("call_{}", seen.calls + calls.len() + 1);
         let arguments = arguments(&call.arguments, scope).map_err(in_rule)?;
-        calls.push(ToolCall {
-            id: id.into(),
-            name: call.tool.as_str().into(),
-            arguments,
-        });
+        calls.push(ToolCall { id: id.into(), name: call.tool.as_str().into(), arguments });
     }
     let usage = usage(rule, seen, &text, &calls);
     Ok(ModelResponse { text, calls, usage })
@@ -41,14 +37,10 @@ fn check_offered(call: &Call, seen: &Seen<'_>) -> Result<(), String> {
         return Ok(());
     }
     let offered = seen.offered();
-    let near = nearest(&call.tool, offered.iter().copied())
+    let near = suggest::nearest(&call.tool, offered.iter().copied())
         .map(|near| format!("; did you mean `{near}`?"))
         .unwrap_or_default();
-    let offered = if offered.is_empty() {
-        "nothing".to_owned()
-    } else {
-        offered.join(", ")
-    };
+    let offered = if offered.is_empty() { "nothing".to_owned() } else { offered.join(", ") };
     Err(format!(
         "it calls `{}`, which is not offered; offered: {offered}{near} \
          (a rule that means to call it all the same says `even_if_not_offered = true`)",
@@ -68,10 +60,9 @@ fn value(arg: &Arg, scope: &Scope<'_>) -> Result<Value, String> {
         Arg::Constant(constant) => Ok(constant.clone()),
         Arg::Template(template) => scope.value(template),
         Arg::List(items) => items.iter().map(|item| value(item, scope)).collect(),
-        Arg::Table(entries) => entries
-            .iter()
-            .map(|(key, entry)| Ok((key.clone(), value(entry, scope)?)))
-            .collect(),
+        Arg::Table(entries) => {
+            entries.iter().map(|(key, entry)| Ok((key.clone(), value(entry, scope)?))).collect()
+        }
     }
 }
 
@@ -144,15 +135,7 @@ mod tests {
         let text = "Refunded  25.00 €\nfor order 1042, charge 17.\n";
         let found = pieces(text);
         assert_eq!(found.concat(), text);
-        assert_eq!(
-            found,
-            [
-                "Refunded  25.00 ",
-                "€\nfor order ",
-                "1042, charge ",
-                "17.\n"
-            ]
-        );
+        assert_eq!(found, ["Refunded  25.00 ", "€\nfor order ", "1042, charge ", "17.\n"]);
         assert_eq!(pieces("word"), ["word"]);
         assert!(pieces("").is_empty());
     }

@@ -1,6 +1,6 @@
 //! A rule as data: under which conditions it holds, and what it then answers.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use regex::Regex;
 use serde_json::Value;
@@ -14,16 +14,18 @@ pub(super) struct Rule {
     pub(super) label: String,
     /// The line in which it begins, from 1.
     pub(super) line: usize,
-    /// Searched for in the last user text.
-    pub(super) user: Option<Regex>,
+    /// All of these are found in the last user text.
+    pub(super) user: Vec<Regex>,
+    /// Not all of these named groups hold the same text.
+    pub(super) differ: Vec<Arc<str>>,
     /// All of these are offered.
-    pub(super) offered: Vec<String>,
+    pub(super) offered: Vec<Arc<str>>,
     /// None of these is offered.
-    pub(super) not_offered: Vec<String>,
+    pub(super) not_offered: Vec<Arc<str>>,
     /// All of these have a result since the last user message.
-    pub(super) called: Vec<String>,
+    pub(super) called: Vec<Arc<str>>,
     /// None of these has a result since the last user message.
-    pub(super) not_called: Vec<String>,
+    pub(super) not_called: Vec<Arc<str>>,
     /// Whether the request lets the model call tools.
     pub(super) tools_allowed: Option<bool>,
     /// All of these hold.
@@ -44,9 +46,18 @@ impl fmt::Display for Rule {
     }
 }
 
-/// A condition on a tool's last result.
+/// A condition on results since the last user message.
 #[derive(Debug)]
-pub(super) struct Condition {
+pub(super) enum Condition {
+    /// Some tool's last result is an error.
+    AnyError,
+    /// The last result of a certain tool is as wanted.
+    Result(ResultCondition),
+}
+
+/// A condition on the last result of a tool.
+#[derive(Debug)]
+pub(super) struct ResultCondition {
     pub(super) tool: String,
     /// A JSON pointer to the part of the result that is meant; the result as a whole if absent.
     pub(super) pointer: Option<String>,

@@ -11,7 +11,8 @@ pub(super) struct Seen<'r> {
     pub(super) request: &'r ModelRequest,
     /// The last user text; empty when nobody said anything.
     pub(super) user: &'r str,
-    /// The last result of each tool since the last user message, by the name that was called.
+    /// The last result of each tool since the last user message, by the name that was called, in
+    /// the order of the calls.
     pub(super) results: IndexMap<&'r str, LastResult>,
     /// How many calls the conversation has so far.
     pub(super) calls: usize,
@@ -28,41 +29,33 @@ pub(super) struct LastResult {
 
 impl<'r> Seen<'r> {
     pub(super) fn of(request: &'r ModelRequest) -> Self {
-        let messages = &request.messages;
-        let last_user = messages
-            .iter()
-            .enumerate()
-            .rev()
-            .find_map(|(position, message)| {
-                let Message::User { text } = message else {
-                    return None;
-                };
-                Some((position, &**text))
-            });
-        let (since, user) = last_user.map_or((0, ""), |(position, text)| (position + 1, text));
-        // A later result takes the place of an earlier one of the same tool.
-        let results = messages
-            .iter()
-            .skip(since)
-            .filter_map(|message| match message {
-                Message::Tool {
-                    name,
-                    text,
-                    is_error,
-                    ..
-                } => Some((&**name, LastResult::new(text, *is_error))),
-                _ => None,
-            });
-        let calls = messages.iter().map(|message| match message {
+        let mut user = "";
+        let mut results = IndexMap::new();
+        // From the end: what is met first of a tool is its last result.
+        for message in request.messages.iter().rev() {
+            match message {
+                Message::User { text } => {
+                    user = text;
+                    break;
+                }
+                Message::Tool { name, text, is_error, .. } => {
+                    results.entry(&**name).or_insert_with(|| LastResult::new(text, *is_error));
+                }
+                _ => {}
+            }
+        }
+        results.reverse();
+        let calls = request.messages.iter().map(|message| match message {
             Message::Assistant { calls, .. } => calls.len(),
             _ => 0,
         });
-        Self {
-            request,
-            user,
-            results: results.collect(),
-            calls: calls.sum(),
-        }
+        Self { request, user, results, calls: calls.sum() }
+    }
+
+    /// The first of the last results that is an error, in the order of the calls.
+    pub(super) fn first_error(&self) -> Option<(&'r str, &LastResult)> {
+        let mut results = self.results.iter().map(|(tool, result)| (*tool, result));
+        results.find(|(_, result)| result.is_error)
     }
 
     pub(super) fn is_offered(&self, tool: &str) -> bool {
@@ -86,22 +79,14 @@ impl LastResult {
             after => format!("{inside}\n{after}"),
         };
         let data = serde_json::from_str(inside).unwrap_or_else(|_| text.as_str().into());
-        Self {
-            text,
-            data,
-            is_error,
-        }
+        Self { text, data, is_error }
     }
 }
 
 impl fmt::Display for Seen<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let offered = self.offered();
-        let offered = if offered.is_empty() {
-            "nothing".to_owned()
-        } else {
-            offered.join(", ")
-        };
+        let offered = if offered.is_empty() { "nothing".to_owned() } else { offered.join(", ") };
         write!(f, "\n  user: {}", shown(self.user))?;
         write!(f, "\n  offered: {offered}")?;
         write!(f, "\n  tools allowed: {}", self.tools_allowed())?;
@@ -110,12 +95,7 @@ impl fmt::Display for Seen<'_> {
         }
         for (tool, result) in &self.results {
             let error = if result.is_error { " (error)" } else { "" };
-            write!(
-                f,
-                "\n  result of `{}`{error}: {}",
-                tool.escape_debug(),
-                shown(&result.text)
-            )?;
+            write!(f, "\n  result of `{}`{error}: {}", tool.escape_debug(), shown(&result.text))?;
         }
         Ok(())
     }

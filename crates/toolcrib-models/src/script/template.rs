@@ -6,15 +6,17 @@ use minijinja::{
     value::{Serde, Value, ValueKind},
 };
 use serde_json::Value as Json;
+use toolcrib_config::suggest;
 
-use super::{matching::Captures, nearest::nearest, reader::Names, seen::Seen};
+use super::{matching::Captures, seen::Seen};
 
 /// How many steps one template may take. A loop over a result of some hundred rows takes a few
 /// thousand; one that does not end takes this many in milliseconds.
 const STEPS: u64 = 50_000;
 
-/// The variables that every template has. A capture must not hide one.
-pub(super) const VARIABLES: [&str; 4] = ["user", "results", "result_texts", "errors"];
+/// The variables that a template may use beside captures. A capture must not hide one.
+pub(super) const VARIABLES: [&str; 6] =
+    ["user", "results", "result_texts", "errors", "error", "error_tool"];
 
 /// A template that has been checked. It is compiled again whenever it is rendered, which takes
 /// microseconds and keeps a rule free of borrowed parts.
@@ -65,19 +67,13 @@ impl Templates {
         source: &str,
         captures: Option<&[String]>,
     ) -> Result<Template, TemplateProblem> {
-        let compiled = self
-            .environment
-            .template_from_str(source)
-            .map_err(|error| TemplateProblem {
+        let compiled =
+            self.environment.template_from_str(source).map_err(|error| TemplateProblem {
                 message: format!("`{field}` is not a template: {}", reason(&error)),
                 help: None,
             })?;
         self.check_names(field, compiled.undeclared_variables(false), captures)?;
-        Ok(Template {
-            field: field.to_owned(),
-            source: source.to_owned(),
-            keeps_type: false,
-        })
+        Ok(Template { field: field.to_owned(), source: source.to_owned(), keeps_type: false })
     }
 
     /// A template that keeps its value's type when it is exactly one `{{ expression }}`, and
@@ -89,20 +85,14 @@ impl Templates {
         captures: Option<&[String]>,
     ) -> Result<Template, TemplateProblem> {
         let lone = lone_expression(source).and_then(|expression| {
-            let compiled = self
-                .environment
-                .compile_expression_owned(expression.to_owned());
+            let compiled = self.environment.compile_expression_owned(expression.to_owned());
             Some((expression, compiled.ok()?))
         });
         let Some((expression, compiled)) = lone else {
             return self.text(field, source, captures);
         };
         self.check_names(field, compiled.undeclared_variables(false), captures)?;
-        Ok(Template {
-            field: field.to_owned(),
-            source: expression.to_owned(),
-            keeps_type: true,
-        })
+        Ok(Template { field: field.to_owned(), source: expression.to_owned(), keeps_type: true })
     }
 
     fn check_names(
@@ -125,13 +115,9 @@ impl Templates {
         let Some(unknown) = unknown else {
             return Ok(());
         };
-        let help = match nearest(&unknown, known()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("this rule has {}", Names(&known().collect::<Vec<_>>())),
-        };
         Err(TemplateProblem {
             message: format!("`{field}` uses `{unknown}`, which is not defined"),
-            help: Some(help),
+            help: Some(suggest::help(&unknown, "variables of this rule", known())),
         })
     }
 }
@@ -145,28 +131,21 @@ pub(super) struct Scope<'t> {
 impl<'t> Scope<'t> {
     pub(super) fn new(templates: &'t Templates, captures: &Captures, seen: &Seen<'_>) -> Self {
         let results = || seen.results.iter();
-        let captures = captures
-            .iter()
-            .map(|(name, text)| (name.as_str(), Value::from(text)));
+        let captures = captures.iter().map(|(name, text)| (name.as_str(), Value::from(text)));
+        let error = seen.first_error();
+        let error = error.into_iter().flat_map(|(tool, result)| {
+            [("error", Value::from(&*result.text)), ("error_tool", Value::from(tool))]
+        });
         let variables = [
             ("user", Value::from(seen.user)),
             (
                 "results",
                 Value::from_pairs(results().map(|(t, r)| (*t, Value::from(Serde(&r.data))))),
             ),
-            (
-                "result_texts",
-                Value::from_pairs(results().map(|(t, r)| (*t, r.text.as_str()))),
-            ),
-            (
-                "errors",
-                Value::from_pairs(results().map(|(t, r)| (*t, r.is_error))),
-            ),
+            ("result_texts", Value::from_pairs(results().map(|(t, r)| (*t, r.text.as_str())))),
+            ("errors", Value::from_pairs(results().map(|(t, r)| (*t, r.is_error)))),
         ];
-        Self {
-            templates,
-            variables: Value::from_pairs(captures.chain(variables)),
-        }
+        Self { templates, variables: Value::from_pairs(captures.chain(variables).chain(error)) }
     }
 
     /// Renders to text.
@@ -220,20 +199,18 @@ fn lone_expression(source: &str) -> Option<&str> {
 /// is undefined or no JSON number, at any depth.
 fn json(value: &Value) -> Result<Json, Error> {
     match value.kind() {
-        ValueKind::Undefined => Err(Error::new(
-            ErrorKind::UndefinedError,
-            "the value is undefined",
-        )),
+        ValueKind::Undefined => {
+            Err(Error::new(ErrorKind::UndefinedError, "the value is undefined"))
+        }
         ValueKind::Seq | ValueKind::Iterable => value.try_iter()?.map(|item| json(&item)).collect(),
         ValueKind::Map => value
             .try_iter()?
             .map(|key| Ok((key.to_string(), json(&value.get_item(&key)?)?)))
             .collect(),
         kind => match serde_json::to_value(value) {
-            Ok(Json::Null) if kind == ValueKind::Number => Err(Error::new(
-                ErrorKind::BadSerialization,
-                "the number is not finite",
-            )),
+            Ok(Json::Null) if kind == ValueKind::Number => {
+                Err(Error::new(ErrorKind::BadSerialization, "the number is not finite"))
+            }
             Ok(value) => Ok(value),
             Err(error) => Err(Error::new(ErrorKind::BadSerialization, error.to_string())),
         },
@@ -254,17 +231,7 @@ mod tests {
     #[test]
     fn cents_become_an_amount_with_two_places() {
         let amounts = [2500, 5, 0, -5, -2550, i64::MIN].map(money);
-        assert_eq!(
-            amounts,
-            [
-                "25.00",
-                "0.05",
-                "0.00",
-                "-0.05",
-                "-25.50",
-                "-92233720368547758.08"
-            ]
-        );
+        assert_eq!(amounts, ["25.00", "0.05", "0.00", "-0.05", "-25.50", "-92233720368547758.08"]);
     }
 
     #[test]

@@ -13,9 +13,7 @@ use crate::{Conversation, chunks, failure, model, text, try_ask, user};
 
 /// The arguments of the only call of a script's only rule.
 async fn args(rule: &str, conversation: &Conversation) -> Value {
-    let response = try_ask(&model(&format!("[[rule]]\n{rule}")), conversation)
-        .await
-        .unwrap();
+    let response = try_ask(&model(&format!("[[rule]]\n{rule}")), conversation).await.unwrap();
     match &response.calls[0].arguments {
         Arguments::Json(args) => args.clone(),
         Arguments::Text(text) => panic!("unparsed: {text}"),
@@ -49,6 +47,22 @@ Order {{ order }}{% if urgent is defined %} (urgent){% endif %}: {{ rows | lengt
 }
 
 #[tokio::test]
+async fn the_first_error_in_the_order_of_the_calls_has_variables_of_its_own() {
+    let script = "[[rule]]\ntext = '{% if error is defined %}{{ error_tool }}: {{ error }}\
+                  {% else %}fine{% endif %}'";
+    let seen = user("hi").result("a", 1);
+    assert_eq!(text(script, &seen).await, "fine");
+    let seen = seen.error("b", &fence("b", "first")).error("c", "second");
+    assert_eq!(text(script, &seen).await, "b: first");
+    // What counts is where the last result of each tool stands.
+    let seen = seen.error("b", "third");
+    assert_eq!(text(script, &seen).await, "c: second");
+    let seen = seen.result("c", 2);
+    assert_eq!(text(script, &seen).await, "b: third");
+    assert_eq!(text(script, &seen.then("again")).await, "fine");
+}
+
+#[tokio::test]
 async fn a_lone_expression_in_args_keeps_its_type() {
     let rule = r#"
         user = '(?P<order>\d+)'
@@ -66,9 +80,7 @@ async fn a_lone_expression_in_args_keeps_its_type() {
         plain = "no template"
         empty = ""
     "#;
-    let seen = user("order 7")
-        .offering(&["t"])
-        .result("list", r#"{"rows":[{"z":1,"ok":true}]}"#);
+    let seen = user("order 7").offering(&["t"]).result("list", r#"{"rows":[{"z":1,"ok":true}]}"#);
     // As text, because the order of the keys is that of the script.
     assert_eq!(
         args(rule, &seen).await.to_string(),
@@ -94,9 +106,7 @@ async fn absent_args_are_an_empty_object_and_raw_text_stays_unparsed() {
         [[rule]]
         calls = [{ tool = "t" }, { tool = "t", raw = '{"order": {{ user }}, ' }]
     "#;
-    let response = try_ask(&model(script), &user("7").offering(&["t"]))
-        .await
-        .unwrap();
+    let response = try_ask(&model(script), &user("7").offering(&["t"])).await.unwrap();
     assert_eq!(
         response.calls,
         [
@@ -109,15 +119,8 @@ async fn absent_args_are_an_empty_object_and_raw_text_stays_unparsed() {
 #[tokio::test]
 async fn ids_count_all_calls_of_the_conversation() {
     let script = "[[rule]]\ntext = 'both'\ncalls = [{ tool = 't' }, { tool = 'u' }]";
-    let mut seen = user("hi")
-        .offering(&["t", "u"])
-        .result("t", 1)
-        .then("again")
-        .result("u", 2);
-    seen.messages.push(Message::Assistant {
-        text: "done".into(),
-        calls: Vec::new(),
-    });
+    let mut seen = user("hi").offering(&["t", "u"]).result("t", 1).then("again").result("u", 2);
+    seen.messages.push(Message::Assistant { text: "done".into(), calls: Vec::new() });
     let response = try_ask(&model(script), &seen).await.unwrap();
     let ids: Vec<_> = response.calls.iter().map(|call| &*call.id).collect();
     assert_eq!(ids, ["call_3", "call_4"]);
@@ -143,26 +146,12 @@ async fn a_tool_that_is_not_offered_is_called_only_by_a_rule_that_says_so() {
 async fn a_failing_template_is_named_with_its_rule_and_field() {
     let seen = user("hi").offering(&["t"]).result("list", r#"{"rows":[]}"#);
     for (rule, expected) in [
-        (
-            "text = '{{ results.list.rows[0].id }}'",
-            "`text`: `results.list.rows[0]` is undefined",
-        ),
-        (
-            "text = '{{ results.refund }}'",
-            "`text`: `results.refund` is undefined",
-        ),
-        (
-            "text = '{{ errors.refund }}'",
-            "`text`: `errors.refund` is undefined",
-        ),
-        (
-            "user = '(?P<n>x)?'\ntext = '{{ n }}'",
-            "`text`: `n` is undefined",
-        ),
-        (
-            "text = '{{ user | nope }}'",
-            "`text`: filter nope is unknown",
-        ),
+        ("text = '{{ results.list.rows[0].id }}'", "`text`: `results.list.rows[0]` is undefined"),
+        ("text = '{{ results.refund }}'", "`text`: `results.refund` is undefined"),
+        ("text = '{{ errors.refund }}'", "`text`: `errors.refund` is undefined"),
+        ("user = '(?P<n>x)?'\ntext = '{{ n }}'", "`text`: `n` is undefined"),
+        ("text = '{{ error }}'", "`text`: `error` is undefined"),
+        ("text = '{{ user | nope }}'", "`text`: filter nope is unknown"),
         ("text = '{{ user | money }}'", "`text`: cannot convert"),
         (
             "text = \"one\\n{{ results.list.nope }}\"",
@@ -184,21 +173,12 @@ async fn a_failing_template_is_named_with_its_rule_and_field() {
             "calls = [{ tool = 't', args = { a = '{{ 10 ** 30 }}' } }]",
             "`calls[0].args.a`: number out of range",
         ),
-        (
-            "calls = [{ tool = 't', raw = '{{ errors.x }}' }]",
-            "`calls[0].raw`: `errors.x` is",
-        ),
+        ("calls = [{ tool = 't', raw = '{{ errors.x }}' }]", "`calls[0].raw`: `errors.x` is"),
     ] {
-        let error = try_ask(&model(&format!("[[rule]]\n{rule}")), &seen)
-            .await
-            .unwrap_err();
+        let error = try_ask(&model(&format!("[[rule]]\n{rule}")), &seen).await.unwrap_err();
         assert_eq!(error.class, ModelErrorClass::NoRule);
         let expected = format!("script:test.toml: rule 1 (line 1): {expected}");
-        assert!(
-            error.message.starts_with(&expected),
-            "{} <> {expected}",
-            error.message
-        );
+        assert!(error.message.starts_with(&expected), "{} <> {expected}", error.message);
     }
 }
 
@@ -206,19 +186,14 @@ async fn a_failing_template_is_named_with_its_rule_and_field() {
 async fn a_template_cannot_run_forever() {
     let loops = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}";
     let message = failure(&format!("[[rule]]\ntext = '{loops}'"), &user("hi")).await;
-    assert!(
-        message.ends_with("`text`: the template takes more than 50000 steps"),
-        "{message}"
-    );
+    assert!(message.ends_with("`text`: the template takes more than 50000 steps"), "{message}");
 }
 
 #[tokio::test]
 async fn the_text_streams_in_pieces_that_make_up_the_whole() {
     let script = "[[rule]]\ntext = 'I refunded one charge of 25.00 for order {{ user }}.'";
     let mut chunks = chunks(&model(script), &user("1042")).await;
-    let Some(Ok(ModelChunk::Done(response))) = chunks.pop() else {
-        panic!("no end")
-    };
+    let Some(Ok(ModelChunk::Done(response))) = chunks.pop() else { panic!("no end") };
     let pieces: Vec<_> = chunks
         .into_iter()
         .map(|chunk| match chunk {
@@ -228,20 +203,14 @@ async fn the_text_streams_in_pieces_that_make_up_the_whole() {
         .collect();
     assert!(pieces.len() > 1, "{pieces:?}");
     assert_eq!(pieces.concat(), response.text);
-    assert_eq!(
-        response.text,
-        "I refunded one charge of 25.00 for order 1042."
-    );
+    assert_eq!(response.text, "I refunded one charge of 25.00 for order 1042.");
 }
 
 #[tokio::test]
 async fn a_rule_with_calls_alone_streams_no_text() {
     let script = "[[rule]]\ncalls = [{ tool = 't' }]";
     let chunks = chunks(&model(script), &user("hi").offering(&["t"])).await;
-    assert!(
-        matches!(chunks.as_slice(), [Ok(ModelChunk::Done(_))]),
-        "{chunks:?}"
-    );
+    assert!(matches!(chunks.as_slice(), [Ok(ModelChunk::Done(_))]), "{chunks:?}");
 }
 
 #[tokio::test]
@@ -256,27 +225,12 @@ async fn usage_is_what_the_rule_states_and_otherwise_estimated() {
     };
     assert_eq!(
         usage(stated).await,
-        Usage {
-            input_tokens: 10,
-            cached_input_tokens: 4,
-            output_tokens: 5,
-            cost_usd: 0.25
-        }
+        Usage { input_tokens: 10, cached_input_tokens: 4, output_tokens: 5, cost_usd: 0.25 }
     );
     // 15 of the system text, 2 of the empty tool block, 4 of the message; 5 of the answer.
-    let estimated = Usage {
-        input_tokens: 6,
-        output_tokens: 2,
-        ..Usage::default()
-    };
+    let estimated = Usage { input_tokens: 6, output_tokens: 2, ..Usage::default() };
     assert_eq!(usage("").await, estimated);
-    assert_eq!(
-        usage("usage = { cost_usd = 1 }").await,
-        Usage {
-            cost_usd: 1.0,
-            ..estimated
-        }
-    );
+    assert_eq!(usage("usage = { cost_usd = 1 }").await, Usage { cost_usd: 1.0, ..estimated });
 }
 
 #[tokio::test(start_paused = true)]
@@ -287,11 +241,7 @@ async fn a_delay_is_waited_and_ends_when_the_stream_is_dropped() {
     assert_eq!(start.elapsed(), Duration::from_secs(5));
 
     let mut stream = Arc::clone(&model).respond(user("hi").request());
-    assert!(
-        timeout(Duration::from_secs(1), stream.next())
-            .await
-            .is_err()
-    );
+    assert!(timeout(Duration::from_secs(1), stream.next()).await.is_err());
     assert_eq!(Arc::strong_count(&model), 2);
     drop(stream);
     assert_eq!(Arc::strong_count(&model), 1);
@@ -300,10 +250,7 @@ async fn a_delay_is_waited_and_ends_when_the_stream_is_dropped() {
 #[tokio::test]
 async fn the_same_conversation_gives_the_same_answer() {
     let model = model("[[rule]]\ntext = '{{ results }}'\ncalls = [{ tool = 't' }]");
-    let seen = user("hi")
-        .offering(&["t"])
-        .result("b", json!({ "z": 1, "a": 2 }))
-        .result("a", 1);
+    let seen = user("hi").offering(&["t"]).result("b", json!({ "z": 1, "a": 2 })).result("a", 1);
     let first = try_ask(&model, &seen).await.unwrap();
     assert_eq!(first.text, "{'b': {'z': 1, 'a': 2}, 'a': 1}");
     assert_eq!(try_ask(&model, &seen).await.unwrap(), first);

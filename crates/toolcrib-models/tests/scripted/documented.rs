@@ -7,10 +7,7 @@ use crate::{Conversation, model, try_ask, user};
 
 fn scripts() -> Vec<&'static str> {
     let page = include_str!("../../../../docs/scripted-model.md");
-    let blocks = page
-        .split("```toml\n")
-        .skip(1)
-        .filter_map(|rest| rest.split("```").next());
+    let blocks = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
     blocks.filter(|block| block.contains("[[rule]]")).collect()
 }
 
@@ -22,12 +19,7 @@ async fn ask(conversation: &Conversation) -> String {
         Arguments::Json(args) => format!("{}{args}", call.name),
         Arguments::Text(text) => panic!("unparsed: {text}"),
     });
-    [text]
-        .into_iter()
-        .chain(calls)
-        .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
+    [text].into_iter().chain(calls).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -41,15 +33,16 @@ async fn the_full_example_refunds_one_of_two_equal_charges() {
         user("I was charged twice for order #7, please refund one").offering(&["read_skill"]);
     assert_eq!(ask(&start).await, r#"read_skill{"id":"billing"}"#);
 
-    let active = start
-        .result("read_skill", "Look the charges up.")
-        .offering(&["read_skill", "list_charges", "refund_charge"]);
+    let active = start.result("read_skill", "Look the charges up.").offering(&[
+        "read_skill",
+        "list_charges",
+        "refund_charge",
+    ]);
     assert_eq!(ask(&active).await, r#"list_charges{"order_id":7}"#);
 
     let charges = json!({ "rows": [{ "id": 1, "cents": 2500 }, { "id": 2, "cents": 2500 }] });
-    let looked_up = active
-        .clone()
-        .result("list_charges", fence("list_charges", &charges.to_string()));
+    let looked_up =
+        active.clone().result("list_charges", fence("list_charges", &charges.to_string()));
     assert_eq!(
         ask(&looked_up).await,
         r#"There are 2 charges. I ask for a refund of one. refund_charge{"order_id":7}"#
@@ -58,10 +51,7 @@ async fn the_full_example_refunds_one_of_two_equal_charges() {
         ask(&looked_up.clone().offering(&["list_charges"])).await,
         "Order 7 has 2 charges, 50.00 in all. I may not refund them."
     );
-    assert_eq!(
-        ask(&looked_up.clone().wrapping_up()).await,
-        "I could not finish this in time."
-    );
+    assert_eq!(ask(&looked_up.clone().wrapping_up()).await, "I could not finish this in time.");
 
     let refunded = json!({ "rows": [{ "charge_id": 2, "cents": 2500 }] });
     assert_eq!(
@@ -81,8 +71,5 @@ async fn the_full_example_refunds_one_of_two_equal_charges() {
         ask(&active.error("list_charges", "no database")).await,
         "I could not look that up: no database"
     );
-    assert_eq!(
-        ask(&user("hello")).await,
-        "I can help with double charges. Which order is it?"
-    );
+    assert_eq!(ask(&user("hello")).await, "I can help with double charges. Which order is it?");
 }

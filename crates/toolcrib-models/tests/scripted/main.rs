@@ -64,10 +64,7 @@ impl Conversation {
     }
 
     /// A call and its result.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "tests pass what they have just made"
-    )]
+    #[expect(clippy::needless_pass_by_value, reason = "tests pass what they have just made")]
     fn result(self, tool: &str, text: impl ToString) -> Self {
         self.call(tool, text.to_string(), false)
     }
@@ -84,13 +81,7 @@ impl Conversation {
         });
         let name = tool.into();
         let text = text.into();
-        self.messages.push(Message::Tool {
-            call_id: id,
-            name,
-            text,
-            is_error,
-            untrusted: false,
-        });
+        self.messages.push(Message::Tool { call_id: id, name, text, is_error, untrusted: false });
         self
     }
 
@@ -115,10 +106,7 @@ async fn chunks(
     model: &Arc<ScriptedModel>,
     conversation: &Conversation,
 ) -> Vec<Result<ModelChunk, ModelError>> {
-    Arc::clone(model)
-        .respond(conversation.request())
-        .collect()
-        .await
+    Arc::clone(model).respond(conversation.request()).collect().await
 }
 
 async fn try_ask(
@@ -138,8 +126,5 @@ async fn text(script: &str, conversation: &Conversation) -> String {
 
 /// What a script of these rules fails with.
 async fn failure(script: &str, conversation: &Conversation) -> String {
-    try_ask(&model(script), conversation)
-        .await
-        .unwrap_err()
-        .to_string()
+    try_ask(&model(script), conversation).await.unwrap_err().to_string()
 }

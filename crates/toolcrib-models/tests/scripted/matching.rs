@@ -35,6 +35,44 @@ async fn a_user_pattern_is_searched_in_the_last_user_text_only() {
 }
 
 #[tokio::test]
+async fn of_several_user_patterns_each_must_be_found_in_any_order() {
+    let user_is = "user = ['(?P<what>refund|return)', 'order (?P<order>\\d+)']";
+    assert!(matches(user_is, &user("refund order 7")).await);
+    assert!(matches(user_is, &user("of order 7 I want a return")).await);
+    assert!(!matches(user_is, &user("refund it")).await);
+    assert!(!matches(user_is, &user("order 7")).await);
+    let script = format!("[[rule]]\n{user_is}\ntext = '{{{{ what }}}} {{{{ order }}}}'");
+    assert_eq!(text(&script, &user("order 7: return")).await, "return 7");
+}
+
+#[tokio::test]
+async fn groups_that_differ_do_not_all_hold_the_same_text() {
+    let rule = "user = ['(?P<first>\\d+)', '(?:.* (?P<last>\\d+))?$', '(?:,(?P<mark>\\d+))?']\n\
+                differ = ['first', 'last', 'mark']";
+    for (said, expected) in [
+        ("7", false),
+        ("7 and 7", false),
+        ("7 and 8", true),
+        ("7 and 77", true),
+        ("7 and 8 and 7", false),
+    ] {
+        assert_eq!(matches(rule, &user(said)).await, expected, "{said}");
+    }
+}
+
+#[tokio::test]
+async fn any_tools_last_result_can_be_asked_for_an_error() {
+    let failed = "when = [{ result = '*', is_error = true }]";
+    let fine = user("hi").result("a", 1);
+    assert!(!matches(failed, &fine).await);
+    assert!(!matches(failed, &user("hi")).await);
+    assert!(matches(failed, &fine.clone().error("b", "broken")).await);
+    let mended = fine.error("b", "broken").result("b", 2);
+    assert!(!matches(failed, &mended).await);
+    assert!(!matches(failed, &user("hi").error("a", "broken").then("again")).await);
+}
+
+#[tokio::test]
 async fn all_offered_tools_and_none_of_the_others_must_be_there() {
     let seen = user("hi").offering(&["a", "b"]);
     for (conditions, expected) in [
@@ -71,11 +109,7 @@ async fn whether_tools_are_allowed_can_be_a_condition() {
         ("", true, true),
     ] {
         assert_eq!(matches(conditions, &free).await, when_free, "{conditions}");
-        assert_eq!(
-            matches(conditions, &wrapping_up).await,
-            when_wrapping_up,
-            "{conditions}"
-        );
+        assert_eq!(matches(conditions, &wrapping_up).await, when_wrapping_up, "{conditions}");
     }
 }
 
@@ -86,9 +120,7 @@ async fn conditions_look_into_a_result() {
         "note": "no refund yet",
         "nothing": null,
     });
-    let seen = user("hi")
-        .result("t", data)
-        .result("plain", "three words here");
+    let seen = user("hi").result("t", data).result("plain", "three words here");
     for (condition, expected) in [
         ("pointer = '/rows/0/amount', exists = true", true),
         ("pointer = '/rows/2', exists = true", false),
@@ -137,20 +169,12 @@ async fn conditions_look_into_a_result() {
 
 #[tokio::test]
 async fn all_conditions_must_hold_and_a_tool_without_a_result_holds_none() {
-    let seen = user("hi")
-        .result("t", json!({ "a": 1 }))
-        .error("u", "broken");
+    let seen = user("hi").result("t", json!({ "a": 1 })).error("u", "broken");
     let both = |a: &str, b: &str| format!("when = [{a}, {b}]");
     let good = "{ result = 't', pointer = '/a', equals = 1 }";
     assert!(matches(&both(good, "{ result = 'u', is_error = true }"), &seen).await);
     assert!(!matches(&both(good, "{ result = 'u', is_error = false }"), &seen).await);
-    assert!(
-        !matches(
-            &both(good, "{ result = 'v', pointer = '/a', exists = false }"),
-            &seen
-        )
-        .await
-    );
+    assert!(!matches(&both(good, "{ result = 'v', pointer = '/a', exists = false }"), &seen).await);
 }
 
 #[tokio::test]
@@ -222,14 +246,21 @@ text = "x"
 [[rule]]
 when = [{ result = "read_ticket", is_error = false }]
 text = "x"
+
+[[rule]]
+user = ["long", '(?P<a>o)(?P<b>o)?', "short"]
+text = "x"
+
+[[rule]]
+user = '(?P<a>o).*(?P<b>o)'
+differ = ["a", "b"]
+text = "x"
 "#;
     let seen = user(&"long \u{1b}[31m".repeat(60))
         .offering(&["read_skill", "list_charges"])
         .result("list_charges", json!({ "rows": [{ "amount": 25 }] }))
         .error("read_ticket", "there is no such ticket");
-    let message = failure(script, &seen)
-        .await
-        .replace(&"long \\u{1b}[31m".repeat(20), "LONG");
+    let message = failure(script, &seen).await.replace(&"long \\u{1b}[31m".repeat(20), "LONG");
     insta::assert_snapshot!(message, @r#"
     script:test.toml: no rule matches
     seen:
@@ -249,6 +280,8 @@ text = "x"
       rule 8 (line 34): `when[0]`: `/rows/1` in the last result of `list_charges` is missing; expected something there
       rule 9 (line 38): `when[0]`: `refund` has no result since the last user message
       rule 10 (line 42): `when[0]`: the last result of `read_ticket` is "there is no such ticket"; expected no error
+      rule 11 (line 46): `user[2]`: the pattern is not found in the last user text
+      rule 12 (line 50): `differ`: `a`, `b` do not hold different texts
     "#);
 }
 
@@ -256,7 +289,12 @@ text = "x"
 async fn with_nothing_to_see_no_rule_says_so() {
     let mut nothing = user("");
     nothing.messages.clear();
-    let message = failure("[[rule]]\nuser = 'x'\ntext = 'y'", &nothing).await;
+    let message = failure(
+        "[[rule]]\nuser = 'x'\ntext = 'y'\n\
+         [[rule]]\nwhen = [{ result = '*', is_error = true }]\ntext = 'y'",
+        &nothing,
+    )
+    .await;
     insta::assert_snapshot!(message, @r#"
     script:test.toml: no rule matches
     seen:
@@ -266,5 +304,6 @@ async fn with_nothing_to_see_no_rule_says_so() {
       no results since the last user message
     rules tried:
       rule 1 (line 1): `user`: the pattern is not found in the last user text
+      rule 2 (line 4): `when[0]`: no tool's last result since the last user message is an error
     "#);
 }

@@ -2,16 +2,15 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use toolcrib_config::{Diagnostic, Located, Problems, Spot, suggest};
 use toolcrib_core::CancellationToken;
 use toolcrib_scope::database::{Database, DatabaseError, DatabaseSpec, Seed};
 
 use crate::{
     config::DatabaseSection,
-    diagnostic::{Diagnostic, Located, Problems, Spot},
     project::Mode,
     root::{MAX_SEED, Root},
     state::StateFolder,
-    suggest,
 };
 
 /// The declared databases, in the order of the project file.
@@ -39,10 +38,7 @@ impl Databases {
         problems: &Problems,
     ) -> Self {
         report_shared_files(sections, problems);
-        let mut this = Self {
-            declared: Vec::with_capacity(sections.len()),
-            failure: None,
-        };
+        let mut this = Self { declared: Vec::with_capacity(sections.len()), failure: None };
         for section in sections {
             let database = read_spec(section, root, state, problems).and_then(|spec| {
                 let opened = match mode {
@@ -51,26 +47,15 @@ impl Databases {
                 };
                 opened.map_err(|error| this.record(error, problems)).ok()
             });
-            this.declared.push(Declared {
-                name: Arc::clone(&section.name.value),
-                database,
-            });
+            this.declared.push(Declared { name: Arc::clone(&section.name.value), database });
         }
         this
     }
 
     fn record(&mut self, error: DatabaseError, problems: &Problems) {
         match error {
-            DatabaseError::Seed {
-                seed,
-                line,
-                problem,
-                ..
-            } => {
-                let at = Spot {
-                    line: line.unwrap_or(1),
-                    ..Spot::start_of(seed)
-                };
+            DatabaseError::Seed { seed, line, problem, .. } => {
+                let at = Spot { line: line.unwrap_or(1), ..Spot::start_of(seed) };
                 problems.push(Diagnostic::error(&at, format!("the seed fails: {problem}")));
             }
             error => drop(self.failure.get_or_insert(error)),
@@ -98,8 +83,7 @@ impl Databases {
             (_, true) => {
                 let at = named.map_or(tool, |named| &named.at);
                 Diagnostic::error(at, "the tool needs a database, and none is declared").help(
-                    "write below a [database.NAME]: file = \"NAME.db\" and seed = \"seed.sql\""
-                        .to_owned(),
+                    "write below a [database.NAME]: file = \"NAME.db\" and seed = \"seed.sql\"",
                 )
             }
             (Some(named), false) => {
@@ -109,9 +93,7 @@ impl Databases {
             }
             (None, false) => {
                 let message = "`database` is missing: there is more than one";
-                let names = names()
-                    .map(|name| format!("\"{name}\""))
-                    .collect::<Vec<_>>();
+                let names = names().map(|name| format!("\"{name}\"")).collect::<Vec<_>>();
                 Diagnostic::error(tool, message)
                     .help(format!("write database = {}", names.join(" or ")))
             }
@@ -125,11 +107,7 @@ impl Databases {
     /// Why one cannot be used though nothing is wrong with the project's files.
     pub(crate) fn into_usable(self) -> Result<Vec<Database>, DatabaseError> {
         match self.failure {
-            None => Ok(self
-                .declared
-                .into_iter()
-                .filter_map(|one| one.database)
-                .collect()),
+            None => Ok(self.declared.into_iter().filter_map(|one| one.database).collect()),
             Some(failure) => Err(failure),
         }
     }
@@ -141,9 +119,7 @@ fn report_shared_files(sections: &[DatabaseSection], problems: &Problems) {
         let Some(file) = &section.file else { continue };
         if let Some(owner) = owners.insert(&file.value, &section.name.value) {
             let message = format!("`{}` is the file of database `{owner}` already", file.value);
-            problems.push(
-                Diagnostic::error(&file.at, message).help("give each its own file".to_owned()),
-            );
+            problems.push(Diagnostic::error(&file.at, message).help("give each its own file"));
         }
     }
 }
@@ -159,9 +135,6 @@ fn read_spec(
     Some(DatabaseSpec {
         name: Arc::clone(&section.name.value),
         file: state.path().join(&*file?.value),
-        seed: Seed {
-            name: Arc::clone(&seed?.value),
-            sql: sql?.into(),
-        },
+        seed: Seed { name: Arc::clone(&seed?.value), sql: sql?.into() },
     })
 }

@@ -2,13 +2,11 @@
 
 use std::{path::Path, sync::Arc};
 
+use toolcrib_config::{Diagnostic, Located, Problems, Spot};
 use toolcrib_core::Model;
 use toolcrib_models::ScriptedModel;
 
-use crate::{
-    diagnostic::{Diagnostic, Located, Problems, Spot},
-    root::{MAX_TEXT, Root, read_text},
-};
+use crate::root::{MAX_TEXT, Root, read_text};
 
 /// How a scripted model's name begins.
 const SCRIPT: &str = "script:";
@@ -36,7 +34,7 @@ pub(crate) fn load_model(
     let Some(file) = name.strip_prefix(SCRIPT) else {
         problems.push(
             Diagnostic::error(&at, format!("`{name}` is not a model that can be used yet"))
-                .help("write \"script:FILE\", a scripted model".to_owned()),
+                .help("write \"script:FILE\", a scripted model"),
         );
         return None;
     };
@@ -49,16 +47,8 @@ pub(crate) fn load_model(
         .ok()?;
     match ScriptedModel::from_toml(name, &text) {
         Ok(model) => Some(Arc::new(model)),
-        Err(errors) => {
-            for problem in errors.problems() {
-                let at = Spot {
-                    file: file.into(),
-                    line: problem.line,
-                    column: problem.column,
-                };
-                let message = problem.message.as_str();
-                problems.push(Diagnostic::error(&at, message).help(problem.help.clone()));
-            }
+        Err(found) => {
+            problems.merge(found.in_file(file));
             None
         }
     }

@@ -3,14 +3,10 @@
 
 use std::sync::Arc;
 
+use toolcrib_config::{Diagnostic, Located, Problems, suggest};
 use toolcrib_engine::READ_SKILL;
 
-use crate::{
-    config::ProjectFile,
-    diagnostic::{Diagnostic, Located, Problems},
-    skills::SkillFolders,
-    suggest,
-};
+use crate::{config::ProjectFile, skills::SkillFolders};
 
 /// The names that a project declares.
 #[derive(Debug)]
@@ -24,11 +20,8 @@ pub(crate) struct Names {
 
 impl Names {
     pub(crate) fn of(file: &ProjectFile, skills: &SkillFolders) -> Self {
-        let mut toolsets: Vec<_> = file
-            .tools
-            .iter()
-            .filter_map(|tool| tool.toolset.clone())
-            .collect();
+        let mut toolsets: Vec<_> =
+            file.tools.iter().filter_map(|tool| tool.toolset.clone()).collect();
         toolsets.sort();
         toolsets.dedup();
         Self {
@@ -67,11 +60,7 @@ pub(crate) fn is_declared(
 ) -> bool {
     let known = declared.contains(&name.value);
     if !known {
-        let help = suggest::help(
-            &name.value,
-            &format!("{kind}s"),
-            declared.iter().map(|n| &**n),
-        );
+        let help = suggest::help(&name.value, &format!("{kind}s"), declared.iter().map(|n| &**n));
         problems.push(
             Diagnostic::error(&name.at, format!("there is no {kind} `{}`", name.value)).help(help),
         );

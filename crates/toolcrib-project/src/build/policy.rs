@@ -2,13 +2,11 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use toolcrib_config::{Diagnostic, Located, Problems};
 use toolcrib_core::{Glob, Policy, Roles, Rule, SkillId, ToolMatch, When};
 
 use super::names::{Names, is_declared};
-use crate::{
-    config::{PolicySection, RoleSection, RuleSection},
-    diagnostic::{Diagnostic, Located, Problems},
-};
+use crate::config::{PolicySection, RoleSection, RuleSection};
 
 pub(crate) fn build_policy(section: &PolicySection, names: &Names, problems: &Problems) -> Policy {
     let rules = section.rules.iter().enumerate();
@@ -27,12 +25,10 @@ fn build_roles(sections: &[RoleSection], problems: &Problems) -> Roles {
     for role in sections {
         let Some(name) = &role.name else { continue };
         if let Some(first) = places.get(&*name.value) {
-            let message = format!(
-                "role `{}` is declared twice; the first is at {first}",
-                name.value
-            );
+            let message =
+                format!("role `{}` is declared twice; the first is at {first}", name.value);
             let help = "put all its principals into one list";
-            problems.push(Diagnostic::error(&name.at, message).help(help.to_owned()));
+            problems.push(Diagnostic::error(&name.at, message).help(help));
         } else {
             places.insert(&*name.value, &name.at);
         }
@@ -77,10 +73,7 @@ fn build_rule(
             annotations: section.annotations,
         },
         when: When {
-            skills: values(&section.skills)
-                .into_iter()
-                .flat_map(SkillId::new)
-                .collect(),
+            skills: values(&section.skills).into_iter().flat_map(SkillId::new).collect(),
             listed_by_active_skill: section.listed_by_active_skill,
             roles: values(&section.roles),
             tenants: section.tenants.clone(),

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use toolcrib_config::{Diagnostic, Located, Problems, Spot};
 use toolcrib_core::ToolName;
 use toolcrib_engine::{Skill, Skills};
 
 use super::names::{Names, is_declared};
 use crate::{
     PROJECT_FILE,
-    diagnostic::{Diagnostic, Located, Problems, Spot},
     skills::{SkillFile, SkillFolders},
 };
 
@@ -21,18 +21,12 @@ pub(crate) fn build_skills(
 ) -> Skills {
     let build = |file: SkillFile| {
         warn_of_foreign_tools(&file.allowed_tools, names, problems);
-        let tools = file
-            .tools
-            .iter()
-            .filter_map(|tool| resolve(tool, names, problems));
+        let tools = file.tools.iter().filter_map(|tool| resolve(tool, names, problems));
         Skill::new(file.id, file.description, file.body).tools(tools)
     };
     let skills = Skills::new(folders.skills.into_iter().map(build).collect());
     let skills = skills.unwrap_or_else(|error| {
-        problems.push(Diagnostic::error(
-            &Spot::start_of(PROJECT_FILE),
-            error.to_string(),
-        ));
+        problems.push(Diagnostic::error(&Spot::start_of(PROJECT_FILE), error.to_string()));
         Skills::default()
     });
     match focus {
@@ -55,14 +49,12 @@ fn warn_of_foreign_tools(allowed: &[Located<Arc<str>>], names: &Names, problems:
         tool.value.split('(').next().unwrap_or_default().to_owned()
     };
     let is_foreign = |name: &String| !names.tools.iter().any(|known| **known == **name);
-    if let Some((tool, foreign)) = allowed
-        .iter()
-        .map(|tool| (tool, name(tool)))
-        .find(|(_, name)| is_foreign(name))
+    if let Some((tool, foreign)) =
+        allowed.iter().map(|tool| (tool, name(tool))).find(|(_, name)| is_foreign(name))
     {
         let message =
             format!("`allowed-tools` names `{foreign}`, which is no tool of this project");
         let help = "nothing acts on it; tools of a skill are named in `metadata.toolcrib-tools`";
-        problems.push(Diagnostic::warning(&tool.at, message).help(help.to_owned()));
+        problems.push(Diagnostic::warning(&tool.at, message).help(help));
     }
 }

@@ -3,6 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use serde_json::{Value as Json, json};
+use toolcrib_config::{Diagnostic, Located, Problems, Spot};
 use toolcrib_core::Tool;
 use toolcrib_engine::READ_SKILL;
 use toolcrib_scope::database::Database;
@@ -11,7 +12,6 @@ use toolcrib_tools::sql::{DEFAULT_MAX_ROWS, SqlStatement, SqlToolError, SqlToolS
 use super::databases::Databases;
 use crate::{
     config::{Input, SchemaProblem, ToolSection, check_schema},
-    diagnostic::{Diagnostic, Located, Problems, Spot},
     root::{MAX_TEXT, Root},
 };
 
@@ -20,20 +20,14 @@ pub(crate) fn report_duplicate_tools(tools: &[ToolSection], has_skills: bool, pr
     let mut places = HashMap::new();
     for name in tools.iter().filter_map(|tool| tool.name.as_ref()) {
         if let Some(first) = places.get(&name.value) {
-            let message = format!(
-                "two tools are called `{}`; the first is at {first}",
-                name.value
-            );
-            problems
-                .push(Diagnostic::error(&name.at, message).help("rename one of them".to_owned()));
+            let message = format!("two tools are called `{}`; the first is at {first}", name.value);
+            problems.push(Diagnostic::error(&name.at, message).help("rename one of them"));
         } else {
             places.insert(&name.value, &name.at);
         }
         if has_skills && name.value == READ_SKILL {
             let message = format!("`{READ_SKILL}` is the tool by which a model activates a skill");
-            problems.push(
-                Diagnostic::error(&name.at, message).help("give the tool another name".to_owned()),
-            );
+            problems.push(Diagnostic::error(&name.at, message).help("give the tool another name"));
         }
     }
 }
@@ -45,10 +39,7 @@ pub(crate) fn build_tools(
     databases: &Databases,
     problems: &Problems,
 ) -> Vec<Tool> {
-    sections
-        .iter()
-        .filter_map(|section| build_tool(section, root, databases, problems))
-        .collect()
+    sections.iter().filter_map(|section| build_tool(section, root, databases, problems)).collect()
 }
 
 fn build_tool(
@@ -66,12 +57,7 @@ fn build_tool(
         return None;
     }
     // With a broken schema the statements are prepared all the same.
-    let spec = spec(
-        section,
-        schema
-            .clone()
-            .unwrap_or_else(|| json!({ "type": "object" })),
-    );
+    let spec = spec(section, schema.clone().unwrap_or_else(|| json!({ "type": "object" })));
     match spec.build(database) {
         Ok(tool) => Some(tool),
         Err(errors) => {
@@ -90,11 +76,7 @@ fn spec(section: &ToolSection, input_schema: Json) -> SqlToolSpec {
         sql: statement.sql.value.to_string(),
         on_empty: statement.on_empty.as_deref().map(str::to_owned),
     });
-    let name = section
-        .name
-        .as_ref()
-        .map(|name| name.value.to_string())
-        .unwrap_or_default();
+    let name = section.name.as_ref().map(|name| name.value.to_string()).unwrap_or_default();
     let description = section.description.as_deref().unwrap_or_default();
     SqlToolSpec {
         toolset: section.toolset.clone(),
@@ -152,10 +134,7 @@ fn may_be_outdated(error: &SqlToolError, database: &Database) -> Option<String> 
 
 /// Where in the file a statement is wrong: at the very character if that can be told.
 fn place_in_statement(error: &SqlToolError, section: &ToolSection) -> Spot {
-    let Some(statement) = error
-        .statement()
-        .and_then(|index| section.statements.get(index))
-    else {
+    let Some(statement) = error.statement().and_then(|index| section.statements.get(index)) else {
         return section.at.clone();
     };
     let sql = &statement.sql.value;
@@ -163,10 +142,7 @@ fn place_in_statement(error: &SqlToolError, section: &ToolSection) -> Spot {
         SqlToolError::UnknownParameter { parameter, .. } => find_parameter(sql, parameter),
         _ => error.offset(),
     };
-    match (
-        &statement.text_start,
-        offset.and_then(|offset| sql.get(..offset)),
-    ) {
+    match (&statement.text_start, offset.and_then(|offset| sql.get(..offset))) {
         (Some(start), Some(before)) => start.after(before),
         _ => statement.sql.at.clone(),
     }
@@ -198,18 +174,11 @@ fn schema_file(file: &Located<Arc<str>>, root: &Root, problems: &Problems) -> Op
         Ok(schema) => schema,
         Err(error) => {
             let (line, column) = (error.line().max(1), error.column().max(1));
-            let at = Spot {
-                line,
-                column,
-                ..start
-            };
+            let at = Spot { line, column, ..start };
             // The place stands at its end.
             let message = error.to_string();
             let message = message.split(" at line ").next().unwrap_or_default();
-            problems.push(Diagnostic::error(
-                &at,
-                format!("this is not JSON: {message}"),
-            ));
+            problems.push(Diagnostic::error(&at, format!("this is not JSON: {message}")));
             return None;
         }
     };
@@ -219,18 +188,14 @@ fn schema_file(file: &Located<Arc<str>>, root: &Root, problems: &Problems) -> Op
                 &start,
                 "the schema is not of an object: models pass arguments as one",
             )
-            .help("write at the top level: \"type\": \"object\"".to_owned()),
+            .help("write at the top level: \"type\": \"object\""),
         );
         return None;
     }
     let found = check_schema(&schema);
     let sound = found.is_empty();
     for SchemaProblem { pointer, message } in found {
-        let place = if pointer.is_empty() {
-            String::new()
-        } else {
-            format!("at {pointer}: ")
-        };
+        let place = if pointer.is_empty() { String::new() } else { format!("at {pointer}: ") };
         problems.push(Diagnostic::error(&start, format!("{place}{message}")));
     }
     sound.then_some(schema)

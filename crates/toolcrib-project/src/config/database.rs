@@ -5,10 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::{
-    diagnostic::Located,
-    reader::{Table, Value},
-};
+use toolcrib_config::{Located, Table, Value};
 
 /// A declared database.
 #[derive(Debug)]
@@ -22,36 +19,25 @@ pub(crate) struct DatabaseSection {
 
 impl DatabaseSection {
     pub(super) fn read_all(file: &Table<'_>) -> Vec<Self> {
-        let Some(databases) = file
-            .value("database")
-            .and_then(|value| value.entries("`[database]`"))
+        let Some(databases) =
+            file.value("database").and_then(|value| value.entries("`[database]`"))
         else {
             return Vec::new();
         };
-        databases
-            .rest()
-            .filter_map(|(name, value)| Self::read(name, &value))
-            .collect()
+        databases.rest().filter_map(|(name, value)| Self::read(name, &value)).collect()
     }
 
     fn read(name: Located<Arc<str>>, value: &Value<'_>) -> Option<Self> {
         if !value.is_table() {
             let help = "write `[database.NAME]`, with a name of your choice, and below it `file` \
                         and `seed`";
-            value.refuse(
-                format!("`{}` is not a database", name.value),
-                help.to_owned(),
-            );
+            value.refuse(format!("`{}` is not a database", name.value), help);
             return None;
         }
         let what = format!("`[database.{}]`", name.value);
         value.table(&what, |table| Self {
-            file: table
-                .required("file", "\"desk.db\"")
-                .and_then(|file| file_name(&file)),
-            seed: table
-                .required("seed", "\"seed.sql\"")
-                .and_then(|seed| seed.text()),
+            file: table.required("file", "\"desk.db\"").and_then(|file| file_name(&file)),
+            seed: table.required("seed", "\"seed.sql\"").and_then(|seed| seed.text()),
             name,
         })
     }
@@ -68,7 +54,7 @@ fn file_name(value: &Value<'_>) -> Option<Located<Arc<str>>> {
     if !plain {
         value.refuse(
             format!("`{}` is not a plain file name", file.value),
-            "the database lies in the state folder; write a name such as \"desk.db\"".to_owned(),
+            "the database lies in the state folder; write a name such as \"desk.db\"",
         );
     }
     plain.then_some(file)

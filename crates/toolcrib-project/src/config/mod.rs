@@ -18,7 +18,7 @@ pub(crate) use self::{
 
 use std::sync::Arc;
 
-use crate::{diagnostic::Problems, reader::Document};
+use toolcrib_config::{Document, Problems};
 
 /// All of `toolcrib.toml`.
 #[derive(Debug)]
@@ -39,12 +39,8 @@ impl ProjectFile {
         document.read(problems, |file| Self {
             name: file.text("name").map(|name| name.value),
             agent: file.table("agent", AgentSection::read).unwrap_or_default(),
-            limits: file
-                .table("limits", LimitsSection::read)
-                .unwrap_or_default(),
-            skills: file
-                .table("skills", SkillsSection::read)
-                .unwrap_or_default(),
+            limits: file.table("limits", LimitsSection::read).unwrap_or_default(),
+            skills: file.table("skills", SkillsSection::read).unwrap_or_default(),
             databases: DatabaseSection::read_all(file),
             tools: file.tables("tool", ToolSection::read),
             policy: PolicySection::read(file),

@@ -3,13 +3,9 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value as Json, json};
+use toolcrib_config::{Diagnostic, Problems, Spot, Value, suggest};
 
 use super::schema::{TYPES, check_schema};
-use crate::{
-    diagnostic::{Diagnostic, Problems, Spot},
-    reader::Value,
-    suggest,
-};
 
 /// What a keyword's value is.
 #[derive(Debug, Clone, Copy)]
@@ -87,11 +83,7 @@ impl Params {
     /// Reads the table; `None` when what is left of it is no schema.
     pub(super) fn read(value: &Value<'_>) -> Option<Self> {
         let table = value.entries("`[tool.params]`")?;
-        let mut this = Self {
-            schema: Json::Null,
-            places: HashMap::new(),
-            at: value.at(),
-        };
+        let mut this = Self { schema: Json::Null, places: HashMap::new(), at: value.at() };
         let (mut properties, mut required, mut sound) = (Map::new(), Vec::new(), true);
         for (name, param) in table.rest() {
             let pointer = format!("/properties/{}", escape(&name.value));
@@ -155,7 +147,7 @@ impl Params {
         self.places.insert(pointer.to_owned(), value.at());
         if !value.is_table() {
             let help = "write it as { type = \"integer\", description = \"…\" }";
-            value.refuse("this is not a schema", help.to_owned());
+            value.refuse("this is not a schema", help);
             return None;
         }
         let (mut schema, mut sound) = (Map::new(), true);
@@ -183,10 +175,7 @@ impl Params {
     ) -> Option<Json> {
         let pointer = format!("{around}/{}", escape(keyword));
         self.places.insert(pointer.clone(), value.at());
-        let shape = KEYWORDS
-            .iter()
-            .find(|(known, _)| *known == keyword)
-            .map(|(_, shape)| *shape);
+        let shape = KEYWORDS.iter().find(|(known, _)| *known == keyword).map(|(_, shape)| *shape);
         match shape {
             // Schemas can also be `true` or `false`.
             Some(Shape::Schema) if value.is_table() => self.schema(value, &pointer, None),
@@ -200,10 +189,7 @@ impl Params {
                         self.schema(item, &format!("{pointer}/{position}"), None)
                     })
                     .collect();
-                schemas
-                    .into_iter()
-                    .collect::<Option<Vec<_>>>()
-                    .map(Json::Array)
+                schemas.into_iter().collect::<Option<Vec<_>>>().map(Json::Array)
             }
             Some(Shape::NamedSchemas) => {
                 let schemas: Vec<_> = value
@@ -211,16 +197,10 @@ impl Params {
                     .rest()
                     .map(|(name, schema)| {
                         let pointer = format!("{pointer}/{}", escape(&name.value));
-                        Some((
-                            name.value.to_string(),
-                            self.schema(&schema, &pointer, None)?,
-                        ))
+                        Some((name.value.to_string(), self.schema(&schema, &pointer, None)?))
                     })
                     .collect();
-                schemas
-                    .into_iter()
-                    .collect::<Option<Map<_, _>>>()
-                    .map(Json::Object)
+                schemas.into_iter().collect::<Option<Map<_, _>>>().map(Json::Object)
             }
             // A prefix for words of one's own, which validators pass over.
             None if keyword.starts_with("x-") => value.json(),
@@ -234,9 +214,7 @@ impl Params {
                     suggest::help(keyword, "keywords of a schema", known)
                 };
                 let message = format!("unknown keyword `{keyword}` in a schema");
-                value
-                    .problems()
-                    .push(Diagnostic::error(at, message).help(help));
+                value.problems().push(Diagnostic::error(at, message).help(help));
                 None
             }
         }
@@ -249,15 +227,11 @@ fn plain(keyword: &str, value: &Value<'_>) -> Option<Json> {
     let json = value.json()?;
     if keyword == "required" && json.is_boolean() {
         let help = "leave it out: a parameter is required unless it says `optional = true`";
-        value.refuse("`required` is no flag of a parameter", help.to_owned());
+        value.refuse("`required` is no flag of a parameter", help);
         return None;
     }
     if keyword == "type" {
-        let words = if json.is_array() {
-            value.items()?
-        } else {
-            vec![value.clone()]
-        };
+        let words = if json.is_array() { value.items()? } else { vec![value.clone()] };
         let unknown = words.iter().filter(|word| !is_type(word)).count();
         return (unknown == 0).then_some(json);
     }

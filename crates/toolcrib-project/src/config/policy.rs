@@ -2,12 +2,8 @@
 
 use std::sync::Arc;
 
+use toolcrib_config::{Located, Spot, Table};
 use toolcrib_core::{AnnotationMatch, Effect, PolicyDefault};
-
-use crate::{
-    diagnostic::{Located, Spot},
-    reader::Table,
-};
 
 /// What the file says of who may see and call what.
 #[derive(Debug)]
@@ -42,10 +38,7 @@ pub(crate) struct RuleSection {
 impl PolicySection {
     pub(super) fn read(file: &Table<'_>) -> Self {
         let stated = file.value("policy_default");
-        let words = [
-            ("allow", PolicyDefault::Allow),
-            ("deny", PolicyDefault::Deny),
-        ];
+        let words = [("allow", PolicyDefault::Allow), ("deny", PolicyDefault::Deny)];
         let default = stated.as_ref().and_then(|stated| stated.word(&words));
         let roles = file.tables("role", RoleSection::read);
         let rules = file.tables("policy", RuleSection::read);
@@ -54,24 +47,17 @@ impl PolicySection {
                 &first.at,
                 "`policy_default` is missing: what holds for a tool that no `[[policy]]` matches?",
                 "write policy_default = \"allow\" or \"deny\" at the top of the file, before the \
-                 first `[section]`"
-                    .to_owned(),
+                 first `[section]`",
             );
         }
-        Self {
-            default: default.map(|default| default.value).unwrap_or_default(),
-            roles,
-            rules,
-        }
+        Self { default: default.map(|default| default.value).unwrap_or_default(), roles, rules }
     }
 }
 
 impl RoleSection {
     fn read(table: &Table<'_>) -> Self {
         Self {
-            name: table
-                .required("name", "\"trainee\"")
-                .and_then(|name| name.text()),
+            name: table.required("name", "\"trainee\"").and_then(|name| name.text()),
             principals: table
                 .required("principals", "[\"intern\"]")
                 .map(|principals| principals.texts())
@@ -104,11 +90,7 @@ impl RuleSection {
             skills: table.texts("skill"),
             listed_by_active_skill: table.boolean("listed_by_active_skill"),
             roles: table.texts("role"),
-            tenants: table
-                .texts("tenant")
-                .into_iter()
-                .map(|tenant| tenant.value)
-                .collect(),
+            tenants: table.texts("tenant").into_iter().map(|tenant| tenant.value).collect(),
         }
     }
 }

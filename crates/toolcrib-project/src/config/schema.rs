@@ -4,9 +4,8 @@ use jsonschema::{Draft, PatternOptions, ValidationError, error::ValidationErrorK
 use serde_json::Value as Json;
 
 /// The types that JSON Schema knows.
-pub(super) const TYPES: [&str; 7] = [
-    "string", "integer", "number", "boolean", "array", "object", "null",
-];
+pub(super) const TYPES: [&str; 7] =
+    ["string", "integer", "number", "boolean", "array", "object", "null"];
 
 /// What is wrong with a schema, and in which part of it.
 #[derive(Debug)]
@@ -26,10 +25,7 @@ pub(crate) fn check_schema(schema: &Json) -> Vec<SchemaProblem> {
         Draft::Draft201909 => jsonschema::draft201909::meta::validator(),
         _ => jsonschema::draft202012::meta::validator(),
     };
-    let problems: Vec<_> = meta
-        .iter_errors(schema)
-        .map(|error| problem(&error))
-        .collect();
+    let problems: Vec<_> = meta.iter_errors(schema).map(|error| problem(&error)).collect();
     if !problems.is_empty() {
         return problems;
     }
@@ -56,13 +52,6 @@ fn problem(error: &ValidationError<'_>) -> SchemaProblem {
         _ => error.to_string(),
     };
     let part = pointer.rsplit('/').next().unwrap_or_default();
-    let part = if part.is_empty() {
-        String::new()
-    } else {
-        format!("`{part}`: ")
-    };
-    SchemaProblem {
-        message: format!("this is not a JSON Schema: {part}{message}"),
-        pointer,
-    }
+    let part = if part.is_empty() { String::new() } else { format!("`{part}`: ") };
+    SchemaProblem { message: format!("this is not a JSON Schema: {part}{message}"), pointer }
 }

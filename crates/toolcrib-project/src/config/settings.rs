@@ -2,10 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{diagnostic::Located, reader::Table};
+use toolcrib_config::{Located, Table};
 
 /// The most iterations of one turn.
-const MAX_ITERATIONS: usize = 1000;
+const MAX_ITERATIONS: u32 = 1000;
 
 /// `[agent]`.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl AgentSection {
             table.refuse_at(
                 &file.at,
                 "`system` and `system_file` both give the system text",
-                "keep one of them".to_owned(),
+                "keep one of them",
             );
         }
         Self {
@@ -38,9 +38,7 @@ impl AgentSection {
             system: here
                 .map(|text| SystemText::Here(text.value))
                 .or_else(|| file.map(SystemText::File)),
-            max_iterations: table
-                .integer("max_iterations", 1..=MAX_ITERATIONS)
-                .and_then(|iterations| u32::try_from(iterations).ok()),
+            max_iterations: table.integer("max_iterations", 1..=MAX_ITERATIONS),
             turn_timeout: table.duration("turn_timeout"),
         }
     }
@@ -71,9 +69,6 @@ pub(crate) struct SkillsSection {
 
 impl SkillsSection {
     pub(super) fn read(table: &Table<'_>) -> Self {
-        Self {
-            folder: table.text("folder"),
-            focus: table.boolean("focus"),
-        }
+        Self { folder: table.text("folder"), focus: table.boolean("focus") }
     }
 }

@@ -2,13 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use toolcrib_config::{Located, Spot, Table, Value};
 use toolcrib_core::{Annotations, ToolName};
 
 use super::params::Params;
-use crate::{
-    diagnostic::{Located, Spot},
-    reader::{Table, Value},
-};
 
 /// The highest limit on characters of results.
 pub(super) const MAX_CHARS: usize = 10_000_000;
@@ -67,9 +64,7 @@ impl ToolSection {
         let mut tool = Self {
             at: table.at().clone(),
             is_sql,
-            name: table
-                .required("name", "\"list_charges\"")
-                .and_then(|name| tool_name(&name)),
+            name: table.required("name", "\"list_charges\"").and_then(|name| tool_name(&name)),
             description: None,
             toolset: table.text("toolset").map(|toolset| toolset.value),
             annotations: Annotations::default(),
@@ -133,7 +128,7 @@ fn read_input(table: &Table<'_>) -> Input {
         (None, Some(file)) => file.text().map_or(Input::Broken, Input::File),
         (Some(_), Some(file)) => {
             let message = "`params` and `schema_file` both describe the arguments";
-            file.refuse(message, "keep one of them".to_owned());
+            file.refuse(message, "keep one of them");
             Input::Broken
         }
     }
@@ -145,7 +140,7 @@ fn read_statements(value: &Value<'_>) -> Vec<StatementSection> {
     };
     if items.is_empty() {
         let help = "write at least one statement in the list";
-        value.refuse("`statements` is an empty list", help.to_owned());
+        value.refuse("`statements` is an empty list", help);
     }
     items.iter().filter_map(read_statement).collect()
 }
@@ -162,11 +157,7 @@ fn read_statement(item: &Value<'_>) -> Option<StatementSection> {
         let sql = table.required("sql", "\"SELECT …\"");
         let on_empty = table.text("on_empty").map(|text| text.value);
         let sql = sql?;
-        Some(StatementSection {
-            text_start: sql.text_start(),
-            sql: sql.text()?,
-            on_empty,
-        })
+        Some(StatementSection { text_start: sql.text_start(), sql: sql.text()?, on_empty })
     })
     .flatten()
 }

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
+use toolcrib_config::{Diagnostic, Located, Problems, Spot, suggest};
+
 use super::yaml::{self, Node};
-use crate::{
-    diagnostic::{Diagnostic, Located, Problems, Spot},
-    suggest,
-};
 
 /// A Markdown file, taken apart.
 pub(super) struct Markdown<'t> {
@@ -59,12 +57,7 @@ impl<'a> Keys<'a> {
             Ok(Some(node)) => Self::of(node, "the frontmatter", problems),
             Ok(None) => {
                 let at = Spot::start_of(Arc::clone(file));
-                Some(Self {
-                    entries: Vec::new(),
-                    at,
-                    problems,
-                    known: Vec::new(),
-                })
+                Some(Self { entries: Vec::new(), at, problems, known: Vec::new() })
             }
             Err(problem) => {
                 problems.push(problem);
@@ -85,34 +78,20 @@ impl<'a> Keys<'a> {
                 problems.push(Diagnostic::warning(&key.at, "this key is not a text"));
                 continue;
             };
-            let key = Located {
-                value: text.text,
-                at: key.at,
-            };
-            if entries
-                .iter()
-                .any(|(earlier, _)| earlier.value == key.value)
-            {
+            let key = Located { value: text.text, at: key.at };
+            if entries.iter().any(|(earlier, _)| earlier.value == key.value) {
                 let message = format!("`{}` stands twice in {what}", key.value);
                 problems.push(Diagnostic::error(&key.at, message));
             } else {
                 entries.push((key, value));
             }
         }
-        Some(Self {
-            entries,
-            at: node.at,
-            problems,
-            known: Vec::new(),
-        })
+        Some(Self { entries, at: node.at, problems, known: Vec::new() })
     }
 
     fn take(&mut self, key: &'static str) -> Option<Located<Node>> {
         self.known.push(key);
-        let position = self
-            .entries
-            .iter()
-            .position(|(name, _)| *name.value == *key)?;
+        let position = self.entries.iter().position(|(name, _)| *name.value == *key)?;
         Some(self.entries.remove(position).1)
     }
 
@@ -137,15 +116,11 @@ impl<'a> Keys<'a> {
         let problem = match value.value {
             Node::Text(text) if text.text.trim().is_empty() => "is blank",
             Node::Text(text) => {
-                return Some(Located {
-                    value: text.text,
-                    at: value.at,
-                });
+                return Some(Located { value: text.text, at: value.at });
             }
             _ => "must be a text",
         };
-        self.problems
-            .push(Diagnostic::error(&value.at, format!("`{key}` {problem}")));
+        self.problems.push(Diagnostic::error(&value.at, format!("`{key}` {problem}")));
         None
     }
 
@@ -177,10 +152,7 @@ impl<'a> Keys<'a> {
                     || node.at.clone(),
                     |start| start.after(text.text.get(..before).unwrap_or_default()),
                 );
-                names.push(Located {
-                    value: name.into(),
-                    at,
-                });
+                names.push(Located { value: name.into(), at });
                 rest = after;
             }
         }

@@ -6,10 +6,11 @@ mod yaml;
 
 use std::{fs, path::Path, sync::Arc};
 
+use toolcrib_config::{Diagnostic, Problems, Spot};
+
 pub(crate) use self::skill_file::SkillFile;
 use crate::{
     config::SkillsSection,
-    diagnostic::{Diagnostic, Problems, Spot},
     root::{FileError, MAX_TEXT, Root},
 };
 
@@ -39,10 +40,7 @@ impl SkillFolders {
             Ok(names) => names,
             Err(FileError::NotFound) if section.folder.is_none() => return Self::default(),
             Err(error) => {
-                problems.push(Diagnostic::error(
-                    &at,
-                    format!("skill folder `{folder}` {error}"),
-                ));
+                problems.push(Diagnostic::error(&at, format!("skill folder `{folder}` {error}")));
                 return Self::default();
             }
         };
@@ -53,13 +51,12 @@ impl SkillFolders {
             let start = Spot::start_of(Arc::clone(&file));
             match root.text(&file, MAX_TEXT) {
                 Ok(text) => {
-                    this.skills
-                        .extend(SkillFile::read(&file, &name, &text, problems));
+                    this.skills.extend(SkillFile::read(&file, &name, &text, problems));
                     this.names.push(name);
                 }
                 Err(FileError::NotFound) => problems.push(
                     Diagnostic::warning(&start, format!("folder `{name}` has no {SKILL_FILE}"))
-                        .help("write one, or move the folder out of the skills".to_owned()),
+                        .help("write one, or move the folder out of the skills"),
                 ),
                 Err(error) => {
                     problems.push(Diagnostic::error(&start, format!("this file {error}")));

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use toolcrib_config::{Diagnostic, Located, Problems, Spot};
 use toolcrib_core::SkillId;
 
 use super::frontmatter::{Keys, Markdown};
-use crate::diagnostic::{Diagnostic, Located, Problems, Spot};
 
 /// The longest name of a skill, in characters.
 const MAX_NAME: usize = 64;
@@ -48,23 +48,21 @@ impl SkillFile {
             return None;
         };
         let mut keys = Keys::of_file(markdown.frontmatter, file, problems)?;
-        let id = keys
-            .required_text("name", folder)
-            .and_then(|name| skill_id(&name, folder, problems));
+        let id =
+            keys.required_text("name", folder).and_then(|name| skill_id(&name, folder, problems));
         let description = keys
             .required_text("description", "What it is for, and when to use it.")
             .and_then(|text| description(&text, problems));
         for passed in ["license", "compatibility"] {
             keys.pass(passed);
         }
-        let allowed_tools = keys
-            .names("allowed-tools", |c| c.is_whitespace() || c == ',')
-            .unwrap_or_default();
+        let allowed_tools =
+            keys.names("allowed-tools", |c| c.is_whitespace() || c == ',').unwrap_or_default();
         let tools = keys.map("metadata").map(metadata).unwrap_or_default();
         for (key, near) in keys.unknown() {
             problems.push(if key.value.starts_with(OURS) {
                 Diagnostic::error(&key.at, format!("`{}` belongs under `metadata`", key.value))
-                    .help("write below `metadata:`, indented: toolcrib-tools: NAME NAME".to_owned())
+                    .help("write below `metadata:`, indented: toolcrib-tools: NAME NAME")
             } else {
                 let message = format!("unknown key `{}` in the frontmatter", key.value);
                 Diagnostic::warning(&key.at, message)
@@ -83,20 +81,12 @@ impl SkillFile {
 
 /// What our own keys in `metadata` say. Other keys there are other hosts' business.
 fn metadata(mut keys: Keys<'_>) -> Vec<Located<Arc<str>>> {
-    let tools = keys
-        .names("toolcrib-tools", char::is_whitespace)
-        .unwrap_or_default();
+    let tools = keys.names("toolcrib-tools", char::is_whitespace).unwrap_or_default();
     let problems = keys.problems;
-    for (key, _) in keys
-        .unknown()
-        .filter(|(key, _)| key.value.starts_with(OURS))
-    {
+    for (key, _) in keys.unknown().filter(|(key, _)| key.value.starts_with(OURS)) {
         problems.push(
-            Diagnostic::error(
-                &key.at,
-                format!("unknown key `{}` in `metadata`", key.value),
-            )
-            .help("the one key of ours there is `toolcrib-tools`".to_owned()),
+            Diagnostic::error(&key.at, format!("unknown key `{}` in `metadata`", key.value))
+                .help("the one key of ours there is `toolcrib-tools`"),
         );
     }
     tools
@@ -104,19 +94,11 @@ fn metadata(mut keys: Keys<'_>) -> Vec<Located<Arc<str>>> {
 
 fn skill_id(name: &Located<Arc<str>>, folder: &str, problems: &Problems) -> Option<SkillId> {
     let is_name = name.value.len() <= MAX_NAME
-        && name
-            .value
-            .chars()
-            .all(|c| matches!(c, 'a'..='z' | '0'..='9' | '-'));
+        && name.value.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '-'));
     if !is_name {
         problems.push(
-            Diagnostic::error(
-                &name.at,
-                format!("`{}` is not a name of a skill", name.value),
-            )
-            .help(format!(
-                "use 1 to {MAX_NAME} of the characters a-z, 0-9 and `-`"
-            )),
+            Diagnostic::error(&name.at, format!("`{}` is not a name of a skill", name.value))
+                .help(format!("use 1 to {MAX_NAME} of the characters a-z, 0-9 and `-`")),
         );
         return None;
     }
@@ -138,9 +120,8 @@ fn description(text: &Located<Arc<str>>, problems: &Problems) -> Option<Arc<str>
     let chars = description.chars().count();
     if chars > MAX_DESCRIPTION {
         problems.push(
-            Diagnostic::error(&text.at, format!("`description` has {chars} characters")).help(
-                format!("at most {MAX_DESCRIPTION}; move the rest into the body"),
-            ),
+            Diagnostic::error(&text.at, format!("`description` has {chars} characters"))
+                .help(format!("at most {MAX_DESCRIPTION}; move the rest into the body")),
         );
         return None;
     }

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span};
-
-use crate::diagnostic::{Diagnostic, Located, Spot};
+use toolcrib_config::{Diagnostic, Located, Spot};
 
 /// How deep frontmatter may nest. Bounds what dropping a tree takes of the stack.
 const DEEPEST: usize = 32;
@@ -33,10 +32,7 @@ pub(super) struct YamlText {
 /// A list or map that is not at its end yet.
 enum Open {
     List(Vec<Located<Node>>),
-    Map {
-        entries: Vec<(Located<Node>, Located<Node>)>,
-        key: Option<Located<Node>>,
-    },
+    Map { entries: Vec<(Located<Node>, Located<Node>)>, key: Option<Located<Node>> },
 }
 
 /// Parses the first document of a text that begins at a line of a file. `None` when it is empty.
@@ -54,11 +50,8 @@ pub(super) fn parse(
     let mut parser = Parser::new_from_str(yaml);
     while let Some(event) = parser.next_event() {
         let (event, span) = event.map_err(|error| {
-            Diagnostic::error(
-                &spot(error.marker()),
-                format!("this is not YAML: {}", error.info()),
-            )
-            .help("a text with `: ` or ` #` in it must stand in quotes".to_owned())
+            Diagnostic::error(&spot(error.marker()), format!("this is not YAML: {}", error.info()))
+                .help("a text with `: ` or ` #` in it must stand in quotes")
         })?;
         let at = spot(&span.start);
         let done = match event {
@@ -67,47 +60,26 @@ pub(super) fn parse(
                 return Err(Diagnostic::error(&at, message));
             }
             Event::SequenceStart(..) => {
-                open.push(Located {
-                    value: Open::List(Vec::new()),
-                    at,
-                });
+                open.push(Located { value: Open::List(Vec::new()), at });
                 continue;
             }
             Event::MappingStart(..) => {
-                open.push(Located {
-                    value: Open::Map {
-                        entries: Vec::new(),
-                        key: None,
-                    },
-                    at,
-                });
+                open.push(Located { value: Open::Map { entries: Vec::new(), key: None }, at });
                 continue;
             }
             Event::SequenceEnd | Event::MappingEnd => match open.pop() {
-                Some(Located {
-                    value: Open::List(items),
-                    at,
-                }) => Located {
-                    value: Node::List(items),
-                    at,
-                },
-                Some(Located {
-                    value: Open::Map { entries, .. },
-                    at,
-                }) => Located {
-                    value: Node::Map(entries),
-                    at,
-                },
+                Some(Located { value: Open::List(items), at }) => {
+                    Located { value: Node::List(items), at }
+                }
+                Some(Located { value: Open::Map { entries, .. }, at }) => {
+                    Located { value: Node::Map(entries), at }
+                }
                 None => continue,
             },
-            Event::Scalar(text, style, ..) => Located {
-                value: Node::Text(scalar(&text, style, span, &at)),
-                at,
-            },
-            Event::Alias(_) => Located {
-                value: Node::Alias,
-                at,
-            },
+            Event::Scalar(text, style, ..) => {
+                Located { value: Node::Text(scalar(&text, style, span, &at)), at }
+            }
+            Event::Alias(_) => Located { value: Node::Alias, at },
             Event::DocumentEnd | Event::StreamEnd => break,
             Event::Nothing | Event::StreamStart | Event::DocumentStart(_) => continue,
         };
@@ -130,13 +102,8 @@ fn scalar(text: &str, style: ScalarStyle, span: Span, at: &Spot) -> YamlText {
         ScalarStyle::Literal | ScalarStyle::Folded => None,
     };
     let as_written = |quotes: &usize| text.chars().count() + 2 * quotes == span.len();
-    let start = quotes.filter(as_written).map(|quotes| Spot {
-        column: at.column + quotes,
-        ..at.clone()
-    });
+    let start =
+        quotes.filter(as_written).map(|quotes| Spot { column: at.column + quotes, ..at.clone() });
     let null = style == ScalarStyle::Plain && matches!(text, "~" | "null" | "Null" | "NULL");
-    YamlText {
-        text: if null { Arc::default() } else { text.into() },
-        start,
-    }
+    YamlText { text: if null { Arc::default() } else { text.into() }, start }
 }

@@ -70,7 +70,5 @@ fn deep_nesting_is_refused_and_does_not_exhaust_the_stack() {
     }
     let schema = format!("{}1{}", "[".repeat(TIMES), "]".repeat(TIMES));
     let tool = TOOL.replace("read_only", "schema_file = \"deep.json\"\nread_only");
-    Folder::with(&format!("{DATABASE}{tool}"))
-        .file("deep.json", schema)
-        .problems();
+    Folder::with(&format!("{DATABASE}{tool}")).file("deep.json", schema).problems();
 }

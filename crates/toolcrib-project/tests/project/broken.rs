@@ -45,7 +45,7 @@ annotation = { readonly = true }
     toolcrib.toml:4:18: `max_iterations` must be from 1 to 1000
     toolcrib.toml:5:16: `turn_timeout` is not a duration: expected number at 0
         help: write a duration such as "500ms", "30s" or "5m"
-    toolcrib.toml:7:16: `tool_timeout` must be a duration in quotes, such as "30s"; this is of type integer
+    toolcrib.toml:7:16: `tool_timeout` must be a duration in quotes, such as "30s"; this is a whole number
     toolcrib.toml:8:22: `batch_result_chars` must be from 1 to 10000000
     toolcrib.toml:10:1: unknown key `focuss` in `[skills]`
         help: did you mean `focus`?
@@ -68,7 +68,7 @@ annotation = { readonly = true }
         help: did you mean `principals`?
     toolcrib.toml:25:1: `policy_default` is missing: what holds for a tool that no `[[policy]]` matches?
         help: write policy_default = "allow" or "deny" at the top of the file, before the first `[section]`
-    toolcrib.toml:27:8: `tool` must be a text in quotes or a list of them; this is of type integer
+    toolcrib.toml:27:8: `tool` must be a text in quotes or a list of them; this is a whole number
     toolcrib.toml:28:16: unknown key `readonly` in `annotation`
         help: did you mean `read_only`?
     "#);
@@ -116,6 +116,7 @@ reason = "No effect."
     .skill("billing", SKILL);
     insta::assert_snapshot!(folder.problems(), @r#"
     toolcrib.toml:16:14: `principals` is an empty list
+        help: write at least one text in it
     toolcrib.toml:18:8: role `trainee` is declared twice; the first is at toolcrib.toml:15
         help: put all its principals into one list
     toolcrib.toml:20:1: `policy_default` is missing: what holds for a tool that no `[[policy]]` matches?
@@ -133,6 +134,7 @@ reason = "No effect."
     toolcrib.toml:25:9: there is no skill `biling`
         help: did you mean `billing`?
     toolcrib.toml:26:10: `tenant` is an empty list
+        help: write at least one text in it
     toolcrib.toml:27:1: `effect` is missing in `[[policy]]`
         help: write for example: effect = "deny"
     "#);
@@ -181,10 +183,7 @@ description = "Names no database."
 statements = ["SELECT 1"]
 "#,
     )
-    .file(
-        "broken.sql",
-        "CREATE TABLE a (x);\n\nINSERT INTO b VALUES (1);\n",
-    );
+    .file("broken.sql", "CREATE TABLE a (x);\n\nINSERT INTO b VALUES (1);\n");
     insta::assert_snapshot!(folder.problems(), @r#"
     toolcrib.toml:2:5: `x` is not a database
         help: write `[database.NAME]`, with a name of your choice, and below it `file` and `seed`
@@ -223,7 +222,7 @@ fn the_model_and_the_system_text_are_checked_with_the_rest() {
     toolcrib.toml:3:15: `s.md` is not UTF-8 text
     s.toml:1:1: the rule answers nothing
         help: give it `text`, `calls` or both
-    s.toml:2:1: a rule has no key `txt`
+    s.toml:2:1: unknown key `txt` in `[[rule]]`
         help: did you mean `text`?
     "#);
 }
@@ -237,14 +236,8 @@ fn skill_files_from_elsewhere_only_warn_and_what_is_ours_is_checked() {
         .skill("open", "---\nname: open\n")
         .skill("colon", "---\nname: colon\ndescription: Use when: b\n---\n")
         .skill("other", "---\nname: othr\ndescription: ''\n---\n")
-        .skill(
-            "Big",
-            &format!("---\nname: Big\ndescription: {}\n---\n", "x".repeat(1025)),
-        )
-        .skill(
-            "list",
-            "---\nname: list\ndescription: x\nmetadata: {toolcrib-tools: [a, [b]]}\n---",
-        )
+        .skill("Big", &format!("---\nname: Big\ndescription: {}\n---\n", "x".repeat(1025)))
+        .skill("list", "---\nname: list\ndescription: x\nmetadata: {toolcrib-tools: [a, [b]]}\n---")
         .skill("twice", "---\nname: twice\nname: twice\n---\n")
         .skill("sequence", "---\n- a\n---\n")
         .skill("deep", &format!("---\na: {}\n---\n", "[".repeat(100)))
@@ -324,16 +317,9 @@ fn symbolic_links_may_not_lead_out_of_the_project() {
         .file("seed.sql", "CREATE TABLE t (x);")
         .file("SKILL.md", "---\nname: away\ndescription: x\n---\n");
     let folder = Folder::new()
-        .file(
-            PROJECT_FILE,
-            "[database.d]\nfile = \"d.db\"\nseed = \"link.sql\"\n",
-        )
+        .file(PROJECT_FILE, "[database.d]\nfile = \"d.db\"\nseed = \"link.sql\"\n")
         .file("inside/seed.sql", "CREATE TABLE t (x);");
-    symlink(
-        outside.path().join("seed.sql"),
-        folder.path().join("link.sql"),
-    )
-    .unwrap();
+    symlink(outside.path().join("seed.sql"), folder.path().join("link.sql")).unwrap();
     fs::create_dir(folder.path().join("skills")).unwrap();
     symlink(outside.path(), folder.path().join("skills/away")).unwrap();
     insta::assert_snapshot!(folder.problems(), @r#"

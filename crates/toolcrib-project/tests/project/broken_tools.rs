@@ -65,7 +65,7 @@ spare = {{ type = "string" }}
         help: rename one of them
     toolcrib.toml:28:12: there is no database `dsk`
         help: did you mean `desk`?
-    toolcrib.toml:29:14: `statements` must be a list in `[…]`; this is of type string
+    toolcrib.toml:29:14: `statements` must be a list in `[…]`; this is a text
     toolcrib.toml:34:15: `params` and `schema_file` both describe the arguments
         help: keep one of them
     toolcrib.toml:36:15: statement 1: no such column: amont
@@ -108,13 +108,15 @@ j = {{ anyOf = [{{ type = "string", optional = true }}] }}
         help: leave it out: a parameter is required unless it says `optional = true`
     toolcrib.toml:17:40: `type` cannot be `strng`
         help: did you mean `string`?
-    toolcrib.toml:18:34: JSON has no dates; write the date as a text in quotes
-    toolcrib.toml:18:57: `optional` must be `true` or `false`; this is of type string
+    toolcrib.toml:18:34: JSON has no dates and times
+        help: write it as a text in quotes
+    toolcrib.toml:18:57: `optional` must be `true` or `false`; this is a text
     toolcrib.toml:19:26: `type` cannot be `nul`
         help: did you mean `null`?
     toolcrib.toml:19:34: unknown keyword `descripton` in a schema
         help: did you mean `description`?
-    toolcrib.toml:20:35: JSON has no such number
+    toolcrib.toml:20:35: JSON has only finite numbers
+        help: write another number, or a text in quotes
     toolcrib.toml:20:50: this whole number needs more than 64 bits
     toolcrib.toml:21:35: unknown keyword `optional` in a schema
         help: only a parameter itself can say so; inside, what is not in `required` is optional
@@ -129,20 +131,12 @@ fn schema_files_must_hold_the_schema_of_an_object() {
              schema_file = \"{file}.json\"\nstatements = [\"SELECT 1\"]\n"
         )
     };
-    let tools = ["broken", "list", "odd", "outside", "missing"]
-        .map(tool)
-        .concat();
+    let tools = ["broken", "list", "odd", "outside", "missing"].map(tool).concat();
     let folder = Folder::with(&format!("{DATABASE}{tools}"))
         .file("broken.json", "{\n  \"type\": object }")
         .file("list.json", "[]")
-        .file(
-            "odd.json",
-            r#"{ "type": "object", "properties": { "a": { "type": "strin" } } }"#,
-        )
-        .file(
-            "outside.json",
-            r#"{ "type": "object", "$ref": "http://localhost/x" }"#,
-        );
+        .file("odd.json", r#"{ "type": "object", "properties": { "a": { "type": "strin" } } }"#)
+        .file("outside.json", r#"{ "type": "object", "$ref": "http://localhost/x" }"#);
     insta::assert_snapshot!(folder.problems(), @r#"
     toolcrib.toml:33:15: `missing.json` is not there
     broken.json:2:11: this is not JSON: expected value
@@ -158,20 +152,11 @@ fn a_column_that_only_a_newer_seed_has_points_at_fresh() {
     let folder = Folder::with(&format!("{DATABASE}{TOOL}"));
     drop(folder.load_as(RUN).unwrap());
     let folder = folder
-        .file(
-            "seed.sql",
-            "CREATE TABLE charges (id INTEGER PRIMARY KEY, cents INTEGER);",
-        )
-        .file(
-            "toolcrib.toml",
-            format!("{DATABASE}{}", TOOL.replace("amount", "cents")),
-        );
+        .file("seed.sql", "CREATE TABLE charges (id INTEGER PRIMARY KEY, cents INTEGER);")
+        .file("toolcrib.toml", format!("{DATABASE}{}", TOOL.replace("amount", "cents")));
     let problems = folder.problems();
     let problem = problems.errors().next().unwrap();
     assert_eq!((problem.line, problem.column), (12, 27), "{problem}");
-    assert!(
-        problem.help.as_ref().unwrap().contains("--fresh"),
-        "{problem}"
-    );
+    assert!(problem.help.as_ref().unwrap().contains("--fresh"), "{problem}");
     assert!(folder.load_as(Mode::Run { fresh: true }).is_ok());
 }

@@ -40,10 +40,9 @@ impl Folder {
     }
 
     pub(crate) fn with(project_file: &str) -> Self {
-        Self::new().file(PROJECT_FILE, project_file).file(
-            "seed.sql",
-            "CREATE TABLE charges (id INTEGER PRIMARY KEY, amount INTEGER);",
-        )
+        Self::new()
+            .file(PROJECT_FILE, project_file)
+            .file("seed.sql", "CREATE TABLE charges (id INTEGER PRIMARY KEY, amount INTEGER);")
     }
 
     pub(crate) fn file(self, name: &str, text: impl AsRef<[u8]>) -> Self {
@@ -62,13 +61,7 @@ impl Folder {
     }
 
     pub(crate) fn load_as(&self, mode: Mode) -> Result<Project, LoadError> {
-        Project::load(
-            self.path(),
-            &LoadOptions {
-                mode,
-                ..LoadOptions::default()
-            },
-        )
+        Project::load(self.path(), &LoadOptions { mode, ..LoadOptions::default() })
     }
 
     /// A project that loads.

@@ -42,9 +42,8 @@ role = "clerk"
     );
     let skill = "---\r\nname: billing\r\ndescription: >\r\n  Charges.\r\nlicense: MIT\r\n\
                  metadata:\r\n  toolcrib-tools: [list_charges]\r\n---\r\n\r\nLook first.\r\n";
-    let folder = Folder::with(&project_file)
-        .file("system.md", "Be brief.\n")
-        .skill("billing", skill);
+    let folder =
+        Folder::with(&project_file).file("system.md", "Be brief.\n").skill("billing", skill);
     let project = folder.load();
     assert_eq!(&**project.name(), "desk");
     assert_eq!(&**project.system().unwrap(), "Be brief.\n");
@@ -53,10 +52,7 @@ role = "clerk"
     assert_eq!(project.limits().batch_result_chars, 5000);
     assert!(project.warnings().is_empty(), "{}", project.warnings());
     let skill = project.skills().get("billing").unwrap();
-    assert_eq!(
-        (&*skill.description, &*skill.body),
-        ("Charges.", "Look first.")
-    );
+    assert_eq!((&*skill.description, &*skill.body), ("Charges.", "Look first."));
     assert_eq!(skill.tools, ["list_charges"]);
     let tool = &project.tools()[0];
     assert_eq!(tool.origin(), "toolcrib.toml:16");
@@ -64,21 +60,13 @@ role = "clerk"
     assert_eq!(tool.max_result_chars(), Some(900));
     assert!(!tool.untrusted() && tool.annotations().read_only);
     insta::assert_snapshot!(tool.input_schema(), @r#"{"additionalProperties":false,"properties":{"zeta":{"type":"integer"},"alpha":{"enum":["b","a"],"x-unit":"cents"}},"required":["alpha"],"type":"object"}"#);
-    assert_eq!(
-        &*project.policy().rules[0].label,
-        "policy rule 1 (toolcrib.toml:31)"
-    );
-    assert!(
-        project.agent_builder().build().is_err(),
-        "it names no model"
-    );
+    assert_eq!(&*project.policy().rules[0].label, "policy rule 1 (toolcrib.toml:31)");
+    assert!(project.agent_builder().build().is_err(), "it names no model");
 }
 
 #[test]
 fn a_project_may_be_empty_and_begin_with_a_byte_order_mark() {
-    let project = Folder::new()
-        .file(PROJECT_FILE, "\u{feff}# nothing yet\n")
-        .load();
+    let project = Folder::new().file(PROJECT_FILE, "\u{feff}# nothing yet\n").load();
     assert!(project.name().starts_with("desk"), "the folder's name");
     assert!(project.tools().is_empty() && project.warnings().is_empty());
 }
@@ -91,9 +79,7 @@ fn the_roles_of_the_file_decide_who_sees_a_tool() {
     ));
     let engine = folder.load().engine_builder().build().unwrap();
     for (principal, offered) in [("ann", 1), ("eve", 0)] {
-        let mut turn = engine
-            .turn(TurnOptions::default().principal(principal))
-            .unwrap();
+        let mut turn = engine.turn(TurnOptions::default().principal(principal)).unwrap();
         let iteration = block_on(turn.iteration()).unwrap();
         assert_eq!(iteration.menu().len(), offered, "{principal}");
     }
@@ -104,10 +90,7 @@ fn a_model_that_the_caller_chooses_may_lie_anywhere() {
     let elsewhere = Folder::new().file("m.toml", "[[rule]]\ntext = 'x'\n");
     let folder = Folder::with("[agent]\nmodel = \"script:gone.toml\"\n");
     let load = |model: String| {
-        let options = LoadOptions {
-            model: Some(model),
-            ..LoadOptions::default()
-        };
+        let options = LoadOptions { model: Some(model), ..LoadOptions::default() };
         Project::load(folder.path(), &options)
     };
     let path = elsewhere.path().join("m.toml");

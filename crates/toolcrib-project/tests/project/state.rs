@@ -29,14 +29,8 @@ fn running_makes_the_state_once_and_hides_it_from_git() {
     let folder = desk();
     let project = folder.load_as(RUN).unwrap();
     assert!(project.databases()[0].was_made());
-    assert_eq!(
-        project.databases()[0].file(),
-        project.state().join("desk.db")
-    );
-    assert_eq!(
-        fs::read_to_string(project.state().join(".gitignore")).unwrap(),
-        "*\n"
-    );
+    assert_eq!(project.databases()[0].file(), project.state().join("desk.db"));
+    assert_eq!(fs::read_to_string(project.state().join(".gitignore")).unwrap(), "*\n");
     drop(project);
     assert!(!folder.load_as(RUN).unwrap().databases()[0].was_made());
 }
@@ -45,11 +39,7 @@ fn running_makes_the_state_once_and_hides_it_from_git() {
 fn a_chosen_state_folder_is_made_and_not_hidden() {
     let elsewhere = Folder::new();
     let state = elsewhere.path().join("a/b");
-    let options = LoadOptions {
-        state: Some(state.clone()),
-        mode: RUN,
-        ..LoadOptions::default()
-    };
+    let options = LoadOptions { state: Some(state.clone()), mode: RUN, ..LoadOptions::default() };
     let folder = desk();
     let project = Project::load(folder.path(), &options).unwrap();
     assert_eq!(project.state(), state);
@@ -57,10 +47,7 @@ fn a_chosen_state_folder_is_made_and_not_hidden() {
     assert!(!folder.path().join(".toolcrib").exists());
 
     let taken = Folder::new().file("state", "a file");
-    let options = LoadOptions {
-        state: Some(taken.path().join("state")),
-        ..options
-    };
+    let options = LoadOptions { state: Some(taken.path().join("state")), ..options };
     let load = Project::load(folder.path(), &options);
     assert!(matches!(load, Err(LoadError::State { .. })), "{load:?}");
 }
@@ -70,32 +57,17 @@ fn databases_in_use_are_not_made_anew() {
     let folder = desk();
     let project = folder.load_as(RUN).unwrap();
     let fresh = folder.load_as(Mode::Run { fresh: true });
-    assert!(
-        matches!(fresh, Err(LoadError::Database(DatabaseError::InUse { .. }))),
-        "{fresh:?}"
-    );
+    assert!(matches!(fresh, Err(LoadError::Database(DatabaseError::InUse { .. }))), "{fresh:?}");
     drop(project);
-    assert!(
-        folder
-            .load_as(Mode::Run { fresh: true })
-            .unwrap()
-            .databases()[0]
-            .was_made()
-    );
+    assert!(folder.load_as(Mode::Run { fresh: true }).unwrap().databases()[0].was_made());
 }
 
 #[test]
 fn a_damaged_database_is_no_problem_of_the_project_s_files() {
-    let folder = desk().file(
-        ".toolcrib/desk.db",
-        "this is no database, however long it may be",
-    );
+    let folder = desk().file(".toolcrib/desk.db", "this is no database, however long it may be");
     for mode in [Mode::Inspect, RUN] {
         let load = folder.load_as(mode);
-        let unreadable = matches!(
-            load,
-            Err(LoadError::Database(DatabaseError::Unreadable { .. }))
-        );
+        let unreadable = matches!(load, Err(LoadError::Database(DatabaseError::Unreadable { .. })));
         assert!(unreadable, "{load:?}");
     }
 }
@@ -103,10 +75,7 @@ fn a_damaged_database_is_no_problem_of_the_project_s_files() {
 #[test]
 fn a_cancelled_load_says_so_and_makes_no_database() {
     let folder = desk();
-    let options = LoadOptions {
-        mode: RUN,
-        ..LoadOptions::default()
-    };
+    let options = LoadOptions { mode: RUN, ..LoadOptions::default() };
     options.cancel.cancel();
     let load = Project::load(folder.path(), &options);
     assert!(matches!(load, Err(LoadError::Cancelled)), "{load:?}");

@@ -10,10 +10,7 @@ fn a_new_project_runs_at_once() {
     let folder = Folder::new();
     let dir = folder.path().join("new/notes");
     assert_eq!(init(&dir).unwrap().len(), 4);
-    let options = LoadOptions {
-        mode: RUN,
-        ..LoadOptions::default()
-    };
+    let options = LoadOptions { mode: RUN, ..LoadOptions::default() };
     let project = Project::load(&dir, &options).unwrap();
     assert!(project.warnings().is_empty(), "{}", project.warnings());
     let agent = project.agent_builder().build().unwrap();
@@ -29,18 +26,9 @@ fn a_new_project_runs_at_once() {
         ask("what do we know about the cupboard?", "me"),
         "3. the tea is in the right cupboard\n2. Coffee beans are in the left cupboard.\n"
     );
-    assert_eq!(
-        ask("what do we know about ghosts?", "me"),
-        "There is no note about that."
-    );
-    assert_eq!(
-        ask("remember: I was here", "guest"),
-        "I may not write notes for you."
-    );
-    assert_eq!(
-        ask("hello", "me"),
-        "Say \"remember: …\" or ask \"what do we know about …?\"."
-    );
+    assert_eq!(ask("what do we know about ghosts?", "me"), "There is no note about that.");
+    assert_eq!(ask("remember: I was here", "guest"), "I may not write notes for you.");
+    assert_eq!(ask("hello", "me"), "Say \"remember: …\" or ask \"what do we know about …?\".");
 }
 
 #[test]
@@ -48,10 +36,7 @@ fn a_new_project_overwrites_nothing() {
     for name in [PROJECT_FILE, "script.toml", "skills/notes/SKILL.md"] {
         let folder = Folder::new().file(name, "mine");
         let before = folder.listing();
-        assert!(
-            matches!(init(folder.path()), Err(InitError::AlreadyThere { .. })),
-            "{name}"
-        );
+        assert!(matches!(init(folder.path()), Err(InitError::AlreadyThere { .. })), "{name}");
         assert_eq!(folder.listing(), before);
     }
     let folder = Folder::new().file("README.md", "mine");

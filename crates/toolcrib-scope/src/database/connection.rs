@@ -63,9 +63,7 @@ impl GuardedConnection {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
         let guard = Arc::new(Mutex::new(Guard::body(access)));
         let asked = Arc::clone(&guard);
-        connection.authorizer(Some(move |cx: AuthContext<'_>| {
-            locked(&asked).judge(cx.action)
-        }))?;
+        connection.authorizer(Some(move |cx: AuthContext<'_>| locked(&asked).judge(cx.action)))?;
         Ok(Self { connection, guard })
     }
 
@@ -79,19 +77,14 @@ impl GuardedConnection {
         work: impl FnOnce(&Connection) -> rusqlite::Result<Settle<T>>,
     ) -> rusqlite::Result<T> {
         watch(&mut self.connection, cancel)?;
-        let outcome = self
-            .begin(access, cancel)
-            .and_then(|()| work(&self.connection));
+        let outcome = self.begin(access, cancel).and_then(|()| work(&self.connection));
         // From here on it is settled one way or the other, whatever is cancelled meanwhile.
         self.connection.progress_handler(0, None::<fn() -> bool>)?;
         let outcome = match outcome {
             Ok(Settle::Commit(_)) if cancel.is_cancelled() => Err(interrupted()),
             Ok(Settle::Commit(value)) => self
                 .as_host(|connection| {
-                    patiently(
-                        || cancel.is_cancelled(),
-                        || connection.execute_batch("COMMIT"),
-                    )
+                    patiently(|| cancel.is_cancelled(), || connection.execute_batch("COMMIT"))
                 })
                 .map(|()| value),
             Ok(Settle::RollBack(value)) => Ok(value),
@@ -110,15 +103,11 @@ impl GuardedConnection {
                 connection.execute_batch("BEGIN")?;
                 // The snapshot is taken by the first read, not by BEGIN.
                 let first_read = "SELECT 1 FROM sqlite_schema LIMIT 1";
-                patiently(
-                    || cancel.is_cancelled(),
-                    || connection.execute_batch(first_read),
-                )
+                patiently(|| cancel.is_cancelled(), || connection.execute_batch(first_read))
             }
-            Access::Write => patiently(
-                || cancel.is_cancelled(),
-                || connection.execute_batch("BEGIN IMMEDIATE"),
-            ),
+            Access::Write => {
+                patiently(|| cancel.is_cancelled(), || connection.execute_batch("BEGIN IMMEDIATE"))
+            }
         })
     }
 
@@ -183,9 +172,9 @@ pub(crate) fn watch(
 /// The byte of `sql` at which SQLite found the error. What it was handed is the end of `sql`.
 pub(crate) fn error_position(error: &rusqlite::Error, sql: &str) -> Option<usize> {
     match error {
-        rusqlite::Error::SqlInputError {
-            sql: rest, offset, ..
-        } => Some(sql.len().checked_sub(rest.len())? + usize::try_from(*offset).ok()?),
+        rusqlite::Error::SqlInputError { sql: rest, offset, .. } => {
+            Some(sql.len().checked_sub(rest.len())? + usize::try_from(*offset).ok()?)
+        }
         _ => None,
     }
 }

@@ -34,10 +34,7 @@ pub(crate) struct Guard {
 
 impl Guard {
     pub(crate) fn body(access: Access) -> Self {
-        Self {
-            speaker: Speaker::Body(access),
-            refused: None,
-        }
+        Self { speaker: Speaker::Body(access), refused: None }
     }
 
     /// The authorizer's answer; keeps why it is no.
@@ -66,10 +63,9 @@ fn refusal(action: AuthAction<'_>, access: Access) -> Option<StatementError> {
         AuthAction::Attach { .. } | AuthAction::Detach { .. } => {
             "a statement reaches its own database only; leave ATTACH and DETACH out"
         }
-        AuthAction::Pragma {
-            pragma_name,
-            pragma_value: None,
-        } if HARMLESS_PRAGMAS.contains(&pragma_name) => {
+        AuthAction::Pragma { pragma_name, pragma_value: None }
+            if HARMLESS_PRAGMAS.contains(&pragma_name) =>
+        {
             return None;
         }
         AuthAction::Pragma { pragma_name, .. } => {
@@ -80,9 +76,9 @@ fn refusal(action: AuthAction<'_>, access: Access) -> Option<StatementError> {
         AuthAction::Read { table_name, .. } if table_name.starts_with("pragma_") => {
             "pragmas cannot be read; leave the pragma_ function out"
         }
-        AuthAction::Function {
-            function_name: "load_extension",
-        } => "extensions are not loaded; leave load_extension out",
+        AuthAction::Function { function_name: "load_extension" } => {
+            "extensions are not loaded; leave load_extension out"
+        }
         AuthAction::CreateTempIndex { .. }
         | AuthAction::CreateTempTable { .. }
         | AuthAction::CreateTempTrigger { .. }

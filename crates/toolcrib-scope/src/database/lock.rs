@@ -44,9 +44,7 @@ pub(crate) fn acquire(
     let mut missing = 0;
     loop {
         if cancel.is_cancelled() {
-            return Err(DatabaseError::Cancelled {
-                name: Arc::clone(&spec.name),
-            });
+            return Err(DatabaseError::Cancelled { name: Arc::clone(&spec.name) });
         }
         if lock.try_shared()? {
             if make::exists(spec)? {
@@ -72,10 +70,7 @@ pub(crate) fn acquire(
 }
 
 fn in_use(spec: &DatabaseSpec) -> DatabaseError {
-    DatabaseError::InUse {
-        name: Arc::clone(&spec.name),
-        file: spec.file.clone(),
-    }
+    DatabaseError::InUse { name: Arc::clone(&spec.name), file: spec.file.clone() }
 }
 
 struct Lock<'a> {
@@ -106,9 +101,7 @@ impl<'a> Lock<'a> {
     }
 
     fn unlock(&self) -> Result<(), DatabaseError> {
-        self.file
-            .unlock()
-            .map_err(|source| failed(self.spec, "unlock", &self.path, source))
+        self.file.unlock().map_err(|source| failed(self.spec, "unlock", &self.path, source))
     }
 
     fn outcome(&self, outcome: Result<(), TryLockError>) -> Result<bool, DatabaseError> {
@@ -126,10 +119,5 @@ pub(crate) fn failed(
     path: &Path,
     source: io::Error,
 ) -> DatabaseError {
-    DatabaseError::File {
-        name: Arc::clone(&spec.name),
-        action,
-        path: path.to_owned(),
-        source,
-    }
+    DatabaseError::File { name: Arc::clone(&spec.name), action, path: path.to_owned(), source }
 }

@@ -1,9 +1,6 @@
 //! Making a database's file from its seed, and opening what is there for the first time.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "this is where tools' databases come from"
-)]
+#![allow(clippy::disallowed_methods, reason = "this is where tools' databases come from")]
 
 use std::{
     ffi::OsString,
@@ -38,9 +35,7 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 /// Whether the database's file is there.
 pub(crate) fn exists(spec: &DatabaseSpec) -> Result<bool, DatabaseError> {
-    spec.file
-        .try_exists()
-        .map_err(|source| failed(spec, "look for", &spec.file, source))
+    spec.file.try_exists().map_err(|source| failed(spec, "look for", &spec.file, source))
 }
 
 /// Makes the file, in place of one that may be there. To be called under the exclusive lock, so
@@ -69,9 +64,7 @@ fn write(
         .map_err(in_seed)?;
     seed::run(spec, &mut connection, cancel)?;
     // Readers then never wait for the writer, nor it for them.
-    connection
-        .execute_batch("PRAGMA journal_mode = WAL;")
-        .map_err(in_seed)?;
+    connection.execute_batch("PRAGMA journal_mode = WAL;").map_err(in_seed)?;
     connection.close().map_err(|(_, error)| in_seed(error))?;
     sync(draft).map_err(|source| failed(spec, "sync", draft, source))
 }
@@ -111,11 +104,7 @@ pub(crate) fn verify(
     spec: &DatabaseSpec,
     cancel: &CancellationToken,
 ) -> Result<GuardedConnection, DatabaseError> {
-    first_read(
-        spec,
-        cancel,
-        GuardedConnection::open(&spec.file, Access::Read),
-    )
+    first_read(spec, cancel, GuardedConnection::open(&spec.file, Access::Read))
 }
 
 /// Opens the file if it is there, else a memory with the seed in it; writes nothing.
@@ -136,11 +125,7 @@ pub(crate) fn inspect(
 fn open_untouched(spec: &DatabaseSpec) -> rusqlite::Result<GuardedConnection> {
     let log = fs::metadata(beside(&spec.file, "-wal")).map_or(0, |log| log.len());
     // With a log, pages of the file may be out of date, so the log must be read too.
-    let how = if log == 0 {
-        "immutable=1"
-    } else {
-        "readonly_shm=1"
-    };
+    let how = if log == 0 { "immutable=1" } else { "readonly_shm=1" };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_URI;
@@ -181,9 +166,9 @@ fn first_read(
     let mut connection = opened.map_err(|error| unreadable(short_message(&error)))?;
     match connection.transaction(Access::Read, cancel, |_| Ok(Settle::RollBack(()))) {
         Ok(()) => Ok(connection),
-        Err(_) if cancel.is_cancelled() => Err(DatabaseError::Cancelled {
-            name: Arc::clone(&spec.name),
-        }),
+        Err(_) if cancel.is_cancelled() => {
+            Err(DatabaseError::Cancelled { name: Arc::clone(&spec.name) })
+        }
         Err(error) => Err(unreadable(short_message(&error))),
     }
 }

@@ -75,11 +75,7 @@ pub(crate) struct Shared {
 
 enum State {
     // The pools stand before the lock, so that connections are closed before it is given up.
-    Open {
-        readers: Pool,
-        writers: Pool,
-        _lock: SharedLock,
-    },
+    Open { readers: Pool, writers: Pool, _lock: SharedLock },
     Inspected(Box<std::sync::Mutex<GuardedConnection>>),
 }
 
@@ -118,11 +114,7 @@ impl Database {
     /// As [`open`](Self::open), less `InUse`; `cancel` ends a seed that does not end.
     pub fn inspect(spec: &DatabaseSpec, cancel: &CancellationToken) -> Result<Self, DatabaseError> {
         let connection = make::inspect(spec, cancel)?;
-        Ok(Self::new(
-            spec,
-            false,
-            State::Inspected(Box::new(connection.into())),
-        ))
+        Ok(Self::new(spec, false, State::Inspected(Box::new(connection.into()))))
     }
 
     fn new(spec: &DatabaseSpec, made: bool, state: State) -> Self {
@@ -151,18 +143,12 @@ impl Database {
 
     /// A handle that can only read: its connections are opened read-only.
     pub fn read_only(&self) -> DatabaseHandle {
-        DatabaseHandle {
-            shared: Arc::clone(&self.0),
-            access: Access::Read,
-        }
+        DatabaseHandle { shared: Arc::clone(&self.0), access: Access::Read }
     }
 
     /// A handle that can also write.
     pub fn writable(&self) -> DatabaseHandle {
-        DatabaseHandle {
-            shared: Arc::clone(&self.0),
-            access: Access::Write,
-        }
+        DatabaseHandle { shared: Arc::clone(&self.0), access: Access::Write }
     }
 }
 

@@ -17,10 +17,7 @@ pub(crate) struct Pool {
 
 impl Pool {
     pub(crate) fn new(access: Access, first: Option<GuardedConnection>) -> Self {
-        Self {
-            access,
-            idle: Mutex::new(first.into_iter().collect()),
-        }
+        Self { access, idle: Mutex::new(first.into_iter().collect()) }
     }
 
     /// An idle connection, or a new one to the file.

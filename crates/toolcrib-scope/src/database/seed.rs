@@ -48,9 +48,7 @@ pub(crate) fn run(
         };
         if let Err(error) = step {
             if cancel.is_cancelled() {
-                return Err(DatabaseError::Cancelled {
-                    name: Arc::clone(&spec.name),
-                });
+                return Err(DatabaseError::Cancelled { name: Arc::clone(&spec.name) });
             }
             let at = error_position(&error, script)
                 .unwrap_or_else(|| begin + blank(script.get(begin..).unwrap_or_default()));
@@ -58,11 +56,7 @@ pub(crate) fn run(
         }
     }
     if !connection.is_autocommit() {
-        return Err(failed(
-            spec,
-            None,
-            "it leaves a transaction open; add COMMIT".into(),
-        ));
+        return Err(failed(spec, None, "it leaves a transaction open; add COMMIT".into()));
     }
     Ok(())
 }
@@ -117,12 +111,7 @@ fn blank(sql: &str) -> usize {
 }
 
 fn line_at(script: &str, at: usize) -> usize {
-    script
-        .bytes()
-        .take(at)
-        .filter(|byte| *byte == b'\n')
-        .count()
-        + 1
+    script.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
 }
 
 #[cfg(test)]

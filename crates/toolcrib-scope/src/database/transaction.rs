@@ -86,13 +86,8 @@ impl Shared {
         cancel: &CancellationToken,
         work: impl FnOnce(&Connection) -> rusqlite::Result<Settle<T>>,
     ) -> Result<T, DatabaseError> {
-        let State::Open {
-            readers, writers, ..
-        } = &self.state
-        else {
-            return Err(DatabaseError::InspectOnly {
-                name: Arc::clone(&self.name),
-            });
+        let State::Open { readers, writers, .. } = &self.state else {
+            return Err(DatabaseError::InspectOnly { name: Arc::clone(&self.name) });
         };
         if cancel.is_cancelled() {
             return Err(self.cancelled());
@@ -101,19 +96,15 @@ impl Shared {
             Access::Read => readers,
             Access::Write => writers,
         };
-        let mut connection = pool
-            .take(&self.file)
-            .map_err(|source| self.failed(source))?;
+        let mut connection = pool.take(&self.file).map_err(|source| self.failed(source))?;
         // A panic drops the connection, and SQLite rolls back what it had begun.
         let outcome = connection.transaction(access, cancel, work);
         pool.put_back(connection);
-        outcome.map_err(|source| {
-            if cancel.is_cancelled() {
-                self.cancelled()
-            } else {
-                self.failed(source)
-            }
-        })
+        outcome.map_err(
+            |source| {
+                if cancel.is_cancelled() { self.cancelled() } else { self.failed(source) }
+            },
+        )
     }
 
     pub(super) fn describe(
@@ -126,24 +117,17 @@ impl Shared {
             (State::Open { readers, .. }, Access::Read) => readers,
             (State::Open { writers, .. }, Access::Write) => writers,
         };
-        let connection = pool
-            .take(&self.file)
-            .map_err(|source| self.failed(source))?;
+        let connection = pool.take(&self.file).map_err(|source| self.failed(source))?;
         let description = connection.describe(sql, access);
         pool.put_back(connection);
         description
     }
 
     fn failed(&self, source: rusqlite::Error) -> DatabaseError {
-        DatabaseError::Sql {
-            name: Arc::clone(&self.name),
-            source,
-        }
+        DatabaseError::Sql { name: Arc::clone(&self.name), source }
     }
 
     fn cancelled(&self) -> DatabaseError {
-        DatabaseError::Cancelled {
-            name: Arc::clone(&self.name),
-        }
+        DatabaseError::Cancelled { name: Arc::clone(&self.name) }
     }
 }

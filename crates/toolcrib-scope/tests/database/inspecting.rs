@@ -10,10 +10,7 @@ async fn without_a_file_the_seed_is_read_and_nothing_is_written() {
     let folder = Folder::new();
     let database = folder.inspect().unwrap();
     assert!(!database.was_made());
-    let statement = database
-        .read_only()
-        .describe("SELECT id FROM mark")
-        .unwrap();
+    let statement = database.read_only().describe("SELECT id FROM mark").unwrap();
     assert_eq!(statement.columns, ["id"]);
     assert!(folder.names().is_empty());
 }
@@ -22,19 +19,12 @@ async fn without_a_file_the_seed_is_read_and_nothing_is_written() {
 async fn a_file_at_rest_is_read_and_nothing_is_written() {
     let folder = Folder::new();
     let database = folder.open().unwrap();
-    run(&database.writable(), |c| {
-        c.execute_batch("CREATE TABLE later (x)")
-    })
-    .await
-    .unwrap();
+    run(&database.writable(), |c| c.execute_batch("CREATE TABLE later (x)")).await.unwrap();
     drop(database);
     let before = folder.listing();
     let inspected = folder.inspect().unwrap();
     // The file is looked at, not the seed.
-    inspected
-        .read_only()
-        .describe("SELECT x FROM later")
-        .unwrap();
+    inspected.read_only().describe("SELECT x FROM later").unwrap();
     assert_eq!(folder.listing(), before);
     drop(inspected);
     assert_eq!(folder.listing(), before);
@@ -57,9 +47,6 @@ async fn nothing_runs_on_an_inspected_database() {
             .transaction(&CancellationToken::new(), |_| Ok(Settle::Commit(())))
             .await
             .unwrap_err();
-        assert!(
-            matches!(error, DatabaseError::InspectOnly { .. }),
-            "{error}"
-        );
+        assert!(matches!(error, DatabaseError::InspectOnly { .. }), "{error}");
     }
 }

@@ -15,10 +15,7 @@ async fn a_missing_file_is_made_once_and_then_used() {
     let folder = Folder::new();
     let first = folder.open().unwrap();
     assert!(first.was_made());
-    assert_eq!(
-        (first.name(), first.file()),
-        ("desk", folder.spec.file.as_path())
-    );
+    assert_eq!((first.name(), first.file()), ("desk", folder.spec.file.as_path()));
     let made = mark(&first).await;
     drop(first);
     let second = folder.open().unwrap();
@@ -31,11 +28,7 @@ async fn fresh_makes_it_anew_and_takes_nothing_of_the_old_one_along() {
     let folder = Folder::new();
     let old = folder.open().unwrap();
     let old_mark = mark(&old).await;
-    run(&old.writable(), |c| {
-        c.execute("INSERT INTO refunds VALUES (1, 1)", [])
-    })
-    .await
-    .unwrap();
+    run(&old.writable(), |c| c.execute("INSERT INTO refunds VALUES (1, 1)", [])).await.unwrap();
     drop(old);
     let new = folder.open_fresh().unwrap();
     assert!(new.was_made());
@@ -50,17 +43,11 @@ async fn fresh_is_refused_at_once_while_anybody_has_it_open() {
     let made = mark(&database).await;
     let refused = folder.open_fresh().unwrap_err();
     assert!(matches!(refused, DatabaseError::InUse { .. }), "{refused}");
-    assert!(
-        refused.to_string().contains("`desk` is in use"),
-        "{refused}"
-    );
+    assert!(refused.to_string().contains("`desk` is in use"), "{refused}");
     // A tool's handle alone keeps it, too.
     let handle = database.read_only();
     drop(database);
-    assert!(matches!(
-        folder.open_fresh(),
-        Err(DatabaseError::InUse { .. })
-    ));
+    assert!(matches!(folder.open_fresh(), Err(DatabaseError::InUse { .. })));
     drop(handle);
     assert_ne!(mark(&folder.open_fresh().unwrap()).await, made);
 }
@@ -68,42 +55,18 @@ async fn fresh_is_refused_at_once_while_anybody_has_it_open() {
 #[test]
 fn a_failing_seed_says_where_and_leaves_nothing_behind() {
     for (seed, line, problem) in [
-        (
-            "CREATE TABLE a (x);\n\nCREATE TABEL b (x);",
-            Some(3),
-            "near \"TABEL\": syntax error",
-        ),
+        ("CREATE TABLE a (x);\n\nCREATE TABEL b (x);", Some(3), "near \"TABEL\": syntax error"),
         (
             "CREATE TABLE a (x UNIQUE);\nINSERT INTO a VALUES (1); -- one\n\n/* and\n again */\n\
              INSERT INTO a VALUES (1);\nCREATE TABLE b (x);",
             Some(6),
             "UNIQUE constraint failed: a.x",
         ),
-        (
-            "CREATE TABLE a (x);\nINSERT INTO a\nVALUES (1, 2);",
-            Some(2),
-            "table a has 1 columns",
-        ),
-        (
-            "CREATE TABLE a (x);\nSELECT \"y\" FROM a;",
-            Some(2),
-            "no such column: \"y\"",
-        ),
-        (
-            "CREATE TABLE a (x);\nATTACH 'b.db' AS b;",
-            Some(2),
-            "leave ATTACH and VACUUM out",
-        ),
-        (
-            "CREATE TABLE a (x);\nVACUUM INTO 'b.db';",
-            Some(2),
-            "leave ATTACH and VACUUM out",
-        ),
-        (
-            "BEGIN;\nCREATE TABLE a (x);",
-            None,
-            "it leaves a transaction open; add COMMIT",
-        ),
+        ("CREATE TABLE a (x);\nINSERT INTO a\nVALUES (1, 2);", Some(2), "table a has 1 columns"),
+        ("CREATE TABLE a (x);\nSELECT \"y\" FROM a;", Some(2), "no such column: \"y\""),
+        ("CREATE TABLE a (x);\nATTACH 'b.db' AS b;", Some(2), "leave ATTACH and VACUUM out"),
+        ("CREATE TABLE a (x);\nVACUUM INTO 'b.db';", Some(2), "leave ATTACH and VACUUM out"),
+        ("BEGIN;\nCREATE TABLE a (x);", None, "it leaves a transaction open; add COMMIT"),
         (
             "CREATE TABLE a (x PRIMARY KEY);\nCREATE TABLE b (x REFERENCES a);\n\
              INSERT INTO b VALUES (1);",
@@ -114,9 +77,7 @@ fn a_failing_seed_says_where_and_leaves_nothing_behind() {
         let folder = Folder::seeded(seed);
         let error = folder.open().unwrap_err();
         let text = error.to_string();
-        let DatabaseError::Seed { line: found, .. } = error else {
-            panic!("{text}")
-        };
+        let DatabaseError::Seed { line: found, .. } = error else { panic!("{text}") };
         assert_eq!(found, line, "{text}");
         assert!(text.contains(problem), "{text}");
         assert!(text.contains("fails at seed.sql"), "{text}");
@@ -131,10 +92,7 @@ async fn a_failing_seed_does_not_cost_the_database_that_was_there() {
     let mut folder = Folder::new();
     let made = mark(&folder.open().unwrap()).await;
     folder.spec.seed.sql = "CREATE TABEL a (x);".into();
-    assert!(matches!(
-        folder.open_fresh(),
-        Err(DatabaseError::Seed { .. })
-    ));
+    assert!(matches!(folder.open_fresh(), Err(DatabaseError::Seed { .. })));
     assert_eq!(mark(&folder.open().unwrap()).await, made);
 }
 
@@ -163,20 +121,14 @@ fn what_is_no_database_is_reported_and_never_overwritten_unless_fresh() {
         fs::write(&folder.spec.file, content).unwrap();
         for error in [folder.open().unwrap_err(), folder.inspect().unwrap_err()] {
             assert!(matches!(error, DatabaseError::Unreadable { .. }), "{error}");
-            assert!(
-                error.to_string().contains("desk #1?.db of database `desk`"),
-                "{error}"
-            );
+            assert!(error.to_string().contains("desk #1?.db of database `desk`"), "{error}");
         }
         assert_eq!(fs::read_to_string(&folder.spec.file).unwrap(), content);
         assert!(folder.open_fresh().unwrap().was_made());
     }
     let folder = Folder::new();
     fs::create_dir(&folder.spec.file).unwrap();
-    assert!(matches!(
-        folder.open(),
-        Err(DatabaseError::Unreadable { .. })
-    ));
+    assert!(matches!(folder.open(), Err(DatabaseError::Unreadable { .. })));
 }
 
 #[test]
@@ -184,10 +136,7 @@ fn a_folder_that_is_missing_is_named() {
     let mut folder = Folder::new();
     folder.spec.file = folder.dir.path().join("gone").join(FILE);
     let error = folder.open().unwrap_err();
-    assert!(
-        matches!(error, DatabaseError::File { action: "open", .. }),
-        "{error}"
-    );
+    assert!(matches!(error, DatabaseError::File { action: "open", .. }), "{error}");
     assert!(error.to_string().contains("gone"), "{error}");
 }
 

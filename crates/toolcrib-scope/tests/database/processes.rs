@@ -32,9 +32,7 @@ async fn child() {
             let database =
                 Database::open(&spec(&folder, SEED), false, &CancellationToken::new()).unwrap();
             let writable = database.writable();
-            run(&writable, |c| c.execute_batch("CREATE TABLE later (x)"))
-                .await
-                .unwrap();
+            run(&writable, |c| c.execute_batch("CREATE TABLE later (x)")).await.unwrap();
             say(&mark(&database).await);
             wait_for_a_line();
         }
@@ -42,11 +40,7 @@ async fn child() {
             let database =
                 Database::open(&spec(&folder, SEED), false, &CancellationToken::new()).unwrap();
             let writable = database.writable();
-            run(&writable, |c| {
-                c.execute("INSERT INTO refunds VALUES (1, 1)", [])
-            })
-            .await
-            .unwrap();
+            run(&writable, |c| c.execute("INSERT INTO refunds VALUES (1, 1)", [])).await.unwrap();
             run(&writable, |c| {
                 // Much more than SQLite keeps in memory, so that it lies in the log by now.
                 c.execute_batch(
@@ -67,14 +61,8 @@ async fn make_and_refund(spec: &DatabaseSpec) {
     say("ready");
     wait_for_a_line();
     let database = Database::open(spec, false, &CancellationToken::new()).unwrap();
-    let refunded = run(&database.writable(), |c| c.execute(REFUND_ONCE, []))
-        .await
-        .unwrap();
-    say(&format!(
-        "{} {} {refunded}",
-        mark(&database).await,
-        u8::from(database.was_made())
-    ));
+    let refunded = run(&database.writable(), |c| c.execute(REFUND_ONCE, [])).await.unwrap();
+    say(&format!("{} {} {refunded}", mark(&database).await, u8::from(database.was_made())));
 }
 
 fn say(line: &str) {
@@ -95,13 +83,7 @@ struct Process {
 impl Process {
     fn start(role: &str, folder: &Path) -> Self {
         let mut child = Command::new(env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "processes::child",
-                "--nocapture",
-                "--test-threads",
-                "1",
-            ])
+            .args(["--exact", "processes::child", "--nocapture", "--test-threads", "1"])
             .env(ROLE, role)
             .env(FOLDER, folder)
             .stdin(Stdio::piped())
@@ -116,11 +98,7 @@ impl Process {
         let mut line = String::new();
         loop {
             line.clear();
-            assert_ne!(
-                self.lines.read_line(&mut line).unwrap(),
-                0,
-                "the child ended"
-            );
+            assert_ne!(self.lines.read_line(&mut line).unwrap(), 0, "the child ended");
             if let Some(said) = line.strip_prefix("> ") {
                 return said.trim_end().to_owned();
             }
@@ -128,12 +106,7 @@ impl Process {
     }
 
     fn tell(&mut self) {
-        self.child
-            .stdin
-            .as_mut()
-            .unwrap()
-            .write_all(b"go\n")
-            .unwrap();
+        self.child.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
     }
 
     fn kill(mut self) {
@@ -153,29 +126,17 @@ impl Drop for Process {
 fn of_processes_that_start_together_one_makes_it_and_one_refunds() {
     for _ in 0..5 {
         let folder = Folder::new();
-        let mut processes: Vec<_> = (0..6)
-            .map(|_| Process::start("make_and_refund", folder.dir.path()))
-            .collect();
+        let mut processes: Vec<_> =
+            (0..6).map(|_| Process::start("make_and_refund", folder.dir.path())).collect();
         for process in &mut processes {
             assert_eq!(process.hear(), "ready");
         }
         processes.iter_mut().for_each(Process::tell);
         let said: Vec<String> = processes.iter_mut().map(Process::hear).collect();
         let words: Vec<Vec<&str>> = said.iter().map(|line| line.split(' ').collect()).collect();
-        assert!(
-            words.iter().all(|w| w[0] == words[0][0]),
-            "one database: {said:?}"
-        );
-        assert_eq!(
-            words.iter().filter(|w| w[1] == "1").count(),
-            1,
-            "one maker: {said:?}"
-        );
-        assert_eq!(
-            words.iter().filter(|w| w[2] == "1").count(),
-            1,
-            "one refund: {said:?}"
-        );
+        assert!(words.iter().all(|w| w[0] == words[0][0]), "one database: {said:?}");
+        assert_eq!(words.iter().filter(|w| w[1] == "1").count(), 1, "one maker: {said:?}");
+        assert_eq!(words.iter().filter(|w| w[2] == "1").count(), 1, "one refund: {said:?}");
     }
 }
 
@@ -197,24 +158,15 @@ fn a_database_that_another_process_uses_is_inspected_without_a_trace() {
     let mut holder = Process::start("hold", folder.dir.path());
     holder.hear();
     let before = folder.listing();
-    assert!(
-        before.iter().any(|(name, ..)| name.ends_with("-wal")),
-        "{before:?}"
-    );
+    assert!(before.iter().any(|(name, ..)| name.ends_with("-wal")), "{before:?}");
     let inspected = folder.inspect().unwrap();
     // It stands in the log alone, so the log has been read.
-    inspected
-        .read_only()
-        .describe("SELECT x FROM later")
-        .unwrap();
+    inspected.read_only().describe("SELECT x FROM later").unwrap();
     drop(inspected);
     assert_eq!(folder.listing(), before);
     holder.kill();
     let inspected = folder.inspect().unwrap();
-    inspected
-        .read_only()
-        .describe("SELECT x FROM later")
-        .unwrap();
+    inspected.read_only().describe("SELECT x FROM later").unwrap();
     drop(inspected);
     assert_eq!(folder.listing(), before);
 }
@@ -236,19 +188,12 @@ async fn a_maker_that_is_killed_leaves_nothing_that_counts() {
     std::thread::sleep(std::time::Duration::from_millis(50));
     assert!(!waiting.is_finished());
     cancel.cancel();
-    assert!(matches!(
-        waiting.join().unwrap(),
-        Err(DatabaseError::Cancelled { .. })
-    ));
+    assert!(matches!(waiting.join().unwrap(), Err(DatabaseError::Cancelled { .. })));
     maker.kill();
     let database = folder.open().unwrap();
     assert!(database.was_made());
     assert_eq!(refunds(&database).await, 0);
-    assert!(
-        !folder.names().iter().any(|name| name.contains(".new")),
-        "{:?}",
-        folder.names()
-    );
+    assert!(!folder.names().iter().any(|name| name.contains(".new")), "{:?}", folder.names());
 }
 
 #[tokio::test]
@@ -257,36 +202,26 @@ async fn a_kill_in_mid_transaction_leaves_the_state_before_it() {
     let mut writer = Process::start("write_forever", folder.dir.path());
     assert_eq!(writer.hear(), "ready");
     let database = folder.open().unwrap();
-    assert_eq!(
-        refunds(&database).await,
-        1,
-        "nothing of it is seen while it runs"
-    );
+    assert_eq!(refunds(&database).await, 1, "nothing of it is seen while it runs");
     drop(database);
     writer.kill();
 
     // What lies about now is looked at without being touched.
     let before = folder.listing();
     let inspected = folder.inspect().unwrap();
-    inspected
-        .read_only()
-        .describe("SELECT * FROM refunds")
-        .unwrap();
+    inspected.read_only().describe("SELECT * FROM refunds").unwrap();
     drop(inspected);
     assert_eq!(folder.listing(), before);
 
     let database = folder.open().unwrap();
     assert!(!database.was_made());
     assert_eq!(refunds(&database).await, 1);
-    run(&database.writable(), |c| c.execute(REFUND_ONCE, []))
-        .await
-        .unwrap();
+    run(&database.writable(), |c| c.execute(REFUND_ONCE, [])).await.unwrap();
     let sound: String = database
         .read_only()
         .transaction(&CancellationToken::new(), |c| {
-            let orders = c.query_row("SELECT group_concat(order_id) FROM refunds", [], |row| {
-                row.get(0)
-            })?;
+            let orders =
+                c.query_row("SELECT group_concat(order_id) FROM refunds", [], |row| row.get(0))?;
             Ok(Settle::Commit(orders))
         })
         .await

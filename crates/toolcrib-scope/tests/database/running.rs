@@ -37,10 +37,7 @@ async fn only_what_is_committed_stays() {
         c.execute("INSERT INTO refunds VALUES (NULL, 1)", [])
     });
     let failed = failed.await.unwrap_err();
-    assert_eq!(
-        failed.to_string(),
-        "database `desk`: NOT NULL constraint failed: refunds.order_id"
-    );
+    assert_eq!(failed.to_string(), "database `desk`: NOT NULL constraint failed: refunds.order_id");
     assert_eq!(refunds(&database).await, 0);
     run(&writable, |c| c.execute(INSERT, [])).await.unwrap();
     assert_eq!(refunds(&database).await, 1);
@@ -75,12 +72,7 @@ async fn a_commit_that_fails_is_undone_and_the_connection_serves_on() {
     );
     let writable = folder.open().unwrap().writable();
     let failed = run(&writable, |c| c.execute("INSERT INTO b VALUES (1)", [])).await;
-    assert!(
-        failed
-            .unwrap_err()
-            .to_string()
-            .contains("FOREIGN KEY constraint failed")
-    );
+    assert!(failed.unwrap_err().to_string().contains("FOREIGN KEY constraint failed"));
     let left: u32 = run(&writable, |c| {
         c.execute("INSERT INTO a VALUES (1)", [])?;
         c.query_row("SELECT count(*) FROM b", [], |row| row.get(0))
@@ -103,15 +95,10 @@ async fn an_endless_statement_ends_with_its_cancellation_and_the_pool_serves_on(
                 cancel.cancel();
             };
             let (outcome, ()) = tokio::join!(running, stop);
-            assert!(
-                matches!(outcome, Err(DatabaseError::Cancelled { .. })),
-                "{outcome:?}"
-            );
+            assert!(matches!(outcome, Err(DatabaseError::Cancelled { .. })), "{outcome:?}");
         }
     }
-    run(&database.writable(), |c| c.execute(INSERT, []))
-        .await
-        .unwrap();
+    run(&database.writable(), |c| c.execute(INSERT, [])).await.unwrap();
     assert_eq!(refunds(&database).await, 1);
 }
 
@@ -124,11 +111,7 @@ async fn a_future_that_is_dropped_stops_its_statement_and_gives_the_write_lock_b
         c.execute(INSERT, [])?;
         endless(c)
     });
-    assert!(
-        tokio::time::timeout(Duration::from_millis(20), endless)
-            .await
-            .is_err()
-    );
+    assert!(tokio::time::timeout(Duration::from_millis(20), endless).await.is_err());
     // Waits for the lock, and gets it.
     run(&writable, |c| c.execute(INSERT, [])).await.unwrap();
     assert_eq!(refunds(&database).await, 1);
@@ -148,18 +131,9 @@ async fn what_is_cancelled_before_the_commit_is_not_committed() {
             Ok(Settle::Commit(changed))
         })
         .await;
-    assert!(
-        matches!(outcome, Err(DatabaseError::Cancelled { .. })),
-        "{outcome:?}"
-    );
-    let outcome = database
-        .writable()
-        .transaction(&cancel, |_| Ok(Settle::Commit(())))
-        .await;
-    assert!(
-        matches!(outcome, Err(DatabaseError::Cancelled { .. })),
-        "{outcome:?}"
-    );
+    assert!(matches!(outcome, Err(DatabaseError::Cancelled { .. })), "{outcome:?}");
+    let outcome = database.writable().transaction(&cancel, |_| Ok(Settle::Commit(()))).await;
+    assert!(matches!(outcome, Err(DatabaseError::Cancelled { .. })), "{outcome:?}");
     assert_eq!(refunds(&database).await, 0);
 }
 
@@ -190,10 +164,7 @@ async fn waiting_for_another_writer_is_cancelled() {
         cancel.cancel();
     };
     let (outcome, ()) = tokio::join!(waiting, stop);
-    assert!(
-        matches!(outcome, Err(DatabaseError::Cancelled { .. })),
-        "{outcome:?}"
-    );
+    assert!(matches!(outcome, Err(DatabaseError::Cancelled { .. })), "{outcome:?}");
     release.send(()).unwrap();
     holder.await.unwrap().unwrap();
     assert_eq!(refunds(&second).await, 1);
@@ -212,17 +183,13 @@ async fn a_reader_sees_one_state_whatever_is_written_meanwhile() {
                 // Nothing of the table was read before the write: the snapshot is the beginning's.
                 read_once.send(()).unwrap();
                 written.recv().unwrap();
-                c.query_row("SELECT count(*) FROM refunds", [], |row| {
-                    row.get::<_, u32>(0)
-                })
+                c.query_row("SELECT count(*) FROM refunds", [], |row| row.get::<_, u32>(0))
             })
             .await
         }
     });
     first_read.await.unwrap();
-    run(&database.writable(), |c| c.execute(INSERT, []))
-        .await
-        .unwrap();
+    run(&database.writable(), |c| c.execute(INSERT, [])).await.unwrap();
     write_done.send(()).unwrap();
     assert_eq!(reader.await.unwrap().unwrap(), 0);
     assert_eq!(refunds(&database).await, 1);

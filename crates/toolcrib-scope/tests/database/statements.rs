@@ -34,25 +34,11 @@ fn a_statement_is_described() {
 fn what_is_wrong_with_a_text_is_said() {
     let (_folders, handles) = handles(Database::read_only);
     for handle in handles {
-        assert!(matches!(
-            handle.describe(" ; -- nothing"),
-            Err(StatementError::Empty)
-        ));
-        assert!(matches!(
-            handle.describe("SELECT 1; SELECT 2"),
-            Err(StatementError::Several)
-        ));
+        assert!(matches!(handle.describe(" ; -- nothing"), Err(StatementError::Empty)));
+        assert!(matches!(handle.describe("SELECT 1; SELECT 2"), Err(StatementError::Several)));
         for (sql, said, at) in [
-            (
-                "SELECT amuont FROM refunds",
-                "no such column: amuont",
-                Some(7),
-            ),
-            (
-                "SELECT 1; SELEC 2",
-                "near \"SELEC\": syntax error",
-                Some(10),
-            ),
+            ("SELECT amuont FROM refunds", "no such column: amuont", Some(7)),
+            ("SELECT 1; SELEC 2", "near \"SELEC\": syntax error", Some(10)),
             ("SELECT * FROM refnuds", "no such table: refnuds", None),
             (
                 "SELECT \"amuont\" FROM refunds",
@@ -79,22 +65,13 @@ fn what_no_handle_may_do_is_refused_with_what_to_write_instead() {
             for (sql, advice) in [
                 ("BEGIN", "leave BEGIN, COMMIT, ROLLBACK and SAVEPOINT out"),
                 ("COMMIT", "leave BEGIN, COMMIT, ROLLBACK and SAVEPOINT out"),
-                (
-                    "ROLLBACK",
-                    "leave BEGIN, COMMIT, ROLLBACK and SAVEPOINT out",
-                ),
-                (
-                    "SAVEPOINT a",
-                    "leave BEGIN, COMMIT, ROLLBACK and SAVEPOINT out",
-                ),
+                ("ROLLBACK", "leave BEGIN, COMMIT, ROLLBACK and SAVEPOINT out"),
+                ("SAVEPOINT a", "leave BEGIN, COMMIT, ROLLBACK and SAVEPOINT out"),
                 ("ATTACH 'x.db' AS x", "leave ATTACH and DETACH out"),
                 ("DETACH x", "leave ATTACH and DETACH out"),
                 ("PRAGMA foreign_keys = OFF", "leave PRAGMA foreign_keys out"),
                 ("PRAGMA user_version", "leave PRAGMA user_version out"),
-                (
-                    "SELECT name FROM pragma_table_info('mark')",
-                    "leave the pragma_ function out",
-                ),
+                ("SELECT name FROM pragma_table_info('mark')", "leave the pragma_ function out"),
                 ("SELECT load_extension('x')", "leave load_extension out"),
             ] {
                 match handle.describe(sql) {
@@ -138,10 +115,7 @@ async fn a_handle_that_reads_takes_no_statement_that_writes() {
             "ANALYZE",
         ] {
             let refused = handle.describe(sql);
-            assert!(
-                matches!(refused, Err(StatementError::Writes)),
-                "{sql}: {refused:?}"
-            );
+            assert!(matches!(refused, Err(StatementError::Writes)), "{sql}: {refused:?}");
         }
     }
     let insert = |c: &toolcrib_scope::database::rusqlite::Connection| {
@@ -156,23 +130,12 @@ async fn a_body_can_neither_end_the_transaction_nor_lift_the_guard() {
     let folder = Folder::new();
     let database = folder.open().unwrap();
     let writable = database.writable();
-    for sql in [
-        "COMMIT",
-        "PRAGMA foreign_keys = OFF",
-        "ATTACH ':memory:' AS x",
-    ] {
+    for sql in ["COMMIT", "PRAGMA foreign_keys = OFF", "ATTACH ':memory:' AS x"] {
         let error = run(&writable, move |c| {
             c.execute("INSERT INTO refunds VALUES (1, 1)", [])?;
             c.execute_batch(sql)
         });
-        assert!(
-            error
-                .await
-                .unwrap_err()
-                .to_string()
-                .ends_with("not authorized"),
-            "{sql}"
-        );
+        assert!(error.await.unwrap_err().to_string().ends_with("not authorized"), "{sql}");
     }
     assert_eq!(crate::support::refunds(&database).await, 0);
 }
@@ -183,17 +146,11 @@ async fn full_text_search_works_on_both_handles() {
         "CREATE VIRTUAL TABLE notes USING fts5(body); INSERT INTO notes VALUES ('red lamp');",
     );
     let database = folder.open().unwrap();
-    run(&database.writable(), |c| {
-        c.execute("INSERT INTO notes VALUES ('red chair')", [])
-    })
-    .await
-    .unwrap();
+    run(&database.writable(), |c| c.execute("INSERT INTO notes VALUES ('red chair')", []))
+        .await
+        .unwrap();
     let found: u32 = run(&database.read_only(), |c| {
-        c.query_row(
-            "SELECT count(*) FROM notes WHERE notes MATCH 'red'",
-            [],
-            |row| row.get(0),
-        )
+        c.query_row("SELECT count(*) FROM notes WHERE notes MATCH 'red'", [], |row| row.get(0))
     })
     .await
     .unwrap();

@@ -53,9 +53,8 @@ impl Folder {
     /// The names of what lies in the folder, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.dir.path()).unwrap();
-        let mut names: Vec<_> = entries
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }
@@ -70,11 +69,7 @@ impl Folder {
                 let changed = entry.metadata().unwrap().modified().unwrap();
                 let mut content = DefaultHasher::new();
                 fs::read(entry.path()).unwrap().hash(&mut content);
-                (
-                    entry.file_name().into_string().unwrap(),
-                    changed,
-                    content.finish(),
-                )
+                (entry.file_name().into_string().unwrap(), changed, content.finish())
             })
             .collect();
         entries.sort();
@@ -86,10 +81,7 @@ pub(crate) fn spec(folder: &Path, sql: &str) -> DatabaseSpec {
     DatabaseSpec {
         name: "desk".into(),
         file: folder.join("desk #1?.db"),
-        seed: Seed {
-            name: "seed.sql".into(),
-            sql: Arc::from(sql),
-        },
+        seed: Seed { name: "seed.sql".into(), sql: Arc::from(sql) },
     }
 }
 
@@ -99,9 +91,7 @@ pub(crate) async fn run<T: Send + 'static>(
     work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
 ) -> Result<T, DatabaseError> {
     handle
-        .transaction(&CancellationToken::new(), |connection| {
-            work(connection).map(Settle::Commit)
-        })
+        .transaction(&CancellationToken::new(), |connection| work(connection).map(Settle::Commit))
         .await
 }
 

@@ -19,10 +19,7 @@ impl Parameter {
         properties
             .into_iter()
             .flatten()
-            .map(|(name, schema)| Self {
-                name: name.clone(),
-                whole: is_whole(schema),
-            })
+            .map(|(name, schema)| Self { name: name.clone(), whole: is_whole(schema) })
             .collect()
     }
 
@@ -40,11 +37,7 @@ impl Parameter {
         if let Some(integer) = number.as_i64() {
             return Ok(SqlValue::Integer(integer));
         }
-        let real = if number.is_f64() {
-            number.as_f64()
-        } else {
-            None
-        };
+        let real = if number.is_f64() { number.as_f64() } else { None };
         match real {
             Some(real) if !self.whole => Ok(SqlValue::Real(real)),
             // Both bounds are exact as floating-point numbers; the upper one is one too many.
@@ -64,10 +57,7 @@ impl Parameter {
 
 /// The values to bind, in the order of the parameters.
 pub(super) fn bind(parameters: &[Parameter], args: &Value) -> Result<Vec<SqlValue>, ToolError> {
-    parameters
-        .iter()
-        .map(|parameter| parameter.bind(args.get(&parameter.name)))
-        .collect()
+    parameters.iter().map(|parameter| parameter.bind(args.get(&parameter.name))).collect()
 }
 
 fn is_whole(schema: &Value) -> bool {

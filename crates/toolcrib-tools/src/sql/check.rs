@@ -15,17 +15,10 @@ use super::{
 
 pub(super) fn build(mut spec: SqlToolSpec, database: &Database) -> Result<Tool, SqlToolErrors> {
     close(&mut spec.input_schema);
-    let handle = if spec.annotations.read_only {
-        database.read_only()
-    } else {
-        database.writable()
-    };
+    let handle =
+        if spec.annotations.read_only { database.read_only() } else { database.writable() };
     let parameters = Parameter::all_of(&spec.input_schema);
-    let mut check = Check {
-        handle: &handle,
-        parameters: &parameters,
-        errors: Vec::new(),
-    };
+    let mut check = Check { handle: &handle, parameters: &parameters, errors: Vec::new() };
     if spec.statements.is_empty() {
         check.errors.push(SqlToolError::NoStatement);
     }
@@ -41,11 +34,7 @@ pub(super) fn build(mut spec: SqlToolSpec, database: &Database) -> Result<Tool, 
         match check.statement(index, &sql) {
             Some(bound) => {
                 used.extend(bound.iter().copied());
-                statements.push(Prepared {
-                    sql,
-                    on_empty,
-                    bound,
-                });
+                statements.push(Prepared { sql, on_empty, bound });
             }
             // What it uses is not known, so nothing can be called unused.
             None => all_read = false,
@@ -53,21 +42,13 @@ pub(super) fn build(mut spec: SqlToolSpec, database: &Database) -> Result<Tool, 
     }
     let mut errors = check.errors;
     if all_read {
-        let unused = parameters
-            .iter()
-            .enumerate()
-            .filter(|(position, _)| !used.contains(position));
+        let unused = parameters.iter().enumerate().filter(|(position, _)| !used.contains(position));
         errors.extend(unused.map(|(_, parameter)| SqlToolError::UnusedParameter {
             parameter: parameter.name.clone(),
         }));
     }
     let tool = spec.name.clone();
-    let body = Arc::new(Body {
-        handle,
-        parameters,
-        statements,
-        max_rows: spec.max_rows,
-    });
+    let body = Arc::new(Body { handle, parameters, statements, max_rows: spec.max_rows });
     let made =
         builder(spec).handler(move |args: Value, cx: ToolContext| Arc::clone(&body).call(args, cx));
     match made {
@@ -108,24 +89,16 @@ impl Check<'_> {
         for column in &description.columns {
             if !columns.insert(column) && reported.insert(column) {
                 let column = column.clone();
-                self.errors
-                    .push(SqlToolError::DuplicateColumn { statement, column });
+                self.errors.push(SqlToolError::DuplicateColumn { statement, column });
             }
         }
         let mut bound = Vec::with_capacity(description.parameters.len());
         for parameter in description.parameters {
             let Some(name) = parameter.strip_prefix(':') else {
-                self.errors.push(SqlToolError::NotByName {
-                    statement,
-                    parameter,
-                });
+                self.errors.push(SqlToolError::NotByName { statement, parameter });
                 continue;
             };
-            match self
-                .parameters
-                .iter()
-                .position(|declared| declared.name == name)
-            {
+            match self.parameters.iter().position(|declared| declared.name == name) {
                 Some(position) => bound.push(position),
                 None => self.errors.push(SqlToolError::UnknownParameter {
                     statement,

@@ -118,10 +118,7 @@ impl SqlToolError {
     /// The byte in the statement's text where it is wrong, from 0, where SQLite says so.
     pub fn offset(&self) -> Option<usize> {
         match self {
-            Self::Statement {
-                source: StatementError::Sql { offset, .. },
-                ..
-            } => *offset,
+            Self::Statement { source: StatementError::Sql { offset, .. }, .. } => *offset,
             _ => None,
         }
     }

@@ -53,10 +53,7 @@ pub struct SqlStatement {
 
 impl From<&str> for SqlStatement {
     fn from(sql: &str) -> Self {
-        Self {
-            sql: sql.to_owned(),
-            on_empty: None,
-        }
+        Self { sql: sql.to_owned(), on_empty: None }
     }
 }
 

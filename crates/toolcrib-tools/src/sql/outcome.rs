@@ -60,16 +60,10 @@ pub(super) enum Outcome {
 impl From<Outcome> for Value {
     fn from(outcome: Outcome) -> Self {
         match outcome {
-            Outcome::Done {
-                rows: Rows { rows, more: false },
-                changed,
-            } => {
+            Outcome::Done { rows: Rows { rows, more: false }, changed } => {
                 json!({ "rows": rows, "changed": changed })
             }
-            Outcome::Done {
-                rows: Rows { rows, more: true },
-                changed,
-            } => {
+            Outcome::Done { rows: Rows { rows, more: true }, changed } => {
                 json!({ "rows": rows, "changed": changed, "more": true })
             }
             Outcome::Empty { note } => json!({ "rows": [], "changed": 0, "note": note }),

@@ -39,9 +39,7 @@ impl Body {
         let values = bind(&self.parameters, &args)?;
         let body = Arc::clone(&self);
         self.handle
-            .transaction(cx.cancellation(), move |connection| {
-                body.run(connection, &values)
-            })
+            .transaction(cx.cancellation(), move |connection| body.run(connection, &values))
             .await
             .map(|outcome| ToolOutput::json(outcome.into()))
             .map_err(tool_error)
@@ -54,12 +52,7 @@ impl Body {
     ) -> rusqlite::Result<Settle<Outcome>> {
         let before_all = connection.total_changes();
         let mut shown = Rows::default();
-        for Prepared {
-            sql,
-            on_empty,
-            bound,
-        } in &self.statements
-        {
+        for Prepared { sql, on_empty, bound } in &self.statements {
             let before = connection.total_changes();
             let mut statement = connection.prepare_cached(sql)?;
             for (number, value) in (1..).zip(bound.iter().map(|position| values.get(*position))) {
@@ -77,10 +70,7 @@ impl Body {
             }
         }
         let changed = connection.total_changes() - before_all;
-        Ok(Settle::Commit(Outcome::Done {
-            rows: shown,
-            changed,
-        }))
+        Ok(Settle::Commit(Outcome::Done { rows: shown, changed }))
     }
 }
 

@@ -29,10 +29,7 @@ fn what_is_declared_is_what_the_tool_says() {
     let plain = desk.build(spec.clone()).unwrap();
     assert!(plain.untrusted(), "tables hold what others wrote");
     assert!(!plain.always_include());
-    assert_eq!(
-        (plain.toolset(), plain.timeout(), plain.max_result_chars()),
-        (None, None, None)
-    );
+    assert_eq!((plain.toolset(), plain.timeout(), plain.max_result_chars()), (None, None, None));
 
     spec.toolset = Some(Arc::from("billing"));
     spec.timeout = Some(Duration::from_secs(3));
@@ -72,16 +69,10 @@ fn a_schema_is_closed_whatever_it_says() {
     }
     spec.input_schema = json!({});
     let tool = desk.build(spec.clone()).unwrap();
-    assert_eq!(
-        tool.input_schema(),
-        &json!({ "additionalProperties": false, "type": "object" })
-    );
+    assert_eq!(tool.input_schema(), &json!({ "additionalProperties": false, "type": "object" }));
     spec.input_schema = json!({ "type": "array" });
     let wrong = desk.build(spec).unwrap_err();
-    assert!(
-        matches!(&wrong.errors[..], [SqlToolError::Definition(_)]),
-        "{wrong}"
-    );
+    assert!(matches!(&wrong.errors[..], [SqlToolError::Definition(_)]), "{wrong}");
 }
 
 #[test]
@@ -106,18 +97,7 @@ fn everything_that_is_wrong_is_said_at_once() {
     let statements: Vec<_> = found.errors.iter().map(SqlToolError::statement).collect();
     assert_eq!(
         statements,
-        [
-            None,
-            None,
-            Some(0),
-            Some(1),
-            Some(1),
-            Some(2),
-            Some(3),
-            Some(4),
-            Some(5),
-            Some(6)
-        ]
+        [None, None, Some(0), Some(1), Some(1), Some(2), Some(3), Some(4), Some(5), Some(6)]
     );
     let texts: Vec<_> = found.errors.iter().map(ToString::to_string).collect();
     for (text, part) in texts.iter().zip([
@@ -136,12 +116,7 @@ fn everything_that_is_wrong_is_said_at_once() {
         assert!(text.contains(part), "{text}");
     }
     assert_eq!(found.errors[2].offset(), Some(7));
-    assert!(
-        found
-            .to_string()
-            .starts_with("tool `no name`: `no name` is not"),
-        "{found}"
-    );
+    assert!(found.to_string().starts_with("tool `no name`: `no name` is not"), "{found}");
 }
 
 #[test]
@@ -155,10 +130,8 @@ fn names_and_parameters_must_be_the_same_set() {
     );
     assert_eq!(
         errors(reads(&["SELECT :a AS a, :A AS b"], any(&["a"]))),
-        [
-            "statement 1 uses `:A`, and there is no parameter of that name; \
-          declare it, or use one of `a`"
-        ]
+        ["statement 1 uses `:A`, and there is no parameter of that name; \
+          declare it, or use one of `a`"]
     );
     assert_eq!(
         errors(reads(&["SELECT :a AS a"], json!({}))),
@@ -167,21 +140,12 @@ fn names_and_parameters_must_be_the_same_set() {
     for written in ["?1", "@a", "$a"] {
         let said = errors(reads(&[&format!("SELECT {written} AS a")], json!({})));
         assert_eq!(said.len(), 1, "{said:?}");
-        assert!(
-            said[0].contains(&format!("has the parameter `{written}`")),
-            "{said:?}"
-        );
+        assert!(said[0].contains(&format!("has the parameter `{written}`")), "{said:?}");
     }
     // Each may be used by a statement of its own, and more than once.
-    let both = reads(
-        &["SELECT :a AS a", "SELECT :b AS a, :b AS b"],
-        any(&["a", "b"]),
-    );
+    let both = reads(&["SELECT :a AS a", "SELECT :b AS a, :b AS b"], any(&["a", "b"]));
     Desk::new().build(both).unwrap();
-    assert_eq!(
-        errors(writes(&[], any(&["a"]))),
-        ["it has no statement; write at least one"]
-    );
+    assert_eq!(errors(writes(&[], any(&["a"]))), ["it has no statement; write at least one"]);
 }
 
 #[test]
@@ -190,10 +154,7 @@ fn only_a_tool_that_is_not_read_only_writes() {
     let insert = "INSERT INTO audit VALUES ('x')";
     desk.build(writes(&[insert], json!({}))).unwrap();
     let refused = desk.build(reads(&[insert], json!({}))).unwrap_err();
-    assert!(
-        matches!(&refused.errors[..], [SqlToolError::Writes { statement: 0 }]),
-        "{refused}"
-    );
+    assert!(matches!(&refused.errors[..], [SqlToolError::Writes { statement: 0 }]), "{refused}");
 }
 
 #[tokio::test]
@@ -205,11 +166,6 @@ async fn over_an_inspected_database_a_tool_is_checked_and_listed_and_does_not_ru
     assert_eq!(tool.digest(), desk.build(good).unwrap().digest());
     let error = call(&tool, json!({})).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::NotAvailable);
-    let typo = reads(&["SELECT amuont FROM charges"], json!({}))
-        .build(&inspected)
-        .unwrap_err();
-    assert_eq!(
-        typo.to_string(),
-        "tool `tool`: statement 1: no such column: amuont"
-    );
+    let typo = reads(&["SELECT amuont FROM charges"], json!({})).build(&inspected).unwrap_err();
+    assert_eq!(typo.to_string(), "tool `tool`: statement 1: no such column: amuont");
 }

@@ -35,71 +35,21 @@ async fn rows_come_as_compact_json_in_the_order_of_their_columns() {
 #[tokio::test]
 async fn each_kind_of_argument_is_bound_as_what_it_is() {
     for (schema, argument, kind, back) in [
-        (
-            json!({ "type": "integer" }),
-            json!(42),
-            "integer",
-            json!(42),
-        ),
-        (
-            json!({ "type": "integer" }),
-            json!(i64::MIN),
-            "integer",
-            json!(i64::MIN),
-        ),
-        (
-            json!({ "type": "integer" }),
-            json!(i64::MAX),
-            "integer",
-            json!(i64::MAX),
-        ),
+        (json!({ "type": "integer" }), json!(42), "integer", json!(42)),
+        (json!({ "type": "integer" }), json!(i64::MIN), "integer", json!(i64::MIN)),
+        (json!({ "type": "integer" }), json!(i64::MAX), "integer", json!(i64::MAX)),
         // JSON Schema calls these whole numbers, too.
-        (
-            json!({ "type": "integer" }),
-            json!(5.0),
-            "integer",
-            json!(5),
-        ),
-        (
-            json!({ "type": ["null", "integer"] }),
-            json!(-1e3),
-            "integer",
-            json!(-1000),
-        ),
+        (json!({ "type": "integer" }), json!(5.0), "integer", json!(5)),
+        (json!({ "type": ["null", "integer"] }), json!(-1e3), "integer", json!(-1000)),
         (json!({ "type": "number" }), json!(5.0), "real", json!(5.0)),
-        (
-            json!({ "type": ["integer", "number"] }),
-            json!(5.0),
-            "real",
-            json!(5.0),
-        ),
+        (json!({ "type": ["integer", "number"] }), json!(5.0), "real", json!(5.0)),
         (json!({ "type": "number" }), json!(0.1), "real", json!(0.1)),
         (json!({ "type": "number" }), json!(7), "integer", json!(7)),
-        (
-            json!({ "type": "boolean" }),
-            json!(true),
-            "integer",
-            json!(1),
-        ),
-        (
-            json!({ "type": "boolean" }),
-            json!(false),
-            "integer",
-            json!(0),
-        ),
+        (json!({ "type": "boolean" }), json!(true), "integer", json!(1)),
+        (json!({ "type": "boolean" }), json!(false), "integer", json!(0)),
         (json!({ "type": "string" }), json!("7"), "text", json!("7")),
-        (
-            json!({ "type": "string" }),
-            json!("a\u{0}b"),
-            "text",
-            json!("a\u{0}b"),
-        ),
-        (
-            json!({ "type": "array" }),
-            json!([1, "b"]),
-            "text",
-            json!("[1,\"b\"]"),
-        ),
+        (json!({ "type": "string" }), json!("a\u{0}b"), "text", json!("a\u{0}b")),
+        (json!({ "type": "array" }), json!([1, "b"]), "text", json!("[1,\"b\"]")),
         (
             json!({ "type": "object" }),
             json!({ "b": 1, "a": null }),
@@ -111,10 +61,7 @@ async fn each_kind_of_argument_is_bound_as_what_it_is() {
         let row = bound(schema, json!({ "value": argument })).await;
         assert_eq!(row, json!({ "type": kind, "value": back }), "{argument}");
     }
-    assert_eq!(
-        bound(json!({}), json!({})).await,
-        json!({ "type": "null", "value": null })
-    );
+    assert_eq!(bound(json!({}), json!({})).await, json!({ "type": "null", "value": null }));
 }
 
 #[tokio::test]
@@ -127,40 +74,20 @@ async fn a_number_that_no_column_holds_is_refused_by_name_and_without_its_value(
         ("integer", json!(9223372036854775808.0)),
     ] {
         let spec = reads(&[BOUND], json!({ "value": { "type": kind } }));
-        let error = desk
-            .call(spec, json!({ "value": number }))
-            .await
-            .unwrap_err();
+        let error = desk.call(spec, json!({ "value": number })).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::InputInvalid);
-        assert!(
-            error.message.starts_with("`value` is a whole number"),
-            "{}",
-            error.message
-        );
-        assert!(
-            !error.message.contains(&number.to_string()),
-            "{}",
-            error.message
-        );
+        assert!(error.message.starts_with("`value` is a whole number"), "{}", error.message);
+        assert!(!error.message.contains(&number.to_string()), "{}", error.message);
     }
 }
 
 #[tokio::test]
 async fn what_looks_like_sql_is_only_text() {
     let desk = Desk::new();
-    for hostile in [
-        "x'; DROP TABLE audit; --",
-        "' OR '1'='1",
-        ":order",
-        "\"",
-        "x\u{0}y'",
-    ] {
+    for hostile in ["x'; DROP TABLE audit; --", "' OR '1'='1", ":order", "\"", "x\u{0}y'"] {
         let spec = writes(&["INSERT INTO audit VALUES (:what)"], any(&["what"]));
         desk.call(spec, json!({ "what": hostile })).await.unwrap();
-        let spec = reads(
-            &["SELECT what FROM audit WHERE what = :what"],
-            any(&["what"]),
-        );
+        let spec = reads(&["SELECT what FROM audit WHERE what = :what"], any(&["what"]));
         let found = desk.call(spec, json!({ "what": hostile })).await.unwrap();
         assert_eq!(found["rows"], json!([{ "what": hostile }]));
     }
@@ -170,10 +97,8 @@ async fn what_looks_like_sql_is_only_text() {
 #[tokio::test]
 async fn what_json_cannot_say_is_said_another_way() {
     let spec = reads(
-        &[
-            "SELECT x'00ff10' AS blob, 9e999 AS infinite, -9e999 AS minus, NULL AS absent, \
-           CAST(x'61ff62' AS TEXT) AS broken, 9007199254740993 AS exact",
-        ],
+        &["SELECT x'00ff10' AS blob, 9e999 AS infinite, -9e999 AS minus, NULL AS absent, \
+           CAST(x'61ff62' AS TEXT) AS broken, 9007199254740993 AS exact"],
         json!({}),
     );
     assert_eq!(
@@ -195,50 +120,27 @@ fn numbers(up_to: usize) -> String {
 #[tokio::test]
 async fn rows_over_the_limit_are_cut_and_that_is_said() {
     let desk = Desk::new();
-    let tool = |rows: usize, max_rows| SqlToolSpec {
-        max_rows,
-        ..reads(&[&numbers(rows)], json!({}))
-    };
+    let tool =
+        |rows: usize, max_rows| SqlToolSpec { max_rows, ..reads(&[&numbers(rows)], json!({})) };
     let whole = desk.call(tool(3, 3), json!({})).await.unwrap();
-    assert_eq!(
-        whole.to_string(),
-        r#"{"rows":[{"i":1},{"i":2},{"i":3}],"changed":0}"#
-    );
+    assert_eq!(whole.to_string(), r#"{"rows":[{"i":1},{"i":2},{"i":3}],"changed":0}"#);
     let cut = desk.call(tool(4, 3), json!({})).await.unwrap();
-    assert_eq!(
-        cut.to_string(),
-        r#"{"rows":[{"i":1},{"i":2},{"i":3}],"changed":0,"more":true}"#
-    );
-    let default = desk
-        .call(reads(&[&numbers(201)], json!({})), json!({}))
-        .await
-        .unwrap();
+    assert_eq!(cut.to_string(), r#"{"rows":[{"i":1},{"i":2},{"i":3}],"changed":0,"more":true}"#);
+    let default = desk.call(reads(&[&numbers(201)], json!({})), json!({})).await.unwrap();
     assert_eq!(default["rows"].as_array().unwrap().len(), 200);
     assert_eq!(default["more"], true);
     // Reading stops there: this one never ends by itself.
     let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n";
-    let first = SqlToolSpec {
-        max_rows: 1,
-        ..reads(&[endless], json!({}))
-    };
-    assert_eq!(
-        desk.call(first, json!({})).await.unwrap()["rows"],
-        json!([{ "i": 1 }])
-    );
+    let first = SqlToolSpec { max_rows: 1, ..reads(&[endless], json!({})) };
+    assert_eq!(desk.call(first, json!({})).await.unwrap()["rows"], json!([{ "i": 1 }]));
 }
 
 #[tokio::test]
 async fn rows_of_too_many_bytes_are_cut_and_that_is_said() {
     let desk = Desk::new();
     let quarter = MAX_ROWS_BYTES / 4;
-    let sql = format!(
-        "SELECT hex(zeroblob({} / 2)) AS t FROM charges, orders",
-        quarter - 1
-    );
-    let cut = desk
-        .call(reads(&[&sql], json!({})), json!({}))
-        .await
-        .unwrap();
+    let sql = format!("SELECT hex(zeroblob({} / 2)) AS t FROM charges, orders", quarter - 1);
+    let cut = desk.call(reads(&[&sql], json!({})), json!({})).await.unwrap();
     assert_eq!(cut["rows"].as_array().unwrap().len(), 4);
     assert_eq!(cut["more"], true);
     assert!(cut.to_string().len() < MAX_ROWS_BYTES + 200);
@@ -253,14 +155,8 @@ async fn rows_of_too_many_bytes_are_cut_and_that_is_said() {
 #[tokio::test]
 async fn a_failure_is_told_to_the_model_in_short_and_to_the_operator_in_full() {
     let desk = Desk::new();
-    let spec = reads(
-        &["SELECT json_extract(:value, '$.a') AS a"],
-        any(&["value"]),
-    );
-    let error = desk
-        .call(spec, json!({ "value": "hush, not json" }))
-        .await
-        .unwrap_err();
+    let spec = reads(&["SELECT json_extract(:value, '$.a') AS a"], any(&["value"]));
+    let error = desk.call(spec, json!({ "value": "hush, not json" })).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::ExecutionFailed);
     assert_eq!(error.message, "database `desk`: malformed JSON");
     assert!(error.cause_chain().unwrap().contains("malformed JSON"));

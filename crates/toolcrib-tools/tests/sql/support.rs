@@ -31,17 +31,10 @@ impl Desk {
         let spec = DatabaseSpec {
             name: "desk".into(),
             file: folder.path().join("desk.db"),
-            seed: Seed {
-                name: "seed.sql".into(),
-                sql: SEED.into(),
-            },
+            seed: Seed { name: "seed.sql".into(), sql: SEED.into() },
         };
         let database = Database::open(&spec, false, &CancellationToken::new()).unwrap();
-        Self {
-            _folder: folder,
-            spec,
-            database,
-        }
+        Self { _folder: folder, spec, database }
     }
 
     pub(crate) fn build(&self, spec: SqlToolSpec) -> Result<Tool, SqlToolErrors> {
@@ -55,10 +48,7 @@ impl Desk {
 
     pub(crate) async fn count(&self, table: &str) -> Value {
         let sql = format!("SELECT count(*) AS n FROM {table}");
-        let counted = self
-            .call(reads(&[&sql], json!({})), json!({}))
-            .await
-            .unwrap();
+        let counted = self.call(reads(&[&sql], json!({})), json!({})).await.unwrap();
         counted["rows"][0]["n"].clone()
     }
 }
@@ -77,27 +67,14 @@ pub(crate) async fn call_in(tool: &Tool, args: Value, cx: ToolContext) -> Result
 
 /// A tool that reads, with these statements and properties.
 pub(crate) fn reads(statements: &[&str], properties: Value) -> SqlToolSpec {
-    let annotations = Annotations {
-        read_only: true,
-        ..Annotations::default()
-    };
-    SqlToolSpec {
-        annotations,
-        ..writes(statements, properties)
-    }
+    let annotations = Annotations { read_only: true, ..Annotations::default() };
+    SqlToolSpec { annotations, ..writes(statements, properties) }
 }
 
 /// A tool that writes, with these statements and properties.
-#[allow(
-    clippy::needless_pass_by_value,
-    reason = "read as it is written: json!"
-)]
+#[allow(clippy::needless_pass_by_value, reason = "read as it is written: json!")]
 pub(crate) fn writes(statements: &[&str], properties: Value) -> SqlToolSpec {
-    let required: Vec<&String> = properties
-        .as_object()
-        .iter()
-        .flat_map(|p| p.keys())
-        .collect();
+    let required: Vec<&String> = properties.as_object().iter().flat_map(|p| p.keys()).collect();
     let statements = statements.iter().map(|sql| SqlStatement::from(*sql));
     SqlToolSpec {
         input_schema: json!({
@@ -109,16 +86,9 @@ pub(crate) fn writes(statements: &[&str], properties: Value) -> SqlToolSpec {
 
 /// Properties without a word about their type.
 pub(crate) fn any(names: &[&str]) -> Value {
-    names
-        .iter()
-        .map(|name| ((*name).to_owned(), json!({})))
-        .collect::<Map<_, _>>()
-        .into()
+    names.iter().map(|name| ((*name).to_owned(), json!({}))).collect::<Map<_, _>>().into()
 }
 
 pub(crate) fn or_else(sql: &str, on_empty: &str) -> SqlStatement {
-    SqlStatement {
-        sql: sql.to_owned(),
-        on_empty: Some(on_empty.to_owned()),
-    }
+    SqlStatement { sql: sql.to_owned(), on_empty: Some(on_empty.to_owned()) }
 }

@@ -11,10 +11,7 @@ use crate::support::{Desk, any, call, or_else, reads, writes};
 fn refund() -> SqlToolSpec {
     let mut spec = writes(&[], any(&["order_id"]));
     spec.statements = vec![
-        or_else(
-            "SELECT id FROM orders WHERE id = :order_id",
-            "There is no such order.",
-        ),
+        or_else("SELECT id FROM orders WHERE id = :order_id", "There is no such order."),
         or_else(
             "SELECT amount FROM charges WHERE order_id = :order_id \
              GROUP BY amount HAVING count(*) >= 2",
@@ -36,44 +33,29 @@ fn refund() -> SqlToolSpec {
 async fn a_refund_is_made_once_and_every_refusal_writes_nothing() {
     let desk = Desk::new();
     let tool = desk.build(refund()).unwrap();
-    for (order, note) in [
-        (99, "There is no such order."),
-        (2, "No amount was charged twice."),
-    ] {
+    for (order, note) in [(99, "There is no such order."), (2, "No amount was charged twice.")] {
         assert_eq!(
             call(&tool, json!({ "order_id": order })).await.unwrap(),
             json!({ "rows": [], "changed": 0, "note": note })
         );
     }
     assert_eq!(
-        call(&tool, json!({ "order_id": 1 }))
-            .await
-            .unwrap()
-            .to_string(),
+        call(&tool, json!({ "order_id": 1 })).await.unwrap().to_string(),
         r#"{"rows":[{"order_id":1,"amount":500}],"changed":2}"#
     );
     // What stood before the empty statement is undone: the audit holds one line, not two.
     assert_eq!(
-        call(&tool, json!({ "order_id": 1 }))
-            .await
-            .unwrap()
-            .to_string(),
+        call(&tool, json!({ "order_id": 1 })).await.unwrap().to_string(),
         r#"{"rows":[],"changed":0,"note":"It is refunded already."}"#
     );
-    assert_eq!(
-        (desk.count("refunds").await, desk.count("audit").await),
-        (json!(1), json!(1))
-    );
+    assert_eq!((desk.count("refunds").await, desk.count("audit").await), (json!(1), json!(1)));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_many_calls_at_once_exactly_one_refunds() {
     let desk = Desk::new();
     let other = Database::open(&desk.spec, false, &CancellationToken::new()).unwrap();
-    let tools = [
-        desk.build(refund()).unwrap(),
-        refund().build(&other).unwrap(),
-    ];
+    let tools = [desk.build(refund()).unwrap(), refund().build(&other).unwrap()];
     let calls: Vec<_> = (0..16)
         .map(|number| {
             let tool = tools[number % 2].clone();
@@ -105,26 +87,14 @@ async fn a_statement_that_fails_undoes_those_before_it() {
     );
     let tool = desk.build(spec).unwrap();
     for (order, message) in [
-        (
-            1,
-            "database `desk`: UNIQUE constraint failed: refunds.order_id",
-        ),
+        (1, "database `desk`: UNIQUE constraint failed: refunds.order_id"),
         (99, "database `desk`: FOREIGN KEY constraint failed"),
     ] {
         let error = call(&tool, json!({ "order_id": order })).await.unwrap_err();
-        assert_eq!(
-            (error.code, &*error.message),
-            (ErrorCode::ExecutionFailed, message)
-        );
+        assert_eq!((error.code, &*error.message), (ErrorCode::ExecutionFailed, message));
     }
-    assert_eq!(
-        (desk.count("refunds").await, desk.count("audit").await),
-        (json!(0), json!(0))
-    );
-    assert_eq!(
-        call(&tool, json!({ "order_id": 2 })).await.unwrap()["changed"],
-        3
-    );
+    assert_eq!((desk.count("refunds").await, desk.count("audit").await), (json!(0), json!(0)));
+    assert_eq!(call(&tool, json!({ "order_id": 2 })).await.unwrap()["changed"], 3);
 }
 
 #[tokio::test]
@@ -143,10 +113,7 @@ async fn rows_are_those_of_the_last_statement_that_gives_any() {
         json!({ "rows": [{ "id": 11 }, { "id": 12 }], "changed": 5 })
     );
     // One that gives columns and no row hides what came before it.
-    let spec = reads(
-        &["SELECT id FROM orders", "SELECT id FROM refunds, charges"],
-        json!({}),
-    );
+    let spec = reads(&["SELECT id FROM orders", "SELECT id FROM refunds, charges"], json!({}));
     assert_eq!(desk.call(spec, json!({})).await.unwrap()["rows"], json!([]));
 }
 
@@ -156,10 +123,8 @@ async fn what_is_cut_from_the_rows_is_written_all_the_same() {
     let spec = SqlToolSpec {
         max_rows: 2,
         ..writes(
-            &[
-                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000) \
-               INSERT INTO anything SELECT i FROM n RETURNING value",
-            ],
+            &["WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000) \
+               INSERT INTO anything SELECT i FROM n RETURNING value"],
             json!({}),
         )
     };
@@ -174,14 +139,8 @@ async fn what_is_cut_from_the_rows_is_written_all_the_same() {
 async fn a_statement_that_gives_no_row_but_changes_some_is_not_empty() {
     let desk = Desk::new();
     let mut spec = writes(&[], json!({}));
-    spec.statements = vec![or_else(
-        "UPDATE orders SET customer = 'x' WHERE id = 1",
-        "never said",
-    )];
-    assert_eq!(
-        desk.call(spec, json!({})).await.unwrap(),
-        json!({ "rows": [], "changed": 1 })
-    );
+    spec.statements = vec![or_else("UPDATE orders SET customer = 'x' WHERE id = 1", "never said")];
+    assert_eq!(desk.call(spec, json!({})).await.unwrap(), json!({ "rows": [], "changed": 1 }));
     let mut spec = writes(&[], json!({}));
     spec.statements = vec![or_else("DELETE FROM orders WHERE id = 99", "None there.")];
     assert_eq!(
@@ -211,8 +170,5 @@ async fn a_call_that_is_cancelled_has_written_nothing() {
     };
     let (outcome, ()) = tokio::join!(running, stop);
     assert_eq!(outcome.unwrap_err().code, ErrorCode::Cancelled);
-    assert_eq!(
-        (desk.count("audit").await, desk.count("anything").await),
-        (json!(0), json!(0))
-    );
+    assert_eq!((desk.count("audit").await, desk.count("anything").await), (json!(0), json!(0)));
 }

@@ -1,101 +1,97 @@
 //! Reading the conditions of `when`.
 
+use toolcrib_config::{Table, Value, suggest};
+
 use super::{
-    super::{
-        reader::{At, Names, Table},
-        rule::{Check, Condition},
-    },
+    super::rule::{Check, Condition, ResultCondition},
     regex,
 };
 
-const CHECKS: [&str; 7] = [
-    "exists",
-    "equals",
-    "matches",
-    "contains",
-    "min_items",
-    "max_items",
-    "is_error",
-];
+/// Stands for any tool in `result`; no tool can have it for a name.
+const ANY_TOOL: &str = "*";
 
-pub(super) fn read(mut table: Table<'_>) -> Option<Condition> {
-    let tool = table.string("result").map(|tool| tool.value.to_owned());
-    if !table.has("result") {
-        table.problem(
-            "the condition has no `result`",
-            "name the tool whose last result is meant",
-        );
+const CHECKS: [&str; 7] =
+    ["exists", "equals", "matches", "contains", "min_items", "max_items", "is_error"];
+
+pub(super) fn read(table: &Table<'_>) -> Option<Condition> {
+    let tool = table.required("result", "\"refund\"").and_then(|tool| tool.text());
+    let pointer = table.value("pointer");
+    let written: Vec<_> = CHECKS.into_iter().filter_map(|key| table.value(key)).collect();
+    if tool.as_ref().is_some_and(|tool| *tool.value == *ANY_TOOL) {
+        return any_error(table, pointer.as_ref(), &written);
     }
-    let pointer = table
-        .string("pointer")
-        .and_then(|pointer| checked_pointer(&pointer, &table));
-    let check = check(&mut table);
-    table.finish();
-    Some(Condition {
-        tool: tool?,
+    check_shape(table, pointer.is_some(), &written);
+    let pointer = pointer.as_ref().and_then(checked_pointer);
+    // All of them are read, so that wrong values are found all at once.
+    let checks: Vec<_> = written.iter().filter_map(check).collect();
+    Some(Condition::Result(ResultCondition {
+        tool: tool?.value.to_string(),
         pointer,
-        check: check?,
-    })
+        check: checks.into_iter().next()?,
+    }))
 }
 
-fn check(table: &mut Table<'_>) -> Option<Check> {
-    let written: Vec<_> = CHECKS.into_iter().filter(|key| table.has(key)).collect();
-    let help = || format!("a condition has exactly one of {}", Names(&CHECKS));
+fn any_error(
+    table: &Table<'_>,
+    pointer: Option<&Value<'_>>,
+    written: &[Value<'_>],
+) -> Option<Condition> {
+    let is_error = match (pointer, written) {
+        (None, [value]) if value.key() == "is_error" => value.boolean()?.value,
+        _ => false,
+    };
+    if !is_error {
+        let help = "`*` is for `is_error = true`; for everything else name the tool";
+        table.refuse("a condition on any tool asks only whether there is an error", help);
+    }
+    is_error.then_some(Condition::AnyError)
+}
+
+/// One question, and one that goes with a pointer or without.
+fn check_shape(table: &Table<'_>, has_pointer: bool, written: &[Value<'_>]) {
+    let help = || format!("a condition has exactly one of {}", suggest::quoted(CHECKS));
+    let written: Vec<_> = written.iter().map(Value::key).collect();
     match written.as_slice() {
+        [] => table.refuse("the condition asks nothing", help()),
+        ["exists"] if !has_pointer => table.refuse(
+            "`exists` needs a `pointer`",
+            "to ask whether the tool has a result at all, use the rule's `called` or `not_called`",
+        ),
+        ["is_error"] if has_pointer => {
+            table.refuse("`is_error` is about the result as a whole", "leave the `pointer` out");
+        }
         [_] => {}
-        [] => table.problem("the condition asks nothing", help()),
-        several => table.problem(
+        several => table.refuse(
             format!(
                 "the condition asks several things at once: {}",
-                Names(several)
+                suggest::quoted(several.iter().copied())
             ),
             format!("{}; write one condition for each", help()),
         ),
     }
-    match (table.has("pointer"), written.as_slice()) {
-        (false, ["exists"]) => table.problem(
-            "`exists` needs a `pointer`",
-            "to ask whether the tool has a result at all, use the rule's `called` or `not_called`",
-        ),
-        (true, ["is_error"]) => table.problem(
-            "`is_error` is about the result as a whole",
-            "leave the `pointer` out",
-        ),
-        _ => {}
-    }
-    // Every getter is asked, so that wrong values and unknown keys are found all at once.
-    let exists = table.boolean("exists").map(Check::Exists);
-    let equals = table.json("equals").map(Check::Equals);
-    let matches = table.string("matches");
-    let matches = matches.and_then(|source| regex("matches", &source, table.problems()));
-    let contains = table
-        .string("contains")
-        .map(|part| Check::Contains(part.value.to_owned()));
-    let min_items = table.count("min_items").map(Check::MinItems);
-    let max_items = table.count("max_items").map(Check::MaxItems);
-    let is_error = table.boolean("is_error").map(Check::IsError);
-    exists
-        .or(equals)
-        .or(matches.map(Check::Matches))
-        .or(contains)
-        .or(min_items)
-        .or(max_items)
-        .or(is_error)
 }
 
-fn checked_pointer(pointer: &At<&str>, table: &Table<'_>) -> Option<String> {
-    let text = pointer.value;
+fn check(value: &Value<'_>) -> Option<Check> {
+    match value.key() {
+        "exists" => value.boolean().map(|exists| Check::Exists(exists.value)),
+        "equals" => value.json().map(Check::Equals),
+        "matches" => regex("matches", &value.text()?, value.problems()).map(Check::Matches),
+        "contains" => value.any_text().map(|part| Check::Contains(part.value.to_string())),
+        "min_items" => value.integer(0..).map(|least| Check::MinItems(least.value)),
+        "max_items" => value.integer(0..).map(|most| Check::MaxItems(most.value)),
+        _ => value.boolean().map(|is_error| Check::IsError(is_error.value)),
+    }
+}
+
+fn checked_pointer(value: &Value<'_>) -> Option<String> {
+    let text = value.any_text()?.value;
     let starts_well = text.is_empty() || text.starts_with('/');
-    let escapes_well = text
-        .split('~')
-        .skip(1)
-        .all(|rest| rest.starts_with(['0', '1']));
+    let escapes_well = text.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']));
     if starts_well && escapes_well {
-        return Some(text.to_owned());
+        return Some(text.to_string());
     }
     let help = "write a `/` before every key and position, as in `/rows/0/amount`; in a key, `~` is \
                 `~0` and `/` is `~1`";
-    let message = format!("`{}` is not a JSON pointer", text.escape_debug());
-    table.problems().add(&pointer.at, message, help.into());
+    value.refuse(format!("{} is not a JSON pointer", suggest::quoted([&*text])), help);
     None
 }

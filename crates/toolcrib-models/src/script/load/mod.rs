@@ -2,117 +2,82 @@
 
 mod answer;
 mod condition;
+mod user;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use regex::Regex;
-use toml::de::DeTable;
+use toolcrib_config::{Diagnostic, Diagnostics, Document, Located, Problems, Table};
 
-use self::answer::Answers;
-use super::{
-    problem::{Help, Problems, ScriptErrors},
-    reader::{At, Table},
-    rule::Rule,
-    template::{Templates, VARIABLES},
-};
+use self::{answer::Answers, user::User};
+use super::{rule::Rule, template::Templates};
 
-/// The rules of a script, or everything that is wrong with it.
-pub(super) fn rules(text: &str, templates: &Templates) -> Result<Vec<Rule>, ScriptErrors> {
-    let problems = Problems::new(text);
-    let (document, errors) = DeTable::parse_recoverable(text);
-    if !errors.is_empty() {
-        // What could be parsed of a broken text is not what its author meant.
-        for error in &errors {
-            problems.add(&error.span().unwrap_or(0..0), error.message(), Help::NONE);
+/// The rules of a script, or everything that is wrong with it. `name` is the script's in problems.
+pub(super) fn rules(
+    name: &str,
+    text: &str,
+    templates: &Templates,
+) -> Result<Vec<Rule>, Diagnostics> {
+    let problems = Problems::new(name);
+    let rules = Document::new(name, text).read(&problems, |script| {
+        let mut number = 0;
+        let rules = script.tables("rule", |table| {
+            number += 1;
+            rule(table, number, templates)
+        });
+        if rules.is_empty() && !problems.has_errors() {
+            script.refuse("the script has no rule", "write at least one `[[rule]]`");
         }
-        return problems.finish(Vec::new());
+        rules
+    });
+    match rules {
+        Some(rules) if !problems.has_errors() => Ok(rules),
+        _ => Err(problems.into_diagnostics()),
     }
-    let mut script = Table::new("a script", 0..0, document.get_ref(), &problems);
-    let rules: Vec<_> = script
-        .tables("rule", "a rule")
-        .into_iter()
-        .enumerate()
-        .map(|(position, table)| rule(table, position + 1, templates))
-        .collect();
-    if rules.is_empty() && problems.is_empty() {
-        script.problem("the script has no rule", "write at least one `[[rule]]`");
-    }
-    script.finish();
-    problems.finish(rules)
 }
 
-fn rule(mut table: Table<'_>, number: usize, templates: &Templates) -> Rule {
-    let label = match table.string("name") {
+fn rule(table: &Table<'_>, number: usize, templates: &Templates) -> Rule {
+    let label = match table.text("name") {
         Some(name) => format!("rule {:?}", name.value),
         None => format!("rule {number}"),
     };
-    let user = user_pattern(&mut table);
-    let captures = match &user {
-        Some(pattern) => Some(
-            pattern
-                .capture_names()
-                .flatten()
-                .map(str::to_owned)
-                .collect(),
-        ),
-        // A pattern that is wrong has names that nobody knows.
-        None => (!table.has("user")).then(Vec::new),
-    };
-    let answers = Answers {
-        problems: table.problems(),
-        templates,
-        captures,
-    };
+    let User { patterns, differ, captures } = user::read(table);
+    let answers = Answers { templates, captures };
+    let text = table.value("text");
     let rule = Rule {
         label,
-        line: table.line(),
-        user,
-        offered: table.strings("offered"),
-        not_offered: table.strings("not_offered"),
-        called: table.strings("called"),
-        not_called: table.strings("not_called"),
+        line: table.at().line,
+        user: patterns,
+        differ,
+        offered: names(table, "offered"),
+        not_offered: names(table, "not_offered"),
+        called: names(table, "called"),
+        not_called: names(table, "not_called"),
         tools_allowed: table.boolean("tools_allowed"),
         when: table
-            .tables("when", "a condition")
+            .value("when")
+            .map(|when| when.tables("a condition", condition::read))
+            .unwrap_or_default()
             .into_iter()
-            .filter_map(condition::read)
+            .flatten()
             .collect(),
-        delay: Duration::from_millis(table.count("delay_ms").unwrap_or(0)),
-        text: table
-            .string("text")
-            .and_then(|text| answers.text("text", &text)),
-        calls: answers.calls(&mut table),
-        usage: answer::usage(&mut table),
+        delay: Duration::from_millis(table.integer("delay_ms", 0..).unwrap_or(0)),
+        text: text.as_ref().and_then(|text| answers.text("text", text)),
+        calls: answers.calls(table),
+        usage: answer::usage(table),
     };
-    if !table.has("text") && rule.calls.is_empty() {
-        table.problem(
-            "the rule answers nothing",
-            "give it `text`, `calls` or both",
-        );
+    if text.is_none() && rule.calls.is_empty() {
+        table.refuse("the rule answers nothing", "give it `text`, `calls` or both");
     }
-    table.finish();
     rule
 }
 
-fn user_pattern(table: &mut Table<'_>) -> Option<Regex> {
-    let source = table.string("user")?;
-    let pattern = regex("user", &source, table.problems())?;
-    for name in pattern
-        .capture_names()
-        .flatten()
-        .filter(|name| VARIABLES.contains(name))
-    {
-        table.problems().add(
-            &source.at,
-            format!("the capture `{name}` hides the variable `{name}`"),
-            "give the capture another name".into(),
-        );
-    }
-    Some(pattern)
+fn names(table: &Table<'_>, key: &'static str) -> Vec<Arc<str>> {
+    table.texts(key).into_iter().map(|name| name.value).collect()
 }
 
-fn regex(key: &str, source: &At<&str>, problems: &Problems<'_>) -> Option<Regex> {
-    Regex::new(source.value)
+fn regex(key: &str, source: &Located<Arc<str>>, problems: &Problems) -> Option<Regex> {
+    Regex::new(&source.value)
         .inspect_err(|error| {
             // The crate's text draws the pattern over several lines; the reason stands last.
             let text = error.to_string();
@@ -121,7 +86,7 @@ fn regex(key: &str, source: &At<&str>, problems: &Problems<'_>) -> Option<Regex>
             let message = format!("`{key}` is not a regular expression: {reason}");
             let help = "the syntax is that of https://docs.rs/regex; write patterns in '…', where \
                         TOML leaves backslashes alone";
-            problems.add(&source.at, message, help.into());
+            problems.push(Diagnostic::error(&source.at, message).help(help));
         })
         .ok()
 }

@@ -1,0 +1,253 @@
+//! What listeners of a run hear: every declared event, in order, and nothing after the last.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use toolcrib_agent::RunOptions;
+use toolcrib_core::{
+    Catalog, DiscoveryError, Effect, Glob, ListContext, Listing, OnCollision, Policy, Progress,
+    Rule, ToolContext, ToolMatch, ToolProvider, When,
+};
+use toolcrib_engine::Limits;
+
+use crate::support::{
+    Log, agent, builder, call, calls, endless, in_time, model, results, says, skills, tool,
+};
+
+/// All that is declared. One that is added must be added here, and be seen by a test.
+const DECLARED: [&str; 19] = [
+    "agent.iteration_end",
+    "agent.iteration_start",
+    "agent.turn_end",
+    "agent.turn_start",
+    "events.lagged",
+    "events.listener_failed",
+    "model.end",
+    "model.start",
+    "model.text",
+    "policy.denied",
+    "skill.activated",
+    "tool.end",
+    "tool.progress",
+    "tool.start",
+    "tools.collision",
+    "tools.discovery_completed",
+    "tools.discovery_failed",
+    "tools.discovery_started",
+    "tools.offered",
+];
+
+/// Offers a second `t`, and fails from the third iteration on.
+struct Moody;
+
+impl ToolProvider for Moody {
+    fn id(&self) -> &str {
+        "moody"
+    }
+
+    fn list(self: Arc<Self>, cx: &ListContext, mut into: Catalog) -> Listing {
+        if cx.iteration() > 2 {
+            return Listing::failed(into, DiscoveryError::source_failed("gone"));
+        }
+        let again = builder("t").on_collision(OnCollision::Keep);
+        into.offer(again.handler(|_: Value, _: ToolContext| async { "" }).unwrap());
+        Listing::now(into)
+    }
+}
+
+#[tokio::test]
+async fn every_declared_event_is_seen() {
+    let busy = builder("busy")
+        .handler(|_: Value, cx: ToolContext| async move {
+            cx.progress(Progress::user("half way"));
+            "done"
+        })
+        .unwrap();
+    let deny = Rule {
+        label: "rule 1".into(),
+        effect: Effect::Deny,
+        reason: None,
+        tools: ToolMatch { names: vec![Glob::new("secret")], ..ToolMatch::default() },
+        when: When::default(),
+    };
+    let (model, _) = model(|request| match results(request) {
+        0 => calls([
+            call("a", "read_skill", json!({"id": "s"})),
+            call("b", "busy", json!({})),
+            call("c", "secret", json!({})),
+        ]),
+        _ => calls([call("d", "t", json!({}))]),
+    });
+    let agent = agent(model)
+        .tools([busy, tool("t"), tool("secret")])
+        .tool_provider(Arc::new(Moody))
+        .skills(skills([("s", &["t", "busy"])]))
+        .policy(Policy { rules: vec![deny], ..Policy::default() })
+        .build()
+        .unwrap();
+    let run = agent.run("Go", RunOptions::default());
+    let log = Log::default();
+    run.on("*", log.listener());
+    run.on("model.start", |_| panic!("bug"));
+    in_time(run).await;
+    let mut seen: BTreeSet<_> = log.names().into_iter().collect();
+    // A reader's own; shown where a reader is slow.
+    assert!(seen.insert("events.lagged"));
+    assert_eq!(Vec::from_iter(seen), DECLARED);
+    for event in log.events() {
+        assert_eq!(json!(event)["type"], event.kind.name());
+    }
+}
+
+#[tokio::test]
+async fn a_run_of_two_iterations_tells_its_story_in_order() {
+    let (model, _) = model(|request| match results(request) {
+        0 => calls([call("a", "t", json!({}))]),
+        _ => says("Done."),
+    });
+    let agent = agent(model).tool(tool("t")).build().unwrap();
+    let run = agent.run("Go", RunOptions::default());
+    let (own, all) = (Log::default(), Log::default());
+    run.on("*", own.listener());
+    agent.on("*", all.listener());
+    let outcome = run.await;
+    let iteration = |with_call: bool| {
+        let mut names = vec![
+            "agent.iteration_start",
+            "tools.discovery_started",
+            "tools.discovery_completed",
+            "tools.offered",
+            "model.start",
+            "model.text",
+            "model.text",
+            "model.end",
+        ];
+        if with_call {
+            names.extend(["tool.start", "tool.end"]);
+        }
+        names.push("agent.iteration_end");
+        names
+    };
+    let story =
+        [vec!["agent.turn_start"], iteration(true), iteration(false), vec!["agent.turn_end"]]
+            .concat();
+    assert_eq!(own.names(), story);
+    assert_eq!(all.events(), own.events(), "the agent's listeners hear the same");
+    let events = own.events();
+    for (position, event) in events.iter().enumerate() {
+        assert_eq!(event.seq, position as u64 + 1);
+        assert_eq!(event.run_id, outcome.run_id);
+        let outside = matches!(position, 0) || position == events.len() - 1;
+        assert_eq!(event.iteration.is_none(), outside, "{event:?}");
+    }
+    assert!(events.windows(2).all(|pair| pair[0].at_ms <= pair[1].at_ms));
+    let end = own.of_name("agent.turn_end").remove(0);
+    assert_eq!((&end["stopped"], &end["answer"]), (&json!("answered"), &json!("Done.")));
+    assert_eq!(end["usage"]["input_tokens"], 20);
+    let start = own.of_name("agent.turn_start").remove(0);
+    assert_eq!((&start["message"], &start["model"]), (&json!("Go"), &json!("test:model")));
+    assert_eq!(own.of_name("model.start")[1]["messages"], 3);
+}
+
+#[tokio::test]
+async fn a_stream_ends_after_the_turns_end() {
+    let (model, _) = model(|_| says("hi"));
+    let agent = agent(model).build().unwrap();
+    let run = agent.run("Go", RunOptions::default());
+    let mut stream = run.events();
+    let reading = async {
+        let mut names = vec![];
+        while let Some(event) = stream.next().await {
+            names.push(event.kind.name());
+        }
+        names
+    };
+    let (names, _) = in_time(async { tokio::join!(reading, run) }).await;
+    assert_eq!(names.last(), Some(&"agent.turn_end"));
+    assert_eq!(names.iter().filter(|name| **name == "agent.turn_end").count(), 1);
+}
+
+#[tokio::test]
+async fn a_run_that_is_dropped_says_last_of_all_that_it_is_over() {
+    let agent = {
+        let (model, _) = model(|_| calls([call("a", "slow", json!({}))]));
+        agent(model).tool(endless(builder("slow"))).build().unwrap()
+    };
+    let run = agent.run("Go", RunOptions::default());
+    let log = Log::default();
+    run.on("*", log.listener());
+    let mut stream = run.events();
+    let dropped = tokio::time::timeout(Duration::from_millis(20), run).await;
+    assert!(dropped.is_err(), "it never ends by itself");
+    let names = log.names();
+    assert_eq!(names.last(), Some(&"agent.turn_end"), "{names:?}");
+    assert_eq!(log.of_name("agent.turn_end")[0]["stopped"], "cancelled");
+    let mut last = None;
+    while let Some(event) = in_time(stream.next()).await {
+        last = Some(event.kind.name());
+    }
+    assert_eq!(last, Some("agent.turn_end"));
+    tokio::task::yield_now().await;
+    assert_eq!(log.names(), names);
+}
+
+#[tokio::test]
+async fn a_run_that_is_never_awaited_says_nothing() {
+    let (model, asked) = model(|_| says("hi"));
+    let agent = agent(model).build().unwrap();
+    let log = Log::default();
+    agent.on("*", log.listener());
+    drop(agent.run("Go", RunOptions::default()));
+    tokio::task::yield_now().await;
+    assert!(log.events().is_empty() && asked.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn after_the_end_neither_tools_nor_listeners_make_events() {
+    let (release, wait) = mpsc::channel::<()>();
+    let (gone, is_gone) = mpsc::channel::<()>();
+    let (wait, gone) = (Mutex::new(wait), Mutex::new(gone));
+    let stubborn = builder("stubborn")
+        .timeout(Duration::from_millis(20))
+        .blocking(move |_: Value, cx: ToolContext| {
+            let _ = wait.lock().unwrap().recv();
+            cx.progress(Progress::user("still here"));
+            gone.lock().unwrap().send(()).unwrap();
+            "too late"
+        })
+        .unwrap();
+    let (model, _) = model(|request| match results(request) {
+        0 => calls([call("a", "stubborn", json!({}))]),
+        _ => says("It did not answer."),
+    });
+    let agent = agent(model)
+        .tool(stubborn)
+        .limits(Limits { cancel_grace: Duration::from_millis(20), ..Limits::default() })
+        .build()
+        .unwrap();
+    let run = agent.run("Go", RunOptions::default());
+    let log = Log::default();
+    run.on("*", log.listener());
+    let panicked = Arc::new(AtomicBool::new(false));
+    let once = Arc::clone(&panicked);
+    run.on("agent.turn_end", move |_| {
+        once.store(true, Ordering::SeqCst);
+        panic!("bug");
+    });
+    let outcome = in_time(run).await;
+    assert!(outcome.tool_calls[0].abandoned && panicked.load(Ordering::SeqCst));
+    let names = log.names();
+    assert_eq!(names.last(), Some(&"agent.turn_end"));
+    release.send(()).unwrap();
+    is_gone.recv().unwrap();
+    tokio::task::yield_now().await;
+    assert_eq!(log.names(), names);
+}

@@ -1,0 +1,14 @@
+//! The loop as its callers see it: answers, wrap-up, every way out, and what is left behind.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
+
+mod building;
+mod ending;
+mod events;
+mod looping;
+mod support;

@@ -1,0 +1,67 @@
+//! The texts that people read, as they stand on a terminal without colours.
+
+use crate::support::{Outcome, Project};
+
+/// Both streams, without what differs from run to run.
+fn shown(project: &Project, args: &[&str]) -> String {
+    let Outcome { code, stdout, stderr } = project.toolcrib(args);
+    let text = format!(
+        "$ toolcrib {}\n--- standard error\n{stderr}--- standard output\n{stdout}--- exit {}\n",
+        args.join(" "),
+        code.unwrap_or(-1)
+    );
+    let text = text.replace(project.path().to_str().unwrap(), "PROJECT");
+    let filters = [
+        (r"\b[0-9.]+ (?:ms|s)\b", "TIME"),
+        (r"\b[0-9a-f]{64}\b", "FINGERPRINT"),
+        (r"\b20[0-9]{2}-[0-9]{2}-[0-9]{2}\b", "DAY"),
+        (r"[0-9]+ tokens in, [0-9]+ out", "TOKENS"),
+    ];
+    filters.iter().fold(text, |text, (pattern, name)| {
+        regex::Regex::new(pattern).unwrap().replace_all(&text, *name).into_owned()
+    })
+}
+
+#[test]
+fn a_refund_and_the_second_try() {
+    let desk = Project::desk();
+    let ask = "I was charged twice for order 1042, please refund one charge";
+    insta::assert_snapshot!("refund", shown(&desk, &["run", ask]));
+    insta::assert_snapshot!("refund_again", shown(&desk, &["run", ask]));
+    insta::assert_snapshot!("refund_as_intern", shown(&desk, &["run", "--as", "intern", ask]));
+}
+
+#[test]
+fn a_hostile_ticket_in_full() {
+    let desk = Project::desk();
+    insta::assert_snapshot!("ticket", shown(&desk, &["run", "--verbose", "show ticket 6"]));
+}
+
+#[test]
+fn a_menu_and_why() {
+    let desk = Project::desk();
+    insta::assert_snapshot!("menu", shown(&desk, &["menu", "--skill", "billing"]));
+    let why = ["menu", "--skill", "shipping", "--as", "intern", "--why"];
+    insta::assert_snapshot!("menu_why", shown(&desk, &why));
+}
+
+#[test]
+fn calls_that_are_refused() {
+    let desk = Project::desk();
+    insta::assert_snapshot!(
+        "call_invalid",
+        shown(&desk, &["call", "list_charges", "order_id=x", "more=1"])
+    );
+    insta::assert_snapshot!(
+        "call_withheld",
+        shown(&desk, &["call", "close_account", "customer_id=1", "-v"])
+    );
+}
+
+#[test]
+fn a_sound_and_a_broken_project() {
+    let desk = Project::desk();
+    insta::assert_snapshot!("check", shown(&desk, &["check"]));
+    let broken = Project::of(&[("toolcrib.toml", super::check::BROKEN), ("seed.sql", "")]);
+    insta::assert_snapshot!("check_broken", shown(&broken, &["check"]));
+}

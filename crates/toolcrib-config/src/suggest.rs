@@ -1,0 +1,73 @@
+//! Suggestions for words that are not known.
+
+/// The candidate that a word was probably meant to be, if one is near enough. Letter case counts
+/// for nothing.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = word.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|candidate| {
+            let other = candidate.to_lowercase();
+            let alike = strsim::normalized_damerau_levenshtein(&lower, &other)
+                // It knows abbreviations, such as `params` for `parameters`.
+                .max(strsim::jaro_winkler(&lower, &other) - 0.2);
+            (candidate, alike)
+        })
+        .filter(|(_, alike)| *alike >= 0.66)
+        // Of equals the first, as they were given.
+        .reduce(|best, next| if next.1 > best.1 { next } else { best })
+        .map(|(candidate, _)| candidate)
+}
+
+/// What to say of an unknown word: the [nearest] known one, else which there are, at most 20. `of`
+/// names them in the plural: `keys here`.
+pub fn help<'a>(word: &str, of: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 20;
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    if let Some(near) = nearest(word, candidates.iter().copied()) {
+        return format!("did you mean {}?", quoted([near]));
+    }
+    let shown = quoted(candidates.iter().copied().take(SHOWN));
+    let more = if candidates.len() > SHOWN { ", …" } else { "" };
+    match candidates.len() {
+        0 => format!("there are no {of}"),
+        1 => format!("there is only {shown}"),
+        _ => format!("the {of} are {shown}{more}"),
+    }
+}
+
+/// Words in backticks, with commas between them. What is not printable is escaped: a word may
+/// stand in a file that somebody else wrote, and messages go to terminals.
+pub fn quoted<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    let words = words.into_iter().map(|word| format!("`{}`", word.escape_debug()));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_is_near_and_another_word_is_not() {
+        let keys = ["description", "params", "read_only", "statements"];
+        assert_eq!(nearest("desciption", keys), Some("description"));
+        assert_eq!(nearest("parameters", keys), Some("params"));
+        assert_eq!(nearest("Read_Only", keys), Some("read_only"));
+        assert_eq!(nearest("colour", keys), None);
+        let keys = ["user", "offered", "not_offered"];
+        assert_eq!(nearest("usr", keys), Some("user"));
+        assert_eq!(nearest("offer", keys), Some("offered"));
+        assert_eq!(nearest("Not_Offered", keys), Some("not_offered"));
+        assert_eq!(nearest("reply", keys), None);
+        assert_eq!(nearest("", keys), None);
+    }
+
+    #[test]
+    fn without_a_near_word_the_help_lists_some_of_what_there_is() {
+        assert_eq!(help("x", "keys", []), "there are no keys");
+        assert_eq!(help("x", "keys", ["a\u{1b}b"]), "there is only `a\\u{1b}b`");
+        assert_eq!(help("x", "keys", ["one", "two"]), "the keys are `one`, `two`");
+        let many = ["word"; 21];
+        assert!(help("x", "keys", many).ends_with("`word`, `word`, …"));
+    }
+}

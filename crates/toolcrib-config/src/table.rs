@@ -1,0 +1,165 @@
+//! A table, read key by key; what nobody asked for is reported in the end.
+
+use std::{cell::RefCell, fmt::Display, ops::RangeBounds, sync::Arc, time::Duration};
+
+use toml::de::DeTable;
+
+use crate::{
+    diagnostic::{Diagnostic, Help},
+    document::Document,
+    problems::Problems,
+    spot::{Located, Spot},
+    suggest,
+    value::Value,
+};
+
+/// A table of a document.
+///
+/// Its getters give nothing for a key that is not there, and for one whose value is of no use,
+/// which they record; so the caller need not tell the two apart. Where it must, it asks for the
+/// [`value`](Self::value) and reads that. A getter also makes its key a known one: every other key
+/// is an error once the table has been read, so the keys that are read and those that are allowed
+/// cannot come apart.
+#[derive(Debug)]
+pub struct Table<'a> {
+    document: &'a Document,
+    problems: &'a Problems,
+    entries: &'a DeTable<'a>,
+    at: Spot,
+    /// How the table is called in messages.
+    what: String,
+    /// The keys that were asked for; `None` once the rest is nobody's business.
+    known: RefCell<Option<Vec<&'static str>>>,
+}
+
+impl<'a> Table<'a> {
+    pub(crate) fn new(
+        document: &'a Document,
+        problems: &'a Problems,
+        entries: &'a DeTable<'a>,
+        at: Spot,
+        what: &str,
+    ) -> Self {
+        let known = RefCell::new(Some(Vec::new()));
+        Self { document, problems, entries, at, what: what.to_owned(), known }
+    }
+
+    /// Reads the table, then reports the keys that were not asked for.
+    pub(crate) fn read<T>(self, read: impl FnOnce(&Self) -> T) -> T {
+        let read = read(&self);
+        if let Some(known) = self.known.borrow().as_deref() {
+            for key in self.entries.keys() {
+                let name = key.get_ref().as_ref();
+                if !known.contains(&name) {
+                    let message =
+                        format!("unknown key {} in {}", suggest::quoted([name]), self.what);
+                    let help = suggest::help(name, "keys here", known.iter().copied());
+                    self.refuse_at(&self.document.spot(key.span().start), message, help);
+                }
+            }
+        }
+        read
+    }
+
+    /// Lets unknown keys pass, because what they should be is not known either.
+    pub fn ignore_the_rest(&self) {
+        self.known.replace(None);
+    }
+
+    /// Where the table begins.
+    pub fn at(&self) -> &Spot {
+        &self.at
+    }
+
+    /// Where problems with the table are put.
+    pub fn problems(&self) -> &'a Problems {
+        self.problems
+    }
+
+    /// Records an error about the table as a whole.
+    pub fn refuse(&self, message: impl Into<String>, help: impl Into<Help>) {
+        self.refuse_at(&self.at, message, help);
+    }
+
+    /// Records an error about a part of the table.
+    pub fn refuse_at(&self, at: &Spot, message: impl Into<String>, help: impl Into<Help>) {
+        self.problems.push(Diagnostic::error(at, message).help(help));
+    }
+
+    /// What stands under a key, of whatever type.
+    pub fn value(&self, key: &'static str) -> Option<Value<'a>> {
+        if let Some(known) = self.known.borrow_mut().as_mut()
+            && !known.contains(&key)
+        {
+            known.push(key);
+        }
+        let value = self.entries.get(key)?;
+        Some(Value { document: self.document, problems: self.problems, value, key: key.to_owned() })
+    }
+
+    /// A key that must be there; `example` is what may be written after the `=`.
+    pub fn required(&self, key: &'static str, example: &str) -> Option<Value<'a>> {
+        let value = self.value(key);
+        if value.is_none() {
+            let message = format!("`{key}` is missing in {}", self.what);
+            self.refuse(message, format!("write for example: {key} = {example}"));
+        }
+        value
+    }
+
+    /// [`Value::text`] of a key.
+    pub fn text(&self, key: &'static str) -> Option<Located<Arc<str>>> {
+        self.value(key)?.text()
+    }
+
+    /// [`Value::texts`] of a key.
+    pub fn texts(&self, key: &'static str) -> Vec<Located<Arc<str>>> {
+        self.value(key).map(|value| value.texts()).unwrap_or_default()
+    }
+
+    /// [`Value::boolean`] of a key.
+    pub fn boolean(&self, key: &'static str) -> Option<bool> {
+        Some(self.value(key)?.boolean()?.value)
+    }
+
+    /// [`Value::integer`] of a key.
+    pub fn integer<T>(&self, key: &'static str, range: impl RangeBounds<T>) -> Option<T>
+    where
+        T: TryFrom<i64> + PartialOrd + Display,
+    {
+        Some(self.value(key)?.integer(range)?.value)
+    }
+
+    /// [`Value::number`] of a key.
+    pub fn number(&self, key: &'static str, range: impl RangeBounds<f64>) -> Option<f64> {
+        Some(self.value(key)?.number(range)?.value)
+    }
+
+    /// [`Value::duration`] of a key.
+    pub fn duration(&self, key: &'static str) -> Option<Duration> {
+        Some(self.value(key)?.duration()?.value)
+    }
+
+    /// The table under a key, called `[key]` in messages.
+    pub fn table<T>(&self, key: &'static str, read: impl FnOnce(&Table<'_>) -> T) -> Option<T> {
+        self.value(key)?.table(&format!("`[{key}]`"), read)
+    }
+
+    /// The tables of a list of tables, called `[[key]]` in messages.
+    pub fn tables<T>(&self, key: &'static str, read: impl FnMut(&Table<'_>) -> T) -> Vec<T> {
+        self.value(key).map(|value| value.tables(&format!("`[[{key}]]`"), read)).unwrap_or_default()
+    }
+
+    /// Every entry, in the order of the file, for a table whose keys are the author's own; no key
+    /// of it is unknown.
+    pub fn rest(&self) -> impl Iterator<Item = (Located<Arc<str>>, Value<'a>)> {
+        self.ignore_the_rest();
+        let (document, problems) = (self.document, self.problems);
+        self.entries.iter().map(move |(key, value)| {
+            let name: &str = key.get_ref();
+            let at = document.spot(key.span().start);
+            let value = Value { document, problems, value, key: name.to_owned() };
+            (Located { value: name.into(), at }, value)
+        })
+    }
+}

@@ -1,0 +1,301 @@
+//! One value and what it may be read as.
+
+use std::{fmt::Display, ops::RangeBounds, sync::Arc, time::Duration};
+
+use serde_json::Value as Json;
+use toml::{
+    Spanned,
+    de::{DeFloat, DeInteger, DeValue},
+};
+
+use crate::{
+    diagnostic::{Diagnostic, Help},
+    document::Document,
+    problems::Problems,
+    range::in_words,
+    spot::{Located, Spot},
+    suggest,
+    table::Table,
+};
+
+/// The longest duration that may be written: a day.
+pub const MAX_DURATION: Duration = Duration::from_hours(24);
+
+/// A value in a document. Each way of reading it records why it cannot be read so and gives
+/// `None`.
+#[derive(Debug, Clone)]
+pub struct Value<'a> {
+    pub(crate) document: &'a Document,
+    pub(crate) problems: &'a Problems,
+    pub(crate) value: &'a Spanned<DeValue<'a>>,
+    /// The key that it stands under.
+    pub(crate) key: String,
+}
+
+impl<'a> Value<'a> {
+    /// How it is called in messages: the key that it stands under, and in a list its position,
+    /// from 0: `statements[1]`.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Where it begins.
+    pub fn at(&self) -> Spot {
+        self.document.spot(self.value.span().start)
+    }
+
+    /// Where problems with this value are put.
+    pub fn problems(&self) -> &'a Problems {
+        self.problems
+    }
+
+    /// Records an error about this value.
+    pub fn refuse(&self, message: impl Into<String>, help: impl Into<Help>) {
+        self.problems.push(Diagnostic::error(&self.at(), message).help(help));
+    }
+
+    fn refuse_key(&self, problem: &str, help: impl Into<Help>) {
+        self.refuse(format!("{} {problem}", suggest::quoted([&*self.key])), help);
+    }
+
+    fn wrong_type(&self, expected: &str, help: impl Into<Help>) {
+        let found = type_in_words(self.value.get_ref());
+        self.refuse_key(&format!("must be {expected}; this is {found}"), help);
+    }
+
+    fn located<T>(&self, value: T) -> Located<T> {
+        Located { value, at: self.at() }
+    }
+
+    /// A text that is not blank.
+    pub fn text(&self) -> Option<Located<Arc<str>>> {
+        let text = self.any_text()?;
+        if text.value.trim().is_empty() {
+            self.refuse_key("is blank", None);
+            return None;
+        }
+        Some(text)
+    }
+
+    /// A text, be it blank or empty.
+    pub fn any_text(&self) -> Option<Located<Arc<str>>> {
+        let text = self.value.get_ref().as_str();
+        if text.is_none() {
+            self.wrong_type("a text in quotes", None);
+        }
+        text.map(|text| self.located(text.into()))
+    }
+
+    /// Where the first character of a text stands, if the file holds the text as it is, without
+    /// escapes. Records nothing.
+    pub fn text_start(&self) -> Option<Spot> {
+        let text = self.value.get_ref().as_str()?;
+        let span = self.value.span();
+        let inside = self.document.written(span.clone()).find(text)?;
+        Some(self.document.spot(span.start + inside))
+    }
+
+    /// `true` or `false`.
+    pub fn boolean(&self) -> Option<Located<bool>> {
+        let value = self.value.get_ref().as_bool();
+        if value.is_none() {
+            self.wrong_type("`true` or `false`", None);
+        }
+        value.map(|value| self.located(value))
+    }
+
+    /// A whole number within a range.
+    pub fn integer<T>(&self, range: impl RangeBounds<T>) -> Option<Located<T>>
+    where
+        T: TryFrom<i64> + PartialOrd + Display,
+    {
+        let Some(digits) = self.value.get_ref().as_integer() else {
+            self.wrong_type("a whole number", None);
+            return None;
+        };
+        let value = integer(digits).and_then(|value| T::try_from(value).ok());
+        let value = value.filter(|value| range.contains(value));
+        if value.is_none() {
+            self.refuse_key(&format!("must be {}", in_words(&range)), None);
+        }
+        value.map(|value| self.located(value))
+    }
+
+    /// A number within a range, whole or not, but finite.
+    pub fn number(&self, range: impl RangeBounds<f64>) -> Option<Located<f64>> {
+        let value = match self.value.get_ref() {
+            DeValue::Integer(digits) => integer(digits).map(|value| value as f64),
+            DeValue::Float(digits) => float(digits),
+            _ => {
+                self.wrong_type("a number", None);
+                return None;
+            }
+        };
+        let value = value.filter(|value| range.contains(value));
+        if value.is_none() {
+            self.refuse_key(&format!("must be a finite number {}", in_words(&range)), None);
+        }
+        value.map(|value| self.located(value))
+    }
+
+    /// A duration such as `"30s"`, longer than zero and at most [`MAX_DURATION`].
+    pub fn duration(&self) -> Option<Located<Duration>> {
+        const HELP: &str = "write a duration such as \"500ms\", \"30s\" or \"5m\"";
+        let Some(text) = self.value.get_ref().as_str() else {
+            self.wrong_type("a duration in quotes, such as \"30s\"", None);
+            return None;
+        };
+        let problem = match humantime::parse_duration(text) {
+            Ok(duration) if duration.is_zero() => "is zero; it would end before it began".into(),
+            Ok(duration) if duration > MAX_DURATION => "is longer than a day".into(),
+            Ok(duration) => return Some(self.located(duration)),
+            Err(error) => format!("is not a duration: {error}"),
+        };
+        self.refuse_key(&problem, HELP);
+        None
+    }
+
+    /// One of some words, each with what it stands for.
+    pub fn word<T: Copy>(&self, words: &[(&str, T)]) -> Option<Located<T>> {
+        let text = self.text()?;
+        let known = words.iter().find(|(word, _)| **word == *text.value);
+        if known.is_none() {
+            let help = suggest::help(&text.value, "values", words.iter().map(|(word, _)| *word));
+            self.refuse_key(&format!("cannot be {}", suggest::quoted([&*text.value])), help);
+        }
+        known.map(|(_, value)| self.located(*value))
+    }
+
+    /// Whether it is a text. Records nothing.
+    pub fn is_text(&self) -> bool {
+        self.value.get_ref().is_str()
+    }
+
+    /// Whether it is a list. Records nothing.
+    pub fn is_list(&self) -> bool {
+        self.value.get_ref().is_array()
+    }
+
+    /// Whether it is a table, in either notation. Records nothing.
+    pub fn is_table(&self) -> bool {
+        self.value.get_ref().is_table()
+    }
+
+    /// The items of a list.
+    pub fn items(&self) -> Option<Vec<Self>> {
+        let items = self.list();
+        if items.is_none() {
+            self.wrong_type("a list in `[…]`", None);
+        }
+        items
+    }
+
+    fn list(&self) -> Option<Vec<Self>> {
+        let items = self.value.get_ref().as_array()?.iter().enumerate();
+        let item = |(position, value)| Self {
+            value,
+            key: format!("{}[{position}]", self.key),
+            ..self.clone()
+        };
+        Some(items.map(item).collect())
+    }
+
+    /// One text or a list of texts, none of them blank. An empty list is refused: it reads like
+    /// *nothing*, and a condition that is left out means *everything*.
+    pub fn texts(&self) -> Vec<Located<Arc<str>>> {
+        if self.is_text() {
+            return self.text().into_iter().collect();
+        }
+        let items = self.list();
+        match items.as_deref() {
+            None => self.wrong_type("a text in quotes or a list of them", None),
+            Some([]) => self.refuse_key("is an empty list", "write at least one text in it"),
+            Some(_) => {}
+        }
+        items.iter().flatten().filter_map(Self::text).collect()
+    }
+
+    /// A table, called `what` in messages: `` `[agent]` ``.
+    pub fn table<T>(&self, what: &str, read: impl FnOnce(&Table<'_>) -> T) -> Option<T> {
+        self.entries(what).map(|table| table.read(read))
+    }
+
+    /// The tables of a list of tables, each called `what` in messages.
+    pub fn tables<T>(&self, what: &str, mut read: impl FnMut(&Table<'_>) -> T) -> Vec<T> {
+        let items = self.list();
+        if items.is_none() {
+            let key = &self.key;
+            let help = format!("write `[[{key}]]` above each table, or `{key} = [{{ … }}]`");
+            self.wrong_type("a list of tables", help);
+        }
+        items.iter().flatten().filter_map(|item| item.table(what, &mut read)).collect()
+    }
+
+    /// A table whose keys are the author's own, for [`Table::rest`]: no key of it is reported.
+    pub fn entries(&self, what: &str) -> Option<Table<'a>> {
+        let Some(entries) = self.value.get_ref().as_table() else {
+            self.wrong_type("a table", None);
+            return None;
+        };
+        Some(Table::new(self.document, self.problems, entries, self.at(), what))
+    }
+
+    /// The value as JSON, with the keys in the order of the file. Infinite numbers, dates and whole
+    /// numbers of more than 64 bits are refused, at any depth and all of them.
+    pub fn json(&self) -> Option<Json> {
+        match self.value.get_ref() {
+            DeValue::String(text) => Some(Json::from(text.as_ref())),
+            DeValue::Boolean(value) => Some(Json::from(*value)),
+            DeValue::Integer(digits) => {
+                let value = integer(digits).map(Json::from);
+                value.or_else(|| self.no_json("this whole number needs more than 64 bits", None))
+            }
+            DeValue::Float(digits) => {
+                let value = float(digits).map(Json::from);
+                let help = "write another number, or a text in quotes";
+                value.or_else(|| self.no_json("JSON has only finite numbers", help))
+            }
+            DeValue::Datetime(_) => {
+                self.no_json("JSON has no dates and times", "write it as a text in quotes")
+            }
+            DeValue::Array(_) => {
+                let items: Vec<_> = self.items()?.iter().map(Self::json).collect();
+                items.into_iter().collect()
+            }
+            DeValue::Table(_) => {
+                let entries = self.entries(&self.key)?;
+                let entries: Vec<_> = entries
+                    .rest()
+                    .map(|(key, value)| Some((key.value.to_string(), value.json()?)))
+                    .collect();
+                entries.into_iter().collect()
+            }
+        }
+    }
+
+    fn no_json(&self, message: &str, help: impl Into<Help>) -> Option<Json> {
+        self.refuse(message, help);
+        None
+    }
+}
+
+fn type_in_words(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a text",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a decimal number",
+        DeValue::Boolean(true) => "`true`",
+        DeValue::Boolean(false) => "`false`",
+        DeValue::Datetime(_) => "a date or time",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+fn integer(digits: &DeInteger<'_>) -> Option<i64> {
+    i64::from_str_radix(digits.as_str(), digits.radix()).ok()
+}
+
+fn float(digits: &DeFloat<'_>) -> Option<f64> {
+    digits.as_str().parse().ok().filter(|value: &f64| value.is_finite())
+}

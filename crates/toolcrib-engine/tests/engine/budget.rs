@@ -1,0 +1,231 @@
+//! The budget of a batch: shares, caps, markers, and what is never lost.
+
+use std::sync::{Arc, Mutex};
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use toolcrib_core::{
+    ErrorCode, Tool, ToolBuilder, ToolContext, ToolError, ToolOutput, ToolResult, unfence,
+};
+use toolcrib_engine::{Engine, EngineBuilder, Limits};
+
+use crate::support::{batch, builder, call, engine, once, says};
+
+fn chars(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// A tool that gives back as many characters as it is asked for.
+fn lengthy(builder: ToolBuilder) -> Tool {
+    builder
+        .input_schema(json!({"type": "object"}))
+        .handler(|args: Value, _: ToolContext| async move {
+            "é".repeat(usize::try_from(args["chars"].as_u64().unwrap()).unwrap())
+        })
+        .unwrap()
+}
+
+fn budget(batch_result_chars: usize) -> EngineBuilder {
+    engine().limits(Limits { batch_result_chars, ..Limits::default() })
+}
+
+async fn lengths(engine: &Engine, calls: &[(&str, usize)]) -> Vec<ToolResult> {
+    let calls = calls.iter().map(|(tool, chars)| call(tool, json!({ "chars": chars })));
+    batch(engine, calls.collect()).await
+}
+
+#[test]
+fn the_default_is_eighty_thousand_characters_per_batch() {
+    assert_eq!(Limits::default().batch_result_chars, 80_000);
+}
+
+#[tokio::test]
+async fn each_call_is_promised_its_even_share_or_its_own_lower_cap() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let spy = |builder: ToolBuilder| {
+        let seen = Arc::clone(&seen);
+        builder
+            .handler(move |_: Value, cx: ToolContext| {
+                seen.lock().unwrap().push((cx.call_id().to_owned(), cx.result_budget_chars()));
+                async { "" }
+            })
+            .unwrap()
+    };
+    let engine = budget(10_000)
+        .tool(spy(builder("plain")))
+        .tool(spy(builder("low").max_result_chars(300)))
+        .tool(spy(builder("high").max_result_chars(9_000)))
+        .build()
+        .unwrap();
+    let calls = ["plain", "low", "high", "nothing"].map(|name| call(name, json!({})));
+    batch(&engine, calls.into()).await;
+    let mut seen = seen.lock().unwrap().clone();
+    seen.sort();
+    let promised = |id: &str, chars| (id.to_owned(), chars);
+    assert_eq!(
+        seen,
+        [promised("id-high", 2_500), promised("id-low", 300), promised("id-plain", 2_500)]
+    );
+}
+
+#[tokio::test]
+async fn what_keeps_within_its_share_is_given_back_byte_for_byte() {
+    let engine = budget(1_000).tool(lengthy(builder("t"))).build().unwrap();
+    let result = lengths(&engine, &[("t", 1_000)]).await.remove(0);
+    assert_eq!(&*result.text, "é".repeat(1_000));
+    let result = lengths(&engine, &[("t", 1_001)]).await.remove(0);
+    assert_eq!(chars(&result.text), 1_000);
+    let marker = "\n[truncated — 1001 chars total; the rest was not kept]";
+    let head = result.text.strip_suffix(marker).unwrap();
+    assert_eq!(head, "é".repeat(1_000 - chars(marker)));
+    assert_eq!(result.value, result.text);
+}
+
+#[tokio::test]
+async fn what_small_results_leave_goes_to_the_large_ones() {
+    let engine = budget(1_000).tool(lengthy(builder("t"))).build().unwrap();
+    let results = lengths(&engine, &[("t", 50), ("t", 900), ("t", 50), ("t", 50)]).await;
+    let lengths_of = |results: &[ToolResult]| {
+        results.iter().map(|result| chars(&result.text)).collect::<Vec<_>>()
+    };
+    assert_eq!(lengths_of(&results), [50, 850, 50, 50]);
+    // Two large ones share; what one does not need goes to the other.
+    let results = lengths(&engine, &[("t", 10), ("t", 900), ("t", 400), ("t", 10)]).await;
+    assert_eq!(lengths_of(&results), [10, 580, 400, 10]);
+    let results = lengths(&engine, &[("t", 900), ("t", 900)]).await;
+    assert_eq!(lengths_of(&results), [500, 500]);
+}
+
+#[tokio::test]
+async fn a_tools_own_cap_is_never_lifted() {
+    let engine = budget(10_000)
+        .tool(lengthy(builder("capped").max_result_chars(200)))
+        .tool(lengthy(builder("wide").max_result_chars(7_000)))
+        .build()
+        .unwrap();
+    let results = lengths(&engine, &[("capped", 5_000), ("wide", 9_000)]).await;
+    assert_eq!(chars(&results[0].text), 200);
+    assert_eq!(chars(&results[1].text), 7_000);
+}
+
+#[tokio::test]
+async fn data_over_the_cap_is_replaced_whole_and_the_cost_is_kept() {
+    let data = json!({"rows": vec!["x".repeat(10); 40]});
+    let size = chars(&data.to_string());
+    let tool = |builder: ToolBuilder| {
+        let data = data.clone();
+        builder
+            .handler(move |_: Value, _: ToolContext| {
+                let output = ToolOutput::json(data.clone()).cost(0.5);
+                async move { output }
+            })
+            .unwrap()
+    };
+    let engine = engine()
+        .tool(tool(builder("over").max_result_chars(size - 1)))
+        .tool(tool(builder("within").max_result_chars(size)))
+        .build()
+        .unwrap();
+    let over = once(&engine, "over", json!({})).await;
+    assert_eq!(over.structured, Some(json!({"truncated": true, "chars": size})));
+    assert!(over.value.contains("[truncated — "), "{}", over.value);
+    assert_eq!(over.cost_usd, Some(0.5));
+    let within = once(&engine, "within", json!({})).await;
+    assert_eq!(within.structured, Some(data));
+    assert_eq!(within.cost_usd, Some(0.5));
+}
+
+#[tokio::test]
+async fn errors_are_cut_too() {
+    let failing = builder("t")
+        .max_result_chars(300)
+        .handler(|_: Value, _: ToolContext| async {
+            Err::<String, _>(ToolError::failed("no ".repeat(400)))
+        })
+        .unwrap();
+    let engine = engine().tool(failing).build().unwrap();
+    let result = once(&engine, "t", json!({})).await;
+    assert_eq!(result.code, Some(ErrorCode::ExecutionFailed));
+    assert_eq!(chars(&result.text), 300);
+    assert!(result.text.ends_with("[truncated — 1200 chars total; the rest was not kept]"));
+}
+
+#[tokio::test]
+async fn the_fence_counts_inside_the_cap_and_is_always_closed() {
+    let engine = budget(2_000).tool(lengthy(builder("t").untrusted())).build().unwrap();
+    let result = lengths(&engine, &[("t", 5_000)]).await.remove(0);
+    assert_eq!(chars(&result.text), 2_000);
+    let (inside, marker) = unfence(&result.text);
+    assert!(!inside.is_empty() && inside.chars().all(|c| c == 'é'));
+    assert_eq!(marker, "[truncated — 5000 chars total; the rest was not kept]");
+    assert!(result.untrusted);
+    // A text that fits only without its fence is cut.
+    let result = lengths(&engine, &[("t", 1_990)]).await.remove(0);
+    assert_eq!(chars(&result.text), 2_000);
+}
+
+#[tokio::test]
+async fn many_calls_stay_within_the_batch_however_small_their_shares() {
+    for (untrusted, calls) in [(false, 1_000), (true, 400), (true, 1_000)] {
+        let tool = builder("t");
+        let tool = if untrusted { tool.untrusted() } else { tool };
+        let engine = engine().tool(lengthy(tool)).build().unwrap();
+        let results = lengths(&engine, &vec![("t", 5_000); calls]).await;
+        let total: usize = results.iter().map(|result| chars(&result.text)).sum();
+        assert!(total <= 80_000, "{calls} calls take {total}");
+        for result in &results {
+            assert!(result.text.contains("[truncated — 5000 chars total"), "{}", result.text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_cap_that_has_no_room_for_anything_leaves_the_marker() {
+    for cap in [0, 1, 20] {
+        for untrusted in [false, true] {
+            let tool = builder("t").max_result_chars(cap);
+            let tool = if untrusted { tool.untrusted() } else { tool };
+            let engine = engine().tool(lengthy(tool)).build().unwrap();
+            let result = lengths(&engine, &[("t", 500)]).await.remove(0);
+            assert!(result.text.starts_with("[truncated — 500 chars total"), "{}", result.text);
+            assert!(!result.text.contains('é'));
+        }
+    }
+    let engine = budget(0).tool(says(builder("t"), "")).build().unwrap();
+    let result = once(&engine, "t", json!({})).await;
+    assert_eq!((result.code, &*result.text), (None, ""));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_batch_never_exceeds_its_budget_and_nothing_is_cut_while_there_is_room(
+        budget_chars in 2_000_usize..6_000,
+        calls in prop::collection::vec((any::<bool>(), 0_usize..3_000), 1..8),
+    ) {
+        let engine = budget(budget_chars)
+            .tool(lengthy(builder("plain")))
+            .tool(lengthy(builder("fenced").untrusted()))
+            .build()
+            .unwrap();
+        let calls: Vec<_> = calls
+            .iter()
+            .map(|(fenced, chars)| (if *fenced { "fenced" } else { "plain" }, *chars))
+            .collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let results = runtime.block_on(lengths(&engine, &calls));
+        let total: usize = results.iter().map(|result| chars(&result.text)).sum();
+        prop_assert!(total <= budget_chars);
+        let share = budget_chars / calls.len();
+        let mut cut = false;
+        for (result, (_, asked)) in results.iter().zip(&calls) {
+            let whole = !result.value.contains("[truncated — ");
+            cut |= !whole;
+            prop_assert!(whole || chars(&result.text) >= share.min(chars(&result.text) + 1));
+            prop_assert!(whole == (chars(&result.value) == *asked && result.value.chars().all(|c| c == 'é')));
+        }
+        // What is left when something was cut is less than what even shares cannot divide.
+        prop_assert!(!cut || total + calls.len() * 2 >= budget_chars, "{total} of {budget_chars}");
+    }
+}
