@@ -171,7 +171,8 @@ proptest! {
             Arc::clone(iteration.unwrap().menu().rendering())
         });
         let expected: Vec<_> = (0..later.len()).map(|n| tool(&format!("tool_{n}"))).collect();
-        prop_assert_eq!(&rendering, Menu::new(expected).unwrap().rendering());
+        let expected = Menu::new(expected).unwrap();
+        prop_assert_eq!(&rendering, expected.rendering());
     }
 }
 
