@@ -3,7 +3,7 @@ use std::{sync::Arc, time::Duration};
 use toolcrib_core::{Model, Policy, Tool, ToolProvider};
 use toolcrib_engine::{BuildError, Engine, EngineBuilder, Limits, Skills};
 
-use crate::agent::{Agent, Settings};
+use crate::{agent::Agent, options::Settings};
 
 /// Builds an [`Agent`] with an engine of its own.
 #[derive(Default)]
@@ -39,6 +39,13 @@ pub enum AgentError {
     /// The engine cannot be built.
     #[error(transparent)]
     Engine(#[from] BuildError),
+}
+
+impl Agent {
+    /// Starts an agent with an engine of its own.
+    pub fn builder() -> AgentBuilder {
+        AgentBuilder::default()
+    }
 }
 
 impl AgentBuilder {

@@ -6,11 +6,14 @@
 
 mod agent;
 mod builder;
+mod options;
 mod outcome;
 mod run;
 
 pub use self::{
-    agent::{Agent, Run, RunOptions, Settings},
+    agent::Agent,
     builder::{AgentBuilder, AgentError},
+    options::{RunOptions, Settings},
     outcome::{MenuSummary, RunError, RunOutcome, Stopped},
+    run::Run,
 };

@@ -11,7 +11,7 @@
 mod compose;
 mod discover;
 mod engine;
-mod iteration;
+mod parts;
 mod pipe;
 mod policy;
 mod redactor;
@@ -21,9 +21,9 @@ mod validators;
 
 pub use self::{
     compose::{Withheld, WithheldBy, WithheldTool},
-    engine::{BuildError, Engine, EngineBuilder, Limits},
-    iteration::Iteration,
+    engine::{BuildError, Engine, EngineBuilder},
+    parts::Limits,
     redactor::{REDACTED, RedactedStream, Redactor},
     skills::{DuplicateSkill, READ_SKILL, Skill, Skills},
-    turn::{IterationError, Turn, TurnError, TurnOptions},
+    turn::{Iteration, IterationError, Turn, TurnError, TurnOptions},
 };

@@ -1,4 +1,5 @@
-//! Compiled argument schemas, shared by content.
+//! Argument schemas: checked when a tool is first seen, compiled at its first call, shared by
+//! content.
 
 use std::{
     collections::HashMap,
@@ -13,48 +14,87 @@ use toolcrib_core::{Digest, Tool};
 /// catalogue that keeps changing must not fill the memory.
 const REMEMBERED: usize = 10_000;
 
-/// A compiled schema, or why it is none.
-type Compiled = Result<Arc<Validator>, Arc<str>>;
+/// What can keep a schema that is one from being compiled: a pattern that is not linear, a
+/// reference that leads nowhere or outside.
+const CAN_FAIL: [&str; 4] = ["$ref", "$dynamicRef", "pattern", "patternProperties"];
 
 /// Schemas by the digest of their content, so that a catalogue listed anew costs nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Validators(RwLock<HashMap<Digest, Compiled>>);
+pub(crate) struct Validators {
+    checked: Memory<Result<(), Arc<str>>>,
+    compiled: Memory<Result<Arc<Validator>, Arc<str>>>,
+}
 
 impl Validators {
-    /// What holds arguments against a tool's schema; an error says why the schema cannot be
-    /// enforced. Compiled when the tool is first seen and not at its first call: a tool that could
-    /// never be called must not be offered.
-    pub(crate) fn of(&self, tool: &Tool) -> Compiled {
-        let digest = tool.schema_digest();
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known.get(&digest) {
-            return known.clone();
-        }
-        drop(known);
-        let compiled = compile(tool.input_schema());
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= REMEMBERED {
-            known.clear();
-        }
-        known.insert(digest, compiled.clone());
-        compiled
+    /// Why a tool's schema cannot be enforced, if it cannot: such a tool must not be offered.
+    ///
+    /// Most schemas need not be compiled to know, which takes several times as long as to look at
+    /// them and keeps some kilobytes for each.
+    pub(crate) fn check(&self, tool: &Tool) -> Result<(), Arc<str>> {
+        self.checked.remember(tool.schema_digest(), || {
+            if can_fail(tool.input_schema()) {
+                return self.of(tool).map(drop);
+            }
+            jsonschema::meta::validate(tool.input_schema()).map_err(|error| problem(&error))
+        })
+    }
+
+    /// What holds arguments against a tool's schema.
+    pub(crate) fn of(&self, tool: &Tool) -> Result<Arc<Validator>, Arc<str>> {
+        self.compiled.remember(tool.schema_digest(), || {
+            jsonschema::options()
+                // A schema may come from a server: what it refers to is not fetched for it.
+                .offline()
+                // Linear time: patterns may come from a server, what they match from a model.
+                .with_pattern_options(PatternOptions::regex())
+                .build(tool.input_schema())
+                .map(Arc::new)
+                .map_err(|error| problem(&error))
+        })
     }
 }
 
-fn compile(schema: &Value) -> Compiled {
-    jsonschema::options()
-        // A schema may come from a server: what it refers to is not fetched for it.
-        .offline()
-        // Linear time: patterns may come from a server, what they match from a model.
-        .with_pattern_options(PatternOptions::regex())
-        .build(schema)
-        .map(Arc::new)
-        .map_err(|error| {
-            let path = error.instance_path().to_string();
-            let problem = error.masked();
-            match path.as_str() {
-                "" => problem.to_string().into(),
-                path => format!("at `{path}`: {problem}").into(),
+/// Values by the digest of what they were made of.
+#[derive(Debug)]
+struct Memory<T>(RwLock<HashMap<Digest, T>>);
+
+impl<T> Default for Memory<T> {
+    fn default() -> Self {
+        Self(RwLock::default())
+    }
+}
+
+impl<T: Clone> Memory<T> {
+    fn remember(&self, digest: Digest, make: impl FnOnce() -> T) -> T {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned();
+        known.unwrap_or_else(|| {
+            // Not under the lock: two who make it at the same time make the same.
+            let made = make();
+            let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            if known.len() >= REMEMBERED {
+                known.clear();
             }
+            known.insert(digest, made.clone());
+            made
         })
+    }
+}
+
+fn can_fail(schema: &Value) -> bool {
+    match schema {
+        Value::Object(map) => {
+            map.iter().any(|(key, value)| CAN_FAIL.contains(&key.as_str()) || can_fail(value))
+        }
+        Value::Array(items) => items.iter().any(can_fail),
+        _ => false,
+    }
+}
+
+fn problem(error: &jsonschema::ValidationError<'_>) -> Arc<str> {
+    let path = error.instance_path().to_string();
+    let problem = error.masked();
+    match path.as_str() {
+        "" => problem.to_string().into(),
+        path => format!("at `{path}`: {problem}").into(),
+    }
 }

@@ -10,6 +10,7 @@ use toolcrib_core::{
     ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelStream, Tool, ToolContext,
     ToolProvider, ToolResult, gated_tools, static_tools,
 };
+use toolcrib_engine::TurnOptions;
 
 use crate::support::{
     Log, agent, assert_replayable, builder, call, calls, endless, in_time, model, results, says,
@@ -17,7 +18,7 @@ use crate::support::{
 };
 
 /// Runs to the end, listening; checks what holds for every way out.
-async fn run(agent: &Agent, options: RunOptions) -> (RunOutcome, Log) {
+async fn run(agent: &Agent, options: impl Into<RunOptions>) -> (RunOutcome, Log) {
     let run = agent.run("Go", options);
     let log = Log::default();
     run.on("*", log.listener());
@@ -33,7 +34,7 @@ async fn run(agent: &Agent, options: RunOptions) -> (RunOutcome, Log) {
 /// Runs and cancels at the first event of a name.
 async fn cancelled_at(agent: &Agent, name: &'static str, nth: usize) -> (RunOutcome, Log) {
     let cancel = CancellationToken::new();
-    let run = agent.run("Go", RunOptions::default().cancellation(cancel.clone()));
+    let run = agent.run("Go", TurnOptions::default().cancellation(cancel.clone()));
     let log = Log::default();
     run.on("*", log.listener());
     let seen = std::sync::atomic::AtomicUsize::new(0);
@@ -80,7 +81,7 @@ async fn a_model_that_never_pauses_is_stopped_by_cancellation_and_by_the_clock()
     });
     let agent = agent(model).build().unwrap();
     let cancel = CancellationToken::new();
-    let run = agent.run("Go", RunOptions::default().cancellation(cancel.clone()));
+    let run = agent.run("Go", TurnOptions::default().cancellation(cancel.clone()));
     run.on("model.text", move |_| cancel.cancel());
     assert_eq!(run.await.stopped, Stopped::Cancelled);
     let options = RunOptions::default().turn_timeout(Duration::from_nanos(1));
@@ -129,7 +130,7 @@ async fn a_token_that_fired_before_ends_the_run_before_anything_is_asked() {
     cancel.cancel();
     let (model, asked) = model(|_| says("hi"));
     let agent = agent(model).tool(tool("t")).build().unwrap();
-    let (outcome, log) = run(&agent, RunOptions::default().cancellation(cancel)).await;
+    let (outcome, log) = run(&agent, TurnOptions::default().cancellation(cancel)).await;
     assert_eq!(outcome.stopped, Stopped::Cancelled);
     assert!(asked.lock().unwrap().is_empty());
     assert!(log.of_name("tools.discovery_started").is_empty());
@@ -141,7 +142,7 @@ async fn the_end_of_one_run_does_not_cancel_what_shares_its_token() {
     let (model, _) = model(|_| says("hi"));
     let agent = agent(model).build().unwrap();
     for _ in 0..2 {
-        let (outcome, _) = run(&agent, RunOptions::default().cancellation(cancel.clone())).await;
+        let (outcome, _) = run(&agent, TurnOptions::default().cancellation(cancel.clone())).await;
         assert_eq!(outcome.stopped, Stopped::Answered);
     }
     assert!(!cancel.is_cancelled());
@@ -278,12 +279,13 @@ async fn two_sources_of_one_name_fail_the_run() {
 async fn an_unknown_skill_fails_the_run_before_it_begins() {
     let (model, asked) = model(|_| says("hi"));
     let agent = agent(model).build().unwrap();
-    let options = RunOptions::default().skill(skill_id("billing"));
-    let run = agent.run("Go", options.history(vec![Message::user("before")]));
+    let options = TurnOptions::default().skill(skill_id("billing"));
+    let run = agent.run("Go", RunOptions::from(options).history(vec![Message::user("before")]));
     let mut events = run.events();
     let outcome = run.await;
     assert_eq!(outcome.stopped, Stopped::Failed);
     assert_eq!(outcome.error.unwrap().code, "unknown_skill");
+    assert_eq!(*outcome.messages, [Message::user("before"), Message::user("Go")]);
     assert!(asked.lock().unwrap().is_empty());
     assert!(in_time(events.next()).await.is_none());
 }

@@ -8,6 +8,7 @@ use toolcrib_core::{
     ErrorCode, FENCE_NOTICE, Listing, Message, ModelRequest, ToolChoice, ToolContext, ToolOutput,
     ToolProvider, static_tools,
 };
+use toolcrib_engine::TurnOptions;
 
 use crate::support::{
     Asked, agent, assert_replayable, builder, call, calls, in_time, model, results, says, skill_id,
@@ -211,7 +212,7 @@ async fn skills_that_a_run_begins_with_stand_in_its_system_text() {
         .skills(skills([("billing", &["refund"]), ("shipping", &["track"])]))
         .build()
         .unwrap();
-    let options = RunOptions::default().skill(skill_id("shipping")).skill(skill_id("billing"));
+    let options = TurnOptions::default().skill(skill_id("shipping")).skill(skill_id("billing"));
     agent.run("Go", options).await;
     let request = requests(&asked).remove(0);
     assert_eq!(offered(&request), ["refund", "track", "read_skill"]);
@@ -238,7 +239,7 @@ async fn an_identity_reaches_tools_and_is_never_made_up() {
         _ => says("ok"),
     });
     let agent = agent(model).tool(whoami).build().unwrap();
-    let options = RunOptions::default().principal("ann").tenant("acme").session("s-1");
+    let options = TurnOptions::default().principal("ann").tenant("acme").conversation("s-1");
     let outcome = agent.run("Go", options).await;
     assert_eq!(
         &*outcome.tool_calls[0].value,
@@ -275,7 +276,7 @@ async fn many_runs_of_one_agent_do_not_mix() {
     let runs = (0..200).map(|n| {
         let agent = agent.clone();
         tokio::spawn(async move {
-            let options = RunOptions::default().principal(format!("p{n}"));
+            let options = TurnOptions::default().principal(format!("p{n}"));
             let outcome = agent.run(format!("run {n}"), options).await;
             assert_eq!(outcome.stopped, Stopped::Answered);
             assert_replayable(&outcome.messages);

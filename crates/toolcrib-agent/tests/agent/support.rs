@@ -167,6 +167,10 @@ impl Log {
         };
         assert_eq!(**stopped, *outcome.stopped.as_str());
         assert_eq!(*iterations, outcome.iterations);
+        let count = |name: &str| self.names().iter().filter(|seen| **seen == name).count();
+        assert_eq!(count("agent.iteration_start"), count("agent.iteration_end"));
+        assert_eq!(count("tool.start"), count("tool.end"));
+        assert_eq!(count("model.start"), count("model.end"));
     }
 }
 

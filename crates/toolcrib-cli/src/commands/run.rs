@@ -4,14 +4,14 @@ use std::{
     fs::File,
     io::{self, Write},
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
 };
 
 use toolcrib_agent::{Agent, AgentError, RunOptions};
 use toolcrib_core::{CancellationToken, Event};
 use toolcrib_project::{Mode, Project};
 
-use super::{Problem, load, skills};
+use super::{Problem, load, turn_options};
 use crate::{
     args::{Global, RunArgs},
     exit::Exit,
@@ -29,13 +29,8 @@ pub(super) async fn run(
     let project = load(global, mode, args.model.clone(), &cancellation).await?;
     let agent = agent(&project)?;
 
-    let mut options = RunOptions::default().cancellation(cancellation);
-    options.skills = skills(&project, &args.situation)?;
-    options.principal = args.situation.principal.map(Arc::from);
-    options.tenant = args.situation.tenant.map(Arc::from);
-    options.session = args.situation.conversation.map(Arc::from);
+    let mut options = RunOptions::from(turn_options(&project, &args.situation, cancellation)?);
     options.turn_timeout = args.timeout;
-    options.working_dir = Some(project.root().to_owned());
 
     let run = agent.run(args.message, options);
     if let Some(listener) = listener {

@@ -10,7 +10,7 @@ fn shown(project: &Project, args: &[&str]) -> String {
         args.join(" "),
         code.unwrap_or(-1)
     );
-    let text = text.replace(project.path().to_str().unwrap(), "PROJECT");
+    let text = in_order(&text).replace(project.path().to_str().unwrap(), "PROJECT");
     let filters = [
         (r"\b[0-9.]+ (?:ms|s)\b", "TIME"),
         (r"\b[0-9a-f]{64}\b", "FINGERPRINT"),
@@ -20,6 +20,24 @@ fn shown(project: &Project, args: &[&str]) -> String {
     filters.iter().fold(text, |text, (pattern, name)| {
         regex::Regex::new(pattern).unwrap().replace_all(&text, *name).into_owned()
     })
+}
+
+/// Calls of one step end in any order: here they stand sorted.
+fn in_order(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        match lines.last_mut() {
+            // A call's result belongs to its line.
+            Some(call) if line.starts_with("    ") => *call += &format!("\n{line}"),
+            _ => lines.push(line.to_owned()),
+        }
+    }
+    for calls in lines.chunk_by_mut(|a, b| a.starts_with("  ✓") && b.starts_with("  ✓")) {
+        if calls.len() > 1 {
+            calls.sort();
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 #[test]

@@ -89,7 +89,7 @@ pub(crate) fn compose(
     let mut collisions = Vec::new();
 
     for tool in catalog.offered() {
-        if let Err(problem) = validators.of(tool) {
+        if let Err(problem) = validators.check(tool) {
             hidden.push(Hidden::Schema { tool: tool.clone(), problem });
             continue;
         }

@@ -6,24 +6,25 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 use futures_util::FutureExt as _;
 use toolcrib_core::{Approval, ErrorCode, PendingCall, panic_text};
 
-use super::{Batch, Failure};
+use super::{Batch, Call, Failure, record};
 
 pub(super) async fn approve(
     batch: &Batch<'_>,
-    call: PendingCall<'_>,
+    call: &Call,
+    pending: PendingCall<'_>,
     rule: &Arc<str>,
 ) -> Result<(), Failure> {
-    let name = call.tool.name().clone();
-    let denied = |message: String, cause: String| {
-        Err(Failure::refused(ErrorCode::Denied, message).caused_by(format!("{rule}: {cause}")))
+    let denied = |message: String, why: String| {
+        record::denied(batch, call, Arc::clone(rule), Some(why.as_str().into()));
+        Err(Failure::refused(ErrorCode::Denied, message).caused_by(format!("{rule}: {why}")))
     };
     let Some(approver) = &batch.engine.approver else {
         return denied(
-            format!("calling `{name}` needs an approval that nobody here can give"),
+            format!("calling `{}` needs an approval that nobody here can give", call.name),
             "no approver is configured".to_owned(),
         );
     };
-    let decision = AssertUnwindSafe(async { approver.approve(call).await }).catch_unwind();
+    let decision = AssertUnwindSafe(async { approver.approve(pending).await }).catch_unwind();
     tokio::select! {
         biased;
         () = batch.cancellation.cancelled() => {
@@ -33,7 +34,7 @@ pub(super) async fn approve(
             Ok(Approval::Approved) => Ok(()),
             Ok(Approval::Refused(message)) => denied(message, "refused".to_owned()),
             Err(panic) => denied(
-                format!("calling `{name}` was not approved"),
+                format!("calling `{}` was not approved", call.name),
                 format!("the approver panicked: {}", panic_text(&*panic)),
             ),
         },

@@ -34,7 +34,7 @@ use toolcrib_core::{
 use self::arguments::NotJson;
 use crate::{
     compose::{Situation, Withheld},
-    engine::EngineParts,
+    parts::EngineParts,
 };
 
 /// What every call of a batch shares.
@@ -152,7 +152,7 @@ impl Batch<'_> {
             run_id: self.events.run_id(),
         };
         if let policy::Ruled::Ask(rule) = policy::by_arguments(self, tool, call)? {
-            approve::approve(self, pending(), &rule).await?;
+            approve::approve(self, call, pending(), &rule).await?;
         }
         let (context, progress) = self.context(tool, call, shares);
         let context = scope::scope(self, pending(), context)?;

@@ -323,8 +323,10 @@ async fn ask_is_offered_and_denied_where_nobody_can_be_asked() {
         .build()
         .unwrap();
     assert_eq!(offered(&engine, TurnOptions::default()).await, ["pay"]);
+    let log = Log::of(engine.events());
     let result = once(&engine, "pay", json!({"x": 1})).await;
     assert_eq!(result.code, Some(ErrorCode::Denied));
+    assert_eq!(log.of_name("policy.denied")[0]["rule"], "rule 4");
     assert_eq!(&*result.value, "calling `pay` needs an approval that nobody here can give");
     assert_eq!(result.cause.as_deref(), Some("rule 4: no approver is configured"));
     assert_eq!(runs.load(Ordering::SeqCst), 0);

@@ -1,6 +1,6 @@
 //! The project that `init` writes.
 
-use toolcrib_agent::RunOptions;
+use toolcrib_engine::TurnOptions;
 use toolcrib_project::{InitError, LoadOptions, PROJECT_FILE, Project, init};
 
 use crate::folder::{Folder, RUN, block_on};
@@ -15,7 +15,7 @@ fn a_new_project_runs_at_once() {
     assert!(project.warnings().is_empty(), "{}", project.warnings());
     let agent = project.agent_builder().build().unwrap();
     let ask = |message: &str, principal: &str| {
-        let outcome = agent.run(message, RunOptions::default().principal(principal));
+        let outcome = agent.run(message, TurnOptions::default().principal(principal));
         block_on(outcome).into_answer().unwrap().to_string()
     };
     assert_eq!(

@@ -1,27 +1,24 @@
-//! One iteration: a menu, and calls against it.
-
 use std::sync::Arc;
 
 use toolcrib_core::{Menu, SkillId, ToolCall, ToolResult};
 
+use super::state::TurnState;
 use crate::{
     compose::{Situation, Withheld},
     pipe::Batch,
-    turn::Turn,
 };
 
 /// One iteration of a turn: what is offered, and calls against that and nothing else.
-#[derive(Debug)]
 pub struct Iteration<'turn> {
-    turn: &'turn mut Turn,
+    turn: &'turn TurnState,
     menu: Arc<Menu>,
     withheld: Arc<Withheld>,
     situation: Situation,
 }
 
 impl<'turn> Iteration<'turn> {
-    pub(crate) fn new(
-        turn: &'turn mut Turn,
+    pub(super) fn new(
+        turn: &'turn TurnState,
         menu: Arc<Menu>,
         withheld: Arc<Withheld>,
         situation: Situation,
@@ -31,7 +28,7 @@ impl<'turn> Iteration<'turn> {
 
     /// Which iteration of the turn, from 1.
     pub fn number(&self) -> u32 {
-        self.turn.iterations()
+        self.turn.iteration
     }
 
     /// What is offered.
@@ -60,7 +57,7 @@ impl<'turn> Iteration<'turn> {
             menu: &self.menu,
             withheld: &self.withheld,
             situation: &self.situation,
-            iteration: self.turn.iterations(),
+            iteration: self.turn.iteration,
             working_dir: &self.turn.working_dir,
             cancellation: &self.turn.cancellation,
         };
@@ -69,5 +66,15 @@ impl<'turn> Iteration<'turn> {
         self.turn.active_skills.settle(succeeded.map(|result| &result.call_id));
         self.turn.report_activations();
         results
+    }
+}
+
+impl std::fmt::Debug for Iteration<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Iteration")
+            .field("number", &self.number())
+            .field("offered", &self.menu.names().collect::<Vec<_>>())
+            .field("withheld", &self.withheld)
+            .finish_non_exhaustive()
     }
 }

@@ -1,0 +1,45 @@
+//! What all turns of an engine share.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use toolcrib_core::{Approver, Events, Journal, Reducer, Scoper, ToolProvider, ToolRegistry};
+
+use crate::{compose::Visibility, redactor::Redactor, validators::Validators};
+
+/// An engine, once it is built.
+pub(crate) struct EngineParts {
+    pub(crate) registry: Arc<ToolRegistry>,
+    pub(crate) sources: Vec<Arc<dyn ToolProvider>>,
+    pub(crate) visibility: Arc<Visibility>,
+    pub(crate) validators: Validators,
+    pub(crate) redactor: Redactor,
+    pub(crate) reducers: HashMap<String, Arc<dyn Reducer>>,
+    pub(crate) approver: Option<Arc<dyn Approver>>,
+    pub(crate) scoper: Option<Arc<dyn Scoper>>,
+    pub(crate) journal: Option<Arc<dyn Journal>>,
+    pub(crate) limits: Limits,
+    pub(crate) events: Events,
+}
+
+/// What a batch of calls may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The text of all results of one batch, in characters. Default: 80,000. Where a call's part
+    /// of it has no room for anything else, its result is the marker of the cut alone.
+    pub batch_result_chars: usize,
+    /// One call, where the tool says nothing else. Default: 60 s.
+    pub tool_timeout: Duration,
+    /// How long a body that is asked to stop may take to do so, twice: once to say how it ended,
+    /// once to be dropped. Default: 250 ms.
+    pub cancel_grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            batch_result_chars: 80_000,
+            tool_timeout: Duration::from_secs(60),
+            cancel_grace: Duration::from_millis(250),
+        }
+    }
+}

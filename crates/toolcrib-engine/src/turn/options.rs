@@ -1,0 +1,94 @@
+use std::{path::PathBuf, sync::Arc};
+
+use toolcrib_core::{CancellationToken, Events, InvalidTool, SkillId};
+
+/// How a turn begins. Everything may be left out.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct TurnOptions {
+    /// The run's id. Default: a fresh one.
+    pub run_id: Option<Arc<str>>,
+    /// The customer or organisation.
+    pub tenant: Option<Arc<str>>,
+    /// The person or service that the turn acts for.
+    pub principal: Option<Arc<str>>,
+    /// The conversation. Default: the run's id.
+    pub conversation: Option<Arc<str>>,
+    /// Skills that are active from the start, the last of them as the active one.
+    pub skills: Vec<SkillId>,
+    /// Ends everything that the turn does. Default: only dropping the turn does.
+    pub cancellation: Option<CancellationToken>,
+    /// Where tools start relative paths. Default: the process's working folder.
+    pub working_dir: Option<PathBuf>,
+    /// Where to listen to this turn alone.
+    pub events: Events,
+}
+
+impl TurnOptions {
+    /// Names the principal.
+    #[must_use]
+    pub fn principal(mut self, principal: impl Into<Arc<str>>) -> Self {
+        self.principal = Some(principal.into());
+        self
+    }
+
+    /// Names the tenant.
+    #[must_use]
+    pub fn tenant(mut self, tenant: impl Into<Arc<str>>) -> Self {
+        self.tenant = Some(tenant.into());
+        self
+    }
+
+    /// Names the conversation.
+    #[must_use]
+    pub fn conversation(mut self, conversation: impl Into<Arc<str>>) -> Self {
+        self.conversation = Some(conversation.into());
+        self
+    }
+
+    /// Activates a skill from the start.
+    #[must_use]
+    pub fn skill(mut self, skill: SkillId) -> Self {
+        self.skills.push(skill);
+        self
+    }
+
+    /// Sets what cancels the turn.
+    #[must_use]
+    pub fn cancellation(mut self, cancellation: CancellationToken) -> Self {
+        self.cancellation = Some(cancellation);
+        self
+    }
+
+    /// Sets where to listen to this turn alone.
+    #[must_use]
+    pub fn events(mut self, events: Events) -> Self {
+        self.events = events;
+        self
+    }
+}
+
+/// A turn that cannot begin as asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TurnError {
+    /// There is no such skill.
+    #[error("there is no skill `{skill}`; {}", these(known))]
+    UnknownSkill {
+        /// What was asked for.
+        skill: SkillId,
+        /// What there is.
+        known: Vec<SkillId>,
+    },
+    /// The menu of skills could not be made a tool.
+    #[error("the tool that reads skills cannot be made")]
+    ReadSkill(#[source] InvalidTool),
+}
+
+fn these(skills: &[SkillId]) -> String {
+    if skills.is_empty() {
+        return "this engine has no skills".to_owned();
+    }
+    let names: Vec<_> = skills.iter().map(|skill| format!("`{skill}`")).collect();
+    format!("there are: {}", names.join(", "))
+}
