@@ -52,7 +52,7 @@ impl Agent {
         &self.0.engine
     }
 
-    /// Listens to all runs of this agent; see [`Events::on`].
+    /// Listens to all runs of this agent; see [`Events::on`](toolcrib_core::Events::on).
     pub fn on(
         &self,
         pattern: impl Into<Arc<str>>,
