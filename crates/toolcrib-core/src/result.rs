@@ -22,7 +22,8 @@ pub struct ToolResult {
     pub value: Arc<str>,
     /// The text as a model reads it: [`value`](Self::value), fenced where untrusted.
     pub text: Arc<str>,
-    /// The answer as data.
+    /// The answer as data, for programs: redacted and within its cap, but neither sanitised nor
+    /// fenced, and never shown to a model.
     pub structured: Option<Value>,
     /// What the call cost, in US dollars.
     pub cost_usd: Option<f64>,

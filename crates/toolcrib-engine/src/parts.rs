@@ -24,8 +24,11 @@ pub(crate) struct EngineParts {
 /// What a batch of calls may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The text of all results of one batch, in characters. Default: 80,000. Where a call's part
-    /// of it has no room for anything else, its result is the marker of the cut alone.
+    /// How many calls of one batch are made; the others are refused. Default: 128.
+    pub batch_calls: usize,
+    /// The text of the results of all calls that one batch makes, in characters. Default: 80,000.
+    /// Where a call's part of it has no room for anything else, its result is the marker of the
+    /// cut alone.
     pub batch_result_chars: usize,
     /// One call, where the tool says nothing else. Default: 60 s.
     pub tool_timeout: Duration,
@@ -37,6 +40,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
+            batch_calls: 128,
             batch_result_chars: 80_000,
             tool_timeout: Duration::from_secs(60),
             cancel_grace: Duration::from_millis(250),

@@ -40,6 +40,11 @@ impl Ruling<'_> {
         self.effect() != Effect::Deny
     }
 
+    /// Whether it is this rule's, not one that is merely alike.
+    pub(crate) fn is_by(&self, rule: &Rule) -> bool {
+        matches!(self, Self::Rule(decided) if std::ptr::eq(*decided, rule))
+    }
+
     pub(crate) fn label(&self) -> Arc<str> {
         match self {
             Self::Rule(rule) => Arc::clone(&rule.label),

@@ -3,6 +3,7 @@
 
 mod ask;
 mod report;
+mod talk;
 
 use std::{
     future::IntoFuture,
@@ -13,15 +14,12 @@ use std::{
 use futures_util::future::BoxFuture;
 use tokio::time::sleep;
 use toolcrib_core::{
-    Event, EventKind, EventStream, FENCE_NOTICE, Menu, Message, Model, ModelRequest, ModelResponse,
-    SkillId, Subscription, ToolCall, ToolChoice, ToolResult, Usage,
+    Event, EventKind, EventStream, FENCE_NOTICE, Menu, Message, Model, SkillId, Subscription,
+    ToolChoice, Usage,
 };
 use toolcrib_engine::{Engine, IterationError, Turn};
 
-use self::{
-    ask::{Unanswered, ask},
-    report::Report,
-};
+use self::{ask::Unanswered, report::Report, talk::Talk};
 use crate::{
     options::{RunOptions, Settings},
     outcome::{MenuSummary, RunError, RunOutcome, Stopped},
@@ -90,13 +88,7 @@ async fn run(agent: &AgentParts, message: Arc<str>, options: RunOptions) -> RunO
         Err(error) => return never_began(&error.to_string(), messages, began),
     };
 
-    let talk = Talk {
-        agent,
-        system,
-        messages: Arc::new(messages),
-        tool_calls: Vec::new(),
-        report: Report::new(&turn, began),
-    };
+    let talk = Talk::new(agent, system, messages, Report::new(&turn, began));
     talk.report.began(&agent.engine.redactor().text(&message), agent.model.name());
     let mut running = Running { turn, talk, menus: Vec::new() };
 
@@ -259,44 +251,6 @@ impl Running<'_> {
             messages: talk.messages,
             duration: talk.report.began.elapsed(),
         }
-    }
-}
-
-/// What is said between user, model and tools.
-struct Talk<'a> {
-    agent: &'a AgentParts,
-    system: Arc<str>,
-    messages: Arc<Vec<Message>>,
-    tool_calls: Vec<ToolResult>,
-    report: Report,
-}
-
-impl Talk<'_> {
-    /// Asks the model, and keeps what it says. Nothing is copied: once it has answered, the
-    /// request is gone and the history is ours alone again.
-    async fn ask(
-        &mut self,
-        menu: Arc<Menu>,
-        tool_choice: ToolChoice,
-    ) -> Result<(Arc<str>, Vec<ToolCall>), Unanswered> {
-        let request = ModelRequest {
-            system: Arc::clone(&self.system),
-            messages: Arc::clone(&self.messages),
-            menu,
-            tool_choice,
-        };
-        let ModelResponse { text, calls, .. } = ask(self.agent, &mut self.report, request).await?;
-        let text: Arc<str> = self.agent.engine.redactor().text(&text).into();
-        let said = Message::Assistant { text: Arc::clone(&text), calls: calls.clone() };
-        Arc::make_mut(&mut self.messages).push(said);
-        Ok((text, calls))
-    }
-
-    /// What is stored is what is replayed.
-    fn keep(&mut self, results: Vec<ToolResult>) {
-        Arc::make_mut(&mut self.messages).extend(results.iter().map(ToolResult::message));
-        self.report.usage.cost_usd += results.iter().filter_map(|r| r.cost_usd).sum::<f64>();
-        self.tool_calls.extend(results);
     }
 }
 

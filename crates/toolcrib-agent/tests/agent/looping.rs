@@ -297,3 +297,35 @@ async fn many_runs_of_one_agent_do_not_mix() {
     ids.dedup();
     assert_eq!(ids.len(), 200);
 }
+
+/// Found by a review: vendors refuse such a history.
+#[tokio::test]
+async fn ids_that_are_missing_or_twice_and_hostile_names_are_mended_in_the_history() {
+    let (model, _) = model(|request| match results(request) {
+        0 => calls([
+            call("x", "t", json!({})),
+            call("x", "t", json!({})),
+            call("", "", json!({})),
+            call("", "a\0b", json!({})),
+            call("call_3", &"n".repeat(200), json!({})),
+        ]),
+        5 => calls([call("x", "t", json!({}))]),
+        _ => says("done"),
+    });
+    let agent = agent(model).tool(tool("t")).build().unwrap();
+    let outcome = agent.run("Go", RunOptions::default()).await;
+    assert_eq!(outcome.stopped, Stopped::Answered);
+    assert_replayable(&outcome.messages);
+    let mut ids = std::collections::HashSet::new();
+    for message in outcome.messages.iter() {
+        if let Message::Assistant { calls, .. } = message {
+            for call in calls {
+                assert!(!call.id.is_empty() && ids.insert(call.id.clone()), "{}", call.id);
+                assert!(toolcrib_core::ToolName::new(call.name.clone()).is_ok(), "{}", call.name);
+            }
+        }
+    }
+    let codes: Vec<_> = outcome.tool_calls.iter().map(|result| result.code.is_none()).collect();
+    assert_eq!(codes, [true, true, false, false, false, true]);
+    assert_eq!(&*outcome.tool_calls[3].name, "a\0b", "the caller sees what was called");
+}

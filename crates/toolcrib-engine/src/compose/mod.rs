@@ -1,5 +1,6 @@
 //! From what providers offer to what a model sees: skills, policy, names.
 
+mod change;
 mod explain;
 mod withheld;
 

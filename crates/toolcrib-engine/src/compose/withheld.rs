@@ -100,7 +100,13 @@ impl Withheld {
 
     /// Each with its reason.
     pub fn explain(&self) -> impl ExactSizeIterator<Item = WithheldTool> + '_ {
-        self.hidden.iter().map(|hidden| self.why(hidden))
+        self.hidden.iter().map(|hidden| self.explained(hidden))
+    }
+
+    /// One with its reason; `None` for a name that is not withheld.
+    pub fn why(&self, name: &str) -> Option<WithheldTool> {
+        let hidden = self.hidden.iter().find(|hidden| *hidden.tool().name() == *name);
+        hidden.map(|hidden| self.explained(hidden))
     }
 
     /// The policy rule that withholds a tool of this name: what makes `policy.denied`.
@@ -112,7 +118,7 @@ impl Withheld {
             .find_map(|tool| explain::denial(&self.visibility, tool, self.situation.facts()))
     }
 
-    fn why(&self, hidden: &Hidden) -> WithheldTool {
+    fn explained(&self, hidden: &Hidden) -> WithheldTool {
         let tool = hidden.tool();
         let mut by = None;
         let mut reasons = Vec::new();

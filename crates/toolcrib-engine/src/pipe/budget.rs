@@ -127,7 +127,7 @@ pub(super) fn spend_the_rest(shares: Shares, settled: Vec<Settled>) -> Vec<(Sett
 pub(super) fn fit(ended: Ended, cap: usize) -> Cut {
     let fence = ended.fenced_tool().map(|tool| tool.name().to_string());
     let cap = cap.min(ended.own_cap());
-    let room = cap.saturating_sub(fence.as_deref().map_or(0, fence_chars));
+    let fence_takes = fence.as_deref().map_or(0, fence_chars);
     let (text, code, structured, cost_usd, cause, abandoned) = match ended.outcome {
         Ok(ToolOutput { value, structured, cost_usd }) => {
             (value, None, structured, cost_usd, None, false)
@@ -136,22 +136,28 @@ pub(super) fn fit(ended: Ended, cap: usize) -> Cut {
             (failure.message, Some(failure.code), None, None, failure.cause, failure.abandoned)
         }
     };
-    let (body, marker) = cut(text, room);
+    let (body, marker) = cut(text, cap, fence_takes);
     let structured = structured.map(|data| {
-        let chars = chars(&data.to_string());
-        if chars > cap { json!({ "truncated": true, "chars": chars }) } else { data }
+        let total = chars(&data.to_string());
+        let instead = json!({ "truncated": true, "chars": total });
+        // What is no longer than the word that it is missing is not worth replacing.
+        if total > cap.max(chars(&instead.to_string())) { instead } else { data }
     });
     Cut { body, marker, fence, code, structured, cost_usd, cause, abandoned }
 }
 
-/// Cuts a text to `room` characters, with the line of the marker inside.
-fn cut(text: String, room: usize) -> (String, Option<String>) {
+/// Cuts a text to `cap` characters, with the fence and the line of the marker inside. What is no
+/// longer than the marker stays as it is.
+fn cut(text: String, cap: usize, fence_takes: usize) -> (String, Option<String>) {
     let total = chars(&text);
-    if total <= room {
+    if total + fence_takes <= cap {
         return (text, None);
     }
     let marker = format!("[truncated — {total} chars total; the rest was not kept]");
-    let head = room.saturating_sub(chars(&marker) + 1);
+    if total + fence_takes <= chars(&marker) {
+        return (text, None);
+    }
+    let head = cap.saturating_sub(fence_takes + chars(&marker) + 1);
     let end = text.char_indices().nth(head).map_or(text.len(), |(at, _)| at);
     let end = whole_json(&text, end).unwrap_or_else(|| before_escape(&text, end));
     let mut body = text;
@@ -220,7 +226,7 @@ mod tests {
         let rows: Vec<_> = (0..40).map(|n| json!({ "id": n, "note": "a, \"b\" {c}" })).collect();
         let text = json!({ "rows": rows, "changed": 0 }).to_string();
         let total = chars(&text);
-        let (body, marker) = cut(text.clone(), 400);
+        let (body, marker) = cut(text.clone(), 400, 0);
         assert_eq!(
             marker.unwrap(),
             format!("[truncated — {total} chars total; the rest was not kept]")
@@ -234,7 +240,7 @@ mod tests {
     #[test]
     fn an_escape_sequence_is_not_left_open() {
         let text = format!("{}\u{1b}[31mred\u{1b}[0m{}", "x".repeat(46), "y".repeat(200));
-        let (body, _) = cut(text, 100);
+        let (body, _) = cut(text, 100, 0);
         assert_eq!(body, "x".repeat(46));
     }
 
@@ -242,7 +248,7 @@ mod tests {
         #[test]
         fn what_is_cut_keeps_within_its_room(text in "\\PC{0,300}", room in 60_usize..400) {
             let total = chars(&text);
-            let (body, marker) = cut(text.clone(), room);
+            let (body, marker) = cut(text.clone(), room, 0);
             prop_assert!(text.starts_with(&body));
             let whole = chars(&body) + marker.as_deref().map_or(0, |m| chars(m) + 1);
             prop_assert!(whole <= room);

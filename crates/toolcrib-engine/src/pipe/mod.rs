@@ -100,8 +100,10 @@ impl From<ToolError> for Failure {
 
 impl Batch<'_> {
     /// Takes the calls of one model message through the pipe.
-    pub(crate) async fn execute(&self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
-        let shares = budget::Shares::of(self.engine.limits.batch_result_chars, calls.len());
+    pub(crate) async fn execute(&self, mut calls: Vec<ToolCall>) -> Vec<ToolResult> {
+        let limits = &self.engine.limits;
+        let too_many = calls.split_off(calls.len().min(limits.batch_calls));
+        let shares = budget::Shares::of(limits.batch_result_chars, calls.len());
         let settled = join_all(calls.into_iter().map(|call| self.settle(call, shares))).await;
         budget::spend_the_rest(shares, settled)
             .into_iter()
@@ -109,7 +111,16 @@ impl Batch<'_> {
                 Settled::Done(result) => result,
                 Settled::Large(large) => self.finish(large.call, large.ended, cap),
             })
+            .chain(too_many.into_iter().map(|call| self.refuse(call)))
             .collect()
+    }
+
+    /// A call beyond what one batch may hold: it is not made.
+    fn refuse(&self, call: ToolCall) -> ToolResult {
+        let call = record::begin(self, call);
+        let refusal = Failure::refused(ErrorCode::Denied, "not made: too many calls at once")
+            .caused_by(format!("one batch makes {} calls", self.engine.limits.batch_calls));
+        self.finish(call, Ended { tool: None, outcome: Err(refusal) }, usize::MAX)
     }
 
     /// Takes one call as far as it can go alone: to the end if its result keeps within its share.
@@ -200,4 +211,14 @@ enum Settled {
 struct Large {
     call: Call,
     ended: Ended,
+}
+
+/// A name that a model made up can be anything: it is quoted, but not at any length.
+fn shortened(name: &str) -> String {
+    const LONGEST: usize = 64;
+    let mut short: String = name.chars().take(LONGEST).collect();
+    if short.len() < name.len() {
+        short.push('…');
+    }
+    short.escape_debug().to_string()
 }

@@ -2,7 +2,7 @@
 
 use toolcrib_core::{ErrorCode, Tool};
 
-use super::{Batch, Call, Failure, record};
+use super::{Batch, Call, Failure, record, shortened};
 
 pub(super) fn resolve<'a>(batch: &Batch<'a>, call: &Call) -> Result<&'a Tool, Failure> {
     if let Some(tool) = batch.menu.get(&call.name) {
@@ -22,14 +22,4 @@ pub(super) fn resolve<'a>(batch: &Batch<'a>, call: &Call) -> Result<&'a Tool, Fa
     let cause = format!("withheld by {rule}");
     record::denied(batch, call, rule, reason);
     Err(refusal.caused_by(cause))
-}
-
-/// A name that a model made up can be anything: it is quoted, but not at any length.
-fn shortened(name: &str) -> String {
-    const LONGEST: usize = 64;
-    let mut short: String = name.chars().take(LONGEST).collect();
-    if short.len() < name.len() {
-        short.push('…');
-    }
-    short.escape_debug().to_string()
 }

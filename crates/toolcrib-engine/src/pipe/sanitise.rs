@@ -36,7 +36,7 @@ pub(super) fn sanitise(mut cut: Cut) -> Clean {
 /// (`[gMASK]`, `<sop>`); Hermes (`<tool_call>`); Claude (`\n\nHuman:` and tags of its own).
 static TOKENS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
-        r"(?x)",
+        r"(?xi)",
         r"  <\ ?\|[^<>|\n]{1,64}\|\ ?>",
         r"| <\s*/*\s*untrusted",
         r"| <\ */?\ *(?:start_of_turn|end_of_turn|bos|eos|s|unk|pad|sop|eop|tool_call|tool_response",
@@ -52,18 +52,15 @@ static TOKENS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 fn harmless(text: String) -> String {
-    // Nearly all results hold none of the characters that start something.
-    let plain = |byte: u8| byte.is_ascii() && !matches!(byte, b'<' | b'[' | b'&' | b':' | 0x1b);
-    let control = |c: char| is_invisible(c);
-    if text.bytes().all(plain) && !text.contains(control) {
+    // A pattern that did not compile must not let everything through.
+    let Some(tokens) = &*TOKENS else { return String::new() };
+    // Most results need no folding to see that nothing is hidden in them.
+    let open = |byte: u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~') && byte != b'&';
+    if text.bytes().all(open) && !tokens.is_match(&text) {
         return text;
     }
     let visible = strip(&text);
     let folded = Folded::of(&visible);
-    // A pattern that did not compile must not let everything through.
-    let Some(tokens) = &*TOKENS else {
-        return String::new();
-    };
     let mut replaced: Vec<(usize, usize)> = tokens
         .find_iter(&folded.text)
         .filter_map(|found| folded.original(found.start(), found.end()))

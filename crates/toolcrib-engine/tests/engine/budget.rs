@@ -169,7 +169,8 @@ async fn many_calls_stay_within_the_batch_however_small_their_shares() {
     for (untrusted, calls) in [(false, 1_000), (true, 400), (true, 1_000)] {
         let tool = builder("t");
         let tool = if untrusted { tool.untrusted() } else { tool };
-        let engine = engine().tool(lengthy(tool)).build().unwrap();
+        let limits = Limits { batch_calls: calls, ..Limits::default() };
+        let engine = engine().limits(limits).tool(lengthy(tool)).build().unwrap();
         let results = lengths(&engine, &vec![("t", 5_000); calls]).await;
         let total: usize = results.iter().map(|result| chars(&result.text)).sum();
         assert!(total <= 80_000, "{calls} calls take {total}");
@@ -177,6 +178,28 @@ async fn many_calls_stay_within_the_batch_however_small_their_shares() {
             assert!(result.text.contains("[truncated — 5000 chars total"), "{}", result.text);
         }
     }
+}
+
+#[tokio::test]
+async fn a_batch_of_thousands_makes_the_first_128_calls_and_says_so_of_the_others() {
+    let engine = engine().tool(lengthy(builder("t"))).build().unwrap();
+    let results = lengths(&engine, &vec![("t", 30); 5_000]).await;
+    assert_eq!(results.len(), 5_000);
+    for (position, result) in results.iter().enumerate() {
+        if position < 128 {
+            assert_eq!(&*result.text, "é".repeat(30));
+        } else {
+            assert_eq!(result.code, Some(ErrorCode::Denied));
+            assert_eq!(&*result.text, "not made: too many calls at once");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_longer_than_the_marker_is_never_replaced_by_it() {
+    let engine = budget(0).tool(lengthy(builder("t"))).build().unwrap();
+    let result = lengths(&engine, &[("t", 30)]).await.remove(0);
+    assert_eq!(&*result.text, "é".repeat(30));
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolcrib_core::{ErrorCode, Tool, ToolCall, ToolContext, ToolResult, args_digest};
 use toolcrib_engine::Engine;
 
-use crate::support::{Log, batch, builder, call, engine, once};
+use crate::support::{Log, batch, builder, call, engine, once, tool};
 
 struct Spy {
     engine: Engine,
@@ -69,8 +69,8 @@ async fn a_wrong_field_is_named_with_what_was_expected_and_never_with_the_value(
         (json!({"order": 1, "code": "hunter2"}), "`code`"),
         (json!({"order": 1.5}), "`order`"),
         (json!({"order": ["hunter2"]}), "`order`"),
-        (json!({}), "\"order\""),
-        (json!({"order": 1, "oder": "hunter2"}), "'oder'"),
+        (json!({}), "`order`: it is required"),
+        (json!({"order": 1, "oder": "hunter2"}), "`oder`: there is no such argument"),
         (json!("hunter2"), "object"),
         (json!(["hunter2"]), "object"),
     ] {
@@ -78,6 +78,14 @@ async fn a_wrong_field_is_named_with_what_was_expected_and_never_with_the_value(
         assert!(value.contains(named), "{args}: {value}");
         assert!(!value.contains("hunter2") && !value.contains("42.5"), "{value}");
     }
+}
+
+/// Found by a review: it said "False schema does not allow the value".
+#[tokio::test]
+async fn a_tool_that_takes_nothing_says_which_argument_it_does_not_know() {
+    let engine = engine().tool(tool("t")).build().unwrap();
+    let result = once(&engine, "t", json!({"x": "hunter2"})).await;
+    assert!(result.value.contains("\n- `x`: there is no such argument\n"), "{}", result.value);
 }
 
 #[tokio::test]

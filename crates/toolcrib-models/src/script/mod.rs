@@ -100,7 +100,7 @@ impl ScriptedModel {
     }
 
     fn error(&self, problem: &str) -> ModelError {
-        ModelError::new(ModelErrorClass::NoRule, format!("{}: {problem}", self.name))
+        ModelError::new(ModelErrorClass::NoRule, problem)
     }
 }
 

@@ -133,7 +133,7 @@ async fn a_tool_that_is_not_offered_is_called_only_by_a_rule_that_says_so() {
         format!("[[rule]]\nname = 'pay back'\ncalls = [{{ tool = 'Refund_Charge'{more} }}]")
     };
     let seen = user("hi").offering(&["list_charges", "refund_charge"]);
-    insta::assert_snapshot!(failure(&call(""), &seen).await, @r#"script:test.toml: rule "pay back" (line 1): it calls `Refund_Charge`, which is not offered; offered: list_charges, refund_charge; did you mean `refund_charge`? (a rule that means to call it all the same says `even_if_not_offered = true`)"#);
+    insta::assert_snapshot!(failure(&call(""), &seen).await, @r#"rule "pay back" (line 1): it calls `Refund_Charge`, which is not offered; offered: list_charges, refund_charge; did you mean `refund_charge`? (a rule that means to call it all the same says `even_if_not_offered = true`)"#);
     let nothing = failure(&call(""), &user("hi")).await;
     assert!(nothing.contains("offered: nothing ("), "{nothing}");
 
@@ -177,7 +177,7 @@ async fn a_failing_template_is_named_with_its_rule_and_field() {
     ] {
         let error = try_ask(&model(&format!("[[rule]]\n{rule}")), &seen).await.unwrap_err();
         assert_eq!(error.class, ModelErrorClass::NoRule);
-        let expected = format!("script:test.toml: rule 1 (line 1): {expected}");
+        let expected = format!("rule 1 (line 1): {expected}");
         assert!(error.message.starts_with(&expected), "{} <> {expected}", error.message);
     }
 }

@@ -262,7 +262,7 @@ text = "x"
         .error("read_ticket", "there is no such ticket");
     let message = failure(script, &seen).await.replace(&"long \\u{1b}[31m".repeat(20), "LONG");
     insta::assert_snapshot!(message, @r#"
-    script:test.toml: no rule matches
+    no rule matches
     seen:
       user: "LONG"…
       offered: read_skill, list_charges
@@ -296,7 +296,7 @@ async fn with_nothing_to_see_no_rule_says_so() {
     )
     .await;
     insta::assert_snapshot!(message, @r#"
-    script:test.toml: no rule matches
+    no rule matches
     seen:
       user: ""
       offered: nothing

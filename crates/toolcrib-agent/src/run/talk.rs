@@ -1,0 +1,106 @@
+//! What is said between user, model and tools.
+
+use std::{collections::HashSet, sync::Arc};
+
+use toolcrib_core::{
+    Menu, Message, ModelRequest, ModelResponse, ToolCall, ToolChoice, ToolName, ToolResult,
+};
+
+use super::{
+    AgentParts,
+    ask::{Unanswered, ask},
+    report::Report,
+};
+
+/// What stands in the history for a name that no vendor takes back.
+const UNUSABLE_NAME: &str = "unusable_name";
+
+/// A conversation that is fit to be sent to a model at any time: each call has one result, ids
+/// are there and unique, names are such as vendors take back.
+pub(super) struct Talk<'a> {
+    pub(super) agent: &'a AgentParts,
+    system: Arc<str>,
+    pub(super) messages: Arc<Vec<Message>>,
+    pub(super) tool_calls: Vec<ToolResult>,
+    pub(super) report: Report,
+    call_ids: HashSet<Arc<str>>,
+}
+
+impl<'a> Talk<'a> {
+    pub(super) fn new(
+        agent: &'a AgentParts,
+        system: Arc<str>,
+        messages: Vec<Message>,
+        report: Report,
+    ) -> Self {
+        let calls = messages.iter().flat_map(|message| match message {
+            Message::Assistant { calls, .. } => calls.as_slice(),
+            _ => &[],
+        });
+        Self {
+            call_ids: calls.map(|call| Arc::clone(&call.id)).collect(),
+            agent,
+            system,
+            messages: Arc::new(messages),
+            tool_calls: Vec::new(),
+            report,
+        }
+    }
+
+    /// Asks the model, and keeps what it says. Nothing is copied: once it has answered, the
+    /// request is gone and the history is ours alone again.
+    pub(super) async fn ask(
+        &mut self,
+        menu: Arc<Menu>,
+        tool_choice: ToolChoice,
+    ) -> Result<(Arc<str>, Vec<ToolCall>), Unanswered> {
+        let request = ModelRequest {
+            system: Arc::clone(&self.system),
+            messages: Arc::clone(&self.messages),
+            menu,
+            tool_choice,
+        };
+        let ModelResponse { text, mut calls, .. } =
+            ask(self.agent, &mut self.report, request).await?;
+        let text: Arc<str> = self.agent.engine.redactor().text(&text).into();
+        for call in &mut calls {
+            self.make_unique(call);
+        }
+        let said = calls.iter().map(|call| ToolCall { name: usable(&call.name), ..call.clone() });
+        let said = Message::Assistant { text: Arc::clone(&text), calls: said.collect() };
+        Arc::make_mut(&mut self.messages).push(said);
+        Ok((text, calls))
+    }
+
+    /// A result is found by its call's id, and vendors refuse a history in which one is missing
+    /// or stands twice.
+    fn make_unique(&mut self, call: &mut ToolCall) {
+        let mut number = self.call_ids.len();
+        while call.id.is_empty() || !self.call_ids.insert(Arc::clone(&call.id)) {
+            number += 1;
+            call.id = format!("call_{number}").into();
+        }
+    }
+
+    /// What is stored is what is replayed.
+    pub(super) fn keep(&mut self, results: Vec<ToolResult>) {
+        let said = results.iter().map(|result| match result.message() {
+            Message::Tool { call_id, name, text, is_error, untrusted } => {
+                Message::Tool { call_id, name: usable(&name), text, is_error, untrusted }
+            }
+            other => other,
+        });
+        Arc::make_mut(&mut self.messages).extend(said);
+        self.report.usage.cost_usd += results.iter().filter_map(|r| r.cost_usd).sum::<f64>();
+        self.tool_calls.extend(results);
+    }
+}
+
+/// A name as it may stand in the history. The call itself keeps its own: what was not offered
+/// must not be found under another name.
+fn usable(name: &Arc<str>) -> Arc<str> {
+    match ToolName::new(Arc::clone(name)) {
+        Ok(_) => Arc::clone(name),
+        Err(_) => UNUSABLE_NAME.into(),
+    }
+}
