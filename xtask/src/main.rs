@@ -8,6 +8,7 @@
 
 mod cargo_deny;
 mod example;
+mod links;
 mod listed;
 mod problem;
 mod sizes;
@@ -26,7 +27,7 @@ Usage: cargo xtask COMMAND
 
 Commands:
   test      everything that CI checks: lint, tests, each crate alone, docs, and the example
-  lint      formatting, file sizes, cargo-deny over the dependencies, and clippy
+  lint      formatting, file sizes, links, cargo-deny over the dependencies, and clippy
   docs      the API documentation, without warnings
   example   examples/support-desk as its README says, on a copy
   help      this text

@@ -1,9 +1,6 @@
 //! Files that are read by people stay of a size that can be read.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::fs;
 
 use crate::{
     problem::Problem,
@@ -20,15 +17,7 @@ const TOO_LONG: usize = 1500;
 const FOLDERS: [&str; 3] = ["crates", "examples", "xtask"];
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
-    let mut sources = Vec::new();
-    for folder in FOLDERS {
-        let folder = workspace.root().join(folder);
-        if folder.is_dir() {
-            collect(&folder, &mut sources).map_err(|error| unreadable(&folder, &error))?;
-        }
-    }
-    sources.sort();
-
+    let sources = workspace.files(&FOLDERS, "rs")?;
     let mut too_long = Vec::new();
     for path in &sources {
         let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
@@ -49,19 +38,4 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
         too_long.join("\n"),
         format!("split them by what they are about; {TOO_LONG} lines are the limit"),
     ))
-}
-
-fn collect(folder: &Path, sources: &mut Vec<PathBuf>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let (path, kind) = (entry.path(), entry.file_type()?);
-        let name = entry.file_name();
-        let is_hidden = name.as_encoded_bytes().starts_with(b".");
-        if kind.is_dir() && !is_hidden && name != "target" {
-            collect(&path, sources)?;
-        } else if kind.is_file() && path.extension().is_some_and(|ending| ending == "rs") {
-            sources.push(path);
-        }
-    }
-    Ok(())
 }

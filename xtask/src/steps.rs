@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    cargo_deny, example, listed,
+    cargo_deny, example, links, listed,
     problem::Problem,
     sizes,
     workspace::{Workspace, run as run_program},
@@ -21,6 +21,7 @@ pub(crate) struct Step {
 // What is quick comes first, so that a small slip is found in seconds and not behind a build.
 const FORMAT: Step = Step { name: "formatting", check: format };
 const SIZES: Step = Step { name: "file sizes", check: sizes::check };
+const LINKS: Step = Step { name: "links", check: links::check };
 const DEPENDENCIES: Step = Step { name: "dependencies", check: dependencies };
 const CLIPPY: Step = Step { name: "clippy", check: clippy };
 const TESTS: Step = Step { name: "tests", check: tests };
@@ -29,8 +30,8 @@ const API_DOCS: Step = Step { name: "documentation", check: documentation };
 const SUPPORT_DESK: Step = Step { name: "example", check: example::check };
 
 pub(crate) const TEST: &[Step] =
-    &[FORMAT, SIZES, DEPENDENCIES, CLIPPY, TESTS, ALONE, API_DOCS, SUPPORT_DESK];
-pub(crate) const LINT: &[Step] = &[FORMAT, SIZES, DEPENDENCIES, CLIPPY];
+    &[FORMAT, SIZES, LINKS, DEPENDENCIES, CLIPPY, TESTS, ALONE, API_DOCS, SUPPORT_DESK];
+pub(crate) const LINT: &[Step] = &[FORMAT, SIZES, LINKS, DEPENDENCIES, CLIPPY];
 pub(crate) const DOCS: &[Step] = &[API_DOCS];
 pub(crate) const EXAMPLE: &[Step] = &[SUPPORT_DESK];
 

@@ -45,6 +45,21 @@ impl Workspace {
         Ok(names)
     }
 
+    /// The files below some folders whose names have an ending, sorted. The root itself is `.`,
+    /// and stands for what lies directly in it; what cargo builds and what tools keep is left out.
+    pub(crate) fn files(&self, folders: &[&str], ending: &str) -> Result<Vec<PathBuf>, Problem> {
+        let mut found = Vec::new();
+        for folder in folders {
+            let path = self.root.join(folder);
+            if path.is_dir() {
+                collect(&path, ending, *folder != ".", &mut found)
+                    .map_err(|error| unreadable(&path, &error))?;
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
     /// A program, to be run at the root.
     pub(crate) fn program(&self, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new(program.as_ref());
@@ -103,4 +118,19 @@ pub(crate) fn command_line(command: &Command) -> String {
         }
     }
     line
+}
+
+fn collect(folder: &Path, ending: &str, below: bool, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        let name = entry.file_name();
+        let is_hidden = name.as_encoded_bytes().starts_with(b".");
+        if kind.is_dir() && below && !is_hidden && name != "target" {
+            collect(&path, ending, below, found)?;
+        } else if kind.is_file() && path.extension().is_some_and(|own| own == ending) {
+            found.push(path);
+        }
+    }
+    Ok(())
 }
