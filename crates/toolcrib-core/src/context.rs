@@ -60,9 +60,9 @@ impl Progress {
 #[derive(Clone)]
 pub struct ToolContext(Arc<ToolContextParts>);
 
-/// The parts that an engine builds a [`ToolContext`] from.
+/// The parts that an engine builds a [`ToolContext`] from. Open, so that an engine that does not
+/// know a new part does not compile.
 #[derive(Debug)]
-#[non_exhaustive]
 pub struct ToolContextParts {
     /// The run's id.
     pub run_id: Arc<str>,

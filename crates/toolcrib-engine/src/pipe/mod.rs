@@ -28,7 +28,7 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use toolcrib_core::{
     CancellationToken, Digest, ErrorCode, Menu, PendingCall, RunEvents, Tool, ToolCall,
-    ToolContext, ToolError, ToolOutput, ToolResult,
+    ToolContext, ToolContextParts, ToolError, ToolOutput, ToolResult,
 };
 
 use self::arguments::NotJson;
@@ -180,16 +180,17 @@ impl Batch<'_> {
         shares: budget::Shares,
     ) -> (ToolContext, run::ProgressReceiver) {
         let (sender, progress) = run::progress_channel();
-        let mut parts = toolcrib_core::ToolContextParts::detached();
-        parts.run_id = Arc::clone(self.events.run_id());
-        parts.call_id = Arc::clone(&call.id);
-        parts.identity = Arc::clone(self.events.identity());
-        parts.iteration = self.iteration;
-        parts.active_skills = Arc::clone(&self.situation.active_skills);
-        parts.working_dir = Arc::clone(self.working_dir);
-        parts.result_budget_chars = shares.promised(tool);
-        parts.cancellation = self.cancellation.child_token();
-        parts.progress = Some(sender);
+        let parts = ToolContextParts {
+            run_id: Arc::clone(self.events.run_id()),
+            call_id: Arc::clone(&call.id),
+            identity: Arc::clone(self.events.identity()),
+            iteration: self.iteration,
+            active_skills: Arc::clone(&self.situation.active_skills),
+            working_dir: Arc::clone(self.working_dir),
+            result_budget_chars: shares.promised(tool),
+            cancellation: self.cancellation.child_token(),
+            progress: Some(sender),
+        };
         (parts.into(), progress)
     }
 
