@@ -99,21 +99,39 @@ pub(crate) struct Situation {
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// What you say to the agent
+    #[arg(value_parser = message)]
     pub(crate) message: String,
     /// The model, in place of the project's: script:FILE, relative to the project
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     #[command(flatten)]
     pub(crate) situation: Situation,
-    /// Write every event to this file as JSON Lines; - is standard error and implies --quiet
+    /// Write every event to this file as JSON Lines; - is standard error and implies --quiet.
+    /// A file that is there is replaced; within the project's and the state folder only if it is
+    /// called *.jsonl, *.ndjson or *.log
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
     /// Make the project's databases anew from their seeds first
     #[arg(long)]
     pub(crate) fresh: bool,
     /// End the run after this time, such as 30s or 2m [default: the project's, else 10m]
-    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = timeout)]
     pub(crate) timeout: Option<Duration>,
+}
+
+fn message(text: &str) -> Result<String, &'static str> {
+    if text.trim().is_empty() {
+        return Err("it is empty; say what the agent is to do");
+    }
+    Ok(text.to_owned())
+}
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(Duration::ZERO) => Err("it is zero; the run would end before it began".into()),
+        Ok(duration) => Ok(duration),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 #[derive(Debug, Args)]

@@ -16,27 +16,37 @@ mod signals;
 use std::{io, process::ExitCode};
 
 use clap::Parser as _;
+use tokio::runtime::Runtime;
+use toolcrib_core::CancellationToken;
 
-use crate::args::Cli;
+use crate::{
+    args::Cli,
+    commands::{Form, Problem},
+    exit::Exit,
+};
 
 fn main() -> ExitCode {
     // Before anything else: an interrupt at any moment must end the program in an orderly way.
-    let cancellation = match signals::watch() {
-        Ok(cancellation) => cancellation,
-        Err(error) => return cannot_start("interrupts cannot be watched", &error),
+    let watching = signals::watch();
+    let exit = match Cli::try_parse() {
+        Ok(cli) => {
+            let form = Form::of(&cli);
+            start(cli, watching).unwrap_or_else(|problem| problem.report(form))
+        }
+        Err(error) => commands::misread(&error),
     };
-    let cli = Cli::parse();
-    let runtime = match tokio::runtime::Runtime::new() {
-        Ok(runtime) => runtime,
-        Err(error) => return cannot_start("the async runtime cannot be started", &error),
-    };
-    let code = runtime.block_on(commands::dispatch(cli, cancellation));
-    // A tool's body that ignores cancellation is left behind, not waited for.
-    runtime.shutdown_background();
-    code.into()
+    output::settle(exit).into()
 }
 
-fn cannot_start(what: &str, error: &io::Error) -> ExitCode {
-    output::complain(&format!("{what}: {error}"));
-    exit::FAILED.into()
+fn start(cli: Cli, watching: io::Result<CancellationToken>) -> Result<Exit, Problem> {
+    let internal =
+        |what: &str, error: &io::Error| Problem::failed("internal", format!("{what}: {error}"));
+    let cancellation =
+        watching.map_err(|error| internal("interrupts cannot be watched", &error))?;
+    let runtime =
+        Runtime::new().map_err(|error| internal("the async runtime cannot be started", &error))?;
+    let outcome = runtime.block_on(commands::dispatch(cli, cancellation));
+    // A tool's body that ignores cancellation is left behind, not waited for.
+    runtime.shutdown_background();
+    outcome
 }

@@ -8,12 +8,19 @@ use crate::{
 };
 
 pub(super) fn init(global: &Global, args: &InitArgs) -> Result<Exit, Problem> {
+    for (given, flag) in [(&global.project, "--project"), (&global.state, "--state")] {
+        if given.is_some() {
+            return Err(Problem::usage(format!(
+                "`init` takes no `{flag}`; name the folder to make as DIR: `toolcrib init DIR`"
+            )));
+        }
+    }
     let written = toolcrib_project::init(&args.dir).map_err(|error| match error {
         toolcrib_project::InitError::AlreadyThere { .. } => Problem::usage(error.to_string()),
         error => Problem::failed("unwritable", error.to_string()),
     })?;
     if global.json {
-        output::json(&InitJson { dir: &args.dir, created: &written });
+        output::json(&InitJson::new(&args.dir, &written));
     } else {
         output::begun(&args.dir, &written, global.quiet);
     }

@@ -3,111 +3,34 @@
 mod call;
 mod call_arguments;
 mod check;
+mod events_file;
 mod init;
 mod menu;
+mod problem;
 mod run;
 
 use std::{path::PathBuf, sync::Arc};
 
-use serde::Serialize;
 use toolcrib_core::{CancellationToken, SkillId};
 use toolcrib_engine::{Engine, TurnOptions};
-use toolcrib_project::{Diagnostic, LoadError, LoadOptions, Mode, Project, find};
+use toolcrib_project::{LoadOptions, Mode, Project, find};
 
+pub(crate) use self::problem::{Form, Problem, misread};
 use crate::{
     args::{Cli, Command, Global, Situation},
-    exit::{self, Exit},
-    output::{self, complain},
+    exit::Exit,
+    output,
 };
 
 /// Runs what was asked for.
-pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Exit {
+pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Result<Exit, Problem> {
     let Cli { global, command } = cli;
-    let outcome = match command {
+    match command {
         Command::Run(args) => run::run(&global, args, cancellation).await,
         Command::Menu(args) => menu::menu(&global, args, cancellation).await,
         Command::Call(args) => call::call(&global, args, cancellation).await,
         Command::Check => check::check(&global, cancellation).await,
         Command::Init(args) => init::init(&global, &args),
-    };
-    outcome.unwrap_or_else(|problem| problem.report(&global))
-}
-
-/// Why a command could not even begin its work.
-#[derive(Debug)]
-pub(crate) struct Problem {
-    exit: Exit,
-    code: &'static str,
-    message: String,
-    diagnostics: Vec<Diagnostic>,
-}
-
-/// A problem as JSON: the fields of `run` that can be said, so that there is one object in every
-/// case.
-#[derive(Serialize)]
-struct ProblemJson<'a> {
-    answer: Option<()>,
-    stopped: &'static str,
-    error: ErrorJson<'a>,
-    errors: &'a [Diagnostic],
-}
-
-#[derive(Serialize)]
-struct ErrorJson<'a> {
-    code: &'static str,
-    message: &'a str,
-    source: Option<&'static str>,
-}
-
-impl Problem {
-    /// The command line is wrong.
-    pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self::new(exit::USAGE, "usage", message)
-    }
-
-    /// Something failed.
-    pub(crate) fn failed(code: &'static str, message: impl Into<String>) -> Self {
-        Self::new(exit::FAILED, code, message)
-    }
-
-    /// Somebody pressed Ctrl-C.
-    pub(crate) fn cancelled() -> Self {
-        Self::new(exit::CANCELLED, "cancelled", "cancelled")
-    }
-
-    fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Self {
-        Self { exit, code, message: message.into(), diagnostics: Vec::new() }
-    }
-
-    fn report(&self, global: &Global) -> Exit {
-        if global.json {
-            output::json(&ProblemJson {
-                answer: None,
-                stopped: if self.exit == exit::CANCELLED { "cancelled" } else { "failed" },
-                error: ErrorJson { code: self.code, message: &self.message, source: None },
-                errors: &self.diagnostics,
-            });
-        } else if self.diagnostics.is_empty() {
-            complain(&self.message);
-        } else {
-            output::diagnostics(&self.diagnostics);
-        }
-        self.exit
-    }
-}
-
-impl From<LoadError> for Problem {
-    fn from(error: LoadError) -> Self {
-        let message = error.to_string();
-        match error {
-            LoadError::Diagnostics(diagnostics) => Self {
-                diagnostics: diagnostics.iter().cloned().collect(),
-                ..Self::new(exit::USAGE, "project_invalid", message)
-            },
-            LoadError::Cancelled => Self::cancelled(),
-            LoadError::Database(_) => Self::failed("database_unavailable", message),
-            _ => Self::new(exit::USAGE, "project_invalid", message),
-        }
     }
 }
 
@@ -158,10 +81,7 @@ fn absolute(path: Option<&PathBuf>) -> Result<Option<PathBuf>, Problem> {
 }
 
 fn engine(project: &Project) -> Result<Engine, Problem> {
-    project
-        .engine_builder()
-        .build()
-        .map_err(|error| Problem::new(exit::USAGE, "project_invalid", error.to_string()))
+    project.engine_builder().build().map_err(|error| Problem::invalid(error.to_string()))
 }
 
 /// Checks the skills that were named.

@@ -1,17 +1,12 @@
 //! `toolcrib run`: one message, to the answer.
 
-use std::{
-    fs::File,
-    io::{self, Write},
-    path::Path,
-    sync::{Mutex, PoisonError},
-};
+use std::path::Path;
 
 use toolcrib_agent::{Agent, AgentError, RunOptions};
-use toolcrib_core::{CancellationToken, Event};
+use toolcrib_core::CancellationToken;
 use toolcrib_project::{Mode, Project};
 
-use super::{Problem, load, turn_options};
+use super::{Problem, events_file, load, turn_options};
 use crate::{
     args::{Global, RunArgs},
     exit::Exit,
@@ -24,7 +19,6 @@ pub(super) async fn run(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let to_stderr = args.events.as_deref().is_some_and(|path| path == Path::new("-"));
-    let listener = args.events.as_deref().map(event_writer).transpose()?;
     let mode = Mode::Run { fresh: args.fresh };
     let project = load(global, mode, args.model.clone(), &cancellation).await?;
     let agent = agent(&project)?;
@@ -33,8 +27,8 @@ pub(super) async fn run(
     options.turn_timeout = args.timeout;
 
     let run = agent.run(args.message, options);
-    if let Some(listener) = listener {
-        run.on("*", listener);
+    if let Some(path) = &args.events {
+        run.on("*", events_file::writer(path, &project)?);
     }
     if !(global.json || global.quiet || to_stderr) {
         let narrator = Narrator::new(global.verbose);
@@ -60,24 +54,5 @@ fn agent(project: &Project) -> Result<Agent, Problem> {
              or give one with `--model script:FILE`",
         ),
         error => Problem::usage(error.to_string()),
-    })
-}
-
-/// Writes each event as one line, inline, so that none is lost, whatever happens next.
-fn event_writer(path: &Path) -> Result<impl Fn(&Event) + Send + Sync + 'static, Problem> {
-    let out: Box<dyn Write + Send> = if path == Path::new("-") {
-        Box::new(io::stderr())
-    } else {
-        Box::new(File::create(path).map_err(|error| {
-            Problem::usage(format!("`--events`: {} cannot be written: {error}", path.display()))
-        })?)
-    };
-    let out = Mutex::new(out);
-    Ok(move |event: &Event| {
-        if let Ok(mut line) = serde_json::to_vec(event) {
-            line.push(b'\n');
-            // A full disk must not end the run.
-            let _ = out.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line);
-        }
     })
 }

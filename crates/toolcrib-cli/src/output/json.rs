@@ -1,21 +1,27 @@
-//! What `--json` prints, one shape per command.
+//! What `--json` prints, one shape per command. A path that is not UTF-8 is printed as near to it
+//! as text can be.
 
-use std::path::{Path, PathBuf};
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use serde::Serialize;
 use serde_json::Value;
 use toolcrib_agent::{MenuSummary, RunError, RunOutcome, Stopped};
 use toolcrib_core::{Annotations, Digest, ErrorCode, ToolDefinition, ToolName, ToolResult, Usage};
 use toolcrib_engine::{Iteration, WithheldTool};
-use toolcrib_project::{Diagnostic, Project};
+use toolcrib_project::{Diagnostic, Project, Severity};
 
-/// A run.
+/// A run, also one that never began.
 #[derive(Serialize)]
 pub(crate) struct RunJson<'a> {
     answer: Option<&'a str>,
     stopped: Stopped,
     error: Option<&'a RunError>,
-    run_id: &'a str,
+    errors: Vec<&'a Diagnostic>,
+    run_id: Option<&'a str>,
     iterations: u32,
     tool_calls: Vec<CallJson<'a>>,
     usage: Usage,
@@ -29,13 +35,47 @@ impl<'a> From<&'a RunOutcome> for RunJson<'a> {
             answer: outcome.answer.as_deref(),
             stopped: outcome.stopped,
             error: outcome.error.as_ref(),
-            run_id: &outcome.run_id,
+            errors: Vec::new(),
+            run_id: Some(&outcome.run_id),
             iterations: outcome.iterations,
             tool_calls: outcome.tool_calls.iter().map(CallJson::from).collect(),
             usage: outcome.usage,
             menus: &outcome.menus,
-            duration_ms: u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX),
+            duration_ms: whole_ms(outcome.duration),
         }
+    }
+}
+
+impl<'a> RunJson<'a> {
+    /// A run that never began.
+    pub(crate) fn never_began(stopped: Stopped, problem: ProblemJson<'a>) -> Self {
+        Self {
+            answer: None,
+            stopped,
+            error: Some(problem.error),
+            errors: problem.errors,
+            run_id: None,
+            iterations: 0,
+            tool_calls: Vec::new(),
+            usage: Usage::default(),
+            menus: &[],
+            duration_ms: 0,
+        }
+    }
+}
+
+/// Why a command could not begin its work: what any command but `run` prints then.
+#[derive(Serialize)]
+pub(crate) struct ProblemJson<'a> {
+    error: &'a RunError,
+    errors: Vec<&'a Diagnostic>,
+}
+
+impl<'a> ProblemJson<'a> {
+    /// Warnings stay out: in a list of errors nobody could tell them apart.
+    pub(crate) fn new(error: &'a RunError, diagnostics: &'a [Diagnostic]) -> Self {
+        let errors = diagnostics.iter().filter(|d| d.severity == Severity::Error).collect();
+        Self { error, errors }
     }
 }
 
@@ -49,7 +89,7 @@ pub(crate) struct CallJson<'a> {
     value: &'a str,
     structured: Option<&'a Value>,
     cost_usd: Option<f64>,
-    duration_ms: f64,
+    duration_ms: u64,
     untrusted: bool,
     cause: Option<&'a str>,
 }
@@ -64,8 +104,7 @@ impl<'a> From<&'a ToolResult> for CallJson<'a> {
             value: &result.value,
             structured: result.structured.as_ref(),
             cost_usd: result.cost_usd,
-            // To the microsecond: most calls take less than a millisecond.
-            duration_ms: (result.duration.as_secs_f64() * 1e6).round() / 1e3,
+            duration_ms: whole_ms(result.duration),
             untrusted: result.untrusted,
             cause: result.cause.as_deref(),
         }
@@ -124,8 +163,8 @@ pub(crate) struct CheckJson<'a> {
     errors: [Diagnostic; 0],
     warnings: Vec<&'a Diagnostic>,
     name: &'a str,
-    root: &'a Path,
-    state: &'a Path,
+    root: Cow<'a, str>,
+    state: Cow<'a, str>,
     model: Option<&'a str>,
     tools: Vec<CheckedTool<'a>>,
     skills: Vec<CheckedSkill<'a>>,
@@ -152,7 +191,7 @@ struct CheckedSkill<'a> {
 #[derive(Serialize)]
 struct CheckedDatabase<'a> {
     name: &'a str,
-    file: &'a Path,
+    file: Cow<'a, str>,
 }
 
 impl<'a> From<&'a Project> for CheckJson<'a> {
@@ -161,8 +200,8 @@ impl<'a> From<&'a Project> for CheckJson<'a> {
             errors: [],
             warnings: project.warnings().warnings().collect(),
             name: project.name(),
-            root: project.root(),
-            state: project.state(),
+            root: project.root().to_string_lossy(),
+            state: project.state().to_string_lossy(),
             model: project.model().map(|model| model.name()),
             tools: project
                 .tools()
@@ -188,7 +227,10 @@ impl<'a> From<&'a Project> for CheckJson<'a> {
             databases: project
                 .databases()
                 .iter()
-                .map(|database| CheckedDatabase { name: database.name(), file: database.file() })
+                .map(|database| CheckedDatabase {
+                    name: database.name(),
+                    file: database.file().to_string_lossy(),
+                })
                 .collect(),
         }
     }
@@ -197,6 +239,20 @@ impl<'a> From<&'a Project> for CheckJson<'a> {
 /// A project that was begun.
 #[derive(Serialize)]
 pub(crate) struct InitJson<'a> {
-    pub(crate) dir: &'a Path,
-    pub(crate) created: &'a [PathBuf],
+    dir: Cow<'a, str>,
+    created: Vec<Cow<'a, str>>,
+}
+
+impl<'a> InitJson<'a> {
+    pub(crate) fn new(dir: &'a Path, created: &'a [PathBuf]) -> Self {
+        Self {
+            dir: dir.to_string_lossy(),
+            created: created.iter().map(|path| path.to_string_lossy()).collect(),
+        }
+    }
+}
+
+/// As events have it, so that one call has one duration.
+fn whole_ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

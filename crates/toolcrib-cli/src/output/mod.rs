@@ -3,13 +3,11 @@
 
 mod json;
 mod narrator;
+mod streams;
+mod summary;
 mod text;
 
-use std::{
-    fmt::Write as _,
-    io::Write as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use toolcrib_agent::RunOutcome;
@@ -17,30 +15,32 @@ use toolcrib_core::{ToolName, ToolResult};
 use toolcrib_engine::{Iteration, WithheldTool};
 use toolcrib_project::{Diagnostic, Diagnostics, Project, Severity};
 
-use self::text::{BAD, DIM, GOOD, STRONG, WARN, arguments, count, duration, one_line, safe};
+use self::text::{
+    BAD, DIM, GOOD, STRONG, WARN, arguments, count, duration, one_line, safe, shell_word, shown,
+};
 pub(crate) use self::{
-    json::{CallJson, CheckJson, InitJson, MenuJson, RunJson},
+    json::{CallJson, CheckJson, InitJson, MenuJson, ProblemJson, RunJson},
     narrator::Narrator,
+    streams::{delivered, lost, settle},
+    summary::summary,
 };
 
-/// Prints to standard output. Whoever closed it wants no more: that is no failure.
+/// Prints to standard output.
 macro_rules! say {
-    ($($arg:tt)*) => {{ let _ = writeln!(anstream::stdout(), $($arg)*); }};
+    ($($arg:tt)*) => { streams::say(format_args!($($arg)*)) };
 }
 
 /// Prints to standard error.
 macro_rules! note {
-    ($($arg:tt)*) => {{ let _ = writeln!(anstream::stderr(), $($arg)*); }};
+    ($($arg:tt)*) => { $crate::output::streams::note(format_args!($($arg)*)) };
 }
 pub(crate) use note;
 
 /// One JSON object.
 pub(crate) fn json(value: &impl Serialize) {
     match serde_json::to_string_pretty(value) {
-        Ok(text) => {
-            let _ = writeln!(std::io::stdout(), "{text}");
-        }
-        Err(error) => complain(&format!("the result cannot be written as JSON: {error}")),
+        Ok(text) => streams::print(&text),
+        Err(error) => lost("the result as JSON", error.into()),
     }
 }
 
@@ -69,6 +69,7 @@ fn one_diagnostic(diagnostic: &Diagnostic) {
         Severity::Error => (BAD, "error"),
         Severity::Warning => (WARN, "warning"),
     };
+    let file = safe(file);
     note!("{STRONG}{file}:{line}:{column}{STRONG:#}: {style}{word}{style:#}: {}", safe(message));
     if let Some(help) = &diagnostic.help {
         note!("  {GOOD}help{GOOD:#}: {}", safe(help));
@@ -85,42 +86,6 @@ pub(crate) fn answer(outcome: &RunOutcome) {
     } else if outcome.answer.is_none() {
         complain(outcome.stopped.as_str());
     }
-}
-
-/// What a run changed, what it took, and where its state lies.
-pub(crate) fn summary(outcome: &RunOutcome, project: &Project) {
-    let writes = outcome.tool_calls.iter().filter(|result| {
-        let tool = project.tools().iter().find(|tool| *tool.name() == *result.name);
-        result.is_ok() && tool.is_some_and(|tool| !tool.annotations().read_only)
-    });
-    let mut changed = Vec::new();
-    for result in writes {
-        let rows = result.structured.as_ref().and_then(|data| data.get("changed")?.as_u64());
-        match rows {
-            Some(0) => {}
-            Some(rows) => {
-                let rows = count(usize::try_from(rows).unwrap_or(usize::MAX), "row");
-                changed.push(format!("{} {} ({rows})", result.name, arguments(&result.args)));
-            }
-            None => changed.push(format!("{} {}", result.name, arguments(&result.args))),
-        }
-    }
-    let changed = if changed.is_empty() { "nothing".to_owned() } else { changed.join("; ") };
-    let usage = outcome.usage;
-    let steps = count(usize::try_from(outcome.iterations).unwrap_or(usize::MAX), "step");
-    let mut took = format!(
-        "{steps} in {}, {} tokens in, {} out",
-        duration(outcome.duration),
-        usage.input_tokens,
-        usage.output_tokens
-    );
-    if usage.cost_usd > 0.0 {
-        let _ = write!(took, ", ${:.4}", usage.cost_usd);
-    }
-    note!("");
-    note!("{DIM}changed{DIM:#}  {changed}");
-    note!("{DIM}took{DIM:#}     {took}");
-    note!("{DIM}state{DIM:#}    {}", project.state().display());
 }
 
 /// What the model would see.
@@ -165,7 +130,7 @@ pub(crate) fn call(result: &ToolResult, withheld: Option<&WithheldTool>, verbose
     }
     if verbose {
         let took = duration(result.duration);
-        note!("{DIM}{} {} in {took}{DIM:#}", result.name, arguments(&result.args));
+        note!("{DIM}{} {} in {took}{DIM:#}", safe(&result.name), arguments(&result.args));
     }
 }
 
@@ -173,7 +138,7 @@ pub(crate) fn call(result: &ToolResult, withheld: Option<&WithheldTool>, verbose
 pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
     let tools = project.tools();
     let chars: usize = tools.iter().map(|tool| tool.rendering().chars().count()).sum();
-    say!("{GOOD}ok{GOOD:#} {}", project.name());
+    say!("{GOOD}ok{GOOD:#} {}", safe(project.name()));
     if quiet {
         return;
     }
@@ -184,7 +149,7 @@ pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
     );
     if verbose {
         for tool in tools {
-            let set = tool.toolset().unwrap_or("-");
+            let set = safe(tool.toolset().unwrap_or("-"));
             let kind = if tool.annotations().read_only { "reads" } else { "writes" };
             say!("    {}  {DIM}{set}, {kind}, {}{DIM:#}", tool.name(), tool.origin());
         }
@@ -196,10 +161,10 @@ pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
     let policy = project.policy();
     say!("  {}", count(policy.rules.len(), "policy rule"));
     for database in project.databases() {
-        say!("  database {}: {}", database.name(), database.file().display());
+        say!("  database {}: {}", safe(database.name()), shown(database.file()));
     }
     match project.model() {
-        Some(model) => say!("  model {}", model.name()),
+        Some(model) => say!("  model {}", safe(model.name())),
         None => say!("  no model; `run` needs `--model`"),
     }
 }
@@ -207,9 +172,10 @@ pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
 /// A project that was begun.
 pub(crate) fn begun(dir: &Path, written: &[PathBuf], quiet: bool) {
     for path in written {
-        say!("{GOOD}made{GOOD:#} {}", path.display());
+        say!("{GOOD}made{GOOD:#} {}", shown(path));
     }
     if !quiet {
-        note!("Try: toolcrib run -p {} \"what do we know about the printer?\"", dir.display());
+        let dir = shell_word(dir);
+        note!("Try: toolcrib run -p {} \"what do we know about the printer?\"", safe(&dir));
     }
 }

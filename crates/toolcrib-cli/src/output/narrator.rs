@@ -1,6 +1,6 @@
 //! Follows a run on the terminal, step by step.
 
-use std::{io::Write as _, sync::Mutex};
+use std::sync::Mutex;
 
 use serde_json::Value;
 use toolcrib_core::{Audience, Event, EventKind, ToolName};
@@ -31,7 +31,7 @@ impl Narrator {
     pub(crate) fn tell(&self, event: &Event) {
         match &event.kind {
             EventKind::TurnStart { model, .. } => {
-                note!("{DIM}model {model}{DIM:#}");
+                note!("{DIM}model {}{DIM:#}", safe(model));
             }
             EventKind::ToolsOffered { tools, withheld, .. } => {
                 let step = event.iteration.unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Small texts.
 
-use std::{borrow::Cow, fmt::Write as _, time::Duration};
+use std::{borrow::Cow, fmt::Write as _, path::Path, time::Duration};
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
@@ -26,21 +26,75 @@ pub(super) fn duration(duration: Duration) -> String {
     }
 }
 
-/// A text that cannot drive the terminal.
+/// A text that cannot drive the terminal, and in which nothing is hidden: control characters,
+/// and those that turn the direction of text or that nobody sees, stand as `\u{…}`.
 pub(super) fn safe(text: &str) -> Cow<'_, str> {
-    let drives = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    if !text.contains(drives) {
+    if !text.contains(is_hidden) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        if drives(c) {
+    let mut chars = text.chars().peekable();
+    let mut last = None;
+    while let Some(c) = chars.next() {
+        if is_hidden(c) && !belongs_to_emoji(last, c, chars.peek().copied()) {
             let _ = write!(safe, "{}", c.escape_unicode());
         } else {
             safe.push(c);
         }
+        last = Some(c);
     }
     Cow::Owned(safe)
+}
+
+/// A path as text that is [`safe`].
+pub(super) fn shown(path: &Path) -> String {
+    safe(&path.to_string_lossy()).into_owned()
+}
+
+fn is_hidden(c: char) -> bool {
+    (c.is_control() && !matches!(c, '\n' | '\t'))
+        || matches!(
+            c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+                | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+                | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}'
+        )
+}
+
+/// Whether a hidden character only makes an emoji what it is: a variation selector right behind
+/// one, or behind the digit of a keycap, or a joiner between two.
+fn belongs_to_emoji(last: Option<char>, c: char, next: Option<char>) -> bool {
+    match c {
+        '\u{fe0e}' | '\u{fe0f}' => {
+            last.is_some_and(is_emoji)
+                || (next == Some('\u{20e3}')
+                    && last.is_some_and(|c| matches!(c, '0'..='9' | '#' | '*')))
+        }
+        '\u{200d}' => {
+            last.is_some_and(|c| is_emoji(c) || c == '\u{fe0f}') && next.is_some_and(is_emoji)
+        }
+        _ => false,
+    }
+}
+
+fn is_emoji(c: char) -> bool {
+    matches!(
+        c,
+        '©' | '®' | '‼' | '⁉' | '™' | 'ℹ' | '\u{2190}'..='\u{2bff}' | '\u{3030}' | '\u{303d}'
+            | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}'
+    )
+}
+
+/// A path as one word of a shell's command line, and never as an option.
+pub(super) fn shell_word(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let text = if text.starts_with('-') { format!("./{text}") } else { text.into_owned() };
+    let plain = |c: char| c.is_alphanumeric() || "/._-+:@%,=".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// A text on one line of at most so many characters.
@@ -84,5 +138,29 @@ mod tests {
         assert_eq!(duration(Duration::from_micros(450)), "0.5 ms");
         assert_eq!(duration(Duration::from_millis(12)), "12 ms");
         assert_eq!(duration(Duration::from_millis(3210)), "3.2 s");
+    }
+
+    #[test]
+    fn what_nobody_sees_is_shown_and_emoji_stay_whole() {
+        assert_eq!(safe("a\u{202e}b\u{2066}c\u{200b}d"), r"a\u{202e}b\u{2066}c\u{200b}d");
+        assert_eq!(safe("\u{feff}x\u{e0041}\u{e007f}"), r"\u{feff}x\u{e0041}\u{e007f}");
+        assert_eq!(safe("a\u{200d}b\u{fe0f} 1\u{fe0f}2"), r"a\u{200d}b\u{fe0f} 1\u{fe0f}2");
+        assert_eq!(safe("👩\u{200d}\u{200d}👧"), r"👩\u{200d}\u{200d}👧");
+        let emoji = "👩‍👩‍👧 ❤️ ❤️‍🔥 1️⃣ ©️ naïve 中文";
+        assert!(emoji.contains('\u{200d}') && emoji.contains('\u{fe0f}'));
+        assert_eq!(safe(emoji), emoji);
+    }
+
+    #[test]
+    fn paths_are_one_word_for_a_shell() {
+        for (path, word) in [
+            ("ace/ü", "ace/ü"),
+            ("sp ace/ü", "'sp ace/ü'"),
+            ("it's", r"'it'\''s'"),
+            ("$HOME", "'$HOME'"),
+            ("-x", "./-x"),
+        ] {
+            assert_eq!(shell_word(Path::new(path)), word);
+        }
     }
 }

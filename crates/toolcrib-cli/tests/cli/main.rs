@@ -11,7 +11,11 @@
 mod cancel;
 mod check;
 mod desk;
+mod init;
 mod menu;
+mod problems;
+mod readme;
 mod run;
+mod streams;
 mod support;
 mod texts;

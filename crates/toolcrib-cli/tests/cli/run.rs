@@ -25,10 +25,12 @@ fn the_json_of_a_run_has_its_shape() {
     assert_eq!(names, ["read_skill", "list_charges", "list_refunds", "refund_duplicate_charge"]);
     for call in calls {
         assert_eq!((&call["ok"], &call["code"]), (&json!(true), &Value::Null));
-        assert!(call["duration_ms"].is_number() && call["value"].is_string(), "{call}");
+        assert!(call["duration_ms"].is_u64() && call["value"].is_string(), "{call}");
         assert!(!call["value"].as_str().unwrap().contains("<untrusted"), "{call}");
     }
     assert_eq!(calls[3]["structured"]["changed"], 1);
+    assert_eq!(run["errors"], json!([]));
+    assert!(run["duration_ms"].is_u64() && run["run_id"].is_string(), "{run}");
     assert!(run["usage"]["input_tokens"].as_u64().unwrap() > 0);
     assert!(run["usage"]["cost_usd"].is_number());
     let menus = run["menus"].as_array().unwrap();
@@ -227,6 +229,55 @@ fn a_run_that_takes_too_long_times_out() {
     assert_eq!(run["error"]["code"], "timeout");
 }
 
+/// A call that blocks inside one function of the database hears nothing of its deadline.
+#[test]
+fn an_effect_that_is_unknown_is_told_as_that() {
+    let project = Project::of(&[
+        (
+            "toolcrib.toml",
+            r#"
+            [agent]
+            model = "script:script.toml"
+            [database.db]
+            file = "db.db"
+            seed = "seed.sql"
+            [[tool]]
+            kind = "sql"
+            name = "mark"
+            description = "Marks, some day."
+            timeout = "50ms"
+            statements = ["INSERT INTO marks SELECT 1 WHERE instr(printf('%.*c', 2000000, 'a'), printf('%.*c', 1000000, 'a') || 'b')"]
+        "#,
+        ),
+        ("seed.sql", "CREATE TABLE marks (mark INTEGER);"),
+        (
+            "script.toml",
+            "[[rule]]\ncalled = 'mark'\ntext = 'Who knows.'\n[[rule]]\ncalls = [{ tool = 'mark' }]\n",
+        ),
+    ]);
+    let outcome = project.toolcrib(&["run", "go"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    for told in [
+        "outcome_unknown",
+        "changed  nothing for certain\n",
+        "unknown  mark {}: check before trying again\n",
+    ] {
+        assert!(outcome.stderr.contains(told), "{told:?} is not in:\n{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn what_is_hidden_in_a_result_is_shown_on_the_terminal() {
+    let desk = Project::desk();
+    desk.write(
+        "hidden.toml",
+        "[[rule]]\ntext = 'a\u{202e}b\u{200b}c\u{e0041} 👩\u{200d}👧 ❤\u{fe0f}'\n",
+    );
+    let outcome = desk.toolcrib(&["run", "go", "-q", "--model", "script:hidden.toml"]);
+    let shown = "a\\u{202e}b\\u{200b}c\\u{e0041} 👩\u{200d}👧 ❤\u{fe0f}\n";
+    assert_eq!(outcome.stdout, shown);
+}
+
 #[test]
 fn hostile_arguments_of_a_model_never_reach_a_tool() {
     let desk = Project::desk();
@@ -246,28 +297,6 @@ fn hostile_arguments_of_a_model_never_reach_a_tool() {
         run["tool_calls"].as_array().unwrap().iter().map(|call| call["code"].clone()).collect();
     assert_eq!(codes, ["not_available", "input_invalid", "input_invalid"]);
     assert_eq!(desk.refunds(1042), 0);
-}
-
-#[test]
-fn begun_projects_run_at_once() {
-    let dir = tempfile::TempDir::new().unwrap();
-    let project = dir.path().join("notes");
-    let begin = || toolcrib().args(["init", "--json"]).arg(&project).output().unwrap();
-    let output = begin();
-    assert_eq!(output.status.code(), Some(0));
-    let begun: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert!(begun["created"].as_array().unwrap().len() >= 4);
-    let check = toolcrib().args(["check", "-p"]).arg(&project).output().unwrap();
-    assert_eq!(check.status.code(), Some(0), "{}", String::from_utf8_lossy(&check.stderr));
-    // Also found from a folder inside it.
-    let run = toolcrib()
-        .args(["run", "-q", "what do we know about the printer?"])
-        .current_dir(project.join("skills"))
-        .output()
-        .unwrap();
-    assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
-    assert!(!run.stdout.is_empty());
-    assert_eq!(begin().status.code(), Some(2), "an existing project is never overwritten");
 }
 
 #[test]

@@ -25,9 +25,14 @@ impl Project {
     /// A copy of the support desk.
     pub(crate) fn desk() -> Self {
         let this = Self { dir: TempDir::new().unwrap() };
-        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/support-desk");
-        copy(&example, this.path());
+        Self::copy_desk(this.path());
         this
+    }
+
+    /// Copies the support desk to a folder.
+    pub(crate) fn copy_desk(to: &Path) {
+        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/support-desk");
+        copy(&example, to);
     }
 
     /// A project of these files.

@@ -10,14 +10,18 @@ fn shown(project: &Project, args: &[&str]) -> String {
         args.join(" "),
         code.unwrap_or(-1)
     );
-    let text = in_order(&text).replace(project.path().to_str().unwrap(), "PROJECT");
+    steady(&text.replace(project.path().to_str().unwrap(), "PROJECT"))
+}
+
+/// A text without what differs from run to run.
+pub(crate) fn steady(text: &str) -> String {
     let filters = [
         (r"\b[0-9.]+ (?:ms|s)\b", "TIME"),
         (r"\b[0-9a-f]{64}\b", "FINGERPRINT"),
         (r"\b20[0-9]{2}-[0-9]{2}-[0-9]{2}\b", "DAY"),
         (r"[0-9]+ tokens in, [0-9]+ out", "TOKENS"),
     ];
-    filters.iter().fold(text, |text, (pattern, name)| {
+    filters.iter().fold(in_order(text), |text, (pattern, name)| {
         regex::Regex::new(pattern).unwrap().replace_all(&text, *name).into_owned()
     })
 }

@@ -1,0 +1,120 @@
+//! What a run changed, what it took, and where its state lies.
+
+use std::fmt::Write as _;
+
+use toolcrib_agent::RunOutcome;
+use toolcrib_core::{ErrorCode, ToolResult};
+use toolcrib_project::Project;
+
+use super::{
+    note,
+    text::{DIM, WARN, arguments, count, duration, shown},
+};
+
+/// Prints it to standard error.
+pub(crate) fn summary(outcome: &RunOutcome, project: &Project) {
+    let writes = |name: &str| {
+        let tool = project.tools().iter().find(|tool| *tool.name() == *name);
+        tool.is_some_and(|tool| !tool.annotations().read_only)
+    };
+    let effects = Effects::of(&outcome.tool_calls, writes);
+    note!("");
+    note!("{DIM}changed{DIM:#}  {}", effects.changed());
+    for call in &effects.unknown {
+        note!("{WARN}unknown{WARN:#}  {call}: check before trying again");
+    }
+    note!("{DIM}took{DIM:#}     {}", took(outcome));
+    note!("{DIM}state{DIM:#}    {}", shown(project.state()));
+}
+
+/// The effects of a run's calls, each as the call that had it or may have had it.
+#[derive(Debug, Default, PartialEq)]
+struct Effects {
+    changed: Vec<String>,
+    unknown: Vec<String>,
+}
+
+impl Effects {
+    fn of(calls: &[ToolResult], writes: impl Fn(&str) -> bool) -> Self {
+        let mut effects = Self::default();
+        for result in calls.iter().filter(|result| writes(&result.name)) {
+            let call = format!("{} {}", result.name, arguments(&result.args));
+            if result.is_ok() {
+                let rows =
+                    result.structured.as_ref().and_then(|data| data.get("changed")?.as_u64());
+                match rows {
+                    Some(0) => {}
+                    Some(rows) => {
+                        let rows = count(usize::try_from(rows).unwrap_or(usize::MAX), "row");
+                        effects.changed.push(format!("{call} ({rows})"));
+                    }
+                    None => effects.changed.push(call),
+                }
+            } else if result.abandoned || result.code == Some(ErrorCode::OutcomeUnknown) {
+                effects.unknown.push(call);
+            }
+        }
+        effects
+    }
+
+    fn changed(&self) -> String {
+        match (self.changed.as_slice(), self.unknown.as_slice()) {
+            ([], []) => "nothing".to_owned(),
+            ([], _) => "nothing for certain".to_owned(),
+            (changed, _) => changed.join("; "),
+        }
+    }
+}
+
+fn took(outcome: &RunOutcome) -> String {
+    let usage = outcome.usage;
+    let steps = count(usize::try_from(outcome.iterations).unwrap_or(usize::MAX), "step");
+    let mut took = format!(
+        "{steps} in {}, {} tokens in, {} out",
+        duration(outcome.duration),
+        usage.input_tokens,
+        usage.output_tokens
+    );
+    if usage.cost_usd > 0.0 {
+        let _ = write!(took, ", ${:.4}", usage.cost_usd);
+    }
+    took
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn call(name: &str, change: impl FnOnce(&mut ToolResult)) -> ToolResult {
+        let mut result = ToolResult::new("c".into(), name.into());
+        result.args = json!({"id": 1});
+        change(&mut result);
+        result
+    }
+
+    #[test]
+    fn an_effect_is_there_or_not_or_unknown() {
+        let calls = [
+            call("write", |result| result.structured = Some(json!({"changed": 2}))),
+            call("write", |result| result.structured = Some(json!({"changed": 0}))),
+            call("send", |_| {}),
+            call("read", |_| {}),
+            call("write", |result| result.code = Some(ErrorCode::Denied)),
+            call("late", |result| result.code = Some(ErrorCode::OutcomeUnknown)),
+            call("left", |result| {
+                result.code = Some(ErrorCode::Timeout);
+                result.abandoned = true;
+            }),
+            call("read", |result| result.abandoned = true),
+        ];
+        let effects = Effects::of(&calls, |name| name != "read");
+        assert_eq!(effects.changed(), r#"write {"id":1} (2 rows); send {"id":1}"#);
+        assert_eq!(effects.unknown, [r#"late {"id":1}"#, r#"left {"id":1}"#]);
+
+        let changed = |calls| Effects::of(calls, |name| name != "read").changed();
+        assert_eq!(changed(&calls[3..5]), "nothing");
+        assert_eq!(changed(&calls[3..6]), "nothing for certain");
+    }
+}
