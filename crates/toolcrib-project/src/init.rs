@@ -26,6 +26,12 @@ pub enum InitError {
         /// The file.
         path: PathBuf,
     },
+    /// What is given as the folder, or lies on the way to it, is a file; nothing was written.
+    #[error("{} is a file; give the folder that the project is to be written into", path.display())]
+    NotAFolder {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file or folder cannot be written. Those before it were.
     #[error("{} cannot be written: {source}", path.display())]
     Unwritable {
@@ -43,6 +49,10 @@ pub enum InitError {
 /// # Errors
 /// [`InitError`]. A file that is there is never overwritten.
 pub fn init(dir: &Path) -> Result<Vec<PathBuf>, InitError> {
+    let is_no_folder = |path: &&Path| path.metadata().is_ok_and(|found| !found.is_dir());
+    if let Some(path) = dir.ancestors().find(is_no_folder) {
+        return Err(InitError::NotAFolder { path: path.to_owned() });
+    }
     let files = TEMPLATE.map(|(name, text)| (dir.join(name), text));
     // `symlink_metadata` sees links that lead nowhere too.
     if let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {

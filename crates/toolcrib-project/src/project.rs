@@ -47,7 +47,7 @@ pub enum Mode {
     Inspect,
     /// To run calls. The state folder and declared databases that are missing are made.
     Run {
-        /// Makes the declared databases anew from their seeds.
+        /// Makes the declared databases anew from their seeds: none while one of them is in use.
         fresh: bool,
     },
 }
@@ -76,7 +76,8 @@ impl Project {
     /// Loads the project in a folder. Blocks: it reads files and may make databases.
     ///
     /// In [`Mode::Run`] nothing is made as long as something is wrong in the project's files,
-    /// except that a database is made before the statements over it are checked.
+    /// except that databases are made before the statements over them are checked, one after the
+    /// other, so that a seed that fails leaves those before it made.
     ///
     /// # Errors
     /// [`LoadError`]; all that is wrong in the project's files comes at once.
@@ -89,7 +90,7 @@ impl Project {
             Err(FileError::NotFound) => return Err(no_project()),
             Err(error) => {
                 let at = Spot::start_of(PROJECT_FILE);
-                problems.push(Diagnostic::error(&at, format!("this file {error}")));
+                problems.push(Diagnostic::error(&at, format!("this {error}")));
                 return Err(LoadError::Diagnostics(problems.into_diagnostics()));
             }
         };

@@ -31,7 +31,9 @@ pub(crate) enum FileError {
     NotFound,
     #[error("is not a folder")]
     NotAFolder,
-    #[error("is not a file")]
+    #[error("is a folder, not a file")]
+    Folder,
+    #[error("is a device or a pipe, not a file")]
     NotAFile,
     #[error("is larger than {} MiB", .limit / 1024 / 1024)]
     TooLarge { limit: u64 },
@@ -74,7 +76,13 @@ impl Root {
     /// Where a regular file of the project really lies.
     pub(crate) fn file(&self, relative: &str) -> Result<PathBuf, FileError> {
         let path = self.resolve(relative)?;
-        if path.is_file() { Ok(path) } else { Err(FileError::NotAFile) }
+        if path.is_dir() {
+            Err(FileError::Folder)
+        } else if path.is_file() {
+            Ok(path)
+        } else {
+            Err(FileError::NotAFile)
+        }
     }
 
     /// The text of a file of the project, of at most `limit` bytes.
@@ -105,7 +113,10 @@ pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, FileError> {
         io::ErrorKind::NotFound => FileError::NotFound,
         _ => FileError::Unreadable(error),
     })?;
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(FileError::Unreadable)?;
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| match error.kind() {
+        io::ErrorKind::IsADirectory => FileError::Folder,
+        _ => FileError::Unreadable(error),
+    })?;
     if bytes.len() as u64 > limit {
         return Err(FileError::TooLarge { limit });
     }

@@ -1,5 +1,7 @@
 //! `toolcrib init`: a small project that runs at once.
 
+use toolcrib_project::InitError;
+
 use super::Problem;
 use crate::{
     args::{Global, InitArgs},
@@ -16,7 +18,9 @@ pub(super) fn init(global: &Global, args: &InitArgs) -> Result<Exit, Problem> {
         }
     }
     let written = toolcrib_project::init(&args.dir).map_err(|error| match error {
-        toolcrib_project::InitError::AlreadyThere { .. } => Problem::usage(error.to_string()),
+        InitError::AlreadyThere { .. } | InitError::NotAFolder { .. } => {
+            Problem::usage(error.to_string())
+        }
         error => Problem::failed("unwritable", error.to_string()),
     })?;
     if global.json {

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use toolcrib_config::{Diagnostic, Located, Problems, Spot, suggest};
 use toolcrib_core::CancellationToken;
-use toolcrib_scope::database::{Database, DatabaseError, DatabaseSpec, Seed};
+use toolcrib_scope::database::{Claim, Database, DatabaseError, DatabaseSpec, SIDE_FILES, Seed};
 
 use crate::{
     config::DatabaseSection,
@@ -38,15 +38,20 @@ impl Databases {
         problems: &Problems,
     ) -> Self {
         report_shared_files(sections, problems);
+        report_side_files(sections, problems);
+        let specs: Vec<_> =
+            sections.iter().map(|section| read_spec(section, root, state, problems)).collect();
+        // What is wrong with one of them is no reason to make the others, least of all anew.
+        let mode = if problems.has_errors() { Mode::Inspect } else { mode };
+        let opened: Vec<Opened> = match mode {
+            Mode::Inspect => each(&specs, |spec| Database::inspect(spec, cancel)),
+            Mode::Run { fresh: false } => each(&specs, |spec| Database::open(spec, cancel)),
+            Mode::Run { fresh: true } => make_all_anew(&specs, cancel),
+        };
         let mut this = Self { declared: Vec::with_capacity(sections.len()), failure: None };
-        for section in sections {
-            let database = read_spec(section, root, state, problems).and_then(|spec| {
-                let opened = match mode {
-                    Mode::Inspect => Database::inspect(&spec, cancel),
-                    Mode::Run { fresh } => Database::open(&spec, fresh, cancel),
-                };
-                opened.map_err(|error| this.record(error, problems)).ok()
-            });
+        for (section, opened) in sections.iter().zip(opened) {
+            let database =
+                opened.and_then(|opened| opened.map_err(|e| this.record(e, problems)).ok());
             this.declared.push(Declared { name: Arc::clone(&section.name.value), database });
         }
         this
@@ -113,6 +118,24 @@ impl Databases {
     }
 }
 
+/// `None` for a database that was not tried.
+type Opened = Option<Result<Database, DatabaseError>>;
+
+fn each(
+    specs: &[Option<DatabaseSpec>],
+    open: impl Fn(&DatabaseSpec) -> Result<Database, DatabaseError>,
+) -> Vec<Opened> {
+    specs.iter().map(|spec| spec.as_ref().map(&open)).collect()
+}
+
+/// Either all are free to be made anew, or all stay as they are.
+fn make_all_anew(specs: &[Option<DatabaseSpec>], cancel: &CancellationToken) -> Vec<Opened> {
+    let claims: Vec<_> = specs.iter().map(|spec| spec.as_ref().map(Database::claim)).collect();
+    let all_free = claims.iter().flatten().all(Result::is_ok);
+    let open = |claim: Claim<'_>| all_free.then(|| claim.make_anew(cancel));
+    claims.into_iter().map(|claim| claim?.map_or_else(|error| Some(Err(error)), open)).collect()
+}
+
 fn report_shared_files(sections: &[DatabaseSection], problems: &Problems) {
     let mut owners = HashMap::new();
     for section in sections {
@@ -120,6 +143,28 @@ fn report_shared_files(sections: &[DatabaseSection], problems: &Problems) {
         if let Some(owner) = owners.insert(&file.value, &section.name.value) {
             let message = format!("`{}` is the file of database `{owner}` already", file.value);
             problems.push(Diagnostic::error(&file.at, message).help("give each its own file"));
+        }
+    }
+}
+
+/// What one database keeps beside its file must not be the file of another.
+fn report_side_files(sections: &[DatabaseSection], problems: &Problems) {
+    for section in sections {
+        let Some(file) = &section.file else { continue };
+        let keeper = sections.iter().find_map(|other| {
+            let name = &other.file.as_ref()?.value;
+            let suffix = file.value.strip_prefix(&**name)?;
+            SIDE_FILES.contains(&suffix).then_some((name, &other.name.value))
+        });
+        if let Some((beside, keeper)) = keeper {
+            let message = format!(
+                "`{}` is a name that database `{keeper}` needs for itself, beside `{beside}`",
+                file.value
+            );
+            problems.push(
+                Diagnostic::error(&file.at, message)
+                    .help("give it a name of its own, such as \"other.db\""),
+            );
         }
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn load_model(
 ) -> Option<Arc<dyn Model>> {
     let (name, at) = match source {
         ModelSource::Project(name) => (&*name.value, name.at.clone()),
-        ModelSource::Option(name) => (*name, Spot::start_of("(model option)")),
+        ModelSource::Option(name) => (*name, Spot::start_of("--model")),
     };
     let Some(file) = name.strip_prefix(SCRIPT) else {
         problems.push(

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use toolcrib_config::{Diagnostic, Located, Problems, Spot, suggest};
+use toolcrib_config::{Diagnostic, Located, Problems, Severity, Spot, suggest};
 
-use super::yaml::{self, Node};
+use super::{
+    quoted,
+    yaml::{self, Node},
+};
 
 /// A Markdown file, taken apart.
 pub(super) struct Markdown<'t> {
@@ -53,7 +56,10 @@ impl<'a> Keys<'a> {
         file: &Arc<str>,
         problems: &'a Problems,
     ) -> Option<Self> {
-        match yaml::parse(frontmatter, file, FIRST_LINE) {
+        let parsed = yaml::parse(frontmatter, file, FIRST_LINE);
+        match parsed.or_else(|problem| {
+            quoted::parse(frontmatter, file, FIRST_LINE, problems).ok_or(problem)
+        }) {
             Ok(Some(node)) => Self::of(node, "the frontmatter", problems),
             Ok(None) => {
                 let at = Spot::start_of(Arc::clone(file));
@@ -100,35 +106,46 @@ impl<'a> Keys<'a> {
         self.take(key);
     }
 
+    /// A scalar, or what is wrong with it, as the end of a sentence about the key.
+    pub(super) fn text(
+        &mut self,
+        key: &'static str,
+    ) -> Result<Option<Located<Arc<str>>>, Located<&'static str>> {
+        let Some(Located { value, at }) = self.take(key) else { return Ok(None) };
+        match value {
+            Node::Text(text) if text.text.trim().is_empty() => {
+                Err(Located { value: "is blank", at })
+            }
+            Node::Text(text) => Ok(Some(Located { value: text.text, at })),
+            _ => Err(Located { value: "must be a text", at }),
+        }
+    }
+
     /// A scalar that must be there and not be blank.
     pub(super) fn required_text(
         &mut self,
         key: &'static str,
         example: &str,
     ) -> Option<Located<Arc<str>>> {
-        let Some(value) = self.take(key) else {
-            self.problems.push(
+        let problem = match self.text(key) {
+            Ok(Some(text)) => return Some(text),
+            Ok(None) => {
                 Diagnostic::error(&self.at, format!("`{key}` is missing in the frontmatter"))
-                    .help(format!("write for example: {key}: {example}")),
-            );
-            return None;
-        };
-        let problem = match value.value {
-            Node::Text(text) if text.text.trim().is_empty() => "is blank",
-            Node::Text(text) => {
-                return Some(Located { value: text.text, at: value.at });
+                    .help(format!("write for example: {key}: {example}"))
             }
-            _ => "must be a text",
+            Err(wrong) => Diagnostic::error(&wrong.at, format!("`{key}` {}", wrong.value)),
         };
-        self.problems.push(Diagnostic::error(&value.at, format!("`{key}` {problem}")));
+        self.problems.push(problem);
         None
     }
 
-    /// Names in one text, separated as `is_separator` says, or in a list of texts.
+    /// Names in one text, separated as `is_separator` says, or in a list of texts. What is neither
+    /// is left out, and recorded with the given severity.
     pub(super) fn names(
         &mut self,
         key: &'static str,
         is_separator: fn(char) -> bool,
+        severity: Severity,
     ) -> Option<Vec<Located<Arc<str>>>> {
         let value = self.take(key)?;
         let nodes = match value.value {
@@ -139,7 +156,10 @@ impl<'a> Keys<'a> {
         for node in nodes {
             let Node::Text(text) = node.value else {
                 let message = format!("`{key}` must be names, in one text or in a list");
-                self.problems.push(Diagnostic::error(&node.at, message));
+                self.problems.push(match severity {
+                    Severity::Error => Diagnostic::error(&node.at, message),
+                    Severity::Warning => Diagnostic::warning(&node.at, message),
+                });
                 continue;
             };
             let mut rest = &*text.text;
@@ -159,9 +179,12 @@ impl<'a> Keys<'a> {
         Some(names)
     }
 
-    /// The mapping under a key.
+    /// The mapping under a key; nothing written there is an empty one.
     pub(super) fn map(&mut self, key: &'static str) -> Option<Self> {
         let value = self.take(key)?;
+        if matches!(&value.value, Node::Text(text) if text.text.is_empty()) {
+            return None;
+        }
         Self::of(value, &format!("`{key}`"), self.problems)
     }
 

@@ -1,6 +1,7 @@
 //! Skill folders: a `SKILL.md` each.
 
 mod frontmatter;
+mod quoted;
 mod skill_file;
 mod yaml;
 
@@ -59,7 +60,7 @@ impl SkillFolders {
                         .help("write one, or move the folder out of the skills"),
                 ),
                 Err(error) => {
-                    problems.push(Diagnostic::error(&start, format!("this file {error}")));
+                    problems.push(Diagnostic::error(&start, format!("this {error}")));
                     this.names.push(name);
                 }
             }

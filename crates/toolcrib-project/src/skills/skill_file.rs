@@ -2,25 +2,27 @@
 
 use std::sync::Arc;
 
-use toolcrib_config::{Diagnostic, Located, Problems, Spot};
+use toolcrib_config::{Diagnostic, Located, Problems, Severity, Spot};
 use toolcrib_core::SkillId;
 
 use super::frontmatter::{Keys, Markdown};
 
-/// The longest name of a skill, in characters.
-const MAX_NAME: usize = 64;
-/// The longest description, in characters: every description is always before the model.
-const MAX_DESCRIPTION: usize = 1024;
+/// The longest id of a skill, in characters.
+const MAX_ID: usize = 64;
+/// The longest description without a warning, in characters: every description is always before the
+/// model.
+const LONG_DESCRIPTION: usize = 1024;
 /// How our own keys begin.
 const OURS: &str = "toolcrib";
 
 /// A skill as its file has it. Whether the tools exist is not known here.
 #[derive(Debug)]
 pub(crate) struct SkillFile {
+    /// The folder's name: unlike the `name` in the file it is always there, and there once.
     pub(crate) id: SkillId,
     pub(crate) description: Arc<str>,
     pub(crate) body: Arc<str>,
-    /// `metadata.toolcrib-tools`.
+    /// `metadata.toolcrib-tools`, each once.
     pub(crate) tools: Vec<Located<Arc<str>>>,
     /// `allowed-tools`, which other hosts read.
     pub(crate) allowed_tools: Vec<Located<Arc<str>>>,
@@ -35,6 +37,7 @@ impl SkillFile {
         text: &str,
         problems: &Problems,
     ) -> Option<Self> {
+        let id = skill_id(folder, file, problems);
         let Some(markdown) = Markdown::split(text) else {
             problems.push(
                 Diagnostic::error(
@@ -48,16 +51,16 @@ impl SkillFile {
             return None;
         };
         let mut keys = Keys::of_file(markdown.frontmatter, file, problems)?;
-        let id =
-            keys.required_text("name", folder).and_then(|name| skill_id(&name, folder, problems));
+        name(&mut keys, folder);
         let description = keys
             .required_text("description", "What it is for, and when to use it.")
-            .and_then(|text| description(&text, problems));
+            .map(|text| description(&text, problems));
         for passed in ["license", "compatibility"] {
             keys.pass(passed);
         }
+        let is_separator = |c: char| c.is_whitespace() || c == ',';
         let allowed_tools =
-            keys.names("allowed-tools", |c| c.is_whitespace() || c == ',').unwrap_or_default();
+            keys.names("allowed-tools", is_separator, Severity::Warning).unwrap_or_default();
         let tools = keys.map("metadata").map(metadata).unwrap_or_default();
         for (key, near) in keys.unknown() {
             problems.push(if key.value.starts_with(OURS) {
@@ -81,8 +84,18 @@ impl SkillFile {
 
 /// What our own keys in `metadata` say. Other keys there are other hosts' business.
 fn metadata(mut keys: Keys<'_>) -> Vec<Located<Arc<str>>> {
-    let tools = keys.names("toolcrib-tools", char::is_whitespace).unwrap_or_default();
+    let listed =
+        keys.names("toolcrib-tools", char::is_whitespace, Severity::Error).unwrap_or_default();
     let problems = keys.problems;
+    let mut tools: Vec<Located<Arc<str>>> = Vec::with_capacity(listed.len());
+    for tool in listed {
+        if tools.iter().any(|earlier| earlier.value == tool.value) {
+            let message = format!("`{}` stands twice in `toolcrib-tools`", tool.value);
+            problems.push(Diagnostic::warning(&tool.at, message).help("leave one of them out"));
+        } else {
+            tools.push(tool);
+        }
+    }
     for (key, _) in keys.unknown().filter(|(key, _)| key.value.starts_with(OURS)) {
         problems.push(
             Diagnostic::error(&key.at, format!("unknown key `{}` in `metadata`", key.value))
@@ -92,38 +105,48 @@ fn metadata(mut keys: Keys<'_>) -> Vec<Located<Arc<str>>> {
     tools
 }
 
-fn skill_id(name: &Located<Arc<str>>, folder: &str, problems: &Problems) -> Option<SkillId> {
-    let is_name = name.value.len() <= MAX_NAME
-        && name.value.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '-'));
-    if !is_name {
-        problems.push(
-            Diagnostic::error(&name.at, format!("`{}` is not a name of a skill", name.value))
-                .help(format!("use 1 to {MAX_NAME} of the characters a-z, 0-9 and `-`")),
-        );
+fn skill_id(folder: &str, file: &Arc<str>, problems: &Problems) -> Option<SkillId> {
+    let is_id = folder.len() <= MAX_ID
+        && folder.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+    if !is_id {
+        let at = Spot::start_of(Arc::clone(file));
+        let message = format!("a skill is called by its folder, and `{folder}` cannot be its name");
+        problems.push(Diagnostic::error(&at, message).help(format!(
+            "rename the folder: use 1 to {MAX_ID} of the characters a-z, A-Z, 0-9, `_` and `-`"
+        )));
         return None;
     }
-    if *name.value != *folder {
-        problems.push(
-            Diagnostic::error(
-                &name.at,
-                format!("skill `{}` lies in a folder called `{folder}`", name.value),
-            )
-            .help(format!("write name: {folder}, or rename the folder")),
-        );
-        return None;
-    }
-    SkillId::new(Arc::clone(&name.value)).ok()
+    SkillId::new(folder).ok()
 }
 
-fn description(text: &Located<Arc<str>>, problems: &Problems) -> Option<Arc<str>> {
+/// Says so where the file gives the skill another name than its folder's, or none.
+fn name(keys: &mut Keys<'_>, folder: &str) {
+    let (at, message) = match keys.text("name") {
+        Ok(Some(name)) if *name.value == *folder => return,
+        Ok(Some(name)) => {
+            (name.at, format!("the name `{}` is not the folder's and is not used", name.value))
+        }
+        Ok(None) => (keys.at.clone(), "`name` is missing in the frontmatter".to_owned()),
+        Err(wrong) => (wrong.at, format!("`name` {}", wrong.value)),
+    };
+    keys.problems.push(
+        Diagnostic::warning(&at, message)
+            .help(format!("the skill is called `{folder}`, as its folder is")),
+    );
+}
+
+fn description(text: &Located<Arc<str>>, problems: &Problems) -> Arc<str> {
     let description = text.value.trim();
     let chars = description.chars().count();
-    if chars > MAX_DESCRIPTION {
+    if chars > LONG_DESCRIPTION {
         problems.push(
-            Diagnostic::error(&text.at, format!("`description` has {chars} characters"))
-                .help(format!("at most {MAX_DESCRIPTION}; move the rest into the body")),
+            Diagnostic::warning(&text.at, format!("`description` has {chars} characters")).help(
+                format!(
+                    "all of them stand before the model at all times; keep it within \
+                     {LONG_DESCRIPTION}, and move the rest into the body"
+                ),
+            ),
         );
-        return None;
     }
-    Some(description.into())
+    description.into()
 }

@@ -87,9 +87,11 @@ fn errors_of_syntax_are_reported_with_their_places() {
 #[test]
 fn a_project_file_that_is_no_text_or_too_large_is_refused() {
     let binary = Folder::new().file(PROJECT_FILE, [0xff]);
-    insta::assert_snapshot!(binary.problems(), @r#"toolcrib.toml:1:1: this file is not UTF-8 text"#);
+    insta::assert_snapshot!(binary.problems(), @r#"toolcrib.toml:1:1: this is not UTF-8 text"#);
+    let folder = Folder::new().file("toolcrib.toml/x", "");
+    insta::assert_snapshot!(folder.problems(), @r#"toolcrib.toml:1:1: this is a folder, not a file"#);
     let large = Folder::new().file(PROJECT_FILE, "#".repeat(1024 * 1024 + 1));
-    insta::assert_snapshot!(large.problems(), @r#"toolcrib.toml:1:1: this file is larger than 1 MiB"#);
+    insta::assert_snapshot!(large.problems(), @r#"toolcrib.toml:1:1: this is larger than 1 MiB"#);
 }
 
 #[test]
@@ -207,6 +209,32 @@ statements = ["SELECT 1"]
 }
 
 #[test]
+fn no_database_may_have_the_name_of_what_another_keeps_beside_its_own() {
+    let declared = |name: &str, file: &str| {
+        format!("[database.{name}]\nfile = \"{file}\"\nseed = \"seed.sql\"\n")
+    };
+    let all = [
+        declared("lock", "notes.db.lock"),
+        declared("log", "notes.db-wal"),
+        declared("notes", "notes.db"),
+        declared("draft", "notes.db.new"),
+        declared("draft_log", "notes.db.new-journal"),
+        declared("fine", "notes.db.old"),
+        declared("fine_too", "notes"),
+    ];
+    insta::assert_snapshot!(Folder::with(&all.concat()).problems(), @r#"
+    toolcrib.toml:2:8: `notes.db.lock` is a name that database `notes` needs for itself, beside `notes.db`
+        help: give it a name of its own, such as "other.db"
+    toolcrib.toml:5:8: `notes.db-wal` is a name that database `notes` needs for itself, beside `notes.db`
+        help: give it a name of its own, such as "other.db"
+    toolcrib.toml:11:8: `notes.db.new` is a name that database `notes` needs for itself, beside `notes.db`
+        help: give it a name of its own, such as "other.db"
+    toolcrib.toml:14:8: `notes.db.new-journal` is a name that database `notes` needs for itself, beside `notes.db`
+        help: give it a name of its own, such as "other.db"
+    "#);
+}
+
+#[test]
 fn the_model_and_the_system_text_are_checked_with_the_rest() {
     let folder = Folder::with("[agent]\nmodel = 'openai:x'\nsystem = 'x'\nsystem_file = 's.md'\n");
     insta::assert_snapshot!(folder.problems(), @r#"
@@ -234,9 +262,9 @@ fn skill_files_from_elsewhere_only_warn_and_what_is_ours_is_checked() {
         .file("skills/README.md", "not a skill")
         .skill("none", "no frontmatter")
         .skill("open", "---\nname: open\n")
-        .skill("colon", "---\nname: colon\ndescription: Use when: b\n---\n")
+        .skill("colon", "---\nname: colon\ndescription: Use when: b\n  or: c: d\n---\n")
         .skill("other", "---\nname: othr\ndescription: ''\n---\n")
-        .skill("Big", &format!("---\nname: Big\ndescription: {}\n---\n", "x".repeat(1025)))
+        .skill("a b", "---\nname: a b\ndescription: x\n---\n")
         .skill("list", "---\nname: list\ndescription: x\nmetadata: {toolcrib-tools: [a, [b]]}\n---")
         .skill("twice", "---\nname: twice\nname: twice\n---\n")
         .skill("sequence", "---\n- a\n---\n")
@@ -261,10 +289,8 @@ metadata:
 body"#,
         );
     insta::assert_snapshot!(folder.problems(), @r#"
-    skills/Big/SKILL.md:2:7: `Big` is not a name of a skill
-        help: use 1 to 64 of the characters a-z, 0-9 and `-`
-    skills/Big/SKILL.md:3:14: `description` has 1025 characters
-        help: at most 1024; move the rest into the body
+    skills/a b/SKILL.md:1:1: a skill is called by its folder, and `a b` cannot be its name
+        help: rename the folder: use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`
     skills/colon/SKILL.md:3:22: this is not YAML: mapping values are not allowed in this context
         help: a text with `: ` or ` #` in it must stand in quotes
     skills/deep/SKILL.md:2:35: frontmatter may not nest deeper than 32 levels
@@ -283,7 +309,7 @@ body"#,
         help: there are no tools
     skills/foreign/SKILL.md:13:27: there is no tool `list_charges`
         help: there are no tools
-    skills/huge/SKILL.md:1:1: this file is larger than 1 MiB
+    skills/huge/SKILL.md:1:1: this is larger than 1 MiB
     skills/list/SKILL.md:4:29: there is no tool `a`
         help: there are no tools
     skills/list/SKILL.md:4:32: `toolcrib-tools` must be names, in one text or in a list
@@ -291,8 +317,8 @@ body"#,
         help: begin it with: --- / name: none / description: What it is for. / ---
     skills/open/SKILL.md:1:1: the file does not begin with frontmatter between two lines of `---`
         help: begin it with: --- / name: open / description: What it is for. / ---
-    skills/other/SKILL.md:2:7: skill `othr` lies in a folder called `other`
-        help: write name: other, or rename the folder
+    skills/other/SKILL.md:2:7: warning: the name `othr` is not the folder's and is not used
+        help: the skill is called `other`, as its folder is
     skills/other/SKILL.md:3:14: `description` is blank
     skills/sequence/SKILL.md:2:1: the frontmatter must be a mapping of keys to values
     skills/twice/SKILL.md:2:1: `description` is missing in the frontmatter
@@ -324,7 +350,7 @@ fn symbolic_links_may_not_lead_out_of_the_project() {
     symlink(outside.path(), folder.path().join("skills/away")).unwrap();
     insta::assert_snapshot!(folder.problems(), @r#"
     toolcrib.toml:3:8: `link.sql` leaves the project's folder; copy what is needed into the project
-    skills/away/SKILL.md:1:1: this file leaves the project's folder; copy what is needed into the project
+    skills/away/SKILL.md:1:1: this leaves the project's folder; copy what is needed into the project
     "#);
 
     fs::remove_file(folder.path().join("link.sql")).unwrap();

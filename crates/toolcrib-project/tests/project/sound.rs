@@ -97,11 +97,65 @@ fn a_model_that_the_caller_chooses_may_lie_anywhere() {
     let project = load(format!("script:{}", path.display())).unwrap();
     assert!(project.model().unwrap().name().ends_with("m.toml"));
     insta::assert_snapshot!(load("gpt".to_owned()).unwrap_err(), @r#"
-    (model option):1:1: `gpt` is not a model that can be used yet
+    --model:1:1: `gpt` is not a model that can be used yet
         help: write "script:FILE", a scripted model
     "#);
-    insta::assert_snapshot!(load("script:none.toml".to_owned()).unwrap_err(), @r#"(model option):1:1: script `none.toml` is not there"#);
+    insta::assert_snapshot!(load("script:none.toml".to_owned()).unwrap_err(), @r#"--model:1:1: script `none.toml` is not there"#);
+    let a_folder = load(format!("script:{}", folder.path().join("..").display())).unwrap_err();
+    assert!(a_folder.to_string().ends_with("/..` is a folder, not a file"), "{a_folder}");
     insta::assert_snapshot!(folder.problems(), @r#"toolcrib.toml:2:9: script `gone.toml` is not there"#);
+}
+
+#[test]
+fn skill_files_from_elsewhere_load_unchanged() {
+    let long = "x".repeat(1025);
+    let project = Folder::with(&format!("{DATABASE}{TOOL}"))
+        .skill("skill-creator", "---\nname: Skill Creator\ndescription: Makes skills.\n---\n")
+        .skill("no_name", "---\ndescription: Has no name.\n---\n")
+        .skill("blank", "---\nname:\ndescription: Has a blank name.\nmetadata:\n---\n")
+        .skill("list", "---\nname: [a]\ndescription: x\nallowed-tools: [{a: b}]\n---\n")
+        .skill("Big", &format!("---\nname: Big\ndescription: {long}\n---\n"))
+        .skill(
+            "colon",
+            "---\r\nname: colon\r\ndescription: It's this: when x # 5\r\n\
+             license: see: \r\ncompatibility: 'a: b' # c: d\r\nversion: 1 # e: f\r\n\
+             metadata:\r\n  toolcrib-tools: [list_charges]\r\n---\r\nBody.",
+        )
+        .skill(
+            "twice",
+            "---\nname: twice\ndescription: x\nmetadata:\n  \
+             toolcrib-tools: [list_charges, list_charges]\n---\n",
+        )
+        .load();
+    insta::assert_snapshot!(project.warnings(), @r#"
+    skills/Big/SKILL.md:3:14: warning: `description` has 1025 characters
+        help: all of them stand before the model at all times; keep it within 1024, and move the rest into the body
+    skills/blank/SKILL.md:2:5: warning: `name` is blank
+        help: the skill is called `blank`, as its folder is
+    skills/colon/SKILL.md:3:14: warning: a text with `: ` in it stands without quotes; it is read as if it had them
+        help: write description: "…"
+    skills/colon/SKILL.md:4:10: warning: a text with `: ` in it stands without quotes; it is read as if it had them
+        help: write license: "…"
+    skills/colon/SKILL.md:6:1: warning: unknown key `version` in the frontmatter
+    skills/list/SKILL.md:2:7: warning: `name` must be a text
+        help: the skill is called `list`, as its folder is
+    skills/list/SKILL.md:4:17: warning: `allowed-tools` must be names, in one text or in a list
+    skills/no_name/SKILL.md:2:1: warning: `name` is missing in the frontmatter
+        help: the skill is called `no_name`, as its folder is
+    skills/skill-creator/SKILL.md:2:7: warning: the name `Skill Creator` is not the folder's and is not used
+        help: the skill is called `skill-creator`, as its folder is
+    skills/twice/SKILL.md:5:34: warning: `list_charges` stands twice in `toolcrib-tools`
+        help: leave one of them out
+    "#);
+    let skill = |id: &str| project.skills().get(id).unwrap();
+    assert_eq!(&*skill("skill-creator").description, "Makes skills.");
+    assert_eq!(&*skill("no_name").description, "Has no name.");
+    assert_eq!(&*skill("blank").description, "Has a blank name.");
+    assert_eq!(*skill("Big").description, *long);
+    let colon = skill("colon");
+    assert_eq!((&*colon.description, &*colon.body), ("It's this: when x # 5", "Body."));
+    assert_eq!(colon.tools, ["list_charges"]);
+    assert_eq!(skill("twice").tools, ["list_charges"]);
 }
 
 #[test]

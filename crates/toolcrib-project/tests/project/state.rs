@@ -2,8 +2,9 @@
 
 use std::fs;
 
+use toolcrib_core::CancellationToken;
 use toolcrib_project::{LoadError, LoadOptions, Mode, Project};
-use toolcrib_scope::database::DatabaseError;
+use toolcrib_scope::database::{Database, DatabaseError, DatabaseSpec, Seed};
 
 use crate::folder::{DATABASE, Folder, RUN, TOOL};
 
@@ -60,6 +61,43 @@ fn databases_in_use_are_not_made_anew() {
     assert!(matches!(fresh, Err(LoadError::Database(DatabaseError::InUse { .. }))), "{fresh:?}");
     drop(project);
     assert!(folder.load_as(Mode::Run { fresh: true }).unwrap().databases()[0].was_made());
+}
+
+#[test]
+fn of_several_databases_all_are_made_anew_or_none() {
+    let two = DATABASE.replace("desk", "notes").replace("seed.sql", "notes.sql");
+    let folder = Folder::with(&format!("{DATABASE}{two}")).file("notes.sql", "CREATE TABLE n (x);");
+    drop(folder.load_as(RUN).unwrap());
+    let state = || {
+        let mut files = folder.listing();
+        files.retain(|(path, _)| path.ends_with("desk.db") || path.ends_with("notes.db"));
+        files.into_iter().map(|(path, _)| fs::metadata(path).unwrap().modified().unwrap())
+    };
+    let before: Vec<_> = state().collect();
+    assert_eq!(before.len(), 2);
+    let fresh = Mode::Run { fresh: true };
+
+    let notes = DatabaseSpec {
+        name: "notes".into(),
+        file: folder.path().join(".toolcrib/notes.db"),
+        seed: Seed { name: "notes.sql".into(), sql: "".into() },
+    };
+    let user = Database::open(&notes, &CancellationToken::new()).unwrap();
+    let load = folder.load_as(fresh);
+    let Err(LoadError::Database(DatabaseError::InUse { name, .. })) = load else {
+        panic!("{load:?}");
+    };
+    assert_eq!(&*name, "notes");
+    assert_eq!(state().collect::<Vec<_>>(), before);
+    drop(user);
+
+    fs::remove_file(folder.path().join("notes.sql")).unwrap();
+    assert!(matches!(folder.load_as(fresh), Err(LoadError::Diagnostics(_))));
+    assert_eq!(state().collect::<Vec<_>>(), before);
+
+    fs::write(folder.path().join("notes.sql"), "CREATE TABLE n (x);").unwrap();
+    let project = folder.load_as(fresh).unwrap();
+    assert!(project.databases().iter().all(Database::was_made));
 }
 
 #[test]

@@ -39,6 +39,16 @@ fn a_new_project_overwrites_nothing() {
         assert!(matches!(init(folder.path()), Err(InitError::AlreadyThere { .. })), "{name}");
         assert_eq!(folder.listing(), before);
     }
+    let folder = Folder::new().file("a file", "mine");
+    let before = folder.listing();
+    let file = folder.path().join("a file");
+    for dir in [&file, &file.join("below/it")] {
+        let error = init(dir).unwrap_err();
+        assert!(matches!(error, InitError::NotAFolder { .. }), "{error}");
+        let expected = format!("{} is a file; give the folder", file.display());
+        assert!(error.to_string().starts_with(&expected), "{error}");
+    }
+    assert_eq!(folder.listing(), before);
     let folder = Folder::new().file("README.md", "mine");
     init(folder.path()).unwrap();
     folder.load();

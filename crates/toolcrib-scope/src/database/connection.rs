@@ -10,6 +10,7 @@ use std::{
 
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, Statement, config::DbConfig, ffi, hooks::AuthContext,
+    limits::Limit,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +19,14 @@ use super::{
     guard::{Access, Guard, Speaker, locked},
     transaction::Settle,
 };
+
+/// How many bytes a text, a blob or a row may have in a statement on a handle: 4 MiB. SQLite's own
+/// limit is a thousand million, which one careless expression would take of the memory. Seeds are
+/// not bound by it, but statements cannot read what is larger.
+pub const MAX_VALUE_BYTES: usize = MAX_VALUE as usize;
+
+/// The same, as SQLite takes it.
+const MAX_VALUE: i32 = 4 * 1024 * 1024;
 
 /// Instructions of SQLite's virtual machine between two looks at the cancellation: some tens of
 /// microseconds.
@@ -61,6 +70,9 @@ impl GuardedConnection {
     pub(crate) fn guard(mut connection: Connection, access: Access) -> rusqlite::Result<Self> {
         configure(&connection)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
+        // A longer one could be prepared, and its text could not be had any more.
+        connection.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, MAX_VALUE)?;
         let guard = Arc::new(Mutex::new(Guard::body(access)));
         let asked = Arc::clone(&guard);
         connection.authorizer(Some(move |cx: AuthContext<'_>| locked(&asked).judge(cx.action)))?;

@@ -1,5 +1,7 @@
 use std::{io, path::PathBuf, sync::Arc};
 
+use super::connection::MAX_VALUE_BYTES;
+
 /// What can go wrong with a declared database.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -65,6 +67,19 @@ pub enum DatabaseError {
     InspectOnly {
         /// The database.
         name: Arc<str>,
+    },
+    /// A text, a blob or a row is larger than [`MAX_VALUE_BYTES`]. What the transaction had done was
+    /// undone.
+    #[error(
+        "database `{name}`: a text, a blob or a row has more than {} MiB, which is the most that a \
+         statement may pass, build or read; ask for less at a time, or pass less",
+        MAX_VALUE_BYTES / 1024 / 1024
+    )]
+    TooLarge {
+        /// The database.
+        name: Arc<str>,
+        /// What SQLite says.
+        source: rusqlite::Error,
     },
     /// A statement, or SQLite itself, failed. What the transaction had done was undone.
     #[error("database `{name}`: {}", short_message(source))]

@@ -28,19 +28,33 @@ pub(crate) struct SharedLock(#[expect(dead_code, reason = "held, not read")] Fil
 /// it did.
 pub(crate) fn acquire(
     spec: &DatabaseSpec,
-    fresh: bool,
     cancel: &CancellationToken,
 ) -> Result<(SharedLock, bool), DatabaseError> {
+    share(Lock::open(spec)?, false, cancel)
+}
+
+/// Takes the exclusive lock, at once or not at all.
+pub(crate) fn claim(spec: &DatabaseSpec) -> Result<Lock<'_>, DatabaseError> {
     let lock = Lock::open(spec)?;
-    let mut made = false;
-    if fresh {
-        if !lock.try_exclusive()? {
-            return Err(in_use(spec));
-        }
-        make::make(spec, cancel)?;
-        made = true;
-        lock.unlock()?;
-    }
+    if lock.try_exclusive()? { Ok(lock) } else { Err(in_use(spec)) }
+}
+
+/// Makes the database under its exclusive lock, and goes over to the shared one.
+pub(crate) fn make_anew(
+    lock: Lock<'_>,
+    cancel: &CancellationToken,
+) -> Result<SharedLock, DatabaseError> {
+    make::make(lock.spec, cancel)?;
+    lock.unlock()?;
+    share(lock, true, cancel).map(|(lock, _)| lock)
+}
+
+fn share(
+    lock: Lock<'_>,
+    mut made: bool,
+    cancel: &CancellationToken,
+) -> Result<(SharedLock, bool), DatabaseError> {
+    let spec = lock.spec;
     let mut missing = 0;
     loop {
         if cancel.is_cancelled() {
@@ -73,8 +87,9 @@ fn in_use(spec: &DatabaseSpec) -> DatabaseError {
     DatabaseError::InUse { name: Arc::clone(&spec.name), file: spec.file.clone() }
 }
 
-struct Lock<'a> {
-    spec: &'a DatabaseSpec,
+/// An open lock file.
+pub(crate) struct Lock<'a> {
+    pub(crate) spec: &'a DatabaseSpec,
     path: PathBuf,
     file: File,
 }
@@ -82,13 +97,14 @@ struct Lock<'a> {
 impl<'a> Lock<'a> {
     fn open(spec: &'a DatabaseSpec) -> Result<Self, DatabaseError> {
         let path = make::beside(&spec.file, ".lock");
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(&path)
-            .map_err(|source| failed(spec, "open", &path, source))?;
+        let open = |write| {
+            OpenOptions::new().create(write).truncate(false).read(true).write(write).open(&path)
+        };
+        let file = open(true).or_else(|error| {
+            // Locking takes no right to write, so a database that is there can be read all the same.
+            if refuses_writing(&error) { open(false).map_err(|_| error) } else { Err(error) }
+        });
+        let file = file.map_err(|source| failed(spec, "open", &path, source))?;
         Ok(Self { spec, path, file })
     }
 
@@ -111,6 +127,11 @@ impl<'a> Lock<'a> {
             Err(TryLockError::Error(source)) => Err(failed(self.spec, "lock", &self.path, source)),
         }
     }
+}
+
+/// Whether the system refuses to write there, whatever is tried.
+pub(crate) fn refuses_writing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 pub(crate) fn failed(

@@ -18,13 +18,28 @@ use super::{
     connection::GuardedConnection,
     error::{DatabaseError, short_message},
     guard::Access,
-    lock::failed,
+    lock::{failed, refuses_writing},
     seed,
     transaction::Settle,
 };
 
 /// What SQLite keeps beside a database's file.
-const SIDE_FILES: [&str; 3] = ["-wal", "-shm", "-journal"];
+const OF_SQLITE: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// What is put behind a database's file name to name the files that may stand beside it while it is
+/// made or used, and that no other file may therefore be called.
+pub const SIDE_FILES: [&str; 8] =
+    [".lock", ".new", "-wal", "-shm", "-journal", ".new-wal", ".new-shm", ".new-journal"];
+
+/// Whether SQLite's files beside a database are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// As SQLite needs them, even to read.
+    Kept,
+    /// None is made and none is changed. What is written while the connection is open may not be
+    /// seen, or in part, so it should not be open for long.
+    Untouched,
+}
 
 /// `path` with something put behind its name.
 pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
@@ -56,6 +71,8 @@ fn write(
     draft: &Path,
     cancel: &CancellationToken,
 ) -> Result<(), DatabaseError> {
+    // The system says why it cannot be made, SQLite only that it cannot be opened.
+    File::create_new(draft).map_err(|source| failed(spec, "make", draft, source))?;
     let in_seed = |error: rusqlite::Error| seed::failed(spec, None, short_message(&error));
     let mut connection = Connection::open(draft).map_err(in_seed)?;
     // Nobody reads the draft before it is whole, so one sync at the end is enough.
@@ -83,7 +100,7 @@ fn put_in_place(spec: &DatabaseSpec, draft: &Path) -> Result<(), DatabaseError> 
 
 /// Removes a database's file and what SQLite keeps beside it, the file itself first.
 fn remove(spec: &DatabaseSpec, file: &Path) -> Result<(), DatabaseError> {
-    let sides = SIDE_FILES.iter().map(|suffix| beside(file, suffix));
+    let sides = OF_SQLITE.iter().map(|suffix| beside(file, suffix));
     for path in std::iter::once(file.to_owned()).chain(sides) {
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -99,12 +116,33 @@ fn sync(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Opens the file, which is there, to read, and reads from it.
+/// Opens the file, which is there, to read, and reads from it; says how to open it again.
 pub(crate) fn verify(
     spec: &DatabaseSpec,
     cancel: &CancellationToken,
-) -> Result<GuardedConnection, DatabaseError> {
-    first_read(spec, cancel, GuardedConnection::open(&spec.file, Access::Read))
+) -> Result<(GuardedConnection, Beside), DatabaseError> {
+    refuse_empty(spec)?;
+    let outcome = match first_read(spec, cancel, Beside::Kept) {
+        // SQLite cannot keep beside the file what it needs.
+        Err(_) if is_sealed(&spec.file) => first_read(spec, cancel, Beside::Untouched)
+            .map(|connection| (connection, Beside::Untouched)),
+        outcome => outcome.map(|connection| (connection, Beside::Kept)),
+    };
+    outcome.map_err(|error| failed_to_read(spec, cancel, &error))
+}
+
+/// Whether the system lets this process make no file beside the database. To be called under the
+/// shared lock, so that nobody's draft is in the way.
+fn is_sealed(file: &Path) -> bool {
+    let draft = beside(file, ".new");
+    match File::create(&draft) {
+        Ok(_) => {
+            // Left behind, it would be cleared by the next one who makes the database.
+            let _ = fs::remove_file(&draft);
+            false
+        }
+        Err(error) => refuses_writing(&error),
+    }
 }
 
 /// Opens the file if it is there, else a memory with the seed in it; writes nothing.
@@ -113,7 +151,9 @@ pub(crate) fn inspect(
     cancel: &CancellationToken,
 ) -> Result<GuardedConnection, DatabaseError> {
     if exists(spec)? {
-        return first_read(spec, cancel, open_untouched(spec));
+        refuse_empty(spec)?;
+        return first_read(spec, cancel, Beside::Untouched)
+            .map_err(|error| failed_to_read(spec, cancel, &error));
     }
     let in_seed = |error: rusqlite::Error| seed::failed(spec, None, short_message(&error));
     let mut connection = Connection::open_in_memory().map_err(in_seed)?;
@@ -121,16 +161,26 @@ pub(crate) fn inspect(
     GuardedConnection::guard(connection, Access::Read).map_err(in_seed)
 }
 
-/// A connection that makes none of SQLite's side files and changes none.
-fn open_untouched(spec: &DatabaseSpec) -> rusqlite::Result<GuardedConnection> {
-    let log = fs::metadata(beside(&spec.file, "-wal")).map_or(0, |log| log.len());
+/// Opens the file, which must be there.
+pub(crate) fn open(
+    file: &Path,
+    access: Access,
+    beside: Beside,
+) -> rusqlite::Result<GuardedConnection> {
+    match beside {
+        Beside::Kept => GuardedConnection::open(file, access),
+        Beside::Untouched => open_untouched(file, access),
+    }
+}
+
+fn open_untouched(file: &Path, access: Access) -> rusqlite::Result<GuardedConnection> {
+    let log = fs::metadata(beside(file, "-wal")).map_or(0, |log| log.len());
     // With a log, pages of the file may be out of date, so the log must be read too.
     let how = if log == 0 { "immutable=1" } else { "readonly_shm=1" };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_URI;
-    let connection = Connection::open_with_flags(uri(&spec.file, how), flags)?;
-    GuardedConnection::guard(connection, Access::Read)
+    GuardedConnection::guard(Connection::open_with_flags(uri(file, how), flags)?, access)
 }
 
 /// `file:PATH?how`, with all but the plainest characters of the path escaped.
@@ -152,23 +202,32 @@ fn uri(file: &Path, how: &str) -> String {
 fn first_read(
     spec: &DatabaseSpec,
     cancel: &CancellationToken,
-    opened: rusqlite::Result<GuardedConnection>,
-) -> Result<GuardedConnection, DatabaseError> {
-    let unreadable = |problem: String| DatabaseError::Unreadable {
-        name: Arc::clone(&spec.name),
-        file: spec.file.clone(),
-        problem,
-    };
-    // SQLite takes an empty file for an empty database; one that was made is never empty.
+    beside: Beside,
+) -> rusqlite::Result<GuardedConnection> {
+    let mut connection = open(&spec.file, Access::Read, beside)?;
+    connection.transaction(Access::Read, cancel, |_| Ok(Settle::RollBack(())))?;
+    Ok(connection)
+}
+
+/// SQLite takes an empty file for an empty database; one that was made is never empty.
+fn refuse_empty(spec: &DatabaseSpec) -> Result<(), DatabaseError> {
     if fs::metadata(&spec.file).is_ok_and(|file| file.len() == 0) {
-        return Err(unreadable("it is empty".into()));
+        return Err(unreadable(spec, "it is empty".into()));
     }
-    let mut connection = opened.map_err(|error| unreadable(short_message(&error)))?;
-    match connection.transaction(Access::Read, cancel, |_| Ok(Settle::RollBack(()))) {
-        Ok(()) => Ok(connection),
-        Err(_) if cancel.is_cancelled() => {
-            Err(DatabaseError::Cancelled { name: Arc::clone(&spec.name) })
-        }
-        Err(error) => Err(unreadable(short_message(&error))),
+    Ok(())
+}
+
+fn failed_to_read(
+    spec: &DatabaseSpec,
+    cancel: &CancellationToken,
+    error: &rusqlite::Error,
+) -> DatabaseError {
+    if cancel.is_cancelled() {
+        return DatabaseError::Cancelled { name: Arc::clone(&spec.name) };
     }
+    unreadable(spec, short_message(error))
+}
+
+fn unreadable(spec: &DatabaseSpec, problem: String) -> DatabaseError {
+    DatabaseError::Unreadable { name: Arc::clone(&spec.name), file: spec.file.clone(), problem }
 }

@@ -2,7 +2,8 @@
 //! handles that either only read or also write, one transaction per use.
 //!
 //! - [`Database::open`] makes the file if it is missing and keeps it from being made anew while the
-//!   value lives. [`Database::inspect`] writes nothing at all and runs nothing.
+//!   value lives. [`Database::claim`] is how it is made anew. [`Database::inspect`] writes nothing at
+//!   all and runs nothing.
 //! - [`Database::read_only`] and [`Database::writable`] give the [`DatabaseHandle`]s that bodies get.
 //!   A handle cannot be widened.
 //! - [`DatabaseHandle::transaction`] runs a function in one transaction on the blocking pool;
@@ -11,7 +12,7 @@
 //! Statements on a handle may neither attach another file, nor set a pragma, nor begin or end
 //! transactions, nor make temporary objects (connections are shared), nor load extensions. Foreign
 //! keys are enforced, and text in double quotes is a name, never a string, so that a misspelt
-//! column is an error.
+//! column is an error. No text, blob or row may be larger than [`MAX_VALUE_BYTES`].
 
 mod connection;
 mod error;
@@ -32,10 +33,16 @@ use std::{
 pub use rusqlite;
 use tokio_util::sync::CancellationToken;
 
-use self::{connection::GuardedConnection, guard::Access, lock::SharedLock, pool::Pool};
+use self::{
+    connection::GuardedConnection,
+    guard::Access,
+    lock::{Lock, SharedLock},
+    pool::Pool,
+};
 pub use self::{
-    connection::StatementDescription,
+    connection::{MAX_VALUE_BYTES, StatementDescription},
     error::{DatabaseError, StatementError},
+    make::SIDE_FILES,
     transaction::Settle,
 };
 
@@ -45,7 +52,7 @@ pub struct DatabaseSpec {
     /// The name under which a project declares it, for messages.
     pub name: Arc<str>,
     /// Its file, absolute. The folder must exist when the database is opened. Beside the file stand
-    /// `FILE.lock`, and `FILE-wal` and `FILE-shm` while it is in use.
+    /// `FILE.lock`, and others while it is made or used; see [`SIDE_FILES`].
     pub file: PathBuf,
     /// What makes it.
     pub seed: Seed,
@@ -80,31 +87,35 @@ enum State {
 }
 
 impl Database {
-    /// Opens a database, and makes it from its seed if its file is missing or `fresh` asks for it.
+    /// Opens a database, and makes it from its seed if its file is missing.
     ///
     /// Blocks, at most as long as another process needs to make the same database; `cancel` ends
     /// that. As long as the value or a handle of it lives, no process can make the file anew. Of
     /// several processes that find it missing one makes it and the others use it. It comes into
     /// place whole or not at all.
     ///
+    /// Where the folder cannot be written, a database that is there can be read. It is then taken
+    /// not to change while a transaction lasts: if somebody else may write there and does at that
+    /// moment, what is read may be wrong.
+    ///
     /// # Errors
-    /// [`DatabaseError::InUse`] at once when `fresh` is asked for while anybody has it open, this
-    /// process included; [`Unreadable`](DatabaseError::Unreadable) when the file is there and no
-    /// database; [`Seed`](DatabaseError::Seed) when the script fails;
-    /// [`Cancelled`](DatabaseError::Cancelled); [`File`](DatabaseError::File).
-    pub fn open(
-        spec: &DatabaseSpec,
-        fresh: bool,
-        cancel: &CancellationToken,
-    ) -> Result<Self, DatabaseError> {
-        let (lock, made) = lock::acquire(spec, fresh, cancel)?;
-        let reader = make::verify(spec, cancel)?;
-        let state = State::Open {
-            readers: Pool::new(Access::Read, Some(reader)),
-            writers: Pool::new(Access::Write, None),
-            _lock: lock,
-        };
-        Ok(Self::new(spec, made, state))
+    /// [`Unreadable`](DatabaseError::Unreadable) when the file is there and no database;
+    /// [`Seed`](DatabaseError::Seed) when the script fails; [`DatabaseError::InUse`] when the file
+    /// is removed under others who use it; [`Cancelled`](DatabaseError::Cancelled);
+    /// [`File`](DatabaseError::File).
+    pub fn open(spec: &DatabaseSpec, cancel: &CancellationToken) -> Result<Self, DatabaseError> {
+        let (lock, made) = lock::acquire(spec, cancel)?;
+        Self::opened(spec, lock, made, cancel)
+    }
+
+    /// Takes a database for oneself, in order to [make it anew](Claim::make_anew). Nothing is
+    /// changed yet, so that several can be claimed before the first is made. Does not wait.
+    ///
+    /// # Errors
+    /// [`DatabaseError::InUse`] at once while anybody has it open, this process included;
+    /// [`File`](DatabaseError::File).
+    pub fn claim(spec: &DatabaseSpec) -> Result<Claim<'_>, DatabaseError> {
+        lock::claim(spec).map(Claim)
     }
 
     /// Looks at a database without writing a byte anywhere: at its file if that is there, else at
@@ -115,6 +126,19 @@ impl Database {
     pub fn inspect(spec: &DatabaseSpec, cancel: &CancellationToken) -> Result<Self, DatabaseError> {
         let connection = make::inspect(spec, cancel)?;
         Ok(Self::new(spec, false, State::Inspected(Box::new(connection.into()))))
+    }
+
+    fn opened(
+        spec: &DatabaseSpec,
+        lock: SharedLock,
+        made: bool,
+        cancel: &CancellationToken,
+    ) -> Result<Self, DatabaseError> {
+        let (reader, beside) = make::verify(spec, cancel)?;
+        let readers = Pool::new(Access::Read, beside);
+        readers.put_back(reader);
+        let writers = Pool::new(Access::Write, beside);
+        Ok(Self::new(spec, made, State::Open { readers, writers, _lock: lock }))
     }
 
     fn new(spec: &DatabaseSpec, made: bool, state: State) -> Self {
@@ -159,6 +183,28 @@ impl fmt::Debug for Database {
             .field("file", &self.0.file)
             .field("inspected", &matches!(self.0.state, State::Inspected(_)))
             .finish_non_exhaustive()
+    }
+}
+
+/// A database that nobody else can open until it is made anew, or this is dropped.
+pub struct Claim<'a>(Lock<'a>);
+
+impl Claim<'_> {
+    /// Makes the database from its seed, in place of one that may be there, and opens it. Blocks;
+    /// `cancel` ends that.
+    ///
+    /// # Errors
+    /// As [`Database::open`]. When the seed fails, what was there before stays.
+    pub fn make_anew(self, cancel: &CancellationToken) -> Result<Database, DatabaseError> {
+        let spec = self.0.spec;
+        let lock = lock::make_anew(self.0, cancel)?;
+        Database::opened(spec, lock, true, cancel)
+    }
+}
+
+impl fmt::Debug for Claim<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Claim").field(&self.0.spec.name).finish()
     }
 }
 

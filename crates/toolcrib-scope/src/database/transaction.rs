@@ -2,7 +2,7 @@
 
 use std::{panic::resume_unwind, sync::Arc};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
@@ -51,6 +51,8 @@ impl DatabaseHandle {
     ///
     /// # Errors
     /// [`DatabaseError::Sql`] when the function or the commit fails;
+    /// [`TooLarge`](DatabaseError::TooLarge) when a value is larger than
+    /// [`MAX_VALUE_BYTES`](super::MAX_VALUE_BYTES);
     /// [`Cancelled`](DatabaseError::Cancelled); [`InspectOnly`](DatabaseError::InspectOnly).
     ///
     /// # Panics
@@ -100,11 +102,15 @@ impl Shared {
         // A panic drops the connection, and SQLite rolls back what it had begun.
         let outcome = connection.transaction(access, cancel, work);
         pool.put_back(connection);
-        outcome.map_err(
-            |source| {
-                if cancel.is_cancelled() { self.cancelled() } else { self.failed(source) }
-            },
-        )
+        outcome.map_err(|source| {
+            if cancel.is_cancelled() {
+                self.cancelled()
+            } else if source.sqlite_error_code() == Some(ErrorCode::TooBig) {
+                DatabaseError::TooLarge { name: Arc::clone(&self.name), source }
+            } else {
+                self.failed(source)
+            }
+        })
     }
 
     pub(super) fn describe(

@@ -3,7 +3,7 @@
 use std::{fs, thread, time::Duration};
 
 use tokio_util::sync::CancellationToken;
-use toolcrib_scope::database::{Database, DatabaseError};
+use toolcrib_scope::database::{Database, DatabaseError, SIDE_FILES};
 
 use crate::support::{ENDLESS, Folder, mark, refunds, run};
 
@@ -50,6 +50,33 @@ async fn fresh_is_refused_at_once_while_anybody_has_it_open() {
     assert!(matches!(folder.open_fresh(), Err(DatabaseError::InUse { .. })));
     drop(handle);
     assert_ne!(mark(&folder.open_fresh().unwrap()).await, made);
+}
+
+#[tokio::test]
+async fn what_is_claimed_is_unchanged_and_nobody_else_s_until_it_is_made_or_given_up() {
+    let folder = Folder::new();
+    let made = mark(&folder.open().unwrap()).await;
+    let claim = Database::claim(&folder.spec).unwrap();
+    assert!(matches!(Database::claim(&folder.spec), Err(DatabaseError::InUse { .. })));
+    drop(claim);
+    assert_eq!(mark(&folder.open().unwrap()).await, made);
+    let new = Database::claim(&folder.spec).unwrap().make_anew(&CancellationToken::new()).unwrap();
+    assert_ne!(mark(&new).await, made);
+}
+
+#[tokio::test]
+async fn only_declared_files_lie_beside_a_database() {
+    let folder = Folder::new();
+    let database = folder.open().unwrap();
+    run(&database.writable(), |c| c.execute("INSERT INTO refunds VALUES (1, 1)", []))
+        .await
+        .unwrap();
+    let names = folder.names();
+    assert!(names.len() > 2, "{names:?}");
+    for name in names {
+        let beside = name.strip_prefix(FILE).unwrap();
+        assert!(beside.is_empty() || SIDE_FILES.contains(&beside), "{name}");
+    }
 }
 
 #[test]
@@ -105,7 +132,7 @@ fn a_seed_that_does_not_end_is_cancelled_and_leaves_nothing_behind() {
         thread::sleep(Duration::from_millis(50));
         canceller.cancel();
     });
-    let error = Database::open(&folder.spec, false, &cancel).unwrap_err();
+    let error = Database::open(&folder.spec, &cancel).unwrap_err();
     assert!(matches!(error, DatabaseError::Cancelled { .. }), "{error}");
     assert_eq!(folder.names(), [LOCK]);
     killer.join().unwrap();

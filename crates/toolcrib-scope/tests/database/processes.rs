@@ -26,19 +26,17 @@ async fn child() {
             // A table, so that the draft is on the disk by then.
             let seed = format!("CREATE TABLE a (x); INSERT INTO a VALUES (1); {ENDLESS};");
             say("ready");
-            Database::open(&spec(&folder, &seed), false, &CancellationToken::new()).unwrap();
+            Database::open(&spec(&folder, &seed), &CancellationToken::new()).unwrap();
         }
         "hold" => {
-            let database =
-                Database::open(&spec(&folder, SEED), false, &CancellationToken::new()).unwrap();
+            let database = Database::open(&spec(&folder, SEED), &CancellationToken::new()).unwrap();
             let writable = database.writable();
             run(&writable, |c| c.execute_batch("CREATE TABLE later (x)")).await.unwrap();
             say(&mark(&database).await);
             wait_for_a_line();
         }
         "write_forever" => {
-            let database =
-                Database::open(&spec(&folder, SEED), false, &CancellationToken::new()).unwrap();
+            let database = Database::open(&spec(&folder, SEED), &CancellationToken::new()).unwrap();
             let writable = database.writable();
             run(&writable, |c| c.execute("INSERT INTO refunds VALUES (1, 1)", [])).await.unwrap();
             run(&writable, |c| {
@@ -53,6 +51,7 @@ async fn child() {
             .await
             .unwrap();
         }
+        "only_read" => only_read(&spec(&folder, SEED)).await,
         other => panic!("no such role: {other}"),
     }
 }
@@ -60,9 +59,30 @@ async fn child() {
 async fn make_and_refund(spec: &DatabaseSpec) {
     say("ready");
     wait_for_a_line();
-    let database = Database::open(spec, false, &CancellationToken::new()).unwrap();
+    let database = Database::open(spec, &CancellationToken::new()).unwrap();
     let refunded = run(&database.writable(), |c| c.execute(REFUND_ONCE, [])).await.unwrap();
     say(&format!("{} {} {refunded}", mark(&database).await, u8::from(database.was_made())));
+}
+
+/// In a folder that this process cannot write to.
+async fn only_read(spec: &DatabaseSpec) {
+    let cancel = CancellationToken::new();
+    let database = Database::open(spec, &cancel).unwrap();
+    let (read_only, writable) = (database.read_only(), database.writable());
+    let made = mark(&database).await;
+    // What writes can be told, as by a tool that is only listed, and cannot be run.
+    assert!(!writable.describe(REFUND_ONCE).unwrap().read_only);
+    let refused = run(&writable, |c| c.execute(REFUND_ONCE, [])).await.unwrap_err();
+    assert!(refused.to_string().contains("attempt to write a readonly database"), "{refused}");
+    say(&format!("{made} {}", refunds(&database).await));
+    wait_for_a_line();
+    // What was written meanwhile, by one who may.
+    say(&refunds(&database).await.to_string());
+    drop((database, read_only, writable));
+    let fresh = Database::claim(spec).unwrap().make_anew(&cancel).unwrap_err();
+    assert!(matches!(fresh, DatabaseError::File { action: "make", .. }), "{fresh}");
+    assert!(fresh.to_string().contains("could not make"), "{fresh}");
+    say("refused");
 }
 
 fn say(line: &str) {
@@ -82,7 +102,11 @@ struct Process {
 
 impl Process {
     fn start(role: &str, folder: &Path) -> Self {
-        let mut child = Command::new(env::current_exe().unwrap())
+        Self::spawn(&mut Command::new(env::current_exe().unwrap()), role, folder)
+    }
+
+    fn spawn(command: &mut Command, role: &str, folder: &Path) -> Self {
+        let mut child = command
             .args(["--exact", "processes::child", "--nocapture", "--test-threads", "1"])
             .env(ROLE, role)
             .env(FOLDER, folder)
@@ -183,7 +207,7 @@ async fn a_maker_that_is_killed_leaves_nothing_that_counts() {
     let cancel = CancellationToken::new();
     let waiting = std::thread::spawn({
         let (spec, cancel) = (folder.spec.clone(), cancel.clone());
-        move || Database::open(&spec, false, &cancel)
+        move || Database::open(&spec, &cancel)
     });
     std::thread::sleep(std::time::Duration::from_millis(50));
     assert!(!waiting.is_finished());
@@ -227,4 +251,66 @@ async fn a_kill_in_mid_transaction_leaves_the_state_before_it() {
         .await
         .unwrap();
     assert_eq!(sound, "1,7");
+}
+
+/// Permissions of everything in a folder, and of the folder itself, for all users.
+#[cfg(unix)]
+fn allow(folder: &Folder, of_files: u32, of_folder: u32) {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+
+    let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
+    let dir = folder.dir.path();
+    set(dir, 0o755).unwrap();
+    for name in folder.names() {
+        set(&dir.join(name), of_files).unwrap();
+    }
+    set(dir, of_folder).unwrap();
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn in_a_folder_that_cannot_be_written_a_database_that_is_there_can_be_read() {
+    use std::{
+        fs,
+        os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
+    };
+
+    // Where a user of no rights can run it.
+    let programs = tempfile::tempdir().unwrap();
+    let program = programs.path().join("child");
+    fs::copy(env::current_exe().unwrap(), &program).unwrap();
+    fs::set_permissions(programs.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let at_rest = ["desk #1?.db", "desk #1?.db.lock"];
+    let after_reading =
+        ["desk #1?.db", "desk #1?.db-shm", "desk #1?.db-wal", "desk #1?.db.lock"].as_slice();
+    for left in [at_rest.as_slice(), after_reading] {
+        let folder = Folder::new();
+        let dir = folder.dir.path();
+        let made = mark(&folder.open().unwrap()).await;
+        if left == at_rest {
+            // The last connection clears up if it can write.
+            run(&folder.open().unwrap().writable(), |_| Ok(())).await.unwrap();
+        }
+        assert_eq!(folder.names(), left);
+        allow(&folder, 0o444, 0o555);
+        let mut command = Command::new(&program);
+        if fs::write(dir.join("probe"), "").is_ok() {
+            // Permissions do not bind this process, and so must bind another user.
+            fs::remove_file(dir.join("probe")).unwrap();
+            command.uid(65534).gid(65534);
+        }
+        let mut reader = Process::spawn(&mut command, "only_read", dir);
+        assert_eq!(reader.hear(), format!("{made} 0"));
+        assert_eq!(folder.names(), left);
+
+        allow(&folder, 0o644, 0o755);
+        let database = folder.open().unwrap();
+        run(&database.writable(), |c| c.execute(REFUND_ONCE, [])).await.unwrap();
+        drop(database);
+        allow(&folder, 0o444, 0o555);
+        reader.tell();
+        assert_eq!(reader.hear(), "1");
+        assert_eq!(reader.hear(), "refused");
+        allow(&folder, 0o644, 0o755);
+    }
 }

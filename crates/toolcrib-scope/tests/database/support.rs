@@ -39,11 +39,11 @@ impl Folder {
     }
 
     pub(crate) fn open(&self) -> Result<Database, DatabaseError> {
-        Database::open(&self.spec, false, &CancellationToken::new())
+        Database::open(&self.spec, &CancellationToken::new())
     }
 
     pub(crate) fn open_fresh(&self) -> Result<Database, DatabaseError> {
-        Database::open(&self.spec, true, &CancellationToken::new())
+        Database::claim(&self.spec)?.make_anew(&CancellationToken::new())
     }
 
     pub(crate) fn inspect(&self) -> Result<Database, DatabaseError> {

@@ -14,8 +14,10 @@
 //! of the last statement that gives columns; `changed` counts the rows that all statements
 //! inserted, updated and deleted, those of triggers and of cascading foreign keys included. A blob
 //! is `{"bytes":n}`, a number that is infinite is `null`. If the rows were cut, at
-//! [`max_rows`](SqlToolSpec::max_rows) or at about [`MAX_ROWS_BYTES`], `"more":true` follows;
-//! whatever the statements write is written all the same.
+//! [`max_rows`](SqlToolSpec::max_rows) or at about [`MAX_ROWS_BYTES`], `"more":true` follows, and a
+//! `"note"` where one row alone is larger than that; whatever the statements write is written all
+//! the same. A text, a blob or a row that is larger than
+//! [`MAX_VALUE_BYTES`](toolcrib_scope::database::MAX_VALUE_BYTES) fails the call.
 //!
 //! A statement with [`on_empty`](SqlStatement::on_empty) that gives no row and changes none ends the
 //! call: the rest is skipped, all is rolled back, and the result, a success, is

@@ -15,6 +15,8 @@ const OTHER_CELL_BYTES: usize = 24;
 pub(super) struct Rows {
     rows: Vec<Value>,
     more: bool,
+    /// Whether they end before a row that is too large by itself.
+    too_large: bool,
 }
 
 impl Rows {
@@ -30,8 +32,11 @@ impl Rows {
         let mut cursor = statement.raw_query();
         while let Some(row) = cursor.next()? {
             if !kept.more {
-                bytes += row_bytes(&columns, row)?;
-                kept.more = kept.rows.len() == max_rows || bytes > MAX_ROWS_BYTES;
+                let of_row = row_bytes(&columns, row)?;
+                bytes += of_row;
+                let full = kept.rows.len() == max_rows;
+                kept.more = full || bytes > MAX_ROWS_BYTES;
+                kept.too_large = !full && of_row > MAX_ROWS_BYTES;
             }
             if !kept.more {
                 kept.rows.push(row_json(&columns, row)?);
@@ -60,11 +65,18 @@ pub(super) enum Outcome {
 impl From<Outcome> for Value {
     fn from(outcome: Outcome) -> Self {
         match outcome {
-            Outcome::Done { rows: Rows { rows, more: false }, changed } => {
+            Outcome::Done { rows: Rows { rows, more: false, .. }, changed } => {
                 json!({ "rows": rows, "changed": changed })
             }
-            Outcome::Done { rows: Rows { rows, more: true }, changed } => {
+            Outcome::Done { rows: Rows { rows, more: true, too_large: false }, changed } => {
                 json!({ "rows": rows, "changed": changed, "more": true })
+            }
+            Outcome::Done { rows: Rows { rows, more: true, too_large: true }, changed } => {
+                let note = format!(
+                    "A row is larger than {} MiB; it and those after it were left out.",
+                    MAX_ROWS_BYTES / 1024 / 1024
+                );
+                json!({ "rows": rows, "changed": changed, "more": true, "note": note })
             }
             Outcome::Empty { note } => json!({ "rows": [], "changed": 0, "note": note }),
         }

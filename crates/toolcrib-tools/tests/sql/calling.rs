@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use toolcrib_core::{ErrorCode, ToolContextParts};
+use toolcrib_scope::database::MAX_VALUE_BYTES;
 use toolcrib_tools::sql::{MAX_ROWS_BYTES, SqlToolSpec};
 
 use crate::support::{Desk, any, call, call_in, or_else, reads, writes};
@@ -149,7 +150,47 @@ async fn rows_of_too_many_bytes_are_cut_and_that_is_said() {
     let mut spec = reads(&[], json!({}));
     spec.statements = vec![or_else(&sql, "never said")];
     let cut = desk.call(spec, json!({})).await.unwrap();
-    assert_eq!(cut.to_string(), r#"{"rows":[],"changed":0,"more":true}"#);
+    let note = "A row is larger than 1 MiB; it and those after it were left out.";
+    assert_eq!(cut, json!({ "rows": [], "changed": 0, "more": true, "note": note }));
+    // Rows before it are kept. What is cut for another reason has no note.
+    let sql = format!("SELECT 'a' AS t UNION ALL {sql}");
+    let tool = |max_rows| SqlToolSpec { max_rows, ..reads(&[&sql], json!({})) };
+    let cut = desk.call(tool(2), json!({})).await.unwrap();
+    let rows = json!([{ "t": "a" }]);
+    assert_eq!(cut, json!({ "rows": rows, "changed": 0, "more": true, "note": note }));
+    let cut = desk.call(tool(1), json!({})).await.unwrap();
+    assert_eq!(cut, json!({ "rows": rows, "changed": 0, "more": true }));
+}
+
+#[tokio::test]
+async fn a_value_that_is_too_large_fails_the_call_and_undoes_what_it_did() {
+    let desk = Desk::new();
+    let half = MAX_VALUE_BYTES / 2;
+    let build = format!("SELECT length(hex(zeroblob({half} + :more))) AS n");
+    let tool = desk.build(reads(&[&build], any(&["more"]))).unwrap();
+    // SQLite counts some bytes of a row beside its texts.
+    let largest = call(&tool, json!({ "more": -8 })).await.unwrap();
+    assert_eq!(largest["rows"], json!([{ "n": MAX_VALUE_BYTES - 16 }]));
+    let pass = "SELECT length(:value) AS n";
+    let insert = "INSERT INTO audit VALUES ('before')";
+    for (spec, args) in [
+        (reads(&[&build], any(&["more"])), json!({ "more": 1 })),
+        (reads(&[&build], any(&["more"])), json!({ "more": 200_000_000 })),
+        (
+            writes(&[insert, pass], any(&["value"])),
+            json!({ "value": "x".repeat(MAX_VALUE_BYTES + 1) }),
+        ),
+    ] {
+        let error = desk.call(spec, args).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::ExecutionFailed);
+        assert_eq!(
+            error.message,
+            "database `desk`: a text, a blob or a row has more than 4 MiB, which is the most that a \
+             statement may pass, build or read; ask for less at a time, or pass less"
+        );
+        assert!(error.cause_chain().unwrap().contains("too big"));
+    }
+    assert_eq!(desk.count("audit").await, 0);
 }
 
 #[tokio::test]

@@ -33,7 +33,7 @@ impl Desk {
             file: folder.path().join("desk.db"),
             seed: Seed { name: "seed.sql".into(), sql: SEED.into() },
         };
-        let database = Database::open(&spec, false, &CancellationToken::new()).unwrap();
+        let database = Database::open(&spec, &CancellationToken::new()).unwrap();
         Self { _folder: folder, spec, database }
     }
 

@@ -54,7 +54,7 @@ async fn a_refund_is_made_once_and_every_refusal_writes_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_many_calls_at_once_exactly_one_refunds() {
     let desk = Desk::new();
-    let other = Database::open(&desk.spec, false, &CancellationToken::new()).unwrap();
+    let other = Database::open(&desk.spec, &CancellationToken::new()).unwrap();
     let tools = [desk.build(refund()).unwrap(), refund().build(&other).unwrap()];
     let calls: Vec<_> = (0..16)
         .map(|number| {

@@ -1,0 +1,68 @@
+//! Frontmatter that is nearly YAML: a text with `: ` in it that does not stand in quotes, as in
+//! `description: Use this: when x`. Other readers of skill files take it, so files have it.
+
+use std::sync::Arc;
+
+use toolcrib_config::{Diagnostic, Located, Problems, Spot};
+
+use super::yaml::{self, Node};
+
+/// What begins a value that is no plain text: quotes, lists, maps, blocks, comments and the like.
+const NOT_PLAIN: &[char] =
+    &['"', '\'', '[', ']', '{', '}', '|', '>', '&', '*', '!', '%', '@', '`', '#', '-', '?', ','];
+
+/// Parses frontmatter as if the values of top-level keys that have a `: ` in them stood in quotes,
+/// with a warning for each. `None` when there are none, or it is no YAML with quotes either.
+pub(super) fn parse(
+    frontmatter: &str,
+    file: &Arc<str>,
+    first_line: usize,
+    problems: &Problems,
+) -> Option<Option<Located<Node>>> {
+    let mut text = String::with_capacity(frontmatter.len() + 16);
+    let mut found = Vec::new();
+    for (index, line) in frontmatter.split_inclusive('\n').enumerate() {
+        let Some((key, value, end)) = unquoted(line) else {
+            text.push_str(line);
+            continue;
+        };
+        let column = key.chars().count() + 1;
+        found.push((Spot { file: Arc::clone(file), line: first_line + index, column }, key));
+        text.push_str(key);
+        text.push('\'');
+        text.push_str(&value.replace('\'', "''"));
+        text.push('\'');
+        text.push_str(end);
+    }
+    if found.is_empty() {
+        return None;
+    }
+    let node = yaml::parse(&text, file, first_line).ok()?;
+    for (at, key) in found {
+        let message = "a text with `: ` in it stands without quotes; it is read as if it had them";
+        problems.push(
+            Diagnostic::warning(&at, message).help(format!("write {} \"…\"", key.trim_end())),
+        );
+    }
+    Some(node)
+}
+
+/// Takes the line of a top-level key apart whose value must stand in quotes and does not: key with
+/// colon and space, value, end of the line.
+fn unquoted(line: &str) -> Option<(&str, &str, &str)> {
+    let colon = line.find(": ")?;
+    let (name, rest) = line.split_at(colon);
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+    let value = rest.get(1..)?.trim();
+    // What looks like a comment is judged as one, and is part of the text where that needs quotes.
+    let text = value.split(" #").next()?;
+    let needs_quotes = text.contains(": ") || text.ends_with(':');
+    if !is_name || !needs_quotes || value.starts_with(NOT_PLAIN) {
+        return None;
+    }
+    let start = line.len() - rest.get(1..)?.trim_start().len();
+    let (key, value_and_end) = line.split_at(start);
+    let (value, end) = value_and_end.split_at(value.len());
+    Some((key, value, end))
+}
