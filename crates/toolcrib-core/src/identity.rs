@@ -21,22 +21,8 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// An identity that names nobody, only a conversation.
+    /// An identity that names nobody, only a conversation. The other two are fields to be set.
     pub fn conversation(conversation: impl Into<Arc<str>>) -> Self {
         Self { tenant: None, principal: None, conversation: conversation.into() }
-    }
-
-    /// Names the principal.
-    #[must_use]
-    pub fn principal(mut self, principal: impl Into<Arc<str>>) -> Self {
-        self.principal = Some(principal.into());
-        self
-    }
-
-    /// Names the tenant.
-    #[must_use]
-    pub fn tenant(mut self, tenant: impl Into<Arc<str>>) -> Self {
-        self.tenant = Some(tenant.into());
-        self
     }
 }

@@ -18,6 +18,7 @@ mod definition;
 mod digest;
 mod event;
 mod fence;
+mod hidden;
 mod identity;
 mod menu;
 mod message;
@@ -40,6 +41,7 @@ pub use self::{
     digest::{Digest, args_digest, canonical_schema},
     event::{ActivatedBy, Event, EventKind, EventStream, Events, RunEvents, Subscription},
     fence::{FENCE_NOTICE, fence, fence_chars, unfence},
+    hidden::is_hidden,
     identity::Identity,
     menu::{Menu, NameCollision},
     message::{Arguments, Message, ToolCall, Usage},

@@ -1,9 +1,10 @@
 //! Small texts.
 
-use std::{borrow::Cow, fmt::Write as _, path::Path, time::Duration};
+use std::{fmt::Write as _, path::Path, time::Duration};
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
+use toolcrib_core::is_hidden;
 
 pub(super) const BAD: Style = AnsiColor::Red.on_default().bold();
 pub(super) const GOOD: Style = AnsiColor::Green.on_default();
@@ -28,62 +29,24 @@ pub(super) fn duration(duration: Duration) -> String {
 
 /// A text that cannot drive the terminal, and in which nothing is hidden: control characters,
 /// and those that turn the direction of text or that nobody sees, stand as `\u{…}`.
-pub(super) fn safe(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_hidden) {
-        return Cow::Borrowed(text);
-    }
+pub(super) fn safe(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     let mut last = None;
     while let Some(c) = chars.next() {
-        if is_hidden(c) && !belongs_to_emoji(last, c, chars.peek().copied()) {
+        if is_hidden(last, c, chars.peek().copied()) {
             let _ = write!(safe, "{}", c.escape_unicode());
         } else {
             safe.push(c);
         }
         last = Some(c);
     }
-    Cow::Owned(safe)
+    safe
 }
 
 /// A path as text that is [`safe`].
 pub(super) fn shown(path: &Path) -> String {
-    safe(&path.to_string_lossy()).into_owned()
-}
-
-fn is_hidden(c: char) -> bool {
-    (c.is_control() && !matches!(c, '\n' | '\t'))
-        || matches!(
-            c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-                | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-                | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}'
-        )
-}
-
-/// Whether a hidden character only makes an emoji what it is: a variation selector right behind
-/// one, or behind the digit of a keycap, or a joiner between two.
-fn belongs_to_emoji(last: Option<char>, c: char, next: Option<char>) -> bool {
-    match c {
-        '\u{fe0e}' | '\u{fe0f}' => {
-            last.is_some_and(is_emoji)
-                || (next == Some('\u{20e3}')
-                    && last.is_some_and(|c| matches!(c, '0'..='9' | '#' | '*')))
-        }
-        '\u{200d}' => {
-            last.is_some_and(|c| is_emoji(c) || c == '\u{fe0f}') && next.is_some_and(is_emoji)
-        }
-        _ => false,
-    }
-}
-
-fn is_emoji(c: char) -> bool {
-    matches!(
-        c,
-        '©' | '®' | '‼' | '⁉' | '™' | 'ℹ' | '\u{2190}'..='\u{2bff}' | '\u{3030}' | '\u{303d}'
-            | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}'
-    )
+    safe(&path.to_string_lossy())
 }
 
 /// A path as one word of a shell's command line, and never as an option.
@@ -113,7 +76,7 @@ pub(super) fn one_line(text: &str, longest: usize) -> String {
     }
     let line = safe(&line);
     if line.chars().count() <= longest {
-        return line.into_owned();
+        return line;
     }
     let mut short: String = line.chars().take(longest.saturating_sub(1)).collect();
     short.push('…');

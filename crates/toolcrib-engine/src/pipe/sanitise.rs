@@ -9,6 +9,7 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
+use toolcrib_core::is_hidden;
 
 use super::budget::Cut;
 
@@ -94,13 +95,11 @@ fn look_alike(c: char) -> char {
     }
 }
 
-/// Drops terminal escape sequences, control characters and what no reader sees but a model reads:
-/// zero-width and bidirectional characters, the tag block, variation selectors. Joiners inside
-/// emoji stay.
+/// Drops terminal escape sequences and whatever else no reader sees.
 fn strip(text: &str) -> String {
     let mut visible = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
-    let mut last = ' ';
+    let mut last = None;
     while let Some(c) = chars.next() {
         match c {
             '\u{1b}' => match chars.peek() {
@@ -121,32 +120,16 @@ fn strip(text: &str) -> String {
                     chars.next_if(|c| ('\u{20}'..='\u{7e}').contains(c));
                 }
             },
-            '\u{200d}' | '\u{fe0f}' if is_emoji(last) => visible.push(c),
             '\r' if chars.peek() == Some(&'\n') => {}
             '\r' => visible.push('\n'),
-            c if is_invisible(c) => {}
+            c if is_hidden(last, c, chars.peek().copied()) => {}
             c => {
                 visible.push(c);
-                last = c;
+                last = Some(c);
             }
         }
     }
     visible
-}
-
-fn is_invisible(c: char) -> bool {
-    (c.is_control() && !matches!(c, '\n' | '\t'))
-        || matches!(
-            c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-                | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-                | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}'
-        )
-}
-
-fn is_emoji(c: char) -> bool {
-    matches!(c, '\u{2190}'..='\u{2bff}' | '\u{3030}' | '\u{303d}' | '\u{1f000}'..='\u{1faff}' | '#' | '*' | '0'..='9')
 }
 
 /// A text as a template might read it: lower case, full-width forms and entities resolved, odd
