@@ -39,7 +39,7 @@ pub use self::{
     context_list::ListContext,
     definition::{Annotations, InvalidTool, OnCollision, ToolDefinition},
     digest::{Digest, args_digest, canonical_schema},
-    event::{ActivatedBy, Event, EventKind, EventStream, Events, RunEvents, Subscription},
+    event::{ActivatedBy, Event, EventKind, EventStream, Events, RunEvents, Subscription, millis},
     fence::{FENCE_NOTICE, fence, fence_chars, unfence},
     hidden::is_hidden,
     identity::Identity,

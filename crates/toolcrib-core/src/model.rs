@@ -90,16 +90,6 @@ pub enum ModelErrorClass {
     Incomplete,
 }
 
-impl ModelErrorClass {
-    /// The class as it stands in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::NoRule => "no_rule",
-            Self::Incomplete => "incomplete",
-        }
-    }
-}
-
 impl ModelError {
     /// An error of a class.
     pub fn new(class: ModelErrorClass, message: impl Into<String>) -> Self {

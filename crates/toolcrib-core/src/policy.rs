@@ -41,17 +41,6 @@ pub enum Effect {
     Ask,
 }
 
-impl Effect {
-    /// The word for it in a project file.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Deny => "deny",
-            Self::Ask => "ask",
-        }
-    }
-}
-
 /// One rule: conditions on the tool and on the situation, all of which must hold, and an effect.
 /// An empty condition holds for everything.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use std::{
 use futures_util::FutureExt as _;
 use toolcrib_core::{
     Catalog, DiscoveryError, DiscoveryErrorClass, EventKind, FailedListing, Handed, ListContext,
-    Listing, RunEvents, ToolProvider, list_in_order, panic_text,
+    Listing, RunEvents, ToolProvider, list_in_order, millis, panic_text,
 };
 
 use crate::redactor::Redactor;
@@ -101,7 +101,7 @@ impl Asked {
             failed.error = failed.error.in_provider(|| self.source.path());
             failed
         });
-        let duration_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let duration_ms = millis(self.began.elapsed());
         self.events.emit(Some(self.iteration), || match &answer {
             Ok(catalog) => EventKind::DiscoveryCompleted {
                 provider: self.source.path().into(),

@@ -5,7 +5,8 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Instant};
 use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::task::yield_now;
 use toolcrib_core::{
-    EventKind, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse, panic_text,
+    EventKind, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse, millis,
+    panic_text,
 };
 
 use super::{AgentParts, report::Report};
@@ -48,7 +49,7 @@ pub(super) async fn ask(
     report.emit(|| EventKind::ModelEnd {
         calls: answer.as_ref().map_or(0, |response| response.calls.len()),
         usage,
-        duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        duration_ms: millis(began.elapsed()),
         error: match &answer {
             Ok(_) => None,
             Err(None) => Some("the run was cancelled".to_owned()),

@@ -238,7 +238,7 @@ impl Running<'_> {
                 (Stopped::Failed, None, Some(RunError { message, ..error }))
             }
         };
-        talk.report.over(stopped, answer.as_ref(), error.as_ref(), turn.iterations());
+        talk.report.over(stopped, answer.as_ref(), error.as_ref());
         RunOutcome {
             run_id: Arc::clone(turn.run_id()),
             stopped,

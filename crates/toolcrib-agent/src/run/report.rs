@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Instant};
 
-use toolcrib_core::{CancellationToken, EventKind, RunEvents, Usage};
+use toolcrib_core::{CancellationToken, EventKind, RunEvents, Usage, millis};
 use toolcrib_engine::Turn;
 
 use crate::outcome::{RunError, Stopped};
@@ -58,16 +58,15 @@ impl Report {
         stopped: Stopped,
         answer: Option<&Arc<str>>,
         error: Option<&RunError>,
-        iterations: u32,
     ) {
         self.over = true;
         self.iteration = None;
         self.emit(|| EventKind::TurnEnd {
             stopped: stopped.as_str().into(),
             answer: answer.cloned(),
-            iterations,
+            iterations: self.iterations,
             usage: self.usage,
-            duration_ms: u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            duration_ms: millis(self.began.elapsed()),
             error: error.map(ToString::to_string),
         });
         self.events.close();
@@ -77,7 +76,7 @@ impl Report {
 impl Drop for Report {
     fn drop(&mut self) {
         if !self.over {
-            self.over(Stopped::Cancelled, None, None, self.iterations);
+            self.over(Stopped::Cancelled, None, None);
         }
     }
 }

@@ -165,6 +165,19 @@ fn an_interrupt_at_any_of_200_moments_ends_in_order() {
     assert_eq!(marks(&project, "first"), 0);
 }
 
+/// Waits until somebody holds the only write lock.
+fn wait_until_writing(project: &Project) {
+    let file = project.state().join("db.db");
+    wait_for(|| {
+        // Opening it must not be what makes it.
+        file.exists() && {
+            let database = rusqlite::Connection::open(&file).unwrap();
+            database.busy_timeout(Duration::ZERO).unwrap();
+            database.execute_batch("BEGIN IMMEDIATE; ROLLBACK").is_err()
+        }
+    });
+}
+
 /// Starts a run that never ends, and waits until it is in the middle of its transaction.
 fn in_mid_transaction(project: &Project) -> Child {
     let file = project.path().join("events.jsonl");
@@ -176,12 +189,7 @@ fn in_mid_transaction(project: &Project) -> Child {
         .spawn()
         .unwrap();
     wait_for(|| fs::read_to_string(&file).is_ok_and(|events| events.contains("tool.start")));
-    // Nobody else can write now.
-    wait_for(|| {
-        let database = rusqlite::Connection::open(project.state().join("db.db")).unwrap();
-        database.busy_timeout(Duration::ZERO).unwrap();
-        database.execute_batch("BEGIN IMMEDIATE; ROLLBACK").is_err()
-    });
+    wait_until_writing(project);
     child
 }
 
@@ -238,8 +246,7 @@ fn an_interrupted_call_exits_with_3() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    wait_for(|| project.state().join("db.db").exists());
-    std::thread::sleep(Duration::from_millis(200));
+    wait_until_writing(&project);
     signal(&child, "-INT");
     assert_eq!(child.wait().unwrap().code(), Some(3));
     assert_eq!(marks(&project, "never"), 0);

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 pub use self::{
     hub::{EventStream, Events, Subscription},
-    recorder::RunEvents,
+    recorder::{RunEvents, millis},
 };
 use crate::{
     context::Audience,

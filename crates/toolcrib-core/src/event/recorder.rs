@@ -3,7 +3,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use super::{Event, EventKind, Events};
@@ -72,7 +72,7 @@ impl RunEvents {
             run_id: Arc::clone(&self.run_id),
             seq: self.seq.fetch_add(1, Ordering::Relaxed) + 1,
             iteration,
-            at_ms: millis(self.began),
+            at_ms: millis(self.began.elapsed()),
             identity: Arc::clone(&self.identity),
         });
         let mut failed = self.engine.deliver(&event);
@@ -98,7 +98,7 @@ impl Drop for RunEvents {
     }
 }
 
-/// Whole milliseconds since an instant.
-pub(crate) fn millis(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+/// A duration as events carry it: whole milliseconds.
+pub fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -122,11 +122,11 @@ impl<'a> Search<'a> {
         if self.judged >= MOST_JUDGED {
             return false;
         }
-        let situation = Situation::after(self.start, &*chosen);
-        let Some(obstacle) = obstacle(self.visibility, self.tool, situation.facts()) else {
+        let supposed = Supposed::after(self.start, &*chosen);
+        let Some(obstacle) = obstacle(self.visibility, self.tool, supposed.facts()) else {
             return true;
         };
-        let candidates = self.candidates(obstacle, situation.facts());
+        let candidates = self.candidates(obstacle, supposed.facts());
         for change in candidates {
             if chosen.iter().any(|other| change.contradicts(other)) {
                 continue;
@@ -243,13 +243,13 @@ pub(super) fn obstacle<'a>(
 }
 
 /// Facts with changes made to them.
-pub(super) struct Situation<'a> {
+pub(super) struct Supposed<'a> {
     skills: Vec<SkillId>,
     roles: Vec<Arc<str>>,
     tenant: Option<&'a str>,
 }
 
-impl<'a> Situation<'a> {
+impl<'a> Supposed<'a> {
     pub(super) fn after(start: Facts<'a>, changes: impl IntoIterator<Item = &'a Change>) -> Self {
         let mut this = Self {
             skills: start.skills.to_vec(),

@@ -6,7 +6,7 @@ use toolcrib_core::Tool;
 
 use super::{
     Visibility, WithheldBy,
-    change::{Change, Found, MOST_CHANGES, Obstacle, Search, Situation, obstacle},
+    change::{Change, Found, MOST_CHANGES, Obstacle, Search, Supposed, obstacle},
 };
 use crate::policy::{Facts, Ruling, judge};
 
@@ -76,8 +76,8 @@ fn further_rules(
 ) -> Vec<String> {
     let without = |left_out: &Change| {
         let others = changes.iter().filter(move |change| *change != left_out);
-        let situation = Situation::after(facts, others);
-        match obstacle(visibility, tool, situation.facts()) {
+        let supposed = Supposed::after(facts, others);
+        match obstacle(visibility, tool, supposed.facts()) {
             Some(Obstacle::Policy(ruling)) => Some(denies(&ruling)),
             _ => None,
         }

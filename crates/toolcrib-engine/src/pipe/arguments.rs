@@ -10,7 +10,7 @@ const LONGEST_REPAIR: usize = 64 * 1024;
 const DEEPEST_REPAIR: usize = 64;
 
 /// Arguments that are no JSON.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct NotJson {
     /// As the model wrote them.
     pub(super) text: String,

@@ -3,9 +3,13 @@
 use std::{sync::Arc, time::Instant};
 
 use serde_json::Value;
-use toolcrib_core::{EventKind, ToolCall, ToolResult, args_digest};
+use toolcrib_core::{EventKind, ToolCall, ToolResult, args_digest, millis};
 
-use super::{Batch, Call, arguments, fence::Fenced};
+use super::{
+    Batch, Call,
+    arguments::{self, NotJson},
+    fence::Fenced,
+};
 
 pub(super) fn begin(batch: &Batch<'_>, call: ToolCall) -> Call {
     let args = arguments::read(call.arguments);
@@ -22,16 +26,15 @@ pub(super) fn begin(batch: &Batch<'_>, call: ToolCall) -> Call {
     batch.events.emit(Some(batch.iteration), || EventKind::ToolStart {
         call_id: Arc::clone(&call.id),
         tool: Arc::clone(&call.name),
-        args: shown_args(batch, &call),
+        args: batch.engine.redactor.json(shown(call.args.clone())),
         args_digest: call.args_digest,
     });
     call
 }
 
 pub(super) fn end(batch: &Batch<'_>, call: Call, fenced: Fenced) -> ToolResult {
-    let args = shown_args(batch, &call);
     let mut result = ToolResult::new(call.id, call.name);
-    result.args = args;
+    result.args = batch.engine.redactor.json(shown(call.args));
     result.value = fenced.clean.value().into();
     result.text = fenced.text.into();
     let cut = fenced.clean.0;
@@ -48,7 +51,7 @@ pub(super) fn end(batch: &Batch<'_>, call: Call, fenced: Fenced) -> ToolResult {
         ok: result.is_ok(),
         code: result.code,
         value: Arc::clone(&result.value),
-        duration_ms: u64::try_from(result.duration.as_millis()).unwrap_or(u64::MAX),
+        duration_ms: millis(result.duration),
         cost_usd: result.cost_usd,
         abandoned: result.abandoned,
         cause: result.cause.clone(),
@@ -66,10 +69,7 @@ pub(super) fn denied(batch: &Batch<'_>, call: &Call, rule: Arc<str>, reason: Opt
     });
 }
 
-/// What was passed, without known secrets: as data, or as the text that it was.
-fn shown_args(batch: &Batch<'_>, call: &Call) -> Value {
-    batch.engine.redactor.json(match &call.args {
-        Ok(args) => args.clone(),
-        Err(not_json) => Value::from(not_json.text.as_str()),
-    })
+/// What was passed: as data, or as the text that it was.
+fn shown(args: Result<Value, NotJson>) -> Value {
+    args.unwrap_or_else(|not_json| Value::String(not_json.text))
 }

@@ -192,28 +192,19 @@ impl Turn {
         active_skills: Arc<[SkillId]>,
     ) -> Result<Iteration<'_>, IterationError> {
         let situation = self.state.situation(active_skills);
-        let holds = self
-            .composed
-            .as_ref()
-            .is_some_and(|composed| composed.holds_for(&catalog, &situation.active_skills));
         let before = self.composed.as_ref().map(|composed| composed.menu.fingerprint());
-        if holds {
-            self.spare = catalog;
-        } else {
-            let composed = compose(
-                &self.state.engine.visibility,
-                &self.state.engine.validators,
-                &situation,
-                catalog,
-            )?;
-            if let Some(old) = self.composed.replace(composed) {
-                self.spare = old.into_catalog();
+        let composed = match self.composed.take() {
+            Some(composed) if composed.holds_for(&catalog, &situation.active_skills) => {
+                self.spare = catalog;
+                composed
             }
-        }
-        let Some(composed) = &self.composed else {
-            // It was just put there.
-            return Err(IterationError::Cancelled);
+            old => {
+                self.spare = old.map(Composed::into_catalog).unwrap_or_default();
+                let engine = &self.state.engine;
+                compose(&engine.visibility, &engine.validators, &situation, catalog)?
+            }
         };
+        let composed = self.composed.insert(composed);
         let (menu, withheld) = (Arc::clone(&composed.menu), Arc::clone(&composed.withheld));
         for collision in &composed.collisions {
             self.state.events.emit(Some(self.state.iteration), || EventKind::Collision {
