@@ -52,6 +52,14 @@ impl Agent {
         &self.0.engine
     }
 
+    /// This agent on another engine, such as one [with](Engine::with_plugin) or
+    /// [without](Engine::without_plugin) a plugin. Runs that have begun stay as they are.
+    #[must_use]
+    pub fn with_engine(&self, engine: Engine) -> Self {
+        let AgentParts { model, settings, .. } = &*self.0;
+        Self::new(engine, Arc::clone(model), settings.clone())
+    }
+
     /// Listens to all runs of this agent; see [`Events::on`](toolcrib_core::Events::on).
     pub fn on(
         &self,

@@ -1,7 +1,7 @@
 use std::{sync::Arc, time::Duration};
 
-use toolcrib_core::{Model, Policy, Tool, ToolProvider};
-use toolcrib_engine::{BuildError, Engine, EngineBuilder, Limits, Skills};
+use toolcrib_core::{IntoTool, Model, Policy, ToolProvider};
+use toolcrib_engine::{BuildError, Engine, EngineBuilder, Limits, Plugin, Skills};
 
 use crate::{agent::Agent, options::Settings};
 
@@ -67,13 +67,13 @@ impl AgentBuilder {
     }
 
     /// Adds a tool.
-    pub fn tool(mut self, tool: Tool) -> Self {
+    pub fn tool(mut self, tool: impl IntoTool) -> Self {
         self.engine = self.engine.tool(tool);
         self
     }
 
     /// Adds tools, in order.
-    pub fn tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
+    pub fn tools<T: IntoTool>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
         self.engine = self.engine.tools(tools);
         self
     }
@@ -82,6 +82,12 @@ impl AgentBuilder {
     /// [`concat`](toolcrib_core::concat).
     pub fn tool_provider(mut self, provider: Arc<dyn ToolProvider>) -> Self {
         self.providers.push(provider);
+        self
+    }
+
+    /// Adds a plugin.
+    pub fn plugin(mut self, plugin: impl Plugin + 'static) -> Self {
+        self.engine = self.engine.plugin(plugin);
         self
     }
 

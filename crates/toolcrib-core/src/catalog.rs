@@ -141,6 +141,19 @@ impl Catalog {
         failure.map_or(Ok(()), Err)
     }
 
+    /// Puts another tool in place of each from the given positions on.
+    pub(crate) fn map_from(
+        &mut self,
+        offered: usize,
+        held_back: usize,
+        mut map: impl FnMut(&Tool) -> Tool,
+    ) {
+        let held_back = self.held_back.iter_mut().skip(held_back).map(|held| &mut held.tool);
+        for tool in self.offered.iter_mut().skip(offered).chain(held_back) {
+            *tool = map(tool);
+        }
+    }
+
     /// Whether both lists hold the same tools (not merely alike) in the same order, held back
     /// for the same reasons.
     pub fn same(&self, other: &Self) -> bool {

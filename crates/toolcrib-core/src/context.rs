@@ -1,6 +1,7 @@
 //! What a running tool sees.
 
 use std::{
+    any::{Any, type_name},
     path::Path,
     sync::{Arc, Weak},
 };
@@ -9,7 +10,12 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{identity::Identity, name::SkillId};
+use crate::{
+    identity::Identity,
+    name::SkillId,
+    output::{ErrorCode, ToolError},
+    secrets::{Secret, SecretError, Secrets},
+};
 
 /// Who may see a progress message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
@@ -62,7 +68,7 @@ pub struct ToolContext(Arc<ToolContextParts>);
 
 /// The parts that an engine builds a [`ToolContext`] from. Open, so that an engine that does not
 /// know a new part does not compile.
-#[derive(Debug)]
+#[derive(Clone)]
 pub struct ToolContextParts {
     /// The run's id.
     pub run_id: Arc<str>,
@@ -82,6 +88,10 @@ pub struct ToolContextParts {
     pub cancellation: CancellationToken,
     /// Where progress goes; nobody listens when absent.
     pub progress: Option<mpsc::Sender<Progress>>,
+    /// The secrets that this call may have; none when absent.
+    pub secrets: Option<Arc<dyn Secrets>>,
+    /// What the scoper hands out, one value of a type.
+    pub handles: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
 impl ToolContextParts {
@@ -98,6 +108,8 @@ impl ToolContextParts {
             result_budget_chars: 80_000,
             cancellation: CancellationToken::new(),
             progress: None,
+            secrets: None,
+            handles: Vec::new(),
         }
     }
 }
@@ -162,5 +174,50 @@ impl ToolContext {
         if let Some(sender) = &self.0.progress {
             let _ = sender.try_send(progress);
         }
+    }
+
+    /// For scopers: the context with a handle in it.
+    #[must_use]
+    pub fn with_handle<T: Send + Sync + 'static>(mut self, handle: T) -> Self {
+        Arc::make_mut(&mut self.0).handles.push(Arc::new(handle));
+        self
+    }
+
+    /// The handle of that type, which reaches as far as the tool's declared
+    /// [`Capabilities`](crate::Capabilities) and no further.
+    ///
+    /// # Errors
+    /// `not_available` when the tool does not declare the capability behind it.
+    pub fn handle<T: Send + Sync + 'static>(&self) -> Result<&T, ToolError> {
+        self.0.handles.iter().find_map(|handle| handle.downcast_ref()).ok_or_else(|| {
+            ToolError::new(
+                ErrorCode::NotAvailable,
+                "something that this tool needs is not set up; its operator has to do that",
+            )
+            .caused_by(format!(
+                "the call was handed no `{}`: the tool does not declare the capability",
+                type_name::<T>()
+            ))
+        })
+    }
+
+    /// The value of a secret that the tool declares. It is redacted from all that leaves a call
+    /// from then on.
+    ///
+    /// # Errors
+    /// `not_available` for one that is not declared or cannot be had. The model is not told its
+    /// name; the operator reads name and source in the cause.
+    pub async fn secret(&self, name: &str) -> Result<Secret, ToolError> {
+        let resolved = match &self.0.secrets {
+            Some(secrets) => secrets.resolve(name).await,
+            None => Err(SecretError::Undeclared { name: name.into() }),
+        };
+        resolved.map_err(|error| {
+            ToolError::new(
+                ErrorCode::NotAvailable,
+                "a credential that this tool needs is not set up; its operator has to do that",
+            )
+            .caused_by(error)
+        })
     }
 }

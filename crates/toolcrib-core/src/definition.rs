@@ -6,12 +6,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
+    capabilities::Capabilities,
+    depth::{DEEPEST_JSON, nests_too_deep},
     digest::{Digest, canonical_schema},
     name::{InvalidToolName, ToolName},
 };
 
-/// How deep a schema may nest. No JSON text that is parsed with the usual bound is deeper.
-const DEEPEST_SCHEMA: usize = 128;
+/// The origin of a tool that says nothing of it.
+pub(crate) const UNDECLARED_ORIGIN: &str = "code";
 
 /// What a tool says of its effects. Declared by the author; a remote server's word counts only
 /// where the server is trusted.
@@ -41,6 +43,17 @@ pub enum OnCollision {
     Replace,
 }
 
+/// How long a tool that comes with a step stays. A tool without one stays as long as its source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Lifetime {
+    /// For the iteration that first offers it.
+    Iteration,
+    /// For the turn in whose registry it is; a baseline gives each turn its own.
+    Turn,
+}
+
 /// Everything declared of a tool: what the model reads (name, description, schema) and what the
 /// engine acts on. Immutable once built; made with [`Tool::builder`](crate::Tool::builder).
 #[derive(Clone)]
@@ -55,7 +68,11 @@ pub struct ToolDefinition {
     pub(crate) untrusted: bool,
     pub(crate) always_include: bool,
     pub(crate) on_collision: OnCollision,
+    pub(crate) ephemeral: Option<Lifetime>,
+    pub(crate) capabilities: Arc<Capabilities>,
     pub(crate) origin: Arc<str>,
+    pub(crate) plugin: Option<Arc<str>>,
+    pub(crate) sequential: bool,
     pub(crate) framework: bool,
     digest: Digest,
     schema_digest: Digest,
@@ -73,7 +90,7 @@ impl ToolDefinition {
         if description.is_empty() {
             return Err(InvalidTool::NoDescription { name });
         }
-        if nests_deeper(input_schema, DEEPEST_SCHEMA) {
+        if nests_too_deep(input_schema) {
             return Err(InvalidTool::SchemaTooDeep { name });
         }
         let takes_an_object = match input_schema.get("type") {
@@ -106,7 +123,11 @@ impl ToolDefinition {
             untrusted: false,
             always_include: false,
             on_collision: OnCollision::default(),
-            origin: "code".into(),
+            ephemeral: None,
+            capabilities: Arc::default(),
+            origin: UNDECLARED_ORIGIN.into(),
+            plugin: None,
+            sequential: false,
             framework: false,
         })
     }
@@ -161,6 +182,27 @@ impl ToolDefinition {
     /// What happens when another source offers the same name.
     pub fn on_collision(&self) -> OnCollision {
         self.on_collision
+    }
+
+    /// How long the tool stays, if it only comes with a step.
+    pub fn ephemeral(&self) -> Option<Lifetime> {
+        self.ephemeral
+    }
+
+    /// What the tool needs of the world.
+    pub fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    /// Whether a call runs alone: what came before it in the batch has ended, and what comes after
+    /// has not begun.
+    pub fn sequential(&self) -> bool {
+        self.sequential
+    }
+
+    /// The plugin that brought the tool.
+    pub fn plugin(&self) -> Option<&str> {
+        self.plugin.as_deref()
     }
 
     /// Where the tool was declared, for messages: `toolcrib.toml:12`, `mcp:github`, `code`.
@@ -222,40 +264,11 @@ pub enum InvalidTool {
     },
     /// Walking it could exhaust the stack.
     #[error(
-        "the input schema of tool `{name}` nests deeper than {DEEPEST_SCHEMA} levels; \
+        "the input schema of tool `{name}` nests deeper than {DEEPEST_JSON} levels; \
          give its parts names in `$defs` and refer to them"
     )]
     SchemaTooDeep {
         /// The tool.
         name: ToolName,
     },
-}
-
-/// Whether a value nests deeper than so many levels. It may nest without measure, so it is not
-/// walked by recursion.
-fn nests_deeper(value: &Value, levels: usize) -> bool {
-    let mut ahead = vec![(value, 0)];
-    while let Some((value, level)) = ahead.pop() {
-        if level > levels {
-            return true;
-        }
-        match value {
-            Value::Array(items) => ahead.extend(items.iter().map(|item| (item, level + 1))),
-            Value::Object(map) => ahead.extend(map.values().map(|item| (item, level + 1))),
-            _ => {}
-        }
-    }
-    false
-}
-
-/// Drops a value that may nest without measure, level by level.
-pub(crate) fn dismantle(value: Value) {
-    let mut parts = vec![value];
-    while let Some(part) = parts.pop() {
-        match part {
-            Value::Array(items) => parts.extend(items),
-            Value::Object(map) => parts.extend(map.into_values()),
-            _ => {}
-        }
-    }
 }

@@ -9,14 +9,18 @@
 //! | What does a running tool see? | [`ToolContext`] |
 //! | What came back? | [`ToolResult`], [`ErrorCode`] |
 //! | What happened? | [`Event`], [`Events`] |
-//! | Who is outside? | [`Model`], [`Approver`], [`Scoper`], [`Journal`], [`Reducer`] |
+//! | Who is outside? | [`Model`], [`Approver`], [`Middleware`], [`Scoper`], [`Secrets`], [`Journal`], [`Reducer`] |
 
+mod block;
+mod capabilities;
 mod catalog;
 mod context;
 mod context_list;
 mod definition;
+mod depth;
 mod digest;
 mod event;
+mod extract;
 mod fence;
 mod hidden;
 mod identity;
@@ -31,15 +35,20 @@ mod ports;
 mod provider;
 mod registry;
 mod result;
+mod secrets;
 mod tool;
 
 pub use self::{
+    block::ContentBlock,
+    capabilities::Capabilities,
     catalog::{Catalog, HeldBack, Reason},
     context::{Audience, Progress, ToolContext, ToolContextParts},
     context_list::ListContext,
-    definition::{Annotations, InvalidTool, OnCollision, ToolDefinition},
+    definition::{Annotations, InvalidTool, Lifetime, OnCollision, ToolDefinition},
+    depth::{DEEPEST_JSON, dismantle, nests_too_deep},
     digest::{Digest, args_digest, canonical_schema},
     event::{ActivatedBy, Event, EventKind, EventStream, Events, RunEvents, Subscription, millis},
+    extract::{Args, Json, State},
     fence::{FENCE_NOTICE, fence, fence_chars, unfence},
     hidden::is_hidden,
     identity::Identity,
@@ -50,17 +59,21 @@ pub use self::{
         ToolChoice,
     },
     name::{BlankSkillId, InvalidToolName, MAX_TOOL_NAME, SkillId, ToolName},
-    output::{ErrorCode, IntoToolOutput, ToolError, ToolOutput},
+    output::{ErrorCode, IntoToolOutput, ToolError, ToolOutput, err, ok},
     panic_text::panic_text,
     policy::{AnnotationMatch, Effect, Glob, Policy, PolicyDefault, Roles, Rule, ToolMatch, When},
-    ports::{Approval, Approver, Journal, PendingCall, Reducer, Scoper},
+    ports::{
+        Approval, Approver, CallVerdict, Journal, Middleware, PendingCall, Reducer, Scoper,
+        call_middleware,
+    },
     provider::{
         DiscoveryError, DiscoveryErrorClass, FailedListing, Gate, Handed, IntoVerdict, Listing,
-        ToolProvider, Verdict, concat, gated_tools, list_in_order, skill_scoped_tools,
+        ToolProvider, Verdict, concat, gated_tools, list_in_order, of_plugin, skill_scoped_tools,
         static_tools,
     },
     registry::{AlreadyRegistered, ToolRegistry},
     result::ToolResult,
-    tool::{Tool, ToolBody, ToolBuilder},
+    secrets::{Secret, SecretError, Secrets},
+    tool::{IntoTool, Tool, ToolBody, ToolBuilder},
 };
 pub use tokio_util::sync::CancellationToken;

@@ -5,6 +5,8 @@ use std::{ops::AddAssign, sync::Arc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::block::ContentBlock;
+
 /// One message of a conversation. The system text stands beside the messages, not among them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
@@ -31,11 +33,18 @@ pub enum Message {
         name: Arc<str>,
         /// What the model reads: sanitised, within its budget, fenced where untrusted.
         text: Arc<str>,
+        /// What is not plain text, for models that take it; `text` says what there is.
+        #[serde(skip_serializing_if = "is_empty")]
+        blocks: Arc<[ContentBlock]>,
         /// Whether the call failed.
         is_error: bool,
         /// Whether somebody else may have written it.
         untrusted: bool,
     },
+}
+
+fn is_empty(blocks: &Arc<[ContentBlock]>) -> bool {
+    blocks.is_empty()
 }
 
 impl Message {

@@ -3,7 +3,9 @@
 use std::{error::Error, fmt};
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::block::ContentBlock;
 
 /// The stable class of a failed call. Ours is the seeds' list plus what a bounded call needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -66,6 +68,8 @@ pub struct ToolOutput {
     pub structured: Option<Value>,
     /// What the call cost, in US dollars.
     pub cost_usd: Option<f64>,
+    /// What is not plain text: images, sounds, resources, links.
+    pub blocks: Vec<ContentBlock>,
 }
 
 impl ToolOutput {
@@ -76,7 +80,57 @@ impl ToolOutput {
 
     /// Data; its compact JSON is the text, until [`ToolOutput::value`] is set.
     pub fn json(structured: Value) -> Self {
-        Self { value: structured.to_string(), structured: Some(structured), cost_usd: None }
+        Self { value: structured.to_string(), structured: Some(structured), ..Self::default() }
+    }
+
+    /// An answer of which only a part succeeded: what was done, and what was not, each with why.
+    /// The model reads both and can go on from there, which it could not after an error.
+    ///
+    /// # Errors
+    /// `execution_failed` when nothing was done and something failed.
+    ///
+    /// ```
+    /// use toolcrib_core::ToolOutput;
+    ///
+    /// let output = ToolOutput::partial(["a.txt", "b.txt"], [("c.txt", "no such file")])?;
+    /// assert_eq!(output.value, "2 done: a.txt, b.txt\n1 failed:\n- c.txt: no such file");
+    /// # Ok::<(), toolcrib_core::ToolError>(())
+    /// ```
+    pub fn partial<D, F, W>(
+        done: impl IntoIterator<Item = D>,
+        failed: impl IntoIterator<Item = (F, W)>,
+    ) -> Result<Self, ToolError>
+    where
+        D: fmt::Display,
+        F: fmt::Display,
+        W: fmt::Display,
+    {
+        let done: Vec<_> = done.into_iter().map(|item| item.to_string()).collect();
+        let failed: Vec<_> =
+            failed.into_iter().map(|(item, why)| (item.to_string(), why.to_string())).collect();
+        let mut value = match done.as_slice() {
+            [] => "nothing done".to_owned(),
+            items => format!("{} done: {}", items.len(), items.join(", ")),
+        };
+        if !failed.is_empty() {
+            value += &format!("\n{} failed:", failed.len());
+            for (item, why) in &failed {
+                value += &format!("\n- {item}: {why}");
+            }
+        }
+        if done.is_empty() && !failed.is_empty() {
+            return Err(ToolError::failed(value));
+        }
+        let failed: Vec<_> =
+            failed.into_iter().map(|(item, why)| json!({ "item": item, "why": why })).collect();
+        Ok(Self::text(value).structured(json!({ "done": done, "failed": failed })))
+    }
+
+    /// Adds what is not plain text.
+    #[must_use]
+    pub fn block(mut self, block: ContentBlock) -> Self {
+        self.blocks.push(block);
+        self
     }
 
     /// Adds the answer as data.
@@ -163,7 +217,26 @@ impl<E: Error + Send + Sync + 'static> From<E> for ToolError {
     }
 }
 
-/// Whatever a tool's function may return.
+/// A successful answer: `ok("refunded").structured(data).cost(0.02)`.
+pub fn ok(value: impl Into<String>) -> ToolOutput {
+    ToolOutput::text(value)
+}
+
+/// A failure at run time, with the model's text: `return Err(err("there is no such order"))`. For
+/// another class, [`ToolError::new`].
+pub fn err(message: impl Into<String>) -> ToolError {
+    ToolError::failed(message)
+}
+
+/// Whatever a tool's function may return: text, an output, blocks, data, nothing, or a `Result` of
+/// these with any error. Other serialisable values go through [`Json`](crate::Json), which
+/// `#[tool]` adds by itself.
+#[diagnostic::on_unimplemented(
+    message = "a tool cannot return `{Self}`",
+    label = "not something that a tool can return",
+    note = "return a text, a `ToolOutput`, a `Result` of these, or a serialisable value as \
+            `Json(value)`"
+)]
 pub trait IntoToolOutput {
     /// The output, or the failure.
     ///
@@ -187,6 +260,24 @@ impl IntoToolOutput for String {
 impl IntoToolOutput for &str {
     fn into_tool_output(self) -> Result<ToolOutput, ToolError> {
         Ok(ToolOutput::text(self))
+    }
+}
+
+impl IntoToolOutput for () {
+    fn into_tool_output(self) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput::text("done"))
+    }
+}
+
+impl IntoToolOutput for ContentBlock {
+    fn into_tool_output(self) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput::default().block(self))
+    }
+}
+
+impl IntoToolOutput for Vec<ContentBlock> {
+    fn into_tool_output(self) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput { blocks: self, ..ToolOutput::default() })
     }
 }
 

@@ -18,6 +18,23 @@ pub struct Policy {
     pub roles: Roles,
 }
 
+impl Policy {
+    /// These rules, in this order; what none of them matches is allowed.
+    ///
+    /// ```
+    /// use toolcrib_core::{Policy, Rule};
+    ///
+    /// let policy = Policy::of([
+    ///     Rule::deny("guests look").tools(["write_*", "delete_*"]).because("they may not touch"),
+    ///     Rule::ask("consent").destructive(true),
+    /// ]);
+    /// # let _ = policy;
+    /// ```
+    pub fn of(rules: impl IntoIterator<Item = Rule>) -> Self {
+        Self { rules: rules.into_iter().collect(), ..Self::default() }
+    }
+}
+
 /// What holds when no rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PolicyDefault {
@@ -55,6 +72,69 @@ pub struct Rule {
     pub tools: ToolMatch,
     /// In which situations it holds.
     pub when: When,
+}
+
+impl Rule {
+    /// A rule that holds for every tool in every situation, to be narrowed.
+    pub fn new(label: impl Into<Arc<str>>, effect: Effect) -> Self {
+        Self {
+            label: label.into(),
+            effect,
+            reason: None,
+            tools: ToolMatch::default(),
+            when: When::default(),
+        }
+    }
+
+    /// A rule that allows.
+    pub fn allow(label: impl Into<Arc<str>>) -> Self {
+        Self::new(label, Effect::Allow)
+    }
+
+    /// A rule that denies.
+    pub fn deny(label: impl Into<Arc<str>>) -> Self {
+        Self::new(label, Effect::Deny)
+    }
+
+    /// A rule that has each call asked about.
+    pub fn ask(label: impl Into<Arc<str>>) -> Self {
+        Self::new(label, Effect::Ask)
+    }
+
+    /// Says why, for the operator.
+    #[must_use]
+    pub fn because(mut self, reason: impl Into<Arc<str>>) -> Self {
+        self.reason = Some(reason.into());
+        self
+    }
+
+    /// Narrows it to tools whose names match one of these patterns.
+    #[must_use]
+    pub fn tools<G: Into<Arc<str>>>(mut self, patterns: impl IntoIterator<Item = G>) -> Self {
+        self.tools.names.extend(patterns.into_iter().map(Glob::new));
+        self
+    }
+
+    /// Narrows it to tools that do, or do not, say that they only read.
+    #[must_use]
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.tools.annotations.read_only = Some(read_only);
+        self
+    }
+
+    /// Narrows it to tools that do, or do not, say that they may destroy something.
+    #[must_use]
+    pub fn destructive(mut self, destructive: bool) -> Self {
+        self.tools.annotations.destructive = Some(destructive);
+        self
+    }
+
+    /// Narrows it to situations.
+    #[must_use]
+    pub fn when(mut self, when: When) -> Self {
+        self.when = when;
+        self
+    }
 }
 
 /// Which tools a rule speaks of.

@@ -79,3 +79,85 @@ pub trait Reducer: Send + Sync + 'static {
     /// The trimmed output. What the call cost is kept whatever comes back.
     fn reduce(&self, output: ToolOutput, args: &Value) -> ToolOutput;
 }
+
+/// What a [`Middleware`] says of a call.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum CallVerdict {
+    /// It goes on as it is.
+    Proceed,
+    /// It goes back to `validate` with these arguments. All middleware is asked again, except the
+    /// one that wrote what it would be shown.
+    Rewrite(Value),
+    /// It is not run: this is its output, as if the tool had given it and a reducer trimmed it.
+    Answer(ToolOutput),
+    /// It is refused, and this is what the model is told.
+    Deny(String),
+}
+
+/// Code that looks at every call before it runs, for what rules cannot say.
+///
+/// It stands behind validation and policy and in front of approval, so what it lets go on is what
+/// is approved and run. It fails closed: an error, a panic, or no verdict within the call's time
+/// limit denies. One value serves many calls at the same time.
+///
+/// Neighbours: a [`Policy`](crate::Policy) is data and decides on visibility too; a [`Reducer`] sees
+/// what came back; a [`Scoper`] bounds what the body can reach.
+pub trait Middleware: Send + Sync + 'static {
+    /// What it is called in events and messages.
+    fn name(&self) -> &str;
+
+    /// Decides on one call.
+    fn call<'a>(
+        &'a self,
+        call: PendingCall<'a>,
+    ) -> BoxFuture<'a, Result<CallVerdict, Box<dyn Error + Send + Sync>>>;
+}
+
+/// A [`Middleware`] made from a function that decides at once.
+///
+/// ```
+/// use toolcrib_core::{CallVerdict, PendingCall, call_middleware};
+///
+/// let guard = call_middleware("office-hours", |call: &PendingCall<'_>| {
+///     Ok(if call.tool.annotations().destructive {
+///         CallVerdict::Deny("nothing is deleted at night; try again in the morning".into())
+///     } else {
+///         CallVerdict::Proceed
+///     })
+/// });
+/// # let _ = guard;
+/// ```
+pub fn call_middleware<F>(name: impl Into<Arc<str>>, decide: F) -> impl Middleware
+where
+    F: Fn(&PendingCall<'_>) -> Result<CallVerdict, Box<dyn Error + Send + Sync>>
+        + Send
+        + Sync
+        + 'static,
+{
+    Deciding { name: name.into(), decide }
+}
+
+struct Deciding<F> {
+    name: Arc<str>,
+    decide: F,
+}
+
+impl<F> Middleware for Deciding<F>
+where
+    F: Fn(&PendingCall<'_>) -> Result<CallVerdict, Box<dyn Error + Send + Sync>>
+        + Send
+        + Sync
+        + 'static,
+{
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn call<'a>(
+        &'a self,
+        call: PendingCall<'a>,
+    ) -> BoxFuture<'a, Result<CallVerdict, Box<dyn Error + Send + Sync>>> {
+        Box::pin(async move { (self.decide)(&call) })
+    }
+}

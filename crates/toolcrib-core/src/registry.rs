@@ -20,6 +20,8 @@ use crate::{
 #[derive(Debug, Clone, Default)]
 pub struct ToolRegistry {
     tools: IndexMap<ToolName, Tool>,
+    /// Whether there may be an ephemeral tool, so that the usual registry need not be searched.
+    ephemeral: bool,
 }
 
 /// A name that is taken.
@@ -55,6 +57,7 @@ impl ToolRegistry {
                 incoming: tool.origin().into(),
             }),
             Entry::Vacant(free) => {
+                self.ephemeral |= tool.ephemeral().is_some();
                 free.insert(tool);
                 Ok(())
             }
@@ -64,12 +67,18 @@ impl ToolRegistry {
     /// Adds a tool in place of one with its name, whose place in the order it takes.
     /// Returns the replaced tool.
     pub fn overwrite(&mut self, tool: Tool) -> Option<Tool> {
+        self.ephemeral |= tool.ephemeral().is_some();
         self.tools.insert(tool.name().clone(), tool)
     }
 
     /// Takes a tool out; the others keep their order. An unknown name does nothing.
     pub fn unregister(&mut self, name: &str) -> Option<Tool> {
         self.tools.shift_remove(name)
+    }
+
+    /// Keeps the tools for which the answer is yes; they keep their order.
+    pub fn retain(&mut self, mut keep: impl FnMut(&Tool) -> bool) {
+        self.tools.retain(|_, tool| keep(tool));
     }
 
     /// The tool of that name.
@@ -80,6 +89,11 @@ impl ToolRegistry {
     /// Whether there is a tool of that name.
     pub fn has(&self, name: &str) -> bool {
         self.tools.contains_key(name)
+    }
+
+    /// Whether there may be an ephemeral tool: `false` is certain.
+    pub fn has_ephemeral(&self) -> bool {
+        self.ephemeral
     }
 
     /// A fresh list of all tools, in the order in which they came.

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::Value;
 
-use crate::{message::Message, output::ErrorCode};
+use crate::{block::ContentBlock, message::Message, output::ErrorCode};
 
 /// What a call came to: what is stored is what a model reads, and what is replayed.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,11 +20,15 @@ pub struct ToolResult {
     pub code: Option<ErrorCode>,
     /// The text, or the error's: redacted, within its budget, sanitised, not fenced.
     pub value: Arc<str>,
-    /// The text as a model reads it: [`value`](Self::value), fenced where untrusted.
+    /// The text as a model reads it: [`value`](Self::value) and what stands for the
+    /// [`blocks`](Self::blocks), fenced where untrusted.
     pub text: Arc<str>,
     /// The answer as data, for programs: redacted and within its cap, but neither sanitised nor
     /// fenced, and never shown to a model.
     pub structured: Option<Value>,
+    /// What is not plain text. The texts in it are redacted, within the call's cap one by one, and
+    /// sanitised where untrusted.
+    pub blocks: Arc<[ContentBlock]>,
     /// What the call cost, in US dollars.
     pub cost_usd: Option<f64>,
     /// How long it took, from the first stage to the last.
@@ -48,6 +52,7 @@ impl ToolResult {
             value: Arc::default(),
             text: Arc::default(),
             structured: None,
+            blocks: Arc::default(),
             cost_usd: None,
             duration: Duration::ZERO,
             untrusted: false,
@@ -67,6 +72,7 @@ impl ToolResult {
             call_id: Arc::clone(&self.call_id),
             name: Arc::clone(&self.name),
             text: Arc::clone(&self.text),
+            blocks: Arc::clone(&self.blocks),
             is_error: !self.is_ok(),
             untrusted: self.untrusted,
         }

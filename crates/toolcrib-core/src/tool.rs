@@ -7,8 +7,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::{
+    capabilities::Capabilities,
     context::ToolContext,
-    definition::{Annotations, InvalidTool, OnCollision, ToolDefinition, dismantle},
+    definition::{
+        Annotations, InvalidTool, Lifetime, OnCollision, ToolDefinition, UNDECLARED_ORIGIN,
+    },
+    depth::dismantle,
     output::{IntoToolOutput, ToolError, ToolOutput},
 };
 
@@ -71,6 +75,18 @@ impl Tool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    /// The same tool, brought by a plugin. For engines.
+    #[must_use]
+    pub fn with_plugin(&self, plugin: &Arc<str>) -> Self {
+        let mut definition = self.0.definition.clone();
+        definition.plugin = Some(Arc::clone(plugin));
+        definition.origin = match &*definition.origin {
+            UNDECLARED_ORIGIN => format!("plugin `{plugin}`").into(),
+            origin => format!("{origin} (plugin `{plugin}`)").into(),
+        };
+        Self(Arc::new(Inner { definition, body: Arc::clone(&self.0.body) }))
+    }
+
     /// Calls the body directly: no validation, no policy, no deadline. For engines and tests.
     pub fn call(
         &self,
@@ -78,6 +94,28 @@ impl Tool {
         cx: ToolContext,
     ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         Arc::clone(&self.0.body).call(args, cx)
+    }
+}
+
+/// A tool, or what should have become one: `.tool(find_order_tool())` needs no `?`, the error comes
+/// out where the whole is built.
+pub trait IntoTool {
+    /// The tool.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn into_tool(self) -> Result<Tool, InvalidTool>;
+}
+
+impl IntoTool for Tool {
+    fn into_tool(self) -> Result<Tool, InvalidTool> {
+        Ok(self)
+    }
+}
+
+impl IntoTool for Result<Tool, InvalidTool> {
+    fn into_tool(self) -> Self {
+        self
     }
 }
 
@@ -109,6 +147,9 @@ pub struct ToolBuilder {
     untrusted: bool,
     always_include: bool,
     on_collision: OnCollision,
+    ephemeral: Option<Lifetime>,
+    capabilities: Capabilities,
+    sequential: bool,
     origin: Option<Arc<str>>,
     framework: bool,
 }
@@ -126,6 +167,9 @@ impl ToolBuilder {
             untrusted: false,
             always_include: false,
             on_collision: OnCollision::default(),
+            ephemeral: None,
+            capabilities: Capabilities::default(),
+            sequential: false,
             origin: None,
             framework: false,
         }
@@ -203,6 +247,24 @@ impl ToolBuilder {
         self
     }
 
+    /// Lets the tool go by itself: with the iteration that first offers it, or with the turn.
+    pub fn ephemeral(mut self, lifetime: Lifetime) -> Self {
+        self.ephemeral = Some(lifetime);
+        self
+    }
+
+    /// Declares what the tool needs of the world. Default: nothing.
+    pub fn capabilities(mut self, capabilities: Capabilities) -> Self {
+        self.capabilities = capabilities;
+        self
+    }
+
+    /// Makes each call run alone within its batch. Default: calls of a batch run at the same time.
+    pub fn sequential(mut self) -> Self {
+        self.sequential = true;
+        self
+    }
+
     /// Where the tool was declared, for messages. Default: `code`.
     pub fn origin(mut self, origin: impl Into<Arc<str>>) -> Self {
         self.origin = Some(origin.into());
@@ -260,6 +322,9 @@ impl ToolBuilder {
         definition.untrusted = self.untrusted;
         definition.always_include = self.always_include;
         definition.on_collision = self.on_collision;
+        definition.ephemeral = self.ephemeral;
+        definition.capabilities = Arc::new(self.capabilities);
+        definition.sequential = self.sequential;
         definition.framework = self.framework;
         if let Some(origin) = self.origin {
             definition.origin = origin;

@@ -8,22 +8,27 @@
 //!                  └ compose   (compose/)          └ one file per stage
 //! ```
 
+mod builder;
 mod compose;
 mod discover;
 mod engine;
 mod parts;
 mod pipe;
+mod plugin;
 mod policy;
 mod redactor;
+mod secrets;
 mod skills;
 mod turn;
 mod validators;
 
 pub use self::{
+    builder::{BuildError, EngineBuilder},
     compose::{Withheld, WithheldBy, WithheldTool},
-    engine::{BuildError, Engine, EngineBuilder},
+    engine::Engine,
     parts::Limits,
-    redactor::{REDACTED, RedactedStream, Redactor},
+    plugin::{Plugin, PluginError, PluginRegistrar},
+    redactor::{REDACTED, RedactedStream, Redactor, SecretTooShort},
     skills::{DuplicateSkill, READ_SKILL, Skill, Skills},
     turn::{Iteration, IterationError, Turn, TurnError, TurnOptions},
 };

@@ -2,18 +2,25 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use toolcrib_core::{Approver, Events, Journal, Reducer, Scoper, ToolProvider, ToolRegistry};
+use toolcrib_core::{
+    Approver, Events, Journal, Middleware, Reducer, Scoper, Secrets, ToolProvider, ToolRegistry,
+};
 
-use crate::{compose::Visibility, redactor::Redactor, validators::Validators};
+use crate::{compose::Visibility, plugin::Brought, redactor::Redactor, validators::Validators};
 
 /// An engine, once it is built.
+#[derive(Clone)]
 pub(crate) struct EngineParts {
+    /// The ids of the plugins whose parts are among these, in order.
+    pub(crate) plugins: Vec<Arc<str>>,
     pub(crate) registry: Arc<ToolRegistry>,
-    pub(crate) sources: Vec<Arc<dyn ToolProvider>>,
+    pub(crate) sources: Vec<Brought<Arc<dyn ToolProvider>>>,
     pub(crate) visibility: Arc<Visibility>,
-    pub(crate) validators: Validators,
+    pub(crate) validators: Arc<Validators>,
     pub(crate) redactor: Redactor,
-    pub(crate) reducers: HashMap<String, Arc<dyn Reducer>>,
+    pub(crate) middleware: Vec<Brought<Arc<dyn Middleware>>>,
+    pub(crate) reducers: HashMap<String, Brought<Arc<dyn Reducer>>>,
+    pub(crate) secrets: Option<Arc<dyn Secrets>>,
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) scoper: Option<Arc<dyn Scoper>>,
     pub(crate) journal: Option<Arc<dyn Journal>>,

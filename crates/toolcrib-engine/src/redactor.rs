@@ -1,43 +1,66 @@
 //! Known secrets, taken out of everything that leaves a call.
 
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{
+    borrow::Cow,
+    fmt,
+    sync::{Arc, PoisonError, RwLock},
+};
 
 use serde_json::Value;
 
 /// What stands where a secret stood.
 pub const REDACTED: &str = "[redacted]";
 
-/// Shorter values are no secrets, and redacting them would garble ordinary text.
+/// Shorter values of the environment are no secrets, and redacting them would garble ordinary text.
 const SHORTEST_SECRET: usize = 8;
+
+/// A shorter value stands in so many texts by chance that redacting it would tell what it is.
+const SHORTEST_RESOLVED: usize = 4;
 
 const SECRET_NAMES: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
 
-/// Replaces the secrets that this process knows by [`REDACTED`]. Cloning shares it.
+/// Replaces the secrets that this process knows by [`REDACTED`]. Cloning shares it: what one
+/// [learns](Self::learn) all know.
 #[derive(Clone, Default)]
 pub struct Redactor {
     /// Longest first, so that a secret that contains another goes as a whole.
-    patterns: Arc<[String]>,
+    patterns: Arc<RwLock<Arc<[String]>>>,
 }
+
+/// A secret that is too short to be redacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "it has fewer than {SHORTEST_RESOLVED} characters, so it cannot be redacted; use a longer one"
+)]
+pub struct SecretTooShort;
 
 impl Redactor {
     /// One that knows these secrets. Values of fewer than 8 characters are left out.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
-        let mut patterns = Vec::new();
-        for secret in secrets {
-            if secret.chars().count() < SHORTEST_SECRET {
-                continue;
-            }
-            // Inside JSON text a secret stands escaped.
-            let json = Value::from(secret.as_str()).to_string();
-            let escaped = json.get(1..json.len() - 1).unwrap_or_default();
-            if escaped != secret {
-                patterns.push(escaped.to_owned());
-            }
-            patterns.push(secret);
+        let secrets =
+            secrets.into_iter().filter(|secret| secret.chars().count() >= SHORTEST_SECRET);
+        let patterns = in_order(secrets.flat_map(forms).collect());
+        Self { patterns: Arc::new(RwLock::new(patterns)) }
+    }
+
+    /// Adds a secret, however short or long it has been until now: it is redacted from here on.
+    ///
+    /// # Errors
+    /// [`SecretTooShort`] for one of fewer than 4 characters; nothing is added.
+    pub fn learn(&self, secret: &str) -> Result<(), SecretTooShort> {
+        if secret.chars().count() < SHORTEST_RESOLVED {
+            return Err(SecretTooShort);
         }
-        patterns.sort_unstable_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        patterns.dedup();
-        Self { patterns: patterns.into() }
+        if self.known().iter().any(|known| known == secret) {
+            return Ok(());
+        }
+        let mut patterns = self.patterns.write().unwrap_or_else(PoisonError::into_inner);
+        *patterns = in_order(patterns.iter().cloned().chain(forms(secret.to_owned())).collect());
+        Ok(())
+    }
+
+    fn known(&self) -> Arc<[String]> {
+        Arc::clone(&self.patterns.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// One that knows the secrets of the process's environment: the values of 8 characters or
@@ -58,7 +81,7 @@ impl Redactor {
     /// A text without secrets.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut clean = Cow::Borrowed(text);
-        for pattern in self.patterns.iter() {
+        for pattern in self.known().iter() {
             if clean.contains(pattern.as_str()) {
                 clean = Cow::Owned(clean.replace(pattern.as_str(), REDACTED));
             }
@@ -76,7 +99,7 @@ impl Redactor {
 
     /// Data without secrets, in keys and numbers too.
     pub fn json(&self, value: Value) -> Value {
-        if self.patterns.is_empty() {
+        if self.known().is_empty() {
             return value;
         }
         match value {
@@ -114,7 +137,8 @@ impl RedactedStream<'_> {
     pub fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
         let mut shown = self.redactor.owned(std::mem::take(&mut self.held));
-        let begun = self.redactor.patterns.iter().map(|secret| begun(&shown, secret)).max();
+        let known = self.redactor.known();
+        let begun = known.iter().map(|secret| begun(&shown, secret)).max();
         self.held = shown.split_off(shown.len() - begun.unwrap_or(0));
         shown
     }
@@ -123,6 +147,20 @@ impl RedactedStream<'_> {
     pub fn finish(self) -> String {
         self.held
     }
+}
+
+/// A secret as it stands in text, and as it stands inside JSON where that differs.
+fn forms(secret: String) -> impl Iterator<Item = String> {
+    let json = Value::from(secret.as_str()).to_string();
+    let escaped = json.get(1..json.len() - 1).unwrap_or_default();
+    let escaped = (escaped != secret).then(|| escaped.to_owned());
+    escaped.into_iter().chain([secret])
+}
+
+fn in_order(mut patterns: Vec<String>) -> Arc<[String]> {
+    patterns.sort_unstable_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+    patterns.dedup();
+    patterns.into()
 }
 
 /// How many bytes at the end of a text are the beginning of a secret.
@@ -139,7 +177,7 @@ fn begun(text: &str, secret: &str) -> usize {
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Never the patterns themselves.
-        f.debug_struct("Redactor").field("patterns", &self.patterns.len()).finish()
+        f.debug_struct("Redactor").field("patterns", &self.known().len()).finish()
     }
 }
 
@@ -159,6 +197,16 @@ mod tests {
             redactor.json(json!({"12345678": [12345678, "x12345678"], "n": 5})),
             json!({"[redacted]": ["[redacted]", "x[redacted]"], "n": 5}),
         );
+    }
+
+    #[test]
+    fn a_secret_that_is_learned_is_known_to_all_clones() {
+        let redactor = Redactor::default();
+        let clone = redactor.clone();
+        assert_eq!(redactor.learn("abc"), Err(SecretTooShort));
+        redactor.learn("päss").unwrap();
+        redactor.learn("päss").unwrap();
+        assert_eq!(clone.text("a päss b abc"), "a [redacted] b abc");
     }
 
     #[test]

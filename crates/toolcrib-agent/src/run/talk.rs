@@ -85,8 +85,8 @@ impl<'a> Talk<'a> {
     /// What is stored is what is replayed.
     pub(super) fn keep(&mut self, results: Vec<ToolResult>) {
         let said = results.iter().map(|result| match result.message() {
-            Message::Tool { call_id, name, text, is_error, untrusted } => {
-                Message::Tool { call_id, name: usable(&name), text, is_error, untrusted }
+            Message::Tool { call_id, name, text, blocks, is_error, untrusted } => {
+                Message::Tool { call_id, name: usable(&name), text, blocks, is_error, untrusted }
             }
             other => other,
         });

@@ -154,6 +154,30 @@ pub enum EventKind {
         /// The content id of tool and arguments.
         args_digest: Digest,
     },
+    /// A middleware changed what a call passes; it is validated again.
+    #[serde(rename = "tool.rewritten")]
+    ToolRewritten {
+        /// The call's id.
+        call_id: Arc<str>,
+        /// The tool.
+        tool: Arc<str>,
+        /// Which middleware.
+        middleware: Arc<str>,
+        /// What is passed from now on.
+        args: Value,
+        /// The content id of tool and arguments from now on.
+        args_digest: Digest,
+    },
+    /// A middleware answered a call, which is not run.
+    #[serde(rename = "tool.answered")]
+    ToolAnswered {
+        /// The call's id.
+        call_id: Arc<str>,
+        /// The tool.
+        tool: Arc<str>,
+        /// Which middleware.
+        middleware: Arc<str>,
+    },
     /// A running tool reports progress.
     #[serde(rename = "tool.progress")]
     ToolProgress {
@@ -202,14 +226,14 @@ pub enum EventKind {
         /// Who activated it.
         by: ActivatedBy,
     },
-    /// A rule refused a call.
+    /// A rule or a middleware refused a call.
     #[serde(rename = "policy.denied")]
     PolicyDenied {
         /// The tool.
         tool: Arc<str>,
         /// The call's id.
         call_id: Arc<str>,
-        /// The rule, or the default.
+        /// The rule, the default, or the middleware.
         rule: Arc<str>,
         /// Why, as the rule says.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -280,6 +304,8 @@ impl EventKind {
             Self::ModelText { .. } => "model.text",
             Self::ModelEnd { .. } => "model.end",
             Self::ToolStart { .. } => "tool.start",
+            Self::ToolRewritten { .. } => "tool.rewritten",
+            Self::ToolAnswered { .. } => "tool.answered",
             Self::ToolProgress { .. } => "tool.progress",
             Self::ToolEnd { .. } => "tool.end",
             Self::SkillActivated { .. } => "skill.activated",

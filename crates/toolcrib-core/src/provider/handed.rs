@@ -28,6 +28,11 @@ impl Handed {
         self.offered
     }
 
+    /// How many tools it held back.
+    pub fn held_back(&self) -> usize {
+        self.held_back
+    }
+
     /// The list that came back, if it begins with what was handed on.
     ///
     /// # Errors

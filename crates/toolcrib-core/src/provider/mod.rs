@@ -3,6 +3,7 @@
 mod concat;
 mod gated;
 mod handed;
+mod of_plugin;
 mod skill_scoped;
 mod static_tools;
 
@@ -14,6 +15,7 @@ pub use self::{
     concat::{concat, list_in_order},
     gated::{Gate, IntoVerdict, Verdict, gated_tools},
     handed::Handed,
+    of_plugin::of_plugin,
     skill_scoped::skill_scoped_tools,
     static_tools::static_tools,
 };

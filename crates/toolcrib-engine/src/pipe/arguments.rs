@@ -1,7 +1,7 @@
 //! From what a model wrote to data.
 
 use serde_json::{Map, Value};
-use toolcrib_core::Arguments;
+use toolcrib_core::{Arguments, DEEPEST_JSON, dismantle, nests_too_deep};
 
 /// Longer texts are not repaired, only parsed.
 const LONGEST_REPAIR: usize = 64 * 1024;
@@ -23,6 +23,11 @@ pub(super) struct NotJson {
 pub(super) fn read(arguments: Arguments) -> Result<Value, NotJson> {
     let text = match arguments {
         Arguments::Json(Value::Null) => return Ok(Value::Object(Map::new())),
+        Arguments::Json(value) if nests_too_deep(&value) => {
+            dismantle(value);
+            let problem = format!("they nest deeper than {DEEPEST_JSON} levels");
+            return Err(NotJson { text: String::new(), problem });
+        }
         Arguments::Json(value) => return Ok(value),
         Arguments::Text(text) => text,
     };
@@ -92,6 +97,13 @@ mod tests {
         assert_eq!(text("refund order 1042"), None);
         assert_eq!(text("{\"a\": 1"), None);
         assert_eq!(text(&format!("{}1{},", "[".repeat(9000), "]".repeat(9000))), None);
+    }
+
+    #[test]
+    fn what_code_nests_without_measure_is_refused() {
+        let deep = (0..100_000).fold(json!(1), |inner, _| Value::Array(vec![inner]));
+        let problem = read(Arguments::Json(deep)).unwrap_err().problem;
+        assert_eq!(problem, "they nest deeper than 128 levels");
     }
 
     #[test]

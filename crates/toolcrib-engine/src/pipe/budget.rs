@@ -4,8 +4,10 @@
 //! results leave goes to the larger ones, never above a tool's own cap. The marker of a cut and
 //! the fence count inside.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
-use toolcrib_core::{ErrorCode, Tool, ToolOutput, fence_chars};
+use toolcrib_core::{ContentBlock, ErrorCode, Tool, ToolOutput, fence_chars};
 
 use super::{Ended, Large, Settled};
 
@@ -32,13 +34,17 @@ fn own_cap(tool: &Tool) -> usize {
 
 /// How a call ended, cut to its cap.
 pub(super) struct Cut {
+    /// The tool's own text.
     pub(super) body: String,
+    /// What stands for the blocks, below it.
+    pub(super) below: String,
     /// What says that something is missing.
     pub(super) marker: Option<String>,
     /// The tool's name, when the body is to be sanitised and fenced.
     pub(super) fence: Option<String>,
     pub(super) code: Option<ErrorCode>,
     pub(super) structured: Option<Value>,
+    pub(super) blocks: Vec<ContentBlock>,
     pub(super) cost_usd: Option<f64>,
     pub(super) cause: Option<String>,
     pub(super) abandoned: bool,
@@ -47,7 +53,16 @@ pub(super) struct Cut {
 impl Cut {
     /// Whether the cap left room for nothing but the marker.
     pub(super) fn is_marker_alone(&self) -> bool {
-        self.body.is_empty() && self.marker.is_some()
+        self.body.is_empty() && self.below.is_empty() && self.marker.is_some()
+    }
+
+    /// All that a model reads, without marker and fence.
+    pub(super) fn read(&self) -> Cow<'_, str> {
+        if self.below.is_empty() {
+            Cow::Borrowed(&self.body)
+        } else {
+            Cow::Owned(format!("{}{}", self.body, self.below))
+        }
     }
 
     /// A form of the body, with the marker behind it.
@@ -60,11 +75,24 @@ impl Cut {
     }
 }
 
+/// What stands for the blocks of an output, as it stands below its text.
+fn below(output: &ToolOutput) -> String {
+    let mut below = String::new();
+    for block in &output.blocks {
+        if !(output.value.is_empty() && below.is_empty()) {
+            below.push('\n');
+        }
+        below.push_str(&block.as_read());
+    }
+    below
+}
+
 impl Ended {
-    fn text(&self) -> &str {
+    /// The characters of what a model reads.
+    fn chars(&self) -> usize {
         match &self.outcome {
-            Ok(output) => &output.value,
-            Err(failure) => &failure.message,
+            Ok(output) => chars(&output.value) + chars(&below(output)),
+            Err(failure) => chars(&failure.message),
         }
     }
 
@@ -76,7 +104,7 @@ impl Ended {
 
     /// What the text needs, fence included.
     fn needs(&self) -> usize {
-        chars(self.text()) + self.fenced_tool().map_or(0, |tool| fence_chars(tool.name()))
+        self.chars() + self.fenced_tool().map_or(0, |tool| fence_chars(tool.name()))
     }
 
     fn own_cap(&self) -> usize {
@@ -128,41 +156,88 @@ pub(super) fn fit(ended: Ended, cap: usize) -> Cut {
     let fence = ended.fenced_tool().map(|tool| tool.name().to_string());
     let cap = cap.min(ended.own_cap());
     let fence_takes = fence.as_deref().map_or(0, fence_chars);
-    let (text, code, structured, cost_usd, cause, abandoned) = match ended.outcome {
-        Ok(ToolOutput { value, structured, cost_usd }) => {
-            (value, None, structured, cost_usd, None, false)
+    let mut made = Cut {
+        body: String::new(),
+        below: String::new(),
+        marker: None,
+        fence,
+        code: None,
+        structured: None,
+        blocks: Vec::new(),
+        cost_usd: None,
+        cause: None,
+        abandoned: false,
+    };
+    match ended.outcome {
+        Ok(output) => {
+            made.below = below(&output);
+            made.body = output.value;
+            made.structured = output.structured.map(|data| within_cap(data, cap));
+            made.blocks = output
+                .blocks
+                .into_iter()
+                .map(|block| block.map_texts(|text| cut_alone(text, cap)))
+                .collect();
+            made.cost_usd = output.cost_usd;
         }
         Err(failure) => {
-            (failure.message, Some(failure.code), None, None, failure.cause, failure.abandoned)
+            made.body = failure.message;
+            made.code = Some(failure.code);
+            made.cause = failure.cause;
+            made.abandoned = failure.abandoned;
         }
-    };
-    let (body, marker) = cut(text, cap, fence_takes);
-    let structured = structured.map(|data| {
-        let total = chars(&data.to_string());
-        let instead = json!({ "truncated": true, "chars": total });
-        // What is no longer than the word that it is missing is not worth replacing.
-        if total > cap.max(chars(&instead.to_string())) { instead } else { data }
-    });
-    Cut { body, marker, fence, code, structured, cost_usd, cause, abandoned }
+    }
+    cut(&mut made, cap, fence_takes);
+    made
 }
 
-/// Cuts a text to `cap` characters, with the fence and the line of the marker inside. What is no
-/// longer than the marker stays as it is.
-fn cut(text: String, cap: usize, fence_takes: usize) -> (String, Option<String>) {
-    let total = chars(&text);
+/// Data that is over the cap is replaced whole.
+fn within_cap(data: Value, cap: usize) -> Value {
+    let total = chars(&data.to_string());
+    let instead = json!({ "truncated": true, "chars": total });
+    // What is no longer than the word that it is missing is not worth replacing.
+    if total > cap.max(chars(&instead.to_string())) { instead } else { data }
+}
+
+/// A text that is budgeted by itself, with the marker in it.
+fn cut_alone(text: &str, cap: usize) -> String {
+    let (end, marker) = place_of_cut(text, text.len(), cap, 0);
+    let kept = text.get(..end).unwrap_or_default();
+    match marker {
+        Some(marker) if kept.is_empty() => marker,
+        Some(marker) => format!("{kept}\n{marker}"),
+        None => kept.to_owned(),
+    }
+}
+
+/// Cuts what a model reads to `cap` characters, with the fence and the line of the marker inside.
+fn cut(made: &mut Cut, cap: usize, fence_takes: usize) {
+    let (end, marker) = place_of_cut(&made.read(), made.body.len(), cap, fence_takes);
+    made.below.truncate(end.saturating_sub(made.body.len()));
+    made.body.truncate(end);
+    made.marker = marker;
+}
+
+/// Where a text of which the first `body` bytes belong together is cut, and the marker if it is.
+/// What is no longer than the marker stays as it is.
+fn place_of_cut(
+    text: &str,
+    body: usize,
+    cap: usize,
+    fence_takes: usize,
+) -> (usize, Option<String>) {
+    let total = chars(text);
     if total + fence_takes <= cap {
-        return (text, None);
+        return (text.len(), None);
     }
     let marker = format!("[truncated — {total} chars total; the rest was not kept]");
     if total + fence_takes <= chars(&marker) {
-        return (text, None);
+        return (text.len(), None);
     }
     let head = cap.saturating_sub(fence_takes + chars(&marker) + 1);
     let end = text.char_indices().nth(head).map_or(text.len(), |(at, _)| at);
-    let end = whole_json(&text, end).unwrap_or_else(|| before_escape(&text, end));
-    let mut body = text;
-    body.truncate(end);
-    (body, Some(marker))
+    let inside = text.get(..body).filter(|_| end < body).and_then(|body| whole_json(body, end));
+    (inside.unwrap_or_else(|| before_escape(text, end)), Some(marker))
 }
 
 /// Where to cut a JSON text at or before `end`: behind the last whole element, as far out as
@@ -221,12 +296,18 @@ mod tests {
 
     use super::*;
 
+    /// A text of its own, cut, with its marker.
+    fn cut_text(text: &str, cap: usize) -> (String, Option<String>) {
+        let (end, marker) = place_of_cut(text, text.len(), cap, 0);
+        (text[..end].to_owned(), marker)
+    }
+
     #[test]
     fn rows_are_cut_between_rows() {
         let rows: Vec<_> = (0..40).map(|n| json!({ "id": n, "note": "a, \"b\" {c}" })).collect();
         let text = json!({ "rows": rows, "changed": 0 }).to_string();
         let total = chars(&text);
-        let (body, marker) = cut(text.clone(), 400, 0);
+        let (body, marker) = cut_text(&text, 400);
         assert_eq!(
             marker.unwrap(),
             format!("[truncated — {total} chars total; the rest was not kept]")
@@ -240,7 +321,7 @@ mod tests {
     #[test]
     fn an_escape_sequence_is_not_left_open() {
         let text = format!("{}\u{1b}[31mred\u{1b}[0m{}", "x".repeat(46), "y".repeat(200));
-        let (body, _) = cut(text, 100, 0);
+        let (body, _) = cut_text(&text, 100);
         assert_eq!(body, "x".repeat(46));
     }
 
@@ -248,7 +329,7 @@ mod tests {
         #[test]
         fn what_is_cut_keeps_within_its_room(text in "\\PC{0,300}", room in 60_usize..400) {
             let total = chars(&text);
-            let (body, marker) = cut(text.clone(), room, 0);
+            let (body, marker) = cut_text(&text, room);
             prop_assert!(text.starts_with(&body));
             let whole = chars(&body) + marker.as_deref().map_or(0, |m| chars(m) + 1);
             prop_assert!(whole <= room);

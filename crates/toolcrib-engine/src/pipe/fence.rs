@@ -14,9 +14,9 @@ pub(super) fn fence(clean: Clean) -> Fenced {
         // Where there was only room for the marker, nothing is left to be fenced.
         Some(tool) if !clean.0.is_marker_alone() => {
             // The marker is ours, so it stands outside: one inside is somebody's forgery.
-            clean.0.marked(&toolcrib_core::fence(tool, &clean.0.body))
+            clean.0.marked(&toolcrib_core::fence(tool, &clean.0.read()))
         }
-        _ => clean.value(),
+        _ => clean.0.marked(&clean.0.read()),
     };
     Fenced { clean, text }
 }

@@ -1,17 +1,19 @@
 //! The one pipe that every call goes through, whichever door it came in by. One file per stage,
 //! in this order:
 //!
-//! `resolve → policy(name) → validate → policy(arguments) → approve → scope → intent → run →
-//! reduce → redact → budget → sanitise → fence → record`
+//! `resolve → policy(name) → validate → policy(arguments) → middleware → approve → scope → intent →
+//! run → reduce → redact → budget → sanitise → fence → record`
 //!
-//! A stage either hands on or refuses; a refused call goes straight to `record`. Calls of a batch
-//! run at the same time; results stand in call order.
+//! A stage either hands on or refuses; a refused call goes straight to `record`, and one that a
+//! middleware rewrote back to `validate`. Calls of a batch run at the same time, except those of
+//! `sequential` tools; results stand in call order.
 
 mod approve;
 mod arguments;
 mod budget;
 mod fence;
 mod intent;
+mod middleware;
 mod policy;
 mod record;
 mod redact;
@@ -35,6 +37,7 @@ use self::arguments::NotJson;
 use crate::{
     compose::{Situation, Withheld},
     parts::EngineParts,
+    secrets::DeclaredSecrets,
 };
 
 /// What every call of a batch shares.
@@ -104,7 +107,7 @@ impl Batch<'_> {
         let limits = &self.engine.limits;
         let too_many = calls.split_off(calls.len().min(limits.batch_calls));
         let shares = budget::Shares::of(limits.batch_result_chars, calls.len());
-        let settled = join_all(calls.into_iter().map(|call| self.settle(call, shares))).await;
+        let settled = self.settle_all(calls, shares).await;
         budget::spend_the_rest(shares, settled)
             .into_iter()
             .map(|(settled, cap)| match settled {
@@ -113,6 +116,25 @@ impl Batch<'_> {
             })
             .chain(too_many.into_iter().map(|call| self.refuse(call)))
             .collect()
+    }
+
+    /// Takes calls as far as each can go alone: at the same time, but a sequential tool runs by
+    /// itself, after those before it and before those behind it.
+    async fn settle_all(&self, calls: Vec<ToolCall>, shares: budget::Shares) -> Vec<Settled> {
+        let is_sequential =
+            |call: &ToolCall| self.menu.get(&call.name).is_some_and(|tool| tool.sequential());
+        let mut settled = Vec::with_capacity(calls.len());
+        let mut calls = calls.into_iter().peekable();
+        while let Some(first) = calls.next() {
+            let alone = is_sequential(&first);
+            let mut together = vec![first];
+            while !alone && let Some(call) = calls.next_if(|call| !is_sequential(call)) {
+                together.push(call);
+            }
+            settled
+                .extend(join_all(together.into_iter().map(|call| self.settle(call, shares))).await);
+        }
+        settled
     }
 
     /// A call beyond what one batch may hold: it is not made.
@@ -125,8 +147,8 @@ impl Batch<'_> {
 
     /// Takes one call as far as it can go alone: to the end if its result keeps within its share.
     async fn settle(&self, call: ToolCall, shares: budget::Shares) -> Settled {
-        let call = record::begin(self, call);
-        let mut ended = self.attempt(&call, shares).await;
+        let mut call = record::begin(self, call);
+        let mut ended = self.attempt(&mut call, shares).await;
         redact::redact(self, &mut ended);
         match budget::within(shares, &ended) {
             Some(cap) => Settled::Done(self.finish(call, ended, cap)),
@@ -135,7 +157,7 @@ impl Batch<'_> {
     }
 
     /// From `resolve` to `reduce`.
-    async fn attempt(&self, call: &Call, shares: budget::Shares) -> Ended {
+    async fn attempt(&self, call: &mut Call, shares: budget::Shares) -> Ended {
         let tool = match resolve::resolve(self, call) {
             Ok(tool) => tool,
             Err(refusal) => {
@@ -149,11 +171,22 @@ impl Batch<'_> {
     async fn through_the_gates(
         &self,
         tool: &Tool,
-        call: &Call,
+        call: &mut Call,
         shares: budget::Shares,
     ) -> Result<ToolOutput, Failure> {
         policy::by_name(self, tool, call)?;
-        let args = validate::validate(self, tool, call)?;
+        let mut chain = middleware::Chain::of(self, tool);
+        let ruled = loop {
+            validate::validate(self, tool, call)?;
+            let ruled = policy::by_arguments(self, tool, call)?;
+            match chain.consult(self, tool, call).await? {
+                middleware::Consulted::Proceed => break ruled,
+                middleware::Consulted::Rewritten => {}
+                middleware::Consulted::Answered(output) => return Ok(output),
+            }
+        };
+        let call = &*call;
+        let args = validate::as_json(tool, call)?;
         let pending = || PendingCall {
             tool,
             call_id: &call.id,
@@ -162,7 +195,7 @@ impl Batch<'_> {
             identity: self.events.identity(),
             run_id: self.events.run_id(),
         };
-        if let policy::Ruled::Ask(rule) = policy::by_arguments(self, tool, call)? {
+        if let policy::Ruled::Ask(rule) = ruled {
             approve::approve(self, call, pending(), &rule).await?;
         }
         let (context, progress) = self.context(tool, call, shares);
@@ -190,6 +223,8 @@ impl Batch<'_> {
             result_budget_chars: shares.promised(tool),
             cancellation: self.cancellation.child_token(),
             progress: Some(sender),
+            secrets: DeclaredSecrets::of(tool, self.engine),
+            handles: Vec::new(),
         };
         (parts.into(), progress)
     }

@@ -26,18 +26,19 @@ pub(super) fn begin(batch: &Batch<'_>, call: ToolCall) -> Call {
     batch.events.emit(Some(batch.iteration), || EventKind::ToolStart {
         call_id: Arc::clone(&call.id),
         tool: Arc::clone(&call.name),
-        args: batch.engine.redactor.json(shown(call.args.clone())),
+        args: shown(batch, &call),
         args_digest: call.args_digest,
     });
     call
 }
 
 pub(super) fn end(batch: &Batch<'_>, call: Call, fenced: Fenced) -> ToolResult {
-    let mut result = ToolResult::new(call.id, call.name);
-    result.args = batch.engine.redactor.json(shown(call.args));
+    let mut result = ToolResult::new(Arc::clone(&call.id), Arc::clone(&call.name));
+    result.args = batch.engine.redactor.json(passed(call.args));
     result.value = fenced.clean.value().into();
     result.text = fenced.text.into();
     let cut = fenced.clean.0;
+    result.blocks = cut.blocks.into();
     result.code = cut.code;
     result.structured = cut.structured;
     result.cost_usd = cut.cost_usd;
@@ -59,7 +60,7 @@ pub(super) fn end(batch: &Batch<'_>, call: Call, fenced: Fenced) -> ToolResult {
     result
 }
 
-/// Says that a rule refused a call.
+/// Says that a rule or a middleware refused a call.
 pub(super) fn denied(batch: &Batch<'_>, call: &Call, rule: Arc<str>, reason: Option<Arc<str>>) {
     batch.events.emit(Some(batch.iteration), || EventKind::PolicyDenied {
         tool: Arc::clone(&call.name),
@@ -69,7 +70,12 @@ pub(super) fn denied(batch: &Batch<'_>, call: &Call, rule: Arc<str>, reason: Opt
     });
 }
 
-/// What was passed: as data, or as the text that it was.
-fn shown(args: Result<Value, NotJson>) -> Value {
+/// What is passed, as it may be shown.
+pub(super) fn shown(batch: &Batch<'_>, call: &Call) -> Value {
+    batch.engine.redactor.json(passed(call.args.clone()))
+}
+
+/// What is passed: as data, or as the text that it was.
+fn passed(args: Result<Value, NotJson>) -> Value {
     args.unwrap_or_else(|not_json| Value::String(not_json.text))
 }

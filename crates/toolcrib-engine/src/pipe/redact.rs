@@ -1,5 +1,8 @@
 //! Takes known secrets out, before anything is cut, stored or shown.
 
+use serde_json::json;
+use toolcrib_core::{dismantle, nests_too_deep};
+
 use super::{Batch, Ended};
 
 pub(super) fn redact(batch: &Batch<'_>, ended: &mut Ended) {
@@ -7,7 +10,16 @@ pub(super) fn redact(batch: &Batch<'_>, ended: &mut Ended) {
     match &mut ended.outcome {
         Ok(output) => {
             output.value = redactor.owned(std::mem::take(&mut output.value));
-            output.structured = output.structured.take().map(|data| redactor.json(data));
+            output.structured = output.structured.take().map(|data| {
+                if nests_too_deep(&data) {
+                    dismantle(data);
+                    return json!({ "truncated": true, "reason": "nests too deep" });
+                }
+                redactor.json(data)
+            });
+            for block in &mut output.blocks {
+                *block = block.clone().map_texts(|text| redactor.text(text).into_owned());
+            }
         }
         Err(failure) => {
             failure.message = redactor.owned(std::mem::take(&mut failure.message));

@@ -17,7 +17,7 @@ pub(super) fn reduce(
         return output;
     };
     let cost_usd = output.cost_usd;
-    match catch_unwind(AssertUnwindSafe(|| reducer.reduce(output.clone(), args))) {
+    match catch_unwind(AssertUnwindSafe(|| reducer.item.reduce(output.clone(), args))) {
         // A reducer cannot lose what was paid.
         Ok(reduced) => ToolOutput { cost_usd, ..reduced },
         Err(_) => output,

@@ -136,9 +136,16 @@ fn stopped(tool: &Tool, stop: Stop, said: Option<Failure>) -> Failure {
     } else {
         Failure::refused(code, format!("`{name}` {what}"))
     };
-    match said {
-        Some(said) => failure.caused_by(said.cause.unwrap_or(said.message)),
-        None => failure,
+    let Some(said) = said else {
+        return failure;
+    };
+    let cause = said.cause.unwrap_or_else(|| said.message.clone());
+    if said.by_tool {
+        // What it got done until then is worth knowing, and is the tool's own text.
+        let message = format!("{}. It said: {}", failure.message, said.message);
+        Failure { message, by_tool: true, ..failure }.caused_by(cause)
+    } else {
+        failure.caused_by(cause)
     }
 }
 

@@ -26,7 +26,12 @@ impl Clean {
 /// Only what will be fenced is sanitised: a tool's own text is its author's.
 pub(super) fn sanitise(mut cut: Cut) -> Clean {
     if cut.fence.is_some() {
+        // What stands below begins a line of its own, with words of ours: no token spans both.
         cut.body = harmless(cut.body);
+        cut.below = harmless(cut.below);
+        for block in &mut cut.blocks {
+            *block = block.clone().map_texts(|text| harmless(text.to_owned()));
+        }
     }
     Clean(cut)
 }

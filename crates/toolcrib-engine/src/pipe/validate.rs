@@ -10,12 +10,9 @@ use super::{Batch, Call, Failure, shortened};
 /// More problems than these are only counted.
 const MOST_PROBLEMS: usize = 10;
 
-pub(super) fn validate<'c>(
-    batch: &Batch<'_>,
-    tool: &Tool,
-    call: &'c Call,
-) -> Result<&'c Value, Failure> {
-    let args = call.args.as_ref().map_err(|not_json| {
+/// The arguments, if they are JSON at all.
+pub(super) fn as_json<'c>(tool: &Tool, call: &'c Call) -> Result<&'c Value, Failure> {
+    call.args.as_ref().map_err(|not_json| {
         Failure::refused(
             ErrorCode::InputInvalid,
             format!(
@@ -24,7 +21,11 @@ pub(super) fn validate<'c>(
                 not_json.problem
             ),
         )
-    })?;
+    })
+}
+
+pub(super) fn validate(batch: &Batch<'_>, tool: &Tool, call: &Call) -> Result<(), Failure> {
+    let args = as_json(tool, call)?;
     let validator = batch.engine.validators.of(tool).map_err(|problem| {
         Failure::refused(
             ErrorCode::NotAvailable,
@@ -42,7 +43,7 @@ pub(super) fn validate<'c>(
         }
     }
     if problems.is_empty() {
-        return Ok(args);
+        return Ok(());
     }
     if further > 0 {
         problems.push(format!("and {further} more"));

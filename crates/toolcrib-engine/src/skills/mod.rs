@@ -20,12 +20,24 @@ pub struct Skill {
     pub body: Arc<str>,
     /// The names of its tools: while skills are active, the menu is narrowed to theirs.
     pub tools: Vec<ToolName>,
+    /// The plugin that brought it.
+    pub plugin: Option<Arc<str>>,
 }
 
 impl Skill {
     /// A skill without tools of its own.
     pub fn new(id: SkillId, description: impl Into<Arc<str>>, body: impl Into<Arc<str>>) -> Self {
-        Self { id, description: description.into(), body: body.into(), tools: Vec::new() }
+        Self {
+            id,
+            description: description.into(),
+            body: body.into(),
+            tools: Vec::new(),
+            plugin: None,
+        }
+    }
+
+    pub(crate) fn of_plugin(self, plugin: &Arc<str>) -> Self {
+        Self { plugin: Some(Arc::clone(plugin)), ..self }
     }
 
     /// Says which tools belong to it.
@@ -66,6 +78,18 @@ impl Skills {
             }
         }
         Ok(Self { skills, focus: true })
+    }
+
+    /// These and more behind them.
+    pub(crate) fn with(&self, more: impl Iterator<Item = Skill>) -> Result<Self, DuplicateSkill> {
+        let skills = self.skills.iter().cloned().chain(more).collect();
+        Ok(Self { focus: self.focus, ..Self::new(skills)? })
+    }
+
+    /// Those that others than this plugin brought.
+    pub(crate) fn without_plugin(&self, id: &str) -> Self {
+        let stay = self.skills.iter().filter(|skill| skill.plugin.as_deref() != Some(id));
+        Self { skills: stay.cloned().collect(), focus: self.focus }
     }
 
     /// Whether an active skill hides the tools that belong to no skill. Default: it does.

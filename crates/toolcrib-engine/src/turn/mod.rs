@@ -8,8 +8,8 @@ use std::{path::PathBuf, sync::Arc};
 
 use toolcrib_core::{
     ActivatedBy, CancellationToken, Catalog, DiscoveryError, DiscoveryErrorClass, EventKind,
-    Identity, ListContext, NameCollision, RunEvents, SkillId, ToolCall, ToolProvider, ToolRegistry,
-    ToolResult,
+    Identity, Lifetime, ListContext, NameCollision, RunEvents, SkillId, Tool, ToolCall,
+    ToolProvider, ToolRegistry, ToolResult,
 };
 use uuid::Uuid;
 
@@ -45,6 +45,8 @@ pub enum IterationError {
 pub struct Turn {
     state: TurnState,
     registry: Arc<ToolRegistry>,
+    /// What the last iteration offered and the next one does not.
+    expiring: Vec<Tool>,
     /// `read_skill`, as the last provider.
     own: Option<Arc<dyn ToolProvider>>,
     composed: Option<Composed>,
@@ -93,7 +95,14 @@ impl Turn {
             iteration: 0,
             engine,
         };
-        Ok(Self { state, registry, own, composed: None, spare: Catalog::new() })
+        Ok(Self {
+            state,
+            registry,
+            expiring: Vec::new(),
+            own,
+            composed: None,
+            spare: Catalog::new(),
+        })
     }
 
     /// The run's id.
@@ -147,6 +156,7 @@ impl Turn {
         if self.state.cancellation.is_cancelled() {
             return Err(IterationError::Cancelled);
         }
+        self.expire();
         let active_skills = self.state.active_skills.now();
         let cx = ListContext::new(Arc::clone(self.identity()), self.state.cancellation.clone())
             .with_iteration(self.state.iteration)
@@ -157,7 +167,7 @@ impl Turn {
         let sources = (!self.registry.is_empty())
             .then_some(&registry)
             .into_iter()
-            .chain(&self.state.engine.sources)
+            .chain(self.state.engine.sources.iter().map(|source| &source.item))
             .chain(&self.own);
         let catalog =
             match discover(sources, &self.state.events, &self.state.engine.redactor, &cx, catalog)
@@ -173,6 +183,20 @@ impl Turn {
                 }
             };
         self.offer(catalog, active_skills)
+    }
+
+    /// Takes out what lived for one iteration, and notes what will have by the next. A tool that was
+    /// registered anew meanwhile is another one, and stays.
+    fn expire(&mut self) {
+        for tool in std::mem::take(&mut self.expiring) {
+            if self.registry.get(tool.name()).is_some_and(|there| there.same(&tool)) {
+                self.registry_mut().unregister(tool.name());
+            }
+        }
+        if self.registry.has_ephemeral() {
+            let brief = |tool: &&Tool| tool.ephemeral() == Some(Lifetime::Iteration);
+            self.expiring = self.registry.iter().filter(brief).cloned().collect();
+        }
     }
 
     /// Refuses calls that come when none may be made, such as at the iteration cap: each gets its

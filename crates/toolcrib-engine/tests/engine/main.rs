@@ -7,17 +7,21 @@
     reason = "tests"
 )]
 
+mod blocks;
 mod budget;
 mod compose;
 mod events;
+mod middleware;
 mod pipe_arguments;
 mod pipe_clean;
 mod pipe_ports;
 mod pipe_run;
+mod plugins;
 mod policy;
 mod providers;
 mod registry;
 mod schemas;
+mod secrets;
 mod skills;
 mod support;
 mod why;

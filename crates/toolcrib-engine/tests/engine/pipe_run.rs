@@ -12,8 +12,8 @@ use std::{
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use toolcrib_core::{
-    Audience, CancellationToken, ErrorCode, Progress, Tool, ToolBody, ToolContext, ToolError,
-    ToolOutput, ToolResult,
+    Audience, CancellationToken, ErrorCode, Progress, Tool, ToolBody, ToolBuilder, ToolCall,
+    ToolContext, ToolError, ToolOutput, ToolResult,
 };
 use toolcrib_engine::{Engine, EngineBuilder, Limits, TurnOptions};
 
@@ -205,6 +205,7 @@ async fn a_body_that_ends_within_the_grace_is_believed() {
         assert_eq!((results[0].code, &*results[0].value), (None, "paid"));
         assert_eq!(results[1].code, Some(code));
         assert_eq!(results[1].cause.as_deref(), Some("nothing was paid"));
+        assert!(results[1].text.ends_with("It said: nothing was paid"), "{}", results[1].text);
         assert_eq!(
             results[2].code,
             Some(ErrorCode::OutcomeUnknown),
@@ -542,4 +543,39 @@ async fn many_turns_on_one_engine_do_not_mix() {
     for turn in Vec::from_iter(turns) {
         in_time(turn).await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_sequential_tool_runs_alone_and_in_its_place() {
+    let running = Arc::new(AtomicUsize::new(0));
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let worker = |name: &'static str, builder: ToolBuilder| {
+        let (running, order) = (Arc::clone(&running), Arc::clone(&order));
+        builder
+            .handler(move |_: Value, _: ToolContext| {
+                let (running, order) = (Arc::clone(&running), Arc::clone(&order));
+                async move {
+                    let beside = running.fetch_add(1, Ordering::SeqCst);
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    running.fetch_sub(1, Ordering::SeqCst);
+                    order.lock().unwrap().push(name);
+                    json!({ "beside": beside })
+                }
+            })
+            .unwrap()
+    };
+    let engine = engine()
+        .tool(worker("shared", builder("shared")))
+        .tool(worker("alone", builder("alone").sequential()))
+        .build()
+        .unwrap();
+    let calls = ["shared", "shared", "alone", "alone", "shared", "shared"];
+    let calls = calls.iter().enumerate();
+    let calls = calls.map(|(n, name)| ToolCall::new(format!("c{n}"), *name, json!({}))).collect();
+    let results = in_time(batch(&engine, calls)).await;
+    let beside: Vec<_> = results.iter().map(|result| result.structured.clone().unwrap()).collect();
+    let beside: Vec<_> = beside.iter().map(|data| data["beside"].as_u64().unwrap()).collect();
+    assert_eq!((beside[0] + beside[1], beside[4] + beside[5]), (1, 1), "{beside:?}");
+    assert_eq!((beside[2], beside[3]), (0, 0));
+    assert_eq!(*order.lock().unwrap(), ["shared", "shared", "alone", "alone", "shared", "shared"]);
 }

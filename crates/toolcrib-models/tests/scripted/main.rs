@@ -81,7 +81,14 @@ impl Conversation {
         });
         let name = tool.into();
         let text = text.into();
-        self.messages.push(Message::Tool { call_id: id, name, text, is_error, untrusted: false });
+        self.messages.push(Message::Tool {
+            call_id: id,
+            name,
+            text,
+            blocks: Arc::default(),
+            is_error,
+            untrusted: false,
+        });
         self
     }
 

@@ -1,0 +1,41 @@
+//! How an argument of a `#[tool]` function says that it is not simply one of the tool's own
+//! arguments.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::output::{IntoToolOutput, ToolError, ToolOutput};
+
+/// An argument that the tool was made with, such as a pool or a client: a model never sees it.
+///
+/// `#[tool] async fn find(State(pool): State<Pool>, order: u32)` makes `find_tool(pool)`; every call
+/// gets a clone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct State<T>(pub T);
+
+/// All arguments as one type, where they have a type already: its schema is the tool's.
+///
+/// `#[tool] async fn find(Args(query): Args<Query>)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Args<T>(pub T);
+
+/// Gives a serialisable value back: the value is the structured answer, its compact JSON the text
+/// (a string is its own text).
+///
+/// A `#[tool]` function may return the value itself; [`ToolBuilder::handler`] needs this wrapper.
+///
+/// [`ToolBuilder::handler`]: crate::ToolBuilder::handler
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Json<T>(pub T);
+
+impl<T: Serialize> IntoToolOutput for Json<T> {
+    fn into_tool_output(self) -> Result<ToolOutput, ToolError> {
+        let data = serde_json::to_value(self.0).map_err(|error| {
+            ToolError::failed("the tool's answer could not be written down").caused_by(error)
+        })?;
+        Ok(match data {
+            Value::String(text) => ToolOutput::text(text.clone()).structured(text),
+            data => ToolOutput::json(data),
+        })
+    }
+}

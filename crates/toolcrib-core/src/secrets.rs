@@ -1,0 +1,64 @@
+//! Secrets: named, resolved when a call needs one, never shown.
+
+use std::{error::Error, fmt, sync::Arc};
+
+use futures_util::future::BoxFuture;
+
+/// The value of a secret. It has no `Display`, and its `Debug` does not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Arc<str>);
+
+impl Secret {
+    /// Takes a value into custody.
+    pub fn new(value: impl Into<Arc<str>>) -> Self {
+        Self(value.into())
+    }
+
+    /// The value, for the one place that needs it: a header, an environment.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// A secret that cannot be had. The text names the secret and its source, and is the operator's:
+/// a model reads only that the tool is not available.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SecretError {
+    /// The tool that asks does not declare it.
+    #[error("the tool does not declare the secret `{name}` among its capabilities")]
+    Undeclared {
+        /// The name asked for.
+        name: Arc<str>,
+    },
+    /// No source knows a secret of that name.
+    #[error("there is no secret `{name}`")]
+    Unknown {
+        /// The name asked for.
+        name: Arc<str>,
+    },
+    /// Its source is known and does not give it.
+    #[error("the secret `{name}` cannot be read: {source}")]
+    Unreadable {
+        /// The name asked for.
+        name: Arc<str>,
+        /// Why.
+        source: Box<dyn Error + Send + Sync>,
+    },
+}
+
+/// Where secrets come from: the environment, a vault. Asked when a call needs one and not before,
+/// so a call that is denied asks for none.
+///
+/// A body does not see this port; it asks [`ToolContext::secret`](crate::ToolContext::secret),
+/// which hands out only what its tool declares, and has the value redacted from then on.
+pub trait Secrets: Send + Sync + 'static {
+    /// The value of a secret.
+    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Secret, SecretError>>;
+}

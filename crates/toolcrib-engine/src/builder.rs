@@ -1,0 +1,297 @@
+//! How an engine is built, and how plugins come and go.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
+};
+
+use toolcrib_core::{
+    AlreadyRegistered, Approver, Events, IntoTool, InvalidTool, Journal, Middleware, Policy,
+    Reducer, Scoper, Secrets, Tool, ToolName, ToolProvider, of_plugin,
+};
+
+use crate::{
+    compose::Visibility,
+    engine::Engine,
+    parts::{EngineParts, Limits},
+    plugin::{self, Brought, Plugin, PluginError},
+    redactor::Redactor,
+    skills::{DuplicateSkill, READ_SKILL, Skills, SkillsProvider},
+};
+
+/// An engine that cannot be built as asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// Two tools have one name.
+    #[error(transparent)]
+    AlreadyRegistered(#[from] AlreadyRegistered),
+    /// A tool's schema cannot be enforced.
+    #[error("the input schema of tool `{tool}` ({origin}) cannot be enforced: {problem}")]
+    Schema {
+        /// The tool.
+        tool: ToolName,
+        /// Where it comes from.
+        origin: Arc<str>,
+        /// What is wrong.
+        problem: Arc<str>,
+    },
+    /// A tool takes a name that the engine needs.
+    #[error("tool `{READ_SKILL}` ({origin}) has a name that is reserved while there are skills")]
+    ReservedName {
+        /// Where it comes from.
+        origin: Arc<str>,
+    },
+    /// A tool could not be made.
+    #[error(transparent)]
+    InvalidTool(#[from] InvalidTool),
+    /// A plugin cannot be taken.
+    #[error(transparent)]
+    Plugin(#[from] PluginError),
+    /// Two skills have one id.
+    #[error(transparent)]
+    DuplicateSkill(#[from] DuplicateSkill),
+    /// Two reducers know one tool.
+    #[error("two reducers are registered for tool `{0}`; only one can decide")]
+    TwoReducers(String),
+    /// The menu of skills could not be made a tool.
+    #[error("the tool `{READ_SKILL}` cannot be made")]
+    ReadSkill(#[source] InvalidTool),
+    /// A panic would end the process instead of the call.
+    #[error(
+        "this program is compiled with `panic = \"abort\"`, so a panicking tool would end it; \
+         set `panic = \"unwind\"`"
+    )]
+    PanicAborts,
+}
+
+/// Builds an [`Engine`].
+#[derive(Default)]
+#[must_use = "nothing is checked until `build`"]
+pub struct EngineBuilder {
+    tools: Vec<Result<Tool, InvalidTool>>,
+    sources: Vec<Arc<dyn ToolProvider>>,
+    skills: Skills,
+    policy: Policy,
+    plugins: Vec<Box<dyn Plugin>>,
+    middleware: Vec<Arc<dyn Middleware>>,
+    reducers: Vec<Arc<dyn Reducer>>,
+    secrets: Option<Arc<dyn Secrets>>,
+    approver: Option<Arc<dyn Approver>>,
+    scoper: Option<Arc<dyn Scoper>>,
+    journal: Option<Arc<dyn Journal>>,
+    redactor: Option<Redactor>,
+    limits: Limits,
+}
+
+impl EngineBuilder {
+    /// Adds a tool to the baseline registry.
+    pub fn tool(mut self, tool: impl IntoTool) -> Self {
+        self.tools.push(tool.into_tool());
+        self
+    }
+
+    /// Adds tools to the baseline registry, in order.
+    pub fn tools<T: IntoTool>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
+        self.tools.extend(tools.into_iter().map(IntoTool::into_tool));
+        self
+    }
+
+    /// Adds a provider, behind the registry and those added before.
+    pub fn provider(mut self, provider: Arc<dyn ToolProvider>) -> Self {
+        self.sources.push(provider);
+        self
+    }
+
+    /// Sets the skills.
+    pub fn skills(mut self, skills: Skills) -> Self {
+        self.skills = skills;
+        self
+    }
+
+    /// Sets the policy. Default: everything is allowed.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Adds a plugin, behind everything that does not come from one.
+    pub fn plugin(mut self, plugin: impl Plugin + 'static) -> Self {
+        self.plugins.push(Box::new(plugin));
+        self
+    }
+
+    /// Adds a middleware, behind those added before. The first is asked first.
+    pub fn middleware(mut self, middleware: impl Middleware) -> Self {
+        self.middleware.push(Arc::new(middleware));
+        self
+    }
+
+    /// Sets where the secrets come from that tools declare. Default: there are none.
+    pub fn secrets(mut self, secrets: impl Secrets) -> Self {
+        self.secrets = Some(Arc::new(secrets));
+        self
+    }
+
+    /// Adds a reducer; one per tool.
+    pub fn reducer(mut self, reducer: impl Reducer) -> Self {
+        self.reducers.push(Arc::new(reducer));
+        self
+    }
+
+    /// Sets who decides on calls that a rule wants asked about. Default: nobody, so they are
+    /// denied.
+    pub fn approver(mut self, approver: impl Approver) -> Self {
+        self.approver = Some(Arc::new(approver));
+        self
+    }
+
+    /// Sets what bounds a call before it runs.
+    pub fn scoper(mut self, scoper: impl Scoper) -> Self {
+        self.scoper = Some(Arc::new(scoper));
+        self
+    }
+
+    /// Sets where intents and outcomes are written down.
+    pub fn journal(mut self, journal: impl Journal) -> Self {
+        self.journal = Some(Arc::new(journal));
+        self
+    }
+
+    /// Sets the secrets to redact. Default: those of the
+    /// [process's environment](Redactor::from_environment).
+    pub fn redactor(mut self, redactor: Redactor) -> Self {
+        self.redactor = Some(redactor);
+        self
+    }
+
+    /// Sets the limits.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Checks everything and builds.
+    ///
+    /// # Errors
+    /// [`BuildError`] says what to change.
+    pub fn build(self) -> Result<Engine, BuildError> {
+        if cfg!(panic = "abort") {
+            return Err(BuildError::PanicAborts);
+        }
+        let mut parts = EngineParts {
+            plugins: Vec::new(),
+            registry: Arc::default(),
+            sources: self.sources.into_iter().map(Brought::by_host).collect(),
+            visibility: Arc::new(Visibility { policy: self.policy, skills: Arc::new(self.skills) }),
+            validators: Arc::default(),
+            redactor: self.redactor.unwrap_or_else(Redactor::from_environment),
+            middleware: self.middleware.into_iter().map(Brought::by_host).collect(),
+            reducers: HashMap::new(),
+            secrets: self.secrets,
+            approver: self.approver,
+            scoper: self.scoper,
+            journal: self.journal,
+            limits: self.limits,
+            events: Events::new(),
+        };
+        for tool in self.tools {
+            parts.add_tool(tool?)?;
+        }
+        for reducer in self.reducers {
+            parts.add_reducer(Brought::by_host(reducer))?;
+        }
+        for plugin in self.plugins {
+            parts.add_plugin(&*plugin)?;
+        }
+        parts.check()?;
+        Ok(Engine(Arc::new(parts)))
+    }
+}
+
+impl EngineParts {
+    fn add_tool(&mut self, tool: Tool) -> Result<(), BuildError> {
+        self.validators.check(&tool).map_err(|problem| BuildError::Schema {
+            tool: tool.name().clone(),
+            origin: tool.origin().into(),
+            problem,
+        })?;
+        Ok(Arc::make_mut(&mut self.registry).register(tool)?)
+    }
+
+    fn add_reducer(&mut self, reducer: Brought<Arc<dyn Reducer>>) -> Result<(), BuildError> {
+        match self.reducers.entry(reducer.item.tool_name().to_owned()) {
+            Entry::Occupied(taken) => Err(BuildError::TwoReducers(taken.key().clone())),
+            Entry::Vacant(free) => {
+                free.insert(reducer);
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn add_plugin(&mut self, plugin: &dyn Plugin) -> Result<(), BuildError> {
+        let (id, brings) = plugin::register(plugin)?;
+        if self.plugins.contains(&id) {
+            return Err(PluginError::Twice(id).into());
+        }
+        for tool in brings.tools {
+            self.add_tool(tool?.with_plugin(&id))?;
+        }
+        for provider in brings.providers {
+            self.sources.push(Brought::by(&id, of_plugin(Arc::clone(&id), provider)));
+        }
+        for reducer in brings.reducers {
+            self.add_reducer(Brought::by(&id, reducer))?;
+        }
+        for middleware in brings.middleware {
+            self.middleware.push(Brought::by(&id, middleware));
+        }
+        if !brings.skills.is_empty() {
+            let brought = brings.skills.into_iter().map(|skill| skill.of_plugin(&id));
+            let skills = self.visibility.skills.with(brought)?;
+            self.set_skills(skills);
+        }
+        self.plugins.push(id);
+        Ok(())
+    }
+
+    /// Whether there was such a plugin.
+    pub(crate) fn remove_plugin(&mut self, id: &str) -> bool {
+        let before = self.plugins.len();
+        self.plugins.retain(|plugin| **plugin != *id);
+        if self.plugins.len() == before {
+            return false;
+        }
+        Arc::make_mut(&mut self.registry).retain(|tool| tool.plugin() != Some(id));
+        self.sources.retain(|source| source.stays_without(id));
+        self.reducers.retain(|_, reducer| reducer.stays_without(id));
+        self.middleware.retain(|middleware| middleware.stays_without(id));
+        let skills = self.visibility.skills.without_plugin(id);
+        self.set_skills(skills);
+        true
+    }
+
+    fn set_skills(&mut self, skills: Skills) {
+        let policy = self.visibility.policy.clone();
+        self.visibility = Arc::new(Visibility { policy, skills: Arc::new(skills) });
+    }
+
+    /// What can only be said of the whole.
+    pub(crate) fn check(&self) -> Result<(), BuildError> {
+        let skills = &self.visibility.skills;
+        if !skills.is_empty()
+            && let Some(tool) = self.registry.get(READ_SKILL)
+        {
+            return Err(BuildError::ReservedName { origin: tool.origin().into() });
+        }
+        // Made anew for each turn; made once here so that a turn cannot fail over it.
+        SkillsProvider::new(skills, &Arc::default()).map_err(BuildError::ReadSkill)?;
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for EngineBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EngineBuilder").field("tools", &self.tools.len()).finish_non_exhaustive()
+    }
+}

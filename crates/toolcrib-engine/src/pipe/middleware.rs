@@ -1,0 +1,163 @@
+//! Lets middleware see a call that passed validation and policy: it may deny, rewrite or answer.
+//! Whatever keeps one from giving its verdict denies.
+
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use futures_util::FutureExt as _;
+use serde_json::Value;
+use tokio::time::{Instant, timeout};
+use toolcrib_core::{
+    CallVerdict, ErrorCode, EventKind, Middleware, PendingCall, Tool, ToolOutput, args_digest,
+    dismantle, nests_too_deep, panic_text,
+};
+
+use super::{Batch, Call, Failure, record};
+use crate::plugin::Brought;
+
+/// How often a call may be rewritten. Only several middleware that undo each other get there.
+const MOST_REWRITES: usize = 8;
+
+/// The middleware of an engine, on its way through one call.
+pub(super) struct Chain {
+    began: Instant,
+    allowed: Duration,
+    rewrites: usize,
+    /// Who wrote the arguments as they are: it need not be asked about them.
+    author: Option<usize>,
+}
+
+/// What the chain says of a call.
+pub(super) enum Consulted {
+    /// All let it go on.
+    Proceed,
+    /// One changed what is passed; validate it, and ask again.
+    Rewritten,
+    /// One answered.
+    Answered(ToolOutput),
+}
+
+impl Chain {
+    pub(super) fn of(batch: &Batch<'_>, tool: &Tool) -> Self {
+        let allowed = tool.timeout().unwrap_or(batch.engine.limits.tool_timeout);
+        Self { began: Instant::now(), allowed, rewrites: 0, author: None }
+    }
+
+    pub(super) async fn consult(
+        &mut self,
+        batch: &Batch<'_>,
+        tool: &Tool,
+        call: &mut Call,
+    ) -> Result<Consulted, Failure> {
+        for (position, brought) in batch.engine.middleware.iter().enumerate() {
+            if self.author == Some(position) {
+                continue;
+            }
+            let by = || label(brought);
+            match self.verdict(batch, tool, call, &*brought.item).await {
+                Ok(CallVerdict::Proceed) => {}
+                Ok(CallVerdict::Rewrite(args)) if call.args.as_ref().is_ok_and(|a| *a == args) => {}
+                Ok(CallVerdict::Rewrite(args)) => {
+                    self.rewrites += 1;
+                    if self.rewrites > MOST_REWRITES {
+                        let cause = format!("rewritten more than {MOST_REWRITES} times");
+                        return Err(refused(batch, call, by(), cause));
+                    }
+                    if nests_too_deep(&args) {
+                        dismantle(args);
+                        let cause = "what it passes instead nests too deep".to_owned();
+                        return Err(refused(batch, call, by(), cause));
+                    }
+                    self.author = Some(position);
+                    rewrite(batch, call, by(), args);
+                    return Ok(Consulted::Rewritten);
+                }
+                Ok(CallVerdict::Answer(output)) => {
+                    batch.events.emit(Some(batch.iteration), || EventKind::ToolAnswered {
+                        call_id: Arc::clone(&call.id),
+                        tool: Arc::clone(&call.name),
+                        middleware: by(),
+                    });
+                    return Ok(Consulted::Answered(output));
+                }
+                Ok(CallVerdict::Deny(message)) => {
+                    record::denied(batch, call, by(), Some(message.as_str().into()));
+                    let refusal = Failure::refused(ErrorCode::Denied, message);
+                    return Err(refusal.caused_by(format!("denied by {}", by())));
+                }
+                // A verdict that this stage does not know denies.
+                Ok(_) => return Err(refused(batch, call, by(), "unknown verdict".to_owned())),
+                Err(Stopped::Cancelled) => {
+                    return Err(Failure::refused(ErrorCode::Cancelled, "the run was cancelled"));
+                }
+                Err(Stopped::Failed(cause)) => return Err(refused(batch, call, by(), cause)),
+            }
+        }
+        Ok(Consulted::Proceed)
+    }
+
+    async fn verdict(
+        &self,
+        batch: &Batch<'_>,
+        tool: &Tool,
+        call: &Call,
+        middleware: &dyn Middleware,
+    ) -> Result<CallVerdict, Stopped> {
+        let Ok(args) = &call.args else {
+            return Err(Stopped::Failed("the arguments are no JSON".to_owned()));
+        };
+        let pending = PendingCall {
+            tool,
+            call_id: &call.id,
+            args,
+            args_digest: call.args_digest,
+            identity: batch.events.identity(),
+            run_id: batch.events.run_id(),
+        };
+        let verdict = AssertUnwindSafe(async { middleware.call(pending).await }).catch_unwind();
+        let left = self.allowed.saturating_sub(self.began.elapsed());
+        tokio::select! {
+            biased;
+            () = batch.cancellation.cancelled() => Err(Stopped::Cancelled),
+            verdict = timeout(left, verdict) => Err(Stopped::Failed(match verdict {
+                Ok(Ok(Ok(verdict))) => return Ok(verdict),
+                Ok(Ok(Err(error))) => format!("it failed: {error}"),
+                Ok(Err(panic)) => format!("it panicked: {}", panic_text(&*panic)),
+                Err(_) => "it gave no verdict within the call's time limit".to_owned(),
+            })),
+        }
+    }
+}
+
+/// Why there is no verdict.
+enum Stopped {
+    Cancelled,
+    Failed(String),
+}
+
+fn label(brought: &Brought<Arc<dyn Middleware>>) -> Arc<str> {
+    let name = brought.item.name();
+    match &brought.plugin {
+        Some(plugin) => format!("middleware `{name}` of plugin `{plugin}`").into(),
+        None => format!("middleware `{name}`").into(),
+    }
+}
+
+/// No verdict, or none that can be followed. The reason is the operator's.
+fn refused(batch: &Batch<'_>, call: &Call, by: Arc<str>, cause: String) -> Failure {
+    let full = format!("{by}: {cause}");
+    record::denied(batch, call, by, Some(cause.into()));
+    let message = format!("calling `{}` could not be checked, so it was not made", call.name);
+    Failure::refused(ErrorCode::Denied, message).caused_by(full)
+}
+
+fn rewrite(batch: &Batch<'_>, call: &mut Call, middleware: Arc<str>, args: Value) {
+    call.args_digest = args_digest(&call.name, &args);
+    call.args = Ok(args);
+    batch.events.emit(Some(batch.iteration), || EventKind::ToolRewritten {
+        call_id: Arc::clone(&call.id),
+        tool: Arc::clone(&call.name),
+        middleware,
+        args: record::shown(batch, call),
+        args_digest: call.args_digest,
+    });
+}

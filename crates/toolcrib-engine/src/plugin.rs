@@ -1,0 +1,141 @@
+//! Plugins: what comes together under one id, and leaves with it.
+
+use std::{
+    error::Error,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use toolcrib_core::{
+    IntoTool, InvalidTool, InvalidToolName, Middleware, Reducer, Tool, ToolName, ToolProvider,
+    panic_text,
+};
+
+use crate::skills::Skill;
+
+/// Tools, providers, reducers, skills and middleware that come together.
+///
+/// All that a plugin registers carries its id: in [`ToolDefinition::plugin`], in a provider's path
+/// and in [`Skill::plugin`]. [`Engine::without_plugin`] is the engine without any of it.
+///
+/// [`ToolDefinition::plugin`]: toolcrib_core::ToolDefinition::plugin
+/// [`Engine::without_plugin`]: crate::Engine::without_plugin
+pub trait Plugin {
+    /// The id: 1 to 64 of `a-z A-Z 0-9 _ -`, unique in an engine.
+    fn id(&self) -> &str;
+
+    /// Registers what the plugin brings. Called once per engine.
+    ///
+    /// # Errors
+    /// Why it cannot; the engine is then not built.
+    fn register(&self, registrar: &mut PluginRegistrar)
+    -> Result<(), Box<dyn Error + Send + Sync>>;
+}
+
+/// Takes what one plugin brings.
+#[derive(Default)]
+pub struct PluginRegistrar {
+    pub(crate) tools: Vec<Result<Tool, InvalidTool>>,
+    pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
+    pub(crate) reducers: Vec<Arc<dyn Reducer>>,
+    pub(crate) skills: Vec<Skill>,
+    pub(crate) middleware: Vec<Arc<dyn Middleware>>,
+}
+
+impl PluginRegistrar {
+    /// Adds a tool to the baseline registry.
+    pub fn tool(&mut self, tool: impl IntoTool) -> &mut Self {
+        self.tools.push(tool.into_tool());
+        self
+    }
+
+    /// Adds a provider, behind those that are there.
+    pub fn provider(&mut self, provider: Arc<dyn ToolProvider>) -> &mut Self {
+        self.providers.push(provider);
+        self
+    }
+
+    /// Adds a reducer; one per tool.
+    pub fn reducer(&mut self, reducer: impl Reducer) -> &mut Self {
+        self.reducers.push(Arc::new(reducer));
+        self
+    }
+
+    /// Adds a skill, behind those that are there.
+    pub fn skill(&mut self, skill: Skill) -> &mut Self {
+        self.skills.push(skill);
+        self
+    }
+
+    /// Adds a middleware, behind those that are there.
+    pub fn middleware(&mut self, middleware: impl Middleware) -> &mut Self {
+        self.middleware.push(Arc::new(middleware));
+        self
+    }
+}
+
+impl std::fmt::Debug for PluginRegistrar {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PluginRegistrar")
+            .field("tools", &self.tools.len())
+            .field("providers", &self.providers.len())
+            .field("reducers", &self.reducers.len())
+            .field("skills", &self.skills.len())
+            .field("middleware", &self.middleware.len())
+            .finish()
+    }
+}
+
+/// A plugin that cannot be taken.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PluginError {
+    /// No id at all, or not one.
+    #[error("the id of a plugin follows the rules of tool names: {0}")]
+    Id(#[from] InvalidToolName),
+    /// The id is taken.
+    #[error("two plugins are called `{0}`; an engine takes each once")]
+    Twice(Arc<str>),
+    /// It said that it cannot, or panicked.
+    #[error("the plugin `{plugin}` could not register what it brings: {source}")]
+    Register {
+        /// The plugin.
+        plugin: Arc<str>,
+        /// Why.
+        source: Box<dyn Error + Send + Sync>,
+    },
+}
+
+/// What a plugin brings, once it has registered.
+pub(crate) fn register(plugin: &dyn Plugin) -> Result<(Arc<str>, PluginRegistrar), PluginError> {
+    let id: Arc<str> = ToolName::new(plugin.id())?.as_str().into();
+    let mut registrar = PluginRegistrar::default();
+    catch_unwind(AssertUnwindSafe(|| plugin.register(&mut registrar)))
+        .unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_text(&*panic)).into()))
+        .map_err(|source| PluginError::Register { plugin: Arc::clone(&id), source })?;
+    Ok((id, registrar))
+}
+
+/// Something in an engine, and the plugin that brought it.
+#[derive(Clone)]
+pub(crate) struct Brought<T> {
+    pub(crate) item: T,
+    pub(crate) plugin: Option<Arc<str>>,
+}
+
+impl<T> Brought<T> {
+    /// Something that no plugin brought.
+    pub(crate) fn by_host(item: T) -> Self {
+        Self { item, plugin: None }
+    }
+
+    /// Something that a plugin brought.
+    pub(crate) fn by(plugin: &Arc<str>, item: T) -> Self {
+        Self { item, plugin: Some(Arc::clone(plugin)) }
+    }
+
+    /// Whether some other than that plugin brought it.
+    pub(crate) fn stays_without(&self, plugin: &str) -> bool {
+        self.plugin.as_deref() != Some(plugin)
+    }
+}

@@ -1,0 +1,216 @@
+//! Plugins: what they bring carries their id and leaves with them.
+
+use std::{error::Error, sync::Arc};
+
+use serde_json::{Value, json};
+use toolcrib_core::{
+    CallVerdict, Catalog, ErrorCode, InvalidTool, Lifetime, ListContext, Listing, Reducer, Tool,
+    ToolContext, ToolName, ToolOutput, call_middleware, static_tools,
+};
+use toolcrib_engine::{
+    BuildError, Engine, Plugin, PluginError, PluginRegistrar, READ_SKILL, Skill, TurnOptions,
+};
+
+use crate::support::{
+    Log, builder, engine, menu, offered, once, provider, says, skill_id, skills, tool,
+};
+
+struct Brings<F>(&'static str, F);
+
+impl<F> Plugin for Brings<F>
+where
+    F: Fn(&mut PluginRegistrar) -> Result<(), Box<dyn Error + Send + Sync>>,
+{
+    fn id(&self) -> &str {
+        self.0
+    }
+
+    fn register(
+        &self,
+        registrar: &mut PluginRegistrar,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        (self.1)(registrar)
+    }
+}
+
+struct Shout;
+
+impl Reducer for Shout {
+    fn tool_name(&self) -> &str {
+        "host_tool"
+    }
+
+    fn reduce(&self, output: ToolOutput, _: &Value) -> ToolOutput {
+        ToolOutput::text(output.value.to_uppercase())
+    }
+}
+
+/// One of everything.
+fn billing() -> impl Plugin {
+    Brings("billing", |registrar: &mut PluginRegistrar| {
+        registrar
+            .tool(says(builder("refund"), "refunded"))
+            .provider(static_tools([tool("list_charges")]))
+            .reducer(Shout)
+            .skill(
+                Skill::new(skill_id("refunds"), "Refunds.", "How to refund.")
+                    .tools([ToolName::new("refund")?]),
+            )
+            .middleware(call_middleware("no-thirteen", |call| {
+                Ok(if call.args["n"] == 13 {
+                    CallVerdict::Deny("not that one".into())
+                } else {
+                    CallVerdict::Proceed
+                })
+            }));
+        Ok(())
+    })
+}
+
+fn host() -> Engine {
+    let open = builder("host_tool").input_schema(json!({ "type": "object" }));
+    engine().tool(says(open, "quiet")).plugin(billing()).build().unwrap()
+}
+
+#[tokio::test]
+async fn all_that_a_plugin_brings_works_carries_its_id_and_leaves_with_it() {
+    let engine = host();
+    let log = Log::of(engine.events());
+    assert_eq!(engine.plugins().collect::<Vec<_>>(), ["billing"]);
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let iteration = turn.iteration().await.unwrap();
+    assert_eq!(menu(&iteration), ["host_tool", "refund", "list_charges", READ_SKILL]);
+    let plugin_of = |name: &str| iteration.menu().get(name).unwrap().plugin().map(str::to_owned);
+    assert_eq!(plugin_of("host_tool"), None);
+    assert_eq!(plugin_of("refund").as_deref(), Some("billing"));
+    assert_eq!(plugin_of("list_charges").as_deref(), Some("billing"));
+    assert_eq!(engine.skills().get("refunds").unwrap().plugin.as_deref(), Some("billing"));
+    let providers: Vec<_> = log
+        .of_name("tools.discovery_completed")
+        .iter()
+        .map(|event| event["provider"].clone())
+        .collect();
+    assert_eq!(providers, ["registry", "plugin(billing) > static", "skills"]);
+    assert_eq!(&*once(&engine, "host_tool", json!({})).await.value, "QUIET");
+    let denied = once(&engine, "host_tool", json!({ "n": 13 })).await;
+    assert_eq!(denied.code, Some(ErrorCode::Denied));
+    assert_eq!(
+        denied.cause.as_deref(),
+        Some("denied by middleware `no-thirteen` of plugin `billing`")
+    );
+
+    let without = engine.without_plugin("billing").unwrap();
+    assert_eq!(offered(&without, TurnOptions::default()).await, ["host_tool"]);
+    assert_eq!(&*once(&without, "host_tool", json!({ "n": 13 })).await.value, "quiet");
+    assert_eq!(once(&without, "refund", json!({})).await.code, Some(ErrorCode::NotAvailable));
+    assert!(without.skills().is_empty());
+    assert!(without.without_plugin("billing").is_none());
+    // A turn that has begun stays as it was, and so does the engine that it began on.
+    assert!(menu(&turn.iteration().await.unwrap()).contains(&"refund".to_owned()));
+
+    let again = without.with_plugin(&billing()).unwrap();
+    assert_eq!(
+        offered(&again, TurnOptions::default()).await,
+        offered(&engine, TurnOptions::default()).await
+    );
+}
+
+#[tokio::test]
+async fn a_plugins_provider_is_marked_now_and_later_and_stays_the_same_tools() {
+    let later = provider("later", |_: &ListContext, mut into: Catalog| {
+        let tool = tool("remote");
+        into.hold_back(tool.clone(), "gate".into(), "not today");
+        into.offer(tool);
+        Listing::later(async move { Ok(into) })
+    });
+    let fixed = static_tools([tool("fixed")]);
+    let plugin = Brings("p", move |registrar: &mut PluginRegistrar| {
+        registrar.provider(Arc::clone(&later)).provider(Arc::clone(&fixed));
+        Ok(())
+    });
+    let engine = engine().plugin(plugin).build().unwrap();
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let first = Arc::clone(turn.iteration().await.unwrap().menu());
+    let second = Arc::clone(turn.iteration().await.unwrap().menu());
+    assert_eq!(first.get("remote").unwrap().plugin(), Some("p"));
+    assert!(first.get("fixed").unwrap().same(second.get("fixed").unwrap()));
+    assert_eq!(first.fingerprint(), second.fingerprint());
+}
+
+fn build_error(plugin: impl Plugin + 'static) -> BuildError {
+    engine()
+        .tool(tool("taken"))
+        .skills(skills([("known", &[])]))
+        .plugin(plugin)
+        .build()
+        .unwrap_err()
+}
+
+#[test]
+fn a_plugin_that_does_not_fit_fails_the_build_and_says_why() {
+    type Register = fn(&mut PluginRegistrar) -> Result<(), Box<dyn Error + Send + Sync>>;
+    let plugins: [Brings<Register>; 7] = [
+        Brings("not an id", |_| Ok(())),
+        Brings("p", |_| Err("no license".into())),
+        Brings("p", |_| panic!("oops")),
+        Brings("p", |registrar| {
+            registrar.tool(tool("taken"));
+            Ok(())
+        }),
+        Brings("p", |registrar| {
+            registrar.tool(Tool::builder("mute").handler(|_: Value, _: ToolContext| async { "x" }));
+            Ok(())
+        }),
+        Brings("p", |registrar| {
+            registrar.skill(Skill::new(skill_id("known"), "d", "b"));
+            Ok(())
+        }),
+        Brings("p", |registrar| {
+            registrar.tool(tool(READ_SKILL));
+            Ok(())
+        }),
+    ];
+    let texts: Vec<_> = plugins.map(|plugin| build_error(plugin).to_string()).into();
+    insta::assert_snapshot!(texts.join("\n"));
+    let twice =
+        engine().plugin(Brings("p", |_: &mut _| Ok(()))).plugin(Brings("p", |_: &mut _| Ok(())));
+    let error = twice.build().unwrap_err();
+    assert!(matches!(error, BuildError::Plugin(PluginError::Twice(id)) if &*id == "p"));
+}
+
+#[test]
+fn a_plugin_that_is_refused_leaves_the_engine_as_it_was() {
+    let engine = host();
+    let clash = Brings("other", |registrar: &mut PluginRegistrar| {
+        registrar.tool(tool("brand_new")).tool(tool("refund"));
+        Ok(())
+    });
+    assert!(matches!(engine.with_plugin(&clash), Err(BuildError::AlreadyRegistered(_))));
+    assert_eq!(engine.plugins().len(), 1);
+}
+
+#[test]
+fn a_tool_that_could_not_be_made_comes_out_where_the_engine_is_built() {
+    let nameless =
+        Tool::builder("no description").handler(|_: Value, _: ToolContext| async { "x" });
+    let error = engine().tool(nameless).build().unwrap_err();
+    assert!(matches!(error, BuildError::InvalidTool(InvalidTool::Name(_))));
+}
+
+#[tokio::test]
+async fn an_ephemeral_tool_goes_with_its_iteration_or_its_turn() {
+    let engine = engine().tool(tool("always")).build().unwrap();
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let brief = || says(builder("brief").ephemeral(Lifetime::Iteration), "ran");
+    turn.registry_mut().register(brief()).unwrap();
+    turn.registry_mut().register(says(builder("turn").ephemeral(Lifetime::Turn), "ran")).unwrap();
+    assert_eq!(menu(&turn.iteration().await.unwrap()), ["always", "brief", "turn"]);
+    assert_eq!(menu(&turn.iteration().await.unwrap()), ["always", "turn"]);
+    // One that is registered for the iteration to come is in it.
+    turn.registry_mut().register(brief()).unwrap();
+    assert_eq!(menu(&turn.iteration().await.unwrap()), ["always", "turn", "brief"]);
+    turn.registry_mut().overwrite(brief());
+    assert_eq!(menu(&turn.iteration().await.unwrap()), ["always", "turn", "brief"]);
+    assert_eq!(menu(&turn.iteration().await.unwrap()), ["always", "turn"]);
+    assert_eq!(offered(&engine, TurnOptions::default()).await, ["always"]);
+}

@@ -1,0 +1,130 @@
+//! Secrets and capabilities: a body has what its tool declares, and nothing shows it.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use toolcrib_core::{
+    CallVerdict, Capabilities, ErrorCode, PendingCall, Scoper, Secret, SecretError, Secrets, Tool,
+    ToolContext, ToolError, call_middleware,
+};
+
+use crate::support::{Log, builder, engine, once};
+
+/// A vault of one secret, which counts how often it is asked.
+#[derive(Clone, Default)]
+struct Vault(Arc<AtomicUsize>);
+
+impl Secrets for Vault {
+    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Secret, SecretError>> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async move {
+            match name {
+                "KEY" => Ok(Secret::new("hunter22")),
+                "SHORT" => Ok(Secret::new("abc")),
+                _ => Err(SecretError::Unknown { name: name.into() }),
+            }
+        })
+    }
+}
+
+/// A tool that asks for one secret, declares others, and tells everybody.
+fn telltale(asks: &'static str, declares: &[&'static str]) -> Tool {
+    builder("telltale")
+        .capabilities(Capabilities::none().secrets(declares.iter().copied()))
+        .handler(move |_: Value, cx: ToolContext| async move {
+            let secret = cx.secret(asks).await?;
+            assert_eq!(format!("{secret:?}"), "Secret(…)");
+            Ok::<_, ToolError>(json!({ "told": secret.expose() }))
+        })
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_secret_that_was_resolved_is_redacted_from_then_on() {
+    let engine =
+        engine().tool(telltale("KEY", &["KEY"])).secrets(Vault::default()).build().unwrap();
+    let log = Log::of(engine.events());
+    let result = once(&engine, "telltale", json!({})).await;
+    assert_eq!(&*result.text, r#"{"told":"[redacted]"}"#);
+    assert_eq!(result.structured, Some(json!({ "told": "[redacted]" })));
+    assert!(!json!(log.events()).to_string().contains("hunter22"));
+    assert_eq!(engine.redactor().text("hunter22"), "[redacted]");
+}
+
+#[tokio::test]
+async fn what_is_not_declared_or_cannot_be_had_is_not_available() {
+    let build = |tool: Tool| engine().tool(tool).secrets(Vault::default()).build().unwrap();
+    let cases = [
+        (build(telltale("KEY", &[])), "the tool does not declare the secret `KEY`"),
+        (build(telltale("KEY", &["OTHER"])), "the tool does not declare the secret `KEY`"),
+        (build(telltale("GONE", &["GONE"])), "there is no secret `GONE`"),
+        (build(telltale("SHORT", &["SHORT"])), "fewer than 4 characters"),
+        (engine().tool(telltale("KEY", &["KEY"])).build().unwrap(), "no source of secrets"),
+    ];
+    for (engine, cause) in cases {
+        let result = once(&engine, "telltale", json!({})).await;
+        assert_eq!(result.code, Some(ErrorCode::NotAvailable));
+        assert!(!result.text.contains("KEY") && !result.text.contains("GONE"), "{}", result.text);
+        assert!(result.cause.as_deref().unwrap().contains(cause), "{:?}", result.cause);
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_denied_asks_for_no_secret() {
+    let vault = Vault::default();
+    let engine = engine()
+        .tool(telltale("KEY", &["KEY"]))
+        .secrets(vault.clone())
+        .middleware(call_middleware("no", |_| Ok(CallVerdict::Deny("no".into()))))
+        .build()
+        .unwrap();
+    assert!(!once(&engine, "telltale", json!({})).await.is_ok());
+    assert_eq!(vault.0.load(Ordering::Relaxed), 0);
+}
+
+/// What a scoper of the tests hands out.
+struct Hosts(Vec<String>);
+
+struct HandsOut;
+
+impl Scoper for HandsOut {
+    fn scope(&self, call: PendingCall<'_>, cx: ToolContext) -> Result<ToolContext, ToolError> {
+        let hosts = &call.tool.capabilities().network;
+        Ok(if hosts.is_empty() {
+            cx
+        } else {
+            cx.with_handle(Hosts(hosts.iter().map(ToString::to_string).collect()))
+        })
+    }
+}
+
+fn dialler(capabilities: Capabilities) -> Tool {
+    builder("dial")
+        .capabilities(capabilities)
+        .handler(|_: Value, cx: ToolContext| async move {
+            Ok::<_, ToolError>(cx.handle::<Hosts>()?.0.join(" "))
+        })
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_handle_reaches_as_far_as_the_tool_declares() {
+    let hosts = Capabilities::none().network(["api.example.com"]);
+    let scoped = engine().tool(dialler(hosts.clone())).scoper(HandsOut).build().unwrap();
+    assert_eq!(&*once(&scoped, "dial", json!({})).await.value, "api.example.com");
+
+    let undeclared = engine().tool(dialler(Capabilities::none())).scoper(HandsOut).build().unwrap();
+    let result = once(&undeclared, "dial", json!({})).await;
+    assert_eq!(result.code, Some(ErrorCode::NotAvailable));
+    assert!(result.cause.as_deref().unwrap().contains("does not declare the capability"));
+
+    // Nothing here can hand it out: the body does not run.
+    let unscoped = engine().tool(dialler(hosts)).build().unwrap();
+    let result = once(&unscoped, "dial", json!({})).await;
+    assert_eq!(result.code, Some(ErrorCode::NotAvailable));
+    assert!(result.cause.as_deref().unwrap().contains("no scoper"));
+}
