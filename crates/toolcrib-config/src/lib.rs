@@ -35,6 +35,7 @@ mod diagnostic;
 mod document;
 mod problems;
 mod range;
+mod size;
 mod spot;
 pub mod suggest;
 mod table;

@@ -19,10 +19,10 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(candidate, _)| candidate)
 }
 
-/// What to say of an unknown word: the [nearest] known one, else which there are, at most 20. `of`
+/// What to say of an unknown word: the [nearest] known one, else which there are, at most 30. `of`
 /// names them in the plural: `keys here`.
 pub fn help<'a>(word: &str, of: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
-    const SHOWN: usize = 20;
+    const SHOWN: usize = 30;
     let candidates: Vec<&str> = candidates.into_iter().collect();
     if let Some(near) = nearest(word, candidates.iter().copied()) {
         return format!("did you mean {}?", quoted([near]));
@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(help("x", "keys", []), "there are no keys");
         assert_eq!(help("x", "keys", ["a\u{1b}b"]), "there is only `a\\u{1b}b`");
         assert_eq!(help("x", "keys", ["one", "two"]), "the keys are `one`, `two`");
-        let many = ["word"; 21];
+        let many = ["word"; 31];
         assert!(help("x", "keys", many).ends_with("`word`, `word`, …"));
     }
 }

@@ -30,6 +30,8 @@ pub struct Table<'a> {
     what: String,
     /// The keys that were asked for; `None` once the rest is nobody's business.
     known: RefCell<Option<Vec<&'static str>>>,
+    /// Unknown keys whose meaning is known all the same, each with what to say of it.
+    explained: RefCell<Vec<(&'static str, String)>>,
 }
 
 impl<'a> Table<'a> {
@@ -41,7 +43,8 @@ impl<'a> Table<'a> {
         what: &str,
     ) -> Self {
         let known = RefCell::new(Some(Vec::new()));
-        Self { document, problems, entries, at, what: what.to_owned(), known }
+        let explained = RefCell::default();
+        Self { document, problems, entries, at, what: what.to_owned(), known, explained }
     }
 
     /// Reads the table, then reports the keys that were not asked for.
@@ -53,7 +56,11 @@ impl<'a> Table<'a> {
                 if !known.contains(&name) {
                     let message =
                         format!("unknown key {} in {}", suggest::quoted([name]), self.what);
-                    let help = suggest::help(name, "keys here", known.iter().copied());
+                    let explained = self.explained.borrow();
+                    let help = match explained.iter().find(|(key, _)| *key == name) {
+                        Some((_, explanation)) => explanation.clone(),
+                        None => suggest::help(name, "keys here", known.iter().copied()),
+                    };
                     self.refuse_at(&self.document.spot(key.span().start), message, help);
                 }
             }
@@ -64,6 +71,18 @@ impl<'a> Table<'a> {
     /// Lets unknown keys pass, because what they should be is not known either.
     pub fn ignore_the_rest(&self) {
         self.known.replace(None);
+    }
+
+    /// Says what to tell of a key that is none of this table's, in place of a suggestion, where it
+    /// is clear what its author had in mind.
+    pub fn explain(&self, key: &'static str, help: impl Into<String>) {
+        self.explained.borrow_mut().push((key, help.into()));
+    }
+
+    /// Whether a key is there. Unlike the getters this does not make it a known one: it is for
+    /// telling which kind of table this is meant to be.
+    pub fn has(&self, key: &str) -> bool {
+        self.entries.contains_key(key)
     }
 
     /// Where the table begins.
@@ -138,6 +157,11 @@ impl<'a> Table<'a> {
     /// [`Value::duration`] of a key.
     pub fn duration(&self, key: &'static str) -> Option<Duration> {
         Some(self.value(key)?.duration()?.value)
+    }
+
+    /// [`Value::size`] of a key.
+    pub fn size(&self, key: &'static str, range: impl RangeBounds<u64>) -> Option<u64> {
+        Some(self.value(key)?.size(range)?.value)
     }
 
     /// The table under a key, called `[key]` in messages.

@@ -13,6 +13,7 @@ use crate::{
     document::Document,
     problems::Problems,
     range::in_words,
+    size::{self, Size},
     spot::{Located, Spot},
     suggest,
     table::Table,
@@ -153,6 +154,34 @@ impl<'a> Value<'a> {
         };
         self.refuse_key(&problem, HELP);
         None
+    }
+
+    /// A number of bytes within a range: a whole number, or a text such as `"64KiB"`, with one of
+    /// the units `KiB`, `MiB` and `GiB`, each 1,024 of the one before.
+    pub fn size(&self, range: impl RangeBounds<u64>) -> Option<Located<u64>> {
+        const HELP: &str = "write a size such as \"64KiB\", \"1MiB\" or \"2GiB\", or a number of \
+                            bytes";
+        let value = match self.value.get_ref() {
+            DeValue::Integer(digits) => integer(digits).and_then(|bytes| u64::try_from(bytes).ok()),
+            DeValue::String(text) => match size::parse(text) {
+                Ok(bytes) => bytes,
+                Err(problem) => {
+                    self.refuse_key(&problem, HELP);
+                    return None;
+                }
+            },
+            _ => {
+                self.wrong_type("a size in quotes, such as \"64KiB\", or a number of bytes", None);
+                return None;
+            }
+        };
+        let value = value.filter(|bytes| range.contains(bytes));
+        if value.is_none() {
+            let range =
+                (range.start_bound().map(|b| Size(*b)), range.end_bound().map(|b| Size(*b)));
+            self.refuse_key(&format!("must be {}", in_words(&range)), None);
+        }
+        value.map(|value| self.located(value))
     }
 
     /// One of some words, each with what it stands for.

@@ -34,6 +34,8 @@ count = 0x1F
 price = 2
 share = 0.5
 wait = "1m 30s"
+large = "64KiB"
+small = 512
 effect = "deny"
 
 [[rule]]
@@ -60,10 +62,12 @@ b = [2, { c = 'd' }]
         assert_eq!(file.number("price", 0.0..), Some(2.0));
         assert_eq!(file.number("share", 0.0..=1.0), Some(0.5));
         assert_eq!(file.duration("wait"), Some(Duration::from_secs(90)));
+        assert_eq!(file.size("large", ..=65_536), Some(65_536));
+        assert_eq!(file.size("small", 512..), Some(512));
         let effect = file.value("effect").unwrap().word(&[("allow", 1), ("deny", 2)]);
         assert_eq!(effect.unwrap().value, 2);
         let rules = file.tables("rule", |rule| (rule.text("name").unwrap().value, rule.at().line));
-        assert_eq!(rules, [("first".into(), 12), ("second".into(), 14)]);
+        assert_eq!(rules, [("first".into(), 14), ("second".into(), 16)]);
         let own = file.value("own").unwrap();
         let entries = own.entries("`[own]`").unwrap();
         let keys: Vec<_> = entries.rest().map(|(key, _)| key.value.to_string()).collect();
@@ -87,6 +91,10 @@ price = inf
 share = 1979-05-27
 wait = "2 days"
 never = "0s"
+unit = "64KB"
+large = "2GiB"
+small = 1023
+size = 1.5
 effect = "dney"
 items = true
 rule = { name = "x" }
@@ -108,6 +116,10 @@ wrods = []
         file.number("share", 0.0..);
         file.duration("wait");
         file.duration("never");
+        file.size("unit", ..);
+        file.size("large", 1..=1 << 30);
+        file.size("small", 1024..);
+        file.size("size", ..);
         file.value("effect").unwrap().word(&[("allow", ()), ("deny", ())]);
         assert!(file.value("items").unwrap().items().is_none());
         assert!(file.tables("rule", |_| ()).is_empty());
@@ -133,32 +145,41 @@ wrods = []
         help: write a duration such as "500ms", "30s" or "5m"
     a.toml:12:9: `never` is zero; it would end before it began
         help: write a duration such as "500ms", "30s" or "5m"
-    a.toml:13:10: `effect` cannot be `dney`
+    a.toml:13:8: `unit` is not a size: there is no unit `KB`
+        help: write a size such as "64KiB", "1MiB" or "2GiB", or a number of bytes
+    a.toml:14:9: `large` must be from 1 byte to 1GiB
+    a.toml:15:9: `small` must be from 1KiB up
+    a.toml:16:8: `size` must be a size in quotes, such as "64KiB", or a number of bytes; this is a decimal number
+    a.toml:17:10: `effect` cannot be `dney`
         help: did you mean `deny`?
-    a.toml:14:9: `items` must be a list in `[…]`; this is `true`
-    a.toml:15:8: `rule` must be a list of tables; this is a table
+    a.toml:18:9: `items` must be a list in `[…]`; this is `true`
+    a.toml:19:8: `rule` must be a list of tables; this is a table
         help: write `[[rule]]` above each table, or `rule = [{ … }]`
-    a.toml:16:10: `rules[0]` must be a table; this is a whole number
-    a.toml:16:13: `name` is missing in `[[rules]]`
+    a.toml:20:10: `rules[0]` must be a table; this is a whole number
+    a.toml:20:13: `name` is missing in `[[rules]]`
         help: write for example: name = "x"
-    a.toml:17:9: `table` must be a table; this is a list
-    a.toml:18:16: JSON has no dates and times
+    a.toml:21:9: `table` must be a table; this is a list
+    a.toml:22:16: JSON has no dates and times
         help: write it as a text in quotes
-    a.toml:18:34: JSON has only finite numbers
+    a.toml:22:34: JSON has only finite numbers
         help: write another number, or a text in quotes
-    a.toml:18:39: this whole number needs more than 64 bits
-    a.toml:19:1: unknown key `odd \u{1b} key` in this file
-        help: the keys here are `text`, `blank`, `words`, `none`, `flag`, `count`, `much`, `price`, `share`, `wait`, `never`, `effect`, `items`, `rule`, `rules`, `table`, `data`
-    a.toml:20:1: unknown key `wrods` in this file
+    a.toml:22:39: this whole number needs more than 64 bits
+    a.toml:23:1: unknown key `odd \u{1b} key` in this file
+        help: the keys here are `text`, `blank`, `words`, `none`, `flag`, `count`, `much`, `price`, `share`, `wait`, `never`, `unit`, `large`, `small`, `size`, `effect`, `items`, `rule`, `rules`, `table`, …
+    a.toml:24:1: unknown key `wrods` in this file
         help: did you mean `words`?
     "#);
 }
 
 #[test]
 fn keys_that_were_not_asked_for_are_unknown_unless_the_reader_gives_up_on_them() {
-    let text = "[a]\nx = 1\n[b]\nx = 1";
+    let text = "[a]\nx = 1\nz = 1\n[b]\nx = 1";
     let (_, problems) = read(text, |file| {
-        file.table("a", |a| a.boolean("y"));
+        file.table("a", |a| {
+            assert!(a.has("z") && !a.has("y"));
+            a.explain("z", "it is a key of `[c]`");
+            a.boolean("y")
+        });
         file.table("b", |b| {
             b.ignore_the_rest();
             b.boolean("y")
@@ -167,6 +188,8 @@ fn keys_that_were_not_asked_for_are_unknown_unless_the_reader_gives_up_on_them()
     insta::assert_snapshot!(problems, @r#"
     a.toml:2:1: unknown key `x` in `[a]`
         help: there is only `y`
+    a.toml:3:1: unknown key `z` in `[a]`
+        help: it is a key of `[c]`
     "#);
 }
 
@@ -205,6 +228,7 @@ fn read_as_anything(file: &Table<'_>) -> Vec<Json> {
             value.integer(1..=5_u8);
             value.number(0.0..1.0);
             value.duration();
+            value.size(1..=5);
             value.word(&[("a", ())]);
             value.tables("a table", read_as_anything);
             value.json()

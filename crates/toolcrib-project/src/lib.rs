@@ -3,7 +3,8 @@
 //! ```text
 //! config  toolcrib.toml as typed data    ┐ reading, by means of `toolcrib_config`:
 //! skills  SKILL.md files as typed data   ┘ every problem is recorded
-//! build   typed data -> databases, tools, policy, skills, model   (names are resolved here)
+//! build   typed data -> databases, secrets, tools, policy, skills, model
+//!         (names are resolved here)
 //! ```
 //!
 //! Reading never stops at the first problem: [`LoadError::Diagnostics`] holds all of them, each
@@ -19,7 +20,10 @@
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-#![allow(clippy::disallowed_methods, reason = "host crate: it reads the project's own files")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "host crate: it reads the project's own files and the environment"
+)]
 
 mod build;
 mod config;
@@ -28,6 +32,7 @@ mod find;
 mod init;
 mod project;
 mod root;
+mod secrets;
 mod skills;
 mod state;
 

@@ -15,12 +15,13 @@ use toolcrib_scope::database::Database;
 use crate::{
     PROJECT_FILE,
     build::{
-        Databases, ModelSource, Names, build_policy, build_skills, build_tools, load_model,
-        report_duplicate_tools,
+        Databases, ModelSource, Names, build_policy, build_secrets, build_skills, build_tools,
+        load_model, report_duplicate_tools,
     },
     config::{AgentSection, LimitsSection, ProjectFile, SystemText},
     error::LoadError,
     root::{FileError, MAX_TEXT, Root},
+    secrets::EnvironmentSecrets,
     skills::SkillFolders,
     state::StateFolder,
 };
@@ -68,6 +69,7 @@ pub struct Project {
     limits: Limits,
     max_iterations: Option<u32>,
     turn_timeout: Option<Duration>,
+    secrets: EnvironmentSecrets,
     databases: Vec<Database>,
     warnings: Diagnostics,
 }
@@ -122,6 +124,7 @@ impl Project {
         // What is wrong with the rest is still worth knowing, but not worth making anything.
         let mode = if problems.has_errors() { Mode::Inspect } else { options.mode };
         let state = state_folder(root, &file, mode, options)?;
+        let secrets = build_secrets(&file.secrets, &file.tools, &problems);
         let databases =
             Databases::open(&file.databases, root, &state, mode, &options.cancel, &problems);
         let tools = build_tools(&file.tools, root, &databases, &problems);
@@ -144,6 +147,7 @@ impl Project {
             limits: limits(&file.limits),
             max_iterations: file.agent.max_iterations,
             turn_timeout: file.agent.turn_timeout,
+            secrets,
             databases,
             warnings: problems.into_diagnostics(),
         })
@@ -214,12 +218,15 @@ impl Project {
         &self.warnings
     }
 
-    /// An engine with the project's tools, skills, policy and limits, to be added to or built.
+    /// An engine with the project's tools, skills, policy, secrets and limits, to be added to or
+    /// built. The values of its secrets are redacted from the start.
     pub fn engine_builder(&self) -> EngineBuilder {
         Engine::builder()
             .tools(self.tools.iter().cloned())
             .skills(self.skills.clone())
             .policy(self.policy.clone())
+            .secrets(self.secrets.clone())
+            .redactor(self.secrets.redactor())
             .limits(self.limits)
     }
 

@@ -57,20 +57,18 @@ impl Root {
     /// Where a file or folder of the project really lies. What leads out of the project is
     /// refused, symbolic links included.
     pub(crate) fn resolve(&self, relative: &str) -> Result<PathBuf, FileError> {
-        let mut depth = 0_usize;
-        for component in Path::new(relative).components() {
-            depth = match component {
-                Component::Prefix(_) | Component::RootDir => return Err(FileError::Absolute),
-                Component::CurDir => depth,
-                Component::ParentDir => depth.checked_sub(1).ok_or(FileError::Outside)?,
-                Component::Normal(_) => depth + 1,
-            };
-        }
+        stays_inside(relative)?;
         let path = self.0.join(relative).canonicalize().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileError::NotFound,
             _ => FileError::Unreadable(error),
         })?;
         if path.starts_with(&self.0) { Ok(path) } else { Err(FileError::Outside) }
+    }
+
+    /// Where a folder of the project really lies.
+    pub(crate) fn folder(&self, relative: &str) -> Result<PathBuf, FileError> {
+        let path = self.resolve(relative)?;
+        if path.is_dir() { Ok(path) } else { Err(FileError::NotAFolder) }
     }
 
     /// Where a regular file of the project really lies.
@@ -103,6 +101,21 @@ impl Root {
             })
             .ok()
     }
+}
+
+/// Whether a path is relative and leads out of no folder by its own words; where symbolic links on
+/// it lead is another matter.
+pub(crate) fn stays_inside(relative: &str) -> Result<(), FileError> {
+    let mut depth = 0_usize;
+    for component in Path::new(relative).components() {
+        depth = match component {
+            Component::Prefix(_) | Component::RootDir => return Err(FileError::Absolute),
+            Component::CurDir => depth,
+            Component::ParentDir => depth.checked_sub(1).ok_or(FileError::Outside)?,
+            Component::Normal(_) => depth + 1,
+        };
+    }
+    Ok(())
 }
 
 /// The text of a file of at most `limit` bytes. A byte-order mark, which some editors put first,

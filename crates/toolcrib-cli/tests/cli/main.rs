@@ -10,7 +10,9 @@
 
 mod cancel;
 mod check;
+mod command;
 mod desk;
+mod http;
 mod init;
 mod menu;
 mod problems;

@@ -5,6 +5,7 @@ mod databases;
 mod model;
 mod names;
 mod policy;
+mod secrets;
 mod skills;
 mod tools;
 
@@ -13,6 +14,7 @@ pub(crate) use self::{
     model::{ModelSource, load_model},
     names::Names,
     policy::build_policy,
+    secrets::build_secrets,
     skills::build_skills,
     tools::{build_tools, report_duplicate_tools},
 };

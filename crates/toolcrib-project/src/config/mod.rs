@@ -5,15 +5,19 @@ mod database;
 mod params;
 mod policy;
 mod schema;
+mod secrets;
 mod settings;
+mod text;
 mod tool;
 
 pub(crate) use self::{
     database::DatabaseSection,
     policy::{PolicySection, RoleSection, RuleSection},
     schema::{SchemaProblem, check_schema},
+    secrets::{SecretSection, is_secret_name},
     settings::{AgentSection, LimitsSection, SkillsSection, SystemText},
-    tool::{Input, ToolSection},
+    text::Text,
+    tool::{CommandSection, HttpSection, Input, Kind, SqlSection, ToolSection},
 };
 
 use std::sync::Arc;
@@ -27,6 +31,7 @@ pub(crate) struct ProjectFile {
     pub(crate) agent: AgentSection,
     pub(crate) limits: LimitsSection,
     pub(crate) skills: SkillsSection,
+    pub(crate) secrets: Vec<SecretSection>,
     pub(crate) databases: Vec<DatabaseSection>,
     pub(crate) tools: Vec<ToolSection>,
     pub(crate) policy: PolicySection,
@@ -41,6 +46,7 @@ impl ProjectFile {
             agent: file.table("agent", AgentSection::read).unwrap_or_default(),
             limits: file.table("limits", LimitsSection::read).unwrap_or_default(),
             skills: file.table("skills", SkillsSection::read).unwrap_or_default(),
+            secrets: SecretSection::read_all(file),
             databases: DatabaseSection::read_all(file),
             tools: file.tables("tool", ToolSection::read),
             policy: PolicySection::read(file),

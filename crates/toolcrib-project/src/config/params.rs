@@ -252,6 +252,6 @@ fn is_type(value: &Value<'_>) -> bool {
 }
 
 /// A name as a step of a JSON pointer.
-fn escape(name: &str) -> String {
+pub(super) fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }

@@ -36,7 +36,7 @@ impl SkillFolders {
             Some(folder) => (&*folder.value, folder.at.clone()),
             None => (DEFAULT_FOLDER, Spot::start_of(crate::PROJECT_FILE)),
         };
-        let listed = root.resolve(folder).and_then(|path| folders_in(&path));
+        let listed = root.folder(folder).and_then(|path| folders_in(&path));
         let names = match listed {
             Ok(names) => names,
             Err(FileError::NotFound) if section.folder.is_none() => return Self::default(),
@@ -72,9 +72,6 @@ impl SkillFolders {
 /// The names of the folders in a folder, sorted: the order of a listing differs from disk to
 /// disk. Hidden ones are left out.
 fn folders_in(path: &Path) -> Result<Vec<Arc<str>>, FileError> {
-    if !path.is_dir() {
-        return Err(FileError::NotAFolder);
-    }
     let mut names = Vec::new();
     for entry in fs::read_dir(path).map_err(FileError::Unreadable)? {
         let entry = entry.map_err(FileError::Unreadable)?;

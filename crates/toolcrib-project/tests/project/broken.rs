@@ -59,7 +59,7 @@ annotation = { readonly = true }
     toolcrib.toml:19:11: `timeout` is longer than a day
         help: write a duration such as "500ms", "30s" or "5m"
     toolcrib.toml:20:1: unknown key `colour` in `[[tool]]`
-        help: the keys here are `kind`, `name`, `toolset`, `description`, `read_only`, `destructive`, `idempotent`, `untrusted`, `always_include`, `timeout`, `max_result_chars`, `max_rows`, `database`, `params`, `schema_file`, `statements`
+        help: the keys here are `kind`, `name`, `toolset`, `description`, `read_only`, `destructive`, `idempotent`, `untrusted`, `always_include`, `timeout`, `max_result_chars`, `params`, `schema_file`, `database`, `max_rows`, `statements`
     toolcrib.toml:21:35: unknown key `onempty` in this statement
         help: did you mean `on_empty`?
     toolcrib.toml:22:1: `principals` is missing in `[[role]]`

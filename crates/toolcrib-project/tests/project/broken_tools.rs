@@ -14,7 +14,7 @@ name = "refund charge"
 description = " "
 statements = []
 [[tool]]
-kind = "http"
+kind = "sqlite"
 name = "fetch"
 url = "https://example.org"
 [[tool]]
@@ -54,8 +54,8 @@ spare = {{ type = "string" }}
     toolcrib.toml:9:15: `description` is blank
     toolcrib.toml:10:14: `statements` is an empty list
         help: write at least one statement in the list
-    toolcrib.toml:12:8: `kind` cannot be `http`
-        help: there is only `sql`
+    toolcrib.toml:12:8: `kind` cannot be `sqlite`
+        help: did you mean `sql`?
     toolcrib.toml:15:1: `kind` is missing in `[[tool]]`
         help: write for example: kind = "sql"
     toolcrib.toml:19:27: statement 1: no such column: amont

@@ -10,7 +10,10 @@
 
 mod any_text;
 mod broken;
+mod broken_kinds;
+mod broken_secrets;
 mod broken_tools;
+mod documented;
 mod folder;
 mod sound;
 mod state;

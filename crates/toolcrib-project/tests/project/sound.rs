@@ -168,3 +168,24 @@ fn the_nearest_project_upward_is_found() {
     let load = Project::load(Folder::new().path(), &LoadOptions::default());
     assert!(matches!(load, Err(LoadError::NoProject { .. })), "{load:?}");
 }
+
+#[test]
+fn a_get_is_read_only_unless_the_file_says_otherwise_and_a_post_is_not() {
+    let tool = |name: &str, more: &str| {
+        format!(
+            "[[tool]]\nkind = \"http\"\nname = \"{name}\"\ndescription = \"Asks.\"\n\
+             url = \"https://a.example\"\n{more}\n"
+        )
+    };
+    let tools = [
+        tool("plain", ""),
+        tool("head", "method = \"HEAD\""),
+        tool("writes", "read_only = false"),
+        tool("post", "method = \"POST\""),
+        tool("query", "method = \"POST\"\nread_only = true"),
+    ];
+    let project = Folder::with(&tools.concat()).load();
+    let read_only: Vec<_> =
+        project.tools().iter().map(|tool| tool.annotations().read_only).collect();
+    assert_eq!(read_only, [true, true, false, false, true]);
+}

@@ -2,8 +2,8 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use serde_json::{Value, json};
-use toolcrib_core::{Tool, ToolBuilder, ToolContext};
+use serde_json::Value;
+use toolcrib_core::{Tool, ToolContext};
 use toolcrib_scope::database::{Database, DatabaseHandle, StatementDescription, StatementError};
 
 use super::{
@@ -13,24 +13,23 @@ use super::{
     run::{Body, Prepared},
 };
 
-pub(super) fn build(mut spec: SqlToolSpec, database: &Database) -> Result<Tool, SqlToolErrors> {
-    close(&mut spec.input_schema);
+pub(super) fn build(spec: SqlToolSpec, database: &Database) -> Result<Tool, SqlToolErrors> {
+    let SqlToolSpec { mut declaration, statements: declared, max_rows } = spec;
+    declaration.close_schema();
     let handle =
-        if spec.annotations.read_only { database.read_only() } else { database.writable() };
-    let parameters = Parameter::all_of(&spec.input_schema);
+        if declaration.annotations.read_only { database.read_only() } else { database.writable() };
+    let parameters = Parameter::all_of(&declaration.input_schema);
     let mut check = Check { handle: &handle, parameters: &parameters, errors: Vec::new() };
-    if spec.statements.is_empty() {
+    if declared.is_empty() {
         check.errors.push(SqlToolError::NoStatement);
     }
-    if spec.max_rows == 0 {
+    if max_rows == 0 {
         check.errors.push(SqlToolError::NoRows);
     }
     let mut used = HashSet::new();
-    let mut all_read = !spec.statements.is_empty();
-    let mut statements = Vec::with_capacity(spec.statements.len());
-    for (index, SqlStatement { sql, on_empty }) in
-        std::mem::take(&mut spec.statements).into_iter().enumerate()
-    {
+    let mut all_read = !declared.is_empty();
+    let mut statements = Vec::with_capacity(declared.len());
+    for (index, SqlStatement { sql, on_empty }) in declared.into_iter().enumerate() {
         match check.statement(index, &sql) {
             Some(bound) => {
                 used.extend(bound.iter().copied());
@@ -47,10 +46,11 @@ pub(super) fn build(mut spec: SqlToolSpec, database: &Database) -> Result<Tool, 
             parameter: parameter.name.clone(),
         }));
     }
-    let tool = spec.name.clone();
-    let body = Arc::new(Body { handle, parameters, statements, max_rows: spec.max_rows });
-    let made =
-        builder(spec).handler(move |args: Value, cx: ToolContext| Arc::clone(&body).call(args, cx));
+    let tool = declaration.name.clone();
+    let body = Arc::new(Body { handle, parameters, statements, max_rows });
+    let made = declaration
+        .into_builder()
+        .handler(move |args: Value, cx: ToolContext| Arc::clone(&body).call(args, cx));
     match made {
         Ok(tool) if errors.is_empty() => return Ok(tool),
         Ok(_) => {}
@@ -109,37 +109,4 @@ impl Check<'_> {
         }
         bound
     }
-}
-
-/// A model that invents an argument is told so, instead of having it dropped.
-fn close(schema: &mut Value) {
-    if let Value::Object(schema) = schema {
-        schema.insert("additionalProperties".into(), json!(false));
-    }
-}
-
-fn builder(spec: SqlToolSpec) -> ToolBuilder {
-    let mut builder = Tool::builder(spec.name)
-        .description(spec.description)
-        .input_schema(spec.input_schema)
-        .annotations(spec.annotations);
-    if let Some(toolset) = spec.toolset {
-        builder = builder.toolset(toolset);
-    }
-    if let Some(chars) = spec.max_result_chars {
-        builder = builder.max_result_chars(chars);
-    }
-    if let Some(timeout) = spec.timeout {
-        builder = builder.timeout(timeout);
-    }
-    if spec.always_include {
-        builder = builder.always_include();
-    }
-    if spec.untrusted {
-        builder = builder.untrusted();
-    }
-    if let Some(origin) = spec.origin {
-        builder = builder.origin(origin);
-    }
-    builder
 }

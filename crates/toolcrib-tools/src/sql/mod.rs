@@ -29,11 +29,10 @@ mod error;
 mod outcome;
 mod run;
 
-use std::{sync::Arc, time::Duration};
-
-use serde_json::{Value, json};
-use toolcrib_core::{Annotations, Tool};
+use toolcrib_core::Tool;
 use toolcrib_scope::database::Database;
+
+use crate::Declaration;
 
 pub use self::{
     error::{SqlToolError, SqlToolErrors},
@@ -59,57 +58,29 @@ impl From<&str> for SqlStatement {
     }
 }
 
-/// What is declared of an SQL tool. Start from [`new`](Self::new), set fields, and
-/// [`build`](Self::build) it.
+/// An SQL tool: what every declared tool has, and what it runs. Start from [`new`](Self::new), set
+/// fields, and [`build`](Self::build) it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SqlToolSpec {
-    /// The name that the model calls.
-    pub name: String,
-    /// What the model reads to decide when to call it.
-    pub description: String,
-    /// The group that it belongs to.
-    pub toolset: Option<Arc<str>>,
-    /// What it says of its effects. `read_only` decides which connection it gets.
-    pub annotations: Annotations,
-    /// JSON Schema of an object. It is closed: `additionalProperties` becomes `false`.
-    pub input_schema: Value,
+    /// What does not depend on the kind. `annotations.read_only` decides which connection the tool
+    /// gets.
+    pub declaration: Declaration,
     /// What is run, in order, in one transaction; at least one.
     pub statements: Vec<SqlStatement>,
     /// How many rows a result holds at most; [`DEFAULT_MAX_ROWS`] unless set.
     pub max_rows: usize,
-    /// Its own cap on a result's text, in characters.
-    pub max_result_chars: Option<usize>,
-    /// How long one call may take; the engine's default when absent.
-    pub timeout: Option<Duration>,
-    /// Whether it stays in the menu while a skill narrows it.
-    pub always_include: bool,
-    /// Whether results are sanitised and fenced; `true` unless set, since tables hold what others
-    /// wrote.
-    pub untrusted: bool,
-    /// Where it is declared, for messages, such as `toolcrib.toml:12`.
-    pub origin: Option<Arc<str>>,
 }
 
 impl SqlToolSpec {
-    /// A tool without parameters that writes; see the fields for the other defaults.
+    /// A tool that runs these statements and shows [`DEFAULT_MAX_ROWS`] rows.
     pub fn new(
-        name: impl Into<String>,
-        description: impl Into<String>,
+        declaration: Declaration,
         statements: impl IntoIterator<Item = SqlStatement>,
     ) -> Self {
         Self {
-            name: name.into(),
-            description: description.into(),
-            toolset: None,
-            annotations: Annotations::default(),
-            input_schema: json!({ "type": "object" }),
+            declaration,
             statements: statements.into_iter().collect(),
             max_rows: DEFAULT_MAX_ROWS,
-            max_result_chars: None,
-            timeout: None,
-            always_include: false,
-            untrusted: true,
-            origin: None,
         }
     }
 

@@ -23,20 +23,20 @@ fn what_is_declared_is_what_the_tool_says() {
             "order_id": { "type": "integer", "description": "The order's number." }
         }),
     );
-    spec.name = "list_charges".into();
-    spec.description = "All charges of an order.".into();
+    spec.declaration.name = "list_charges".into();
+    spec.declaration.description = "All charges of an order.".into();
     assert_eq!(spec.max_rows, DEFAULT_MAX_ROWS);
     let plain = desk.build(spec.clone()).unwrap();
     assert!(plain.untrusted(), "tables hold what others wrote");
     assert!(!plain.always_include());
     assert_eq!((plain.toolset(), plain.timeout(), plain.max_result_chars()), (None, None, None));
 
-    spec.toolset = Some(Arc::from("billing"));
-    spec.timeout = Some(Duration::from_secs(3));
-    spec.max_result_chars = Some(8000);
-    spec.always_include = true;
-    spec.untrusted = false;
-    spec.origin = Some(Arc::from("toolcrib.toml:12"));
+    spec.declaration.toolset = Some(Arc::from("billing"));
+    spec.declaration.timeout = Some(Duration::from_secs(3));
+    spec.declaration.max_result_chars = Some(8000);
+    spec.declaration.always_include = true;
+    spec.declaration.untrusted = false;
+    spec.declaration.origin = Some(Arc::from("toolcrib.toml:12"));
     let tool = desk.build(spec).unwrap();
     assert_eq!(tool.name(), "list_charges");
     assert_eq!(tool.description(), "All charges of an order.");
@@ -63,14 +63,14 @@ fn a_schema_is_closed_whatever_it_says() {
     let desk = Desk::new();
     let mut spec = reads(&["SELECT 1 AS one"], json!({}));
     for open in [json!(true), json!({ "type": "string" })] {
-        spec.input_schema["additionalProperties"] = open;
+        spec.declaration.input_schema["additionalProperties"] = open;
         let tool = desk.build(spec.clone()).unwrap();
         assert_eq!(tool.input_schema()["additionalProperties"], false);
     }
-    spec.input_schema = json!({});
+    spec.declaration.input_schema = json!({});
     let tool = desk.build(spec.clone()).unwrap();
     assert_eq!(tool.input_schema(), &json!({ "additionalProperties": false, "type": "object" }));
-    spec.input_schema = json!({ "type": "array" });
+    spec.declaration.input_schema = json!({ "type": "array" });
     let wrong = desk.build(spec).unwrap_err();
     assert!(matches!(&wrong.errors[..], [SqlToolError::Definition(_)]), "{wrong}");
 }
@@ -90,7 +90,7 @@ fn everything_that_is_wrong_is_said_at_once() {
         ],
         any(&["order_id"]),
     );
-    spec.name = "no name".into();
+    spec.declaration.name = "no name".into();
     spec.max_rows = 0;
     let found = desk.build(spec).unwrap_err();
     assert_eq!(found.tool, "no name");

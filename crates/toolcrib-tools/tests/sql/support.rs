@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
-use toolcrib_core::{
-    Annotations, CancellationToken, Tool, ToolContext, ToolContextParts, ToolError,
-};
+use toolcrib_core::{CancellationToken, Tool, ToolContext, ToolContextParts, ToolError};
 use toolcrib_scope::database::{Database, DatabaseSpec, Seed};
-use toolcrib_tools::sql::{SqlStatement, SqlToolErrors, SqlToolSpec};
+use toolcrib_tools::{
+    Declaration,
+    sql::{SqlStatement, SqlToolErrors, SqlToolSpec},
+};
 
 const SEED: &str = "
 CREATE TABLE orders (id INTEGER PRIMARY KEY, customer TEXT NOT NULL);
@@ -67,8 +68,9 @@ pub(crate) async fn call_in(tool: &Tool, args: Value, cx: ToolContext) -> Result
 
 /// A tool that reads, with these statements and properties.
 pub(crate) fn reads(statements: &[&str], properties: Value) -> SqlToolSpec {
-    let annotations = Annotations { read_only: true, ..Annotations::default() };
-    SqlToolSpec { annotations, ..writes(statements, properties) }
+    let mut spec = writes(statements, properties);
+    spec.declaration.annotations.read_only = true;
+    spec
 }
 
 /// A tool that writes, with these statements and properties.
@@ -76,12 +78,13 @@ pub(crate) fn reads(statements: &[&str], properties: Value) -> SqlToolSpec {
 pub(crate) fn writes(statements: &[&str], properties: Value) -> SqlToolSpec {
     let required: Vec<&String> = properties.as_object().iter().flat_map(|p| p.keys()).collect();
     let statements = statements.iter().map(|sql| SqlStatement::from(*sql));
-    SqlToolSpec {
+    let declaration = Declaration {
         input_schema: json!({
             "type": "object", "required": required, "properties": properties,
         }),
-        ..SqlToolSpec::new("tool", "Does something.", statements)
-    }
+        ..Declaration::new("tool", "Does something.")
+    };
+    SqlToolSpec::new(declaration, statements)
 }
 
 /// Properties without a word about their type.

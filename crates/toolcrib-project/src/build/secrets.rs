@@ -1,0 +1,87 @@
+//! Declared secrets, and the tools that refer to them.
+
+use std::{collections::HashSet, sync::Arc};
+
+use toolcrib_config::{Diagnostic, Located, Problems};
+
+use super::names::is_declared;
+use crate::{
+    config::{Kind, SecretSection, Text, ToolSection, is_secret_name},
+    secrets::{self, EnvironmentSecrets},
+};
+
+/// How a reference begins.
+const SECRET: &str = "secret:";
+
+/// The declared secrets. What a tool refers to must be among them; what is declared should be
+/// referred to, and there.
+pub(crate) fn build_secrets(
+    sections: &[SecretSection],
+    tools: &[ToolSection],
+    problems: &Problems,
+) -> EnvironmentSecrets {
+    let declared: Vec<_> = sections.iter().map(|section| Arc::clone(&section.name.value)).collect();
+    let mut used = HashSet::new();
+    for reference in tools.iter().flat_map(texts).flat_map(references) {
+        report_undeclared(&reference, &declared, problems);
+        used.insert(reference.value);
+    }
+    for section in sections {
+        let Some(env) = &section.env else { continue };
+        if !used.contains(&section.name.value) {
+            let message = format!("no tool refers to the secret `{}`", section.name.value);
+            problems.push(
+                Diagnostic::warning(&section.name.at, message).help("use it, or leave it out"),
+            );
+        } else if let Err(problem) = secrets::check(&env.value) {
+            let message = format!("the environment variable `{}` {problem}", env.value);
+            let help = format!(
+                "until that is changed, a call that needs the secret `{}` answers `not_available`",
+                section.name.value
+            );
+            problems.push(Diagnostic::warning(&env.at, message).help(help));
+        }
+    }
+    EnvironmentSecrets::new(sections.iter().filter_map(|section| {
+        Some((Arc::clone(&section.name.value), Arc::clone(&section.env.as_ref()?.value)))
+    }))
+}
+
+fn report_undeclared(name: &Located<Arc<str>>, declared: &[Arc<str>], problems: &Problems) {
+    if declared.is_empty() {
+        let message = format!("there is no secret `{}`", name.value);
+        let help = format!("write below a [secrets]: {} = {{ env = \"VARIABLE\" }}", name.value);
+        problems.push(Diagnostic::error(&name.at, message).help(help));
+    } else {
+        is_declared(name, "secret", declared, problems);
+    }
+}
+
+/// The texts of a tool in which secrets may stand.
+fn texts(tool: &ToolSection) -> Vec<&Text> {
+    match &tool.kind {
+        Kind::Command(command) => command.env.iter().map(|variable| &variable.value).collect(),
+        Kind::Http(http) => http.headers.iter().map(|header| &header.value).collect(),
+        Kind::Sql(_) | Kind::Unknown => Vec::new(),
+    }
+}
+
+/// The secrets that a text refers to, each where its name stands: `{secret:NAME}`, or `secret:NAME`
+/// and nothing else. What comes close to that is refused when the tool is built.
+fn references(text: &Text) -> Vec<Located<Arc<str>>> {
+    let all = &*text.value;
+    all.match_indices(SECRET)
+        .filter_map(|(at, _)| {
+            let (before, rest) = (all.get(..at)?, all.get(at + SECRET.len()..)?);
+            let name = if before.is_empty() {
+                rest
+            } else if before.ends_with('{') {
+                rest.split_once('}')?.0
+            } else {
+                return None;
+            };
+            let place = text.place(Some(at + SECRET.len()));
+            is_secret_name(name).then(|| Located { value: name.into(), at: place })
+        })
+        .collect()
+}

@@ -1,0 +1,161 @@
+//! Tools of the kind `command`.
+
+use std::path::PathBuf;
+
+use toolcrib_config::Spot;
+use toolcrib_core::Tool;
+use toolcrib_scope::process::{self, FindProgramError};
+use toolcrib_tools::command::{
+    ArgItem, CommandToolError, CommandToolPart, CommandToolProblem, CommandToolSpec, Stdin,
+};
+
+use super::Source;
+use crate::{
+    config::{CommandSection, Text},
+    root,
+};
+
+pub(super) fn build(command: &CommandSection, source: &Source<'_>) -> Option<Tool> {
+    let leaves_project = report_program_outside(command, source);
+    report_stray_children(command, source);
+    match spec(command, source).build() {
+        Ok(tool) if !leaves_project => Some(tool),
+        Ok(_) => None,
+        Err(errors) => {
+            for error in errors.errors {
+                let is_said = leaves_project && error.part == CommandToolPart::Program;
+                if !is_said && let Some(at) = place(&error, command, source) {
+                    source.refuse(&at, message(&error), help(&error));
+                }
+            }
+            None
+        }
+    }
+}
+
+fn spec(command: &CommandSection, source: &Source<'_>) -> CommandToolSpec {
+    let args = command.args.iter().map(|item| ArgItem {
+        text: item.value.value.to_string(),
+        when: item.when.as_ref().map(|when| when.value.to_string()),
+        allow_leading_dash: item.allow_leading_dash,
+    });
+    let env = command.env.iter();
+    let program = command.program.as_ref().map_or("", |program| &*program.value);
+    let default = CommandToolSpec::new(source.declaration.clone(), program, source.root.path());
+    CommandToolSpec {
+        args: args.collect(),
+        stdin: if command.json_on_stdin { Stdin::Json } else { Stdin::None },
+        env: env.map(|one| (one.name.value.to_string(), one.value.value.to_string())).collect(),
+        inherit_env: command.inherit_env.iter().map(|name| name.value.to_string()).collect(),
+        working_dir: Some(working_dir(command, source)),
+        max_output_bytes: command.max_output_bytes.unwrap_or(default.max_output_bytes),
+        memory_max: command.memory_max.or(default.memory_max),
+        allow_stray_children: command.allow_stray_children,
+        ok_exit_codes: command.ok_exit_codes.clone().unwrap_or(default.ok_exit_codes),
+        ..default
+    }
+}
+
+/// The folder that the program runs in; the project's own where the one that is named cannot be
+/// used, which is recorded.
+fn working_dir(command: &CommandSection, source: &Source<'_>) -> PathBuf {
+    let named = command.working_dir.as_ref().and_then(|named| {
+        let folder = source.root.folder(&named.value);
+        folder
+            .map_err(|error| source.refuse(&named.at, format!("`{}` {error}", named.value), None))
+            .ok()
+    });
+    named.unwrap_or_else(|| source.root.path().to_owned())
+}
+
+/// Whether the program is a path that leaves the project, which is recorded. Its links may lead
+/// anywhere, as they do where an interpreter is linked into a project.
+fn report_program_outside(command: &CommandSection, source: &Source<'_>) -> bool {
+    let Some(program) = &command.program else { return false };
+    if program.value.starts_with('/') {
+        return false;
+    }
+    let inside = root::stays_inside(&program.value);
+    if let Err(error) = &inside {
+        let help = "or name it by an absolute path";
+        source.refuse(&program.at, format!("`{}` {error}", program.value), help);
+    }
+    inside.is_err()
+}
+
+/// Where what a program starts could outlive it, that must be wanted.
+fn report_stray_children(command: &CommandSection, source: &Source<'_>) {
+    if command.allow_stray_children {
+        return;
+    }
+    if let Err(unsupported) = process::support() {
+        let at = command.program.as_ref().map_or(&source.section.at, |program| &program.at);
+        source.refuse(
+            at,
+            format!("what this program starts could outlive it here: {unsupported}"),
+            "or write allow_stray_children = true; then what leaves the program's process group \
+             lives on after a call",
+        );
+    }
+}
+
+/// What is wrong, with the part named where its place says too little of it.
+fn message(error: &CommandToolError) -> String {
+    match &error.part {
+        CommandToolPart::Declaration
+        | CommandToolPart::Program
+        | CommandToolPart::Arg { .. }
+        | CommandToolPart::ArgWhen { .. } => error.problem.to_string(),
+        _ => error.to_string(),
+    }
+}
+
+fn help(error: &CommandToolError) -> Option<String> {
+    match &error.problem {
+        CommandToolProblem::Program(FindProgramError::NoProgram { file }) if file.is_file() => {
+            Some(format!("make it executable: chmod +x {}", file.display()))
+        }
+        _ => None,
+    }
+}
+
+/// Where it is wrong: at the very character if that can be told. `None` for what was recorded when
+/// the section was read, and for what only follows from that.
+fn place(error: &CommandToolError, command: &CommandSection, source: &Source<'_>) -> Option<Spot> {
+    let section = source.section;
+    match error.problem {
+        CommandToolProblem::Definition(_) => return source.place_of_definition(),
+        CommandToolProblem::UnusedParameter { .. } if command.is_broken => return None,
+        CommandToolProblem::UnknownParameter { .. }
+        | CommandToolProblem::UnusedParameter { .. }
+            if !source.schema_is_sound =>
+        {
+            return None;
+        }
+        _ => {}
+    }
+    let in_text = |text: &Text| text.place(error.offset);
+    let item = |position: usize| command.args.get(position);
+    let known = match &error.part {
+        CommandToolPart::Parameter(name) => Some(section.input.place_of(name, &section.at)),
+        // Without one there is nothing more to say of it.
+        CommandToolPart::Program => return command.program.as_ref().map(|name| name.at.clone()),
+        CommandToolPart::Arg { position } => item(*position).map(|item| in_text(&item.value)),
+        CommandToolPart::ArgWhen { position } => {
+            item(*position).and_then(|item| item.when.as_ref()).map(in_text)
+        }
+        CommandToolPart::Env { position, .. } => {
+            command.env.get(*position).map(|variable| match error.problem {
+                CommandToolProblem::VariableName | CommandToolProblem::VariableTwice => {
+                    variable.name.at.clone()
+                }
+                _ => in_text(&variable.value),
+            })
+        }
+        CommandToolPart::InheritEnv { position, .. } => {
+            command.inherit_env.get(*position).map(|name| name.at.clone())
+        }
+        _ => None,
+    };
+    Some(known.unwrap_or_else(|| section.at.clone()))
+}

@@ -1,0 +1,102 @@
+//! Declared tools: what does not depend on their kind, and one file for each kind.
+
+mod command;
+mod http;
+mod schema;
+mod sql;
+
+use std::collections::HashMap;
+
+use serde_json::json;
+use toolcrib_config::{Diagnostic, Help, Problems, Spot};
+use toolcrib_core::Tool;
+use toolcrib_engine::READ_SKILL;
+use toolcrib_tools::Declaration;
+
+use super::databases::Databases;
+use crate::{
+    config::{Kind, ToolSection},
+    root::Root,
+};
+
+/// Reports names that two tools have, and the one that is taken while there are skills.
+pub(crate) fn report_duplicate_tools(tools: &[ToolSection], has_skills: bool, problems: &Problems) {
+    let mut places = HashMap::new();
+    for name in tools.iter().filter_map(|tool| tool.name.as_ref()) {
+        if let Some(first) = places.get(&name.value) {
+            let message = format!("two tools are called `{}`; the first is at {first}", name.value);
+            problems.push(Diagnostic::error(&name.at, message).help("rename one of them"));
+        } else {
+            places.insert(&name.value, &name.at);
+        }
+        if has_skills && name.value == READ_SKILL {
+            let message = format!("`{READ_SKILL}` is the tool by which a model activates a skill");
+            problems.push(Diagnostic::error(&name.at, message).help("give the tool another name"));
+        }
+    }
+}
+
+/// What a tool is built from, beside what its kind says.
+struct Source<'a> {
+    section: &'a ToolSection,
+    declaration: Declaration,
+    /// Whether the schema of the arguments is known. If not, all else is checked all the same, and
+    /// nothing is said of parameters.
+    schema_is_sound: bool,
+    root: &'a Root,
+    problems: &'a Problems,
+}
+
+/// Builds all tools, and with them prepares every statement and finds every program; every problem
+/// is recorded.
+pub(crate) fn build_tools(
+    sections: &[ToolSection],
+    root: &Root,
+    databases: &Databases,
+    problems: &Problems,
+) -> Vec<Tool> {
+    let source = |section| Source::new(section, root, problems);
+    let mut clients = http::Clients::default();
+    sections
+        .iter()
+        .filter_map(|section| match &section.kind {
+            Kind::Sql(sql) => sql::build(sql, &source(section), databases),
+            Kind::Command(command) => command::build(command, &source(section)),
+            Kind::Http(http) => http::build(http, &source(section), &mut clients),
+            Kind::Unknown => None,
+        })
+        .collect()
+}
+
+impl<'a> Source<'a> {
+    fn new(section: &'a ToolSection, root: &'a Root, problems: &'a Problems) -> Self {
+        let schema = schema::input_schema(&section.input, root, problems);
+        let name = section.name.as_ref().map(|name| name.value.to_string()).unwrap_or_default();
+        let description = section.description.as_deref().unwrap_or_default();
+        let declaration = Declaration {
+            toolset: section.toolset.clone(),
+            annotations: section.annotations,
+            input_schema: schema.clone().unwrap_or_else(|| json!({ "type": "object" })),
+            max_result_chars: section.max_result_chars,
+            timeout: section.timeout,
+            always_include: section.always_include.unwrap_or_default(),
+            untrusted: section.untrusted.unwrap_or(true),
+            origin: Some(section.at.to_string().into()),
+            ..Declaration::new(name, description)
+        };
+        Self { section, declaration, schema_is_sound: schema.is_some(), root, problems }
+    }
+
+    /// Where it is said that the tool can be offered to no model, unless what is missing was
+    /// recorded when the section was read.
+    fn place_of_definition(&self) -> Option<Spot> {
+        let section = self.section;
+        let is_complete = section.name.is_some() && section.description.is_some();
+        (is_complete && self.schema_is_sound).then(|| section.at.clone())
+    }
+
+    /// Records an error.
+    fn refuse(&self, at: &Spot, message: impl Into<String>, help: impl Into<Help>) {
+        self.problems.push(Diagnostic::error(at, message).help(help));
+    }
+}

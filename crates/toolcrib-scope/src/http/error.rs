@@ -1,0 +1,199 @@
+use std::{error::Error, io, net::IpAddr, time::Duration};
+
+/// A request that came to nothing. Texts name the host and never the rest of a URL, a header or a
+/// body, which may hold what nobody should see.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HttpError {
+    /// The URL can be asked by nobody here.
+    #[error("the URL cannot be used: {problem}")]
+    Url {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The request would say something about itself that is the client's to say.
+    #[error("the request cannot be sent: {problem}")]
+    Request {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The client is bound to other hosts.
+    #[error("`{host}` is not among the hosts that may be asked; add it to them, or ask another")]
+    HostNotAllowed {
+        /// The host.
+        host: String,
+    },
+    /// Its name has no address.
+    #[error("the name `{host}` cannot be resolved: {source}; check how it is written")]
+    Resolve {
+        /// The host.
+        host: String,
+        /// What the resolver says.
+        source: io::Error,
+    },
+    /// One of its addresses is not to be dialled, and so none is.
+    #[error(
+        "`{host}` leads to {address}, which is {why}; if it is meant, allow that address for this \
+         client"
+    )]
+    AddressRefused {
+        /// The host.
+        host: String,
+        /// The address.
+        address: IpAddr,
+        /// What it is, as it is read after *which is*.
+        why: &'static str,
+    },
+    /// None of its addresses takes a connection.
+    #[error("no connection to `{host}`: {source}; check host and port, and that the server runs")]
+    Connect {
+        /// The host.
+        host: String,
+        /// What the last address that was tried says.
+        source: io::Error,
+    },
+    /// It does not prove to be that host.
+    #[error(
+        "no secure connection to `{host}`: {source}; check that its certificate is valid for that \
+         name and from an authority that is trusted here"
+    )]
+    Tls {
+        /// The host.
+        host: String,
+        /// What is wrong.
+        source: io::Error,
+    },
+    /// There is no authority by which a certificate could be checked.
+    #[error("no certificate authority can be trusted: {problem}; install the system's, or add one")]
+    Roots {
+        /// What is wrong.
+        problem: String,
+    },
+    /// The connection ended, or something came over it that is no HTTP or has a head that is too
+    /// large, before the answer was whole.
+    #[error("the connection to `{host}` failed before its answer was whole: {source}")]
+    Exchange {
+        /// The host.
+        host: String,
+        /// What is wrong.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The body is larger than the request takes; see [`HttpRequest::max_body_bytes`](super::HttpRequest::max_body_bytes).
+    #[error(
+        "the body of the answer of `{host}` is larger than {limit} bytes; ask for less at a time, \
+         or allow more"
+    )]
+    BodyTooLarge {
+        /// The host.
+        host: String,
+        /// How many bytes were allowed.
+        limit: usize,
+    },
+    /// The body is encoded in a way that was not asked for.
+    #[error("`{host}` encodes its answer as `{encoding}`; only gzip, once, is decoded")]
+    Encoding {
+        /// The host.
+        host: String,
+        /// The encodings that it names, shortened.
+        encoding: String,
+    },
+    /// The body is not what its encoding says.
+    #[error("the answer of `{host}` says that it is gzip, and is none: {source}")]
+    Decode {
+        /// The host.
+        host: String,
+        /// What is wrong.
+        source: io::Error,
+    },
+    /// It redirects to what is no URL.
+    #[error("`{host}` redirects to what cannot be read as a URL")]
+    RedirectUnreadable {
+        /// The host that redirects.
+        host: String,
+    },
+    /// It redirects from `https` to `http`, where everybody on the way could read along.
+    #[error("`{host}` redirects from https to http, which is not followed; ask for the other URL")]
+    RedirectDowngrade {
+        /// The host that redirects.
+        host: String,
+    },
+    /// It would have a request that may change something, or its body, sent to another origin.
+    #[error(
+        "`{host}` redirects a request that is more than a GET without a body to `{to}`, another \
+         origin, which is not followed; ask there, if that is meant"
+    )]
+    RedirectElsewhere {
+        /// The host that redirects.
+        host: String,
+        /// The host that it redirects to.
+        to: String,
+    },
+    /// It redirects to what was asked before.
+    #[error("`{host}` redirects in a circle; ask for the URL where it should end")]
+    RedirectLoop {
+        /// The host that redirects.
+        host: String,
+    },
+    /// It redirects once more than the request follows; see [`HttpRequest::max_redirects`](super::HttpRequest::max_redirects).
+    #[error("`{host}` redirects once more than the {limit} times that are followed")]
+    TooManyRedirects {
+        /// The host that redirects.
+        host: String,
+        /// How often it is followed.
+        limit: usize,
+    },
+    /// It was asked, answered with a redirect, and what that led to failed.
+    #[error("`{host}` redirects, and then: {source}")]
+    Redirected {
+        /// The host that redirected.
+        host: String,
+        /// What failed there.
+        source: Box<HttpError>,
+    },
+    /// It took longer than [`HttpRequest::timeout`](super::HttpRequest::timeout).
+    #[error("`{host}` did not answer in full within {after:?}")]
+    TimedOut {
+        /// The host of the request's own URL.
+        host: String,
+        /// How long was waited.
+        after: Duration,
+        /// Whether the server may have got the request by then.
+        sent: bool,
+    },
+    /// The caller cancelled it.
+    #[error("the request to `{host}` was cancelled")]
+    Cancelled {
+        /// The host of the request's own URL.
+        host: String,
+        /// Whether the server may have got the request by then.
+        sent: bool,
+    },
+}
+
+impl HttpError {
+    /// Whether a server may have got the request, and done what it asks for. `false` is certain:
+    /// then nobody did.
+    pub fn may_have_reached_server(&self) -> bool {
+        match self {
+            Self::Url { .. }
+            | Self::Request { .. }
+            | Self::HostNotAllowed { .. }
+            | Self::Resolve { .. }
+            | Self::AddressRefused { .. }
+            | Self::Connect { .. }
+            | Self::Tls { .. }
+            | Self::Roots { .. } => false,
+            Self::Exchange { .. }
+            | Self::BodyTooLarge { .. }
+            | Self::Encoding { .. }
+            | Self::Decode { .. }
+            | Self::RedirectUnreadable { .. }
+            | Self::RedirectDowngrade { .. }
+            | Self::RedirectElsewhere { .. }
+            | Self::RedirectLoop { .. }
+            | Self::TooManyRedirects { .. }
+            | Self::Redirected { .. } => true,
+            Self::TimedOut { sent, .. } | Self::Cancelled { sent, .. } => *sent,
+        }
+    }
+}

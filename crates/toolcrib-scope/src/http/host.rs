@@ -1,0 +1,117 @@
+//! Which hosts a client may ask.
+
+use std::{fmt, str::FromStr};
+
+use url::Host;
+
+/// A host, or all below a name: `api.example.com` or `*.example.com`, on any port. The second does
+/// not stand for `example.com` itself. An address is a host as well: `192.0.2.7`, `[2001:db8::7]`.
+///
+/// Which hosts may be asked says nothing of the addresses that their names lead to; those are
+/// judged by themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostPattern(Kind);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kind {
+    Exact(Host),
+    /// What stands behind `*`, with its dot.
+    Below(String),
+}
+
+impl HostPattern {
+    /// Whether a host of a target is meant.
+    pub(crate) fn admits(&self, host: &Host<&str>) -> bool {
+        match (&self.0, host) {
+            (Kind::Exact(exact), host) => exact == host,
+            (Kind::Below(suffix), Host::Domain(name)) => {
+                name.strip_suffix(suffix.as_str()).is_some_and(|below| !below.is_empty())
+            }
+            (Kind::Below(_), Host::Ipv4(_) | Host::Ipv6(_)) => false,
+        }
+    }
+}
+
+impl FromStr for HostPattern {
+    type Err = InvalidHostPattern;
+
+    fn from_str(text: &str) -> Result<Self, InvalidHostPattern> {
+        let invalid = || InvalidHostPattern { pattern: text.to_owned() };
+        let (below, name) = match text.strip_prefix("*.") {
+            Some(name) => (true, name),
+            None => (false, text),
+        };
+        let name = name.strip_suffix('.').unwrap_or(name);
+        // The parser would take them for part of a name.
+        if name.contains('*') || name.split('.').any(str::is_empty) {
+            return Err(invalid());
+        }
+        match (below, Host::parse(name).map_err(|_| invalid())?) {
+            (false, host) => Ok(Self(Kind::Exact(host))),
+            (true, Host::Domain(name)) => Ok(Self(Kind::Below(format!(".{name}")))),
+            (true, Host::Ipv4(_) | Host::Ipv6(_)) => Err(invalid()),
+        }
+    }
+}
+
+impl fmt::Display for HostPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Exact(host) => host.fmt(f),
+            Kind::Below(suffix) => write!(f, "*{suffix}"),
+        }
+    }
+}
+
+/// A text that names no hosts.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{}` names no host; write `api.example.com`, or `*.example.com` for all below that name, \
+     without scheme, port and path",
+    pattern.escape_debug()
+)]
+pub struct InvalidHostPattern {
+    /// The text.
+    pub pattern: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admits(pattern: &str, host: &str) -> bool {
+        let host = Host::parse(host).unwrap();
+        let host = match &host {
+            Host::Domain(name) => Host::Domain(name.as_str()),
+            Host::Ipv4(address) => Host::Ipv4(*address),
+            Host::Ipv6(address) => Host::Ipv6(*address),
+        };
+        pattern.parse::<HostPattern>().unwrap().admits(&host)
+    }
+
+    #[test]
+    fn a_pattern_is_a_host_or_all_below_a_name() {
+        assert!(admits("api.example.com", "API.example.com"));
+        assert!(admits("API.example.com.", "api.example.com"));
+        assert!(!admits("example.com", "api.example.com"));
+        assert!(admits("*.example.com", "api.example.com"));
+        assert!(admits("*.example.com", "a.b.example.com"));
+        assert!(!admits("*.example.com", "example.com"));
+        assert!(!admits("*.example.com", "evil-example.com"));
+        assert!(!admits("*.example.com", "example.com.evil.test"));
+        assert!(admits("bücher.example", "xn--bcher-kva.example"));
+        assert!(admits("127.0.0.1", "0x7f.1"));
+        assert!(admits("[::1]", "[0:0::1]"));
+    }
+
+    #[test]
+    fn what_names_no_host_is_said() {
+        for text in
+            ["", "*", "*.", "*.*.com", "a*.com", "https://a.com", "a.com/x", "a.com:1", "*.1.2.3.4"]
+        {
+            let error = text.parse::<HostPattern>().unwrap_err();
+            assert!(error.to_string().contains("without scheme"), "{text}: {error}");
+        }
+        assert_eq!("*.Example.com".parse::<HostPattern>().unwrap().to_string(), "*.example.com");
+    }
+}

@@ -1,0 +1,83 @@
+//! What becomes of a request that is redirected.
+
+use hyper::{HeaderMap, Method, StatusCode, body::Bytes, header};
+
+use super::{error::HttpError, target::Target};
+
+/// What may be told to an origin that the caller did not name.
+const GO_ALONG: [header::HeaderName; 3] =
+    [header::ACCEPT, header::ACCEPT_LANGUAGE, header::USER_AGENT];
+
+/// What is asked next.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Hop {
+    pub(crate) target: Target,
+    pub(crate) method: Method,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Option<Bytes>,
+    pub(crate) may_repeat: bool,
+}
+
+impl Hop {
+    /// Whether it only asks, and hands nothing over.
+    fn only_asks(&self) -> bool {
+        matches!(self.method, Method::GET | Method::HEAD) && self.body.is_none()
+    }
+
+    /// What is asked after this answer; none if it is no redirect.
+    pub(crate) fn next(
+        &self,
+        status: StatusCode,
+        answered: &HeaderMap,
+    ) -> Result<Option<Self>, HttpError> {
+        let Some(location) = answered.get(header::LOCATION).filter(|_| is_redirect(status)) else {
+            return Ok(None);
+        };
+        let host = || self.target.host.clone();
+        let location = str::from_utf8(location.as_bytes())
+            .map_err(|_| HttpError::RedirectUnreadable { host: host() })?;
+        let target = self
+            .target
+            .join(location)
+            .map_err(|error| HttpError::Redirected { host: host(), source: Box::new(error) })?;
+        if self.target.https && !target.https {
+            return Err(HttpError::RedirectDowngrade { host: host() });
+        }
+        let mut next = Self { target, ..self.clone() };
+        if becomes_get(status, &self.method) {
+            next.method = Method::GET;
+            next.body = None;
+            for about_body in [
+                header::CONTENT_TYPE,
+                header::CONTENT_ENCODING,
+                header::CONTENT_LANGUAGE,
+                header::CONTENT_LOCATION,
+            ] {
+                next.headers.remove(about_body);
+            }
+        }
+        if !next.target.same_origin(&self.target) {
+            if !next.only_asks() {
+                return Err(HttpError::RedirectElsewhere { host: host(), to: next.target.host });
+            }
+            next.headers = GO_ALONG
+                .into_iter()
+                .filter_map(|name| Some((name.clone(), self.headers.get(name)?.clone())))
+                .filter(|(_, value)| !value.is_sensitive())
+                .collect();
+        }
+        Ok(Some(next))
+    }
+}
+
+fn is_redirect(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
+}
+
+fn becomes_get(status: StatusCode, method: &Method) -> bool {
+    match status {
+        StatusCode::SEE_OTHER => method != Method::HEAD,
+        StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND => method == Method::POST,
+        _ => false,
+    }
+}

@@ -1,0 +1,194 @@
+//! Where a request goes, read from its URL.
+
+use url::{Host, Url};
+
+use super::error::HttpError;
+
+/// The longest URL that is sent: 16 KiB. Few servers take as much.
+pub const MAX_URL_BYTES: usize = 16 * 1024;
+
+/// The longest name that there is.
+const MAX_NAME_BYTES: usize = 253;
+
+/// Reads a URL as a client does, for whoever wants to know before asking whether one can be used.
+/// Its fragment and the dot at the end of its host are gone.
+///
+/// # Errors
+/// [`HttpError::Url`]: what is not `http` or `https`, has no host, holds a user or a password, or
+/// has more than [`MAX_URL_BYTES`].
+pub fn parse_url(text: &str) -> Result<Url, HttpError> {
+    Target::parse(text).map(|target| target.url)
+}
+
+/// A URL that may be asked as far as its text goes; where its host leads is not known yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) url: Url,
+    /// For messages, and as part of the key of its connections.
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) https: bool,
+}
+
+impl Target {
+    /// Reads a URL. What is wrong is said without the URL, which may hold what nobody should see.
+    pub(crate) fn parse(text: &str) -> Result<Self, HttpError> {
+        if text.len() > MAX_URL_BYTES {
+            return Err(too_long());
+        }
+        let url =
+            Url::parse(text).map_err(|error| invalid(format!("it cannot be read: {error}")))?;
+        Self::of(url)
+    }
+
+    /// Reads the URL that a redirect leads to, seen from this one.
+    pub(crate) fn join(&self, location: &str) -> Result<Self, HttpError> {
+        let url = self.url.join(location);
+        Self::of(url.map_err(|error| invalid(format!("it cannot be read: {error}")))?)
+    }
+
+    fn of(mut url: Url) -> Result<Self, HttpError> {
+        let https = match url.scheme() {
+            "https" => true,
+            "http" => false,
+            other => {
+                let scheme: String = other.chars().take(20).collect();
+                return Err(invalid(format!("its scheme is `{scheme}`; use https or http")));
+            }
+        };
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(invalid("it holds a user or a password; give them in a header".to_owned()));
+        }
+        url.set_fragment(None);
+        if let Some(Host::Domain(name)) = url.host() {
+            // With the dot it is the same host, and would pass where it is compared without.
+            let bare = name.strip_suffix('.').unwrap_or(name).to_owned();
+            if bare.len() > MAX_NAME_BYTES || bare.split('.').any(str::is_empty) {
+                return Err(invalid("its host is no name".to_owned()));
+            }
+            url.set_host(Some(&bare)).map_err(|_| invalid("its host is no name".to_owned()))?;
+        }
+        if url.as_str().len() > MAX_URL_BYTES {
+            return Err(too_long());
+        }
+        match (url.host_str().map(str::to_owned), url.port_or_known_default()) {
+            (Some(host), Some(port)) => Ok(Self { url, host, port, https }),
+            _ => Err(invalid("it has no host".to_owned())),
+        }
+    }
+
+    /// What is not on the same origin shares no secret.
+    pub(crate) fn same_origin(&self, other: &Self) -> bool {
+        (self.https, self.port, &self.host) == (other.https, other.port, &other.host)
+    }
+
+    /// What stands in the header `Host`.
+    pub(crate) fn authority(&self) -> String {
+        match self.url.port() {
+            Some(port) => format!("{}:{port}", self.host),
+            None => self.host.clone(),
+        }
+    }
+
+    /// What stands in the request's first line.
+    pub(crate) fn path_and_query(&self) -> String {
+        match self.url.query() {
+            Some(query) => format!("{}?{query}", self.url.path()),
+            None => self.url.path().to_owned(),
+        }
+    }
+}
+
+pub(crate) fn invalid(problem: String) -> HttpError {
+    HttpError::Url { problem }
+}
+
+fn too_long() -> HttpError {
+    invalid(format!("it has more than {MAX_URL_BYTES} bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(url: &str) -> String {
+        Target::parse(url).unwrap().host
+    }
+
+    #[test]
+    fn every_spelling_of_an_address_is_that_address() {
+        for spelling in [
+            "127.0.0.1",
+            "127.1",
+            "127.0.1",
+            "2130706433",
+            "0x7f000001",
+            "0x7f.0.0.1",
+            "0x7f.1",
+            "017700000001",
+            "0177.0.0.1",
+            "127.0.0.1.",
+            "0X7F.0x0.0.01",
+            "%31%32%37.0.0.1",
+            "①②⑦.0.0.1",
+            "127。0。0。1",
+        ] {
+            assert_eq!(host(&format!("http://{spelling}/")), "127.0.0.1", "{spelling}");
+        }
+        assert_eq!(host("http://[0:0:0:0:0:0:0:1]/"), "[::1]");
+        assert_eq!(host("http://[::ffff:127.0.0.1]/"), "[::ffff:7f00:1]");
+    }
+
+    #[test]
+    fn a_name_is_one_name_however_it_is_written() {
+        for spelling in ["LOCALHOST", "localhost.", "loc%61lhost", "local\thost", "ⓛocalhost"] {
+            assert_eq!(host(&format!("http://{spelling}/")), "localhost", "{spelling}");
+        }
+        assert_eq!(host("https://bücher.example/"), "xn--bcher-kva.example");
+        let target = Target::parse("https://a.example.:8443/x?y#z").unwrap();
+        assert_eq!(target.url.as_str(), "https://a.example:8443/x?y");
+        assert_eq!(target.authority(), "a.example:8443");
+        assert_eq!(target.path_and_query(), "/x?y");
+    }
+
+    #[test]
+    fn what_is_no_target_is_refused_without_showing_it() {
+        let long = format!("https://a.example/{}", "x".repeat(MAX_URL_BYTES));
+        let grows = format!("https://a.example/{}", "é".repeat(MAX_URL_BYTES / 4));
+        let long_name = format!("https://{}example/", "abcdefg.".repeat(32));
+        for url in [
+            "",
+            "secret",
+            "//secret.example/",
+            "file:///secret",
+            "ftp://secret.example/",
+            "gopher://secret.example/",
+            "data:text/plain,secret",
+            "javascript:secret",
+            "http://user:secret@a.example/",
+            "http://secret@a.example/",
+            "http:///?secret",
+            "http://[fe80::1%25eth0]/secret",
+            "http://[fe80::1%eth0]/secret",
+            "http://a b/secret",
+            "http://a..example/secret",
+            "http://a.example../secret",
+            "http://.a.example/secret",
+            "http://./secret",
+            "http://256.1.1.1/secret",
+            "http://1.2.3.4.5/secret",
+            "http://0x100000000/secret",
+            "http://a%00b/secret",
+            "http://a.example:99999/secret",
+            "http://a%2fb/secret",
+            long.as_str(),
+            grows.as_str(),
+            long_name.as_str(),
+        ] {
+            let error = Target::parse(url).unwrap_err();
+            assert!(matches!(error, HttpError::Url { .. }), "{url}: {error}");
+            assert!(!error.to_string().contains("secret"), "{url}: {error}");
+            assert!(!error.may_have_reached_server());
+        }
+    }
+}

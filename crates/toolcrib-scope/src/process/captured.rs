@@ -1,0 +1,96 @@
+use std::collections::VecDeque;
+
+/// How many bytes of the end are kept of an output that was cut.
+pub const TAIL_BYTES: usize = 4096;
+
+/// What a program wrote to one of its outputs: its beginning up to a cap and, of what is beyond,
+/// the last [`TAIL_BYTES`] bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Captured {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    total: u64,
+    cap: usize,
+}
+
+impl Captured {
+    pub(super) fn new(cap: usize) -> Self {
+        Self { cap, ..Self::default() }
+    }
+
+    /// Takes in what came; gives back the part of it that became part of the head.
+    pub(super) fn push<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        self.total += bytes.len() as u64;
+        let room = self.cap - self.head.len();
+        let (kept, beyond) = bytes.split_at(room.min(bytes.len()));
+        self.head.extend_from_slice(kept);
+        let last = beyond.len().saturating_sub(TAIL_BYTES);
+        self.tail.extend(beyond.iter().skip(last));
+        let over = self.tail.len().saturating_sub(TAIL_BYTES);
+        self.tail.drain(..over);
+        kept
+    }
+
+    /// The beginning, up to the cap.
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// How many bytes were written in all.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Whether more was written than the head holds.
+    pub fn is_truncated(&self) -> bool {
+        self.total > self.head.len() as u64
+    }
+
+    /// The end, at most so many bytes, and [`TAIL_BYTES`] where it was cut. The last lines of stderr
+    /// are what says why a program failed.
+    pub fn last(&self, bytes: usize) -> Vec<u8> {
+        // What lies between head and tail is missing, so one is not a continuation of the other.
+        let contiguous = self.total == (self.head.len() + self.tail.len()) as u64;
+        let head = if contiguous { self.head.as_slice() } else { &[] };
+        let skipped = (head.len() + self.tail.len()).saturating_sub(bytes);
+        head.iter().chain(&self.tail).skip(skipped).copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn captured(cap: usize, chunks: &[&[u8]]) -> Captured {
+        let mut captured = Captured::new(cap);
+        for chunk in chunks {
+            captured.push(chunk);
+        }
+        captured
+    }
+
+    #[test]
+    fn what_fits_is_kept_whole() {
+        let whole = captured(6, &[b"abc", b"", b"def"]);
+        assert_eq!((whole.head(), whole.total(), whole.is_truncated()), (&b"abcdef"[..], 6, false));
+        assert_eq!(whole.last(4), b"cdef");
+        assert_eq!(whole.last(100), b"abcdef");
+    }
+
+    #[test]
+    fn of_what_does_not_fit_head_and_tail_are_kept() {
+        let mut cut = Captured::new(4);
+        assert_eq!(cut.push(b"abc"), b"abc");
+        assert_eq!(cut.push(b"def"), b"d");
+        assert_eq!((cut.head(), cut.total(), cut.is_truncated()), (&b"abcd"[..], 6, true));
+        assert_eq!(cut.last(3), b"def", "nothing is missing in between");
+        let long: Vec<u8> = (0..=255).cycle().take(3 * TAIL_BYTES + 7).collect();
+        assert_eq!(cut.push(&long), b"");
+        assert_eq!(cut.total(), 6 + long.len() as u64);
+        assert_eq!(cut.last(usize::MAX), &long[long.len() - TAIL_BYTES..]);
+        assert_eq!(cut.last(2), &long[long.len() - 2..]);
+        cut.push(b"xy");
+        assert_eq!(cut.last(3), [long[long.len() - 1], b'x', b'y']);
+        assert_eq!(cut.last(usize::MAX).len(), TAIL_BYTES);
+    }
+}

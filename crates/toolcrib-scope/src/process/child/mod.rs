@@ -1,0 +1,186 @@
+//! What happens between fork and exec, and the only unsafe code of the workspace.
+//!
+//! Where there is no namespace, the forked process becomes the program. Where there is one, see
+//! [`namespace`].
+#![allow(unsafe_code, reason = "what happens between fork and exec has no safe wrapper")]
+
+#[cfg_attr(not(target_os = "linux"), path = "no_namespace.rs")]
+mod namespace;
+
+use std::{
+    ffi::CString,
+    io,
+    os::{fd::RawFd, unix::process::CommandExt as _},
+    process::Command,
+    ptr,
+};
+
+use libc::{c_char, c_int, pid_t};
+
+pub(super) use self::namespace::{Namespace, NamespaceKind, told};
+use super::stage::Stage;
+
+/// The arguments or the environment of a program, as the system takes them.
+pub(super) struct Strings {
+    pointers: Vec<*const c_char>,
+    /// What is pointed to. It stays where it is when this is moved.
+    _strings: Vec<CString>,
+}
+
+impl From<Vec<CString>> for Strings {
+    fn from(strings: Vec<CString>) -> Self {
+        let pointers = strings.iter().map(|s| s.as_ptr()).chain([ptr::null()]).collect();
+        Self { pointers, _strings: strings }
+    }
+}
+
+// SAFETY: the pointers go to strings that are owned beside them and that nobody changes.
+unsafe impl Send for Strings {}
+// SAFETY: as above.
+unsafe impl Sync for Strings {}
+
+/// All that the forked process needs to know, made before the fork: after it nothing is allocated.
+pub(super) struct Plan {
+    pub(super) program: CString,
+    /// Begins with the program's own name.
+    pub(super) argv: Strings,
+    pub(super) environment: Strings,
+    pub(super) working_dir: CString,
+    pub(super) memory_max: Option<u64>,
+    pub(super) namespace: Option<Namespace>,
+}
+
+impl Plan {
+    /// A command that does as planned. Of the command itself only the pipes count.
+    pub(super) fn into_command(self) -> Command {
+        command(move || self.start())
+    }
+
+    /// Returns in no process but one that failed.
+    fn start(&self) -> io::Result<()> {
+        match &self.namespace {
+            Some(namespace) => namespace.start(|| self.become_program()),
+            None => self.become_program(),
+        }
+    }
+
+    fn become_program(&self) -> io::Result<()> {
+        // SAFETY: a system call without pointers.
+        Stage::Session.check(unsafe { libc::setsid() })?;
+        forget_handlers();
+        unblock_signals();
+        // SAFETY: system calls without pointers.
+        unsafe { libc::umask(libc::umask(0o022) | 0o022) };
+        // SAFETY: the string is owned and ends in NUL.
+        Stage::WorkingDir.check(unsafe { libc::chdir(self.working_dir.as_ptr()) })?;
+        close_on_exec();
+        limit(Limit::Core, 0)?;
+        if let Some(bytes) = self.memory_max {
+            limit(Limit::Memory, bytes)?;
+        }
+        let (argv, environment) = (&self.argv.pointers, &self.environment.pointers);
+        // Not one of the functions that hand what they cannot execute to a shell.
+        // SAFETY: all strings are owned and end in NUL, both arrays end in a null pointer.
+        let failed =
+            unsafe { libc::execve(self.program.as_ptr(), argv.as_ptr(), environment.as_ptr()) };
+        Stage::Exec.check(failed).map(drop)
+    }
+}
+
+/// A command that runs a function in the forked process, in place of a program.
+#[expect(clippy::disallowed_methods, reason = "the one place where processes are started")]
+fn command(function: impl FnMut() -> io::Result<()> + Send + Sync + 'static) -> Command {
+    let mut command = Command::new("/");
+    // SAFETY: what is passed, in this module alone, makes system calls on data that is there
+    // already. It neither allocates nor takes a lock that another thread of the host may hold.
+    unsafe { command.pre_exec(function) };
+    command
+}
+
+/// Sends a signal to a process, or to a group where `pid` is negative. One that is gone needs none.
+pub(super) fn signal(pid: pid_t, signal: c_int) {
+    // SAFETY: a system call without pointers.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// Sets all signals to what they do by default: nothing that the host ignores is ignored here.
+fn forget_handlers() {
+    for number in 1..=64 {
+        // By the system call itself: the C library keeps two signals to itself, and they too may
+        // have come down from somebody as ignored. All zero is the default action, and what
+        // follows the structure is not looked at.
+        #[cfg(target_os = "linux")]
+        // SAFETY: the array is larger than the structure on any machine. For what is no signal, or
+        // cannot be set, the call fails, which is as well.
+        unsafe {
+            let default = [0_u64; 8];
+            let set_bytes: usize = 8;
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                number,
+                default.as_ptr(),
+                ptr::null_mut::<u64>(),
+                set_bytes,
+            );
+        }
+        #[cfg(not(target_os = "linux"))]
+        // SAFETY: a system call without pointers, which fails as above.
+        unsafe {
+            libc::signal(number, libc::SIG_DFL);
+        }
+    }
+}
+
+fn unblock_signals() {
+    // SAFETY: system calls on a set of their type, which may begin as all zero.
+    unsafe {
+        let mut none = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
+    }
+}
+
+/// What some part of the host opened without this care is closed at exec, too.
+fn close_on_exec() {
+    #[cfg(target_os = "linux")]
+    if namespace::close_range(3, libc::CLOSE_RANGE_CLOEXEC) {
+        return;
+    }
+    for fd in 3..open_max() {
+        // SAFETY: a system call without pointers; on what is no descriptor it fails.
+        unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+}
+
+/// One more than the largest descriptor that there can be.
+fn open_max() -> RawFd {
+    // SAFETY: a system call that fills a structure of its type, which may begin as all zero.
+    let limit = unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+        limit
+    };
+    RawFd::try_from(limit.rlim_cur).unwrap_or(RawFd::MAX)
+}
+
+#[derive(Clone, Copy)]
+enum Limit {
+    Core,
+    Memory,
+}
+
+/// Lowers a limit; what the host itself may not exceed stays.
+fn limit(which: Limit, most: u64) -> io::Result<()> {
+    let resource = match which {
+        Limit::Core => libc::RLIMIT_CORE,
+        Limit::Memory => libc::RLIMIT_AS,
+    };
+    // SAFETY: system calls on a structure of their type, which may begin as all zero.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        Stage::Limit.check(libc::getrlimit(resource, &raw mut limit))?;
+        limit.rlim_max = limit.rlim_max.min(most);
+        limit.rlim_cur = limit.rlim_cur.min(limit.rlim_max);
+        Stage::Limit.check(libc::setrlimit(resource, &raw const limit)).map(drop)
+    }
+}

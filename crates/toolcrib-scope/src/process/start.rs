@@ -1,0 +1,121 @@
+//! From a spec to a program that runs.
+
+use std::{
+    ffi::{CString, OsStr, OsString},
+    io::{self, PipeWriter},
+    os::unix::ffi::OsStrExt as _,
+    path::Path,
+    process::Stdio,
+    time::Instant,
+};
+
+use tokio::process::Command;
+
+use super::{
+    ProcessError, ProcessSpec,
+    child::{Namespace, Plan, told},
+    running::Running,
+    stage::Stage,
+    support::namespace_kind,
+    tree::Tree,
+};
+
+/// Blocks until the program is executed, or is known not to be.
+pub(super) fn start(spec: ProcessSpec) -> Result<Running, ProcessError> {
+    let began = Instant::now();
+    for path in [&spec.program, &spec.working_dir] {
+        if !path.is_absolute() {
+            return Err(ProcessError::NotAbsolute { path: path.clone() });
+        }
+    }
+    let program = c_string(spec.program.as_os_str(), || "the program's path".to_owned())?;
+    let mut argv = vec![program.clone()];
+    for (position, argument) in spec.args.iter().enumerate() {
+        argv.push(c_string(argument, || format!("argument {}", position + 1))?);
+    }
+    let environment: Vec<CString> =
+        spec.env.iter().map(|(name, value)| variable(name, value)).collect::<Result<_, _>>()?;
+    let passed: usize = argv.iter().chain(&environment).map(|s| s.count_bytes()).sum();
+    let working_dir = c_string(spec.working_dir.as_os_str(), || "the working folder".to_owned())?;
+    let (namespace, lifeline) = namespace(&spec)?.unzip();
+    let plan = Plan {
+        program,
+        argv: argv.into(),
+        environment: environment.into(),
+        working_dir,
+        memory_max: spec.memory_max,
+        namespace,
+    };
+    let mut command = Command::from(plan.into_command());
+    command
+        .stdin(if spec.stdin.is_some() { Stdio::piped() } else { Stdio::null() })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    match command.spawn() {
+        Ok(mut child) => {
+            let tree = Tree::new(child.id(), lifeline);
+            let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+            Ok(Running::new(child, pipes, tree, spec.stdin, spec.max_output_bytes, began))
+        }
+        Err(error) => Err(not_started(spec, error, passed)),
+    }
+}
+
+/// The namespace to be made, and the end of its lifeline that keeps it alive. None where there can
+/// be none and the spec does without.
+fn namespace(spec: &ProcessSpec) -> Result<Option<(Namespace, PipeWriter)>, ProcessError> {
+    match namespace_kind() {
+        Ok(kind) => match io::pipe() {
+            Ok((lifeline, held)) => Ok(Some((Namespace { kind, lifeline, told: told() }, held))),
+            Err(source) => {
+                let program = spec.program.clone();
+                Err(ProcessError::Start { program, action: "make a pipe", source })
+            }
+        },
+        Err(_) if spec.allow_stray_children => Ok(None),
+        Err(source) => Err(ProcessError::Unsupported { program: spec.program.clone(), source }),
+    }
+}
+
+fn c_string(text: &OsStr, place: impl Fn() -> String) -> Result<CString, ProcessError> {
+    CString::new(text.as_bytes()).map_err(|_| ProcessError::Nul { place: place() })
+}
+
+fn variable(name: &OsString, value: &OsString) -> Result<CString, ProcessError> {
+    let shown = name.to_string_lossy();
+    if name.is_empty() || name.as_bytes().contains(&b'=') {
+        return Err(ProcessError::Variable { name: shown.into_owned() });
+    }
+    let mut entry = name.clone();
+    entry.push("=");
+    entry.push(value);
+    c_string(&entry, || format!("the environment variable `{}`", shown.escape_debug()))
+}
+
+fn not_started(spec: ProcessSpec, error: io::Error, bytes: usize) -> ProcessError {
+    let ProcessSpec { program, working_dir, .. } = spec;
+    let (stage, source) = Stage::of(error);
+    let kind = source.kind();
+    match stage {
+        Some(Stage::WorkingDir) => ProcessError::WorkingDir { path: working_dir, source },
+        Some(Stage::Exec) => match kind {
+            io::ErrorKind::NotFound if is_there(&program) => {
+                ProcessError::NoInterpreter { program }
+            }
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                ProcessError::NotFound { program }
+            }
+            io::ErrorKind::ArgumentListTooLong => ProcessError::TooLong { program, bytes },
+            _ if program.is_dir() => ProcessError::IsFolder { program },
+            _ => ProcessError::NotExecutable { program, source },
+        },
+        _ => {
+            let action = stage.unwrap_or(Stage::Fork).action();
+            ProcessError::Start { program, action, source }
+        }
+    }
+}
+
+fn is_there(program: &Path) -> bool {
+    program.symlink_metadata().is_ok()
+}

@@ -1,0 +1,16 @@
+//! Process trees, with real programs that do what they can to get away.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "tests"
+)]
+
+mod ending;
+mod hosts;
+mod starting;
+mod streams;
+mod support;

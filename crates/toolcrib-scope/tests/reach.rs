@@ -1,0 +1,88 @@
+//! What Rust tools reach: what they declare, of what the host grants.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolcrib_core::{
+    Capabilities, Digest, ErrorCode, Identity, PendingCall, Scoper, Tool, ToolContext,
+    ToolContextParts, ToolError,
+};
+use toolcrib_scope::{
+    Reach,
+    http::{HttpClient, HttpError, HttpRequest, Method, parse_url},
+    process::{ProcessError, ProcessSpec, Processes, find_program},
+};
+
+fn scope(reach: &Reach, capabilities: Capabilities) -> Result<ToolContext, ToolError> {
+    let tool = Tool::builder("t")
+        .description("A tool.")
+        .capabilities(capabilities)
+        .handler(|_: Value, _: ToolContext| async { "ran" })
+        .unwrap();
+    let call = PendingCall {
+        tool: &tool,
+        call_id: &Arc::from("c"),
+        args: &json!({}),
+        args_digest: Digest::of("c"),
+        identity: &Identity::conversation("c"),
+        run_id: &Arc::from("r"),
+    };
+    reach.scope(call, ToolContextParts::detached().into())
+}
+
+fn everything() -> Reach {
+    Reach::nothing().http(HttpClient::builder().build()).processes(Processes::any())
+}
+
+#[tokio::test]
+async fn a_handle_is_narrowed_to_what_the_tool_declares() {
+    let declared = Capabilities::none().network(["*.example.com"]).process(["true"]);
+    let cx = scope(&everything(), declared).unwrap();
+
+    let asked = HttpRequest::new(Method::GET, parse_url("http://other.test/").unwrap());
+    let client = cx.handle::<HttpClient>().unwrap();
+    let refused = client.send(asked, cx.cancellation()).await.unwrap_err();
+    assert!(matches!(refused, HttpError::HostNotAllowed { .. }), "{refused}");
+
+    let processes = cx.handle::<Processes>().unwrap();
+    let root = std::path::Path::new("/");
+    let run = |name: &str| {
+        let spec = ProcessSpec::new(find_program(name, root).unwrap(), "/");
+        processes.run(spec, cx.cancellation(), |_, _| {})
+    };
+    assert!(run("true").await.is_ok());
+    assert!(matches!(run("false").await, Err(ProcessError::NotAllowed { .. })));
+}
+
+#[test]
+fn what_is_not_declared_is_not_handed_out() {
+    let cx = scope(&everything(), Capabilities::none()).unwrap();
+    assert_eq!(cx.handle::<HttpClient>().map(drop).unwrap_err().code, ErrorCode::NotAvailable);
+    assert!(cx.handle::<Processes>().is_err());
+}
+
+#[test]
+fn what_the_host_does_not_grant_keeps_the_tool_from_running() {
+    let cases = [
+        (Reach::nothing(), Capabilities::none().network(["a.test"]), "no network is set up"),
+        (Reach::nothing(), Capabilities::none().process(["true"]), "no programs are set up"),
+        (everything(), Capabilities::none().network(["https://a.test"]), "names no host"),
+        (everything(), Capabilities::none().process(["no-such-program"]), "no program"),
+    ];
+    for (reach, declared, cause) in cases {
+        let error = scope(&reach, declared).map(drop).unwrap_err();
+        assert_eq!(error.code, ErrorCode::NotAvailable);
+        assert!(error.cause_chain().unwrap().contains(cause), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_gets_no_more_than_the_host_has() {
+    let true_ = find_program("true", std::path::Path::new("/")).unwrap();
+    let granted = Reach::nothing().processes(Processes::any().only([&true_]));
+    let cx = scope(&granted, Capabilities::none().process(["true", "false"])).unwrap();
+    let other = ProcessSpec::new(find_program("false", std::path::Path::new("/")).unwrap(), "/");
+    let outcome = cx.handle::<Processes>().unwrap().run(other, cx.cancellation(), |_, _| {}).await;
+    assert!(matches!(outcome, Err(ProcessError::NotAllowed { .. })));
+}

@@ -1,0 +1,106 @@
+//! From a call's arguments to those of a program.
+
+use std::{borrow::Cow, ffi::OsString};
+
+use serde_json::Value;
+use toolcrib_core::ToolError;
+
+use crate::template::{Part, Template, argument_text};
+
+/// What ends the options of most programs.
+const END_OF_OPTIONS: &str = "--";
+
+/// An item of the argument vector, read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ArgTemplate {
+    pub(super) template: Template,
+    pub(super) when: Option<String>,
+    pub(super) allow_leading_dash: bool,
+}
+
+/// The argument vector of a call.
+pub(super) fn fill(items: &[ArgTemplate], args: &Value) -> Result<Vec<OsString>, ToolError> {
+    let mut filled = Vec::with_capacity(items.len());
+    let mut options_ended = false;
+    for item in items {
+        if !item.is_wanted(args) {
+            continue;
+        }
+        let may_begin_with_dash = item.allow_leading_dash || options_ended;
+        match item.template.parts() {
+            [Part::Literal(literal)] => {
+                options_ended |= literal == END_OF_OPTIONS;
+                filled.push(literal.into());
+            }
+            [Part::Param { name, .. }] => {
+                let values = match present(args, name) {
+                    None => &[],
+                    Some(Value::Array(values)) => values.as_slice(),
+                    Some(value) => std::slice::from_ref(value),
+                };
+                for value in values {
+                    let text = passable(value, name)?;
+                    refuse_dash(&text, name, may_begin_with_dash)?;
+                    filled.push(text.into_owned().into());
+                }
+            }
+            parts => filled.extend(joined(parts, args, may_begin_with_dash)?),
+        }
+    }
+    Ok(filled)
+}
+
+impl ArgTemplate {
+    fn is_wanted(&self, args: &Value) -> bool {
+        let Some(parameter) = &self.when else { return true };
+        present(args, parameter).is_some_and(|value| *value != Value::Bool(false))
+    }
+}
+
+/// An item of several parts, or of none; nothing where an argument of it is absent.
+fn joined(
+    parts: &[Part],
+    args: &Value,
+    may_begin_with_dash: bool,
+) -> Result<Option<OsString>, ToolError> {
+    let mut text = String::new();
+    for part in parts {
+        match part {
+            Part::Literal(literal) => text.push_str(literal),
+            // No item was read with one.
+            Part::Secret { .. } => {}
+            Part::Param { name, .. } => match present(args, name) {
+                None => return Ok(None),
+                Some(value) => text.push_str(&passable(value, name)?),
+            },
+        }
+    }
+    if let Some(Part::Param { name, .. }) = parts.first() {
+        refuse_dash(&text, name, may_begin_with_dash)?;
+    }
+    Ok(Some(text.into()))
+}
+
+/// An argument as text, which names the parameter and never the value where it cannot be passed.
+fn passable<'a>(value: &'a Value, parameter: &str) -> Result<Cow<'a, str>, ToolError> {
+    let text = argument_text(value);
+    if text.contains('\0') {
+        return Err(ToolError::input_invalid(format!(
+            "`{parameter}` holds a NUL character, which no program can be passed"
+        )));
+    }
+    Ok(text)
+}
+
+fn refuse_dash(text: &str, parameter: &str, allowed: bool) -> Result<(), ToolError> {
+    if text.starts_with('-') && !allowed {
+        return Err(ToolError::input_invalid(format!(
+            "`{parameter}` may not begin with `-` here: the program would take it for an option"
+        )));
+    }
+    Ok(())
+}
+
+fn present<'a>(args: &'a Value, name: &str) -> Option<&'a Value> {
+    args.get(name).filter(|value| !value.is_null())
+}

@@ -1,0 +1,131 @@
+//! The body: one call, one run of the program.
+
+use std::{
+    path::{self, PathBuf},
+    sync::Arc,
+};
+
+use serde_json::Value;
+use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
+use toolcrib_scope::process::{Ended, Finished, ProcessError, ProcessSpec, Processes};
+
+use super::{
+    Stdin,
+    arguments::{self, ArgTemplate},
+    environment::Environment,
+    outcome,
+    progress::Lines,
+};
+
+/// What runs when the tool is called.
+pub(super) struct Body {
+    pub(super) processes: Processes,
+    pub(super) program: PathBuf,
+    pub(super) args: Vec<ArgTemplate>,
+    pub(super) stdin: Stdin,
+    pub(super) environment: Environment,
+    /// Absolute.
+    pub(super) working_dir: Option<PathBuf>,
+    pub(super) max_output_bytes: usize,
+    pub(super) memory_max: Option<u64>,
+    pub(super) allow_stray_children: bool,
+    pub(super) ok_exit_codes: Vec<i32>,
+    pub(super) read_only: bool,
+}
+
+impl Body {
+    pub(super) async fn call(
+        self: Arc<Self>,
+        args: Value,
+        cx: ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let spec = self.spec(&args, &cx).await?;
+        let passed = spec.args.len();
+        let mut lines = Lines::to(&cx);
+        let finished = self
+            .processes
+            .run(spec, cx.cancellation(), |output, piece| lines.push(output, piece))
+            .await
+            .map_err(|error| self.not_run(error))?;
+        if finished.cut_off {
+            return Err(ToolError::new(self.cut_off(), outcome::cut_off(&self.name(), &finished)));
+        }
+        match finished.ended {
+            Ended::Code(code) if self.ok_exit_codes.contains(&code) => {
+                Ok(outcome::success(&finished))
+            }
+            _ => Err(ToolError::failed(outcome::failure(&self.name(), &finished))
+                .caused_by(self.circumstances(passed, &finished))),
+        }
+    }
+
+    async fn spec(&self, args: &Value, cx: &ToolContext) -> Result<ProcessSpec, ToolError> {
+        let working_dir = match &self.working_dir {
+            Some(folder) => folder.clone(),
+            None => path::absolute(cx.working_dir())?,
+        };
+        let mut spec = ProcessSpec::new(&self.program, working_dir);
+        spec.args = arguments::fill(&self.args, args)?;
+        spec.stdin = match self.stdin {
+            Stdin::None => None,
+            Stdin::Json => Some(format!("{args}\n").into_bytes()),
+        };
+        spec.max_output_bytes = self.max_output_bytes;
+        spec.memory_max = self.memory_max;
+        spec.allow_stray_children = self.allow_stray_children;
+        // Last, so that no call that cannot be made asks for a secret.
+        spec.env = self.environment.fill(cx).await?;
+        Ok(spec)
+    }
+
+    /// What a program that was stopped may have done is known where it can do nothing.
+    fn cut_off(&self) -> ErrorCode {
+        if self.read_only { ErrorCode::Cancelled } else { ErrorCode::OutcomeUnknown }
+    }
+
+    fn not_run(&self, error: ProcessError) -> ToolError {
+        let failure = match &error {
+            ProcessError::TooLong { .. } => {
+                ToolError::input_invalid("the arguments are too long for a program; pass less")
+            }
+            ProcessError::Cancelled { .. } => {
+                ToolError::new(ErrorCode::Cancelled, "the call was cancelled before it began")
+            }
+            ProcessError::Start { .. } => {
+                ToolError::failed("the program of this tool could not be started; try again later")
+            }
+            ProcessError::Lost { .. } if self.read_only => {
+                ToolError::failed("the program of this tool was lost")
+            }
+            ProcessError::Lost { .. } => ToolError::new(
+                ErrorCode::OutcomeUnknown,
+                "the program of this tool was lost; it may have had its effect, so check before \
+                 trying again",
+            ),
+            _ => ToolError::new(
+                ErrorCode::NotAvailable,
+                "the program of this tool cannot be run here; its operator has to see to that",
+            ),
+        };
+        failure.caused_by(error)
+    }
+
+    /// How the model reads of it: where a program lies is nothing to it.
+    fn name(&self) -> String {
+        self.program.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// For the operator.
+    fn circumstances(&self, passed: usize, finished: &Finished) -> String {
+        let memory = match self.memory_max {
+            Some(bytes) => format!("{bytes} bytes of address space"),
+            None => "no limit of memory of its own".to_owned(),
+        };
+        format!(
+            "{} with {passed} arguments and {memory}: {} after {:.1?}",
+            self.program.display(),
+            finished.ended,
+            finished.duration,
+        )
+    }
+}

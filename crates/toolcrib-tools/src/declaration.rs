@@ -1,0 +1,86 @@
+//! What every declared tool has, whatever its kind.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+use toolcrib_core::{Annotations, Tool, ToolBuilder};
+
+/// What is declared of a tool beside what its kind runs: the part that is the same for `sql`,
+/// `command` and `http`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Declaration {
+    /// The name that the model calls.
+    pub name: String,
+    /// What the model reads to decide when to call it.
+    pub description: String,
+    /// The group that it belongs to.
+    pub toolset: Option<Arc<str>>,
+    /// What it says of its effects.
+    pub annotations: Annotations,
+    /// JSON Schema of an object. It is closed: `additionalProperties` becomes `false`.
+    pub input_schema: Value,
+    /// Its own cap on a result's text, in characters.
+    pub max_result_chars: Option<usize>,
+    /// How long one call may take; the engine's default when absent.
+    pub timeout: Option<Duration>,
+    /// Whether it stays in the menu while a skill narrows it.
+    pub always_include: bool,
+    /// Whether results are sanitised and fenced; `true` unless set, since they hold what others
+    /// wrote.
+    pub untrusted: bool,
+    /// Where it is declared, for messages, such as `toolcrib.toml:12`.
+    pub origin: Option<Arc<str>>,
+}
+
+impl Declaration {
+    /// A tool without parameters; see the fields for the other defaults.
+    pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            toolset: None,
+            annotations: Annotations::default(),
+            input_schema: json!({ "type": "object" }),
+            max_result_chars: None,
+            timeout: None,
+            always_include: false,
+            untrusted: true,
+            origin: None,
+        }
+    }
+
+    /// Closes the schema: a model that invents an argument is told so, instead of having it
+    /// dropped.
+    pub(crate) fn close_schema(&mut self) {
+        if let Value::Object(schema) = &mut self.input_schema {
+            schema.insert("additionalProperties".into(), json!(false));
+        }
+    }
+
+    /// The tool, as far as its kind does not matter.
+    pub(crate) fn into_builder(self) -> ToolBuilder {
+        let mut builder = Tool::builder(self.name)
+            .description(self.description)
+            .input_schema(self.input_schema)
+            .annotations(self.annotations);
+        if let Some(toolset) = self.toolset {
+            builder = builder.toolset(toolset);
+        }
+        if let Some(chars) = self.max_result_chars {
+            builder = builder.max_result_chars(chars);
+        }
+        if let Some(timeout) = self.timeout {
+            builder = builder.timeout(timeout);
+        }
+        if self.always_include {
+            builder = builder.always_include();
+        }
+        if self.untrusted {
+            builder = builder.untrusted();
+        }
+        if let Some(origin) = self.origin {
+            builder = builder.origin(origin);
+        }
+        builder
+    }
+}

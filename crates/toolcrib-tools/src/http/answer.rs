@@ -1,0 +1,182 @@
+//! What an answer comes to.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+use toolcrib_core::ToolOutput;
+use toolcrib_scope::http::{HttpResponse, StatusCode, header};
+
+/// How much of the body of a failure is shown, in characters.
+const SHOWN_BODY: usize = 500;
+/// How many keys are named where one is missing, and how much of each, in characters.
+const SHOWN_KEYS: usize = 20;
+const SHOWN_KEY: usize = 60;
+/// How much is shown of what a header says, in characters.
+const SHOWN_HEADER: usize = 60;
+
+/// What a body is, by what its server says of it.
+enum Kind {
+    Json,
+    Text,
+    /// Nothing is said.
+    Unsaid,
+    /// All that a model could not read.
+    Other(String),
+}
+
+/// The result of a call that went well; else what is wrong with the answer.
+pub(super) fn read(response: &HttpResponse, pointer: Option<&str>) -> Result<ToolOutput, String> {
+    let done = matches!(response.status, StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT);
+    if done || (response.body.is_empty() && pointer.is_none()) {
+        return Ok(ToolOutput::text(format!("done ({})", response.status.as_u16())));
+    }
+    let host = host(response);
+    match (kind(response), pointer) {
+        (Kind::Json, pointer) => {
+            let json = json(response).map_err(|error| {
+                format!("the answer of `{host}` says that it is JSON, and is none: {error}")
+            })?;
+            part(json, pointer, host)
+        }
+        (kind, Some(pointer)) => match json(response) {
+            Ok(json) => part(json, Some(pointer), host),
+            Err(_) => Err(match kind {
+                Kind::Other(named) => format!("`{host}` answered {named} where JSON was expected"),
+                _ => format!("`{host}` answered text where JSON was expected"),
+            }),
+        },
+        (Kind::Unsaid, None) => match (json(response), str::from_utf8(&response.body)) {
+            (Ok(json), _) => part(json, None, host),
+            (Err(_), Ok(text)) => Ok(ToolOutput::text(text)),
+            (Err(_), Err(_)) => Ok(not_shown("a body of no said type", response)),
+        },
+        (Kind::Text, None) => Ok(ToolOutput::text(String::from_utf8_lossy(&response.body))),
+        (Kind::Other(named), None) => Ok(not_shown(&named, response)),
+    }
+}
+
+/// What is said of an answer whose status is no success.
+pub(super) fn failure(response: &HttpResponse) -> String {
+    let status = response.status;
+    let mut text = format!("`{}` answered {}", host(response), status.as_u16());
+    if let Some(reason) = status.canonical_reason() {
+        let _ = write!(text, " {reason}");
+    }
+    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        text.push_str(
+            "; the tool's credential is missing, wrong or has too few rights, which only its \
+             operator can change",
+        );
+    }
+    if let Some(wait) = said(response, header::RETRY_AFTER) {
+        let seconds = !wait.is_empty() && wait.bytes().all(|byte| byte.is_ascii_digit());
+        let wait = if seconds { format!("in {wait} s") } else { format!("after {wait}") };
+        let _ = write!(text, "; try again {wait}");
+    }
+    if !matches!(kind(response), Kind::Other(_)) {
+        let body = String::from_utf8_lossy(&response.body);
+        let body = body.trim();
+        if !body.is_empty() {
+            let _ = write!(text, ": {}", shortened(body, SHOWN_BODY));
+        }
+    }
+    text
+}
+
+/// The host that answered.
+pub(super) fn host(response: &HttpResponse) -> &str {
+    response.final_url.host_str().unwrap_or_default()
+}
+
+fn part(mut json: Value, pointer: Option<&str>, host: &str) -> Result<ToolOutput, String> {
+    let pointer = pointer.unwrap_or_default();
+    match json.pointer_mut(pointer).map(Value::take) {
+        Some(Value::String(text)) => Ok(ToolOutput::text(text.clone()).structured(text)),
+        Some(part) => Ok(ToolOutput::json(part)),
+        None => Err(format!(
+            "the answer of `{host}` has nothing at `{pointer}`; {}",
+            there(&json, pointer)
+        )),
+    }
+}
+
+/// What is there where a pointer leads no further.
+fn there(json: &Value, pointer: &str) -> String {
+    let mut at = pointer;
+    let reached = loop {
+        at = at.rsplit_once('/').map_or("", |(above, _)| above);
+        match json.pointer(at) {
+            Some(reached) => break reached,
+            None if at.is_empty() => break json,
+            None => {}
+        }
+    };
+    let place = if at.is_empty() { "at its top".to_owned() } else { format!("at `{at}`") };
+    match reached {
+        Value::Object(members) if members.is_empty() => format!("{place} is an empty object"),
+        Value::Object(members) => {
+            let named: Vec<String> = members
+                .keys()
+                .take(SHOWN_KEYS)
+                .map(|key| format!("`{}`", shortened(key, SHOWN_KEY)))
+                .collect();
+            let more = if members.len() > SHOWN_KEYS { " and more" } else { "" };
+            format!("{place} there are {}{more}", named.join(", "))
+        }
+        Value::Array(items) => format!("{place} is a list of {}", items.len()),
+        Value::Null => format!("{place} is null"),
+        Value::Bool(_) => format!("{place} is a boolean"),
+        Value::Number(_) => format!("{place} is a number"),
+        Value::String(_) => format!("{place} is a text"),
+    }
+}
+
+fn json(response: &HttpResponse) -> Result<Value, serde_json::Error> {
+    let body = response.body.as_ref();
+    serde_json::from_slice(body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body))
+}
+
+fn kind(response: &HttpResponse) -> Kind {
+    let Some(said) = said(response, header::CONTENT_TYPE) else {
+        return Kind::Unsaid;
+    };
+    let named = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_text = || {
+        named.starts_with("text/")
+            || named.ends_with("+xml")
+            || matches!(
+                named.as_str(),
+                "application/xml"
+                    | "application/javascript"
+                    | "application/x-ndjson"
+                    | "application/yaml"
+                    | "application/x-yaml"
+                    | "application/x-www-form-urlencoded"
+            )
+    };
+    if named.is_empty() {
+        Kind::Unsaid
+    } else if named == "text/json" || named == "application/json" || named.ends_with("+json") {
+        Kind::Json
+    } else if is_text() {
+        Kind::Text
+    } else {
+        Kind::Other(named)
+    }
+}
+
+fn not_shown(named: &str, response: &HttpResponse) -> ToolOutput {
+    ToolOutput::text(format!("{named}, {} bytes, which are not shown", response.body.len()))
+}
+
+fn said(response: &HttpResponse, name: header::HeaderName) -> Option<String> {
+    let value = response.headers.get(name)?;
+    Some(shortened(String::from_utf8_lossy(value.as_bytes()).trim(), SHOWN_HEADER))
+}
+
+fn shortened(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

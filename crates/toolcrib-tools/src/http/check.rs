@@ -1,0 +1,234 @@
+//! Everything that can be said of an HTTP tool before it is called.
+
+use std::{collections::HashSet, sync::Arc};
+
+use serde_json::Value;
+use toolcrib_core::{Tool, ToolContext};
+use toolcrib_scope::http::{HeaderName, HttpClient, Method, is_set_by_client};
+
+use super::{
+    HttpToolSpec,
+    body::BodyTemplate,
+    error::{HttpToolError, HttpToolErrors, HttpToolPart, HttpToolProblem},
+    headers::{HeaderTemplate, fits},
+    run::Body,
+    url::UrlTemplate,
+};
+use crate::template::{Part, Template, TemplateError};
+
+pub(super) fn build(spec: HttpToolSpec, client: &HttpClient) -> Result<Tool, HttpToolErrors> {
+    let HttpToolSpec {
+        mut declaration,
+        method,
+        url,
+        headers,
+        body,
+        pointer,
+        max_body_bytes,
+        max_redirects,
+    } = spec;
+    declaration.close_schema();
+    let tool = declaration.name.clone();
+    let read_only = declaration.annotations.read_only;
+    let mut check = Check::new(&declaration.input_schema);
+    check.method(&method);
+    let url = check.url(&url);
+    let headers = check.headers(headers);
+    let body = check.body(&method, body.as_ref());
+    check.pointer(&method, pointer.as_deref());
+    if max_body_bytes == 0 {
+        check.wrong(HttpToolPart::MaxBodyBytes, None, HttpToolProblem::NoBytes);
+    }
+    let mut errors = check.finish();
+    let body = Arc::new(Body {
+        client: client.clone(),
+        method,
+        // Where it could not be read, there is an error, and so no tool.
+        url: url.unwrap_or_default(),
+        headers,
+        body,
+        pointer,
+        max_body_bytes,
+        max_redirects,
+        read_only,
+    });
+    let made = declaration
+        .into_builder()
+        .handler(move |args: Value, cx: ToolContext| Arc::clone(&body).call(args, cx));
+    match made {
+        Ok(tool) if errors.is_empty() => return Ok(tool),
+        Ok(_) => {}
+        Err(error) => errors.insert(
+            0,
+            HttpToolError { part: HttpToolPart::Declaration, offset: None, problem: error.into() },
+        ),
+    }
+    Err(HttpToolErrors { tool, errors })
+}
+
+/// What is found while the parts are read.
+pub(super) struct Check<'a> {
+    /// Each property of the input schema, and whether it is required.
+    declared: Vec<(&'a str, bool)>,
+    used: HashSet<String>,
+    /// Whether all places could be read; else nothing can be called unused.
+    all_read: bool,
+    errors: Vec<HttpToolError>,
+}
+
+impl<'a> Check<'a> {
+    fn new(schema: &'a Value) -> Self {
+        let required = schema.get("required").and_then(Value::as_array);
+        let is_required =
+            |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
+        let properties = schema.get("properties").and_then(Value::as_object);
+        Self {
+            declared: properties
+                .into_iter()
+                .flatten()
+                .map(|(name, _)| (name.as_str(), is_required(name)))
+                .collect(),
+            used: HashSet::new(),
+            all_read: true,
+            errors: Vec::new(),
+        }
+    }
+
+    pub(super) fn wrong(
+        &mut self,
+        part: HttpToolPart,
+        offset: Option<usize>,
+        problem: HttpToolProblem,
+    ) {
+        self.errors.push(HttpToolError { part, offset, problem });
+    }
+
+    /// Reads a text with places, and notes the parameters in it; none where it cannot be read.
+    pub(super) fn template(
+        &mut self,
+        part: HttpToolPart,
+        text: &str,
+        parse: fn(&str) -> Result<Template, TemplateError>,
+    ) -> Option<Template> {
+        let template = match parse(text) {
+            Ok(template) => template,
+            Err(error) => {
+                self.all_read = false;
+                self.wrong(part, Some(error.offset()), error.into());
+                return None;
+            }
+        };
+        for (parameter, offset) in template.params() {
+            if self.declared.iter().any(|(name, _)| *name == parameter) {
+                self.used.insert(parameter.to_owned());
+            } else {
+                let problem = HttpToolProblem::UnknownParameter {
+                    parameter: parameter.to_owned(),
+                    declared: self.declared.iter().map(|(name, _)| (*name).to_owned()).collect(),
+                };
+                self.wrong(part.clone(), Some(offset), problem);
+            }
+        }
+        Some(template)
+    }
+
+    fn method(&mut self, method: &Method) {
+        if matches!(*method, Method::CONNECT | Method::TRACE) {
+            let problem = HttpToolProblem::Method { method: method.to_string() };
+            self.wrong(HttpToolPart::Method, None, problem);
+        }
+    }
+
+    fn url(&mut self, text: &str) -> Option<UrlTemplate> {
+        if let Some(offset) = text.find("secret:") {
+            // Whoever writes it means the secret, and the word would be sent.
+            self.all_read = false;
+            let problem = TemplateError::SecretNotHere { offset }.into();
+            self.wrong(HttpToolPart::Url, Some(offset), problem);
+            return None;
+        }
+        let template = self.template(HttpToolPart::Url, text, Template::parse)?;
+        match UrlTemplate::read(&template) {
+            Ok(url) => {
+                for (parameter, offset) in url.in_path() {
+                    if self.declared.contains(&(parameter, false)) {
+                        let parameter = parameter.to_owned();
+                        let problem = HttpToolProblem::OptionalInPath { parameter };
+                        self.wrong(HttpToolPart::Url, Some(offset), problem);
+                    }
+                }
+                Some(url)
+            }
+            Err((offset, problem)) => {
+                self.wrong(HttpToolPart::Url, offset, problem);
+                None
+            }
+        }
+    }
+
+    fn headers(&mut self, headers: Vec<(String, String)>) -> Vec<HeaderTemplate> {
+        let mut read: Vec<HeaderTemplate> = Vec::with_capacity(headers.len());
+        for (position, (name, text)) in headers.into_iter().enumerate() {
+            let part = HttpToolPart::Header { position, name };
+            let HttpToolPart::Header { name, .. } = &part else { continue };
+            let name = HeaderName::try_from(name);
+            let value = self.template(part.clone(), &text, Template::parse_with_secrets);
+            let Ok(name) = name else {
+                self.wrong(part, None, HttpToolProblem::HeaderName);
+                continue;
+            };
+            if is_set_by_client(&name) {
+                self.wrong(part, None, HttpToolProblem::HeaderOfClient);
+            } else if read.iter().any(|other| other.name == name) {
+                self.wrong(part, None, HttpToolProblem::HeaderTwice);
+            } else if let Some(value) = value {
+                let literals_fit = value.parts().iter().all(|part| match part {
+                    Part::Literal(literal) => fits(literal),
+                    Part::Param { .. } | Part::Secret { .. } => true,
+                });
+                if !literals_fit {
+                    self.wrong(part, None, HttpToolProblem::HeaderValue);
+                }
+                read.push(HeaderTemplate { name, value });
+            }
+        }
+        read
+    }
+
+    fn body(&mut self, method: &Method, body: Option<&Value>) -> Option<BodyTemplate> {
+        let body = body?;
+        if matches!(*method, Method::GET | Method::HEAD) {
+            let problem = HttpToolProblem::BodyNotAllowed { method: method.to_string() };
+            self.wrong(HttpToolPart::Body(String::new()), None, problem);
+        }
+        BodyTemplate::read(body, self)
+    }
+
+    fn pointer(&mut self, method: &Method, pointer: Option<&str>) {
+        let Some(pointer) = pointer else { return };
+        if !is_pointer(pointer) {
+            self.wrong(HttpToolPart::Pointer, None, HttpToolProblem::Pointer);
+        }
+        if *method == Method::HEAD {
+            self.wrong(HttpToolPart::Pointer, None, HttpToolProblem::PointerIntoHead);
+        }
+    }
+
+    fn finish(mut self) -> Vec<HttpToolError> {
+        if self.all_read {
+            for (name, _) in std::mem::take(&mut self.declared) {
+                if !self.used.contains(name) {
+                    let parameter = name.to_owned();
+                    let part = HttpToolPart::Parameter(parameter.clone());
+                    self.wrong(part, None, HttpToolProblem::UnusedParameter { parameter });
+                }
+            }
+        }
+        self.errors
+    }
+}
+
+fn is_pointer(text: &str) -> bool {
+    let escapes_end = |rest: &str| rest.starts_with(['0', '1']);
+    (text.is_empty() || text.starts_with('/')) && text.split('~').skip(1).all(escapes_end)
+}

@@ -1,0 +1,129 @@
+//! The body: one call, one request.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
+use toolcrib_scope::http::{
+    HeaderMap, HeaderValue, HttpClient, HttpError, HttpRequest, HttpResponse, Method, StatusCode,
+    header,
+};
+
+use super::{
+    answer,
+    body::BodyTemplate,
+    headers::{self, HeaderTemplate},
+    url::UrlTemplate,
+};
+
+/// What runs when the tool is called.
+pub(super) struct Body {
+    pub(super) client: HttpClient,
+    pub(super) method: Method,
+    pub(super) url: UrlTemplate,
+    pub(super) headers: Vec<HeaderTemplate>,
+    pub(super) body: Option<BodyTemplate>,
+    pub(super) pointer: Option<String>,
+    pub(super) max_body_bytes: usize,
+    pub(super) max_redirects: usize,
+    pub(super) read_only: bool,
+}
+
+impl Body {
+    pub(super) async fn call(
+        self: Arc<Self>,
+        args: Value,
+        cx: ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let request = self.request(&args, &cx).await?;
+        match self.client.send(request, cx.cancellation()).await {
+            Ok(response) => self.answered(&response),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    async fn request(&self, args: &Value, cx: &ToolContext) -> Result<HttpRequest, ToolError> {
+        let mut request = HttpRequest::new(self.method.clone(), self.url.fill(args)?);
+        let mut filled = Vec::with_capacity(self.headers.len());
+        for header in &self.headers {
+            filled.extend(header.fill(args)?);
+        }
+        let body = self.body.as_ref().and_then(|body| body.fill(args));
+        // Asked for last, so that no call that cannot be made asks for one.
+        request.headers = headers::with_secrets(&filled, cx).await?;
+        if let Some(body) = body {
+            said_by_default(&mut request.headers, header::CONTENT_TYPE, "application/json");
+            request.body = Some(body.to_string().into());
+        }
+        said_by_default(&mut request.headers, header::ACCEPT, "application/json, */*;q=0.5");
+        request.may_repeat = self.read_only;
+        request.max_redirects = self.max_redirects;
+        request.max_body_bytes = self.max_body_bytes;
+        // The call's own deadline fires its cancellation.
+        request.timeout = None;
+        Ok(request)
+    }
+
+    fn answered(&self, response: &HttpResponse) -> Result<ToolOutput, ToolError> {
+        if !response.status.is_success() {
+            let knows =
+                !matches!(response.status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT);
+            let text = answer::failure(response);
+            return Err(if knows { ToolError::failed(text) } else { self.unsure(&text) });
+        }
+        answer::read(response, self.pointer.as_deref()).map_err(|problem| self.unsure(&problem))
+    }
+
+    /// What failed after a server may have done what it was asked for.
+    fn unsure(&self, text: &str) -> ToolError {
+        if self.read_only {
+            return ToolError::failed(text);
+        }
+        ToolError::new(
+            ErrorCode::OutcomeUnknown,
+            format!("{text}; the call may have had its effect, so check before trying again"),
+        )
+    }
+
+    fn failed(&self, error: HttpError) -> ToolError {
+        let text = for_model(&error);
+        let failure = match error {
+            HttpError::Cancelled { sent: true, .. } if !self.read_only => self.unsure(&text),
+            HttpError::Cancelled { .. } => ToolError::new(ErrorCode::Cancelled, text),
+            _ if error.may_have_reached_server() => self.unsure(&text),
+            // The declared one was checked, so this one is too long or otherwise the arguments'.
+            HttpError::Url { .. } => {
+                ToolError::input_invalid(format!("with these arguments {text}"))
+            }
+            HttpError::HostNotAllowed { .. }
+            | HttpError::AddressRefused { .. }
+            | HttpError::Roots { .. } => ToolError::new(ErrorCode::NotAvailable, text),
+            _ => ToolError::failed(text),
+        };
+        failure.caused_by(error)
+    }
+}
+
+/// The operator reads the error itself; a model is not told what addresses there are inside.
+fn for_model(error: &HttpError) -> String {
+    match error {
+        HttpError::HostNotAllowed { host } => {
+            format!("`{host}` is not among the hosts that this tool may ask")
+        }
+        HttpError::AddressRefused { host, why, .. } => format!(
+            "`{host}` leads to an address which is {why}, where this tool may not go; only its \
+             operator can change that"
+        ),
+        HttpError::Roots { .. } => {
+            "no certificate authority is set up here; only the operator can change that".to_owned()
+        }
+        HttpError::Redirected { host, source } => {
+            format!("`{host}` redirects, and then: {}", for_model(source))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn said_by_default(headers: &mut HeaderMap, name: header::HeaderName, value: &'static str) {
+    headers.entry(name).or_insert(HeaderValue::from_static(value));
+}

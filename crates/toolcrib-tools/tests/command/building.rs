@@ -1,0 +1,149 @@
+//! What is found wrong before a call, and what the tool then says of itself.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use serde_json::json;
+use toolcrib_scope::process::{DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_MEMORY_MAX, FindProgramError};
+use toolcrib_tools::{
+    Declaration, TemplateError,
+    command::{ArgItem, CommandToolPart, CommandToolProblem, CommandToolSpec, Stdin},
+};
+
+use crate::support::{call, errors, sh, texts, tool};
+
+#[test]
+fn what_is_declared_is_what_the_tool_says() {
+    let mut spec = tool("wc", &["-l", "--", "{file}"], texts(&["file"]));
+    assert_eq!(spec.max_output_bytes, DEFAULT_MAX_OUTPUT_BYTES);
+    assert_eq!(spec.memory_max, Some(DEFAULT_MEMORY_MAX));
+    assert_eq!((spec.stdin, spec.allow_stray_children), (Stdin::None, false));
+    assert_eq!(spec.ok_exit_codes, [0]);
+    spec.declaration.origin = Some("toolcrib.toml:12".into());
+    spec.env =
+        vec![("A".into(), "secret:ONE".into()), ("B".into(), "{secret:TWO}, {secret:ONE}".into())];
+    let tool = spec.build().unwrap();
+    assert_eq!((tool.name().as_str(), tool.origin()), ("run_it", "toolcrib.toml:12"));
+    assert!(tool.untrusted(), "programs print what others wrote");
+    assert!(tool.annotations().read_only);
+    assert_eq!(tool.input_schema()["additionalProperties"], false);
+    let secrets: Vec<&str> = tool.capabilities().secrets.iter().map(AsRef::as_ref).collect();
+    assert_eq!(secrets, ["ONE", "TWO"]);
+    assert!(!tool.capabilities().need_scoper());
+}
+
+#[test]
+fn everything_that_is_wrong_is_said_at_once() {
+    let mut spec = tool(
+        "no-such-program-anywhere",
+        &["--x={y}", "{", "--token=secret:T", "{secret:T}", "a\0b"],
+        texts(&["used_nowhere"]),
+    );
+    spec.declaration.name = "no name".into();
+    spec.args.push(ArgItem { when: Some("z".into()), ..ArgItem::from("-v") });
+    spec.env = vec![
+        ("OK".into(), "x secret:T".into()),
+        ("A=B".into(), "{param}".into()),
+        ("OK".into(), "\0".into()),
+    ];
+    spec.inherit_env = vec!["PATH".into(), "OK".into(), String::new()];
+    spec.working_dir = Some("no/such/folder".into());
+    spec.max_output_bytes = 0;
+    spec.memory_max = Some(0);
+    spec.ok_exit_codes = vec![0, 256, -1];
+    let found = errors(spec);
+    assert_eq!(found.tool, "no name");
+    let env = |position, name: &str| CommandToolPart::Env { position, name: name.to_owned() };
+    let passed =
+        |position, name: &str| CommandToolPart::InheritEnv { position, name: name.to_owned() };
+    let places: Vec<_> = found.errors.iter().map(|e| (e.part.clone(), e.offset)).collect();
+    assert_eq!(
+        places,
+        [
+            (CommandToolPart::Declaration, None),
+            (CommandToolPart::Program, None),
+            (CommandToolPart::Arg { position: 0 }, Some(5)),
+            (CommandToolPart::Arg { position: 1 }, Some(0)),
+            (CommandToolPart::Arg { position: 2 }, Some(8)),
+            (CommandToolPart::Arg { position: 3 }, Some(1)),
+            (CommandToolPart::Arg { position: 4 }, Some(1)),
+            (CommandToolPart::ArgWhen { position: 5 }, None),
+            (env(0, "OK"), Some(2)),
+            (env(1, "A=B"), None),
+            (env(1, "A=B"), Some(1)),
+            (env(2, "OK"), None),
+            (env(2, "OK"), Some(0)),
+            (passed(1, "OK"), None),
+            (passed(2, ""), None),
+            (CommandToolPart::WorkingDir, None),
+            (CommandToolPart::MaxOutputBytes, None),
+            (CommandToolPart::MemoryMax, None),
+            (CommandToolPart::OkExitCodes, None),
+            (CommandToolPart::OkExitCodes, None),
+        ],
+        "{found}"
+    );
+    let text = found.to_string();
+    for said in [
+        "tool `no name`: ",
+        "the program: there is no program `no-such-program-anywhere` on the PATH (",
+        "item 1 of `args`: there is no parameter `y`; declare it, or use one of `used_nowhere`",
+        "`when` of item 6 of `args`: there is no parameter `z`",
+        "item 5 of `args`: it holds a NUL byte",
+        "the environment variable `OK`: a secret inside a text is written `{secret:NAME}`",
+        "the environment variable `A=B`: the environment takes no arguments of a call",
+        "the variable `OK` of `inherit_env`: this variable is declared twice",
+        "the working folder: there is no folder /no/such/folder",
+        "256 is no exit code; they lie between 0 and 255",
+    ] {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
+    for position in [4, 5] {
+        let secret = &found.errors[position].problem;
+        let refused = CommandToolProblem::Template(TemplateError::SecretNotHere { offset: 0 });
+        assert_eq!(secret.to_string(), refused.to_string());
+    }
+}
+
+#[test]
+fn what_nothing_uses_is_an_error_unless_all_goes_to_stdin() {
+    let mut spec = tool("true", &["{a}"], texts(&["a", "b", "c"]));
+    spec.args.push(ArgItem { when: Some("c".into()), ..ArgItem::from("-c") });
+    let found = errors(spec.clone());
+    assert_eq!(found.errors.len(), 1, "{found}");
+    assert_eq!(found.errors[0].part, CommandToolPart::Parameter("b".to_owned()));
+    assert!(found.to_string().contains("write `{b}` in an item of `args`"), "{found}");
+    spec.stdin = Stdin::Json;
+    spec.build().unwrap();
+    let mut spec = tool("true", &[], texts(&[]));
+    spec.ok_exit_codes.clear();
+    let found = errors(spec);
+    assert!(matches!(found.errors[0].problem, CommandToolProblem::NoExitCode), "{found}");
+}
+
+#[tokio::test]
+async fn programs_and_folders_are_relative_to_the_base() {
+    let base = tempfile::tempdir().unwrap();
+    let at = |name: &str| base.path().join(name);
+    fs::create_dir(at("bin")).unwrap();
+    fs::write(at("bin/where"), "#!/bin/sh\npwd\n").unwrap();
+    let mut spec =
+        CommandToolSpec::new(Declaration::new("where", "Where."), "./bin/where", base.path());
+    let found = errors(spec.clone());
+    let missing = &found.errors[0].problem;
+    assert!(
+        matches!(missing, CommandToolProblem::Program(FindProgramError::NoProgram { .. })),
+        "{found}"
+    );
+    fs::set_permissions(at("bin/where"), fs::Permissions::from_mode(0o755)).unwrap();
+    spec.working_dir = Some("bin".into());
+    let output = call(spec.clone(), json!({})).await.unwrap();
+    assert_eq!(fs::canonicalize(output.value).unwrap(), fs::canonicalize(at("bin")).unwrap());
+    // Without one it is where the call is.
+    spec.working_dir = None;
+    let output = call(spec, json!({})).await.unwrap();
+    assert_eq!(
+        fs::canonicalize(output.value).unwrap(),
+        std::env::current_dir().unwrap().canonicalize().unwrap()
+    );
+    assert!(sh("exit 0", &[]).build().is_ok());
+}

@@ -1,0 +1,86 @@
+//! What a call gives back of a program that did as it should.
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use toolcrib_core::{Audience, ToolContextParts};
+
+use crate::support::{call, call_in, sh, tool};
+
+async fn structured(script: &str) -> Value {
+    call(sh(script, &[]), json!({})).await.unwrap().structured.unwrap()
+}
+
+#[tokio::test]
+async fn text_and_data_say_the_same() {
+    let output = call(sh("echo hello; echo; echo why >&2", &[]), json!({})).await.unwrap();
+    assert_eq!(output.value, "hello");
+    assert_eq!(
+        output.structured.unwrap(),
+        json!({ "exit_code": 0, "stdout": "hello\n\n", "stderr": "why\n", "truncated": false })
+    );
+    let silent = call(sh("echo only errors >&2", &[]), json!({})).await.unwrap();
+    assert_eq!(silent.value, "only errors");
+    assert_eq!(structured("true").await["stdout"], "");
+}
+
+#[tokio::test]
+async fn other_exit_codes_can_be_no_failure() {
+    let mut spec = sh("echo none; exit 1", &[]);
+    spec.ok_exit_codes = vec![0, 1];
+    let output = call(spec.clone(), json!({})).await.unwrap();
+    assert_eq!(
+        (output.value.as_str(), &output.structured.unwrap()["exit_code"]),
+        ("none", &json!(1))
+    );
+    spec.ok_exit_codes = vec![1];
+    call(spec, json!({})).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_no_text_is_shown_as_far_as_it_goes() {
+    let output = call(sh("printf 'a\\377b\\n'", &[]), json!({})).await.unwrap();
+    assert_eq!(output.value, "a\u{FFFD}b\n[bytes that are no UTF-8 are shown as \u{FFFD}]");
+    assert_eq!(output.structured.unwrap()["stdout"], "a\u{FFFD}b\n");
+}
+
+#[tokio::test]
+async fn what_is_too_long_is_cut_between_characters_and_says_so() {
+    let mut spec = sh("printf 'aéé'; head -c 1073741824 /dev/zero", &[]);
+    spec.max_output_bytes = 4;
+    let output = call(spec, json!({})).await.unwrap();
+    assert_eq!(output.value, "aé\n[the first 4 of 1073741829 bytes]");
+    let structured = output.structured.unwrap();
+    assert_eq!((&structured["stdout"], &structured["truncated"]), (&json!("aé"), &json!(true)));
+    let mut spec = sh("printf 'a\\377bc'", &[]);
+    spec.max_output_bytes = 3;
+    let output = call(spec, json!({})).await.unwrap();
+    assert!(
+        output
+            .value
+            .ends_with("\n[the first 3 of 4 bytes; bytes that are no UTF-8 are shown as \u{FFFD}]"),
+        "{}",
+        output.value
+    );
+}
+
+#[tokio::test]
+async fn lines_are_told_to_dashboards_while_it_runs() {
+    let (sender, mut told) = mpsc::channel(64);
+    let mut parts = ToolContextParts::detached();
+    parts.progress = Some(sender);
+    let script = "printf 'one\\ntw'; printf 'o\\n\\n'; echo not this >&2; \
+                  printf '\\033[31mred\\n'; head -c 9000 /dev/zero | tr '\\0' x; echo; echo late";
+    call_in(&sh(script, &[]).build().unwrap(), json!({}), parts.into()).await.unwrap();
+    let mut lines = Vec::new();
+    while let Some(progress) = told.recv().await {
+        assert_eq!((progress.audience, progress.percent), (Audience::Dashboard, None));
+        lines.push(progress.message);
+    }
+    assert_eq!(lines, ["one", "two", "[31mred"]);
+}
+
+#[tokio::test]
+async fn a_program_finds_only_the_standard_files() {
+    let output = call(tool("ls", &["/proc/self/fd"], json!({})), json!({})).await.unwrap();
+    assert_eq!(output.value, "0\n1\n2\n3", "3 is the folder itself");
+}

@@ -1,0 +1,15 @@
+//! Command tools, from their declaration to what a call gives back, with real programs.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "tests"
+)]
+
+mod building;
+mod calling;
+mod failing;
+mod passing;
+mod support;

@@ -1,0 +1,196 @@
+//! What can be said of a tool before it is called.
+
+use serde_json::{Value, json};
+use toolcrib_tools::http::{HttpToolPart, HttpToolProblem, HttpToolSpec, Method};
+
+use crate::support::{client, get, post, spec};
+
+/// What is wrong with it: each part, where it is wrong, and the text.
+fn wrong(spec: HttpToolSpec) -> Vec<(HttpToolPart, Option<usize>, String)> {
+    let errors = spec.build(&client()).unwrap_err().errors;
+    errors.into_iter().map(|error| (error.part, error.offset, error.problem.to_string())).collect()
+}
+
+/// The only thing that is wrong with it.
+fn only(spec: HttpToolSpec) -> (HttpToolPart, Option<usize>, String) {
+    let mut all = wrong(spec);
+    assert_eq!(all.len(), 1, "{all:?}");
+    all.remove(0)
+}
+
+fn header(position: usize, name: &str) -> HttpToolPart {
+    HttpToolPart::Header { position, name: name.to_owned() }
+}
+
+fn with_headers(headers: &[(&str, &str)], properties: &[&str]) -> HttpToolSpec {
+    let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    HttpToolSpec { headers: headers.collect(), ..get("https://a.example/", properties) }
+}
+
+#[test]
+fn what_only_asks_is_read_only_unless_it_says_otherwise() {
+    for (method, read_only) in [
+        (Method::GET, true),
+        (Method::HEAD, true),
+        (Method::POST, false),
+        (Method::PUT, false),
+        (Method::PATCH, false),
+        (Method::DELETE, false),
+    ] {
+        let tool = spec(method.clone(), "https://a.example/", &[]).build(&client()).unwrap();
+        assert_eq!(tool.annotations().read_only, read_only, "{method}");
+        assert!(tool.untrusted());
+    }
+    let mut writes = get("https://a.example/", &[]);
+    writes.declaration.annotations.read_only = false;
+    assert!(!writes.build(&client()).unwrap().annotations().read_only);
+}
+
+#[test]
+fn the_schema_is_closed() {
+    let tool = get("https://a.example/{id}", &["id"]).build(&client()).unwrap();
+    assert_eq!(tool.input_schema()["additionalProperties"], json!(false));
+}
+
+#[test]
+fn places_and_parameters_are_the_same_set() {
+    let all = wrong(get("https://a.example/{ix}?q={q}", &["id?", "q"]));
+    let (part, offset, text) = &all[0];
+    assert_eq!((part, *offset), (&HttpToolPart::Url, Some(19)));
+    assert_eq!(text, "there is no parameter `ix`; declare it, or use one of `id`, `q`");
+    assert_eq!(all[1].0, HttpToolPart::Parameter("id".into()));
+    let (part, _, text) = only(get("https://a.example/{id}", &["id", "q"]));
+    assert_eq!(part, HttpToolPart::Parameter("q".into()));
+    assert_eq!(text, "nothing uses it; write `{q}` where it belongs, or drop it");
+}
+
+#[test]
+fn a_url_says_which_server_is_asked() {
+    let (part, offset, text) = only(get("https://{host}/", &["host"]));
+    assert_eq!((part, offset), (HttpToolPart::Url, Some(9)));
+    assert!(text.contains("may not depend on an argument"), "{text}");
+    let (_, offset, text) = only(get("https://a.example/x/{id}", &["id?"]));
+    assert_eq!(offset, Some(21));
+    assert_eq!(text, "`id` stands in the path and is optional; make it required");
+    let (_, _, text) = only(get("ftp://a.example/", &[]));
+    assert_eq!(text, "its scheme is `ftp`; use https or http");
+}
+
+#[test]
+fn a_secret_stands_in_headers_only() {
+    for url in ["https://a.example/{secret:KEY}", "https://a.example/?k=secret:KEY"] {
+        let (part, offset, text) = only(get(url, &[]));
+        assert_eq!((part, offset), (HttpToolPart::Url, url.find("secret:")));
+        assert!(text.contains("no secret may stand here"), "{text}");
+    }
+    let (part, _, text) = only(post("https://a.example/", &[], json!({ "a": ["secret:KEY"] })));
+    assert_eq!(part, HttpToolPart::Body("/a/0".into()));
+    assert!(text.contains("in a header"), "{text}");
+
+    let spec = with_headers(
+        &[("A", "secret:ONE"), ("B", "x"), ("C", "{secret:TWO} {secret:ONE}"), ("D", "{")],
+        &[],
+    );
+    let secrets = spec.secrets();
+    assert_eq!(
+        secrets,
+        [
+            (header(0, "A"), "ONE".to_owned()),
+            (header(2, "C"), "TWO".to_owned()),
+            (header(2, "C"), "ONE".to_owned()),
+        ]
+    );
+}
+
+#[test]
+fn a_header_that_cannot_be_sent_is_said() {
+    for (name, value, part_of_text) in [
+        ("", "x", "no header's name"),
+        ("a b", "x", "no header's name"),
+        ("X-A\r\nX-B", "x", "no header's name"),
+        ("Host", "x", "set by the client"),
+        ("Transfer-Encoding", "x", "set by the client"),
+        ("accept-encoding", "x", "set by the client"),
+        ("X-A", "a\r\nX-B: c", "may not hold line ends"),
+        ("X-A", "\0", "may not hold line ends"),
+        ("X-A", "Bearer secret:KEY", "a secret inside a text"),
+    ] {
+        let (part, _, text) = only(with_headers(&[(name, value)], &[]));
+        assert_eq!(part, header(0, name));
+        assert!(text.contains(part_of_text), "{name}: {text}");
+    }
+    let (part, _, text) = only(with_headers(&[("X-A", "1"), ("x-a", "2")], &[]));
+    assert_eq!(part, header(1, "x-a"));
+    assert!(text.contains("declared twice"), "{text}");
+}
+
+#[test]
+fn a_body_has_its_method_and_its_depth() {
+    let body = Some(json!({}));
+    for method in [Method::GET, Method::HEAD] {
+        let (part, _, text) =
+            only(HttpToolSpec { body: body.clone(), ..spec(method, "https://a.example/", &[]) });
+        assert_eq!(part, HttpToolPart::Body(String::new()));
+        assert!(text.contains("has no body"), "{text}");
+    }
+    let (part, _, text) =
+        only(post("https://a.example/", &["k"], json!({ "a~/b": [{ "{k}": 1 }] })));
+    assert_eq!(part, HttpToolPart::Body("/a~0~1b/0".into()));
+    assert!(text.contains("`{k}`"), "{text}");
+
+    let deep = |levels| (0..levels).fold(json!(1), |inner, _| Value::Array(vec![inner]));
+    post("https://a.example/", &[], deep(128)).build(&client()).unwrap();
+    let (_, _, text) = only(post("https://a.example/", &[], deep(129)));
+    assert_eq!(text, "it nests deeper than 128 levels");
+}
+
+#[test]
+fn a_pointer_points_into_an_answer() {
+    let pointing = |pointer: &str, method| HttpToolSpec {
+        pointer: Some(pointer.to_owned()),
+        ..spec(method, "https://a.example/", &[])
+    };
+    for good in ["", "/", "/a/0", "/a~0b~1c", "//"] {
+        pointing(good, Method::GET).build(&client()).unwrap();
+    }
+    for bad in ["a", "a/b", "/a~", "/~2", "/~/a", "$.a"] {
+        let (part, _, text) = only(pointing(bad, Method::GET));
+        assert_eq!(part, HttpToolPart::Pointer, "{bad}");
+        assert!(text.contains("no JSON pointer"), "{text}");
+    }
+    assert_eq!(only(pointing("/a", Method::HEAD)).0, HttpToolPart::Pointer);
+}
+
+#[test]
+fn all_that_is_wrong_is_said_at_once() {
+    let mut spec = HttpToolSpec {
+        headers: vec![("X-A".into(), "{y".into()), ("Host".into(), "h".into())],
+        body: Some(json!({ "a": "{z}", "b": "}" })),
+        pointer: Some("a".into()),
+        max_body_bytes: 0,
+        ..spec(Method::TRACE, "a.example/{x}", &["unused"])
+    };
+    spec.declaration.name = "no name".into();
+    let parts: Vec<_> = wrong(spec.clone()).into_iter().map(|(part, ..)| part).collect();
+    assert_eq!(
+        parts,
+        [
+            HttpToolPart::Declaration,
+            HttpToolPart::Method,
+            HttpToolPart::Url,
+            HttpToolPart::Url,
+            header(0, "X-A"),
+            header(1, "Host"),
+            HttpToolPart::Body("/a".into()),
+            HttpToolPart::Body("/b".into()),
+            HttpToolPart::Pointer,
+            HttpToolPart::MaxBodyBytes,
+        ]
+    );
+    let errors = spec.build(&client()).unwrap_err();
+    assert!(matches!(errors.errors[0].problem, HttpToolProblem::Definition(_)));
+    let text = errors.to_string();
+    assert!(text.starts_with("tool `no name`: the declaration: "), "{text}");
+    assert!(text.contains("; the header `Host`: this header is set by the client alone"), "{text}");
+    assert!(text.contains("; the body at `/a`: there is no parameter `z`"), "{text}");
+}

@@ -1,0 +1,176 @@
+//! What a call that does not go well says.
+
+use serde_json::json;
+use toolcrib_core::{CancellationToken, ErrorCode, ToolContextParts};
+use toolcrib_scope::http::HttpClient;
+use toolcrib_tools::http::{HttpToolSpec, Method};
+
+use crate::support::{Server, answer, client, fails, get, post, spec};
+
+async fn status(status: &str, headers: &str, body: &str) -> String {
+    let server = Server::answering(answer(status, headers, body)).await;
+    let (code, message) = fails(get(&server.url("/"), &[]), json!({})).await;
+    assert_eq!(code, ErrorCode::ExecutionFailed);
+    message
+}
+
+#[tokio::test]
+async fn a_status_that_is_no_success_is_said_with_what_came_along() {
+    assert_eq!(
+        status("404 Not Found", "Content-Type: text/plain\r\n", " no such user \n").await,
+        "`127.0.0.1` answered 404 Not Found: no such user"
+    );
+    assert_eq!(status("599 Odd", "", "").await, "`127.0.0.1` answered 599");
+    assert_eq!(status("304 Not Modified", "", "").await, "`127.0.0.1` answered 304 Not Modified");
+    let long = status("500 Internal", "Content-Type: text/html\r\n", &"é".repeat(501)).await;
+    assert!(long.ends_with(&format!("Error: {}…", "é".repeat(500))), "{long}");
+    let picture = status("400 Bad Request", "Content-Type: image/png\r\n", "png").await;
+    assert_eq!(picture, "`127.0.0.1` answered 400 Bad Request");
+}
+
+#[tokio::test]
+async fn a_refused_credential_and_a_wait_are_named() {
+    for refused in ["401 Unauthorized", "403 Forbidden"] {
+        let message = status(refused, "", "").await;
+        assert!(message.contains("credential"), "{message}");
+        assert!(message.contains("operator"), "{message}");
+    }
+    let message = status("429 Too Many Requests", "Retry-After: 120\r\n", "slow down").await;
+    assert!(message.ends_with("; try again in 120 s: slow down"), "{message}");
+    let date = "Wed, 21 Oct 2026 07:28:00 GMT";
+    let message = status("503 No", &format!("Retry-After: {date}\r\n"), "").await;
+    assert!(message.ends_with(&format!("; try again after {date}")), "{message}");
+    let message = status("429 No", &format!("Retry-After: {}\r\n", "9".repeat(5000)), "").await;
+    assert!(message.len() < 200, "{message}");
+}
+
+#[tokio::test]
+async fn what_may_have_had_its_effect_is_not_known() {
+    for (bytes, read_only, writing) in [
+        (String::new(), ErrorCode::ExecutionFailed, ErrorCode::OutcomeUnknown),
+        (answer("504 T", "", ""), ErrorCode::ExecutionFailed, ErrorCode::OutcomeUnknown),
+        (answer("502 T", "", ""), ErrorCode::ExecutionFailed, ErrorCode::OutcomeUnknown),
+        // The server knows, and says so.
+        (answer("500 T", "", ""), ErrorCode::ExecutionFailed, ErrorCode::ExecutionFailed),
+        (answer("409 T", "", ""), ErrorCode::ExecutionFailed, ErrorCode::ExecutionFailed),
+        (
+            answer("302 Found", "Location: http://10.0.0.1/\r\n", ""),
+            ErrorCode::ExecutionFailed,
+            ErrorCode::OutcomeUnknown,
+        ),
+    ] {
+        let server = Server::answering(bytes.clone()).await;
+        let asks = get(&server.url("/"), &[]);
+        let writes = post(&server.url("/"), &[], json!({}));
+        let mut post_that_reads = writes.clone();
+        post_that_reads.declaration.annotations.read_only = true;
+        let mut get_that_writes = asks.clone();
+        get_that_writes.declaration.annotations.read_only = false;
+        for (tool, expected) in [
+            (asks, read_only),
+            (writes, writing),
+            (post_that_reads, read_only),
+            (get_that_writes, writing),
+        ] {
+            let (code, message) = fails(tool, json!({})).await;
+            assert_eq!(code, expected, "{bytes}: {message}");
+            assert_eq!(code == ErrorCode::OutcomeUnknown, message.contains("check before"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn only_what_is_read_only_is_sent_again() {
+    for (method, read_only, expected) in [
+        (Method::GET, true, Ok(3)),
+        (Method::POST, true, Ok(3)),
+        (Method::GET, false, Err(ErrorCode::OutcomeUnknown)),
+        (Method::POST, false, Err(ErrorCode::OutcomeUnknown)),
+    ] {
+        let server = Server::breaking_once(answer("204 No Content", "", "")).await;
+        let mut tool = spec(method.clone(), &server.url("/"), &[]);
+        tool.declaration.annotations.read_only = read_only;
+        let tool = tool.build(&client()).unwrap();
+        let call = || tool.call(json!({}), ToolContextParts::detached().into());
+        call().await.unwrap();
+        let outcome = call().await.map(|_| server.asked().len()).map_err(|error| error.code);
+        assert_eq!(outcome, expected, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_certainly_not_sent_simply_failed() {
+    let port = Server::silent().await.address.port();
+    tokio::task::yield_now().await;
+    let url = format!("http://127.0.0.1:{port}/?key=s3cret");
+    let (code, message) = fails(post(&url, &[], json!({})), json!({})).await;
+    assert_eq!(code, ErrorCode::ExecutionFailed, "{message}");
+    assert!(message.starts_with("no connection to `127.0.0.1`"), "{message}");
+    assert!(!message.contains("s3cret"), "{message}");
+}
+
+#[tokio::test]
+async fn where_the_client_may_not_go_nothing_is_available() {
+    let server = Server::silent().await;
+    let narrow = client().only(["a.example".parse().unwrap()]);
+    for (client, text) in [
+        (HttpClient::builder().build(), "leads to an address which is this machine"),
+        (narrow, "is not among the hosts that this tool may ask"),
+    ] {
+        let tool = post(&server.url("/"), &[], json!({})).build(&client).unwrap();
+        let error = tool.call(json!({}), ToolContextParts::detached().into()).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::NotAvailable);
+        assert!(error.message.contains(text), "{error:?}");
+        assert!(error.cause_chain().is_some());
+    }
+    assert!(server.asked().is_empty());
+}
+
+#[tokio::test]
+async fn a_model_is_not_told_what_there_is_inside() {
+    let redirect = answer("302 Found", "Location: http://10.11.12.13/\r\n", "");
+    let server = Server::answering(redirect).await;
+    let tool = HttpToolSpec { max_redirects: 1, ..get(&server.url("/"), &[]) };
+    let tool = tool.build(&client()).unwrap();
+    let error = tool.call(json!({}), ToolContextParts::detached().into()).await.unwrap_err();
+    assert!(error.message.contains("`127.0.0.1` redirects, and then"), "{error:?}");
+    assert!(error.cause_chain().unwrap().contains("10.11.12.13, which is private"), "{error:?}");
+}
+
+#[tokio::test]
+async fn redirects_and_sizes_are_bound_by_the_tool() {
+    let server = Server::answering(answer("302 Found", "Location: /x\r\n", "")).await;
+    let tool = HttpToolSpec { max_redirects: 0, ..get(&server.url("/"), &[]) };
+    let (_, message) = fails(tool, json!({})).await;
+    assert!(message.contains("more than the 0 times"), "{message}");
+    let server = Server::answering(answer("200 OK", "", &"x".repeat(101))).await;
+    let tool = HttpToolSpec { max_body_bytes: 100, ..get(&server.url("/"), &[]) };
+    let (code, message) = fails(tool, json!({})).await;
+    assert_eq!(code, ErrorCode::ExecutionFailed);
+    assert!(message.contains("larger than 100 bytes"), "{message}");
+}
+
+#[tokio::test]
+async fn a_call_that_is_cut_off_says_what_is_known() {
+    for (method, sent, expected) in [
+        (Method::GET, true, ErrorCode::Cancelled),
+        (Method::POST, true, ErrorCode::OutcomeUnknown),
+        (Method::POST, false, ErrorCode::Cancelled),
+    ] {
+        let server = Server::silent().await;
+        let tool = spec(method, &server.url("/"), &[]).build(&client()).unwrap();
+        let cancellation = CancellationToken::new();
+        if !sent {
+            cancellation.cancel();
+        }
+        let parts =
+            ToolContextParts { cancellation: cancellation.clone(), ..ToolContextParts::detached() };
+        let (outcome, ()) = tokio::join!(tool.call(json!({}), parts.into()), async {
+            if sent {
+                server.got_one.cancelled().await;
+                cancellation.cancel();
+            }
+        });
+        assert_eq!(outcome.unwrap_err().code, expected);
+    }
+}
