@@ -1,27 +1,45 @@
 //! Toolcrib is the tool layer for LLM agents. At every step it decides what a model may see, bounds
 //! what a call may do, and cleans what comes back.
 //!
-//! By default this crate is the vocabulary and the [`Engine`]: all that a loop of your own needs.
+//! By default this crate is the vocabulary, the [`Engine`] and [`#[tool]`](macro@tool): all that a
+//! loop of your own needs.
 //!
 //! | feature | adds |
 //! |---|---|
 //! | `agent` | [`agent`]: a loop with history, wrap-up and events |
+//! | `engine` (default) | [`Engine`] and what it is built with; a crate that only brings tools can do without |
+//! | `macros` (default) | [`#[tool]`](macro@tool), and [`schemars`] for types that a tool takes |
 //! | `models` | [`models`]: the scripted model |
-//! | `sql` | [`scope`] and [`tools`]: databases as handles, SQL tools over them |
+//! | `command`, `http`, `sql` | [`scope`] and [`tools`]: what tools reach of the world, as handles, and the declared kinds over them |
 //! | `project` | [`project`]: project folders, `toolcrib.toml` and skills |
+//! | `testing` | [`testing`]: models that misbehave, sources that fail, recorded events, contract checks |
 //! | `full` | all of these |
 
+#[cfg(feature = "macros")]
+#[doc(hidden)]
+pub mod __private;
+pub mod prelude;
+
+/// The version of schemars that [`#[tool]`](macro@tool) makes schemas with, for types that derive
+/// `JsonSchema` in a crate without schemars of its own: `#[schemars(crate = "toolcrib::schemars")]`.
+#[cfg(feature = "macros")]
+pub use schemars;
 #[cfg(feature = "agent")]
 pub use toolcrib_agent as agent;
 pub use toolcrib_core::*;
+#[cfg(feature = "engine")]
 pub use toolcrib_engine::*;
+#[cfg(feature = "macros")]
+pub use toolcrib_macros::tool;
 #[cfg(feature = "models")]
 pub use toolcrib_models as models;
 #[cfg(feature = "project")]
 pub use toolcrib_project as project;
-#[cfg(feature = "sql")]
+#[cfg(any(feature = "command", feature = "http", feature = "sql"))]
 pub use toolcrib_scope as scope;
-#[cfg(feature = "sql")]
+#[cfg(feature = "testing")]
+pub use toolcrib_testing as testing;
+#[cfg(any(feature = "command", feature = "http", feature = "sql"))]
 pub use toolcrib_tools as tools;
 
 /// The code in the README compiles and runs.

@@ -2,15 +2,16 @@
 
 use toolcrib_agent::{Agent, AgentError};
 use toolcrib_core::{ListContext, Tool, gated_tools, static_tools};
+use toolcrib_testing::model;
 
-use crate::support::{agent, model, says, tool};
+use crate::support::{agent, tool};
 
 #[test]
 fn a_second_provider_is_an_error_that_names_both() {
-    let (model, _) = model(|_| says("hi"));
+    let model = model().always("hi");
     let gated = gated_tools("office", static_tools([]), |_: &Tool, _: &ListContext| true);
     let error =
-        agent(model).tool_provider(static_tools([])).tool_provider(gated).build().unwrap_err();
+        agent(&model).tool_provider(static_tools([])).tool_provider(gated).build().unwrap_err();
     assert!(matches!(error, AgentError::TwoProviders { .. }));
     assert_eq!(
         error.to_string(),
@@ -22,8 +23,8 @@ fn a_second_provider_is_an_error_that_names_both() {
 #[test]
 fn an_agent_needs_a_model_and_an_iteration_and_tools_of_different_names() {
     assert!(matches!(Agent::builder().build(), Err(AgentError::NoModel)));
-    let none = agent(model(|_| says("hi")).0).max_iterations(0).build();
+    let none = agent(&model().always("hi")).max_iterations(0).build();
     assert!(matches!(none, Err(AgentError::NoIterations)));
-    let twice = agent(model(|_| says("hi")).0).tools([tool("a"), tool("a")]).build();
+    let twice = agent(&model().always("hi")).tools([tool("a"), tool("a")]).build();
     assert!(matches!(twice, Err(AgentError::Engine(_))));
 }

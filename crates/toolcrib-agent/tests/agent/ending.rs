@@ -1,29 +1,27 @@
 //! Every other way out: cancellation, time, models and providers that fail.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 use toolcrib_agent::{Agent, RunOptions, RunOutcome, Stopped};
 use toolcrib_core::{
-    CancellationToken, Catalog, DiscoveryError, ErrorCode, ListContext, Listing, Message,
-    ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelStream, Tool, ToolContext,
-    ToolProvider, ToolResult, gated_tools, static_tools,
+    CancellationToken, ErrorCode, ListContext, Message, ModelErrorClass, Tool, ToolContext,
+    ToolResult, gated_tools, static_tools,
 };
 use toolcrib_engine::TurnOptions;
-
-use crate::support::{
-    Log, agent, assert_replayable, builder, call, calls, endless, in_time, model, results, says,
-    skill_id, tool,
+use toolcrib_testing::{
+    Answer, EventRecorder, Fault, TestModel, assert_replayable, faulty, in_time, model, stalled,
 };
 
+use crate::support::{agent, assert_ended, builder, call, calls, endless, says, skill_id, tool};
+
 /// Runs to the end, listening; checks what holds for every way out.
-async fn run(agent: &Agent, options: impl Into<RunOptions>) -> (RunOutcome, Log) {
+async fn run(agent: &Agent, options: impl Into<RunOptions>) -> (RunOutcome, EventRecorder) {
     let run = agent.run("Go", options);
-    let log = Log::default();
+    let log = EventRecorder::new();
     run.on("*", log.listener());
     let outcome = in_time(run).await;
-    log.assert_ended(&outcome);
+    assert_ended(&log, &outcome);
     assert_replayable(&outcome.messages);
     let heard = log.events().len();
     tokio::task::yield_now().await;
@@ -32,10 +30,14 @@ async fn run(agent: &Agent, options: impl Into<RunOptions>) -> (RunOutcome, Log)
 }
 
 /// Runs and cancels at the first event of a name.
-async fn cancelled_at(agent: &Agent, name: &'static str, nth: usize) -> (RunOutcome, Log) {
+async fn cancelled_at(
+    agent: &Agent,
+    name: &'static str,
+    nth: usize,
+) -> (RunOutcome, EventRecorder) {
     let cancel = CancellationToken::new();
     let run = agent.run("Go", TurnOptions::default().cancellation(cancel.clone()));
-    let log = Log::default();
+    let log = EventRecorder::new();
     run.on("*", log.listener());
     let seen = std::sync::atomic::AtomicUsize::new(0);
     run.on(name, move |_| {
@@ -44,7 +46,7 @@ async fn cancelled_at(agent: &Agent, name: &'static str, nth: usize) -> (RunOutc
         }
     });
     let outcome = in_time(run).await;
-    log.assert_ended(&outcome);
+    assert_ended(&log, &outcome);
     assert_replayable(&outcome.messages);
     assert_eq!(outcome.stopped, Stopped::Cancelled, "{:?}", log.names());
     assert!(outcome.answer.is_none() && outcome.error.is_none());
@@ -53,33 +55,25 @@ async fn cancelled_at(agent: &Agent, name: &'static str, nth: usize) -> (RunOutc
 }
 
 fn calling(tools: Vec<Tool>, name: &'static str) -> Agent {
-    let (model, _) = model(move |request| match results(request) {
-        0 => calls([call("a", name, json!({})), call("b", "quick", json!({}))]),
-        _ => says("done"),
-    });
-    agent(model).tools(tools).tool(tool("quick")).build().unwrap()
+    let model = model()
+        .then(calls([call("a", name, json!({})), call("b", "quick", json!({}))]))
+        .always(says("done"));
+    agent(&model).tools(tools).tool(tool("quick")).build().unwrap()
 }
 
 #[tokio::test]
 async fn cancelled_in_the_model_its_stream_is_dropped_and_nothing_was_said() {
-    let (model, _) = model(|_| {
-        let first = stream::iter([Ok(ModelChunk::Text("Well".into()))]);
-        Box::pin(first.chain(stream::pending())) as ModelStream
-    });
-    let agent = agent(model).build().unwrap();
+    let model = model().always(Answer::text("Well").stalls());
+    let agent = agent(&model).build().unwrap();
     let (outcome, log) = cancelled_at(&agent, "model.text", 1).await;
     assert_eq!(*outcome.messages, [Message::user("Go")]);
-    assert_eq!(log.of_name("model.end")[0]["error"], "the run was cancelled");
+    assert_eq!(log.json_of("model.end")[0]["error"], "the run was cancelled");
 }
 
 #[tokio::test]
 async fn a_model_that_never_pauses_is_stopped_by_cancellation_and_by_the_clock() {
-    let (model, _) = model(|_| {
-        let many = (0..200_000).map(|_| Ok(ModelChunk::Text("x".into())));
-        let done = [Ok(ModelChunk::Done(toolcrib_core::ModelResponse::default()))];
-        Box::pin(stream::iter(many.chain(done)))
-    });
-    let agent = agent(model).build().unwrap();
+    let model = model().always("x ".repeat(200_000));
+    let agent = agent(&model).build().unwrap();
     let cancel = CancellationToken::new();
     let run = agent.run("Go", TurnOptions::default().cancellation(cancel.clone()));
     run.on("model.text", move |_| cancel.cancel());
@@ -96,8 +90,8 @@ async fn cancelled_in_a_tool_every_call_has_its_one_result() {
     let codes: Vec<_> = outcome.tool_calls.iter().map(|call| call.code).collect();
     assert_eq!(codes, [Some(ErrorCode::OutcomeUnknown), None]);
     assert_eq!(outcome.messages.len(), 4);
-    assert_eq!(log.of_name("tool.end").len(), 2);
-    assert_eq!(log.of_name("model.start").len(), 1, "no further model call");
+    assert_eq!(log.json_of("tool.end").len(), 2);
+    assert_eq!(log.json_of("model.start").len(), 1, "no further model call");
 }
 
 #[tokio::test]
@@ -106,8 +100,8 @@ async fn cancelled_between_iterations_there_is_no_further_discovery_and_no_model
     let (outcome, log) = cancelled_at(&agent, "agent.iteration_end", 1).await;
     assert_eq!(outcome.tool_calls.len(), 2);
     assert!(outcome.tool_calls.iter().all(ToolResult::is_ok));
-    assert_eq!(log.of_name("model.start").len(), 1);
-    assert_eq!(log.of_name("tools.discovery_started").len(), 1);
+    assert_eq!(log.json_of("model.start").len(), 1);
+    assert_eq!(log.json_of("tools.discovery_started").len(), 1);
 }
 
 #[tokio::test]
@@ -128,19 +122,19 @@ async fn cancelled_at_any_event_the_run_ends_as_cancelled_with_a_history_that_ca
 async fn a_token_that_fired_before_ends_the_run_before_anything_is_asked() {
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let (model, asked) = model(|_| says("hi"));
-    let agent = agent(model).tool(tool("t")).build().unwrap();
+    let model = model().always(says("hi"));
+    let agent = agent(&model).tool(tool("t")).build().unwrap();
     let (outcome, log) = run(&agent, TurnOptions::default().cancellation(cancel)).await;
     assert_eq!(outcome.stopped, Stopped::Cancelled);
-    assert!(asked.lock().unwrap().is_empty());
-    assert!(log.of_name("tools.discovery_started").is_empty());
+    assert!(model.requests().is_empty());
+    assert!(log.json_of("tools.discovery_started").is_empty());
 }
 
 #[tokio::test]
 async fn the_end_of_one_run_does_not_cancel_what_shares_its_token() {
     let cancel = CancellationToken::new();
-    let (model, _) = model(|_| says("hi"));
-    let agent = agent(model).build().unwrap();
+    let model = model().always(says("hi"));
+    let agent = agent(&model).build().unwrap();
     for _ in 0..2 {
         let (outcome, _) = run(&agent, TurnOptions::default().cancellation(cancel.clone())).await;
         assert_eq!(outcome.stopped, Stopped::Answered);
@@ -151,19 +145,9 @@ async fn the_end_of_one_run_does_not_cancel_what_shares_its_token() {
 #[tokio::test(start_paused = true)]
 async fn when_time_is_up_the_run_stops_wherever_it_is() {
     let in_tool = calling(vec![endless(builder("slow").read_only())], "slow");
-    let (silent, _) = model(|_| Box::pin(stream::pending()) as ModelStream);
-    let in_model = agent(silent).build().unwrap();
-    struct Never;
-    impl ToolProvider for Never {
-        fn id(&self) -> &str {
-            "never"
-        }
-        fn list(self: Arc<Self>, _: &ListContext, _: Catalog) -> Listing {
-            Listing::later(std::future::pending())
-        }
-    }
-    let (unasked, _) = model(|_| says("hi"));
-    let in_discovery = agent(unasked).tool_provider(Arc::new(Never)).build().unwrap();
+    let in_model = agent(&stalled()).build().unwrap();
+    let never = faulty(static_tools([])).always(Fault::Never);
+    let in_discovery = agent(&model()).tool_provider(never.provider()).build().unwrap();
     for agent in [in_tool, in_model, in_discovery] {
         let options = RunOptions::default().turn_timeout(Duration::from_secs(5));
         let (outcome, log) = run(&agent, options).await;
@@ -171,7 +155,7 @@ async fn when_time_is_up_the_run_stops_wherever_it_is() {
         let error = outcome.error.unwrap();
         assert_eq!(error.code, "timeout");
         assert_eq!(error.message, "the run did not end within 5s and was stopped");
-        assert!(log.of_name("agent.turn_end")[0]["error"].is_string());
+        assert!(log.json_of("agent.turn_end")[0]["error"].is_string());
         for call in &outcome.tool_calls {
             assert!(call.is_ok() || call.code == Some(ErrorCode::Cancelled));
         }
@@ -180,31 +164,22 @@ async fn when_time_is_up_the_run_stops_wherever_it_is() {
 
 #[tokio::test(start_paused = true)]
 async fn the_agents_own_time_holds_where_a_run_says_nothing() {
-    let (silent, _) = model(|_| Box::pin(stream::pending()) as ModelStream);
-    let agent = agent(silent).turn_timeout(Duration::from_secs(3)).build().unwrap();
+    let agent = agent(&stalled()).turn_timeout(Duration::from_secs(3)).build().unwrap();
     let (outcome, _) = run(&agent, RunOptions::default()).await;
     assert!(outcome.error.unwrap().message.contains("3s"));
-    let (quick, _) = model(|_| says("hi"));
-    let agent = crate::support::agent(quick).turn_timeout(Duration::MAX).build().unwrap();
+    let quick = model().always(says("hi"));
+    let agent = crate::support::agent(&quick).turn_timeout(Duration::MAX).build().unwrap();
     assert_eq!(run(&agent, RunOptions::default()).await.0.stopped, Stopped::Answered);
 }
 
-fn failing(how: &'static str) -> impl Fn(&ModelRequest) -> ModelStream + Send + Sync + 'static {
-    move |request| {
-        if results(request) == 0 {
-            return calls([call("a", "t", json!({}))]);
-        }
-        match how {
-            "error" => {
-                let error = ModelError::new(ModelErrorClass::NoRule, "no rule matches");
-                Box::pin(stream::iter([Ok(ModelChunk::Text("We".into())), Err(error)]))
-            }
-            "panic" => panic!("bug in a model"),
-            "panic later" => Box::pin(stream::once(async { panic!("bug in a model") })),
-            "incomplete" => Box::pin(stream::iter([Ok(ModelChunk::Text("We".into()))])),
-            _ => Box::pin(stream::empty()),
-        }
-    }
+fn failing(how: &'static str) -> TestModel {
+    model().then(call("a", "t", json!({}))).then_with(move |_| match how {
+        "error" => Answer::text("We").fails(ModelErrorClass::NoRule, "no rule matches"),
+        "panic" => panic!("bug in a model"),
+        "panic later" => Answer::text("We").panics("bug in a model"),
+        "incomplete" => Answer::text("We").breaks_off(),
+        _ => Answer::text("").breaks_off(),
+    })
 }
 
 #[tokio::test]
@@ -216,8 +191,7 @@ async fn a_model_that_fails_fails_the_run_and_keeps_what_was_done() {
         ("incomplete", "model `test:model`: its answer ended before it was complete"),
         ("empty", "model `test:model`: its answer ended before it was complete"),
     ] {
-        let (model, _) = model(failing(how));
-        let agent = agent(model).tool(tool("t")).build().unwrap();
+        let agent = agent(&failing(how)).tool(tool("t")).build().unwrap();
         let (outcome, log) = run(&agent, RunOptions::default()).await;
         assert_eq!(outcome.stopped, Stopped::Failed, "{how}");
         let error = outcome.error.clone().unwrap();
@@ -225,60 +199,50 @@ async fn a_model_that_fails_fails_the_run_and_keeps_what_was_done() {
         assert_eq!(error.component.as_deref(), Some("test:model"));
         assert_eq!((outcome.tool_calls.len(), outcome.messages.len()), (1, 3));
         assert_eq!(outcome.iterations, 2);
-        assert!(log.of_name("model.end")[1]["error"].is_string());
+        assert!(log.json_of("model.end")[1]["error"].is_string());
         assert_eq!(outcome.into_answer().unwrap_err(), error);
     }
 }
 
 #[tokio::test]
 async fn a_discovery_that_fails_fails_the_run_and_names_the_provider() {
-    struct Down;
-    impl ToolProvider for Down {
-        fn id(&self) -> &str {
-            "hub"
-        }
-        fn list(self: Arc<Self>, cx: &ListContext, mut into: Catalog) -> Listing {
-            if cx.iteration() > 1 {
-                return Listing::failed(into, DiscoveryError::source_failed("hunter22 refused"));
-            }
-            into.offer(tool("t"));
-            Listing::now(into)
-        }
-    }
-    let (model, asked) = model(|_| calls([call("a", "t", json!({}))]));
-    let agent = agent(model)
+    let hub = faulty(static_tools([tool("t")]))
+        .then(Fault::None)
+        .then(Fault::Error("hunter22 refused".into()));
+    let model = model().always(calls([call("a", "t", json!({}))]));
+    let agent = agent(&model)
         .engine(|engine| engine.redactor(toolcrib_engine::Redactor::new(["hunter22".to_owned()])))
-        .tool_provider(gated_tools("g", Arc::new(Down), |_: &Tool, _: &ListContext| true))
+        .tool_provider(gated_tools("g", hub.provider(), |_: &Tool, _: &ListContext| true))
         .build()
         .unwrap();
     let (outcome, log) = run(&agent, RunOptions::default()).await;
     assert_eq!(outcome.stopped, Stopped::Failed);
     let error = outcome.error.unwrap();
     assert_eq!(error.code, "discovery_failed");
-    assert_eq!(error.component.as_deref(), Some("gated(g) > hub"));
+    assert_eq!(error.component.as_deref(), Some("gated(g) > faulty > static"));
     assert_eq!(
         error.message,
         "the tools of this step could not be listed: \
-         provider `gated(g) > hub`: [redacted] refused"
+         provider `gated(g) > faulty > static`: [redacted] refused"
     );
-    assert_eq!(asked.lock().unwrap().len(), 1);
+    assert_eq!(model.requests().len(), 1);
     assert_eq!(outcome.tool_calls.len(), 1);
-    assert_eq!(log.of_name("tools.discovery_failed").len(), 1);
+    assert_eq!(log.json_of("tools.discovery_failed").len(), 1);
 }
 
 #[tokio::test]
 async fn two_sources_of_one_name_fail_the_run() {
-    let (model, _) = model(|_| says("hi"));
+    let model = model().always(says("hi"));
     let agent =
-        agent(model).tool(tool("t")).tool_provider(static_tools([tool("t")])).build().unwrap();
+        agent(&model).tool(tool("t")).tool_provider(static_tools([tool("t")])).build().unwrap();
     let (outcome, _) = run(&agent, RunOptions::default()).await;
     assert_eq!(outcome.error.unwrap().code, "name_collision");
 }
 
 #[tokio::test]
 async fn an_unknown_skill_fails_the_run_before_it_begins() {
-    let (model, asked) = model(|_| says("hi"));
-    let agent = agent(model).build().unwrap();
+    let model = model().always(says("hi"));
+    let agent = agent(&model).build().unwrap();
     let options = TurnOptions::default().skill(skill_id("billing"));
     let run = agent.run("Go", RunOptions::from(options).history(vec![Message::user("before")]));
     let mut events = run.events();
@@ -286,7 +250,7 @@ async fn an_unknown_skill_fails_the_run_before_it_begins() {
     assert_eq!(outcome.stopped, Stopped::Failed);
     assert_eq!(outcome.error.unwrap().code, "unknown_skill");
     assert_eq!(*outcome.messages, [Message::user("before"), Message::user("Go")]);
-    assert!(asked.lock().unwrap().is_empty());
+    assert!(model.requests().is_empty());
     assert!(in_time(events.next()).await.is_none());
 }
 
@@ -298,11 +262,10 @@ async fn a_tool_that_fails_or_panics_does_not_end_the_run() {
             Err::<String, _>(std::io::Error::other("no"))
         })
         .unwrap();
-    let (model, _) = model(|request| match results(request) {
-        0 => calls([call("a", "bad", json!({})), call("b", "bad", json!({"panic": true}))]),
-        _ => says("It failed."),
-    });
-    let agent = agent(model).tool(bad).build().unwrap();
+    let model = model()
+        .then(calls([call("a", "bad", json!({})), call("b", "bad", json!({"panic": true}))]))
+        .always(says("It failed."));
+    let agent = agent(&model).tool(bad).build().unwrap();
     let (outcome, _) = run(&agent, RunOptions::default()).await;
     assert_eq!(outcome.answer.as_deref(), Some("It failed."));
     assert!(outcome.tool_calls.iter().all(|call| call.code == Some(ErrorCode::ExecutionFailed)));

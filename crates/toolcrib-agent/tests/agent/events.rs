@@ -17,10 +17,9 @@ use toolcrib_core::{
     Rule, ToolContext, ToolMatch, ToolProvider, When,
 };
 use toolcrib_engine::Limits;
+use toolcrib_testing::{EventRecorder, in_time, model};
 
-use crate::support::{
-    Log, agent, builder, call, calls, endless, in_time, model, results, says, skills, tool,
-};
+use crate::support::{agent, builder, call, calls, endless, says, skills, tool};
 
 /// All that is declared. One that is added must be added here, and be seen by a test.
 const DECLARED: [&str; 19] = [
@@ -78,15 +77,14 @@ async fn every_declared_event_is_seen() {
         tools: ToolMatch { names: vec![Glob::new("secret")], ..ToolMatch::default() },
         when: When::default(),
     };
-    let (model, _) = model(|request| match results(request) {
-        0 => calls([
+    let model = model()
+        .then(calls([
             call("a", "read_skill", json!({"id": "s"})),
             call("b", "busy", json!({})),
             call("c", "secret", json!({})),
-        ]),
-        _ => calls([call("d", "t", json!({}))]),
-    });
-    let agent = agent(model)
+        ]))
+        .always(calls([call("d", "t", json!({}))]));
+    let agent = agent(&model)
         .tools([busy, tool("t"), tool("secret")])
         .tool_provider(Arc::new(Moody))
         .skills(skills([("s", &["t", "busy"])]))
@@ -94,7 +92,7 @@ async fn every_declared_event_is_seen() {
         .build()
         .unwrap();
     let run = agent.run("Go", RunOptions::default());
-    let log = Log::default();
+    let log = EventRecorder::new();
     run.on("*", log.listener());
     run.on("model.start", |_| panic!("bug"));
     in_time(run).await;
@@ -109,13 +107,10 @@ async fn every_declared_event_is_seen() {
 
 #[tokio::test]
 async fn a_run_of_two_iterations_tells_its_story_in_order() {
-    let (model, _) = model(|request| match results(request) {
-        0 => calls([call("a", "t", json!({}))]),
-        _ => says("Done."),
-    });
-    let agent = agent(model).tool(tool("t")).build().unwrap();
+    let model = model().then(calls([call("a", "t", json!({}))])).always(says("All done."));
+    let agent = agent(&model).tool(tool("t")).build().unwrap();
     let run = agent.run("Go", RunOptions::default());
-    let (own, all) = (Log::default(), Log::default());
+    let (own, all) = (EventRecorder::new(), EventRecorder::new());
     run.on("*", own.listener());
     agent.on("*", all.listener());
     let outcome = run.await;
@@ -149,18 +144,18 @@ async fn a_run_of_two_iterations_tells_its_story_in_order() {
         assert_eq!(event.iteration.is_none(), outside, "{event:?}");
     }
     assert!(events.windows(2).all(|pair| pair[0].at_ms <= pair[1].at_ms));
-    let end = own.of_name("agent.turn_end").remove(0);
-    assert_eq!((&end["stopped"], &end["answer"]), (&json!("answered"), &json!("Done.")));
+    let end = own.json_of("agent.turn_end").remove(0);
+    assert_eq!((&end["stopped"], &end["answer"]), (&json!("answered"), &json!("All done.")));
     assert_eq!(end["usage"]["input_tokens"], 20);
-    let start = own.of_name("agent.turn_start").remove(0);
+    let start = own.json_of("agent.turn_start").remove(0);
     assert_eq!((&start["message"], &start["model"]), (&json!("Go"), &json!("test:model")));
-    assert_eq!(own.of_name("model.start")[1]["messages"], 3);
+    assert_eq!(own.json_of("model.start")[1]["messages"], 3);
 }
 
 #[tokio::test]
 async fn a_stream_ends_after_the_turns_end() {
-    let (model, _) = model(|_| says("hi"));
-    let agent = agent(model).build().unwrap();
+    let model = model().always(says("hi"));
+    let agent = agent(&model).build().unwrap();
     let run = agent.run("Go", RunOptions::default());
     let mut stream = run.events();
     let reading = async {
@@ -178,18 +173,18 @@ async fn a_stream_ends_after_the_turns_end() {
 #[tokio::test]
 async fn a_run_that_is_dropped_says_last_of_all_that_it_is_over() {
     let agent = {
-        let (model, _) = model(|_| calls([call("a", "slow", json!({}))]));
-        agent(model).tool(endless(builder("slow"))).build().unwrap()
+        let model = model().always(calls([call("a", "slow", json!({}))]));
+        agent(&model).tool(endless(builder("slow"))).build().unwrap()
     };
     let run = agent.run("Go", RunOptions::default());
-    let log = Log::default();
+    let log = EventRecorder::new();
     run.on("*", log.listener());
     let mut stream = run.events();
     let dropped = tokio::time::timeout(Duration::from_millis(20), run).await;
     assert!(dropped.is_err(), "it never ends by itself");
     let names = log.names();
     assert_eq!(names.last(), Some(&"agent.turn_end"), "{names:?}");
-    assert_eq!(log.of_name("agent.turn_end")[0]["stopped"], "cancelled");
+    assert_eq!(log.json_of("agent.turn_end")[0]["stopped"], "cancelled");
     let mut last = None;
     while let Some(event) = in_time(stream.next()).await {
         last = Some(event.kind.name());
@@ -201,13 +196,13 @@ async fn a_run_that_is_dropped_says_last_of_all_that_it_is_over() {
 
 #[tokio::test]
 async fn a_run_that_is_never_awaited_says_nothing() {
-    let (model, asked) = model(|_| says("hi"));
-    let agent = agent(model).build().unwrap();
-    let log = Log::default();
+    let model = model().always(says("hi"));
+    let agent = agent(&model).build().unwrap();
+    let log = EventRecorder::new();
     agent.on("*", log.listener());
     drop(agent.run("Go", RunOptions::default()));
     tokio::task::yield_now().await;
-    assert!(log.events().is_empty() && asked.lock().unwrap().is_empty());
+    assert!(log.events().is_empty() && model.requests().is_empty());
 }
 
 #[tokio::test]
@@ -224,17 +219,15 @@ async fn after_the_end_neither_tools_nor_listeners_make_events() {
             "too late"
         })
         .unwrap();
-    let (model, _) = model(|request| match results(request) {
-        0 => calls([call("a", "stubborn", json!({}))]),
-        _ => says("It did not answer."),
-    });
-    let agent = agent(model)
+    let model =
+        model().then(calls([call("a", "stubborn", json!({}))])).always(says("It did not answer."));
+    let agent = agent(&model)
         .tool(stubborn)
         .limits(Limits { cancel_grace: Duration::from_millis(20), ..Limits::default() })
         .build()
         .unwrap();
     let run = agent.run("Go", RunOptions::default());
-    let log = Log::default();
+    let log = EventRecorder::new();
     run.on("*", log.listener());
     let panicked = Arc::new(AtomicBool::new(false));
     let once = Arc::clone(&panicked);

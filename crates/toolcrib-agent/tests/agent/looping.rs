@@ -1,23 +1,17 @@
 //! The loop while nothing goes wrong: calls, skills, history, sums, the wrap-up.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use toolcrib_agent::{RunOptions, Stopped};
 use toolcrib_core::{
-    ErrorCode, FENCE_NOTICE, Listing, Message, ModelRequest, ToolChoice, ToolContext, ToolOutput,
-    ToolProvider, static_tools,
+    ErrorCode, FENCE_NOTICE, Message, ModelRequest, ToolChoice, ToolContext, ToolOutput,
+    static_tools,
 };
 use toolcrib_engine::TurnOptions;
+use toolcrib_testing::{Fault, assert_replayable, faulty, in_time, model, results};
 
-use crate::support::{
-    Asked, agent, assert_replayable, builder, call, calls, in_time, model, results, says, skill_id,
-    skills, tool,
-};
-
-fn requests(asked: &Asked) -> Vec<ModelRequest> {
-    asked.lock().unwrap().clone()
-}
+use crate::support::{agent, builder, call, calls, says, skill_id, skills, tool};
 
 fn offered(request: &ModelRequest) -> Vec<String> {
     request.menu.names().map(ToString::to_string).collect()
@@ -25,14 +19,14 @@ fn offered(request: &ModelRequest) -> Vec<String> {
 
 #[tokio::test]
 async fn a_model_that_answers_at_once_is_asked_once() {
-    let (model, asked) = model(|_| says("Hello."));
-    let agent = agent(model).system("Be kind.").tool(tool("t")).build().unwrap();
+    let model = model().always(says("Hello."));
+    let agent = agent(&model).system("Be kind.").tool(tool("t")).build().unwrap();
     let outcome = agent.run("Hi", RunOptions::default()).await;
     assert_eq!(outcome.stopped, Stopped::Answered);
     assert_eq!(outcome.answer.as_deref(), Some("Hello."));
     assert_eq!((outcome.iterations, outcome.tool_calls.len()), (1, 0));
     assert!(outcome.error.is_none());
-    let request = requests(&asked).remove(0);
+    let request = model.requests().remove(0);
     assert_eq!(*request.messages, [Message::user("Hi")]);
     assert_eq!(&*request.system, format!("Be kind.\n\n{FENCE_NOTICE}"));
     assert_eq!(request.tool_choice, ToolChoice::Auto);
@@ -44,21 +38,20 @@ async fn results_go_back_to_the_model_in_call_order() {
     let echo = builder("echo")
         .handler(|args: Value, _: ToolContext| async move { args["say"].to_string() })
         .unwrap();
-    let (model, asked) = model(|request| match results(request) {
-        0 => calls([
+    let model = model()
+        .then(calls([
             call("c1", "echo", json!({"say": 1})),
             call("c2", "nothing", json!({})),
             call("c3", "echo", json!({"say": 3})),
-        ]),
-        _ => says("Done."),
-    });
-    let agent = agent(model).tool(echo).build().unwrap();
+        ]))
+        .always(says("Done."));
+    let agent = agent(&model).tool(echo).build().unwrap();
     let outcome = agent.run("Go", RunOptions::default()).await;
     assert_eq!(outcome.answer.as_deref(), Some("Done."));
     let ids: Vec<_> = outcome.tool_calls.iter().map(|call| &*call.call_id).collect();
     assert_eq!(ids, ["c1", "c2", "c3"]);
     assert_eq!(outcome.tool_calls[1].code, Some(ErrorCode::NotAvailable));
-    let second = &requests(&asked)[1];
+    let second = &model.requests()[1];
     let texts: Vec<_> = second
         .messages
         .iter()
@@ -76,25 +69,9 @@ async fn results_go_back_to_the_model_in_call_order() {
 
 #[tokio::test]
 async fn a_discovered_tool_is_offered_and_runs_in_the_same_iteration() {
-    struct Later;
-    impl ToolProvider for Later {
-        fn list(
-            self: Arc<Self>,
-            _: &toolcrib_core::ListContext,
-            mut into: toolcrib_core::Catalog,
-        ) -> Listing {
-            Listing::later(async move {
-                tokio::task::yield_now().await;
-                into.offer(tool("found"));
-                Ok(into)
-            })
-        }
-    }
-    let (model, _) = model(|request| match results(request) {
-        0 => calls([call("c", "found", json!({}))]),
-        _ => says("ok"),
-    });
-    let agent = agent(model).tool(tool("own")).tool_provider(Arc::new(Later)).build().unwrap();
+    let later = faulty(static_tools([tool("found")])).always(Fault::None.after(Duration::ZERO));
+    let model = model().then(calls([call("c", "found", json!({}))])).always(says("ok"));
+    let agent = agent(&model).tool(tool("own")).tool_provider(later.provider()).build().unwrap();
     let outcome = in_time(agent.run("Go", RunOptions::default())).await;
     assert!(outcome.tool_calls[0].is_ok());
     let names: Vec<_> = outcome.menus[0].offered.iter().map(ToString::to_string).collect();
@@ -103,17 +80,17 @@ async fn a_discovered_tool_is_offered_and_runs_in_the_same_iteration() {
 
 #[tokio::test]
 async fn at_the_cap_there_is_one_more_call_of_the_model_that_may_not_call() {
-    let (model, asked) = model(|request| match request.tool_choice {
+    let model = model().always_with(|request| match request.tool_choice {
         ToolChoice::None => says("I did not get further."),
         _ => calls([call("c", "t", json!({}))]),
     });
-    let agent = agent(model).tool(tool("t")).max_iterations(3).build().unwrap();
+    let agent = agent(&model).tool(tool("t")).max_iterations(3).build().unwrap();
     let outcome = agent.run("Go", RunOptions::default()).await;
     assert_eq!(outcome.stopped, Stopped::MaxIterations);
     assert_eq!(outcome.answer.as_deref(), Some("I did not get further."));
     assert_eq!((outcome.iterations, outcome.tool_calls.len()), (3, 3));
     assert_eq!(outcome.menus.len(), 3);
-    let requests = requests(&asked);
+    let requests = model.requests();
     let choices: Vec<_> = requests.iter().map(|request| request.tool_choice).collect();
     assert_eq!(choices[..3], [ToolChoice::Auto; 3]);
     assert_eq!(choices[3..], [ToolChoice::None]);
@@ -124,8 +101,8 @@ async fn at_the_cap_there_is_one_more_call_of_the_model_that_may_not_call() {
 
 #[tokio::test]
 async fn a_wrap_up_that_calls_all_the_same_is_refused_and_the_run_ends() {
-    let (model, asked) = model(|_| calls([call("a", "t", json!({})), call("b", "t", json!({}))]));
-    let agent = agent(model).tool(tool("t")).max_iterations(1).build().unwrap();
+    let model = model().always(calls([call("a", "t", json!({})), call("b", "t", json!({}))]));
+    let agent = agent(&model).tool(tool("t")).max_iterations(1).build().unwrap();
     let outcome = in_time(agent.run("Go", RunOptions::default())).await;
     assert_eq!(outcome.stopped, Stopped::MaxIterations);
     assert_eq!(outcome.answer.as_deref(), Some("One moment."));
@@ -136,7 +113,7 @@ async fn a_wrap_up_that_calls_all_the_same_is_refused_and_the_run_ends() {
         &*outcome.tool_calls[2].value,
         "there is no tool `t`; call one of the tools that are offered"
     );
-    assert_eq!(requests(&asked).len(), 2);
+    assert_eq!(model.requests().len(), 2);
     assert_replayable(&outcome.messages);
 }
 
@@ -145,15 +122,14 @@ async fn what_models_and_tools_use_and_cost_is_summed() {
     let paid = builder("paid")
         .handler(|_: Value, _: ToolContext| async { ToolOutput::text("ok").cost(0.5) })
         .unwrap();
-    let (model, _) = model(|request| match results(request) {
-        0 => calls([
+    let model = model()
+        .then(calls([
             call("a", "paid", json!({})),
             call("b", "paid", json!({})),
             call("c", "free", json!({})),
-        ]),
-        _ => says("Done."),
-    });
-    let agent = agent(model).tools([paid, tool("free")]).build().unwrap();
+        ]))
+        .always(says("Done."));
+    let agent = agent(&model).tools([paid, tool("free")]).build().unwrap();
     let usage = agent.run("Go", RunOptions::default()).await.usage;
     assert_eq!((usage.input_tokens, usage.cached_input_tokens, usage.output_tokens), (20, 8, 4));
     assert!((usage.cost_usd - 1.5).abs() < 1e-9, "{}", usage.cost_usd);
@@ -161,11 +137,12 @@ async fn what_models_and_tools_use_and_cost_is_summed() {
 
 #[tokio::test]
 async fn a_history_is_passed_on_and_added_to() {
-    let (model, asked) = model(|request| match (request.messages.len(), results(request)) {
-        (1, 0) => calls([call("c", "t", json!({}))]),
-        _ => says("ok"),
-    });
-    let agent = agent(model).tool(tool("t")).build().unwrap();
+    let model =
+        model().always_with(|request| match (request.messages.len(), results(request).len()) {
+            (1, 0) => calls([call("c", "t", json!({}))]),
+            _ => says("ok"),
+        });
+    let agent = agent(&model).tool(tool("t")).build().unwrap();
     let first = agent.run("One", RunOptions::default()).await;
     let again = RunOptions::default().history(first.messages.to_vec());
     let second = agent.run("Two", again).await;
@@ -173,26 +150,25 @@ async fn a_history_is_passed_on_and_added_to() {
     assert_eq!(second[..first.len()], first[..]);
     assert_eq!(second[first.len()], Message::user("Two"));
     assert_eq!(second.len(), first.len() + 2);
-    let sent = &requests(&asked)[2].messages;
+    let sent = &model.requests()[2].messages;
     assert_eq!(sent[..], second[..first.len() + 1]);
     assert_replayable(&second);
 }
 
 #[tokio::test]
 async fn a_skill_that_is_read_narrows_the_menu_and_leaves_the_system_text() {
-    let (model, asked) = model(|request| match results(request) {
-        0 => calls([call("c", "read_skill", json!({"id": "billing"}))]),
-        1 => calls([call("d", "refund", json!({})), call("e", "track", json!({}))]),
-        _ => says("ok"),
-    });
-    let agent = agent(model)
+    let model = model()
+        .then(calls([call("c", "read_skill", json!({"id": "billing"}))]))
+        .then(calls([call("d", "refund", json!({})), call("e", "track", json!({}))]))
+        .always(says("ok"));
+    let agent = agent(&model)
         .system("Desk.")
         .tools([tool("refund"), tool("track")])
         .skills(skills([("billing", &["refund"]), ("shipping", &["track"])]))
         .build()
         .unwrap();
     let outcome = agent.run("Go", RunOptions::default()).await;
-    let requests = requests(&asked);
+    let requests = model.requests();
     assert_eq!(offered(&requests[0]), ["refund", "track", "read_skill"]);
     assert_eq!(offered(&requests[1]), ["refund", "read_skill"]);
     assert!(requests.iter().all(|request| request.system == requests[0].system));
@@ -205,8 +181,8 @@ async fn a_skill_that_is_read_narrows_the_menu_and_leaves_the_system_text() {
 
 #[tokio::test]
 async fn skills_that_a_run_begins_with_stand_in_its_system_text() {
-    let (model, asked) = model(|_| says("ok"));
-    let agent = agent(model)
+    let model = model().always(says("ok"));
+    let agent = agent(&model)
         .system("Desk.")
         .tools([tool("refund"), tool("track")])
         .skills(skills([("billing", &["refund"]), ("shipping", &["track"])]))
@@ -214,7 +190,7 @@ async fn skills_that_a_run_begins_with_stand_in_its_system_text() {
         .unwrap();
     let options = TurnOptions::default().skill(skill_id("shipping")).skill(skill_id("billing"));
     agent.run("Go", options).await;
-    let request = requests(&asked).remove(0);
+    let request = model.requests().remove(0);
     assert_eq!(offered(&request), ["refund", "track", "read_skill"]);
     let parts: Vec<_> = request.system.split("\n\n").collect();
     assert_eq!(parts[..2], ["Desk.", FENCE_NOTICE]);
@@ -234,11 +210,11 @@ async fn an_identity_reaches_tools_and_is_never_made_up() {
     let whoami = builder("whoami")
         .handler(|_: Value, cx: ToolContext| async move { json!(cx.identity()).to_string() })
         .unwrap();
-    let (model, _) = model(|request| match results(request) {
+    let model = model().always_with(|request| match results(request).len() {
         0 => calls([call("c", "whoami", json!({}))]),
         _ => says("ok"),
     });
-    let agent = agent(model).tool(whoami).build().unwrap();
+    let agent = agent(&model).tool(whoami).build().unwrap();
     let options = TurnOptions::default().principal("ann").tenant("acme").conversation("s-1");
     let outcome = agent.run("Go", options).await;
     assert_eq!(
@@ -258,7 +234,7 @@ async fn many_runs_of_one_agent_do_not_mix() {
             cx.identity().principal.as_deref().unwrap().to_owned()
         })
         .unwrap();
-    let (model, _) = model(|request| match results(request) {
+    let model = model().always_with(|request| match results(request).len() {
         // Half of the runs narrow their menu; the others must not notice.
         0 if matches!(&request.messages[0], Message::User { text } if text.ends_with('1')) => {
             calls([call("s", "read_skill", json!({"id": "quiet"})), call("c", "echo", json!({}))])
@@ -267,7 +243,7 @@ async fn many_runs_of_one_agent_do_not_mix() {
         2 => calls([call("d", "echo", json!({}))]),
         _ => says("ok"),
     });
-    let agent = agent(model)
+    let agent = agent(&model)
         .tool(echo)
         .tool_provider(static_tools([tool("other")]))
         .skills(skills([("quiet", &["echo"])]))
@@ -301,7 +277,7 @@ async fn many_runs_of_one_agent_do_not_mix() {
 /// Found by a review: vendors refuse such a history.
 #[tokio::test]
 async fn ids_that_are_missing_or_twice_and_hostile_names_are_mended_in_the_history() {
-    let (model, _) = model(|request| match results(request) {
+    let model = model().always_with(|request| match results(request).len() {
         0 => calls([
             call("x", "t", json!({})),
             call("x", "t", json!({})),
@@ -312,7 +288,7 @@ async fn ids_that_are_missing_or_twice_and_hostile_names_are_mended_in_the_histo
         5 => calls([call("x", "t", json!({}))]),
         _ => says("done"),
     });
-    let agent = agent(model).tool(tool("t")).build().unwrap();
+    let agent = agent(&model).tool(tool("t")).build().unwrap();
     let outcome = agent.run("Go", RunOptions::default()).await;
     assert_eq!(outcome.stopped, Stopped::Answered);
     assert_replayable(&outcome.messages);

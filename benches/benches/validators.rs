@@ -1,0 +1,111 @@
+//! What it costs to look at a tool's schema, and to compile it at the tool's first call.
+
+use std::{error::Error, time::Instant};
+
+use serde_json::{Map, Value, json};
+use tokio::runtime::Runtime;
+use toolcrib_benches::{Cell, Outcome, Table, engine, median, micros, print, runtime};
+use toolcrib_core::{InvalidTool, Tool, ToolCall, ToolContext, ToolResult};
+use toolcrib_engine::{Iteration, TurnOptions};
+
+/// How many tools of each kind there are. Each has a schema that no other has, because a validator
+/// is shared by all schemas of one content.
+const TOOLS: usize = 200;
+
+fn main() -> Outcome {
+    let runtime = runtime()?;
+    let kinds: [(&str, usize, fn(usize) -> Value); 5] = [
+        ("1 integer", 1, |_| json!({ "type": "integer" })),
+        ("10 strings", 10, |_| json!({ "type": "string" })),
+        (
+            "10 strings with a pattern",
+            10,
+            |at| json!({ "type": "string", "pattern": format!("^[a-z]{{1,{}}}$", at + 1) }),
+        ),
+        ("50 strings", 50, |_| json!({ "type": "string" })),
+        ("10 lists of objects of 5", 10, |_| {
+            let inner: Map<_, _> =
+                (0..5).map(|at| (format!("f{at}"), json!({ "type": "string" }))).collect();
+            json!({ "type": "array", "items": { "type": "object", "properties": inner } })
+        }),
+    ];
+    let rows = kinds
+        .into_iter()
+        .map(|(name, properties, schema)| row(&runtime, name, properties, schema))
+        .collect::<Result<_, _>>()?;
+    print(&[Table {
+        title: "The first call of a tool",
+        command: "cargo bench -p toolcrib-benches --bench validators",
+        columns: vec![
+            "properties",
+            "schema, bytes",
+            "looked at, µs",
+            "first call, µs",
+            "second call, µs",
+            "so compiling, µs",
+        ],
+        rows,
+    }])
+}
+
+fn row(
+    runtime: &Runtime,
+    name: &str,
+    properties: usize,
+    schema: fn(usize) -> Value,
+) -> Result<Vec<Cell>, Box<dyn Error>> {
+    let tools =
+        (0..TOOLS).map(|number| tool(number, properties, schema)).collect::<Result<Vec<_>, _>>()?;
+    let size = tools.first().map_or(0, |tool| tool.input_schema().to_string().len());
+    // What is made once per process is not part of any tool.
+    engine().tool(tool(TOOLS, properties, schema)?).build()?;
+
+    let began = Instant::now();
+    let engine = engine().tools(tools).build()?;
+    let looked_at = micros(began.elapsed()) / TOOLS as f64;
+    runtime.block_on(async {
+        let mut turn = engine.turn(TurnOptions::default())?;
+        let mut iteration = turn.iteration().await?;
+        let first = calls(&mut iteration).await?;
+        let second = calls(&mut iteration).await?;
+        Ok(vec![
+            name.into(),
+            (size as u64).into(),
+            looked_at.into(),
+            first.into(),
+            second.into(),
+            (first - second).into(),
+        ])
+    })
+}
+
+/// A tool with so many optional properties of one kind.
+fn tool(number: usize, properties: usize, schema: fn(usize) -> Value) -> Result<Tool, InvalidTool> {
+    let properties: Map<_, _> =
+        (0..properties).map(|at| (format!("p{number}_{at}"), schema(at))).collect();
+    Tool::builder(name(number))
+        .description("Takes anything.")
+        .input_schema(json!({
+            "type": "object", "properties": properties, "additionalProperties": false,
+        }))
+        .handler(|_: Value, _: ToolContext| async {})
+}
+
+fn name(number: usize) -> String {
+    format!("tool_{number}")
+}
+
+/// The median time of one call of each tool, in microseconds.
+async fn calls(iteration: &mut Iteration<'_>) -> Result<f64, Box<dyn Error>> {
+    let mut times = Vec::with_capacity(TOOLS);
+    for number in 0..TOOLS {
+        let call = ToolCall::new("call_1", name(number), json!({}));
+        let began = Instant::now();
+        let results = iteration.execute(vec![call]).await;
+        times.push(micros(began.elapsed()));
+        if !results.iter().all(ToolResult::is_ok) {
+            return Err(format!("a call of `{}` failed", name(number)).into());
+        }
+    }
+    Ok(median(times))
+}

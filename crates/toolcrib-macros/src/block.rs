@@ -1,0 +1,99 @@
+//! An impl block gets a method `tools`, with all methods in it that are tools.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::{Attribute, FnArg, ImplItem, ImplItemFn, ItemImpl, Visibility, ext::IdentExt};
+
+use crate::{mistakes::Mistakes, options::Options, parameters};
+
+/// The block as it is, with `tools` in it; or as it is, and what is wrong.
+pub(crate) fn expand(attribute: TokenStream, mut block: ItemImpl) -> TokenStream {
+    match tools(attribute, &block) {
+        Ok(tools) => {
+            block.items.push(ImplItem::Verbatim(tools));
+            quote!(#block)
+        }
+        Err(mistakes) => {
+            let mistakes = mistakes.into_compile_error();
+            quote!(#block #mistakes)
+        }
+    }
+}
+
+/// The method `tools`.
+fn tools(attribute: TokenStream, block: &ItemImpl) -> syn::Result<TokenStream> {
+    let mut mistakes = Mistakes::default();
+    let krate = Options::of_block(attribute, &mut mistakes);
+    if let Some((path, _)) = &block.trait_ {
+        mistakes.at(path, "tools stand in an impl block of the type itself, not of a trait");
+    }
+    let methods: Vec<&ImplItemFn> = block
+        .items
+        .iter()
+        .filter_map(|item| match item {
+            ImplItem::Fn(method) if method.attrs.iter().any(is_tool) => Some(method),
+            _ => None,
+        })
+        .collect();
+    if methods.is_empty() {
+        mistakes.at(
+            &block.self_ty,
+            "no method in here is a tool; write `#[tool]` before those that are",
+        );
+    }
+    for method in &methods {
+        check(method, &mut mistakes);
+    }
+    let makers = methods.iter().map(|method| {
+        let cfgs = method.attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
+        let maker = format_ident!("{}_tool", method.sig.ident.unraw());
+        quote!(#(#cfgs)* self.#maker())
+    });
+    let vis = widest(&methods);
+    mistakes.finish(quote! {
+        /// Makes all tools of this block, in the order in which they stand in it. Each holds this
+        /// value.
+        #vis fn tools(
+            self: &::std::sync::Arc<Self>,
+        ) -> ::std::vec::Vec<::core::result::Result<#krate::Tool, #krate::InvalidTool>> {
+            ::std::vec::Vec::from([#(#makers),*])
+        }
+    })
+}
+
+fn is_tool(attr: &Attribute) -> bool {
+    attr.path().segments.last().is_some_and(|segment| segment.ident == "tool")
+}
+
+/// What `tools` cannot make. The rest is looked at where the method itself is expanded.
+fn check(method: &ImplItemFn, mistakes: &mut Mistakes) {
+    if method.sig.receiver().is_none() {
+        mistakes.at(
+            &method.sig.ident,
+            "a tool in an impl block takes `&self`; one that does not need it stands outside",
+        );
+    }
+    for input in &method.sig.inputs {
+        if let FnArg::Typed(input) = input
+            && parameters::is_state(&input.ty)
+        {
+            mistakes.at(&input.ty, "`tools` has nothing to pass here: hold it in `self`");
+        }
+    }
+}
+
+/// The visibility of the most visible method: what can see one tool can see those beside it.
+fn widest(methods: &[&ImplItemFn]) -> Visibility {
+    let rank = |vis: &Visibility| match vis {
+        Visibility::Public(_) => 2,
+        Visibility::Restricted(_) => 1,
+        Visibility::Inherited => 0,
+    };
+    methods
+        .iter()
+        .map(|method| &method.vis)
+        .rev()
+        .max_by_key(|vis| rank(vis))
+        .cloned()
+        .unwrap_or(Visibility::Inherited)
+}

@@ -1,0 +1,160 @@
+//! What the function that makes a tool does.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::{Ident, LitStr, ReturnType, Signature, spanned::Spanned};
+
+use crate::{
+    options::Options,
+    parameters::{Kind, Parameter},
+};
+
+/// A tool without mistakes.
+pub(crate) struct Body<'a> {
+    pub(crate) name: &'a LitStr,
+    pub(crate) description: Option<&'a TokenStream>,
+    pub(crate) options: &'a Options,
+    pub(crate) sig: &'a Signature,
+    pub(crate) parameters: &'a [Parameter],
+}
+
+impl Body<'_> {
+    /// The type of the arguments, and a builder that is told everything.
+    pub(crate) fn write(&self) -> TokenStream {
+        let Self { name, description, options, sig, .. } = self;
+        let Options { krate, calls, .. } = options;
+        let (fields, arguments) = self.arguments();
+        let closure = self.closure();
+        let ending = if sig.asyncness.is_some() { "handler" } else { "blocking" };
+        // Where what the closure gives is not good enough, the function is to blame.
+        let ending = Ident::new(ending, self.at());
+        quote! {
+            #fields
+            #krate::Tool::builder(#name)
+                .description(#description)
+                .input_schema(#krate::__private::schema::<#arguments>())
+                .origin(::core::concat!(::core::file!(), ":", ::core::line!()))
+                #calls
+                .#ending::<#arguments, _, _>(#closure)
+        }
+    }
+
+    /// The place of the function. Locals that stand there are told apart from what its parameters
+    /// are called.
+    fn at(&self) -> Span {
+        Span::mixed_site().located_at(self.sig.ident.span())
+    }
+
+    /// The type of all arguments; before it, where there is none yet, a struct with a field for
+    /// each.
+    fn arguments(&self) -> (Option<TokenStream>, TokenStream) {
+        let mut fields = Vec::new();
+        for Parameter { cfgs, kind } in self.parameters {
+            match kind {
+                Kind::Argument { name, attrs, description, ty } => {
+                    // Not as a doc comment, whose first heading schemars takes for a title.
+                    let description =
+                        description.iter().map(|text| quote!(#[schemars(description = #text)]));
+                    fields.push(quote!(#(#cfgs)* #(#attrs)* #(#description)* #name: #ty));
+                }
+                Kind::Arguments(ty) => return (None, ty.to_token_stream()),
+                Kind::State { .. } | Kind::Context => {}
+            }
+        }
+        let krate = &self.options.krate;
+        let serde = quote!(#krate::__private::serde);
+        let schemars = quote!(#krate::__private::schemars);
+        let (serde_path, schemars_path) = (serde.to_string(), schemars.to_string());
+        let item = quote! {
+            #[derive(#serde::Deserialize, #schemars::JsonSchema)]
+            #[serde(crate = #serde_path, deny_unknown_fields)]
+            #[schemars(crate = #schemars_path)]
+            struct __ToolArguments {
+                #(#fields),*
+            }
+        };
+        (Some(item), quote!(__ToolArguments))
+    }
+
+    /// The closure that calls the function, with all that it keeps.
+    fn closure(&self) -> TokenStream {
+        let at = self.at();
+        let krate = &self.options.krate;
+        let (mut kept, mut given) = (Vec::new(), Vec::new());
+        if self.sig.receiver().is_some() {
+            let receiver = quote!(self);
+            kept.push(quote_spanned!(at=> let this = ::std::sync::Arc::clone(#receiver);));
+            given.push(quote_spanned!(at=> let this = ::std::sync::Arc::clone(&this);));
+        }
+        for Parameter { cfgs, kind } in self.parameters {
+            if let Kind::State { name, ty } = kind {
+                kept.push(quote_spanned! {at=>
+                    #(#cfgs)* let #name = #krate::__private::keep::<#ty>(#name);
+                });
+                given.push(quote_spanned!(at=> #(#cfgs)* let #name = #name.give();));
+            }
+        }
+        let (call, answer) = (self.call(), self.answer());
+        let inner = if self.sig.asyncness.is_some() {
+            quote_spanned! {at=>
+                async move {
+                    let returned = #call.await;
+                    #answer
+                }
+            }
+        } else {
+            quote_spanned! {at=>
+                let returned = #call;
+                #answer
+            }
+        };
+        // The context has a name even where the function does not take it: as long as it is there,
+        // the engine knows that a function on the blocking pool has not ended.
+        quote_spanned! {at=>
+            {
+                #(#kept)*
+                move |arguments, context| {
+                    #(#given)*
+                    #inner
+                }
+            }
+        }
+    }
+
+    /// The call of the function.
+    fn call(&self) -> TokenStream {
+        let at = self.at();
+        let krate = &self.options.krate;
+        let passed = self.parameters.iter().map(|Parameter { cfgs, kind }| {
+            let value = match kind {
+                Kind::Argument { name, .. } => quote_spanned!(at=> arguments.#name),
+                Kind::Arguments(_) => quote_spanned!(at=> #krate::Args(arguments)),
+                Kind::State { name, .. } => quote_spanned!(at=> #krate::State(#name)),
+                Kind::Context => quote_spanned!(at=> context),
+            };
+            quote!(#(#cfgs)* #value)
+        });
+        let function = &self.sig.ident;
+        if self.sig.receiver().is_some() {
+            quote_spanned!(at=> Self::#function(&this, #(#passed),*))
+        } else {
+            quote_spanned!(at=> #function(#(#passed),*))
+        }
+    }
+
+    /// What `returned` comes to, by what its type can do.
+    fn answer(&self) -> TokenStream {
+        let krate = &self.options.krate;
+        // A type that cannot be returned is marked where it is written.
+        let at = match &self.sig.output {
+            ReturnType::Default => self.at(),
+            ReturnType::Type(_, ty) => self.at().located_at(ty.span()),
+        };
+        quote_spanned! {at=>
+            {
+                use #krate::__private::answers::*;
+                (&&&&&&&Returned::of(&returned)).answer(returned)
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What tests of agents, tools and providers need, without a key, a network or a wait.
+//!
+//! | for | take |
+//! |---|---|
+//! | a model that does what the test says | [`model()`], [`Answer`], [`call()`] |
+//! | a model that misbehaves | [`obedient()`], [`gullible()`], [`hallucinating()`], [`looping()`], [`slow()`], [`stalled()`], [`failing()`] |
+//! | a tool that remembers its calls | [`tool()`] |
+//! | a source that fails | [`faulty()`], [`Fault`] |
+//! | what happened | [`EventRecorder`], [`assert_replayable()`] |
+//! | time | [`paused()`], [`in_time()`] |
+//! | whether an implementation keeps its contract | [`check_provider()`], [`check_tool()`], [`Clause`] |
+//!
+//! ```
+//! use serde_json::json;
+//! use toolcrib_agent::{Agent, RunOptions};
+//! use toolcrib_testing::{EventRecorder, call, model, paused, tool};
+//!
+//! let orders = tool("find_order").says("order 1042 is on its way");
+//! let model = model()
+//!     .then(call("find_order", json!({ "order": 1042 })))
+//!     .then("It is on its way.");
+//! let agent = Agent::builder().model(model.clone()).tool(orders.tool()).build()?;
+//! let seen = EventRecorder::attach(agent.engine().events());
+//!
+//! let outcome = paused(agent.run("Where is order 1042?", RunOptions::default()));
+//!
+//! assert_eq!(outcome.answer.as_deref(), Some("It is on its way."));
+//! assert_eq!(orders.calls(), [json!({ "order": 1042 })]);
+//! model.assert_used_up();
+//! seen.assert_order(["agent.turn_start", "tool.start", "tool.end", "agent.turn_end"]);
+//! seen.assert_none("tools.discovery_failed");
+//! # Ok::<(), toolcrib_agent::AgentError>(())
+//! ```
+//!
+//! What is called `assert_…`, and what says so under *Panics*, panics: that is how a test fails.
+//! Nothing here depends on a test runner.
+
+mod clock;
+mod contract;
+mod fail;
+mod faulty;
+mod history;
+mod model;
+mod random;
+mod recorder;
+mod tool;
+
+pub use self::{
+    clock::{in_time, paused},
+    contract::{
+        Checked, Clause, ProviderCheck, ToolCheck, Violation, Violations, check_provider,
+        check_tool,
+    },
+    faulty::{Fault, FaultyProvider, faulty},
+    history::assert_replayable,
+    model::{
+        Answer, TestModel, call, failing, gullible, hallucinating, looping, model, obedient,
+        results, slow, stalled,
+    },
+    recorder::EventRecorder,
+    tool::{TestTool, tool},
+};

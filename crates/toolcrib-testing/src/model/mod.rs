@@ -1,0 +1,208 @@
+//! Models for tests: a script or a function as a model, and what it was asked.
+
+mod answer;
+mod hallucinating;
+mod obedient;
+mod ready;
+mod request;
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use toolcrib_core::{Model, ModelError, ModelErrorClass, ModelRequest, ModelStream};
+
+pub use self::{
+    answer::Answer,
+    hallucinating::hallucinating,
+    obedient::{gullible, obedient},
+    ready::{failing, looping, slow, stalled},
+    request::{call, results},
+};
+use self::{answer::Streaming, request::described};
+use crate::fail::{fail, lock};
+
+/// A model that answers step by step as a test says.
+///
+/// ```
+/// use serde_json::json;
+/// use toolcrib_testing::{call, model, results};
+///
+/// let model = model()
+///     .then(call("list_charges", json!({ "order_id": 1042 })))
+///     .then_with(|request| format!("I read {} result.", results(request).len()));
+/// assert_eq!(model.steps_left(), 2);
+/// ```
+pub fn model() -> TestModel {
+    TestModel { name: "test:model".into(), pause: Duration::ZERO, state: Arc::default() }
+}
+
+/// A model of a test: steps that are taken one after the other, then, if there is one, an answer
+/// for all that follows. It remembers what it was asked. Cloning shares it: give a clone to the
+/// agent and look at the other.
+///
+/// Steps are taken in the order in which requests come in, whichever run they belong to; where
+/// runs are to be answered alike, use [`always_with`](Self::always_with). Neighbour:
+/// `ScriptedModel` of the models crate answers by rules in a file, which have no memory.
+#[derive(Clone)]
+pub struct TestModel {
+    name: Arc<str>,
+    pause: Duration,
+    state: Arc<State>,
+}
+
+type Step = Box<dyn FnOnce(&ModelRequest) -> Answer + Send>;
+type Afterwards = Arc<dyn Fn(&ModelRequest) -> Answer + Send + Sync>;
+
+#[derive(Default)]
+struct State {
+    steps: Mutex<VecDeque<Step>>,
+    planned: AtomicUsize,
+    afterwards: Mutex<Option<Afterwards>>,
+    asked: Mutex<Vec<ModelRequest>>,
+    streaming: Arc<AtomicUsize>,
+}
+
+impl TestModel {
+    /// Adds a step: a text, a [call](call()), several calls, or an [`Answer`] with all that one
+    /// can say.
+    #[must_use]
+    pub fn then(self, answer: impl Into<Answer>) -> Self {
+        let answer = answer.into();
+        self.then_with(move |_| answer)
+    }
+
+    /// Adds a step that looks at what is asked. A panic in it, such as an `assert!`, fails the
+    /// run as a panic of a real model would.
+    #[must_use]
+    pub fn then_with<A: Into<Answer>>(
+        self,
+        step: impl FnOnce(&ModelRequest) -> A + Send + 'static,
+    ) -> Self {
+        lock(&self.state.steps).push_back(Box::new(move |request| step(request).into()));
+        self.state.planned.fetch_add(1, Ordering::SeqCst);
+        self
+    }
+
+    /// Says how all is answered that comes after the steps; without it that is an error. The
+    /// wrap-up, where calls are not allowed, is answered no differently.
+    #[must_use]
+    pub fn always(self, answer: impl Into<Answer>) -> Self {
+        let answer = answer.into();
+        self.always_with(move |_| answer.clone())
+    }
+
+    /// As [`always`](Self::always), by a function of what is asked. Such a model has no memory
+    /// and serves many runs at once.
+    #[must_use]
+    pub fn always_with<A: Into<Answer>>(
+        self,
+        answer: impl Fn(&ModelRequest) -> A + Send + Sync + 'static,
+    ) -> Self {
+        *lock(&self.state.afterwards) = Some(Arc::new(move |request| answer(request).into()));
+        self
+    }
+
+    /// Sets the name in events and errors. Default: `test:model`.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Sets how long the model takes before each piece of an answer, on tokio's clock, where the
+    /// answer does not say it itself. Default: no time.
+    #[must_use]
+    pub fn slowly(mut self, pause: Duration) -> Self {
+        self.pause = pause;
+        self
+    }
+
+    /// What it was asked, in order.
+    pub fn requests(&self) -> Vec<ModelRequest> {
+        lock(&self.state.asked).clone()
+    }
+
+    /// How many steps are not taken yet.
+    pub fn steps_left(&self) -> usize {
+        lock(&self.state.steps).len()
+    }
+
+    /// How many answers are being given now: neither at their end nor dropped. None is once a run
+    /// has settled.
+    pub fn streaming(&self) -> usize {
+        self.state.streaming.load(Ordering::SeqCst)
+    }
+
+    /// Fails unless every step was taken, and nothing was asked beyond them.
+    ///
+    /// # Panics
+    /// Showing what was asked.
+    #[track_caller]
+    pub fn assert_used_up(&self) {
+        let (left, planned) = (self.steps_left(), self.state.planned.load(Ordering::SeqCst));
+        let asked = self.requests();
+        let beyond = asked.len().saturating_sub(planned);
+        let problem = if left > 0 {
+            format!("{left} of {planned} steps were not taken")
+        } else if beyond > 0 && lock(&self.state.afterwards).is_none() {
+            format!("it has {planned} steps and was asked {beyond} times more")
+        } else {
+            return;
+        };
+        let asked: String =
+            asked.iter().map(|request| format!("\n- {}", described(request))).collect();
+        let asked = if asked.is_empty() { "\n- nothing".to_owned() } else { asked };
+        fail(format!(
+            "the script of `{}` was not used up: {problem}; it was asked:{asked}",
+            self.name
+        ));
+    }
+
+    fn answer(&self, request: &ModelRequest) -> Answer {
+        let step = lock(&self.state.steps).pop_front();
+        if let Some(step) = step {
+            return step(request);
+        }
+        let afterwards = lock(&self.state.afterwards).clone();
+        if let Some(answer) = afterwards {
+            return answer(request);
+        }
+        Answer::from(ModelError::new(
+            ModelErrorClass::NoRule,
+            format!(
+                "the script has no step left of its {}; it was asked {}",
+                self.state.planned.load(Ordering::SeqCst),
+                described(request)
+            ),
+        ))
+    }
+}
+
+impl Model for TestModel {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn respond(self: Arc<Self>, request: ModelRequest) -> ModelStream {
+        lock(&self.state.asked).push(request.clone());
+        let streaming = Streaming::begin(&self.state.streaming);
+        self.answer(&request).stream(&request, self.pause, streaming)
+    }
+}
+
+impl fmt::Debug for TestModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TestModel")
+            .field("name", &self.name)
+            .field("steps_left", &self.steps_left())
+            .field("asked", &lock(&self.state.asked).len())
+            .finish_non_exhaustive()
+    }
+}

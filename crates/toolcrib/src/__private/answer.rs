@@ -1,0 +1,140 @@
+//! From whatever a function returns to an output or an error.
+//!
+//! Several of the ways are open to many types, and the compiler has no rule for which to prefer.
+//! Method lookup has one: it tries a receiver as it stands, then with one reference less, and so
+//! on. So each way is a trait for [`Returned`] behind its own number of references, the best way
+//! behind the most, and `(&&&&&&&Returned::of(&value)).answer(value)` takes the best that is open.
+
+use std::{error::Error, marker::PhantomData};
+
+use serde::Serialize;
+use toolcrib_core::{IntoToolOutput, Json, ToolError, ToolOutput};
+
+type Outcome = Result<ToolOutput, ToolError>;
+type AnyError = Box<dyn Error + Send + Sync>;
+
+/// The type of a return value.
+pub struct Returned<T>(PhantomData<fn() -> T>);
+
+impl<T> Returned<T> {
+    pub fn of(_: &T) -> Self {
+        Self(PhantomData)
+    }
+}
+
+/// What is an output by itself, and a `Result` of it with an error that says its class.
+pub trait Output<T> {
+    fn answer(&self, value: T) -> Outcome;
+}
+
+impl<T: IntoToolOutput> Output<T> for &&&&&&Returned<T> {
+    fn answer(&self, value: T) -> Outcome {
+        value.into_tool_output()
+    }
+}
+
+/// A `Result` of data.
+pub trait DataOrError<T, E> {
+    fn answer(&self, value: Result<T, E>) -> Outcome;
+}
+
+impl<T: Serialize, E: Into<ToolError>> DataOrError<T, E> for &&&&&Returned<Result<T, E>> {
+    fn answer(&self, value: Result<T, E>) -> Outcome {
+        value.map(Json).into_tool_output()
+    }
+}
+
+/// A `Result` of an output with something that can be made an error: a boxed one, a text. What
+/// cannot is found here too, and does not compile.
+pub trait OutputOrAnyError<T, E> {
+    fn answer(&self, value: Result<T, E>) -> Outcome
+    where
+        E: Into<AnyError>;
+}
+
+impl<T: IntoToolOutput, E> OutputOrAnyError<T, E> for &&&&Returned<Result<T, E>> {
+    fn answer(&self, value: Result<T, E>) -> Outcome
+    where
+        E: Into<AnyError>,
+    {
+        value.map_err(any_error)?.into_tool_output()
+    }
+}
+
+/// The same of data.
+pub trait DataOrAnyError<T, E> {
+    fn answer(&self, value: Result<T, E>) -> Outcome
+    where
+        E: Into<AnyError>;
+}
+
+impl<T: Serialize, E> DataOrAnyError<T, E> for &&&Returned<Result<T, E>> {
+    fn answer(&self, value: Result<T, E>) -> Outcome
+    where
+        E: Into<AnyError>,
+    {
+        value.map_err(any_error).map(Json).into_tool_output()
+    }
+}
+
+/// Any other `Result`. It does not compile. It stands before [`Data`], which some of these are too:
+/// there a failure would look like a success.
+pub trait OtherResult<T, E> {
+    fn answer(&self, value: Result<T, E>) -> Outcome
+    where
+        T: ToolAnswer,
+        E: Into<AnyError>;
+}
+
+impl<T, E> OtherResult<T, E> for &&Returned<Result<T, E>> {
+    fn answer(&self, value: Result<T, E>) -> Outcome
+    where
+        T: ToolAnswer,
+        E: Into<AnyError>,
+    {
+        value.map_err(any_error)?.into_output()
+    }
+}
+
+/// Data.
+pub trait Data<T> {
+    fn answer(&self, value: T) -> Outcome;
+}
+
+impl<T: Serialize> Data<T> for &Returned<T> {
+    fn answer(&self, value: T) -> Outcome {
+        Json(value).into_tool_output()
+    }
+}
+
+/// Anything else. It does not compile.
+pub trait OtherValue<T> {
+    fn answer(&self, value: T) -> Outcome
+    where
+        T: ToolAnswer;
+}
+
+impl<T> OtherValue<T> for Returned<T> {
+    fn answer(&self, value: T) -> Outcome
+    where
+        T: ToolAnswer,
+    {
+        value.into_output()
+    }
+}
+
+/// What nothing is, so that the compiler says what a tool can return.
+#[diagnostic::on_unimplemented(
+    message = "a tool cannot return `{Self}`",
+    label = "neither an output nor data",
+    note = "return a text, `ToolOutput`, `ContentBlock`, nothing, whatever derives \
+            `serde::Serialize`, or a `Result` of these"
+)]
+pub trait ToolAnswer {
+    fn into_output(self) -> Outcome;
+}
+
+fn any_error(error: impl Into<AnyError>) -> ToolError {
+    let error = error.into();
+    ToolError::failed(error.to_string()).caused_by(error)
+}

@@ -1,0 +1,38 @@
+//! What most programs that write tools name.
+//!
+//! ```
+//! use toolcrib::prelude::*;
+//!
+//! /// The state of an order. Use it when somebody asks where an order is.
+//! #[tool(read_only)]
+//! async fn find_order(
+//!     /// The order's number.
+//!     order: u32,
+//! ) -> Result<String, ToolError> {
+//!     if order == 1042 { Ok("on its way".into()) } else { Err(err("there is no such order")) }
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let engine = Engine::builder().tool(find_order_tool()).build()?;
+//!     let mut turn = engine.turn(TurnOptions::default())?;
+//!     let mut step = turn.iteration().await?;
+//!     println!("{}", step.menu().rendering()); // what your model is shown
+//!     let call = ToolCall::new("call_1", "find_order", serde_json::json!({ "order": 1042 }));
+//!     for result in step.execute(vec![call]).await {
+//!         assert_eq!(&*result.text, "on its way");
+//!     }
+//!     Ok(())
+//! }
+//! ```
+
+#[cfg(feature = "agent")]
+pub use toolcrib_agent::Agent;
+pub use toolcrib_core::{
+    Args, ContentBlock, ErrorCode, Json, Progress, State, Tool, ToolCall, ToolContext, ToolError,
+    ToolOutput, err, ok,
+};
+#[cfg(feature = "engine")]
+pub use toolcrib_engine::{Engine, TurnOptions};
+#[cfg(feature = "macros")]
+pub use toolcrib_macros::tool;
