@@ -6,19 +6,23 @@
     reason = "host crate: it runs programs and talks to whoever started it"
 )]
 
+mod bench;
 mod cargo_deny;
+mod counts;
 mod example;
 mod links;
 mod listed;
 mod problem;
 mod sizes;
+mod small_examples;
 mod steps;
+mod unsafe_code;
 mod workspace;
 
 use std::process::ExitCode;
 
 use crate::{
-    steps::{DOCS, EXAMPLE, LINT, TEST},
+    steps::{BENCH, BLESS, COUNTS, DOCS, EXAMPLE, LINT, TEST},
     workspace::Workspace,
 };
 
@@ -26,10 +30,13 @@ const HELP: &str = "\
 Usage: cargo xtask COMMAND
 
 Commands:
-  test      everything that CI checks: lint, tests, each crate alone, docs, and the example
+  test      everything that CI checks: lint, tests, each crate alone, docs, the example, and counts
   lint      formatting, file sizes, links, cargo-deny over the dependencies, and clippy
   docs      the API documentation, without warnings
-  example   examples/support-desk as its README says, on a copy
+  example   what is in examples/: the small programs, and the support desk on a copy
+  counts    instructions and allocations, against benches/baseline.json; with --bless they become
+            the baseline
+  bench     times and memory; writes them into docs/benchmarks.md. Nothing else should run meanwhile
   help      this text
 
 All of them look at the whole workspace, stop at the first step that fails, and exit with 1 then.
@@ -43,6 +50,9 @@ fn main() -> ExitCode {
         ["lint"] => LINT,
         ["docs"] => DOCS,
         ["example"] => EXAMPLE,
+        ["counts"] => COUNTS,
+        ["counts", "--bless"] => BLESS,
+        ["bench"] => BENCH,
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             return ExitCode::SUCCESS;

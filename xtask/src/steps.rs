@@ -6,9 +6,9 @@ use std::{
 };
 
 use crate::{
-    cargo_deny, example, links, listed,
+    bench, cargo_deny, counts, example, links, listed,
     problem::Problem,
-    sizes,
+    sizes, small_examples, unsafe_code,
     workspace::{Workspace, run as run_program},
 };
 
@@ -21,19 +21,38 @@ pub(crate) struct Step {
 // What is quick comes first, so that a small slip is found in seconds and not behind a build.
 const FORMAT: Step = Step { name: "formatting", check: format };
 const SIZES: Step = Step { name: "file sizes", check: sizes::check };
+const UNSAFE: Step = Step { name: "unsafe code", check: unsafe_code::check };
 const LINKS: Step = Step { name: "links", check: links::check };
 const DEPENDENCIES: Step = Step { name: "dependencies", check: dependencies };
 const CLIPPY: Step = Step { name: "clippy", check: clippy };
 const TESTS: Step = Step { name: "tests", check: tests };
 const ALONE: Step = Step { name: "crate by crate", check: crate_by_crate };
 const API_DOCS: Step = Step { name: "documentation", check: documentation };
-const SUPPORT_DESK: Step = Step { name: "example", check: example::check };
+const SMALL_EXAMPLES: Step = Step { name: "examples", check: small_examples::check };
+const SUPPORT_DESK: Step = Step { name: "support desk", check: example::check };
+const COUNTED: Step = Step { name: "counts", check: counts::check };
+const BLESSED: Step = Step { name: "new baseline", check: counts::bless };
+const FIGURES: Step = Step { name: "benches", check: bench::run };
 
-pub(crate) const TEST: &[Step] =
-    &[FORMAT, SIZES, LINKS, DEPENDENCIES, CLIPPY, TESTS, ALONE, API_DOCS, SUPPORT_DESK];
-pub(crate) const LINT: &[Step] = &[FORMAT, SIZES, LINKS, DEPENDENCIES, CLIPPY];
+pub(crate) const TEST: &[Step] = &[
+    FORMAT,
+    SIZES,
+    LINKS,
+    DEPENDENCIES,
+    CLIPPY,
+    TESTS,
+    ALONE,
+    API_DOCS,
+    SMALL_EXAMPLES,
+    SUPPORT_DESK,
+    COUNTED,
+];
+pub(crate) const LINT: &[Step] = &[FORMAT, SIZES, UNSAFE, LINKS, DEPENDENCIES, CLIPPY];
 pub(crate) const DOCS: &[Step] = &[API_DOCS];
-pub(crate) const EXAMPLE: &[Step] = &[SUPPORT_DESK];
+pub(crate) const EXAMPLE: &[Step] = &[SMALL_EXAMPLES, SUPPORT_DESK];
+pub(crate) const COUNTS: &[Step] = &[COUNTED];
+pub(crate) const BLESS: &[Step] = &[BLESSED];
+pub(crate) const BENCH: &[Step] = &[FIGURES];
 
 /// Runs steps until one fails; says whether none did.
 pub(crate) fn run(steps: &[Step], workspace: &Workspace) -> bool {

@@ -87,6 +87,21 @@ pub(crate) fn run(command: &mut Command, help: &str) -> Result<(), Problem> {
     }
 }
 
+/// Runs a program to its end; what it printed, without white space around it.
+pub(crate) fn output(command: &mut Command, help: &str) -> Result<String, Problem> {
+    let line = command_line(command);
+    match command.output() {
+        Ok(output) if output.status.success() => {
+            Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        }
+        Ok(output) => {
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            Err(Problem::new(format!("`{line}` failed: {}\n{complaint}", output.status), help))
+        }
+        Err(error) => Err(Problem::new(format!("`{line}` could not be started: {error}"), help)),
+    }
+}
+
 /// A program that is not there, or may not be run.
 pub(crate) fn not_started(line: &str, error: &io::Error) -> Problem {
     Problem::new(

@@ -1,0 +1,125 @@
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    thread,
+};
+
+use tinyjson::JsonValue;
+
+use super::{Count, Counts, baseline::whole};
+use crate::{
+    problem::Problem,
+    workspace::{Workspace, output, run, unreadable},
+};
+
+/// Where this step keeps its files, in cargo's target folder; callgrind's own are `NAME.out`.
+pub(super) const FOLDER: &str = "counting";
+
+/// Optimised enough for what is counted to be real, and built in two thirds of the time of a
+/// release. Macros and build scripts are made as tests make them, so that they are there already.
+const PROFILE: [&str; 5] = [
+    "profile.counts.inherits=\"release\"",
+    "profile.counts.opt-level=1",
+    "profile.counts.codegen-units=4",
+    "profile.counts.build-override.debug-assertions=true",
+    "profile.counts.build-override.overflow-checks=true",
+];
+
+/// With room for all that a thread gives back, `malloc` costs the same whatever was allocated
+/// before; else counts differ by up to 1.5 % with the layout of the heap, which follows from the
+/// seeds of hash maps.
+const TUNABLES: &str = "glibc.malloc.tcache_count=60000";
+
+/// The program `counts` of the benches, built.
+pub(super) struct Program(PathBuf);
+
+impl Program {
+    /// Builds the one in the workspace.
+    pub(super) fn build(workspace: &Workspace) -> Result<Self, Problem> {
+        Self::build_in(workspace, workspace.root(), "head-counts")
+    }
+
+    /// Builds the one below some root, and keeps it under a name of its own.
+    pub(super) fn build_in(
+        workspace: &Workspace,
+        root: &Path,
+        name: &str,
+    ) -> Result<Self, Problem> {
+        let target = workspace.target();
+        let mut cargo = workspace.cargo(["build", "--package", "toolcrib-benches"]);
+        cargo.current_dir(root).args(["--bin", "counts", "--profile", "counts"]);
+        cargo.args(PROFILE.iter().flat_map(|setting| ["--config", setting]));
+        // What somebody likes to build with must not decide on counts.
+        cargo.arg("--target-dir").arg(&target).env_remove("RUSTFLAGS");
+        run(&mut cargo, "mend what the compiler lists above")?;
+        let built = target.join("counts").join("counts");
+        let kept = folder(workspace)?.join(name);
+        fs::copy(&built, &kept).map_err(|error| unreadable(&built, &error))?;
+        Ok(Self(kept))
+    }
+
+    /// Counts all benches, as many at a time as there are processors.
+    pub(super) fn count(&self, workspace: &Workspace) -> Result<Counts, Problem> {
+        let names = output(workspace.program(&self.0).arg("--list"), BROKEN)?;
+        let waiting = Mutex::new(names.lines());
+        let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let work = || {
+            let mut counts = Counts::new();
+            while let Some(name) = next() {
+                counts.insert(name.to_owned(), self.count_one(workspace, name)?);
+            }
+            Ok(counts)
+        };
+        thread::scope(|scope| {
+            let processors = thread::available_parallelism().map_or(1, usize::from);
+            let workers: Vec<_> = (0..processors).map(|_| scope.spawn(work)).collect();
+            let mut all = Counts::new();
+            for worker in workers {
+                let counts = worker
+                    .join()
+                    .unwrap_or_else(|_| Err(Problem::new("a thread panicked", BROKEN)));
+                all.extend(counts?);
+            }
+            Ok(all)
+        })
+    }
+
+    fn count_one(&self, workspace: &Workspace, name: &str) -> Result<Count, Problem> {
+        let file = folder(workspace)?.join(format!("{name}.out"));
+        let mut valgrind = workspace.program("valgrind");
+        valgrind.args(["--quiet", "--tool=callgrind", "--toggle-collect=*counted_region*"]);
+        valgrind.arg(format!("--callgrind-out-file={}", file.display()));
+        valgrind.arg(&self.0).arg(name).env("GLIBC_TUNABLES", TUNABLES);
+        let said = output(&mut valgrind, BROKEN)?;
+        let counted = fs::read_to_string(&file).map_err(|error| unreadable(&file, &error))?;
+        let instructions = counted.lines().find_map(|line| line.strip_prefix("totals:"));
+        let count = || {
+            let said: HashMap<String, JsonValue> =
+                said.parse::<JsonValue>().ok()?.try_into().ok()?;
+            Some(Count {
+                times: whole(&said, "times")?,
+                allocations: whole(&said, "allocations")?,
+                instructions: instructions?.trim().parse().ok().filter(|counted| *counted > 0)?,
+            })
+        };
+        count().ok_or_else(|| {
+            Problem::new(format!("bench {name} was not counted; it said: {said}"), BROKEN)
+        })
+    }
+}
+
+const BROKEN: &str = "look at benches/src/bin/counts.rs, which is what is run";
+
+/// Where this step keeps its files.
+pub(super) fn folder(workspace: &Workspace) -> Result<PathBuf, Problem> {
+    let folder = workspace.target().join(FOLDER);
+    fs::create_dir_all(&folder).map_err(|error| {
+        Problem::new(
+            format!("{} cannot be made: {error}", folder.display()),
+            "make the target folder writable",
+        )
+    })?;
+    Ok(folder)
+}
