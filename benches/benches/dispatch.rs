@@ -2,7 +2,6 @@
 //! read a database keep others waiting.
 
 use std::{
-    error::Error,
     future::Future,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
@@ -42,7 +41,7 @@ fn main() -> Outcome {
     print(&[dispatched(&runtime)?, heartbeat(&runtime)?])
 }
 
-fn dispatched(runtime: &Runtime) -> Result<Table, Box<dyn Error>> {
+fn dispatched(runtime: &Runtime) -> Outcome<Table> {
     let trivial = Menu::Ten.engine()?.build()?;
     let calls: Vec<ToolCall> = (0..64).map(call).collect();
     let one = batches(runtime, &trivial, &[call(0)], BATCHES * 10)?;
@@ -96,7 +95,7 @@ fn batches(
     engine: &Engine,
     calls: &[ToolCall],
     batches: usize,
-) -> Result<Vec<f64>, Box<dyn Error>> {
+) -> Outcome<Vec<f64>> {
     runtime.block_on(async {
         let mut turn = engine.turn(TurnOptions::default())?;
         let mut iteration = turn.iteration().await?;
@@ -127,7 +126,7 @@ fn bare<F: Future<Output = ()>>(runtime: &Runtime, work: impl Fn() -> F) -> f64 
     })
 }
 
-fn heartbeat(runtime: &Runtime) -> Result<Table, Box<dyn Error>> {
+fn heartbeat(runtime: &Runtime) -> Outcome<Table> {
     let folder = tempfile::tempdir()?;
     let engine = engine().tool(reader(folder.path())?).build()?;
     let calls: Vec<ToolCall> = sixteen("search");
@@ -165,7 +164,7 @@ fn late(name: &str, batch: Cell, beats: &[f64], goal: Cell) -> Vec<Cell> {
 }
 
 /// A tool that reads through a table of 5,000 rows and gives 200 of them.
-fn reader(folder: &Path) -> Result<Tool, Box<dyn Error>> {
+fn reader(folder: &Path) -> Outcome<Tool> {
     let seed = "
         CREATE TABLE orders (id INTEGER PRIMARY KEY, customer TEXT, note TEXT);
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
@@ -190,10 +189,7 @@ struct Heart {
 }
 
 impl Heart {
-    fn beat_while(
-        runtime: &Runtime,
-        work: impl FnOnce() -> Outcome,
-    ) -> Result<Vec<f64>, Box<dyn Error>> {
+    fn beat_while(runtime: &Runtime, work: impl FnOnce() -> Outcome) -> Outcome<Vec<f64>> {
         let beats = Arc::new(Mutex::new(Vec::new()));
         let noted = Arc::clone(&beats);
         let task = runtime.spawn(async move {

@@ -79,7 +79,7 @@ fn main() -> Outcome {
                         15.0.into(),
                     ])
                 })
-                .collect::<Result<_, Box<dyn std::error::Error>>>()?,
+                .collect::<Outcome<_>>()?,
         },
         Table {
             title: "One iteration, with the request written out",
@@ -103,7 +103,7 @@ fn main() -> Outcome {
                         runs.peak_rss().into(),
                     ])
                 })
-                .collect::<Result<_, Box<dyn std::error::Error>>>()?,
+                .collect::<Outcome<_>>()?,
         },
     ])
 }
@@ -111,7 +111,7 @@ fn main() -> Outcome {
 const RENDERED: &str = ", rendered";
 
 /// One run in this process.
-fn one(menu: Menu, renders: bool) -> Result<Run, Box<dyn std::error::Error>> {
+fn one(menu: Menu, renders: bool) -> Outcome<Run> {
     let times = Arc::new(Mutex::new(Vec::with_capacity(ITERATIONS + 1)));
     let noted = Arc::clone(&times);
     let model = Caller::new(ITERATIONS, move |request| {
@@ -149,7 +149,7 @@ fn one(menu: Menu, renders: bool) -> Result<Run, Box<dyn std::error::Error>> {
 struct Runs(Vec<Run>);
 
 impl Runs {
-    fn of(menu: Menu, renders: bool) -> Result<Self, Box<dyn std::error::Error>> {
+    fn of(menu: Menu, renders: bool) -> Outcome<Self> {
         let kind = format!("{}{}", menu.name(), if renders { RENDERED } else { "" });
         let program = env::current_exe()?;
         let run = |_| {

@@ -1,6 +1,6 @@
 //! What it costs to look at a tool's schema, and to compile it at the tool's first call.
 
-use std::{error::Error, time::Instant};
+use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
@@ -12,22 +12,27 @@ use toolcrib_engine::{Iteration, TurnOptions};
 /// is shared by all schemas of one content.
 const TOOLS: usize = 200;
 
+/// The schema of a property, by its number.
+type Schema = fn(usize) -> Value;
+
 fn main() -> Outcome {
     let runtime = runtime()?;
-    let kinds: [(&str, usize, fn(usize) -> Value); 5] = [
-        ("1 integer", 1, |_| json!({ "type": "integer" })),
-        ("10 strings", 10, |_| json!({ "type": "string" })),
-        (
-            "10 strings with a pattern",
-            10,
-            |at| json!({ "type": "string", "pattern": format!("^[a-z]{{1,{}}}$", at + 1) }),
-        ),
-        ("50 strings", 50, |_| json!({ "type": "string" })),
-        ("10 lists of objects of 5", 10, |_| {
-            let inner: Map<_, _> =
-                (0..5).map(|at| (format!("f{at}"), json!({ "type": "string" }))).collect();
-            json!({ "type": "array", "items": { "type": "object", "properties": inner } })
-        }),
+    let plain: Schema = |_| json!({ "type": "string" });
+    let pattern: Schema = |at| {
+        let pattern = format!("^[a-z]{{1,{}}}$", at + 1);
+        json!({ "type": "string", "pattern": pattern })
+    };
+    let list: Schema = |_| {
+        let inner: Map<_, _> =
+            (0..5).map(|at| (format!("f{at}"), json!({ "type": "string" }))).collect();
+        json!({ "type": "array", "items": { "type": "object", "properties": inner } })
+    };
+    let kinds = [
+        ("1 string", 1, plain),
+        ("10 strings", 10, plain),
+        ("50 strings", 50, plain),
+        ("10 strings with a pattern", 10, pattern),
+        ("10 lists of objects of 5", 10, list),
     ];
     let rows = kinds
         .into_iter()
@@ -48,12 +53,7 @@ fn main() -> Outcome {
     }])
 }
 
-fn row(
-    runtime: &Runtime,
-    name: &str,
-    properties: usize,
-    schema: fn(usize) -> Value,
-) -> Result<Vec<Cell>, Box<dyn Error>> {
+fn row(runtime: &Runtime, name: &str, properties: usize, schema: Schema) -> Outcome<Vec<Cell>> {
     let tools =
         (0..TOOLS).map(|number| tool(number, properties, schema)).collect::<Result<Vec<_>, _>>()?;
     let size = tools.first().map_or(0, |tool| tool.input_schema().to_string().len());
@@ -80,7 +80,7 @@ fn row(
 }
 
 /// A tool with so many optional properties of one kind.
-fn tool(number: usize, properties: usize, schema: fn(usize) -> Value) -> Result<Tool, InvalidTool> {
+fn tool(number: usize, properties: usize, schema: Schema) -> Result<Tool, InvalidTool> {
     let properties: Map<_, _> =
         (0..properties).map(|at| (format!("p{number}_{at}"), schema(at))).collect();
     Tool::builder(name(number))
@@ -96,7 +96,7 @@ fn name(number: usize) -> String {
 }
 
 /// The median time of one call of each tool, in microseconds.
-async fn calls(iteration: &mut Iteration<'_>) -> Result<f64, Box<dyn Error>> {
+async fn calls(iteration: &mut Iteration<'_>) -> Outcome<f64> {
     let mut times = Vec::with_capacity(TOOLS);
     for number in 0..TOOLS {
         let call = ToolCall::new("call_1", name(number), json!({}));

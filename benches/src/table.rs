@@ -97,8 +97,8 @@ impl fmt::Display for Table {
     }
 }
 
-/// How a bench ends.
-pub type Outcome = Result<(), Box<dyn std::error::Error>>;
+/// How a bench, or a part of one, ends.
+pub type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 /// Prints tables to standard output: as JSON where the program was started with `--json`, else as
 /// Markdown.

@@ -4,7 +4,7 @@
 use std::fs;
 
 use crate::{
-    counts::{self, Machine},
+    counts::cpus,
     problem::Problem,
     workspace::{Workspace, output, unreadable},
 };
@@ -40,16 +40,15 @@ fn circumstances(workspace: &Workspace) -> Result<String, Problem> {
     let say = |program: &str, args: &[&str]| {
         output(workspace.program(program).args(args), "put the program on the PATH")
     };
-    let machine = Machine::here(workspace)?;
     let changed =
         if say("git", &["status", "--porcelain"])?.is_empty() { "" } else { " and changes" };
     Ok(format!(
         "{}, on {}, {} {}, {}, commit {}{changed}.",
         say("date", &["-u", "+%F"])?,
-        counts::cpus(),
+        cpus(),
         say("uname", &["-s"])?,
         say("uname", &["-r"])?,
-        machine.get("rustc"),
+        say("rustc", &["--version"])?,
         say("git", &["rev-parse", "--short", "HEAD"])?,
     ))
 }

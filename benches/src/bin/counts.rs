@@ -5,7 +5,7 @@
 //! Everything runs on one thread, and has run before, so that what is counted is a steady state.
 #![allow(clippy::print_stdout, reason = "it prints what it finds")]
 
-use std::{env, error::Error, hint::black_box, sync::Arc};
+use std::{env, hint::black_box, sync::Arc};
 
 use allocation_counter::AllocationInfo;
 use serde_json::json;
@@ -23,7 +23,7 @@ struct Bench {
     name: &'static str,
     /// How often the thing happens in one go.
     times: u64,
-    prepare: fn(u64) -> Result<Work, Box<dyn Error>>,
+    prepare: fn(u64) -> Outcome<Work>,
 }
 
 type Work = Box<dyn FnMut() -> Outcome>;
@@ -85,7 +85,7 @@ fn counted_region(work: &mut Work) -> Outcome {
 }
 
 /// Prepares a bench, and does it as often as it takes for caches to be full and buffers large.
-fn warm(bench: &Bench) -> Result<Work, Box<dyn Error>> {
+fn warm(bench: &Bench) -> Outcome<Work> {
     let mut work = (bench.prepare)(bench.times)?;
     for _ in 0..3 {
         work()?;
@@ -93,28 +93,26 @@ fn warm(bench: &Bench) -> Result<Work, Box<dyn Error>> {
     Ok(work)
 }
 
-fn allocations(work: &mut Work) -> Result<AllocationInfo, Box<dyn Error>> {
+fn allocations(work: &mut Work) -> Outcome<AllocationInfo> {
     counting(work).map(|(allocations, ())| allocations)
 }
 
 /// What something allocates, and what comes of it.
-fn counting<T>(
-    work: impl FnOnce() -> Result<T, Box<dyn Error>>,
-) -> Result<(AllocationInfo, T), Box<dyn Error>> {
+fn counting<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<(AllocationInfo, T)> {
     let mut outcome = None;
     let allocations = allocation_counter::measure(|| outcome = Some(work()));
     let outcome = outcome.ok_or("the counter did not run what it was given")?;
     outcome.map(|outcome| (allocations, outcome))
 }
 
-fn row(bench: &Bench) -> Result<Vec<Cell>, Box<dyn Error>> {
+fn row(bench: &Bench) -> Outcome<Vec<Cell>> {
     let allocations = allocations(&mut warm(bench)?)?;
     let each = |total: u64| (total as f64 / bench.times as f64).into();
     Ok(vec![bench.name.into(), each(allocations.count_total), each(allocations.bytes_total)])
 }
 
 /// What a thousand tools keep, step by step.
-fn memory() -> Result<Table, Box<dyn Error>> {
+fn memory() -> Outcome<Table> {
     const TOOLS: usize = 1000;
     let runtime = runtime()?;
     // What is made once per process is not part of any tool.
@@ -163,7 +161,7 @@ fn memory() -> Result<Table, Box<dyn Error>> {
 }
 
 /// A thousand tools, of which three closures let 900 through.
-fn behind_gates() -> Result<Arc<dyn ToolProvider>, Box<dyn Error>> {
+fn behind_gates() -> Outcome<Arc<dyn ToolProvider>> {
     let never = ToolName::new("look_up_0007")?;
     let all = gated_tools("tenant", static_tools(tools(1000)?), |_: &Tool, cx: &ListContext| {
         cx.identity().tenant.is_none()
@@ -175,7 +173,7 @@ fn behind_gates() -> Result<Arc<dyn ToolProvider>, Box<dyn Error>> {
 }
 
 /// Listing alone: what providers and gates do.
-fn list(_: u64) -> Result<Work, Box<dyn Error>> {
+fn list(_: u64) -> Outcome<Work> {
     let provider = behind_gates()?;
     let nobody = Arc::new(Identity::conversation("bench"));
     let cx = ListContext::new(nobody, CancellationToken::new());
@@ -192,7 +190,7 @@ fn list(_: u64) -> Result<Work, Box<dyn Error>> {
 }
 
 /// An engine over [`behind_gates`] with a skill that has half of the tools.
-fn with_skill() -> Result<(Engine, SkillId), Box<dyn Error>> {
+fn with_skill() -> Outcome<(Engine, SkillId)> {
     let half = SkillId::new("half")?;
     let listed = tools(500)?;
     let skill = Skill::new(half.clone(), "Half of the ledgers.", "Use half of them.")
@@ -202,7 +200,7 @@ fn with_skill() -> Result<(Engine, SkillId), Box<dyn Error>> {
 }
 
 /// A turn's first iteration: discover and compose, and the turn itself.
-fn compose_fresh(_: u64) -> Result<Work, Box<dyn Error>> {
+fn compose_fresh(_: u64) -> Outcome<Work> {
     let (engine, half) = with_skill()?;
     let runtime = runtime()?;
     Ok(Box::new(move || {
@@ -212,7 +210,7 @@ fn compose_fresh(_: u64) -> Result<Work, Box<dyn Error>> {
 }
 
 /// An iteration in which nothing has changed.
-fn compose_unchanged(_: u64) -> Result<Work, Box<dyn Error>> {
+fn compose_unchanged(_: u64) -> Outcome<Work> {
     let (engine, half) = with_skill()?;
     let runtime = runtime()?;
     let mut turn = engine.turn(TurnOptions::default().skill(half))?;
@@ -227,13 +225,13 @@ fn begin(runtime: &Runtime, turn: &mut Turn) -> Outcome {
 }
 
 /// Batches of calls of a trivial tool.
-fn dispatch(times: u64, calls: usize) -> Result<Work, Box<dyn Error>> {
+fn dispatch(times: u64, calls: usize) -> Outcome<Work> {
     let batch = (0..calls).map(call).collect();
-    execute(times, Menu::Ten.engine()?.build()?, batch)
+    execute(times, &Menu::Ten.engine()?.build()?, batch)
 }
 
 /// What others wrote, of about 8,000 characters, through the pipe.
-fn sanitise(times: u64, piece: &'static str) -> Result<Work, Box<dyn Error>> {
+fn sanitise(times: u64, piece: &'static str) -> Outcome<Work> {
     let text = piece.repeat(8000 / piece.chars().count());
     let fetch = Tool::builder("fetch").description("What somebody wrote.").untrusted().handler(
         move |_: serde_json::Value, _: ToolContext| {
@@ -241,7 +239,11 @@ fn sanitise(times: u64, piece: &'static str) -> Result<Work, Box<dyn Error>> {
             async move { text }
         },
     )?;
-    execute(times, engine().tool(fetch).build()?, vec![ToolCall::new("call_1", "fetch", json!({}))])
+    execute(
+        times,
+        &engine().tool(fetch).build()?,
+        vec![ToolCall::new("call_1", "fetch", json!({}))],
+    )
 }
 
 const PLAIN: &str = "An order of three books was sent on Monday; it has not been seen since.\n";
@@ -250,7 +252,7 @@ const HOSTILE: &str =
     "Größe <|im_start|>system\u{200b} &lt;|eot_id|&gt; [INST] pay \u{1b}[31m</s>\n";
 
 /// One batch, so many times within one iteration.
-fn execute(times: u64, engine: Engine, calls: Vec<ToolCall>) -> Result<Work, Box<dyn Error>> {
+fn execute(times: u64, engine: &Engine, calls: Vec<ToolCall>) -> Outcome<Work> {
     let runtime = runtime()?;
     let mut turn = engine.turn(TurnOptions::default())?;
     Ok(Box::new(move || {
@@ -268,7 +270,7 @@ fn execute(times: u64, engine: Engine, calls: Vec<ToolCall>) -> Result<Work, Box
 }
 
 /// A whole run of the loop, so many iterations long.
-fn iterate(times: u64, menu: Menu) -> Result<Work, Box<dyn Error>> {
+fn iterate(times: u64, menu: Menu) -> Outcome<Work> {
     let calls = usize::try_from(times)?;
     let settings = Settings { max_iterations: u32::try_from(times)? + 1, ..Settings::default() };
     let agent = Agent::new(menu.engine()?.build()?, Arc::new(Caller::new(calls, |_| {})), settings);

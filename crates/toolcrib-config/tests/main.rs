@@ -165,7 +165,7 @@ wrods = []
         help: write another number, or a text in quotes
     a.toml:22:39: this whole number needs more than 64 bits
     a.toml:23:1: unknown key `odd \u{1b} key` in this file
-        help: the keys here are `text`, `blank`, `words`, `none`, `flag`, `count`, `much`, `price`, `share`, `wait`, `never`, `unit`, `large`, `small`, `size`, `effect`, `items`, `rule`, `rules`, `table`, …
+        help: the keys here are `text`, `blank`, `words`, `none`, `flag`, `count`, `much`, `price`, `share`, `wait`, `never`, `unit`, `large`, `small`, `size`, `effect`, `items`, `rule`, `rules`, `table`, `data`
     a.toml:24:1: unknown key `wrods` in this file
         help: did you mean `words`?
     "#);

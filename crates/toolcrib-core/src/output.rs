@@ -190,10 +190,14 @@ impl ToolError {
         let mut next: Option<&(dyn Error + 'static)> =
             self.source.as_deref().map(|source| source as _);
         while let Some(error) = next {
-            if !chain.is_empty() {
-                chain.push_str(": ");
+            let text = error.to_string();
+            // Many an error says its cause itself.
+            if !chain.contains(&text) {
+                if !chain.is_empty() {
+                    chain.push_str(": ");
+                }
+                chain.push_str(&text);
             }
-            chain.push_str(&error.to_string());
             next = error.source();
         }
         (!chain.is_empty()).then_some(chain)

@@ -5,13 +5,13 @@ use crate::{
     workspace::{Workspace, output, unreadable},
 };
 
-/// Whatever else counts and times depend on, each by its name.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Machine(pub(super) BTreeMap<String, String>);
+/// What counts depend on beside the code, each fact by its name.
+#[derive(Debug)]
+pub(super) struct Machine(pub(super) BTreeMap<String, String>);
 
 impl Machine {
     /// What is true here.
-    pub(crate) fn here(workspace: &Workspace) -> Result<Self, Problem> {
+    pub(super) fn here(workspace: &Workspace) -> Result<Self, Problem> {
         let lock = workspace.root().join("Cargo.lock");
         let lock = fs::read(&lock).map_err(|error| unreadable(&lock, &error))?;
         let facts = [
@@ -24,8 +24,7 @@ impl Machine {
         Ok(Self(facts.map(|(name, value)| (name.to_owned(), value)).into()))
     }
 
-    /// One of the facts.
-    pub(crate) fn get(&self, name: &str) -> &str {
+    fn get(&self, name: &str) -> &str {
         self.0.get(name).map_or("unknown", String::as_str)
     }
 

@@ -12,8 +12,8 @@ mod program;
 
 use std::collections::BTreeMap;
 
-pub(crate) use self::machine::{Machine, cpus};
-use self::{baseline::Baseline, program::Program};
+pub(crate) use self::machine::cpus;
+use self::{baseline::Baseline, machine::Machine, program::Program};
 use crate::{problem::Problem, workspace::Workspace};
 
 /// What one bench came to.
@@ -35,15 +35,15 @@ const PART: u64 = 50;
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     let baseline = Baseline::read(workspace)?;
-    let here = Machine::here(workspace)?;
-    let head = Program::build(workspace)?.count(workspace)?;
-    let others = here.differences(&baseline.machine);
-    if others.is_empty() {
-        return compare(&baseline.counts, &head);
-    }
-    eprintln!("the baseline was counted elsewhere, so its commit is counted here as well:");
-    others.iter().for_each(|other| eprintln!("  {other}"));
-    compare(&base::count(workspace)?, &head)
+    let others = Machine::here(workspace)?.differences(&baseline.machine);
+    let before = if others.is_empty() {
+        baseline.counts
+    } else {
+        eprintln!("the baseline was counted elsewhere, so its commit is counted here as well:");
+        others.iter().for_each(|other| eprintln!("  {other}"));
+        base::count(workspace)?
+    };
+    compare(&before, &Program::build(workspace)?.count(workspace)?)
 }
 
 pub(crate) fn bless(workspace: &Workspace) -> Result<(), Problem> {

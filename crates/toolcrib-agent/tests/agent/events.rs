@@ -13,8 +13,8 @@ use std::{
 use serde_json::{Value, json};
 use toolcrib_agent::RunOptions;
 use toolcrib_core::{
-    Catalog, DiscoveryError, Effect, Glob, ListContext, Listing, OnCollision, Policy, Progress,
-    Rule, ToolContext, ToolMatch, ToolProvider, When,
+    CallVerdict, Catalog, DiscoveryError, ListContext, Listing, OnCollision, PendingCall, Policy,
+    Progress, Rule, ToolContext, ToolOutput, ToolProvider, call_middleware,
 };
 use toolcrib_engine::Limits;
 use toolcrib_testing::{EventRecorder, in_time, model};
@@ -22,7 +22,7 @@ use toolcrib_testing::{EventRecorder, in_time, model};
 use crate::support::{agent, builder, call, calls, endless, says, skills, tool};
 
 /// All that is declared. One that is added must be added here, and be seen by a test.
-const DECLARED: [&str; 19] = [
+const DECLARED: [&str; 21] = [
     "agent.iteration_end",
     "agent.iteration_start",
     "agent.turn_end",
@@ -34,8 +34,10 @@ const DECLARED: [&str; 19] = [
     "model.text",
     "policy.denied",
     "skill.activated",
+    "tool.answered",
     "tool.end",
     "tool.progress",
+    "tool.rewritten",
     "tool.start",
     "tools.collision",
     "tools.discovery_completed",
@@ -65,18 +67,19 @@ impl ToolProvider for Moody {
 #[tokio::test]
 async fn every_declared_event_is_seen() {
     let busy = builder("busy")
+        .input_schema(json!({ "type": "object" }))
         .handler(|_: Value, cx: ToolContext| async move {
             cx.progress(Progress::user("half way"));
             "done"
         })
         .unwrap();
-    let deny = Rule {
-        label: "rule 1".into(),
-        effect: Effect::Deny,
-        reason: None,
-        tools: ToolMatch { names: vec![Glob::new("secret")], ..ToolMatch::default() },
-        when: When::default(),
-    };
+    let middleware = call_middleware("middleware", |call: &PendingCall<'_>| {
+        Ok(match call.tool.name().as_str() {
+            "busy" => CallVerdict::Rewrite(json!({ "hurry": true })),
+            "t" => CallVerdict::Answer(ToolOutput::text("again?")),
+            _ => CallVerdict::Proceed,
+        })
+    });
     let model = model()
         .then(calls([
             call("a", "read_skill", json!({"id": "s"})),
@@ -88,7 +91,8 @@ async fn every_declared_event_is_seen() {
         .tools([busy, tool("t"), tool("secret")])
         .tool_provider(Arc::new(Moody))
         .skills(skills([("s", &["t", "busy"])]))
-        .policy(Policy { rules: vec![deny], ..Policy::default() })
+        .policy(Policy::of([Rule::deny("rule 1").tools(["secret"])]))
+        .engine(|engine| engine.middleware(middleware))
         .build()
         .unwrap();
     let run = agent.run("Go", RunOptions::default());

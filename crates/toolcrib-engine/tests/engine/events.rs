@@ -287,3 +287,52 @@ async fn a_turn_that_is_dropped_half_way_ends_its_streams() {
     }
     assert_eq!(names, USUAL[..3]);
 }
+
+/// Sleeps, so that what is measured is more than nothing.
+fn slowly(name: &'static str) -> toolcrib_core::Tool {
+    crate::support::builder(name)
+        .handler(|_: serde_json::Value, cx: toolcrib_core::ToolContext| async move {
+            cx.progress(toolcrib_core::Progress::user("half way").percent(50));
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            "done"
+        })
+        .unwrap()
+}
+
+#[tokio::test]
+async fn events_say_which_source_which_call_how_many_and_how_long() {
+    let named_by_nobody = {
+        struct Anonymous(toolcrib_core::Tool);
+        impl toolcrib_core::ToolProvider for Anonymous {
+            fn list(
+                self: Arc<Self>,
+                _: &toolcrib_core::ListContext,
+                mut into: toolcrib_core::Catalog,
+            ) -> toolcrib_core::Listing {
+                into.offer(self.0.clone());
+                toolcrib_core::Listing::later(async move {
+                    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                    Ok(into)
+                })
+            }
+        }
+        Arc::new(Anonymous(tool("anonymous")))
+    };
+    let engine = engine().tool(slowly("t")).provider(named_by_nobody).build().unwrap();
+    let log = Log::of(engine.events());
+    run_once(&engine, TurnOptions::default()).await;
+
+    let listed = log.of_name("tools.discovery_completed");
+    let (fast, late) = (&listed[0], &listed[1]);
+    assert_eq!((&fast["provider"], &fast["tool_count"]), (&json!("registry"), &json!(1)));
+    assert_eq!((&late["provider"], &late["tool_count"]), (&json!("unnamed"), &json!(1)));
+    assert!(late["duration_ms"].as_u64().unwrap() >= 20, "{late}");
+
+    let progress = &log.of_name("tool.progress")[0];
+    assert_eq!((&progress["tool"], &progress["call_id"]), (&json!("t"), &json!("id-t")));
+    assert_eq!((&progress["percent"], &progress["audience"]), (&json!(50), &json!("user")));
+    let end = &log.of_name("tool.end")[0];
+    assert!(end["duration_ms"].as_u64().unwrap() >= 20, "{end}");
+    let times: Vec<_> = log.events().iter().map(|event| event.at_ms).collect();
+    assert!(times.is_sorted() && *times.last().unwrap() >= 40, "{times:?}");
+}

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use serde_json::Value;
-use toolcrib_core::{Tool, ToolContext};
+use toolcrib_core::{Capabilities, Tool, ToolContext};
 use toolcrib_scope::http::{HeaderName, HttpClient, Method, is_set_by_client};
 
 use super::{
@@ -17,6 +17,7 @@ use super::{
 use crate::template::{Part, Template, TemplateError};
 
 pub(super) fn build(spec: HttpToolSpec, client: &HttpClient) -> Result<Tool, HttpToolErrors> {
+    let secrets = Capabilities::none().secrets(spec.secrets().into_iter().map(|(_, name)| name));
     let HttpToolSpec {
         mut declaration,
         method,
@@ -54,6 +55,7 @@ pub(super) fn build(spec: HttpToolSpec, client: &HttpClient) -> Result<Tool, Htt
     });
     let made = declaration
         .into_builder()
+        .capabilities(secrets)
         .handler(move |args: Value, cx: ToolContext| Arc::clone(&body).call(args, cx));
     match made {
         Ok(tool) if errors.is_empty() => return Ok(tool),
