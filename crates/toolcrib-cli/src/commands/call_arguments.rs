@@ -1,11 +1,17 @@
 //! What stands behind the tool's name on the command line.
 
-use std::io::{self, Read as _};
+use std::{
+    fs::File,
+    io::{self, Read},
+};
 
 use serde_json::{Map, Value};
 use toolcrib_core::{Arguments, CancellationToken};
 
 use super::Problem;
+
+/// More is no arguments of a call; a device never ends.
+const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Arguments as given.
 #[derive(Debug, PartialEq)]
@@ -31,12 +37,13 @@ pub(super) async fn read(
 ) -> Result<Given, Problem> {
     if let [only] = arguments {
         if only == "-" {
-            return Ok(Given::Json(standard_input(cancellation).await?));
+            let text = read_text("standard input".to_owned(), cancellation, || Ok(io::stdin()));
+            return text.await.map(Given::Json);
         }
         if let Some(path) = only.strip_prefix('@') {
-            return std::fs::read_to_string(path)
-                .map(Given::Json)
-                .map_err(|error| Problem::usage(format!("{path} cannot be read: {error}")));
+            let (path, shown) = (path.to_owned(), path.to_owned());
+            let text = read_text(shown, cancellation, || File::open(path)).await;
+            return text.map(Given::Json);
         }
         if only.trim_start().starts_with(['{', '[']) || !only.contains('=') {
             return Ok(Given::Json(only.clone()));
@@ -67,17 +74,27 @@ fn pair(argument: &str) -> Result<(String, PairValue), Problem> {
     }
 }
 
-async fn standard_input(cancellation: &CancellationToken) -> Result<String, Problem> {
-    let reading = tokio::task::spawn_blocking(|| {
-        let mut text = String::new();
-        io::stdin().read_to_string(&mut text).map(|_| text)
+/// Reads a text to its end, which may never come: a pipe, a device.
+async fn read_text<R: Read>(
+    what: String,
+    cancellation: &CancellationToken,
+    open: impl FnOnce() -> io::Result<R> + Send + 'static,
+) -> Result<String, Problem> {
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut bytes = Vec::new();
+        open()?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+        let too_long = u64::try_from(bytes.len()).is_ok_and(|length| length > MOST_BYTES);
+        if too_long {
+            return Err(io::Error::other("it is longer than 64 MiB"));
+        }
+        String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
     });
     tokio::select! {
         biased;
         () = cancellation.cancelled() => Err(Problem::cancelled()),
         read = reading => read
             .map_err(|error| Problem::failed("internal", error.to_string()))?
-            .map_err(|error| Problem::usage(format!("standard input cannot be read: {error}"))),
+            .map_err(|error| Problem::usage(format!("{what} cannot be read: {error}"))),
     }
 }
 

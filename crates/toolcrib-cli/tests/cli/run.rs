@@ -162,6 +162,15 @@ fn arguments_come_as_pairs_as_json_from_a_file_and_from_standard_input() {
 }
 
 #[test]
+fn arguments_that_never_end_are_refused() {
+    let desk = Project::desk();
+    let output = desk.command(&["call", "list_charges", "@/dev/zero"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("/dev/zero cannot be read: it is longer than 64 MiB"), "{said}");
+}
+
+#[test]
 fn a_call_that_is_refused_says_what_was_expected_and_never_the_value() {
     let desk = Project::desk();
     for (argument, code, said) in [
