@@ -14,7 +14,7 @@ use crate::{
     identity::Identity,
     name::SkillId,
     output::{ErrorCode, ToolError},
-    secrets::{Secret, SecretError, Secrets},
+    secrets::{Redact, Secret, SecretError, Secrets},
 };
 
 /// Who may see a progress message.
@@ -90,6 +90,8 @@ pub struct ToolContextParts {
     pub progress: Option<mpsc::Sender<Progress>>,
     /// The secrets that this call may have; none when absent.
     pub secrets: Option<Arc<dyn Secrets>>,
+    /// What knows the secrets; nothing is redacted when absent.
+    pub redact: Option<Arc<dyn Redact>>,
     /// What the scoper hands out, one value of a type.
     pub handles: Vec<Arc<dyn Any + Send + Sync>>,
 }
@@ -109,6 +111,7 @@ impl ToolContextParts {
             cancellation: CancellationToken::new(),
             progress: None,
             secrets: None,
+            redact: None,
             handles: Vec::new(),
         }
     }
@@ -219,5 +222,16 @@ impl ToolContext {
             )
             .caused_by(error)
         })
+    }
+
+    /// A text without known secrets. Only for bodies that cut a text themselves, before they do.
+    pub fn redacted(&self, text: &str) -> String {
+        self.0.redact.as_ref().map_or_else(|| text.to_owned(), |redact| redact.redact(text))
+    }
+
+    /// The start of a text whose rest is cut off, without known secrets and without an end that may
+    /// be the beginning of one.
+    pub fn redacted_start(&self, start: &str) -> String {
+        self.0.redact.as_ref().map_or_else(|| start.to_owned(), |redact| redact.redact_start(start))
     }
 }

@@ -64,7 +64,7 @@ pub use self::{
     policy::{AnnotationMatch, Effect, Glob, Policy, PolicyDefault, Roles, Rule, ToolMatch, When},
     ports::{
         Approval, Approver, CallVerdict, Journal, Middleware, PendingCall, Reducer, Scoper,
-        call_middleware,
+        call_approver, call_middleware,
     },
     provider::{
         DiscoveryError, DiscoveryErrorClass, FailedListing, Gate, Handed, IntoVerdict, Listing,
@@ -73,7 +73,9 @@ pub use self::{
     },
     registry::{AlreadyRegistered, ToolRegistry},
     result::ToolResult,
-    secrets::{Secret, SecretError, Secrets},
+    secrets::{Redact, Secret, SecretError, Secrets, secrets_fn},
     tool::{IntoTool, Tool, ToolBody, ToolBuilder},
 };
+/// What the methods of the ports give back: a boxed future that is `Send`.
+pub use futures_util::future::BoxFuture;
 pub use tokio_util::sync::CancellationToken;

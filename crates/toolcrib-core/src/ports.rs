@@ -1,6 +1,6 @@
 //! Ports that a call passes on its way: each is absent or given when an engine is built.
 
-use std::{error::Error, sync::Arc};
+use std::{error::Error, future::Future, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -39,11 +39,52 @@ pub enum Approval {
     Refused(String),
 }
 
-/// Decides on calls that a rule with the effect `ask` matches. Without one they are denied.
-/// A panicking approver denies.
+/// Decides on calls that a rule with the effect `ask` matches, such as [`Rule::ask`](crate::Rule::ask).
+/// Without one they are denied. A panicking approver denies. [`call_approver`] makes one of a
+/// function.
 pub trait Approver: Send + Sync + 'static {
     /// Decides. May wait for a person; cancellation drops the future.
     fn approve<'a>(&'a self, call: PendingCall<'a>) -> BoxFuture<'a, Approval>;
+}
+
+/// An [`Approver`] made from a function that looks at the call and gives a future, which may wait
+/// for a person. What the future needs of the call it takes out first.
+///
+/// ```
+/// use toolcrib_core::{Approval, PendingCall, call_approver};
+///
+/// # async fn yes_or_no(question: String) -> bool { question.len() > 3 }
+/// let approver = call_approver(|call: &PendingCall<'_>| {
+///     let question = format!("Run {} with {}?", call.tool.name(), call.args);
+///     async move {
+///         if yes_or_no(question).await {
+///             Approval::Approved
+///         } else {
+///             Approval::Refused("the user said no; ask what they want instead".into())
+///         }
+///     }
+/// });
+/// # let _ = approver;
+/// ```
+pub fn call_approver<F, Fut>(decide: F) -> impl Approver
+where
+    F: Fn(&PendingCall<'_>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Approval> + Send + 'static,
+{
+    Approving(decide)
+}
+
+struct Approving<F>(F);
+
+impl<F, Fut> Approver for Approving<F>
+where
+    F: Fn(&PendingCall<'_>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Approval> + Send + 'static,
+{
+    fn approve<'a>(&'a self, call: PendingCall<'a>) -> BoxFuture<'a, Approval> {
+        // The function runs where a panic of it denies, as one of the future does.
+        Box::pin(async move { (self.0)(&call).await })
+    }
 }
 
 /// Bounds a call before it runs: hands it what it declared, refuses what cannot be enforced.
@@ -80,7 +121,8 @@ pub trait Reducer: Send + Sync + 'static {
     fn reduce(&self, output: ToolOutput, args: &Value) -> ToolOutput;
 }
 
-/// What a [`Middleware`] says of a call.
+/// What a [`Middleware`] says of a call. There is no verdict to ask a person: that is what a
+/// [`Rule::ask`](crate::Rule::ask) and an [`Approver`] are for; a middleware decides by itself.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum CallVerdict {
@@ -101,8 +143,10 @@ pub enum CallVerdict {
 /// is approved and run. It fails closed: an error, a panic, or no verdict within the call's time
 /// limit denies. One value serves many calls at the same time.
 ///
-/// Neighbours: a [`Policy`](crate::Policy) is data and decides on visibility too; a [`Reducer`] sees
-/// what came back; a [`Scoper`] bounds what the body can reach.
+/// Neighbours: a [`Policy`](crate::Policy) is data and decides on visibility too; to ask a person,
+/// use a [`Rule::ask`](crate::Rule::ask) in it and an [`Approver`]: a middleware decides by itself. A
+/// [`Reducer`] sees what came back; a [`Scoper`] bounds what the body can reach. [`call_middleware`]
+/// makes one of a function.
 pub trait Middleware: Send + Sync + 'static {
     /// What it is called in events and messages.
     fn name(&self) -> &str;

@@ -58,7 +58,56 @@ pub enum SecretError {
 ///
 /// A body does not see this port; it asks [`ToolContext::secret`](crate::ToolContext::secret),
 /// which hands out only what its tool declares, and has the value redacted from then on.
+/// [`secrets_fn`] makes one of a function.
 pub trait Secrets: Send + Sync + 'static {
     /// The value of a secret.
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Secret, SecretError>>;
+}
+
+/// [`Secrets`] made from a function that has them at hand; what has to wait for a vault implements
+/// the trait. From the environment, each under the name that tools declare it by:
+///
+/// ```
+/// use toolcrib_core::{Secret, SecretError, secrets_fn};
+///
+/// let secrets = secrets_fn(|name| {
+///     let variable = match name {
+///         "WEATHER_KEY" => "WEATHER_API_KEY",
+///         _ => return Err(SecretError::Unknown { name: name.into() }),
+///     };
+///     // The error of `var` may quote the value.
+///     std::env::var(variable).map(Secret::new).map_err(|_| SecretError::Unreadable {
+///         name: name.into(),
+///         source: format!("the environment variable `{variable}` is not set, or no text").into(),
+///     })
+/// });
+/// # let _ = secrets;
+/// ```
+pub fn secrets_fn<F>(resolve: F) -> impl Secrets
+where
+    F: Fn(&str) -> Result<Secret, SecretError> + Send + Sync + 'static,
+{
+    AtHand(resolve)
+}
+
+struct AtHand<F>(F);
+
+impl<F> Secrets for AtHand<F>
+where
+    F: Fn(&str) -> Result<Secret, SecretError> + Send + Sync + 'static,
+{
+    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Secret, SecretError>> {
+        Box::pin(async move { (self.0)(name) })
+    }
+}
+
+/// Takes the secrets that are known out of a text, for bodies that cut texts themselves: a secret
+/// that is cut in two is found by nobody afterwards. All other texts are redacted by the engine.
+pub trait Redact: Send + Sync + 'static {
+    /// A text without known secrets.
+    fn redact(&self, text: &str) -> String;
+
+    /// The start of a text whose rest is cut off, without known secrets and without an end that may
+    /// be the beginning of one.
+    fn redact_start(&self, start: &str) -> String;
 }

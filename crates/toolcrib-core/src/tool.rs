@@ -99,6 +99,13 @@ impl Tool {
 
 /// A tool, or what should have become one: `.tool(find_order_tool())` needs no `?`, the error comes
 /// out where the whole is built.
+#[diagnostic::on_unimplemented(
+    message = "this is not a tool",
+    label = "not a `Tool`, and not a `Result` of one",
+    note = "pass what `#[tool]` made beside the function, and call it: `find_order_tool()` for \
+            `find_order`",
+    note = "or a `Tool` that `Tool::builder` made"
+)]
 pub trait IntoTool {
     /// The tool.
     ///

@@ -179,13 +179,15 @@ impl EngineBuilder {
         if cfg!(panic = "abort") {
             return Err(BuildError::PanicAborts);
         }
+        let redactor = self.redactor.unwrap_or_else(Redactor::from_environment);
         let mut parts = EngineParts {
             plugins: Vec::new(),
             registry: Arc::default(),
             sources: self.sources.into_iter().map(Brought::by_host).collect(),
             visibility: Arc::new(Visibility { policy: self.policy, skills: Arc::new(self.skills) }),
             validators: Arc::default(),
-            redactor: self.redactor.unwrap_or_else(Redactor::from_environment),
+            redact: Arc::new(redactor.clone()),
+            redactor,
             middleware: self.middleware.into_iter().map(Brought::by_host).collect(),
             reducers: HashMap::new(),
             secrets: self.secrets,

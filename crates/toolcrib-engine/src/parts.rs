@@ -3,7 +3,8 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use toolcrib_core::{
-    Approver, Events, Journal, Middleware, Reducer, Scoper, Secrets, ToolProvider, ToolRegistry,
+    Approver, Events, Journal, Middleware, Redact, Reducer, Scoper, Secrets, ToolProvider,
+    ToolRegistry,
 };
 
 use crate::{compose::Visibility, plugin::Brought, redactor::Redactor, validators::Validators};
@@ -18,6 +19,8 @@ pub(crate) struct EngineParts {
     pub(crate) visibility: Arc<Visibility>,
     pub(crate) validators: Arc<Validators>,
     pub(crate) redactor: Redactor,
+    /// The same, as bodies see it.
+    pub(crate) redact: Arc<dyn Redact>,
     pub(crate) middleware: Vec<Brought<Arc<dyn Middleware>>>,
     pub(crate) reducers: HashMap<String, Brought<Arc<dyn Reducer>>>,
     pub(crate) secrets: Option<Arc<dyn Secrets>>,

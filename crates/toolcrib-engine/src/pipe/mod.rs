@@ -112,7 +112,11 @@ impl Batch<'_> {
             .into_iter()
             .map(|(settled, cap)| match settled {
                 Settled::Done(result) => result,
-                Settled::Large(large) => self.finish(large.call, large.ended, cap),
+                Settled::Large(mut large) => {
+                    // Another call may have learned a secret since.
+                    redact::redact(self, &mut large.ended);
+                    self.finish(large.call, large.ended, cap)
+                }
             })
             .chain(too_many.into_iter().map(|call| self.refuse(call)))
             .collect()
@@ -224,6 +228,7 @@ impl Batch<'_> {
             cancellation: self.cancellation.child_token(),
             progress: Some(sender),
             secrets: DeclaredSecrets::of(tool, self.engine),
+            redact: Some(Arc::clone(&self.engine.redact)),
             handles: Vec::new(),
         };
         (parts.into(), progress)

@@ -62,11 +62,12 @@ pub(super) fn end(batch: &Batch<'_>, call: Call, fenced: Fenced) -> ToolResult {
 
 /// Says that a rule or a middleware refused a call.
 pub(super) fn denied(batch: &Batch<'_>, call: &Call, rule: Arc<str>, reason: Option<Arc<str>>) {
+    let redacted = |reason: Arc<str>| Arc::from(batch.engine.redactor.text(&reason));
     batch.events.emit(Some(batch.iteration), || EventKind::PolicyDenied {
         tool: Arc::clone(&call.name),
         call_id: Arc::clone(&call.id),
         rule,
-        reason,
+        reason: reason.map(redacted),
     });
 }
 

@@ -1,19 +1,19 @@
 //! What a program that ran comes to.
 
 use serde_json::json;
-use toolcrib_core::ToolOutput;
+use toolcrib_core::{ToolContext, ToolOutput};
 use toolcrib_scope::process::{Captured, Ended, Finished};
 
 /// How much of the end of an output stands in an error, in characters.
 const SHOWN_CHARS: usize = 2000;
 
 /// The result of a program that ended as it should.
-pub(super) fn success(finished: &Finished) -> ToolOutput {
+pub(super) fn success(finished: &Finished, cx: &ToolContext) -> ToolOutput {
     let Finished { ended, stdout, stderr, .. } = finished;
     let shown = if stdout.total() == 0 { stderr } else { stdout };
     let value = match shown.total() {
         0 => "done, without output".to_owned(),
-        _ => readable(shown),
+        _ => readable(shown, cx),
     };
     let code = match ended {
         Ended::Code(code) => Some(code),
@@ -21,19 +21,19 @@ pub(super) fn success(finished: &Finished) -> ToolOutput {
     };
     ToolOutput::text(value).structured(json!({
         "exit_code": code,
-        "stdout": text(stdout).0,
-        "stderr": text(stderr).0,
+        "stdout": text(stdout, cx).0,
+        "stderr": text(stderr, cx).0,
         "truncated": stdout.is_truncated() || stderr.is_truncated(),
     }))
 }
 
 /// What is said of a program that failed.
-pub(super) fn failure(program: &str, finished: &Finished) -> String {
+pub(super) fn failure(program: &str, finished: &Finished, cx: &ToolContext) -> String {
     let ended = match finished.ended {
         Ended::Code(code) => format!("`{program}` failed with exit code {code}"),
         signal @ Ended::Signal(_) => format!("`{program}` was ended by {signal}"),
     };
-    match (ending(&finished.stderr), ending(&finished.stdout)) {
+    match (ending(&finished.stderr, cx), ending(&finished.stdout, cx)) {
         (Some(stderr), _) => format!("{ended}; it wrote to stderr:\n{stderr}"),
         (None, Some(stdout)) => format!("{ended}; it wrote:\n{stdout}"),
         (None, None) => format!("{ended}, without output"),
@@ -41,10 +41,10 @@ pub(super) fn failure(program: &str, finished: &Finished) -> String {
 }
 
 /// What is said of a program that was cut off.
-pub(super) fn cut_off(program: &str, finished: &Finished) -> String {
+pub(super) fn cut_off(program: &str, finished: &Finished, cx: &ToolContext) -> String {
     let mut said = format!("`{program}` was stopped before it was done");
     for (output, captured) in [("stdout", &finished.stdout), ("stderr", &finished.stderr)] {
-        if let Some(written) = ending(captured) {
+        if let Some(written) = ending(captured, cx) {
             said += &format!("; until then it wrote to {output}:\n{written}\n");
         }
     }
@@ -53,8 +53,8 @@ pub(super) fn cut_off(program: &str, finished: &Finished) -> String {
 }
 
 /// An output as a model reads it; a line in brackets says what it does not show.
-fn readable(captured: &Captured) -> String {
-    let (mut shown, replaced) = text(captured);
+fn readable(captured: &Captured, cx: &ToolContext) -> String {
+    let (mut shown, replaced) = text(captured, cx);
     shown.truncate(shown.trim_end_matches(['\n', '\r']).len());
     let mut notes = Vec::new();
     if captured.is_truncated() {
@@ -70,31 +70,39 @@ fn readable(captured: &Captured) -> String {
     shown
 }
 
-/// The head as text, and whether bytes of it had to be replaced.
-fn text(captured: &Captured) -> (String, bool) {
+/// The head as text, and whether bytes of it had to be replaced. Where the cut went through a
+/// character or a secret, what is left of it is dropped.
+fn text(captured: &Captured, cx: &ToolContext) -> (String, bool) {
     let head = captured.head();
-    match str::from_utf8(head) {
+    let (text, replaced) = match str::from_utf8(head) {
         Ok(text) => (text.to_owned(), false),
-        // The cut went through a character.
         Err(error) if captured.is_truncated() && error.error_len().is_none() => {
             let whole = head.get(..error.valid_up_to()).unwrap_or_default();
             (String::from_utf8_lossy(whole).into_owned(), false)
         }
         Err(_) => (String::from_utf8_lossy(head).into_owned(), true),
-    }
+    };
+    if captured.is_truncated() { (cx.redacted_start(&text), replaced) } else { (text, replaced) }
 }
 
 /// The last characters of an output; none of a blank one.
-fn ending(captured: &Captured) -> Option<String> {
-    let bytes = captured.last(4 * SHOWN_CHARS);
+fn ending(captured: &Captured, cx: &ToolContext) -> Option<String> {
+    let bytes = captured.last(usize::MAX);
     let text = String::from_utf8_lossy(&bytes);
+    let from_its_start = bytes.len() as u64 == captured.total();
+    let text = if from_its_start {
+        &*text
+    } else {
+        // The first word may be what is left of a secret.
+        text.find(char::is_whitespace).and_then(|at| text.get(at..)).unwrap_or_default()
+    };
+    let text = cx.redacted(text);
     let text = text.trim();
     let cut = text.char_indices().rev().nth(SHOWN_CHARS - 1).map_or(0, |(at, _)| at);
     let shown = text.get(cut..).unwrap_or_default();
-    let whole = cut == 0 && bytes.len() as u64 == captured.total();
     match shown {
-        "" => None,
-        _ if whole => Some(shown.to_owned()),
+        "" if from_its_start => None,
+        _ if cut == 0 && from_its_start => Some(shown.to_owned()),
         _ => Some(format!("…{shown}")),
     }
 }

@@ -48,13 +48,16 @@ impl Body {
             .await
             .map_err(|error| self.not_run(error))?;
         if finished.cut_off {
-            return Err(ToolError::new(self.cut_off(), outcome::cut_off(&self.name(), &finished)));
+            return Err(ToolError::new(
+                self.cut_off(),
+                outcome::cut_off(&self.name(), &finished, &cx),
+            ));
         }
         match finished.ended {
             Ended::Code(code) if self.ok_exit_codes.contains(&code) => {
-                Ok(outcome::success(&finished))
+                Ok(outcome::success(&finished, &cx))
             }
-            _ => Err(ToolError::failed(outcome::failure(&self.name(), &finished))
+            _ => Err(ToolError::failed(outcome::failure(&self.name(), &finished, &cx))
                 .caused_by(self.circumstances(passed, &finished))),
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::Value;
-use toolcrib_core::ToolOutput;
+use toolcrib_core::{ToolContext, ToolOutput};
 use toolcrib_scope::http::{HttpResponse, StatusCode, header};
 
 /// How much of the body of a failure is shown, in characters.
@@ -56,7 +56,7 @@ pub(super) fn read(response: &HttpResponse, pointer: Option<&str>) -> Result<Too
 }
 
 /// What is said of an answer whose status is no success.
-pub(super) fn failure(response: &HttpResponse) -> String {
+pub(super) fn failure(response: &HttpResponse, cx: &ToolContext) -> String {
     let status = response.status;
     let mut text = format!("`{}` answered {}", host(response), status.as_u16());
     if let Some(reason) = status.canonical_reason() {
@@ -74,7 +74,7 @@ pub(super) fn failure(response: &HttpResponse) -> String {
         let _ = write!(text, "; try again {wait}");
     }
     if !matches!(kind(response), Kind::Other(_)) {
-        let body = String::from_utf8_lossy(&response.body);
+        let body = cx.redacted(&String::from_utf8_lossy(&response.body));
         let body = body.trim();
         if !body.is_empty() {
             let _ = write!(text, ": {}", shortened(body, SHOWN_BODY));

@@ -37,7 +37,7 @@ impl Body {
     ) -> Result<ToolOutput, ToolError> {
         let request = self.request(&args, &cx).await?;
         match self.client.send(request, cx.cancellation()).await {
-            Ok(response) => self.answered(&response),
+            Ok(response) => self.answered(&response, &cx),
             Err(error) => Err(self.failed(error)),
         }
     }
@@ -64,11 +64,11 @@ impl Body {
         Ok(request)
     }
 
-    fn answered(&self, response: &HttpResponse) -> Result<ToolOutput, ToolError> {
+    fn answered(&self, response: &HttpResponse, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
         if !response.status.is_success() {
             let knows =
                 !matches!(response.status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT);
-            let text = answer::failure(response);
+            let text = answer::failure(response, cx);
             return Err(if knows { ToolError::failed(text) } else { self.unsure(&text) });
         }
         answer::read(response, self.pointer.as_deref()).map_err(|problem| self.unsure(&problem))

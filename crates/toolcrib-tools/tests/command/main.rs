@@ -12,4 +12,5 @@ mod building;
 mod calling;
 mod failing;
 mod passing;
+mod secrets;
 mod support;

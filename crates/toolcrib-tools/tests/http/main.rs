@@ -11,4 +11,5 @@ mod answering;
 mod asking;
 mod building;
 mod failing;
+mod secrets;
 mod support;
