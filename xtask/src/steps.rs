@@ -37,6 +37,7 @@ const FIGURES: Step = Step { name: "benches", check: bench::run };
 pub(crate) const TEST: &[Step] = &[
     FORMAT,
     SIZES,
+    UNSAFE,
     LINKS,
     DEPENDENCIES,
     CLIPPY,

@@ -90,19 +90,19 @@ impl RunOutcome {
 pub struct MenuSummary {
     /// The menu's fingerprint.
     pub fingerprint: Digest,
-    /// The names, in order.
-    pub offered: Vec<ToolName>,
+    /// The names, in order; shared by iterations that were offered the same.
+    pub offered: Arc<[ToolName]>,
     /// How many known tools were withheld.
     pub withheld_count: usize,
 }
 
 impl MenuSummary {
-    pub(crate) fn new(menu: &Menu, withheld_count: usize) -> Self {
-        Self {
-            fingerprint: menu.fingerprint(),
-            offered: menu.names().cloned().collect(),
-            withheld_count,
-        }
+    pub(crate) fn new(menu: &Menu, withheld_count: usize, before: Option<&Self>) -> Self {
+        let fingerprint = menu.fingerprint();
+        let unchanged = before.filter(|before| before.fingerprint == fingerprint);
+        let offered = unchanged
+            .map_or_else(|| menu.names().cloned().collect(), |before| Arc::clone(&before.offered));
+        Self { fingerprint, offered, withheld_count }
     }
 }
 

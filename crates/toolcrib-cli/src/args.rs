@@ -114,7 +114,7 @@ pub(crate) struct RunArgs {
     /// Make the project's databases anew from their seeds first
     #[arg(long)]
     pub(crate) fresh: bool,
-    /// End the run after this time, such as 30s or 2m [default: the project's, else 10m]
+    /// End the run after this time, such as 30s or "1h 30m" [default: the project's, else 10m]
     #[arg(long, value_name = "DURATION", value_parser = timeout)]
     pub(crate) timeout: Option<Duration>,
 }
@@ -148,7 +148,8 @@ pub(crate) struct CallArgs {
     /// The tool's name
     pub(crate) tool: String,
     /// key=value (typed by the tool's schema), key:=JSON, one JSON object, @FILE, or - for
-    /// standard input
+    /// standard input. What begins like JSON goes to the tool as a model's text does, broken or
+    /// not; any other word is a mistake of the command line
     #[arg(value_name = "ARGUMENT")]
     pub(crate) arguments: Vec<String>,
     #[command(flatten)]
@@ -162,6 +163,11 @@ pub(crate) struct CallArgs {
 pub(crate) struct InitArgs {
     /// The folder to make
     pub(crate) dir: PathBuf,
+    // These two stand for the ones of all commands, which `init` refuses and its help need not name.
+    #[arg(short, long, value_name = "DIR", hide = true)]
+    pub(crate) project: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub(crate) state: Option<PathBuf>,
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use toml::de::DeTable;
 
-use crate::{diagnostic::Diagnostic, problems::Problems, spot::Spot, table::Table};
+use crate::{diagnostic::Diagnostic, problems::Problems, spot::Spot, suggest, table::Table};
 
 /// The text of a file, with the places in it.
 #[derive(Debug)]
@@ -30,13 +30,52 @@ impl Document {
     /// left after them would only raise false alarms.
     pub fn read<T>(&self, problems: &Problems, read: impl FnOnce(&Table<'_>) -> T) -> Option<T> {
         let (root, errors) = DeTable::parse_recoverable(&self.text);
-        for error in &errors {
-            let at = self.spot(error.span().map_or(0, |span| span.start));
-            problems.push(Diagnostic::error(&at, format!("this is not TOML: {}", error.message())));
-        }
+        self.report_syntax(&errors, problems);
         errors.is_empty().then(|| {
             Table::new(self, problems, root.get_ref(), self.spot(0), "this file").read(read)
         })
+    }
+
+    /// Reports what is no TOML. A table that stands twice is told once, and not again for all that
+    /// stands in it.
+    fn report_syntax(&self, errors: &[toml::de::Error], problems: &Problems) {
+        let mut twice: Vec<&str> = Vec::new();
+        for error in errors {
+            let offset = error.span().map_or(0, |span| span.start);
+            let header = self.header(offset).filter(|_| error.message() == "duplicate key");
+            let is_told = |name: &str| {
+                let inside =
+                    |outer: &&str| name.strip_prefix(outer).map(|rest| rest.chars().next());
+                twice.iter().any(|outer| matches!(inside(outer), Some(None | Some('.'))))
+            };
+            let problem = match header {
+                Some((name, _)) if is_told(name) => continue,
+                Some((name, true)) => {
+                    twice.push(name);
+                    let message = format!("there is a table {} already", suggest::quoted([name]));
+                    let help = format!(
+                        "make them one table; where there may be several, write `[[{name}]]` above \
+                         each"
+                    );
+                    Diagnostic::error(&self.spot(offset), message).help(help)
+                }
+                _ => {
+                    let message = format!("this is not TOML: {}", error.message());
+                    Diagnostic::error(&self.spot(offset), message)
+                }
+            };
+            problems.push(problem);
+        }
+    }
+
+    /// The name of the table in which an offset lies, as its header has it, and whether the offset
+    /// lies in that header.
+    fn header(&self, offset: usize) -> Option<(&str, bool)> {
+        let line_of = self.lines.partition_point(|start| *start <= offset);
+        let lines = self.text.lines().take(line_of).enumerate();
+        let (number, line) = lines.filter(|(_, line)| line.trim_start().starts_with('[')).last()?;
+        let name = line.trim_start().trim_start_matches('[').split(']').next()?.trim();
+        Some((name, number + 1 == line_of))
     }
 
     /// The place of an offset in bytes.

@@ -32,6 +32,8 @@ pub struct Table<'a> {
     known: RefCell<Option<Vec<&'static str>>>,
     /// Unknown keys whose meaning is known all the same, each with what to say of it.
     explained: RefCell<Vec<(&'static str, String)>>,
+    /// Keys that must be there and are not, each with an example of its value.
+    missing: RefCell<Vec<(&'static str, String)>>,
 }
 
 impl<'a> Table<'a> {
@@ -42,30 +44,57 @@ impl<'a> Table<'a> {
         at: Spot,
         what: &str,
     ) -> Self {
-        let known = RefCell::new(Some(Vec::new()));
-        let explained = RefCell::default();
-        Self { document, problems, entries, at, what: what.to_owned(), known, explained }
+        Self {
+            document,
+            problems,
+            entries,
+            at,
+            what: what.to_owned(),
+            known: RefCell::new(Some(Vec::new())),
+            explained: RefCell::default(),
+            missing: RefCell::default(),
+        }
     }
 
-    /// Reads the table, then reports the keys that were not asked for.
+    /// Reads the table, then reports the keys that were not asked for, and those that are missing.
     pub(crate) fn read<T>(self, read: impl FnOnce(&Self) -> T) -> T {
         let read = read(&self);
-        if let Some(known) = self.known.borrow().as_deref() {
-            for key in self.entries.keys() {
-                let name = key.get_ref().as_ref();
-                if !known.contains(&name) {
-                    let message =
-                        format!("unknown key {} in {}", suggest::quoted([name]), self.what);
-                    let explained = self.explained.borrow();
-                    let help = match explained.iter().find(|(key, _)| *key == name) {
-                        Some((_, explanation)) => explanation.clone(),
-                        None => suggest::help(name, "keys here", known.iter().copied()),
-                    };
-                    self.refuse_at(&self.document.spot(key.span().start), message, help);
-                }
+        let misspelt = self.report_unknown();
+        for (key, example) in &*self.missing.borrow() {
+            if !misspelt.contains(key) {
+                let message = format!("`{key}` is missing in {}", self.what);
+                self.refuse(message, format!("write for example: {key} = {example}"));
             }
         }
         read
+    }
+
+    /// Reports the keys that were not asked for. Gives those that they were probably meant to be,
+    /// which need not be called missing as well.
+    fn report_unknown(&self) -> Vec<&'static str> {
+        let known = self.known.borrow();
+        let Some(known) = known.as_deref() else {
+            return Vec::new();
+        };
+        let mut meant = Vec::new();
+        for key in self.entries.keys() {
+            let name = key.get_ref().as_ref();
+            if known.contains(&name) {
+                continue;
+            }
+            let message = format!("unknown key {} in {}", suggest::quoted([name]), self.what);
+            let explained = self.explained.borrow();
+            let help = match explained.iter().find(|(key, _)| *key == name) {
+                Some((_, explanation)) => explanation.clone(),
+                None => {
+                    let near = suggest::nearest(name, known.iter().copied());
+                    meant.extend(known.iter().find(|key| Some(**key) == near));
+                    suggest::help(name, "keys here", known.iter().copied())
+                }
+            };
+            self.refuse_at(&self.document.spot(key.span().start), message, help);
+        }
+        meant
     }
 
     /// Lets unknown keys pass, because what they should be is not known either.
@@ -116,12 +145,12 @@ impl<'a> Table<'a> {
         Some(Value { document: self.document, problems: self.problems, value, key: key.to_owned() })
     }
 
-    /// A key that must be there; `example` is what may be written after the `=`.
+    /// A key that must be there; `example` is what may be written after the `=`. That it is missing
+    /// is reported once the table has been read, unless another key is a slip of the pen for it.
     pub fn required(&self, key: &'static str, example: &str) -> Option<Value<'a>> {
         let value = self.value(key);
         if value.is_none() {
-            let message = format!("`{key}` is missing in {}", self.what);
-            self.refuse(message, format!("write for example: {key} = {example}"));
+            self.missing.borrow_mut().push((key, example.to_owned()));
         }
         value
     }

@@ -139,9 +139,10 @@ impl<'a> Value<'a> {
         value.map(|value| self.located(value))
     }
 
-    /// A duration such as `"30s"`, longer than zero and at most [`MAX_DURATION`].
+    /// A duration such as `"30s"` or `"1h 30m"`: whole numbers, each with its unit, that are added
+    /// up. Longer than zero and at most [`MAX_DURATION`].
     pub fn duration(&self) -> Option<Located<Duration>> {
-        const HELP: &str = "write a duration such as \"500ms\", \"30s\" or \"5m\"";
+        const HELP: &str = "write a duration such as \"500ms\", \"30s\", \"5m\" or \"1h 30m\"";
         let Some(text) = self.value.get_ref().as_str() else {
             self.wrong_type("a duration in quotes, such as \"30s\"", None);
             return None;
@@ -212,11 +213,37 @@ impl<'a> Value<'a> {
 
     /// The items of a list.
     pub fn items(&self) -> Option<Vec<Self>> {
+        self.items_or(self.as_list())
+    }
+
+    /// The items of a list. What is none is refused with this help, for whoever knows better than
+    /// [`items`](Self::items) what was meant.
+    pub fn items_or(&self, help: impl Into<Help>) -> Option<Vec<Self>> {
         let items = self.list();
         if items.is_none() {
-            self.wrong_type("a list in `[…]`", None);
+            self.wrong_type("a list in `[…]`", help);
         }
         items
+    }
+
+    /// How a single value is written as a list, for one that was meant to be its only item.
+    fn as_list(&self) -> Option<String> {
+        const SHOWN: usize = 60;
+        let written = self.document.written(self.value.span());
+        let is_item = !written.is_empty() && !self.is_list() && !self.is_table();
+        let is_short = written.len() <= SHOWN && !written.contains(char::is_control);
+        let item = if is_short { written } else { "…" };
+        is_item.then(|| self.assignment(&format!("[{item}]")))
+    }
+
+    /// How the value's key is given another value, as far as it can be written so.
+    fn assignment(&self, value: &str) -> String {
+        // What stands in a list has no key of its own.
+        if self.key.contains('[') {
+            format!("write {value}")
+        } else {
+            format!("write {} = {value}", self.key)
+        }
     }
 
     fn list(&self) -> Option<Vec<Self>> {
@@ -249,15 +276,26 @@ impl<'a> Value<'a> {
         self.entries(what).map(|table| table.read(read))
     }
 
-    /// The tables of a list of tables, each called `what` in messages.
+    /// The tables of a list of tables, each called `what` in messages. One table where the list
+    /// should be is refused and read all the same, so that what refers to it raises no false alarm.
     pub fn tables<T>(&self, what: &str, mut read: impl FnMut(&Table<'_>) -> T) -> Vec<T> {
-        let items = self.list();
-        if items.is_none() {
-            let key = &self.key;
-            let help = format!("write `[[{key}]]` above each table, or `{key} = [{{ … }}]`");
+        let items = self.list().unwrap_or_else(|| {
+            self.refuse_lone_table();
+            if self.is_table() { vec![self.clone()] } else { Vec::new() }
+        });
+        items.iter().filter_map(|item| item.table(what, &mut read)).collect()
+    }
+
+    fn refuse_lone_table(&self) {
+        let written = self.document.written(self.value.span());
+        if written.starts_with('[') && self.is_table() {
+            let message = format!("`{written}` begins one table, and there may be several");
+            self.refuse(message, format!("write `[{written}]`"));
+        } else {
+            let list = self.assignment("[{ … }]");
+            let help = format!("{list}, or `[[{}]]` above each table", self.key);
             self.wrong_type("a list of tables", help);
         }
-        items.iter().flatten().filter_map(|item| item.table(what, &mut read)).collect()
     }
 
     /// A table whose keys are the author's own, for [`Table::rest`]: no key of it is reported.

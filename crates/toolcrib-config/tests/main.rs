@@ -122,7 +122,7 @@ wrods = []
         file.size("size", ..);
         file.value("effect").unwrap().word(&[("allow", ()), ("deny", ())]);
         assert!(file.value("items").unwrap().items().is_none());
-        assert!(file.tables("rule", |_| ()).is_empty());
+        assert_eq!(file.tables("rule", |rule| rule.text("name").unwrap().at.line), [19]);
         file.tables("rules", |rule| rule.required("name", "\"x\"").is_some());
         file.table("table", |_| ());
         assert_eq!(file.value("data").unwrap().json(), None);
@@ -142,9 +142,9 @@ wrods = []
     a.toml:9:9: `price` must be a finite number from 0 up
     a.toml:10:9: `share` must be a number; this is a date or time
     a.toml:11:8: `wait` is longer than a day
-        help: write a duration such as "500ms", "30s" or "5m"
+        help: write a duration such as "500ms", "30s", "5m" or "1h 30m"
     a.toml:12:9: `never` is zero; it would end before it began
-        help: write a duration such as "500ms", "30s" or "5m"
+        help: write a duration such as "500ms", "30s", "5m" or "1h 30m"
     a.toml:13:8: `unit` is not a size: there is no unit `KB`
         help: write a size such as "64KiB", "1MiB" or "2GiB", or a number of bytes
     a.toml:14:9: `large` must be from 1 byte to 1GiB
@@ -153,8 +153,9 @@ wrods = []
     a.toml:17:10: `effect` cannot be `dney`
         help: did you mean `deny`?
     a.toml:18:9: `items` must be a list in `[…]`; this is `true`
+        help: write items = [true]
     a.toml:19:8: `rule` must be a list of tables; this is a table
-        help: write `[[rule]]` above each table, or `rule = [{ … }]`
+        help: write rule = [{ … }], or `[[rule]]` above each table
     a.toml:20:10: `rules[0]` must be a table; this is a whole number
     a.toml:20:13: `name` is missing in `[[rules]]`
         help: write for example: name = "x"
@@ -194,13 +195,106 @@ fn keys_that_were_not_asked_for_are_unknown_unless_the_reader_gives_up_on_them()
 }
 
 #[test]
+fn a_slip_of_the_pen_is_not_a_missing_key_too() {
+    let (_, problems) = read("[a]\nnmae = 1\nother = 2\n[b]\nx = 1", |file| {
+        file.table("a", |a| {
+            a.required("name", "\"x\"").is_some() || a.required("size", "1").is_some()
+        });
+        file.table("b", |b| {
+            b.ignore_the_rest();
+            b.required("y", "2").is_some()
+        });
+    });
+    insta::assert_snapshot!(problems, @r#"
+    a.toml:1:1: `size` is missing in `[a]`
+        help: write for example: size = 1
+    a.toml:2:1: unknown key `nmae` in `[a]`
+        help: did you mean `name`?
+    a.toml:3:1: unknown key `other` in `[a]`
+        help: the keys here are `name`, `size`
+    a.toml:4:1: `y` is missing in `[b]`
+        help: write for example: y = 2
+    "#);
+}
+
+#[test]
+fn one_table_where_there_may_be_several_is_refused_and_read() {
+    let names = |text: &str| {
+        let (names, problems) = read(text, |file| {
+            file.tables("tool", |tool| tool.text("name").map(|name| name.value.to_string()))
+        });
+        (names.unwrap_or_default().len(), problems)
+    };
+    let (read, problems) = names("[tool]\nnam = 'x'\n");
+    assert_eq!(read, 1);
+    insta::assert_snapshot!(problems, @r#"
+    a.toml:1:1: `[tool]` begins one table, and there may be several
+        help: write `[[tool]]`
+    a.toml:2:1: unknown key `nam` in `[[tool]]`
+        help: did you mean `name`?
+    "#);
+    let (read, problems) = names("tool = 'x'\n");
+    assert_eq!(read, 0);
+    insta::assert_snapshot!(problems, @r#"
+    a.toml:1:8: `tool` must be a list of tables; this is a text
+        help: write tool = [{ … }], or `[[tool]]` above each table
+    "#);
+    let twice = "[tool]\nname = 'x'\n[tool.params]\na = 1\n";
+    let (_, problems) = names(&format!("{}{twice}", twice.repeat(2)));
+    insta::assert_snapshot!(problems, @r#"
+    a.toml:5:2: there is a table `tool` already
+        help: make them one table; where there may be several, write `[[tool]]` above each
+    "#);
+    let (_, problems) =
+        names("[tools]\na = 1\na = 2\n[tool]\n[[tool]]\n[tools]\n[tool]\na = 1\na = 2\n");
+    insta::assert_snapshot!(problems, @r#"
+    a.toml:3:1: this is not TOML: duplicate key
+    a.toml:5:3: there is a table `tool` already
+        help: make them one table; where there may be several, write `[[tool]]` above each
+    a.toml:6:2: there is a table `tools` already
+        help: make them one table; where there may be several, write `[[tools]]` above each
+    "#);
+}
+
+#[test]
+fn a_single_value_where_a_list_is_expected_is_shown_as_one() {
+    let long = "1234567890".repeat(6);
+    let text = format!(
+        "one = 'x'\nnumber = 3\nlong = '{long}'\nlines = \"\"\"a\nb\"\"\"\ntable = {{}}\ninner = ['x']\n"
+    );
+    let (_, problems) = read(&text, |file| {
+        for key in ["one", "number", "long", "lines", "table"] {
+            assert!(file.value(key).unwrap().items().is_none());
+        }
+        let inner = file.value("inner").unwrap().items().unwrap();
+        assert!(inner[0].items().is_none() && inner[0].items_or("write it so").is_none());
+    });
+    insta::assert_snapshot!(problems, @r#"
+    a.toml:1:7: `one` must be a list in `[…]`; this is a text
+        help: write one = ['x']
+    a.toml:2:10: `number` must be a list in `[…]`; this is a whole number
+        help: write number = [3]
+    a.toml:3:8: `long` must be a list in `[…]`; this is a text
+        help: write long = […]
+    a.toml:4:9: `lines` must be a list in `[…]`; this is a text
+        help: write lines = […]
+    a.toml:6:9: `table` must be a list in `[…]`; this is a table
+    a.toml:7:10: `inner[0]` must be a list in `[…]`; this is a text
+        help: write ['x']
+    a.toml:7:10: `inner[0]` must be a list in `[…]`; this is a text
+        help: write it so
+    "#);
+}
+
+#[test]
 fn with_errors_of_syntax_nothing_is_read() {
     let (read, problems) = read("x = \ny = 'a\n[z]\n[z]\n", |_| panic!("it was read"));
     assert_eq!(read, None::<()>);
     insta::assert_snapshot!(problems, @r#"
     a.toml:1:5: this is not TOML: string values must be quoted, expected literal string
     a.toml:2:7: this is not TOML: invalid literal string, expected `'`
-    a.toml:4:2: this is not TOML: duplicate key
+    a.toml:4:2: there is a table `z` already
+        help: make them one table; where there may be several, write `[[z]]` above each
     "#);
 }
 

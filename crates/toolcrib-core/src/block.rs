@@ -4,54 +4,70 @@ use std::{fmt, sync::Arc};
 
 use serde::{Serialize, Serializer};
 
+use crate::hidden::is_hidden;
+
 /// A part of a result beside its text: an image, a sound, a resource, a link.
 ///
 /// A model that takes such a part gets it; every model reads its [reference](Self::reference) or,
 /// of a text resource, the text. Bytes are never written into a text as base64.
-#[derive(Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+///
+/// It is not data, so it does not implement `Serialize`: what is serialised by itself would be its
+/// bytes in a text.
+///
+/// ```
+/// use toolcrib_core::ContentBlock;
+///
+/// let table = ContentBlock::text("file:///report.csv", "city,days\nOslo,3").media_type("text/csv");
+/// assert_eq!(table.reference(), "[text file:///report.csv, text/csv, 16 chars]");
+/// ```
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ContentBlock {
     /// An image.
+    #[non_exhaustive]
     Image {
         /// Its media type, such as `image/png`.
         media_type: Arc<str>,
-        /// Its bytes. Serialised as their number.
-        #[serde(rename = "bytes", serialize_with = "length")]
+        /// Its bytes.
         data: Arc<[u8]>,
     },
     /// A sound.
+    #[non_exhaustive]
     Audio {
         /// Its media type, such as `audio/wav`.
         media_type: Arc<str>,
-        /// Its bytes. Serialised as their number.
-        #[serde(rename = "bytes", serialize_with = "length")]
+        /// Its bytes.
         data: Arc<[u8]>,
     },
     /// A text that is embedded with its address. It counts towards the result's characters.
+    #[non_exhaustive]
     Text {
         /// Its address.
         uri: Arc<str>,
+        /// Its media type, where it is known.
+        media_type: Option<Arc<str>>,
         /// The text.
         text: Arc<str>,
     },
     /// Bytes that are embedded with their address.
+    #[non_exhaustive]
     Binary {
         /// Their address.
         uri: Arc<str>,
         /// Their media type, where it is known.
-        #[serde(skip_serializing_if = "Option::is_none")]
         media_type: Option<Arc<str>>,
-        /// The bytes. Serialised as their number.
-        #[serde(rename = "bytes", serialize_with = "length")]
+        /// The bytes.
         data: Arc<[u8]>,
     },
     /// The address of something that is not embedded. Nobody has looked whether it is there.
+    #[non_exhaustive]
     Link {
         /// The address.
         uri: Arc<str>,
         /// What it is called.
         name: Arc<str>,
+        /// The media type of what is there, where it is known.
+        media_type: Option<Arc<str>>,
     },
 }
 
@@ -68,26 +84,48 @@ impl ContentBlock {
 
     /// A text with its address.
     pub fn text(uri: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
-        Self::Text { uri: uri.into(), text: text.into() }
+        Self::Text { uri: uri.into(), media_type: None, text: text.into() }
+    }
+
+    /// Bytes with their address.
+    pub fn binary(uri: impl Into<Arc<str>>, data: impl Into<Arc<[u8]>>) -> Self {
+        Self::Binary { uri: uri.into(), media_type: None, data: data.into() }
     }
 
     /// A link.
     pub fn link(uri: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
-        Self::Link { uri: uri.into(), name: name.into() }
+        Self::Link { uri: uri.into(), name: name.into(), media_type: None }
+    }
+
+    /// Says the media type, such as `text/csv`.
+    #[must_use]
+    pub fn media_type(mut self, of: impl Into<Arc<str>>) -> Self {
+        let of = of.into();
+        match &mut self {
+            Self::Image { media_type, .. } | Self::Audio { media_type, .. } => *media_type = of,
+            Self::Text { media_type, .. }
+            | Self::Binary { media_type, .. }
+            | Self::Link { media_type, .. } => *media_type = Some(of),
+        }
+        self
     }
 
     /// One line that stands for the block where the block itself cannot: what it is, and how
-    /// large.
+    /// large. It is one line whatever the block holds: characters that no reader sees are left
+    /// out of it, and a line feed is a space.
     pub fn reference(&self) -> String {
         match self {
-            Self::Image { media_type, data } => format!("[image {media_type}, {}]", bytes(data)),
-            Self::Audio { media_type, data } => format!("[audio {media_type}, {}]", bytes(data)),
-            Self::Text { uri, text } => format!("[text {uri}, {} chars]", text.chars().count()),
-            Self::Binary { uri, media_type, data } => {
-                let media_type = media_type.as_deref().unwrap_or("of unknown type");
-                format!("[resource {uri}, {media_type}, {}]", bytes(data))
+            Self::Image { media_type, data } => {
+                format!("[image {}, {}]", OneLine(media_type), bytes(data))
             }
-            Self::Link { uri, name } => format!("[link {name}: {uri}]"),
+            Self::Audio { media_type, data } => {
+                format!("[audio {}, {}]", OneLine(media_type), bytes(data))
+            }
+            Self::Text { text, .. } => {
+                format!("[{}, {} chars]", self.address(), text.chars().count())
+            }
+            Self::Binary { data, .. } => format!("[{}, {}]", self.address(), bytes(data)),
+            Self::Link { .. } => format!("[{}]", self.address()),
         }
     }
 
@@ -95,9 +133,30 @@ impl ContentBlock {
     /// the [reference](Self::reference).
     pub fn as_read(&self) -> String {
         match self {
-            Self::Text { uri, text } => format!("[text {uri}]\n{text}"),
+            Self::Text { text, .. } => format!("[{}]\n{text}", self.address()),
             other => other.reference(),
         }
+    }
+
+    /// The bytes of what is not text; empty for a text and a link.
+    pub fn data(&self) -> &[u8] {
+        match self {
+            Self::Image { data, .. } | Self::Audio { data, .. } | Self::Binary { data, .. } => data,
+            Self::Text { .. } | Self::Link { .. } => &[],
+        }
+    }
+
+    /// How many characters its texts have, addresses, names and media types included.
+    pub fn chars(&self) -> usize {
+        let texts: [Option<&str>; 3] = match self {
+            Self::Image { media_type, .. } | Self::Audio { media_type, .. } => {
+                [Some(media_type), None, None]
+            }
+            Self::Text { uri, media_type, text } => [Some(uri), media_type.as_deref(), Some(text)],
+            Self::Binary { uri, media_type, .. } => [Some(uri), media_type.as_deref(), None],
+            Self::Link { uri, name, media_type } => [Some(uri), media_type.as_deref(), Some(name)],
+        };
+        texts.into_iter().flatten().map(|text| text.chars().count()).sum()
     }
 
     /// The block with each of its texts put through a function, as redaction and sanitising do.
@@ -111,11 +170,41 @@ impl ContentBlock {
             Self::Audio { media_type, data } => {
                 Self::Audio { media_type: change(media_type), data }
             }
-            Self::Text { uri, text } => Self::Text { uri: change(uri), text: change(text) },
+            Self::Text { uri, media_type, text } => Self::Text {
+                uri: change(uri),
+                media_type: media_type.map(&mut change),
+                text: change(text),
+            },
             Self::Binary { uri, media_type, data } => {
                 Self::Binary { uri: change(uri), media_type: media_type.map(change), data }
             }
-            Self::Link { uri, name } => Self::Link { uri: change(uri), name: change(name) },
+            Self::Link { uri, name, media_type } => Self::Link {
+                uri: change(uri),
+                name: change(name),
+                media_type: media_type.map(change),
+            },
+        }
+    }
+
+    /// What it is, where, and of which media type.
+    fn address(&self) -> String {
+        let known = |media_type: &Option<Arc<str>>| match media_type {
+            Some(media_type) => format!(", {}", OneLine(media_type)),
+            None => String::new(),
+        };
+        match self {
+            Self::Image { media_type, .. } => format!("image {}", OneLine(media_type)),
+            Self::Audio { media_type, .. } => format!("audio {}", OneLine(media_type)),
+            Self::Text { uri, media_type, .. } => {
+                format!("text {}{}", OneLine(uri), known(media_type))
+            }
+            Self::Binary { uri, media_type, .. } => {
+                let media_type = media_type.as_deref().unwrap_or("of unknown type");
+                format!("resource {}, {}", OneLine(uri), OneLine(media_type))
+            }
+            Self::Link { uri, name, media_type } => {
+                format!("link {}: {}{}", OneLine(name), OneLine(uri), known(media_type))
+            }
         }
     }
 }
@@ -127,6 +216,26 @@ impl fmt::Debug for ContentBlock {
     }
 }
 
+/// A text as a part of one line.
+struct OneLine<'a>(&'a str);
+
+impl fmt::Display for OneLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write as _;
+        let mut chars = self.0.chars().peekable();
+        let mut last = None;
+        while let Some(c) = chars.next() {
+            if matches!(c, '\n' | '\t') {
+                f.write_char(' ')?;
+            } else if !is_hidden(last, c, chars.peek().copied()) {
+                f.write_char(c)?;
+            }
+            last = Some(c);
+        }
+        Ok(())
+    }
+}
+
 fn bytes(data: &[u8]) -> String {
     match data.len() {
         1 => "1 byte".to_owned(),
@@ -134,6 +243,124 @@ fn bytes(data: &[u8]) -> String {
     }
 }
 
-fn length<S: Serializer>(data: &Arc<[u8]>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_u64(u64::try_from(data.len()).unwrap_or(u64::MAX))
+/// A block as a message writes it: bytes as their number.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Written<'a> {
+    Image {
+        media_type: &'a str,
+        bytes: usize,
+    },
+    Audio {
+        media_type: &'a str,
+        bytes: usize,
+    },
+    Text {
+        uri: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        media_type: Option<&'a str>,
+        text: &'a str,
+    },
+    Binary {
+        uri: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        media_type: Option<&'a str>,
+        bytes: usize,
+    },
+    Link {
+        uri: &'a str,
+        name: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        media_type: Option<&'a str>,
+    },
+}
+
+impl<'a> From<&'a ContentBlock> for Written<'a> {
+    fn from(block: &'a ContentBlock) -> Self {
+        match block {
+            ContentBlock::Image { media_type, data } => {
+                Self::Image { media_type, bytes: data.len() }
+            }
+            ContentBlock::Audio { media_type, data } => {
+                Self::Audio { media_type, bytes: data.len() }
+            }
+            ContentBlock::Text { uri, media_type, text } => {
+                Self::Text { uri, media_type: media_type.as_deref(), text }
+            }
+            ContentBlock::Binary { uri, media_type, data } => {
+                Self::Binary { uri, media_type: media_type.as_deref(), bytes: data.len() }
+            }
+            ContentBlock::Link { uri, name, media_type } => {
+                Self::Link { uri, name, media_type: media_type.as_deref() }
+            }
+        }
+    }
+}
+
+/// Writes the blocks of a message.
+pub(crate) fn write_blocks<S: Serializer>(
+    blocks: &Arc<[ContentBlock]>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(blocks.iter().map(Written::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::marker::PhantomData;
+
+    use super::*;
+
+    struct Probe<T>(PhantomData<T>);
+
+    /// Found where the method below is not.
+    trait IsNoData {
+        fn is_data(&self) -> bool {
+            false
+        }
+    }
+
+    impl<T> IsNoData for Probe<T> {}
+
+    impl<T: Serialize> Probe<T> {
+        fn is_data(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn a_block_is_no_data_alone_or_within_something() {
+        assert!(Probe::<Option<String>>(PhantomData).is_data());
+        assert!(!Probe::<ContentBlock>(PhantomData).is_data());
+        assert!(!Probe::<Option<ContentBlock>>(PhantomData).is_data());
+        assert!(!Probe::<(String, ContentBlock)>(PhantomData).is_data());
+    }
+
+    #[test]
+    fn a_reference_is_one_line_whatever_the_block_holds() {
+        let odd = "a\nb\tc\r\u{2028}d\u{1b}[31m\u{202e}e\0";
+        let plain = "a b cd[31me";
+        let blocks = [
+            (ContentBlock::image(odd, []), format!("[image {plain}, 0 bytes]")),
+            (ContentBlock::audio(odd, *b"x"), format!("[audio {plain}, 1 byte]")),
+            (
+                ContentBlock::text(odd, "1\n2").media_type(odd),
+                format!("[text {plain}, {plain}, 3 chars]"),
+            ),
+            (
+                ContentBlock::binary(odd, *b"xy").media_type(odd),
+                format!("[resource {plain}, {plain}, 2 bytes]"),
+            ),
+            (
+                ContentBlock::link(odd, odd).media_type(odd),
+                format!("[link {plain}: {plain}, {plain}]"),
+            ),
+        ];
+        for (block, reference) in blocks {
+            assert_eq!(block.reference(), reference);
+            assert_eq!(format!("{block:?}"), reference);
+        }
+        let text = ContentBlock::text(odd, "1\n2").as_read();
+        assert_eq!(text, format!("[text {plain}]\n1\n2"));
+    }
 }

@@ -1,6 +1,6 @@
 //! What providers fill: the tools they offer and those they hold back.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, cell::Cell, sync::Arc};
 
 use crate::{name::SkillId, tool::Tool};
 
@@ -14,6 +14,20 @@ pub enum Reason {
     Shared(Arc<str>),
     /// The tool is only there while this skill is the one activated last.
     NeedsSkill(SkillId),
+}
+
+impl Reason {
+    fn same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Text(Cow::Borrowed(a)), Self::Text(Cow::Borrowed(b)))
+                if std::ptr::eq(*a, *b) =>
+            {
+                true
+            }
+            (Self::Shared(a), Self::Shared(b)) if Arc::ptr_eq(a, b) => true,
+            _ => self == other,
+        }
+    }
 }
 
 impl From<&'static str> for Reason {
@@ -53,6 +67,16 @@ pub struct HeldBack {
     pub gate: Arc<str>,
     /// Its reason.
     pub reason: Reason,
+}
+
+impl HeldBack {
+    /// Whether both hold the same tool back, for the same reason. Texts are compared only where they
+    /// are not the very same: a gate gives one text for many tools, listing after listing.
+    fn same(&self, other: &Self) -> bool {
+        self.tool.same(&other.tool)
+            && (Arc::ptr_eq(&self.gate, &other.gate) || self.gate == other.gate)
+            && self.reason.same(&other.reason)
+    }
 }
 
 /// The list that providers fill, in order: a buffer that goes in and comes out, so that listing
@@ -115,30 +139,34 @@ impl Catalog {
         gate: &Arc<str>,
         mut decide: impl FnMut(&Tool) -> Result<Option<Reason>, E>,
     ) -> Result<(), E> {
-        let mut failure = None;
-        let held_back = &mut self.held_back;
-        let mut position = 0;
-        self.offered.retain(|tool| {
-            position += 1;
-            if position <= start {
-                return true;
-            }
-            if failure.is_some() {
-                return false;
-            }
-            match decide(tool) {
-                Ok(None) => true,
-                Ok(Some(reason)) => {
-                    held_back.push(HeldBack { tool: tool.clone(), gate: Arc::clone(gate), reason });
-                    false
-                }
-                Err(error) => {
-                    failure = Some(error);
-                    false
+        // What the decision said of the tool that is about to come out.
+        let (verdict, mut failed) = (Cell::new(None), false);
+        let start = start.min(self.offered.len());
+        let taken_out = self.offered.extract_if(start.., |tool| {
+            if !failed {
+                match decide(tool) {
+                    Ok(None) => return false,
+                    Ok(Some(reason)) => verdict.set(Some(Ok(reason))),
+                    Err(error) => {
+                        failed = true;
+                        verdict.set(Some(Err(error)));
+                    }
                 }
             }
+            true
         });
-        failure.map_or(Ok(()), Err)
+        let mut outcome = Ok(());
+        for tool in taken_out {
+            match verdict.take() {
+                Some(Ok(reason)) => {
+                    self.held_back.push(HeldBack { tool, gate: Arc::clone(gate), reason });
+                }
+                Some(Err(error)) => outcome = Err(error),
+                // Behind the one that the gate failed on.
+                None => {}
+            }
+        }
+        outcome
     }
 
     /// Puts another tool in place of each from the given positions on.
@@ -160,10 +188,6 @@ impl Catalog {
         self.offered.len() == other.offered.len()
             && self.held_back.len() == other.held_back.len()
             && self.offered.iter().zip(&other.offered).all(|(a, b)| a.same(b))
-            && self
-                .held_back
-                .iter()
-                .zip(&other.held_back)
-                .all(|(a, b)| a.tool.same(&b.tool) && a.gate == b.gate && a.reason == b.reason)
+            && self.held_back.iter().zip(&other.held_back).all(|(a, b)| a.same(b))
     }
 }

@@ -29,7 +29,8 @@ pub struct Annotations {
 }
 
 /// What happens in [`compose`](crate::Menu) and in a merge when a tool comes in under a name that
-/// is taken. `register` never looks at it.
+/// is taken. Only the tool that comes in, the second in the order of sources, is asked; what the
+/// first declares counts for nothing. `register` never asks either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -43,12 +44,18 @@ pub enum OnCollision {
     Replace,
 }
 
-/// How long a tool that comes with a step stays. A tool without one stays as long as its source.
+/// How long a tool stays in a [`ToolRegistry`](crate::ToolRegistry) that a turn works on. A tool
+/// without one stays as long as its source.
+///
+/// It counts in registries only: a provider is asked anew in each iteration and decides itself how
+/// long it lists a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Lifetime {
-    /// For the iteration that first offers it.
+    /// For the iteration that first offers it. One that is withheld, or whose iteration could not
+    /// begin, still waits for that. A tool whose place it took with
+    /// [`overwrite`](crate::ToolRegistry::overwrite) does not come back when it goes.
     Iteration,
     /// For the turn in whose registry it is; a baseline gives each turn its own.
     Turn,
@@ -162,8 +169,9 @@ impl ToolDefinition {
         self.timeout
     }
 
-    /// The tool's own cap on a result's text, in characters. It is never lifted, however much of
-    /// the batch's budget is left.
+    /// The tool's own cap on a result's text, in characters, at least
+    /// [`MIN_RESULT_CHARS`](crate::ToolBuilder::MIN_RESULT_CHARS). It is never lifted, however much
+    /// of the batch's budget is left.
     pub fn max_result_chars(&self) -> Option<usize> {
         self.max_result_chars
     }
@@ -179,12 +187,12 @@ impl ToolDefinition {
         self.always_include
     }
 
-    /// What happens when another source offers the same name.
+    /// What happens when the tool comes in under a name that an earlier source offers.
     pub fn on_collision(&self) -> OnCollision {
         self.on_collision
     }
 
-    /// How long the tool stays, if it only comes with a step.
+    /// How long the tool stays in a turn's registry, if it goes by itself.
     pub fn ephemeral(&self) -> Option<Lifetime> {
         self.ephemeral
     }
@@ -261,6 +269,18 @@ pub enum InvalidTool {
     NotAnObjectSchema {
         /// The tool.
         name: ToolName,
+    },
+    /// What says that a result was cut would not fit, so the cap would be none.
+    #[error(
+        "tool `{name}` caps its results at {chars} characters; `max_result_chars` is {} or more, \
+         so that the words that say what is missing fit",
+        crate::tool::ToolBuilder::MIN_RESULT_CHARS
+    )]
+    ResultCapTooSmall {
+        /// The tool.
+        name: ToolName,
+        /// The cap that it declares.
+        chars: usize,
     },
     /// Walking it could exhaust the stack.
     #[error(

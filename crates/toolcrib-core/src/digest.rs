@@ -1,6 +1,6 @@
 //! Content digests and the canonical JSON that they are taken over.
 
-use std::fmt;
+use std::{fmt, io};
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -19,7 +19,15 @@ impl Digest {
     /// The digest of a JSON value's canonical form: object keys sorted, arrays as they stand, no
     /// white space. Two values that differ only in the order of keys have the same digest.
     pub fn of_json(value: &Value) -> Self {
-        Self::of(sort_keys(value).to_string())
+        Self::of_written(&Sorted(value))
+    }
+
+    /// The digest of what a value is as JSON, hashed as it is written.
+    fn of_written(value: &impl Serialize) -> Self {
+        let mut hasher = Hasher(Sha256::new());
+        let written = serde_json::to_writer(&mut hasher, value);
+        debug_assert!(written.is_ok(), "JSON can be written as JSON, and a hasher takes it all");
+        Self(hasher.0.finalize().into())
     }
 
     /// The digest of a sequence of digests.
@@ -50,20 +58,49 @@ impl Serialize for Digest {
     }
 }
 
-/// The content id of a call's arguments (the seeds' call id): SHA-256 of `{tool, args}`.
+/// The content id of a call's arguments (the seeds' call id): SHA-256 of `{args, tool}`.
 pub fn args_digest(tool: &str, args: &Value) -> Digest {
-    Digest::of_json(&serde_json::json!({ "args": args, "tool": tool }))
+    /// Its fields stand in the order of their names, as in every canonical form.
+    #[derive(Serialize)]
+    struct Call<'a> {
+        args: Sorted<'a>,
+        tool: &'a str,
+    }
+    Digest::of_written(&Call { args: Sorted(args), tool })
 }
 
-fn sort_keys(value: &Value) -> Value {
-    match value {
-        Value::Object(map) => {
-            let mut entries: Vec<_> = map.iter().collect();
-            entries.sort_unstable_by_key(|(key, _)| *key);
-            entries.into_iter().map(|(key, value)| (key.clone(), sort_keys(value))).collect()
+/// A value that is written with the keys of its objects sorted.
+struct Sorted<'a>(&'a Value);
+
+impl Serialize for Sorted<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Object(map) if map.keys().is_sorted() => {
+                serializer.collect_map(map.iter().map(|(key, value)| (key, Sorted(value))))
+            }
+            Value::Object(map) => {
+                let mut entries: Vec<_> = map.iter().collect();
+                entries.sort_unstable_by_key(|(key, _)| *key);
+                let entries = entries.into_iter();
+                serializer.collect_map(entries.map(|(key, value)| (key, Sorted(value))))
+            }
+            Value::Array(items) => serializer.collect_seq(items.iter().map(Sorted)),
+            other => other.serialize(serializer),
         }
-        Value::Array(items) => items.iter().map(sort_keys).collect(),
-        other => other.clone(),
+    }
+}
+
+/// Takes what is written into a digest.
+struct Hasher(Sha256);
+
+impl io::Write for Hasher {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -15,7 +15,8 @@ pub struct State<T>(pub T);
 
 /// All arguments as one type, where they have a type already: its schema is the tool's.
 ///
-/// `#[tool] async fn find(Args(query): Args<Query>)`.
+/// `#[tool] async fn find(Args(query): Args<Query>)`, where `Query` derives `serde::Deserialize` and
+/// `schemars::JsonSchema`; the documentation of `#[tool]` shows how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Args<T>(pub T);
 

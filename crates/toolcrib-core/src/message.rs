@@ -5,7 +5,7 @@ use std::{ops::AddAssign, sync::Arc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::block::ContentBlock;
+use crate::block::{ContentBlock, write_blocks};
 
 /// One message of a conversation. The system text stands beside the messages, not among them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -33,8 +33,9 @@ pub enum Message {
         name: Arc<str>,
         /// What the model reads: sanitised, within its budget, fenced where untrusted.
         text: Arc<str>,
-        /// What is not plain text, for models that take it; `text` says what there is.
-        #[serde(skip_serializing_if = "is_empty")]
+        /// What is not plain text, for models that take it; `text` says what there is. Bytes are
+        /// serialised as their number.
+        #[serde(skip_serializing_if = "is_empty", serialize_with = "write_blocks")]
         blocks: Arc<[ContentBlock]>,
         /// Whether the call failed.
         is_error: bool,

@@ -1,6 +1,6 @@
 //! Ports that a call passes on its way: each is absent or given when an engine is built.
 
-use std::{error::Error, future::Future, sync::Arc};
+use std::{error::Error, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -13,14 +13,15 @@ use crate::{
     tool::Tool,
 };
 
-/// A call on its way to being run: what approvers, scopers, journals and reducers see of it.
+/// A call on its way to being run: what middleware, approvers, scopers and journals see of it.
 #[derive(Debug)]
 pub struct PendingCall<'a> {
     /// The tool.
     pub tool: &'a Tool,
     /// The call's id, as the model gave it.
     pub call_id: &'a Arc<str>,
-    /// Exactly what will run.
+    /// What it passes, validated. To a middleware: what will run unless one rewrites it; to all
+    /// others: exactly what will run.
     pub args: &'a Value,
     /// The content id of tool and arguments.
     pub args_digest: Digest,
@@ -51,10 +52,10 @@ pub trait Approver: Send + Sync + 'static {
 /// for a person. What the future needs of the call it takes out first.
 ///
 /// ```
-/// use toolcrib_core::{Approval, PendingCall, call_approver};
+/// use toolcrib_core::{Approval, call_approver};
 ///
 /// # async fn yes_or_no(question: String) -> bool { question.len() > 3 }
-/// let approver = call_approver(|call: &PendingCall<'_>| {
+/// let approver = call_approver(|call| {
 ///     let question = format!("Run {} with {}?", call.tool.name(), call.args);
 ///     async move {
 ///         if yes_or_no(question).await {
@@ -161,9 +162,9 @@ pub trait Middleware: Send + Sync + 'static {
 /// A [`Middleware`] made from a function that decides at once.
 ///
 /// ```
-/// use toolcrib_core::{CallVerdict, PendingCall, call_middleware};
+/// use toolcrib_core::{CallVerdict, call_middleware};
 ///
-/// let guard = call_middleware("office-hours", |call: &PendingCall<'_>| {
+/// let guard = call_middleware("office-hours", |call| {
 ///     Ok(if call.tool.annotations().destructive {
 ///         CallVerdict::Deny("nothing is deleted at night; try again in the morning".into())
 ///     } else {

@@ -45,7 +45,7 @@ impl ToolRegistry {
         Self::default()
     }
 
-    /// Adds a tool. The tool's `on_collision` is not asked here.
+    /// Adds a tool. No tool's `on_collision` is asked here.
     ///
     /// # Errors
     /// [`AlreadyRegistered`] when the name is taken; the registry is unchanged.
@@ -65,7 +65,7 @@ impl ToolRegistry {
     }
 
     /// Adds a tool in place of one with its name, whose place in the order it takes.
-    /// Returns the replaced tool.
+    /// Returns the replaced tool: put it back yourself if an ephemeral one only stands in for it.
     pub fn overwrite(&mut self, tool: Tool) -> Option<Tool> {
         self.ephemeral |= tool.ephemeral().is_some();
         self.tools.insert(tool.name().clone(), tool)

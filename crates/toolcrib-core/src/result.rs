@@ -26,8 +26,8 @@ pub struct ToolResult {
     /// The answer as data, for programs: redacted and within its cap, but neither sanitised nor
     /// fenced, and never shown to a model.
     pub structured: Option<Value>,
-    /// What is not plain text. The texts in it are redacted, within the call's cap one by one, and
-    /// sanitised where untrusted.
+    /// What is not plain text. The texts in it are redacted, within the call's cap all together, and
+    /// sanitised where untrusted; a text is cut where [`text`](Self::text) is.
     pub blocks: Arc<[ContentBlock]>,
     /// What the call cost, in US dollars.
     pub cost_usd: Option<f64>,

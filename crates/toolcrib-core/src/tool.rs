@@ -1,6 +1,13 @@
 //! A tool: a definition and a body, immutable and shared.
 
-use std::{fmt, future::Future, marker::PhantomData, ops::Deref, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    future::Future,
+    marker::PhantomData,
+    ops::Deref,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
@@ -75,6 +82,16 @@ impl Tool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    /// What tells the tool from all others for as long as somebody holds it or its [`Known`].
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
+    /// Remembers the tool without keeping it.
+    pub(crate) fn known(&self) -> Known {
+        Known(Arc::downgrade(&self.0))
+    }
+
     /// The same tool, brought by a plugin. For engines.
     #[must_use]
     pub fn with_plugin(&self, plugin: &Arc<str>) -> Self {
@@ -94,6 +111,16 @@ impl Tool {
         cx: ToolContext,
     ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         Arc::clone(&self.0.body).call(args, cx)
+    }
+}
+
+/// A tool that is remembered and not kept. While it is, no other tool has its address.
+pub(crate) struct Known(Weak<Inner>);
+
+impl Known {
+    /// Whether somebody still holds the tool.
+    pub(crate) fn is_held(&self) -> bool {
+        self.0.strong_count() > 0
     }
 }
 
@@ -230,7 +257,12 @@ impl ToolBuilder {
         self
     }
 
-    /// The tool's own cap on a result's text, in characters.
+    /// The least that [`max_result_chars`](Self::max_result_chars) may be: what says that something
+    /// is missing must fit.
+    pub const MIN_RESULT_CHARS: usize = 100;
+
+    /// The tool's own cap on a result's text, in characters: no less than
+    /// [`MIN_RESULT_CHARS`](Self::MIN_RESULT_CHARS). Default: none but the batch's budget.
     pub fn max_result_chars(mut self, chars: usize) -> Self {
         self.max_result_chars = Some(chars);
         self
@@ -248,13 +280,15 @@ impl ToolBuilder {
         self
     }
 
-    /// What happens when another source offers the same name. Default: an error.
+    /// What happens when this tool comes in under a name that an earlier source offers. A tool that
+    /// comes in later under this one's name is asked itself. Default: an error.
     pub fn on_collision(mut self, on_collision: OnCollision) -> Self {
         self.on_collision = on_collision;
         self
     }
 
-    /// Lets the tool go by itself: with the iteration that first offers it, or with the turn.
+    /// Lets the tool go by itself: with the iteration that first offers it, or with the turn. It
+    /// counts for a tool in a registry; a provider decides itself how long it lists one.
     pub fn ephemeral(mut self, lifetime: Lifetime) -> Self {
         self.ephemeral = Some(lifetime);
         self
@@ -322,6 +356,9 @@ impl ToolBuilder {
         let definition = ToolDefinition::new(&self.name, &self.description, &self.input_schema);
         dismantle(self.input_schema);
         let mut definition = definition?;
+        if let Some(chars) = self.max_result_chars.filter(|chars| *chars < Self::MIN_RESULT_CHARS) {
+            return Err(InvalidTool::ResultCapTooSmall { name: definition.name, chars });
+        }
         definition.toolset = self.toolset;
         definition.annotations = self.annotations;
         definition.timeout = self.timeout;

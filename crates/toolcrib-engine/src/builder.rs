@@ -2,19 +2,20 @@
 
 use std::{
     collections::{HashMap, hash_map::Entry},
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
 
 use toolcrib_core::{
     AlreadyRegistered, Approver, Events, IntoTool, InvalidTool, Journal, Middleware, Policy,
-    Reducer, Scoper, Secrets, Tool, ToolName, ToolProvider, of_plugin,
+    Reducer, Scoper, Secrets, Tool, ToolName, ToolProvider, of_plugin, panic_text,
 };
 
 use crate::{
     compose::Visibility,
     engine::Engine,
     parts::{EngineParts, Limits},
-    plugin::{self, Brought, Plugin, PluginError},
+    plugin::{self, Brought, NamedMiddleware, Plugin, PluginError},
     redactor::Redactor,
     skills::{DuplicateSkill, READ_SKILL, Skills, SkillsProvider},
 };
@@ -23,9 +24,47 @@ use crate::{
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// Two tools have one name.
-    #[error(transparent)]
-    AlreadyRegistered(#[from] AlreadyRegistered),
+    /// Two tools of the baseline have one name.
+    #[error(
+        "two tools are called `{}`: one comes from {}, the other from {}; rename one of them, or \
+         offer one through a provider and declare `on_collision` on it",
+        .0.name, .0.existing, .0.incoming
+    )]
+    AlreadyRegistered(AlreadyRegistered),
+    /// A tool of the baseline declares secrets, and nothing resolves any.
+    #[error(
+        "tool `{tool}` ({origin}) declares the secret `{secret}`, and the engine has no source of \
+         secrets; give it one with `EngineBuilder::secrets`"
+    )]
+    NoSecrets {
+        /// The tool.
+        tool: ToolName,
+        /// Where it comes from.
+        origin: Arc<str>,
+        /// The first secret that it declares.
+        secret: Arc<str>,
+    },
+    /// A tool of the baseline declares what only a scoper can hand out, and there is none.
+    #[error(
+        "tool `{tool}` ({origin}) declares the capability `{capability}`, and the engine has no \
+         scoper to hand it out; give it one with `EngineBuilder::scoper`"
+    )]
+    NoScoper {
+        /// The tool.
+        tool: ToolName,
+        /// Where it comes from.
+        origin: Arc<str>,
+        /// The capability: `network` or `process`.
+        capability: &'static str,
+    },
+    /// A middleware has no name to be called by in events and messages.
+    #[error("a middleware{} panicked when it was asked for its name: {problem}", of(.plugin))]
+    MiddlewareName {
+        /// The plugin that brought it.
+        plugin: Option<Arc<str>>,
+        /// What it said.
+        problem: String,
+    },
     /// A tool's schema cannot be enforced.
     #[error("the input schema of tool `{tool}` ({origin}) cannot be enforced: {problem}")]
     Schema {
@@ -63,6 +102,10 @@ pub enum BuildError {
          set `panic = \"unwind\"`"
     )]
     PanicAborts,
+}
+
+fn of(plugin: &Option<Arc<str>>) -> String {
+    plugin.as_ref().map(|plugin| format!(" of plugin `{plugin}`")).unwrap_or_default()
 }
 
 /// Builds an [`Engine`].
@@ -127,7 +170,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets where the secrets come from that tools declare. Default: there are none.
+    /// Sets where the secrets come from that tools declare. Default: there are none, and a tool of
+    /// the baseline that declares one fails the build.
     pub fn secrets(mut self, secrets: impl Secrets) -> Self {
         self.secrets = Some(Arc::new(secrets));
         self
@@ -146,7 +190,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets what bounds a call before it runs.
+    /// Sets what bounds a call before it runs, and hands out what its tool declares. Default: nothing
+    /// does, and a tool of the baseline that declares network or process fails the build.
     pub fn scoper(mut self, scoper: impl Scoper) -> Self {
         self.scoper = Some(Arc::new(scoper));
         self
@@ -188,7 +233,7 @@ impl EngineBuilder {
             validators: Arc::default(),
             redact: Arc::new(redactor.clone()),
             redactor,
-            middleware: self.middleware.into_iter().map(Brought::by_host).collect(),
+            middleware: Vec::new(),
             reducers: HashMap::new(),
             secrets: self.secrets,
             approver: self.approver,
@@ -202,6 +247,9 @@ impl EngineBuilder {
         }
         for reducer in self.reducers {
             parts.add_reducer(Brought::by_host(reducer))?;
+        }
+        for middleware in self.middleware {
+            parts.add_middleware(Brought::by_host(middleware))?;
         }
         for plugin in self.plugins {
             parts.add_plugin(&*plugin)?;
@@ -218,7 +266,20 @@ impl EngineParts {
             origin: tool.origin().into(),
             problem,
         })?;
-        Ok(Arc::make_mut(&mut self.registry).register(tool)?)
+        Arc::make_mut(&mut self.registry).register(tool).map_err(BuildError::AlreadyRegistered)
+    }
+
+    fn add_middleware(&mut self, brought: Brought<Arc<dyn Middleware>>) -> Result<(), BuildError> {
+        let of = of(&brought.plugin);
+        let named = catch_unwind(AssertUnwindSafe(|| {
+            Arc::from(format!("middleware `{}`{of}", brought.item.name()))
+        }));
+        let label = named.map_err(|panic| BuildError::MiddlewareName {
+            plugin: brought.plugin.clone(),
+            problem: panic_text(&*panic).to_owned(),
+        })?;
+        self.middleware.push(brought.with(|middleware| NamedMiddleware { middleware, label }));
+        Ok(())
     }
 
     fn add_reducer(&mut self, reducer: Brought<Arc<dyn Reducer>>) -> Result<(), BuildError> {
@@ -246,7 +307,7 @@ impl EngineParts {
             self.add_reducer(Brought::by(&id, reducer))?;
         }
         for middleware in brings.middleware {
-            self.middleware.push(Brought::by(&id, middleware));
+            self.add_middleware(Brought::by(&id, middleware))?;
         }
         if !brings.skills.is_empty() {
             let brought = brings.skills.into_iter().map(|skill| skill.of_plugin(&id));
@@ -286,8 +347,35 @@ impl EngineParts {
         {
             return Err(BuildError::ReservedName { origin: tool.origin().into() });
         }
+        for tool in self.registry.iter() {
+            self.check_capabilities(tool)?;
+        }
         // Made anew for each turn; made once here so that a turn cannot fail over it.
         SkillsProvider::new(skills, &Arc::default()).map_err(BuildError::ReadSkill)?;
+        Ok(())
+    }
+
+    /// Whether there is what can hand out what a tool declares. A tool that comes later, from a
+    /// provider or into a turn's registry, is refused when it is called.
+    fn check_capabilities(&self, tool: &Tool) -> Result<(), BuildError> {
+        let capabilities = tool.capabilities();
+        if self.secrets.is_none()
+            && let Some(secret) = capabilities.secrets.first()
+        {
+            return Err(BuildError::NoSecrets {
+                tool: tool.name().clone(),
+                origin: tool.origin().into(),
+                secret: Arc::clone(secret),
+            });
+        }
+        if self.scoper.is_none() && capabilities.need_scoper() {
+            let is_network = !capabilities.network.is_empty();
+            return Err(BuildError::NoScoper {
+                tool: tool.name().clone(),
+                origin: tool.origin().into(),
+                capability: if is_network { "network" } else { "process" },
+            });
+        }
         Ok(())
     }
 }

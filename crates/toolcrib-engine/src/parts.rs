@@ -3,11 +3,15 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use toolcrib_core::{
-    Approver, Events, Journal, Middleware, Redact, Reducer, Scoper, Secrets, ToolProvider,
-    ToolRegistry,
+    Approver, Events, Journal, Redact, Reducer, Scoper, Secrets, ToolProvider, ToolRegistry,
 };
 
-use crate::{compose::Visibility, plugin::Brought, redactor::Redactor, validators::Validators};
+use crate::{
+    compose::Visibility,
+    plugin::{Brought, NamedMiddleware},
+    redactor::Redactor,
+    validators::Validators,
+};
 
 /// An engine, once it is built.
 #[derive(Clone)]
@@ -21,7 +25,7 @@ pub(crate) struct EngineParts {
     pub(crate) redactor: Redactor,
     /// The same, as bodies see it.
     pub(crate) redact: Arc<dyn Redact>,
-    pub(crate) middleware: Vec<Brought<Arc<dyn Middleware>>>,
+    pub(crate) middleware: Vec<Brought<NamedMiddleware>>,
     pub(crate) reducers: HashMap<String, Brought<Arc<dyn Reducer>>>,
     pub(crate) secrets: Option<Arc<dyn Secrets>>,
     pub(crate) approver: Option<Arc<dyn Approver>>,
@@ -40,6 +44,12 @@ pub struct Limits {
     /// Where a call's part of it has no room for anything else, its result is the marker of the
     /// cut alone.
     pub batch_result_chars: usize,
+    /// How many blocks come along with the result of one call; of the others a model reads the line
+    /// that stands for them. Default: 64.
+    pub result_blocks: usize,
+    /// How many bytes the images, sounds and resources of one result hold, all together; a block that
+    /// is over is left out like one too many. Default: 8 MiB.
+    pub result_block_bytes: usize,
     /// One call, where the tool says nothing else. Default: 60 s.
     pub tool_timeout: Duration,
     /// How long a body that is asked to stop may take to do so, twice: once to say how it ended,
@@ -52,6 +62,8 @@ impl Default for Limits {
         Self {
             batch_calls: 128,
             batch_result_chars: 80_000,
+            result_blocks: 64,
+            result_block_bytes: 8 * 1024 * 1024,
             tool_timeout: Duration::from_secs(60),
             cancel_grace: Duration::from_millis(250),
         }

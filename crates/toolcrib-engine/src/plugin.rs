@@ -20,7 +20,7 @@ use crate::skills::Skill;
 ///
 /// [`ToolDefinition::plugin`]: toolcrib_core::ToolDefinition::plugin
 /// [`Engine::without_plugin`]: crate::Engine::without_plugin
-pub trait Plugin {
+pub trait Plugin: Send + Sync {
     /// The id: 1 to 64 of `a-z A-Z 0-9 _ -`, unique in an engine.
     fn id(&self) -> &str;
 
@@ -116,6 +116,14 @@ pub(crate) fn register(plugin: &dyn Plugin) -> Result<(Arc<str>, PluginRegistrar
     Ok((id, registrar))
 }
 
+/// A middleware, and what it is called in events and messages. It is asked for that once: what it
+/// answers later could be another name, or a panic in the midst of a call.
+#[derive(Clone)]
+pub(crate) struct NamedMiddleware {
+    pub(crate) middleware: Arc<dyn Middleware>,
+    pub(crate) label: Arc<str>,
+}
+
 /// Something in an engine, and the plugin that brought it.
 #[derive(Clone)]
 pub(crate) struct Brought<T> {
@@ -132,6 +140,11 @@ impl<T> Brought<T> {
     /// Something that a plugin brought.
     pub(crate) fn by(plugin: &Arc<str>, item: T) -> Self {
         Self { item, plugin: Some(Arc::clone(plugin)) }
+    }
+
+    /// Something else that came along with it.
+    pub(crate) fn with<U>(self, item: impl FnOnce(T) -> U) -> Brought<U> {
+        Brought { item: item(self.item), plugin: self.plugin }
     }
 
     /// Whether some other than that plugin brought it.

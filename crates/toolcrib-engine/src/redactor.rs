@@ -96,6 +96,11 @@ impl Redactor {
         Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Whether there is nothing to redact.
+    pub(crate) fn knows_nothing(&self) -> bool {
+        self.known().patterns.is_empty()
+    }
+
     /// A text without secrets.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let ranges = self.known().ranges(text);
@@ -112,7 +117,7 @@ impl Redactor {
 
     /// Data without secrets, in keys and numbers too. Keys that would become one are numbered.
     pub fn json(&self, value: Value) -> Value {
-        if self.known().patterns.is_empty() {
+        if self.knows_nothing() {
             return value;
         }
         match value {
@@ -207,7 +212,7 @@ impl Known {
         }
         let Some(finder) = &self.finder else {
             // What cannot be searched is not shown.
-            return Vec::from([0..text.len()]);
+            return std::iter::once(0..text.len()).collect();
         };
         let mut found: Vec<Range<usize>> =
             finder.find_overlapping_iter(text).map(|found| found.range()).collect();

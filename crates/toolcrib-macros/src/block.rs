@@ -8,6 +8,21 @@ use crate::{mistakes::Mistakes, options::Options, parameters};
 
 /// The block as it is, with `tools` in it; or as it is, and what is wrong.
 pub(crate) fn expand(attribute: TokenStream, mut block: ItemImpl) -> TokenStream {
+    if let Some((path, _)) = &block.trait_ {
+        let message = "tools stand in an impl block of the type itself, not of a trait";
+        let mistake = syn::Error::new_spanned(path, message).into_compile_error();
+        // What makes a tool is no member of the trait, which would be the next error; and what is
+        // said of parameters is for tools alone.
+        for item in &mut block.items {
+            if let ImplItem::Fn(method) = item
+                && method.attrs.iter().any(is_tool)
+            {
+                method.attrs.retain(|attr| !is_tool(attr));
+                parameters::take(&mut method.sig, &mut Mistakes::default());
+            }
+        }
+        return quote!(#block #mistake);
+    }
     match tools(attribute, &block) {
         Ok(tools) => {
             block.items.push(ImplItem::Verbatim(tools));
@@ -24,9 +39,6 @@ pub(crate) fn expand(attribute: TokenStream, mut block: ItemImpl) -> TokenStream
 fn tools(attribute: TokenStream, block: &ItemImpl) -> syn::Result<TokenStream> {
     let mut mistakes = Mistakes::default();
     let krate = Options::of_block(attribute, &mut mistakes);
-    if let Some((path, _)) = &block.trait_ {
-        mistakes.at(path, "tools stand in an impl block of the type itself, not of a trait");
-    }
     let methods: Vec<&ImplItemFn> = block
         .items
         .iter()

@@ -1,8 +1,8 @@
 //! What the function that makes a tool does.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
-use syn::{Ident, LitStr, ReturnType, Signature, spanned::Spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::{Ident, LitStr, ReturnType, Signature, Type, spanned::Spanned};
 
 use crate::{
     options::Options,
@@ -23,19 +23,21 @@ impl Body<'_> {
     pub(crate) fn write(&self) -> TokenStream {
         let Self { name, description, options, sig, .. } = self;
         let Options { krate, calls, .. } = options;
-        let (fields, arguments) = self.arguments();
+        let (item, arguments) = self.arguments();
         let closure = self.closure();
         let ending = if sig.asyncness.is_some() { "handler" } else { "blocking" };
         // Where what the closure gives is not good enough, the function is to blame.
         let ending = Ident::new(ending, self.at());
+        let never = self.never();
         quote! {
-            #fields
-            #krate::Tool::builder(#name)
-                .description(#description)
-                .input_schema(#krate::__private::schema::<#arguments>())
-                .origin(::core::concat!(::core::file!(), ":", ::core::line!()))
-                #calls
-                .#ending::<#arguments, _, _>(#closure)
+            #item
+            #krate::__private::Arguments::of(|#never| #arguments).#ending(
+                #krate::Tool::builder(#name)
+                    .description(#description)
+                    .origin(::core::concat!(::core::file!(), ":", ::core::line!()))
+                    #calls,
+                #closure,
+            )
         }
     }
 
@@ -45,23 +47,36 @@ impl Body<'_> {
         Span::mixed_site().located_at(self.sig.ident.span())
     }
 
-    /// The type of all arguments; before it, where there is none yet, a struct with a field for
-    /// each.
+    /// What would make all arguments; before it, where they have no type yet, a struct with a field
+    /// for each.
+    ///
+    /// The types of the fields are parameters of the struct, so that one that is no argument is an
+    /// error where it is passed for one, and not also wherever serde and schemars name it. But what
+    /// is said to serde and schemars of a field may be about its very type.
     fn arguments(&self) -> (Option<TokenStream>, TokenStream) {
-        let mut fields = Vec::new();
+        let krate = &self.options.krate;
+        let never = self.never();
+        let (mut generics, mut fields, mut values) = (Vec::new(), Vec::new(), Vec::new());
         for Parameter { cfgs, kind } in self.parameters {
             match kind {
                 Kind::Argument { name, attrs, description, ty } => {
                     // Not as a doc comment, whose first heading schemars takes for a title.
                     let description =
                         description.iter().map(|text| quote!(#[schemars(description = #text)]));
-                    fields.push(quote!(#(#cfgs)* #(#attrs)* #(#description)* #name: #ty));
+                    let (field, value) = if attrs.is_empty() {
+                        let generic = format_ident!("__{}", generics.len());
+                        generics.push(quote!(#(#cfgs)* #generic));
+                        (generic.into_token_stream(), self.taken(ty))
+                    } else {
+                        (ty.to_token_stream(), quote!(#krate::__private::any(#never)))
+                    };
+                    fields.push(quote!(#(#cfgs)* #(#attrs)* #(#description)* #name: #field));
+                    values.push(quote!(#(#cfgs)* #name: #value));
                 }
-                Kind::Arguments(ty) => return (None, ty.to_token_stream()),
+                Kind::Arguments(ty) => return (None, self.taken(ty)),
                 Kind::State { .. } | Kind::Context => {}
             }
         }
-        let krate = &self.options.krate;
         let serde = quote!(#krate::__private::serde);
         let schemars = quote!(#krate::__private::schemars);
         let (serde_path, schemars_path) = (serde.to_string(), schemars.to_string());
@@ -69,11 +84,24 @@ impl Body<'_> {
             #[derive(#serde::Deserialize, #schemars::JsonSchema)]
             #[serde(crate = #serde_path, deny_unknown_fields)]
             #[schemars(crate = #schemars_path)]
-            struct __ToolArguments {
+            struct __ToolArguments<#(#generics),*> {
                 #(#fields),*
             }
         };
-        (Some(item), quote!(__ToolArguments))
+        (Some(item), quote!(__ToolArguments { #(#values),* }))
+    }
+
+    /// A value of a type, which is marked if it cannot be an argument.
+    fn taken(&self, ty: &Type) -> TokenStream {
+        let krate = &self.options.krate;
+        let never = self.never();
+        let at = self.at().located_at(ty.span());
+        quote_spanned!(at=> #krate::__private::Taken::<#ty>::of().value(#never))
+    }
+
+    /// What nobody has, and from which therefore any value can be made.
+    fn never(&self) -> Ident {
+        Ident::new("never", self.at())
     }
 
     /// The closure that calls the function, with all that it keeps.
@@ -125,10 +153,14 @@ impl Body<'_> {
     fn call(&self) -> TokenStream {
         let at = self.at();
         let krate = &self.options.krate;
+        let given = |ty: &Type, value: &TokenStream| quote_spanned!(at=> #krate::__private::Give::<#ty>::give(#value));
         let passed = self.parameters.iter().map(|Parameter { cfgs, kind }| {
             let value = match kind {
-                Kind::Argument { name, .. } => quote_spanned!(at=> arguments.#name),
-                Kind::Arguments(_) => quote_spanned!(at=> #krate::Args(arguments)),
+                Kind::Argument { name, ty, .. } => given(ty, &quote_spanned!(at=> arguments.#name)),
+                Kind::Arguments(ty) => {
+                    let all = given(ty, &quote_spanned!(at=> arguments));
+                    quote_spanned!(at=> #krate::Args(#all))
+                }
                 Kind::State { name, .. } => quote_spanned!(at=> #krate::State(#name)),
                 Kind::Context => quote_spanned!(at=> context),
             };

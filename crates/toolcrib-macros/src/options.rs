@@ -25,6 +25,9 @@ const KNOWN: [&str; 15] = [
     "crate",
 ];
 
+/// Everything that can stand in `capabilities(…)`.
+const CAPABILITIES: [&str; 3] = ["network", "process", "secrets"];
+
 /// The options of one tool.
 pub(crate) struct Options {
     /// The name, where it is not the function's.
@@ -141,6 +144,13 @@ impl Options {
                 let kinds = capabilities(meta)?;
                 quote!(.capabilities(#krate::Capabilities::none() #kinds))
             }
+            kind if CAPABILITIES.contains(&kind) => {
+                let message = format!(
+                    "`{kind}` is a capability; write `capabilities({})`",
+                    meta.to_token_stream().to_string().replace("[ ", "[").replace(" ]", "]"),
+                );
+                return Err(syn::Error::new_spanned(meta.path(), message));
+            }
             _ => return Err(unknown(meta.path(), "an option of `#[tool]`", &KNOWN)),
         };
         self.calls.extend(call);
@@ -150,7 +160,6 @@ impl Options {
 
 /// `capabilities(network = ["api.example.com"])` as calls of the methods of `Capabilities`.
 fn capabilities(meta: &Meta) -> syn::Result<TokenStream> {
-    const KINDS: [&str; 3] = ["network", "process", "secrets"];
     let Meta::List(list) = meta else {
         return Err(syn::Error::new_spanned(
             meta,
@@ -170,7 +179,7 @@ fn capabilities(meta: &Meta) -> syn::Result<TokenStream> {
             "process" => "process = [\"git\"]",
             "secrets" => "secrets = [\"WEATHER_KEY\"]",
             _ => {
-                mistakes.add(unknown(path, "a capability", &KINDS));
+                mistakes.add(unknown(path, "a capability", &CAPABILITIES));
                 continue;
             }
         };

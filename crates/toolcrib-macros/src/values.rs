@@ -7,6 +7,9 @@ use syn::{Expr, ExprArray, ExprLit, Lit, LitStr, Meta, Path};
 /// The longest name that a model API takes.
 const MAX_NAME: usize = 64;
 
+/// The smallest cap on a result, as `ToolBuilder::MIN_RESULT_CHARS` says.
+const MIN_RESULT_CHARS: usize = 100;
+
 /// The longest deadline, as in a project file: a day.
 const MAX_TIMEOUT_MS: u128 = 24 * 60 * 60 * 1000;
 
@@ -84,7 +87,13 @@ pub(crate) fn path(meta: &Meta) -> syn::Result<Path> {
 
 /// A deadline as an expression.
 pub(crate) fn timeout(meta: &Meta) -> syn::Result<TokenStream> {
-    let text = text(meta, "timeout = \"30s\"")?;
+    let text = match value(meta, "timeout = \"30s\"")? {
+        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) if number.suffix().is_empty() => {
+            let message = format!("say the unit, in a text: `timeout = \"{number}s\"`");
+            return Err(syn::Error::new_spanned(number, message));
+        }
+        _ => text(meta, "timeout = \"30s\"")?,
+    };
     let problem = match humantime::parse_duration(&text.value()) {
         Ok(time) if time.as_millis() == 0 => "is zero; the tool would end before it began".into(),
         Ok(time) if time.as_millis() > MAX_TIMEOUT_MS => "is longer than a day".into(),
@@ -109,10 +118,10 @@ pub(crate) fn characters(meta: &Meta) -> syn::Result<usize> {
         Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => number.base10_parse().ok(),
         _ => None,
     };
-    number.filter(|number| *number > 0).ok_or_else(|| {
+    number.filter(|number| *number >= MIN_RESULT_CHARS).ok_or_else(|| {
         syn::Error::new_spanned(
             value,
-            format!("write a number of characters from 1 on: `{EXAMPLE}`"),
+            format!("write a number of characters from {MIN_RESULT_CHARS} on: `{EXAMPLE}`"),
         )
     })
 }

@@ -14,11 +14,33 @@ pub enum LoadError {
     /// Something is wrong in the project's files. Warnings are among the problems too.
     #[error("{0}")]
     Diagnostics(Diagnostics),
+    /// There is no such folder.
+    #[error("there is no folder `{}`; name the one in which {PROJECT_FILE} lies", dir.display())]
+    NoFolder {
+        /// The folder.
+        dir: PathBuf,
+    },
+    /// It is a file.
+    #[error("`{}` is a file; name the folder in which {PROJECT_FILE} lies", path.display())]
+    NotAFolder {
+        /// The file.
+        path: PathBuf,
+    },
     /// There is no project file in the folder.
-    #[error("there is no {PROJECT_FILE} in {}; `init` writes a small project", dir.display())]
+    #[error(
+        "there is no {PROJECT_FILE} in `{}`; `toolcrib init` writes a small project",
+        dir.display()
+    )]
     NoProject {
         /// The folder.
         dir: PathBuf,
+    },
+    /// The model that the [options](crate::LoadOptions::model) name cannot be used. What is wrong
+    /// inside its script is among the [`Diagnostics`](Self::Diagnostics).
+    #[error("{problem}")]
+    Model {
+        /// What is wrong, with what to write instead.
+        problem: String,
     },
     /// Its files are fine, and a declared database cannot be used: another process is in the way,
     /// or its file is damaged.

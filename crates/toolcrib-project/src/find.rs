@@ -7,7 +7,8 @@ use crate::PROJECT_FILE;
 /// No folder on the way up is a project's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no {PROJECT_FILE} in {} or in a folder above it; `init` writes a small project",
+    "there is no {PROJECT_FILE} in `{}` or in a folder above it; `toolcrib init` writes a small \
+     project",
     start.display()
 )]
 pub struct NoProject {

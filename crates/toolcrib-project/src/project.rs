@@ -15,8 +15,8 @@ use toolcrib_scope::database::Database;
 use crate::{
     PROJECT_FILE,
     build::{
-        Databases, ModelSource, Names, build_policy, build_secrets, build_skills, build_tools,
-        load_model, report_duplicate_tools,
+        Databases, Names, build_policy, build_secrets, build_skills, build_tools,
+        load_chosen_model, load_model, report_duplicate_tools,
     },
     config::{AgentSection, LimitsSection, ProjectFile, SystemText},
     error::LoadError,
@@ -84,12 +84,14 @@ impl Project {
     /// # Errors
     /// [`LoadError`]; all that is wrong in the project's files comes at once.
     pub fn load(dir: &Path, options: &LoadOptions) -> Result<Self, LoadError> {
-        let no_project = || LoadError::NoProject { dir: dir.to_owned() };
-        let root = Root::new(dir).map_err(|_| no_project())?;
+        let root = Root::new(dir).map_err(|_| LoadError::NoFolder { dir: dir.to_owned() })?;
+        if !root.path().is_dir() {
+            return Err(LoadError::NotAFolder { path: dir.to_owned() });
+        }
         let problems = Problems::new(PROJECT_FILE);
         let text = match root.text(PROJECT_FILE, MAX_TEXT) {
             Ok(text) => text,
-            Err(FileError::NotFound) => return Err(no_project()),
+            Err(FileError::NotFound) => return Err(LoadError::NoProject { dir: dir.to_owned() }),
             Err(error) => {
                 let at = Spot::start_of(PROJECT_FILE);
                 problems.push(Diagnostic::error(&at, format!("this {error}")));
@@ -116,18 +118,18 @@ impl Project {
         let skills = build_skills(folders, file.skills.focus, &names, &problems);
         let system = system_text(&file.agent, root, &problems);
         let model = match (&options.model, &file.agent.model) {
-            (Some(name), _) => load_model(&ModelSource::Option(name), root, &problems),
-            (None, Some(name)) => load_model(&ModelSource::Project(name), root, &problems),
+            (Some(name), _) => load_chosen_model(name, root, &names, &problems)?,
+            (None, Some(name)) => load_model(name, root, &names, &problems),
             (None, None) => None,
         };
 
         // What is wrong with the rest is still worth knowing, but not worth making anything.
         let mode = if problems.has_errors() { Mode::Inspect } else { options.mode };
         let state = state_folder(root, &file, mode, options)?;
-        let secrets = build_secrets(&file.secrets, &file.tools, &problems);
+        let secrets = build_secrets(&file.secrets, &file.tools, &names, &problems);
         let databases =
             Databases::open(&file.databases, root, &state, mode, &options.cancel, &problems);
-        let tools = build_tools(&file.tools, root, &databases, &problems);
+        let tools = build_tools(&file.tools, root, &databases, &names, &problems);
         if problems.has_errors() {
             return Err(LoadError::Diagnostics(problems.into_diagnostics()));
         }

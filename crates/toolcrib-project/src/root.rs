@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use toolcrib_config::{Diagnostic, Located, Problems};
+use toolcrib_config::{Diagnostic, Located, Problems, suggest};
 
 /// The largest text that people write, in bytes. A file over it is there by mistake, and much of
 /// it would go to a model.
@@ -97,10 +97,39 @@ impl Root {
     ) -> Option<String> {
         self.text(&name.value, limit)
             .map_err(|error| {
-                problems.push(Diagnostic::error(&name.at, format!("`{}` {error}", name.value)));
+                let help = self.near(&error, &name.value);
+                let problem = Diagnostic::error(&name.at, format!("`{}` {error}", name.value));
+                problems.push(problem.help(help));
             })
             .ok()
     }
+
+    /// Which file or folder of the project was probably meant by one that is not there, as help.
+    pub(crate) fn near(&self, error: &FileError, relative: &str) -> Option<String> {
+        let folder = Path::new(relative).parent()?.to_str()?;
+        near(error, &self.folder(folder).ok()?, relative)
+    }
+}
+
+/// Which file or folder was probably meant by one that is not there, as help. `folder` is where it
+/// should lie, and `written` how it is called, with folders before it or not.
+pub(crate) fn near(error: &FileError, folder: &Path, written: &str) -> Option<String> {
+    /// More names are not looked at.
+    const LOOKED_AT: usize = 1000;
+    if !matches!(error, FileError::NotFound) {
+        return None;
+    }
+    let written = Path::new(written);
+    let name = written.file_name()?.to_str()?;
+    let entries = folder.read_dir().ok()?.take(LOOKED_AT).flatten();
+    let mut names: Vec<String> =
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    // A link that leads nowhere has the very name.
+    names.retain(|other| other != name);
+    names.sort();
+    let near = suggest::nearest(name, names.iter().map(String::as_str))?;
+    let meant = written.with_file_name(near);
+    Some(format!("did you mean {}?", suggest::quoted([&*meant.to_string_lossy()])))
 }
 
 /// Whether a path is relative and leads out of no folder by its own words; where symbolic links on

@@ -3,17 +3,14 @@
 //!
 //! | module | what it hands out |
 //! |---|---|
-//! | [`database`] | a declared SQLite database: [`Database`] for the host, [`DatabaseHandle`] for bodies |
-//! | [`http`] | a client that asks only where it may: [`HttpClient`], which a host narrows |
-//! | [`process`] | programs that are run so that all they start ends with them: [`Processes`] |
+//! | `database` | a declared SQLite database: `Database` for the host, `DatabaseHandle` for bodies |
+//! | `http` | a client that asks only where it may: `HttpClient`, which a host narrows |
+//! | `process` | programs that are run so that all they start ends with them: `Processes` |
 //!
 //! Bodies get them from whoever makes their tool, or, by declaring capabilities, call by call from a
 //! `Reach`.
-//!
-//! [`Database`]: database::Database
-//! [`DatabaseHandle`]: database::DatabaseHandle
-//! [`HttpClient`]: http::HttpClient
-//! [`Processes`]: process::Processes
+
+// No links up there: they would be broken wherever a feature is off.
 
 #[cfg(feature = "database")]
 pub mod database;

@@ -3,7 +3,7 @@
 use std::{future::pending, sync::mpsc, thread, time::Duration};
 
 use tokio::{
-    runtime::Builder,
+    runtime::{Builder, Handle},
     sync::oneshot,
     time::{sleep, timeout},
 };
@@ -36,9 +36,15 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// ```
 ///
 /// # Panics
-/// Inside another runtime, and when none can be made.
+/// Inside another runtime, as in a `#[tokio::test]`, and when none can be made.
 #[track_caller]
 pub fn paused<T>(future: impl IntoFuture<Output = T>) -> T {
+    if Handle::try_current().is_ok() {
+        fail(
+            "`paused` makes a runtime, and is called inside one: call it from a plain `#[test]`, \
+             or await the future under `#[tokio::test(start_paused = true)]`",
+        );
+    }
     match Builder::new_current_thread().enable_all().start_paused(true).build() {
         Ok(runtime) => runtime.block_on(future.into_future()),
         Err(error) => fail(format!("no runtime can be made: {error}")),

@@ -5,6 +5,8 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use serde_json::Value;
+
 /// Fails the test that calls.
 #[track_caller]
 #[expect(clippy::panic, reason = "a test fails by panicking")]
@@ -17,10 +19,22 @@ pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The length from which on something is cut in failures.
+const LONGEST: usize = 200;
+
 /// A text as it stands in failures: its first 200 characters, line breaks escaped.
 pub(crate) fn shown(text: &str) -> String {
-    const LONGEST: usize = 200;
-    let head: String = text.chars().take(LONGEST).collect();
-    let more = if text.chars().nth(LONGEST).is_some() { "…" } else { "" };
+    let (head, more) = start(text);
     format!("{head:?}{more}")
+}
+
+/// Data as it stands in failures: the first 200 characters of its JSON, which has no line breaks.
+pub(crate) fn shown_json(data: &Value) -> String {
+    let (head, more) = start(&data.to_string());
+    format!("{head}{more}")
+}
+
+fn start(text: &str) -> (String, &'static str) {
+    let more = if text.chars().nth(LONGEST).is_some() { "…" } else { "" };
+    (text.chars().take(LONGEST).collect(), more)
 }

@@ -3,9 +3,11 @@
 //!
 //! | module | what it makes |
 //! |---|---|
-//! | [`http`] | a tool from an HTTP endpoint |
-//! | [`command`] | a tool from a program that is run |
-//! | [`sql`] | a tool from SQL statements over a declared database |
+//! | `http` | a tool from an HTTP endpoint |
+//! | `command` | a tool from a program that is run |
+//! | `sql` | a tool from SQL statements over a declared database |
+
+// No links up there: they would be broken wherever a feature is off.
 
 #[cfg(feature = "command")]
 pub mod command;

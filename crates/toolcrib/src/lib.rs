@@ -1,19 +1,21 @@
 //! Toolcrib is the tool layer for LLM agents. At every step it decides what a model may see, bounds
 //! what a call may do, and cleans what comes back.
 //!
-//! By default this crate is the vocabulary, the [`Engine`] and [`#[tool]`](macro@tool): all that a
-//! loop of your own needs.
+//! By default this crate is the vocabulary, the `Engine` and `#[tool]`: all that a loop of your own
+//! needs.
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `agent` | [`agent`]: a loop with history, wrap-up and events |
-//! | `engine` (default) | [`Engine`] and what it is built with; a crate that only brings tools can do without |
-//! | `macros` (default) | [`#[tool]`](macro@tool), and [`schemars`] for types that a tool takes |
-//! | `models` | [`models`]: the scripted model |
-//! | `command`, `http`, `sql` | [`scope`] and [`tools`]: what tools reach of the world, as handles, and the declared kinds over them |
-//! | `project` | [`project`]: project folders, `toolcrib.toml` and skills |
-//! | `testing` | [`testing`]: models that misbehave, sources that fail, recorded events, contract checks |
+//! | `agent` | `agent`: a loop with history, wrap-up and events |
+//! | `engine` (default) | `Engine` and what it is built with; a crate that only brings tools can do without |
+//! | `macros` (default) | `#[tool]`, and `schemars` for types that a tool takes |
+//! | `models` | `models`: the scripted model |
+//! | `command`, `http`, `sql` | `scope` and `tools`: what tools reach of the world, as handles, and the declared kinds over them |
+//! | `project` | `project`: project folders, `toolcrib.toml` and skills |
+//! | `testing` | `testing`: models that misbehave, sources that fail, recorded events, contract checks |
 //! | `full` | all of these |
+
+// No links up there: they would be broken wherever a feature is off.
 
 #[cfg(feature = "macros")]
 #[doc(hidden)]
@@ -21,7 +23,8 @@ pub mod __private;
 pub mod prelude;
 
 /// The version of schemars that [`#[tool]`](macro@tool) makes schemas with, for types that derive
-/// `JsonSchema` in a crate without schemars of its own: `#[schemars(crate = "toolcrib::schemars")]`.
+/// `JsonSchema` in a crate without schemars of its own. What is derived looks for a `schemars` in
+/// scope, which the [`prelude`] has too; `#[schemars(crate = "toolcrib::schemars")]` does without.
 #[cfg(feature = "macros")]
 pub use schemars;
 #[cfg(feature = "agent")]

@@ -26,6 +26,8 @@
 //! }
 //! ```
 
+#[cfg(feature = "macros")]
+pub use schemars::{self, JsonSchema};
 #[cfg(feature = "agent")]
 pub use toolcrib_agent::Agent;
 pub use toolcrib_core::{

@@ -12,9 +12,8 @@ use crate::{
     workspace::{Workspace, output, run},
 };
 
-/// Counts the commit that the baseline came in with: the last one that changed its file.
-pub(super) fn count(workspace: &Workspace) -> Result<Counts, Problem> {
-    let commit = commit(workspace)?;
+/// Counts the commit that the baseline came in with.
+pub(super) fn count(workspace: &Workspace, commit: &str) -> Result<Counts, Problem> {
     eprintln!("the baseline came in with commit {commit}");
     let folder = folder(workspace)?;
     let (packed, root) = (folder.join("base.tar"), folder.join("base"));
@@ -24,12 +23,15 @@ pub(super) fn count(workspace: &Workspace) -> Result<Counts, Problem> {
         Problem::new(format!("{} cannot be made: {error}", root.display()), "make room for it")
     })?;
     let help = "make room in the target folder, and have `git` and `tar` on the PATH";
-    run(workspace.program("git").args(["archive", "--output"]).arg(&packed).arg(&commit), help)?;
-    run(workspace.program("tar").arg("-xf").arg(&packed).arg("-C").arg(&root), help)?;
-    Program::build_in(workspace, &root, "base-counts")?.count(workspace)
+    run(workspace.program("git").args(["archive", "--output"]).arg(&packed).arg(commit), help)?;
+    // `m`: as files of now. With the times of the commit, cargo would take what it built of another
+    // one for newer.
+    run(workspace.program("tar").arg("-xmf").arg(&packed).arg("-C").arg(&root), help)?;
+    Program::build_at(workspace, &root, &folder.join("base-target"))?.count(workspace)
 }
 
-fn commit(workspace: &Workspace) -> Result<String, Problem> {
+/// The commit that the baseline came in with: the last one that changed its file.
+pub(super) fn commit(workspace: &Workspace) -> Result<String, Problem> {
     let help = "count in a clone with its whole history (`git fetch --unshallow`)";
     let git = |args: &[&str]| output(workspace.program("git").args(args), help);
     if git(&["rev-parse", "--is-shallow-repository"])? == "true" {

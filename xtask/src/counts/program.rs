@@ -17,8 +17,8 @@ use crate::{
 /// Where this step keeps its files, in cargo's target folder; callgrind's own are `NAME.out`.
 pub(super) const FOLDER: &str = "counting";
 
-/// Optimised enough for what is counted to be real, and built in two thirds of the time of a
-/// release. Macros and build scripts are made as tests make them, so that they are there already.
+/// Optimised enough for what is counted to be real, and built in three quarters of the time of
+/// a release. Macros and build scripts are made as tests make them, so that they are there already.
 const PROFILE: [&str; 5] = [
     "profile.counts.inherits=\"release\"",
     "profile.counts.opt-level=1",
@@ -36,28 +36,25 @@ const TUNABLES: &str = "glibc.malloc.tcache_count=60000";
 pub(super) struct Program(PathBuf);
 
 impl Program {
-    /// Builds the one in the workspace.
+    /// Builds the one of the workspace.
     pub(super) fn build(workspace: &Workspace) -> Result<Self, Problem> {
-        Self::build_in(workspace, workspace.root(), "head-counts")
+        Self::build_at(workspace, workspace.root(), &workspace.target())
     }
 
-    /// Builds the one below some root, and keeps it under a name of its own.
-    pub(super) fn build_in(
+    /// Builds the one below some root. Each root needs a target folder of its own: cargo takes the
+    /// same crate at the same place in another root for the same, and would not build it again.
+    pub(super) fn build_at(
         workspace: &Workspace,
         root: &Path,
-        name: &str,
+        target: &Path,
     ) -> Result<Self, Problem> {
-        let target = workspace.target();
         let mut cargo = workspace.cargo(["build", "--package", "toolcrib-benches"]);
         cargo.current_dir(root).args(["--bin", "counts", "--profile", "counts"]);
         cargo.args(PROFILE.iter().flat_map(|setting| ["--config", setting]));
         // What somebody likes to build with must not decide on counts.
-        cargo.arg("--target-dir").arg(&target).env_remove("RUSTFLAGS");
+        cargo.arg("--target-dir").arg(target).env_remove("RUSTFLAGS");
         run(&mut cargo, "mend what the compiler lists above")?;
-        let built = target.join("counts").join("counts");
-        let kept = folder(workspace)?.join(name);
-        fs::copy(&built, &kept).map_err(|error| unreadable(&built, &error))?;
-        Ok(Self(kept))
+        Ok(Self(target.join("counts").join("counts")))
     }
 
     /// Counts all benches, as many at a time as there are processors.

@@ -203,7 +203,8 @@ impl Running<'_> {
     async fn step(&mut self, menu: &mut Arc<Menu>) -> Result<Option<Arc<str>>, Ending> {
         let mut iteration = self.turn.iteration().await.map_err(|error| failed_to_begin(&error))?;
         *menu = Arc::clone(iteration.menu());
-        self.menus.push(MenuSummary::new(menu, iteration.withheld().len()));
+        let summary = MenuSummary::new(menu, iteration.withheld().len(), self.menus.last());
+        self.menus.push(summary);
         let (text, calls) = self.talk.ask(Arc::clone(menu), ToolChoice::Auto).await?;
         if calls.is_empty() {
             return Ok(Some(text));

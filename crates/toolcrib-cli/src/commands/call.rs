@@ -1,6 +1,7 @@
 //! `toolcrib call`: one call through the whole pipe.
 
-use toolcrib_core::{CancellationToken, ErrorCode, ToolCall};
+use toolcrib_config::suggest;
+use toolcrib_core::{CancellationToken, ErrorCode, ToolCall, ToolName};
 use toolcrib_engine::IterationError;
 use toolcrib_project::Mode;
 
@@ -27,6 +28,7 @@ pub(super) async fn call(
     })?;
 
     let schema = iteration.menu().get(&args.tool).map(|tool| tool.input_schema().clone());
+    let is_offered = schema.is_some();
     let arguments = given.typed(schema.as_ref());
     let call = ToolCall { id: "call_1".into(), name: args.tool.into(), arguments };
     let Some(result) = iteration.execute(vec![call]).await.pop() else {
@@ -39,6 +41,11 @@ pub(super) async fn call(
         let refused = result.code == Some(ErrorCode::NotAvailable);
         let why = refused.then(|| withheld.find(|tool| *tool.name == *result.name)).flatten();
         output::call(&result, why.as_ref(), global.verbose);
+        if !is_offered && why.is_none() {
+            let menu = iteration.menu().tools().iter().map(|tool| tool.name().as_str());
+            let withheld = iteration.withheld().names().map(ToolName::as_str);
+            output::meant(suggest::nearest(&result.name, menu.chain(withheld)));
+        }
     }
     Ok(match result.code {
         None => exit::FINE,

@@ -45,7 +45,7 @@ pub(super) async fn read(
             let text = read_text(shown, cancellation, || File::open(path)).await;
             return text.map(Given::Json);
         }
-        if only.trim_start().starts_with(['{', '[']) || !only.contains('=') {
+        if is_meant_as_json(only) {
             return Ok(Given::Json(only.clone()));
         }
     }
@@ -60,17 +60,41 @@ pub(super) async fn read(
     Ok(Given::Pairs(pairs))
 }
 
+/// Whether a text goes to the pipe as it is, which says what is wrong with it: what begins like
+/// JSON, and nothing at all. A bare word is more likely a pair that lost its `=`.
+fn is_meant_as_json(text: &str) -> bool {
+    let text = text.trim();
+    let is_number = || text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
+    let is_value = || text.is_empty() || matches!(text, "true" | "false" | "null") || is_number();
+    text.starts_with(['{', '[', '"']) || (!text.contains('=') && is_value())
+}
+
 fn pair(argument: &str) -> Result<(String, PairValue), Problem> {
     let Some((key, value)) = argument.split_once('=') else {
-        return Err(Problem::usage(format!(
-            "`{argument}` is no argument; write key=value, key:=JSON, one JSON object, @FILE or -"
-        )));
+        return Err(Problem::usage(if argument == "-" || argument.starts_with(['@', '{']) {
+            format!("`{argument}` holds all arguments of a call, and so stands alone")
+        } else {
+            format!(
+                "`{argument}` is neither key=value, key:=JSON, a JSON object, @FILE nor -; {}",
+                as_pair(argument)
+            )
+        }));
     };
     match key.strip_suffix(':') {
         None => Ok((key.to_owned(), PairValue::Text(value.to_owned()))),
         Some(key) => serde_json::from_str(value)
             .map(|value| (key.to_owned(), PairValue::Json(value)))
             .map_err(|error| Problem::usage(format!("the value of `{key}:=` is no JSON: {error}"))),
+    }
+}
+
+/// How a word that is no argument can be written as one.
+fn as_pair(word: &str) -> String {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if !word.is_empty() && word.chars().all(is_name) {
+        format!("write {word}=VALUE, or KEY={word}")
+    } else {
+        "write KEY=VALUE".to_owned()
     }
 }
 
@@ -183,9 +207,13 @@ mod tests {
     }
 
     #[test]
-    fn one_text_without_an_equals_sign_is_json_for_the_pipe_to_judge() {
-        assert_eq!(typed(&["{\"id\": 1}"]), Arguments::Text("{\"id\": 1}".into()));
-        assert_eq!(typed(&["nonsense"]), Arguments::Text("nonsense".into()));
+    fn what_begins_like_json_is_for_the_pipe_to_judge() {
+        for text in
+            ["{\"id\": 1}", "{id", " [1", "\"a=b\"", "17", "-1", "1x", "true", " null ", "", " "]
+        {
+            assert_eq!(typed(&[text]), Arguments::Text(text.into()));
+        }
+        assert_eq!(typed(&["1=2"]), Arguments::Json(json!({"1": "2"})));
         assert_eq!(typed(&[]), Arguments::Json(json!({})));
     }
 }

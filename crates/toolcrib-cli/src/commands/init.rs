@@ -10,7 +10,9 @@ use crate::{
 };
 
 pub(super) fn init(global: &Global, args: &InitArgs) -> Result<Exit, Problem> {
-    for (given, flag) in [(&global.project, "--project"), (&global.state, "--state")] {
+    let project = global.project.as_ref().or(args.project.as_ref());
+    let state = global.state.as_ref().or(args.state.as_ref());
+    for (given, flag) in [(project, "--project"), (state, "--state")] {
         if given.is_some() {
             return Err(Problem::usage(format!(
                 "`init` takes no `{flag}`; name the folder to make as DIR: `toolcrib init DIR`"

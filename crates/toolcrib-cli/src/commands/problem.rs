@@ -98,6 +98,7 @@ impl From<LoadError> for Problem {
             },
             LoadError::Cancelled => Self::cancelled(),
             LoadError::Database(_) => Self::failed("database_unavailable", message),
+            LoadError::Model { .. } => Self::usage(format!("`--model`: {message}")),
             LoadError::State { .. } => Self::failed("state_unavailable", message),
             _ => Self::invalid(message),
         }

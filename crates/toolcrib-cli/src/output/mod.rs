@@ -134,6 +134,13 @@ pub(crate) fn call(result: &ToolResult, withheld: Option<&WithheldTool>, verbose
     }
 }
 
+/// What was probably meant by a name that nothing has. Not for the model, which has the menu.
+pub(crate) fn meant(name: Option<&str>) {
+    if let Some(name) = name {
+        note!("  {GOOD}help{GOOD:#}: did you mean `{}`?", safe(name));
+    }
+}
+
 /// What a sound project holds.
 pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
     let tools = project.tools();

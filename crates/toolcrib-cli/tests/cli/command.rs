@@ -200,6 +200,35 @@ fn check_and_menu_find_programs_and_run_none() {
 }
 
 #[test]
+fn the_documented_script_confines_a_path_to_its_folder() {
+    let page = include_str!("../../../../docs/project-file.md");
+    let (before, script) = page.split_once("```sh\n").unwrap();
+    let script = script.split_once("```").unwrap().0;
+    let tool = before.rsplit_once("```toml\n").unwrap().1.split_once("```").unwrap().0;
+    let project = Project::of(&[
+        ("toolcrib.toml", tool),
+        ("tools/read_note.sh", script),
+        ("notes/sub/a.txt", "a note"),
+        ("notes-b/b.txt", "none of yours"),
+        ("secret.txt", "none of yours"),
+    ]);
+    let read_note = project.path().join("tools/read_note.sh");
+    std::fs::set_permissions(read_note, Permissions::from_mode(0o755)).unwrap();
+    let link = project.path().join("notes/link.txt");
+    std::os::unix::fs::symlink("../secret.txt", link).unwrap();
+    for path in ["sub/a.txt", "../notes/sub/a.txt"] {
+        let (code, read) = call(&project, &["read_note", &format!("path={path}")]);
+        assert_eq!((code, &read["value"]), (Some(0), &"a note".into()), "{read}");
+    }
+    let outside = project.path().join("secret.txt");
+    for path in [outside.to_str().unwrap(), "../secret.txt", "../notes-b/b.txt", "link.txt", "no"] {
+        let (code, read) = call(&project, &["read_note", &format!("path={path}")]);
+        assert_eq!((code, &read["code"]), (Some(1), &"execution_failed".into()), "{read}");
+        assert!(!read.to_string().contains("none of yours"), "{read}");
+    }
+}
+
+#[test]
 fn where_what_a_program_starts_could_outlive_it_that_must_be_wanted() {
     let project = project();
     // Where no PID namespace can be had.

@@ -184,11 +184,25 @@ fn a_secret_reaches_the_server_and_shows_up_nowhere_else() {
 }
 
 #[test]
+fn of_a_failure_the_operator_reads_the_request_and_the_model_the_host() {
+    let server = Server::start();
+    let project = server.project();
+    let (code, failed) = call(&project, &["forecast", "city=missing", "days=3"]);
+    assert_eq!(code, Some(1));
+    assert!(failed["value"].as_str().unwrap().starts_with("`127.0.0.1` answered 404"), "{failed}");
+    let url = format!("http://127.0.0.1:{}/v1/missing/forecast", server.port);
+    assert_eq!(failed["cause"], format!("GET {url}: 404 Not Found"));
+}
+
+#[test]
 fn what_is_not_set_up_or_not_allowed_is_never_dialled() {
     let server = Server::start();
     let project = server.project();
     for command in ["check", "menu"] {
-        assert_eq!(with_secret(&project, &[command]).code, Some(0));
+        let outcome = with_secret(&project, &[command]);
+        assert_eq!(outcome.code, Some(0));
+        // Of the one that may not go there, before anybody calls it.
+        assert_eq!(outcome.stderr.matches("allow_addresses = [\"127.0.0.1/32\"]").count(), 1);
     }
     let (code, refused) = project.json(&["call", "forecast", "city=Ulm"]);
     assert_eq!((code, &refused["code"]), (Some(1), &"not_available".into()), "{refused}");
@@ -196,5 +210,13 @@ fn what_is_not_set_up_or_not_allowed_is_never_dialled() {
     let (code, refused) = call(&project, &["private"]);
     assert_eq!(code, Some(1), "{refused}");
     assert!(refused["value"].as_str().unwrap().contains("127.0.0.1"), "{refused}");
+    let port = server.port;
+    assert_eq!(
+        refused["cause"],
+        format!(
+            "GET http://127.0.0.1:{port}/: `127.0.0.1` leads to 127.0.0.1, which is this machine; if \
+             it is meant, write `allow_addresses = [\"127.0.0.1/32\"]` in the tool"
+        )
+    );
     assert_eq!(server.asked(), [""; 0]);
 }

@@ -61,4 +61,12 @@ fn a_flag_that_init_has_no_use_for_is_refused() {
         assert!(said.contains(flag) && said.contains("DIR"), "{said}");
     }
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    let before = toolcrib().args(["-p", "elsewhere", "init", "new"]).output().unwrap();
+    assert_eq!(before.status.code(), Some(2));
+    let help =
+        |args: &[&str]| String::from_utf8(toolcrib().args(args).output().unwrap().stdout).unwrap();
+    for flag in ["--project", "--state"] {
+        assert!(!help(&["init", "--help"]).contains(flag));
+        assert!(help(&["check", "--help"]).contains(flag) && help(&["--help"]).contains(flag));
+    }
 }

@@ -111,6 +111,26 @@ fn each_command_that_cannot_begin_has_its_shape() {
 }
 
 #[test]
+fn a_model_that_is_none_is_a_mistake_of_the_command_line_and_has_no_place() {
+    let (code, run) = Project::desk().json(&["run", "--model", "gpt-5", "hi"]);
+    assert_eq!((code, &run["error"]["code"]), (Some(2), &"usage".into()));
+    assert_eq!(run["errors"], json!([]));
+    assert!(run["error"]["message"].as_str().unwrap().starts_with("`--model`: `gpt-5`"), "{run}");
+}
+
+#[test]
+fn the_name_that_was_meant_is_for_people_alone() {
+    let desk = Project::desk();
+    let (code, call) = desk.json(&["call", "list_chages"]);
+    assert_eq!((code, &call["code"]), (Some(1), &"not_available".into()));
+    assert!(!call.to_string().contains("list_charges"), "{call}");
+    // A tool that is withheld is meant as well; what is like nothing is left alone.
+    let meant = |name: &str| desk.toolcrib(&["call", name]).stderr;
+    assert!(meant("close_acount").contains("did you mean `close_account`?"));
+    assert!(!meant("teleport").contains("did you mean"));
+}
+
+#[test]
 fn warnings_are_not_among_the_errors() {
     let project = Project::of(&[
         ("toolcrib.toml", "policy_defualt = 'allow'\n"),

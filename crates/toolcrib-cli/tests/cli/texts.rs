@@ -74,10 +74,25 @@ fn calls_that_are_refused() {
         "call_invalid",
         shown(&desk, &["call", "list_charges", "order_id=x", "more=1"])
     );
+    insta::assert_snapshot!("call_unknown", shown(&desk, &["call", "list_chages", "order_id=1"]));
     insta::assert_snapshot!(
         "call_withheld",
         shown(&desk, &["call", "close_account", "customer_id=1", "-v"])
     );
+}
+
+#[test]
+fn slips_on_the_command_line() {
+    let desk = Project::desk();
+    let slips: [&[&str]; 5] = [
+        &["call", "list_charges", "order_id", "--fresh"],
+        &["call", "list_charges", "order 1042"],
+        &["call", "list_charges", "order_id=1", "@more.json"],
+        &["run", "--model", "gpt-5", "hello"],
+        &["run", "--model", "script:scrip.toml", "hello"],
+    ];
+    insta::assert_snapshot!("slips", slips.map(|args| shown(&desk, args)).join("\n"));
+    assert!(!desk.state().exists(), "what cannot be read makes nothing");
 }
 
 #[test]

@@ -1,7 +1,14 @@
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use super::{Handed, Listing, ToolProvider};
-use crate::{catalog::Catalog, context_list::ListContext, tool::Tool};
+use crate::{
+    catalog::Catalog,
+    context_list::ListContext,
+    tool::{Known, Tool},
+};
 
 /// A plugin's provider: what it offers carries the plugin's id. Engines put it around the providers
 /// that a plugin registers. Mirrors its inner provider: now stays now, later stays later.
@@ -15,9 +22,34 @@ pub fn of_plugin(
 struct OfPlugin {
     plugin: Arc<str>,
     inner: Arc<dyn ToolProvider>,
-    /// The last listing's tools, as they came and as they were handed on: a tool that is listed
-    /// again is handed on as the same tool again, so that an unchanged listing stays one.
-    marked: Mutex<Vec<(Tool, Tool)>>,
+    marked: Mutex<Marked>,
+}
+
+/// Tools as they came, by their address, and as they were handed on: a tool that is listed again is
+/// handed on as the same tool again, whoever lists what in between, so that an unchanged listing
+/// stays one.
+#[derive(Default)]
+struct Marked {
+    tools: HashMap<usize, (Known, Tool)>,
+    /// How many there may be before those are forgotten that nobody can list again.
+    full: usize,
+}
+
+impl Marked {
+    const FEWEST: usize = 64;
+
+    fn of(&mut self, tool: &Tool, plugin: &Arc<str>) -> Tool {
+        if let Some((_, marked)) = self.tools.get(&tool.address()) {
+            return marked.clone();
+        }
+        if self.tools.len() >= self.full.max(Self::FEWEST) {
+            self.tools.retain(|_, (raw, _)| raw.is_held());
+            self.full = self.tools.len() * 2;
+        }
+        let marked = tool.with_plugin(plugin);
+        self.tools.insert(tool.address(), (tool.known(), marked.clone()));
+        marked
+    }
 }
 
 impl ToolProvider for OfPlugin {
@@ -45,19 +77,7 @@ impl ToolProvider for OfPlugin {
 impl OfPlugin {
     fn mark(&self, catalog: &mut Catalog, handed: &Handed) {
         let mut marked = self.marked.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut position = 0;
-        catalog.map_from(handed.offered(), handed.held_back(), |tool| {
-            let known = marked.get(position).filter(|(raw, _)| raw.same(tool));
-            let known = known.map(|(_, marked)| marked.clone());
-            let new = known.unwrap_or_else(|| {
-                let new = tool.with_plugin(&self.plugin);
-                marked.truncate(position);
-                marked.push((tool.clone(), new.clone()));
-                new
-            });
-            position += 1;
-            new
-        });
-        marked.truncate(position);
+        catalog
+            .map_from(handed.offered(), handed.held_back(), |tool| marked.of(tool, &self.plugin));
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Each call is promised an even share. A result within its share is final at once; what such
 //! results leave goes to the larger ones, never above a tool's own cap. The marker of a cut and
-//! the fence count inside.
+//! the fence count inside. What a result's blocks hold is within its cap too, all texts together: a
+//! text travels as far as the model reads it.
 
 use std::borrow::Cow;
 
@@ -10,6 +11,10 @@ use serde_json::{Value, json};
 use toolcrib_core::{ContentBlock, ErrorCode, Tool, ToolOutput, fence_chars};
 
 use super::{Ended, Large, Settled};
+use crate::parts::Limits;
+
+/// Stands behind the line of a block that does not come along.
+const LEFT_OUT: &str = " (left out)";
 
 /// The even shares of one batch.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +50,8 @@ pub(super) struct Cut {
     pub(super) code: Option<ErrorCode>,
     pub(super) structured: Option<Value>,
     pub(super) blocks: Vec<ContentBlock>,
+    /// The block whose text is cut, and what says so, which is not in it yet.
+    pub(super) cut_block: Option<(usize, String)>,
     pub(super) cost_usd: Option<f64>,
     pub(super) cause: Option<String>,
     pub(super) abandoned: bool,
@@ -75,29 +82,58 @@ impl Cut {
     }
 }
 
-/// What stands for the blocks of an output, as it stands below its text.
-fn below(output: &ToolOutput) -> String {
+/// A block, and where what stands for it is in what is below the text.
+struct Placed {
+    block: ContentBlock,
+    /// Where its own text begins, behind what we write above it.
+    text: usize,
+    end: usize,
+}
+
+/// What stands for blocks below a text, and the blocks that may come along.
+fn place(blocks: Vec<ContentBlock>, text_is_empty: bool, limits: &Limits) -> (String, Vec<Placed>) {
     let mut below = String::new();
-    for block in &output.blocks {
-        if !(output.value.is_empty() && below.is_empty()) {
+    let mut placed = Vec::new();
+    let mut bytes_left = limits.result_block_bytes;
+    for block in blocks {
+        if !(text_is_empty && below.is_empty()) {
             below.push('\n');
         }
+        let bytes = block.data().len();
+        if placed.len() == limits.result_blocks || bytes > bytes_left {
+            below.push_str(&block.reference());
+            below.push_str(LEFT_OUT);
+            continue;
+        }
+        bytes_left -= bytes;
         below.push_str(&block.as_read());
+        let end = below.len();
+        let text = match &block {
+            ContentBlock::Text { text, .. } => end - text.len(),
+            _ => end,
+        };
+        placed.push(Placed { block, text, end });
     }
-    below
+    (below, placed)
+}
+
+/// How long what stands for the blocks is, while none is left out.
+fn below_chars(output: &ToolOutput) -> usize {
+    let lines: usize = output.blocks.iter().map(|block| chars(&block.as_read()) + 1).sum();
+    if output.value.is_empty() { lines.saturating_sub(1) } else { lines }
 }
 
 impl Ended {
     /// The characters of what a model reads.
     fn chars(&self) -> usize {
         match &self.outcome {
-            Ok(output) => chars(&output.value) + chars(&below(output)),
+            Ok(output) => chars(&output.value) + below_chars(output),
             Err(failure) => chars(&failure.message),
         }
     }
 
     /// The tool, when its text is somebody else's.
-    fn fenced_tool(&self) -> Option<&Tool> {
+    pub(super) fn fenced_tool(&self) -> Option<&Tool> {
         let by_tool = self.outcome.as_ref().err().is_none_or(|failure| failure.by_tool);
         self.tool.as_ref().filter(|tool| by_tool && tool.untrusted())
     }
@@ -152,7 +188,7 @@ pub(super) fn spend_the_rest(shares: Shares, settled: Vec<Settled>) -> Vec<(Sett
 }
 
 /// Cuts a text that is over its cap, and replaces data that is over the same cap once more.
-pub(super) fn fit(ended: Ended, cap: usize) -> Cut {
+pub(super) fn fit(ended: Ended, cap: usize, limits: &Limits) -> Cut {
     let fence = ended.fenced_tool().map(|tool| tool.name().to_string());
     let cap = cap.min(ended.own_cap());
     let fence_takes = fence.as_deref().map_or(0, fence_chars);
@@ -164,20 +200,17 @@ pub(super) fn fit(ended: Ended, cap: usize) -> Cut {
         code: None,
         structured: None,
         blocks: Vec::new(),
+        cut_block: None,
         cost_usd: None,
         cause: None,
         abandoned: false,
     };
+    let mut placed = Vec::new();
     match ended.outcome {
         Ok(output) => {
-            made.below = below(&output);
+            (made.below, placed) = place(output.blocks, output.value.is_empty(), limits);
             made.body = output.value;
             made.structured = output.structured.map(|data| within_cap(data, cap));
-            made.blocks = output
-                .blocks
-                .into_iter()
-                .map(|block| block.map_texts(|text| cut_alone(text, cap)))
-                .collect();
             made.cost_usd = output.cost_usd;
         }
         Err(failure) => {
@@ -188,7 +221,39 @@ pub(super) fn fit(ended: Ended, cap: usize) -> Cut {
         }
     }
     cut(&mut made, cap, fence_takes);
+    come_along(&mut made, placed, cap);
     made
+}
+
+/// Lets blocks come along with the text that was cut: a text and a link as far as the text shows
+/// them, what has bytes even where the line that stands for it is cut off.
+fn come_along(made: &mut Cut, placed: Vec<Placed>, cap: usize) {
+    let shown = made.below.len();
+    let mut left = cap;
+    for Placed { mut block, text: begins, end } in placed {
+        let mut marker = None;
+        if end > shown {
+            match &mut block {
+                ContentBlock::Text { text, .. } if shown > begins => {
+                    marker = Some(marker_of(chars(text)));
+                    *text = text.get(..shown - begins).unwrap_or_default().into();
+                }
+                ContentBlock::Text { .. } | ContentBlock::Link { .. } => continue,
+                _ => {}
+            }
+        }
+        let takes = block.chars() + marker.as_deref().map_or(0, |marker| chars(marker) + 1);
+        if takes <= left {
+            left -= takes;
+            made.cut_block =
+                made.cut_block.take().or(marker.map(|marker| (made.blocks.len(), marker)));
+            made.blocks.push(block);
+        }
+    }
+}
+
+fn marker_of(total: usize) -> String {
+    format!("[truncated — {total} chars total; the rest was not kept]")
 }
 
 /// Data that is over the cap is replaced whole.
@@ -197,17 +262,6 @@ fn within_cap(data: Value, cap: usize) -> Value {
     let instead = json!({ "truncated": true, "chars": total });
     // What is no longer than the word that it is missing is not worth replacing.
     if total > cap.max(chars(&instead.to_string())) { instead } else { data }
-}
-
-/// A text that is budgeted by itself, with the marker in it.
-fn cut_alone(text: &str, cap: usize) -> String {
-    let (end, marker) = place_of_cut(text, text.len(), cap, 0);
-    let kept = text.get(..end).unwrap_or_default();
-    match marker {
-        Some(marker) if kept.is_empty() => marker,
-        Some(marker) => format!("{kept}\n{marker}"),
-        None => kept.to_owned(),
-    }
 }
 
 /// Cuts what a model reads to `cap` characters, with the fence and the line of the marker inside.
@@ -230,7 +284,7 @@ fn place_of_cut(
     if total + fence_takes <= cap {
         return (text.len(), None);
     }
-    let marker = format!("[truncated — {total} chars total; the rest was not kept]");
+    let marker = marker_of(total);
     if total + fence_takes <= chars(&marker) {
         return (text.len(), None);
     }

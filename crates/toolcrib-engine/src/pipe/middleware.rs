@@ -1,9 +1,16 @@
 //! Lets middleware see a call that passed validation and policy: it may deny, rewrite or answer.
 //! Whatever keeps one from giving its verdict denies.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{
+    error::Error,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
 
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, future::BoxFuture};
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 use toolcrib_core::{
@@ -12,7 +19,6 @@ use toolcrib_core::{
 };
 
 use super::{Batch, Call, Failure, record};
-use crate::plugin::Brought;
 
 /// How often a call may be rewritten. Only several middleware that undo each other get there.
 const MOST_REWRITES: usize = 8;
@@ -52,8 +58,8 @@ impl Chain {
             if self.author == Some(position) {
                 continue;
             }
-            let by = || label(brought);
-            match self.verdict(batch, tool, call, &*brought.item).await {
+            let by = || Arc::clone(&brought.item.label);
+            match self.verdict(batch, tool, call, &*brought.item.middleware).await {
                 Ok(CallVerdict::Proceed) => {}
                 Ok(CallVerdict::Rewrite(args)) if call.args.as_ref().is_ok_and(|a| *a == args) => {}
                 Ok(CallVerdict::Rewrite(args)) => {
@@ -113,17 +119,26 @@ impl Chain {
             identity: batch.events.identity(),
             run_id: batch.events.run_id(),
         };
-        let verdict = AssertUnwindSafe(async { middleware.call(pending).await }).catch_unwind();
+        // All that is the middleware's runs inside: making the future, polling it, dropping it once
+        // it has answered, and what its error says.
+        let verdict = async {
+            let mut asked = Asked(Some(middleware.call(pending)));
+            let verdict = (&mut asked).await.map_err(|error| format!("it failed: {error}"));
+            drop(asked.0.take());
+            verdict
+        };
         let left = self.allowed.saturating_sub(self.began.elapsed());
         tokio::select! {
             biased;
             () = batch.cancellation.cancelled() => Err(Stopped::Cancelled),
-            verdict = timeout(left, verdict) => Err(Stopped::Failed(match verdict {
-                Ok(Ok(Ok(verdict))) => return Ok(verdict),
-                Ok(Ok(Err(error))) => format!("it failed: {error}"),
-                Ok(Err(panic)) => format!("it panicked: {}", panic_text(&*panic)),
-                Err(_) => "it gave no verdict within the call's time limit".to_owned(),
-            })),
+            verdict = timeout(left, AssertUnwindSafe(verdict).catch_unwind()) => {
+                Err(Stopped::Failed(match verdict {
+                    Ok(Ok(Ok(verdict))) => return Ok(verdict),
+                    Ok(Ok(Err(problem))) => problem,
+                    Ok(Err(panic)) => format!("it panicked: {}", panic_text(&*panic)),
+                    Err(_) => "it gave no verdict within the call's time limit".to_owned(),
+                }))
+            }
         }
     }
 }
@@ -134,11 +149,27 @@ enum Stopped {
     Failed(String),
 }
 
-fn label(brought: &Brought<Arc<dyn Middleware>>) -> Arc<str> {
-    let name = brought.item.name();
-    match &brought.plugin {
-        Some(plugin) => format!("middleware `{name}` of plugin `{plugin}`").into(),
-        None => format!("middleware `{name}`").into(),
+type Verdict = Result<CallVerdict, Box<dyn Error + Send + Sync>>;
+
+/// A middleware that is asked. One that is dropped before it has answered cannot hurt whoever drops
+/// it: the call is refused or gone by then.
+struct Asked<'a>(Option<BoxFuture<'a, Verdict>>);
+
+impl Future for Asked<'_> {
+    type Output = Verdict;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Verdict> {
+        match &mut self.0 {
+            Some(future) => future.as_mut().poll(cx),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        let future = self.0.take();
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(future)));
     }
 }
 

@@ -236,7 +236,7 @@ impl Batch<'_> {
 
     /// From `budget` to `record`.
     fn finish(&self, call: Call, ended: Ended, cap: usize) -> ToolResult {
-        let cut = budget::fit(ended, cap);
+        let cut = budget::fit(ended, cap, &self.engine.limits);
         let clean = sanitise::sanitise(cut);
         let fenced = fence::fence(clean);
         record::end(self, call, fenced)

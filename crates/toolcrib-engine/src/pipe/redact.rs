@@ -3,13 +3,16 @@
 use serde_json::json;
 use toolcrib_core::{dismantle, nests_too_deep};
 
-use super::{Batch, Ended};
+use super::{Batch, Ended, sanitise::harmless};
+use crate::redactor::Redactor;
 
 pub(super) fn redact(batch: &Batch<'_>, ended: &mut Ended) {
     let redactor = &batch.engine.redactor;
+    let cleaned = ended.fenced_tool().is_some();
+    let clean = |text: String| without_secrets(redactor, text, cleaned);
     match &mut ended.outcome {
         Ok(output) => {
-            output.value = redactor.owned(std::mem::take(&mut output.value));
+            output.value = clean(std::mem::take(&mut output.value));
             output.structured = output.structured.take().map(|data| {
                 if nests_too_deep(&data) {
                     dismantle(data);
@@ -18,12 +21,24 @@ pub(super) fn redact(batch: &Batch<'_>, ended: &mut Ended) {
                 redactor.json(data)
             });
             for block in &mut output.blocks {
-                *block = block.clone().map_texts(|text| redactor.text(text).into_owned());
+                *block = block.clone().map_texts(|text| clean(text.to_owned()));
             }
         }
         Err(failure) => {
-            failure.message = redactor.owned(std::mem::take(&mut failure.message));
+            failure.message = clean(std::mem::take(&mut failure.message));
             failure.cause = failure.cause.take().map(|cause| redactor.owned(cause));
         }
     }
+}
+
+/// A text that will be sanitised is also looked at as it will be then: colours or invisible
+/// characters inside a secret hide it until they are gone.
+fn without_secrets(redactor: &Redactor, text: String, sanitised: bool) -> String {
+    let text = redactor.owned(text);
+    if !sanitised || redactor.knows_nothing() {
+        return text;
+    }
+    let harmless = harmless(text.clone());
+    let hidden = redactor.text(&harmless).into_owned();
+    if hidden == harmless { text } else { hidden }
 }

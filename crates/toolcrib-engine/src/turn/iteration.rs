@@ -46,8 +46,9 @@ impl<'turn> Iteration<'turn> {
         &self.situation.active_skills
     }
 
-    /// Takes the calls of one model message through the pipe, all at the same time. Never fails:
-    /// each call has exactly one result, in call order.
+    /// Takes the calls of one model message through the pipe: at the same time, but those of a
+    /// [sequential](toolcrib_core::ToolBuilder::sequential) tool one by one. Never fails: each call
+    /// has exactly one result, in call order.
     ///
     /// Skills that a call activates count from the next iteration.
     pub async fn execute(&mut self, calls: Vec<ToolCall>) -> Vec<ToolResult> {

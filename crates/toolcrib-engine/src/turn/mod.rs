@@ -45,7 +45,7 @@ pub enum IterationError {
 pub struct Turn {
     state: TurnState,
     registry: Arc<ToolRegistry>,
-    /// What the last iteration offered and the next one does not.
+    /// What the last menu offered for its iteration only.
     expiring: Vec<Tool>,
     /// `read_skill`, as the last provider.
     own: Option<Arc<dyn ToolProvider>>,
@@ -185,17 +185,13 @@ impl Turn {
         self.offer(catalog, active_skills)
     }
 
-    /// Takes out what lived for one iteration, and notes what will have by the next. A tool that was
-    /// registered anew meanwhile is another one, and stays.
+    /// Takes out what lived for the iteration that offered it. A tool that was registered anew
+    /// meanwhile is another one, and stays.
     fn expire(&mut self) {
         for tool in std::mem::take(&mut self.expiring) {
-            if self.registry.get(tool.name()).is_some_and(|there| there.same(&tool)) {
+            if is_in(&self.registry, &tool) {
                 self.registry_mut().unregister(tool.name());
             }
-        }
-        if self.registry.has_ephemeral() {
-            let brief = |tool: &&Tool| tool.ephemeral() == Some(Lifetime::Iteration);
-            self.expiring = self.registry.iter().filter(brief).cloned().collect();
         }
     }
 
@@ -230,6 +226,12 @@ impl Turn {
         };
         let composed = self.composed.insert(composed);
         let (menu, withheld) = (Arc::clone(&composed.menu), Arc::clone(&composed.withheld));
+        if self.registry.has_ephemeral() {
+            let brief = |tool: &&Tool| {
+                tool.ephemeral() == Some(Lifetime::Iteration) && is_in(&self.registry, tool)
+            };
+            self.expiring = menu.tools().iter().filter(brief).cloned().collect();
+        }
         for collision in &composed.collisions {
             self.state.events.emit(Some(self.state.iteration), || EventKind::Collision {
                 name: collision.name.clone(),
@@ -245,6 +247,11 @@ impl Turn {
         });
         Ok(Iteration::new(&self.state, menu, withheld, situation))
     }
+}
+
+/// Whether a registry holds that tool, not merely one of its name.
+fn is_in(registry: &ToolRegistry, tool: &Tool) -> bool {
+    registry.get(tool.name()).is_some_and(|there| there.same(tool))
 }
 
 impl std::fmt::Debug for Turn {

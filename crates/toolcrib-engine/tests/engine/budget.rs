@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolcrib_core::{
-    ErrorCode, Tool, ToolBuilder, ToolContext, ToolError, ToolOutput, ToolResult, unfence,
+    ErrorCode, InvalidTool, Tool, ToolBuilder, ToolContext, ToolError, ToolName, ToolOutput,
+    ToolResult, unfence,
 };
 use toolcrib_engine::{Engine, EngineBuilder, Limits};
 
@@ -203,12 +204,11 @@ async fn what_is_no_longer_than_the_marker_is_never_replaced_by_it() {
 }
 
 #[tokio::test]
-async fn a_cap_that_has_no_room_for_anything_leaves_the_marker() {
-    for cap in [0, 1, 20] {
+async fn a_share_that_has_no_room_for_anything_leaves_the_marker() {
+    for budget_chars in [0, 1, 20] {
         for untrusted in [false, true] {
-            let tool = builder("t").max_result_chars(cap);
-            let tool = if untrusted { tool.untrusted() } else { tool };
-            let engine = engine().tool(lengthy(tool)).build().unwrap();
+            let tool = if untrusted { builder("t").untrusted() } else { builder("t") };
+            let engine = budget(budget_chars).tool(lengthy(tool)).build().unwrap();
             let result = lengths(&engine, &[("t", 500)]).await.remove(0);
             assert!(result.text.starts_with("[truncated — 500 chars total"), "{}", result.text);
             assert!(!result.text.contains('é'));
@@ -217,6 +217,32 @@ async fn a_cap_that_has_no_room_for_anything_leaves_the_marker() {
     let engine = budget(0).tool(says(builder("t"), "")).build().unwrap();
     let result = once(&engine, "t", json!({})).await;
     assert_eq!((result.code, &*result.text), (None, ""));
+}
+
+#[tokio::test]
+async fn a_cap_that_could_not_be_kept_is_refused_and_every_other_is_kept() {
+    let least = ToolBuilder::MIN_RESULT_CHARS;
+    let made = builder("t").max_result_chars(least - 1).handler(|_: Value, _| async { "x" });
+    let error = made.unwrap_err();
+    assert_eq!(
+        error,
+        InvalidTool::ResultCapTooSmall { name: ToolName::new("t").unwrap(), chars: 99 }
+    );
+    assert_eq!(
+        error.to_string(),
+        "tool `t` caps its results at 99 characters; `max_result_chars` is 100 or more, so that \
+         the words that say what is missing fit"
+    );
+    for untrusted in [false, true] {
+        let name = "t".repeat(64);
+        let tool = builder(&name).max_result_chars(least);
+        let tool = if untrusted { tool.untrusted() } else { tool };
+        let engine = engine().tool(lengthy(tool)).build().unwrap();
+        for asked in [0, 99, 100, 101, 200, 100_000] {
+            let result = lengths(&engine, &[(&name, asked)]).await.remove(0);
+            assert!(chars(&result.text) <= least, "{asked}: {}", result.text);
+        }
+    }
 }
 
 proptest! {

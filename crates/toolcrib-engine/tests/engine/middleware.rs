@@ -3,22 +3,27 @@
 
 use std::{
     error::Error,
+    pin::Pin,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
+    task::{Context, Poll},
     time::Duration,
 };
 
-use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, future::BoxFuture};
 use serde_json::{Value, json};
 use toolcrib_core::{
     Approval, Approver, CallVerdict, CancellationToken, Effect, ErrorCode, Middleware, PendingCall,
     Tool, ToolContext, ToolOutput, call_middleware,
 };
-use toolcrib_engine::{EngineBuilder, TurnOptions};
+use toolcrib_engine::{EngineBuilder, PluginRegistrar, TurnOptions};
 
-use crate::support::{Log, builder, call, engine, in_time, once, policy, rule};
+use crate::{
+    plugins::Brings,
+    support::{Log, builder, call, engine, in_time, once, policy, rule},
+};
 
 type Decision = Result<CallVerdict, Box<dyn Error + Send + Sync>>;
 
@@ -174,6 +179,128 @@ async fn one_that_fails_panics_or_hangs_denies() {
         assert_eq!(&*result.text, "calling `echo` could not be checked, so it was not made");
         assert!(result.cause.as_deref().unwrap().ends_with(cause), "{:?}", result.cause);
     }
+}
+
+type Polled = fn() -> Poll<Decision>;
+
+/// A future that does as it is told, and panics when it is dropped.
+struct Bomb(Polled);
+
+impl Future for Bomb {
+    type Output = Decision;
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Decision> {
+        (self.0)()
+    }
+}
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("dropped");
+    }
+}
+
+/// An error that cannot even be said.
+#[derive(Debug)]
+struct Unsayable;
+
+impl std::fmt::Display for Unsayable {
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        panic!("unsayable")
+    }
+}
+
+impl Error for Unsayable {}
+
+/// What polling its futures does; each panics when it is dropped.
+struct Bombs(Polled);
+
+impl Middleware for Bombs {
+    fn name(&self) -> &str {
+        "bombs"
+    }
+
+    fn call<'a>(&'a self, _: PendingCall<'a>) -> BoxFuture<'a, Decision> {
+        Box::pin(Bomb(self.0))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_panics_when_it_is_dropped_denies() {
+    let cases: [(Polled, &str); 4] = [
+        (|| Poll::Ready(Ok(CallVerdict::Proceed)), "it panicked: dropped"),
+        (|| Poll::Ready(Err(Box::new(Unsayable))), "it panicked: unsayable"),
+        (|| panic!("polled"), "it panicked: polled"),
+        (|| Poll::Pending, "it gave no verdict within the call's time limit"),
+    ];
+    for (decide, cause) in cases {
+        let (engine, ran) = setup();
+        let engine = engine.middleware(Bombs(decide)).build().unwrap();
+        let result = once(&engine, "echo", json!({ "n": 1 })).await;
+        assert_eq!(result.code, Some(ErrorCode::Denied));
+        assert!(result.cause.as_deref().unwrap().ends_with(cause), "{:?}", result.cause);
+        assert!(ran.lock().unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn one_that_panics_when_it_is_dropped_hurts_neither_cancellation_nor_who_drops_the_run() {
+    let (engine, _) = setup();
+    let engine = engine.middleware(Bombs(|| Poll::Pending)).build().unwrap();
+    let cancellation = CancellationToken::new();
+    let options = TurnOptions::default().cancellation(cancellation.clone());
+    let mut turn = engine.turn(options).unwrap();
+    let mut iteration = turn.iteration().await.unwrap();
+    {
+        let mut running = Box::pin(iteration.execute(vec![call("echo", json!({ "n": 1 }))]));
+        assert!((&mut running).now_or_never().is_none(), "it waits for the middleware");
+    }
+    let (results, ()) = in_time(async {
+        tokio::join!(iteration.execute(vec![call("echo", json!({ "n": 1 }))]), async {
+            cancellation.cancel();
+        })
+    })
+    .await;
+    assert_eq!(results[0].code, Some(ErrorCode::Cancelled));
+}
+
+/// One that knows its name for a while.
+struct Named {
+    asked: AtomicUsize,
+    panics_at: usize,
+}
+
+impl Middleware for Named {
+    fn name(&self) -> &str {
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        assert!(asked < self.panics_at, "forgotten");
+        "named"
+    }
+
+    fn call<'a>(&'a self, _: PendingCall<'a>) -> BoxFuture<'a, Decision> {
+        Box::pin(async { Ok(CallVerdict::Deny("no".into())) })
+    }
+}
+
+#[tokio::test]
+async fn one_is_asked_for_its_name_once_when_the_engine_is_built() {
+    let named = |panics_at| Named { asked: AtomicUsize::new(0), panics_at };
+    let (engine, _) = setup();
+    let engine = engine.middleware(named(2)).build().unwrap();
+    for _ in 0..3 {
+        let result = once(&engine, "echo", json!({ "n": 1 })).await;
+        assert_eq!(result.cause.as_deref(), Some("denied by middleware `named`"));
+    }
+    let error = setup().0.middleware(named(1)).build().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "a middleware panicked when it was asked for its name: forgotten"
+    );
+    let plugin = Brings("p", move |registrar: &mut PluginRegistrar| {
+        registrar.middleware(named(1));
+        Ok(())
+    });
+    let error = setup().0.plugin(plugin).build().unwrap_err();
+    assert!(error.to_string().starts_with("a middleware of plugin `p` panicked"), "{error}");
 }
 
 #[tokio::test]

@@ -1,25 +1,34 @@
 //! Plugins: what they bring carries their id and leaves with them.
 
-use std::{error::Error, sync::Arc};
+use std::{
+    error::Error,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
+use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use toolcrib_core::{
-    CallVerdict, Catalog, ErrorCode, InvalidTool, Lifetime, ListContext, Listing, Reducer, Tool,
-    ToolContext, ToolName, ToolOutput, call_middleware, static_tools,
+    CallVerdict, Catalog, DiscoveryError, ErrorCode, InvalidTool, Lifetime, ListContext, Listing,
+    Reducer, Tool, ToolContext, ToolName, ToolOutput, call_middleware, static_tools,
 };
 use toolcrib_engine::{
-    BuildError, Engine, Plugin, PluginError, PluginRegistrar, READ_SKILL, Skill, TurnOptions,
+    BuildError, Engine, EngineBuilder, Plugin, PluginError, PluginRegistrar, READ_SKILL, Skill,
+    Turn, TurnOptions,
 };
 
 use crate::support::{
-    Log, builder, engine, menu, offered, once, provider, says, skill_id, skills, tool,
+    Log, builder, call, engine, menu, offered, once, provider, says, skill_id, skills, tool,
 };
 
-struct Brings<F>(&'static str, F);
+/// A plugin by a function.
+pub(crate) struct Brings<F>(pub(crate) &'static str, pub(crate) F);
 
 impl<F> Plugin for Brings<F>
 where
-    F: Fn(&mut PluginRegistrar) -> Result<(), Box<dyn Error + Send + Sync>>,
+    F: Fn(&mut PluginRegistrar) -> Result<(), Box<dyn Error + Send + Sync>> + Send + Sync,
 {
     fn id(&self) -> &str {
         self.0
@@ -137,6 +146,83 @@ async fn a_plugins_provider_is_marked_now_and_later_and_stays_the_same_tools() {
     assert_eq!(first.fingerprint(), second.fingerprint());
 }
 
+/// Offers one tool to one principal, and another to all others.
+fn by_principal() -> (impl Plugin, [Tool; 2]) {
+    let tools = [tool("for_ada"), tool("for_others")];
+    let [ada, others] = tools.clone();
+    let plugin = Brings("p", move |registrar: &mut PluginRegistrar| {
+        let (ada, others) = (ada.clone(), others.clone());
+        registrar.provider(provider("by principal", move |cx, mut into: Catalog| {
+            let is_ada = cx.identity().principal.as_deref() == Some("ada");
+            into.offer(if is_ada { ada.clone() } else { others.clone() });
+            Listing::now(into)
+        }));
+        Ok(())
+    });
+    (plugin, tools)
+}
+
+#[test]
+fn turns_whose_lists_differ_do_not_take_a_plugins_tools_from_each_other() {
+    let (plugin, _) = by_principal();
+    let engine = engine().plugin(plugin).build().unwrap();
+    let mut ada = engine.turn(TurnOptions::default().principal("ada")).unwrap();
+    let mut bob = engine.turn(TurnOptions::default().principal("bob")).unwrap();
+    let step = |turn: &mut Turn| {
+        let mut menu = None;
+        let allocations = allocation_counter::measure(|| {
+            let iteration = turn.iteration().now_or_never().expect("no future is waited for");
+            menu = Some(Arc::clone(iteration.unwrap().menu()));
+        });
+        (menu.unwrap(), allocations.count_total)
+    };
+    let ((first_ada, _), (first_bob, _)) = (step(&mut ada), step(&mut bob));
+    assert_eq!(first_ada.names().collect::<Vec<_>>(), ["for_ada"]);
+    // The second has its buffers made.
+    let _ = (step(&mut ada), step(&mut bob));
+    for _ in 3..6 {
+        for (turn, first) in [(&mut ada, &first_ada), (&mut bob, &first_bob)] {
+            let (menu, allocations) = step(turn);
+            assert!(Arc::ptr_eq(&menu, first));
+            assert_eq!(allocations, 0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn tools_that_no_plugin_can_list_again_are_forgotten() {
+    let alive = Arc::new(());
+    let fresh = Arc::clone(&alive);
+    let plugin = Brings("p", move |registrar: &mut PluginRegistrar| {
+        let fresh = Arc::clone(&fresh);
+        // A new tool each time it is asked.
+        registrar.provider(provider("fresh", move |_, mut into: Catalog| {
+            let held = Arc::clone(&fresh);
+            let body = builder("t").handler(move |_: Value, _: ToolContext| {
+                let held = Arc::clone(&held);
+                async move { Arc::strong_count(&held).to_string() }
+            });
+            into.offer(body.unwrap());
+            Listing::now(into)
+        }));
+        Ok(())
+    });
+    let engine = engine().plugin(plugin).build().unwrap();
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    for _ in 0..1_000 {
+        assert_eq!(turn.iteration().await.unwrap().menu().len(), 1);
+    }
+    assert!(Arc::strong_count(&alive) < 200, "{} tools are kept", Arc::strong_count(&alive));
+}
+
+#[test]
+fn what_builds_an_engine_can_be_sent() {
+    fn sent<T: Send + Sync>() {}
+    sent::<EngineBuilder>();
+    sent::<PluginRegistrar>();
+    sent::<Box<dyn Plugin>>();
+}
+
 fn build_error(plugin: impl Plugin + 'static) -> BuildError {
     engine()
         .tool(tool("taken"))
@@ -213,4 +299,60 @@ async fn an_ephemeral_tool_goes_with_its_iteration_or_its_turn() {
     assert_eq!(menu(&turn.iteration().await.unwrap()), ["always", "turn", "brief"]);
     assert_eq!(menu(&turn.iteration().await.unwrap()), ["always", "turn"]);
     assert_eq!(offered(&engine, TurnOptions::default()).await, ["always"]);
+}
+
+#[tokio::test]
+async fn an_ephemeral_tool_waits_for_the_iteration_that_first_offers_it() {
+    // A discovery that fails offers nothing.
+    let fails = Arc::new(AtomicBool::new(true));
+    let failing = Arc::clone(&fails);
+    let flaky = provider("flaky", move |_, into| {
+        if failing.load(Ordering::Relaxed) {
+            return Listing::failed(into, DiscoveryError::source_failed("down"));
+        }
+        Listing::now(into)
+    });
+    let brief = || says(builder("brief").ephemeral(Lifetime::Iteration), "ran");
+    let engine_ = engine().tool(tool("always")).provider(flaky).build().unwrap();
+    let mut turn = engine_.turn(TurnOptions::default()).unwrap();
+    turn.registry_mut().register(brief()).unwrap();
+    assert!(turn.iteration().await.is_err());
+    fails.store(false, Ordering::Relaxed);
+    assert_eq!(menu(&turn.iteration().await.unwrap()), ["always", "brief"]);
+    // It has been offered, so it goes even if the next iteration does not begin.
+    fails.store(true, Ordering::Relaxed);
+    assert!(turn.iteration().await.is_err());
+    fails.store(false, Ordering::Relaxed);
+    assert_eq!(menu(&turn.iteration().await.unwrap()), ["always"]);
+
+    // Nor does a skill that withholds it.
+    let engine = engine()
+        .tool(tool("always"))
+        .skills(skills([("narrow", &["always"]), ("wide", &["brief"])]))
+        .build()
+        .unwrap();
+    let mut turn = engine.turn(TurnOptions::default().skill(skill_id("narrow"))).unwrap();
+    turn.registry_mut().register(brief()).unwrap();
+    for _ in 0..2 {
+        assert_eq!(menu(&turn.iteration().await.unwrap()), ["always", READ_SKILL]);
+    }
+    let wide = call(READ_SKILL, json!({ "id": "wide" }));
+    assert!(turn.iteration().await.unwrap().execute(vec![wide]).await[0].is_ok());
+    assert_eq!(menu(&turn.iteration().await.unwrap()), ["always", "brief", READ_SKILL]);
+    assert_eq!(menu(&turn.iteration().await.unwrap()), ["always", READ_SKILL]);
+}
+
+#[tokio::test]
+async fn an_ephemeral_tool_counts_in_registries_only_and_gives_nothing_back() {
+    let brief = || says(builder("brief").ephemeral(Lifetime::Iteration), "ran");
+    let engine_ = engine().provider(static_tools([brief()])).build().unwrap();
+    let mut turn = engine_.turn(TurnOptions::default()).unwrap();
+    for _ in 0..3 {
+        assert_eq!(menu(&turn.iteration().await.unwrap()), ["brief"]);
+    }
+    let engine = engine().tool(tool("brief")).build().unwrap();
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    assert!(turn.registry_mut().overwrite(brief()).is_some());
+    assert_eq!(menu(&turn.iteration().await.unwrap()), ["brief"]);
+    assert!(menu(&turn.iteration().await.unwrap()).is_empty());
 }

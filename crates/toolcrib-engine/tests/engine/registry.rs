@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use toolcrib_core::{OnCollision, Tool, ToolRegistry};
-use toolcrib_engine::{BuildError, TurnOptions};
+use toolcrib_core::{OnCollision, Tool, ToolRegistry, static_tools};
+use toolcrib_engine::{BuildError, IterationError, TurnOptions};
 
 use crate::support::{builder, engine, menu, offered, says, tool};
 
@@ -100,8 +100,39 @@ fn two_tools_of_one_name_are_a_build_error_with_both_origins() {
     let Err(error @ BuildError::AlreadyRegistered(_)) = built else {
         panic!("built");
     };
-    let text = error.to_string();
-    assert!(text.contains("toolcrib.toml:12") && text.contains("toolcrib.toml:40"), "{text}");
+    // There is nothing to overwrite with here; what can be done is said, once.
+    assert_eq!(
+        error.to_string(),
+        "two tools are called `refund`: one comes from toolcrib.toml:12, the other from \
+         toolcrib.toml:40; rename one of them, or offer one through a provider and declare \
+         `on_collision` on it"
+    );
+    assert!(std::error::Error::source(&error).is_none());
+}
+
+#[tokio::test]
+async fn what_the_error_of_the_build_advises_helps() {
+    let yields = builder("refund").origin("b").on_collision(OnCollision::Keep);
+    let engine = engine()
+        .tool(from("refund", "a"))
+        .provider(static_tools([says(yields, "b")]))
+        .build()
+        .unwrap();
+    let result = crate::support::once(&engine, "refund", serde_json::json!({})).await;
+    assert_eq!(&*result.value, "a");
+}
+
+#[tokio::test]
+async fn only_the_tool_that_comes_in_second_is_asked_what_happens_on_a_collision() {
+    for first in [OnCollision::Keep, OnCollision::Replace] {
+        let engine = engine()
+            .tool(says(builder("t").on_collision(first), "first"))
+            .provider(static_tools([tool("t")]))
+            .build()
+            .unwrap();
+        let mut turn = engine.turn(TurnOptions::default()).unwrap();
+        assert!(matches!(turn.iteration().await, Err(IterationError::Collision(_))));
+    }
 }
 
 #[tokio::test]

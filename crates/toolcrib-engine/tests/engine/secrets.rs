@@ -9,10 +9,15 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use toolcrib_core::{
     CallVerdict, Capabilities, ErrorCode, PendingCall, Scoper, Secret, SecretError, Secrets, Tool,
-    ToolContext, ToolError, call_middleware,
+    ToolContext, ToolError, call_middleware, static_tools,
 };
 
-use crate::support::{Log, builder, engine, once};
+use toolcrib_engine::{BuildError, PluginRegistrar};
+
+use crate::{
+    plugins::Brings,
+    support::{Log, builder, engine, once},
+};
 
 /// A vault of one secret, which counts how often it is asked.
 #[derive(Clone, Default)]
@@ -63,7 +68,11 @@ async fn what_is_not_declared_or_cannot_be_had_is_not_available() {
         (build(telltale("KEY", &["OTHER"])), "the tool does not declare the secret `KEY`"),
         (build(telltale("GONE", &["GONE"])), "there is no secret `GONE`"),
         (build(telltale("SHORT", &["SHORT"])), "fewer than 4 characters"),
-        (engine().tool(telltale("KEY", &["KEY"])).build().unwrap(), "no source of secrets"),
+        // What a provider offers cannot be refused before it is called.
+        (
+            engine().provider(static_tools([telltale("KEY", &["KEY"])])).build().unwrap(),
+            "no source of secrets",
+        ),
     ];
     for (engine, cause) in cases {
         let result = once(&engine, "telltale", json!({})).await;
@@ -123,8 +132,47 @@ async fn a_handle_reaches_as_far_as_the_tool_declares() {
     assert!(result.cause.as_deref().unwrap().contains("does not declare the capability"));
 
     // Nothing here can hand it out: the body does not run.
-    let unscoped = engine().tool(dialler(hosts)).build().unwrap();
+    let unscoped = engine().provider(static_tools([dialler(hosts)])).build().unwrap();
     let result = once(&unscoped, "dial", json!({})).await;
     assert_eq!(result.code, Some(ErrorCode::NotAvailable));
     assert!(result.cause.as_deref().unwrap().contains("no scoper"));
+}
+
+#[test]
+fn a_tool_of_the_baseline_that_nothing_can_hand_out_to_fails_the_build() {
+    let secret = telltale("KEY", &["KEY", "OTHER"]);
+    let network = dialler(Capabilities::none().network(["api.example.com"]).secrets(["KEY"]));
+    let process = dialler(Capabilities::none().process(["git"]));
+    let errors = [
+        engine().tool(secret.clone()).scoper(HandsOut).build().unwrap_err(),
+        engine().tool(network).secrets(Vault::default()).build().unwrap_err(),
+        engine().tool(process.clone()).secrets(Vault::default()).build().unwrap_err(),
+    ];
+    insta::assert_snapshot!(errors.map(|error| error.to_string()).join("\n"));
+
+    // What a plugin brings is the baseline's too.
+    let brings = Brings("p", move |registrar: &mut PluginRegistrar| {
+        registrar.tool(secret.clone());
+        Ok(())
+    });
+    let error = engine().build().unwrap().with_plugin(&brings).unwrap_err();
+    assert!(matches!(error, BuildError::NoSecrets { origin, .. } if &*origin == "plugin `p`"));
+    assert!(engine().secrets(Vault::default()).plugin(brings).build().is_ok());
+}
+
+#[tokio::test]
+async fn a_secret_that_only_cleaning_makes_whole_is_redacted_too() {
+    let coloured = builder("coloured").untrusted().handler(|_: Value, _: ToolContext| async {
+        "it is hun\u{1b}[31mter\u{1b}[0m22, or hunt\u{200b}er22"
+    });
+    let failing = builder("failing").untrusted().handler(|_: Value, _: ToolContext| async {
+        Err::<String, _>(ToolError::failed("not hun\u{1b}[1mter22"))
+    });
+    let redactor = toolcrib_engine::Redactor::new(["hunter22".to_owned()]);
+    let engine = engine().redactor(redactor).tool(coloured).tool(failing).build().unwrap();
+    let log = Log::of(engine.events());
+    let result = once(&engine, "coloured", json!({})).await;
+    assert_eq!(&*result.value, "it is [redacted], or [redacted]");
+    assert_eq!(&*once(&engine, "failing", json!({})).await.value, "not [redacted]");
+    assert!(!json!(log.events()).to_string().contains("hunter22"));
 }

@@ -77,6 +77,7 @@ impl Desk {
 
 #[tool]
 impl Default for Desk {
+    /// A new one.
     #[tool]
     fn default() -> Self {
         Self

@@ -48,7 +48,7 @@ fn late() {}
 fn number() {}
 
 /// No room.
-#[tool(max_result_chars = 0)]
+#[tool(max_result_chars = 99)]
 fn no_room() {}
 
 /// No number.
@@ -66,6 +66,10 @@ fn how() {}
 /// No capability.
 #[tool(capabilities(net = ["api.example.com"], process = "git", secrets = [""], secrets = []))]
 fn capabilities() {}
+
+/// Is a capability.
+#[tool(secrets = ["WEATHER_KEY", "OTHER_KEY"])]
+fn capability() {}
 
 /// No list.
 #[tool(capabilities)]

@@ -11,6 +11,10 @@ struct Opaque;
 #[tool]
 fn takes(order: u32, item: Opaque) {}
 
+/// Takes it inside something else.
+#[tool]
+fn takes_inside(list: Vec<Opaque>, item: Option<Opaque>) {}
+
 /// Takes it as all arguments.
 #[tool]
 async fn takes_all(Args(item): Args<Opaque>) {}
@@ -47,6 +51,12 @@ async fn fails(order: u32) -> Result<u32, Opaque> {
     Ok(order)
 }
 
+/// Fails with a number.
+#[tool]
+fn fails_with_a_number() -> Result<String, u32> {
+    Err(1)
+}
+
 /// Waits with something in its hand that no other thread may touch.
 #[tool]
 async fn not_send(order: u32) -> u32 {
@@ -63,4 +73,9 @@ impl Desk {
     fn detached() {}
 }
 
-fn main() {}
+fn is_tool(tool: impl toolcrib::IntoTool) {}
+
+fn main() {
+    is_tool(takes);
+    is_tool(takes_tool);
+}

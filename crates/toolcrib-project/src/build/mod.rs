@@ -5,13 +5,14 @@ mod databases;
 mod model;
 mod names;
 mod policy;
+mod script;
 mod secrets;
 mod skills;
 mod tools;
 
 pub(crate) use self::{
     databases::Databases,
-    model::{ModelSource, load_model},
+    model::{load_chosen_model, load_model},
     names::Names,
     policy::build_policy,
     secrets::build_secrets,

@@ -16,6 +16,7 @@ pub(crate) struct Names {
     pub(crate) toolsets: Vec<Arc<str>>,
     pub(crate) skills: Vec<Arc<str>>,
     pub(crate) roles: Vec<Arc<str>>,
+    pub(crate) secrets: Vec<Arc<str>>,
 }
 
 impl Names {
@@ -40,6 +41,7 @@ impl Names {
                 .filter_map(|role| role.name.as_ref())
                 .map(|name| Arc::clone(&name.value))
                 .collect(),
+            secrets: file.secrets.iter().map(|secret| Arc::clone(&secret.name.value)).collect(),
         }
     }
 

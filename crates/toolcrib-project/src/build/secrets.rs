@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use toolcrib_config::{Diagnostic, Located, Problems};
 
-use super::names::is_declared;
+use super::names::{Names, is_declared};
 use crate::{
     config::{Kind, SecretSection, Text, ToolSection, is_secret_name},
     secrets::{self, EnvironmentSecrets},
@@ -18,13 +18,19 @@ const SECRET: &str = "secret:";
 pub(crate) fn build_secrets(
     sections: &[SecretSection],
     tools: &[ToolSection],
+    names: &Names,
     problems: &Problems,
 ) -> EnvironmentSecrets {
-    let declared: Vec<_> = sections.iter().map(|section| Arc::clone(&section.name.value)).collect();
+    let declared = &names.secrets;
     let mut used = HashSet::new();
-    for reference in tools.iter().flat_map(texts).flat_map(references) {
-        report_undeclared(&reference, &declared, problems);
-        used.insert(reference.value);
+    for text in tools.iter().flat_map(texts) {
+        for reference in references(text) {
+            report_undeclared(&reference, declared, problems);
+            used.insert(reference.value);
+        }
+        // A slip that is told where the tool is built.
+        let is_named = |name: &&Arc<str>| text.value.contains(&format!("{{{name}}}"));
+        used.extend(declared.iter().filter(is_named).cloned());
     }
     for section in sections {
         let Some(env) = &section.env else { continue };

@@ -17,7 +17,7 @@ pub(crate) use self::{
     secrets::{SecretSection, is_secret_name},
     settings::{AgentSection, LimitsSection, SkillsSection, SystemText},
     text::Text,
-    tool::{CommandSection, HttpSection, Input, Kind, SqlSection, ToolSection},
+    tool::{CommandSection, HttpSection, Input, Kind, OF_A_SHELL, SqlSection, ToolSection, words},
 };
 
 use std::sync::Arc;

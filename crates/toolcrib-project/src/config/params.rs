@@ -86,6 +86,17 @@ impl Params {
         let mut this = Self { schema: Json::Null, places: HashMap::new(), at: value.at() };
         let (mut properties, mut required, mut sound) = (Map::new(), Vec::new(), true);
         for (name, param) in table.rest() {
+            if is_secret(&param) {
+                param.refuse(
+                    "this looks like a secret, and a parameter is a schema",
+                    format!(
+                        "it belongs below [secrets]: {} = {{ env = \"VARIABLE\" }}",
+                        name.value
+                    ),
+                );
+                sound = false;
+                continue;
+            }
             let pointer = format!("/properties/{}", escape(&name.value));
             let mut optional = false;
             let schema = this.schema(&param, &pointer, Some(&mut optional));
@@ -221,7 +232,17 @@ impl Params {
     }
 }
 
-/// A keyword that holds data. Two slips are told apart here, because what a validator would say
+/// Whether a parameter is written as secrets are: where its value is, and nothing of a schema. The
+/// value itself may stand there, so none of it is repeated.
+fn is_secret(value: &Value<'_>) -> bool {
+    let is_known = |key: &str| KEYWORDS.iter().any(|(known, _)| *known == key);
+    let Some(table) = value.is_table().then(|| value.entries("a secret")).flatten() else {
+        return false;
+    };
+    table.has("env") && !table.rest().any(|(key, _)| is_known(&key.value))
+}
+
+/// A keyword that holds data. Three slips are told apart here, because what a validator would say
 /// of them does not help.
 fn plain(keyword: &str, value: &Value<'_>) -> Option<Json> {
     let json = value.json()?;
@@ -229,6 +250,10 @@ fn plain(keyword: &str, value: &Value<'_>) -> Option<Json> {
         let help = "leave it out: a parameter is required unless it says `optional = true`";
         value.refuse("`required` is no flag of a parameter", help);
         return None;
+    }
+    if keyword == "enum" && value.items().is_none() {
+        // As it was meant, so that what else is wrong with the parameter is found too.
+        return Some(Json::Array(vec![json]));
     }
     if keyword == "type" {
         let words = if json.is_array() { value.items()? } else { vec![value.clone()] };

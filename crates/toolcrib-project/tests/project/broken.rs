@@ -44,26 +44,22 @@ annotation = { readonly = true }
         help: did you mean `model`?
     toolcrib.toml:4:18: `max_iterations` must be from 1 to 1000
     toolcrib.toml:5:16: `turn_timeout` is not a duration: expected number at 0
-        help: write a duration such as "500ms", "30s" or "5m"
+        help: write a duration such as "500ms", "30s", "5m" or "1h 30m"
     toolcrib.toml:7:16: `tool_timeout` must be a duration in quotes, such as "30s"; this is a whole number
     toolcrib.toml:8:22: `batch_result_chars` must be from 1 to 10000000
     toolcrib.toml:10:1: unknown key `focuss` in `[skills]`
         help: did you mean `focus`?
-    toolcrib.toml:11:1: `seed` is missing in `[database.desk]`
-        help: write for example: seed = "seed.sql"
     toolcrib.toml:12:8: `a/b.db` is not a plain file name
         help: the database lies in the state folder; write a name such as "desk.db"
     toolcrib.toml:13:1: unknown key `sed` in `[database.desk]`
         help: did you mean `seed`?
     toolcrib.toml:18:12: `max_rows` must be from 1 to 1000000
     toolcrib.toml:19:11: `timeout` is longer than a day
-        help: write a duration such as "500ms", "30s" or "5m"
+        help: write a duration such as "500ms", "30s", "5m" or "1h 30m"
     toolcrib.toml:20:1: unknown key `colour` in `[[tool]]`
         help: the keys here are `kind`, `name`, `toolset`, `description`, `read_only`, `destructive`, `idempotent`, `untrusted`, `always_include`, `timeout`, `max_result_chars`, `params`, `schema_file`, `database`, `max_rows`, `statements`
     toolcrib.toml:21:35: unknown key `onempty` in this statement
         help: did you mean `on_empty`?
-    toolcrib.toml:22:1: `principals` is missing in `[[role]]`
-        help: write for example: principals = ["intern"]
     toolcrib.toml:24:1: unknown key `principal` in `[[role]]`
         help: did you mean `principals`?
     toolcrib.toml:25:1: `policy_default` is missing: what holds for a tool that no `[[policy]]` matches?
@@ -80,7 +76,8 @@ fn errors_of_syntax_are_reported_with_their_places() {
     insta::assert_snapshot!(folder.problems(), @r#"
     toolcrib.toml:1:8: this is not TOML: string values must be quoted, expected literal string
     toolcrib.toml:2:7: this is not TOML: invalid literal string, expected `'`
-    toolcrib.toml:4:2: this is not TOML: duplicate key
+    toolcrib.toml:4:2: there is a table `y` already
+        help: make them one table; where there may be several, write `[[y]]` above each
     "#);
 }
 

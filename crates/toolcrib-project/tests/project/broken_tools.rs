@@ -66,6 +66,7 @@ spare = {{ type = "string" }}
     toolcrib.toml:28:12: there is no database `dsk`
         help: did you mean `desk`?
     toolcrib.toml:29:14: `statements` must be a list in `[…]`; this is a text
+        help: write statements = ["SELECT 1"]
     toolcrib.toml:34:15: `params` and `schema_file` both describe the arguments
         help: keep one of them
     toolcrib.toml:36:15: statement 1: no such column: amont
@@ -99,7 +100,8 @@ j = {{ anyOf = [{{ type = "string", optional = true }}] }}
     insta::assert_snapshot!(folder.problems(), @r#"
     toolcrib.toml:12:34: this is not a JSON Schema: `pattern`: "(" is not a "regex"
     toolcrib.toml:13:36: this is not a JSON Schema: `minLength`: -1 is less than the minimum of 0
-    toolcrib.toml:13:47: this is not a JSON Schema: `enum`: "a" is not of type "array"
+    toolcrib.toml:13:47: `enum` must be a list in `[…]`; this is a text
+        help: write enum = ["a"]
     toolcrib.toml:14:5: this is not a schema
         help: write it as { type = "integer", description = "…" }
     toolcrib.toml:15:45: unknown keyword `tpe` in a schema

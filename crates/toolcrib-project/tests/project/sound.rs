@@ -1,9 +1,11 @@
 //! What a sound project comes to.
 
+use std::path::Path;
+
 use toolcrib_engine::TurnOptions;
 use toolcrib_project::{LoadError, LoadOptions, PROJECT_FILE, Project, find};
 
-use crate::folder::{DATABASE, Folder, TOOL, block_on};
+use crate::folder::{DATABASE, Folder, SKILL, TOOL, block_on};
 
 #[test]
 fn a_project_is_what_its_file_says() {
@@ -96,13 +98,23 @@ fn a_model_that_the_caller_chooses_may_lie_anywhere() {
     let path = elsewhere.path().join("m.toml");
     let project = load(format!("script:{}", path.display())).unwrap();
     assert!(project.model().unwrap().name().ends_with("m.toml"));
-    insta::assert_snapshot!(load("gpt".to_owned()).unwrap_err(), @r#"
-    --model:1:1: `gpt` is not a model that can be used yet
-        help: write "script:FILE", a scripted model
-    "#);
-    insta::assert_snapshot!(load("script:none.toml".to_owned()).unwrap_err(), @r#"--model:1:1: script `none.toml` is not there"#);
-    let a_folder = load(format!("script:{}", folder.path().join("..").display())).unwrap_err();
-    assert!(a_folder.to_string().ends_with("/..` is a folder, not a file"), "{a_folder}");
+    let refused = |model: &str| match load(model.to_owned()) {
+        Err(LoadError::Model { problem }) => problem,
+        other => panic!("{other:?}"),
+    };
+    insta::assert_snapshot!(refused("gpt"), @r#"`gpt` is not a model that can be used yet; write "script:FILE", a scripted model"#);
+    insta::assert_snapshot!(refused("script:none.toml"), @r#"script `none.toml` is not there"#);
+    insta::assert_snapshot!(refused("script:sed.sql"), @r#"script `sed.sql` is not there; did you mean `seed.sql`?"#);
+    let near = format!("script:{}", elsewhere.path().join("n.toml").display());
+    let meant = format!("/n.toml` is not there; did you mean `{}`?", path.display());
+    assert!(refused(&near).ends_with(&meant), "{}", refused(&near));
+    let a_folder = refused(&format!("script:{}", folder.path().join("..").display()));
+    assert!(a_folder.ends_with("/..` is a folder, not a file"), "{a_folder}");
+    // What is wrong inside a script has a place.
+    let broken = elsewhere.file("broken.toml", "[[rule]]\ntxt = 'x'\n");
+    let broken = broken.path().join("broken.toml");
+    let problems = load(format!("script:{}", broken.display())).unwrap_err();
+    assert!(problems.to_string().contains("/broken.toml:2:1: unknown key `txt`"), "{problems}");
     insta::assert_snapshot!(folder.problems(), @r#"toolcrib.toml:2:9: script `gone.toml` is not there"#);
 }
 
@@ -165,8 +177,40 @@ fn the_nearest_project_upward_is_found() {
     assert_eq!(find(&root).unwrap(), root);
     assert_eq!(find(&root.join("a/b")).unwrap(), root);
     assert!(find(&root.join("nowhere")).is_err());
-    let load = Project::load(Folder::new().path(), &LoadOptions::default());
-    assert!(matches!(load, Err(LoadError::NoProject { .. })), "{load:?}");
+    let said = |path: &Path| {
+        let said = Project::load(path, &LoadOptions::default()).unwrap_err().to_string();
+        said.replace(path.to_str().unwrap(), "PATH")
+    };
+    insta::assert_snapshot!(said(Folder::new().path()), @r#"there is no toolcrib.toml in `PATH`; `toolcrib init` writes a small project"#);
+    insta::assert_snapshot!(said(&root.join("nowhere")), @r#"there is no folder `PATH`; name the one in which toolcrib.toml lies"#);
+    insta::assert_snapshot!(said(&root.join("toolcrib.toml")), @r#"`PATH` is a file; name the folder in which toolcrib.toml lies"#);
+}
+
+#[test]
+fn a_script_that_calls_what_is_not_there_is_a_warning_at_the_call() {
+    let script = r#"[[rule]]
+user = "charges"
+calls = [
+    { tool = "list_charges" },
+    { tool = "list_charge" },
+    { tool = "read_skill", args = { skill = "billing" } },
+    { tool = "rm_rf", even_if_not_offered = true },
+]
+[[rule]]
+calls = [{ tool = "teleport", even_if_not_offered = false }]
+"#;
+    let file = format!("[agent]\nmodel = \"script:sub/s.toml\"\n{DATABASE}{TOOL}");
+    let folder = Folder::with(&file).file("sub/s.toml", script);
+    insta::assert_snapshot!(folder.load().warnings(), @r#"
+    sub/s.toml:5:14: warning: the project has no tool `list_charge`: a run that comes to this call fails
+        help: did you mean `list_charges`?
+    sub/s.toml:6:14: warning: the project has no tool `read_skill`: a run that comes to this call fails
+        help: if that is meant, write even_if_not_offered = true in the call
+    sub/s.toml:10:19: warning: the project has no tool `teleport`: a run that comes to this call fails
+        help: if that is meant, write even_if_not_offered = true in the call
+    "#);
+    let folder = folder.skill("billing", SKILL);
+    assert_eq!(folder.load().warnings().iter().len(), 2, "read_skill is there");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use flate2::write::GzDecoder;
+use flate2::write::MultiGzDecoder;
 use http_body_util::BodyExt;
 use hyper::{
     HeaderMap,
@@ -91,13 +91,13 @@ fn is_gzip(host: &str, headers: &HeaderMap) -> Result<bool, HttpError> {
 /// Where a body goes.
 enum Sink {
     Plain(Bounded),
-    Gzip(Box<GzDecoder<Bounded>>),
+    Gzip(Box<MultiGzDecoder<Bounded>>),
 }
 
 impl Sink {
     fn new(gzip: bool, limit: usize) -> Self {
         let bounded = Bounded { bytes: Vec::new(), limit, over: false };
-        if gzip { Self::Gzip(Box::new(GzDecoder::new(bounded))) } else { Self::Plain(bounded) }
+        if gzip { Self::Gzip(Box::new(MultiGzDecoder::new(bounded))) } else { Self::Plain(bounded) }
     }
 
     fn write_all(&mut self, piece: &[u8]) -> io::Result<()> {

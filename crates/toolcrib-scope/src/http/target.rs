@@ -1,6 +1,6 @@
 //! Where a request goes, read from its URL.
 
-use url::{Host, Url};
+use url::{Host, ParseError, Url};
 
 use super::error::HttpError;
 
@@ -36,15 +36,13 @@ impl Target {
         if text.len() > MAX_URL_BYTES {
             return Err(too_long());
         }
-        let url =
-            Url::parse(text).map_err(|error| invalid(format!("it cannot be read: {error}")))?;
-        Self::of(url)
+        Self::of(Url::parse(text).map_err(unreadable)?)
     }
 
     /// Reads the URL that a redirect leads to, seen from this one.
     pub(crate) fn join(&self, location: &str) -> Result<Self, HttpError> {
         let url = self.url.join(location);
-        Self::of(url.map_err(|error| invalid(format!("it cannot be read: {error}")))?)
+        Self::of(url.map_err(unreadable)?)
     }
 
     fn of(mut url: Url) -> Result<Self, HttpError> {
@@ -53,7 +51,9 @@ impl Target {
             "http" => false,
             other => {
                 let scheme: String = other.chars().take(20).collect();
-                return Err(invalid(format!("its scheme is `{scheme}`; use https or http")));
+                return Err(invalid(format!(
+                    "it begins with `{scheme}:`, and with neither http:// nor https://"
+                )));
             }
         };
         if !url.username().is_empty() || url.password().is_some() {
@@ -101,6 +101,15 @@ impl Target {
 
 pub(crate) fn invalid(problem: String) -> HttpError {
     HttpError::Url { problem }
+}
+
+fn unreadable(error: ParseError) -> HttpError {
+    invalid(match error {
+        ParseError::RelativeUrlWithoutBase => {
+            "it begins with neither http:// nor https://".to_owned()
+        }
+        other => format!("it cannot be read: {other}"),
+    })
 }
 
 fn too_long() -> HttpError {

@@ -102,6 +102,14 @@ async fn gzip_is_decoded_and_its_headers_are_gone() {
 }
 
 #[tokio::test]
+async fn a_gzip_of_several_members_is_one_body() {
+    let members = [gzip(b"one, "), gzip(b"two")].concat();
+    let server = Server::start(move |_| with_headers("Content-Encoding: gzip\r\n", &members)).await;
+    let response = get(&local().build(), &server.url("/")).await.unwrap();
+    assert_eq!(text(&response), "one, two");
+}
+
+#[tokio::test]
 async fn a_gzip_bomb_ends_at_the_limit() {
     // A hundred million zeros, written a million at a time.
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());

@@ -32,7 +32,9 @@ pub(super) enum Problem {
 impl Problem {
     pub(super) fn report(&self, findings: &mut Findings) {
         match self {
-            Self::Panicked(message) => findings.broken(Clause::NeverPanics, message),
+            panicked @ Self::Panicked(_) => {
+                findings.broken(Clause::NeverPanics, panicked.to_string());
+            }
             other => findings.broken(Clause::Answers, other.to_string()),
         }
     }

@@ -75,29 +75,30 @@ pub enum Clause {
     TakesWhatItsSchemaTakes,
 }
 
+/// What is demanded; a [`Violation`] says behind it what is instead.
 impl fmt::Display for Clause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::IdStable => "id and path are there and stay the same",
-            Self::Answers => "it answers",
-            Self::NamesUnique => "names are unique",
-            Self::SameList => "the same context gives the same list",
-            Self::KeepsTheList => "what the list held before comes back in front",
-            Self::Reentrant => "listings at the same time do not disturb each other",
-            Self::SaysCancelled => "when cancelled, it says so",
-            Self::LeavesNothing => "a listing leaves nothing behind",
-            Self::StopsWhenCancelled => "it stops when cancelled",
-            Self::NeverPanics => "it does not panic",
-            Self::SchemaEnforceable => "the schema can be enforced",
-            Self::SchemaAccepts => "the schema accepts what it should",
-            Self::SchemaRejects => "the schema rejects what it should",
-            Self::SameDefinition => "made again, it is the same tool to a model",
-            Self::EndsInTime => "it ends within its timeout",
-            Self::HasText => "a result has a text",
-            Self::FitsItsCap => "a result keeps within its cap, or can be cut to it",
-            Self::Repeatable => "it is read-only, so the same call gives the same result",
-            Self::ErrorsWithoutValues => "errors do not repeat values of arguments",
-            Self::TakesWhatItsSchemaTakes => "it takes whatever its schema takes",
+            Self::IdStable => "id and path must be there and stay the same",
+            Self::Answers => "it must answer",
+            Self::NamesUnique => "names must be unique",
+            Self::SameList => "the same context must give the same list",
+            Self::KeepsTheList => "what the list held before must come back in front",
+            Self::Reentrant => "listings at the same time must not disturb each other",
+            Self::SaysCancelled => "when cancelled, it must say so",
+            Self::LeavesNothing => "a listing must leave nothing behind",
+            Self::StopsWhenCancelled => "it must stop when cancelled",
+            Self::NeverPanics => "it must not panic",
+            Self::SchemaEnforceable => "it must be possible to enforce the schema",
+            Self::SchemaAccepts => "the schema must accept each sample",
+            Self::SchemaRejects => "the schema must reject what `rejects` lists",
+            Self::SameDefinition => "made again, it must be the same tool to a model",
+            Self::EndsInTime => "it must end within its timeout",
+            Self::HasText => "a result must have a text",
+            Self::FitsItsCap => "a result must keep within its cap, or be such that it can be cut",
+            Self::Repeatable => "it is read-only, so the same call must give the same result",
+            Self::ErrorsWithoutValues => "errors must not repeat values of arguments",
+            Self::TakesWhatItsSchemaTakes => "it must take whatever its schema takes",
         })
     }
 }

@@ -14,7 +14,7 @@ use super::{
     generate::{Generator, telling_texts},
     schema::Schema,
 };
-use crate::fail::{fail, shown};
+use crate::fail::{fail, shown, shown_json};
 
 /// How many values are made for a tool that says that it changes nothing.
 const GENERATED: usize = 64;
@@ -159,13 +159,14 @@ impl ToolCheck {
         for args in &self.rejects {
             let found = match schema.refusal(args).await {
                 Some(_) => Ok(()),
-                None => Err(format!("it accepts {}", shown(&args.to_string()))),
+                None => Err(format!("it accepts {}", shown_json(args))),
             };
             findings.hold(Clause::SchemaRejects, found);
         }
         for args in &self.samples {
             if let Some(refusal) = schema.refusal(args).await {
-                findings.broken(Clause::SchemaAccepts, refusal);
+                let found = format!("it refuses {}: {refusal}", shown_json(args));
+                findings.broken(Clause::SchemaAccepts, found);
             } else {
                 findings.holds(Clause::SchemaAccepts);
                 self.sample(args, &mut findings).await;
@@ -227,7 +228,7 @@ impl ToolCheck {
             }
             Ended::Panicked(message) => {
                 findings.holds(Clause::EndsInTime);
-                findings.broken(Clause::NeverPanics, message);
+                findings.broken(Clause::NeverPanics, format!("it panicked: {message}"));
                 None
             }
             Ended::Returned(outcome) => {
@@ -275,8 +276,7 @@ impl ToolCheck {
                     Ok(())
                 }
             };
-            let found =
-                found.map_err(|found| format!("{found}, with {}", shown(&args.to_string())));
+            let found = found.map_err(|found| format!("{found}, with {}", shown_json(&args)));
             findings.hold(Clause::TakesWhatItsSchemaTakes, found);
         }
     }

@@ -50,3 +50,9 @@ fn a_test_that_hangs_fails() {
     assert_eq!(text, "the test hangs: nothing came within 30s");
     assert!(began.elapsed() < AT_ONCE);
 }
+
+#[tokio::test]
+async fn a_clock_inside_a_runtime_says_what_to_do_instead() {
+    let text = failure(|| paused(async {}));
+    assert!(text.contains("#[tokio::test(start_paused = true)]"), "{text}");
+}

@@ -156,8 +156,8 @@ fn a_list_that_changes_is_found() {
     let text = breaks(growing, [Clause::SameList, Clause::Reentrant]);
     assert!(
         text.starts_with(
-            "provider `by` breaks its contract:\n- the same context gives the same \
-        list: it offered [t0], then [t1]\n"
+            "provider `by` breaks its contract:\n- the same context must give the \
+        same list: it offered [t0], then [t1]\n"
         ),
         "{text}"
     );
@@ -169,7 +169,7 @@ fn a_list_that_changes_is_found() {
             let builder = Tool::builder("t").description("A tool.");
             let builder = match change {
                 0 => builder.description(format!("The tool number {n}.")),
-                1 => builder.max_result_chars(n),
+                1 => builder.max_result_chars(1000 + n),
                 _ => {
                     builder.input_schema(serde_json::json!({"type": "object", "minProperties": n}))
                 }
@@ -395,12 +395,15 @@ fn a_provider_that_a_dropped_listing_breaks_is_found() {
 fn panics_errors_and_silence_are_found() {
     let faulty = |fault| faulty(static_tools([])).always(fault).provider();
     for fault in [Fault::Panic("bug".into()), Fault::Panic("bug".into()).after(Duration::ZERO)] {
-        assert!(breaks(faulty(fault), [Clause::NeverPanics]).ends_with("it does not panic: bug"));
+        assert!(
+            breaks(faulty(fault), [Clause::NeverPanics])
+                .ends_with("it must not panic: it panicked: bug")
+        );
     }
     let text = breaks(faulty(Fault::Error("refused".into())), [Clause::Answers]);
-    assert!(text.ends_with("it answers: it failed: refused"), "{text}");
+    assert!(text.ends_with("it must answer: it failed: refused"), "{text}");
     let text = breaks(faulty(Fault::Never), [Clause::Answers]);
-    assert!(text.ends_with("it answers: there was no answer within 30s"), "{text}");
+    assert!(text.ends_with("it must answer: there was no answer within 30s"), "{text}");
     let slow = faulty(Fault::None.after(Duration::from_secs(5)));
     let hasty = check_provider(slow).answer_within(Duration::from_secs(2));
     assert!(paused(hasty).unwrap_err().clauses().contains(&Clause::Answers));
@@ -461,7 +464,7 @@ fn a_name_that_is_blank_or_changes_or_panics_is_found() {
     let text = breaks(named(|| panic!("no name")), [Clause::IdStable]);
     assert_eq!(
         text,
-        "the provider breaks its contract:\n- id and path are there and stay the same: no name"
+        "the provider breaks its contract:\n- id and path must be there and stay the same: no name"
     );
 }
 
@@ -486,6 +489,6 @@ fn the_assertion_shows_all_violations_and_so_does_unwrap() {
     let first = violations.iter().next().unwrap();
     assert_eq!(
         (first.clause, first.to_string().as_str()),
-        (Clause::NamesUnique, "names are unique: `t` is offered twice, and neither yields")
+        (Clause::NamesUnique, "names must be unique: `t` is offered twice, and neither yields")
     );
 }

@@ -145,7 +145,12 @@ fn a_schema_that_accepts_or_rejects_the_wrong_things_is_found() {
     let check = check_tool(&spy.tool(), []).rejects([json!({}), json!({ "order": 0 }), json!("x")]);
     let violations = paused(check).unwrap_err();
     assert_eq!(violations.clauses(), [Clause::SchemaRejects].into());
-    assert!(violations.to_string().ends_with(r#"it accepts "{\"order\":0}""#), "{violations}");
+    assert!(
+        violations
+            .to_string()
+            .ends_with(r#"the schema must reject what `rejects` lists: it accepts {"order":0}"#),
+        "{violations}"
+    );
     spy.assert_never_called();
 }
 
@@ -163,7 +168,7 @@ fn a_tool_that_is_another_one_when_made_again_is_found() {
 #[test]
 fn a_body_that_panics_is_found_with_samples_and_with_what_is_made_up() {
     let text = breaks(&TestTool::of(builder()).panics("bug").tool(), [Clause::NeverPanics]);
-    assert!(text.ends_with("it does not panic: bug"), "{text}");
+    assert!(text.ends_with("it must not panic: it panicked: bug"), "{text}");
     // A first letter, of a text that may be empty.
     let tool = by(builder().read_only(), |args| match args["note"].as_str() {
         Some(note) => note.chars().next().expect("a letter").to_string(),
@@ -171,7 +176,7 @@ fn a_body_that_panics_is_found_with_samples_and_with_what_is_made_up() {
     });
     let text = breaks(&tool, [Clause::TakesWhatItsSchemaTakes]);
     assert!(text.contains("it panicked: a letter, with"), "{text}");
-    assert!(text.contains(r#"\"note\":\"\""#), "{text}");
+    assert!(text.contains(r#""note":"""#), "{text}");
     // An order that is too large to count with.
     let tool = by(builder().read_only(), |args| {
         i32::try_from(args["order"].as_i64().unwrap()).unwrap().to_string()
@@ -268,11 +273,10 @@ fn a_result_without_a_text_is_found() {
 
 #[test]
 fn a_result_of_which_its_cap_leaves_nothing_is_found() {
-    let text =
-        breaks(&by(builder().max_result_chars(20), |_| "x".repeat(500)), [Clause::FitsItsCap]);
-    assert!(
-        text.contains("a text of 500 characters is over the cap of 20, and nothing of it is left")
-    );
+    let fenced = by(builder().untrusted().max_result_chars(100), |_| "x".repeat(500));
+    let text = breaks(&fenced, [Clause::FitsItsCap]);
+    let found = "a text of 500 characters is over the cap of 100, and nothing of it is left";
+    assert!(text.contains(found), "{text}");
     let rows = |n: usize| json!({ "rows": vec!["a row of some length"; n] });
     let tool = by(builder().max_result_chars(200), move |_| {
         ToolOutput::text("many rows").structured(rows(100))
@@ -284,10 +288,6 @@ fn a_result_of_which_its_cap_leaves_nothing_is_found() {
     check(&by(builder().max_result_chars(300), |_| "x".repeat(500))).unwrap();
     check(&by(builder(), |_| "x".repeat(100_000))).unwrap();
     check(&by(builder().untrusted().max_result_chars(300), |_| "x".repeat(500))).unwrap();
-    breaks(
-        &by(builder().untrusted().max_result_chars(100), |_| "x".repeat(500)),
-        [Clause::FitsItsCap],
-    );
 }
 
 #[test]
@@ -457,6 +457,6 @@ fn the_assertion_shows_what_is_broken() {
     let text = failure(|| paused(check_tool(&silent, [sample()]).assert()));
     assert_eq!(
         text,
-        "tool `find_order` breaks its contract:\n- a result has a text: its text is empty"
+        "tool `find_order` breaks its contract:\n- a result must have a text: its text is empty"
     );
 }

@@ -22,14 +22,19 @@ pub(super) struct ArgTemplate {
 pub(super) fn fill(items: &[ArgTemplate], args: &Value) -> Result<Vec<OsString>, ToolError> {
     let mut filled = Vec::with_capacity(items.len());
     let mut options_ended = false;
+    // Whether the last item is an option whose value may be what comes next, `--` included: what
+    // stood there in the declaration is left out.
+    let mut option_waits = false;
     for item in items {
+        let before = filled.len();
         if !item.is_wanted(args) {
+            option_waits |= ends_with_option(&filled);
             continue;
         }
         let may_begin_with_dash = item.allow_leading_dash || options_ended;
         match item.template.parts() {
             [Part::Literal(literal)] => {
-                options_ended |= literal == END_OF_OPTIONS;
+                options_ended |= literal == END_OF_OPTIONS && !option_waits;
                 filled.push(literal.into());
             }
             [Part::Param { name, .. }] => {
@@ -46,8 +51,15 @@ pub(super) fn fill(items: &[ArgTemplate], args: &Value) -> Result<Vec<OsString>,
             }
             parts => filled.extend(joined(parts, args, may_begin_with_dash)?),
         }
+        option_waits = filled.len() == before && (option_waits || ends_with_option(&filled));
     }
     Ok(filled)
+}
+
+fn ends_with_option(filled: &[OsString]) -> bool {
+    filled.last().is_some_and(|last| {
+        last.as_encoded_bytes().starts_with(b"-") && last.as_encoded_bytes() != b"--"
+    })
 }
 
 impl ArgTemplate {

@@ -112,7 +112,7 @@ pub enum CommandToolProblem {
     #[error(transparent)]
     Definition(#[from] InvalidTool),
     /// There is no such program.
-    #[error(transparent)]
+    #[error("{}", program_problem(.0))]
     Program(#[from] FindProgramError),
     /// A text with places that cannot be read.
     #[error(transparent)]
@@ -170,6 +170,20 @@ pub enum CommandToolProblem {
         /// The code.
         code: i32,
     },
+}
+
+/// Without the `PATH` itself, which is long and says little.
+fn program_problem(error: &FindProgramError) -> String {
+    match error {
+        FindProgramError::NotOnPath { name, .. } if name.contains(char::is_whitespace) => format!(
+            "there is no program `{name}` on the PATH; `program` is one name, and what is \
+             passed to it stands in `args`"
+        ),
+        FindProgramError::NotOnPath { name, .. } => format!(
+            "there is no program `{name}` on the PATH; install it, or name its file with a `/` in it"
+        ),
+        other => other.to_string(),
+    }
 }
 
 fn declared_parameters(declared: &[String]) -> String {

@@ -52,7 +52,8 @@ pub(super) fn cut_off(program: &str, finished: &Finished, cx: &ToolContext) -> S
     said
 }
 
-/// An output as a model reads it; a line in brackets says what it does not show.
+/// An output as a model reads it; a line in brackets says what it does not show. It stands in front,
+/// where no later cut takes it away.
 fn readable(captured: &Captured, cx: &ToolContext) -> String {
     let (mut shown, replaced) = text(captured, cx);
     shown.truncate(shown.trim_end_matches(['\n', '\r']).len());
@@ -65,7 +66,7 @@ fn readable(captured: &Captured, cx: &ToolContext) -> String {
         notes.push("bytes that are no UTF-8 are shown as \u{FFFD}".to_owned());
     }
     if !notes.is_empty() {
-        shown += &format!("\n[{}]", notes.join("; "));
+        shown = format!("[{}]\n{shown}", notes.join("; "));
     }
     shown
 }

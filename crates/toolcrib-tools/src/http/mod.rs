@@ -27,8 +27,8 @@
 //! - A host or an address that the client may not ask is `not_available`: nothing that the model
 //!   could do would change it.
 //! - A tool that is not `read_only` and may have had its effect, and then failed, is
-//!   `outcome_unknown`: the connection broke, the answer cannot be read, or a gateway (502, 504)
-//!   does not know either.
+//!   `outcome_unknown`: the connection broke, the answer cannot be read, or its status is 408, or
+//!   500 and more except 501 and 503.
 //!
 //! Where it may go, and what ends it, is the client's:
 //! [`toolcrib_scope::http`].
@@ -36,6 +36,7 @@
 mod answer;
 mod arguments;
 mod body;
+mod cause;
 mod check;
 mod error;
 mod headers;

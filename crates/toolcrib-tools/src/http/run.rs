@@ -12,6 +12,7 @@ use toolcrib_scope::http::{
 use super::{
     answer,
     body::BodyTemplate,
+    cause::{self, Failed},
     headers::{self, HeaderTemplate},
     url::UrlTemplate,
 };
@@ -36,9 +37,12 @@ impl Body {
         cx: ToolContext,
     ) -> Result<ToolOutput, ToolError> {
         let request = self.request(&args, &cx).await?;
+        let asked = cause::asked(&request, &cx);
         match self.client.send(request, cx.cancellation()).await {
-            Ok(response) => self.answered(&response, &cx),
-            Err(error) => Err(self.failed(error)),
+            Ok(response) => self
+                .answered(&response, &cx)
+                .map_err(|error| error.caused_by(cause::answered(&asked, &response))),
+            Err(error) => Err(self.failed(asked, error)),
         }
     }
 
@@ -66,8 +70,12 @@ impl Body {
 
     fn answered(&self, response: &HttpResponse, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
         if !response.status.is_success() {
-            let knows =
-                !matches!(response.status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT);
+            // What broke in the midst of its work may have done some of it.
+            let knows = match response.status {
+                StatusCode::REQUEST_TIMEOUT => false,
+                StatusCode::NOT_IMPLEMENTED | StatusCode::SERVICE_UNAVAILABLE => true,
+                status => !status.is_server_error(),
+            };
             let text = answer::failure(response, cx);
             return Err(if knows { ToolError::failed(text) } else { self.unsure(&text) });
         }
@@ -85,7 +93,7 @@ impl Body {
         )
     }
 
-    fn failed(&self, error: HttpError) -> ToolError {
+    fn failed(&self, asked: String, error: HttpError) -> ToolError {
         let text = for_model(&error);
         let failure = match error {
             HttpError::Cancelled { sent: true, .. } if !self.read_only => self.unsure(&text),
@@ -100,11 +108,11 @@ impl Body {
             | HttpError::Roots { .. } => ToolError::new(ErrorCode::NotAvailable, text),
             _ => ToolError::failed(text),
         };
-        failure.caused_by(error)
+        failure.caused_by(Failed { asked, error })
     }
 }
 
-/// The operator reads the error itself; a model is not told what addresses there are inside.
+/// The operator reads [more](cause); a model is not told what addresses there are inside.
 fn for_model(error: &HttpError) -> String {
     match error {
         HttpError::HostNotAllowed { host } => {

@@ -85,7 +85,7 @@ fn everything_that_is_wrong_is_said_at_once() {
     let text = found.to_string();
     for said in [
         "tool `no name`: ",
-        "the program: there is no program `no-such-program-anywhere` on the PATH (",
+        "the program: there is no program `no-such-program-anywhere` on the PATH; install it",
         "item 1 of `args`: there is no parameter `y`; declare it, or use one of `used_nowhere`",
         "`when` of item 6 of `args`: there is no parameter `z`",
         "item 5 of `args`: it holds a NUL byte",

@@ -39,7 +39,7 @@ async fn other_exit_codes_can_be_no_failure() {
 #[tokio::test]
 async fn what_is_no_text_is_shown_as_far_as_it_goes() {
     let output = call(sh("printf 'a\\377b\\n'", &[]), json!({})).await.unwrap();
-    assert_eq!(output.value, "a\u{FFFD}b\n[bytes that are no UTF-8 are shown as \u{FFFD}]");
+    assert_eq!(output.value, "[bytes that are no UTF-8 are shown as \u{FFFD}]\na\u{FFFD}b");
     assert_eq!(output.structured.unwrap()["stdout"], "a\u{FFFD}b\n");
 }
 
@@ -48,16 +48,16 @@ async fn what_is_too_long_is_cut_between_characters_and_says_so() {
     let mut spec = sh("printf 'aéé'; head -c 1073741824 /dev/zero", &[]);
     spec.max_output_bytes = 4;
     let output = call(spec, json!({})).await.unwrap();
-    assert_eq!(output.value, "aé\n[the first 4 of 1073741829 bytes]");
+    assert_eq!(output.value, "[the first 4 of 1073741829 bytes]\naé");
     let structured = output.structured.unwrap();
     assert_eq!((&structured["stdout"], &structured["truncated"]), (&json!("aé"), &json!(true)));
     let mut spec = sh("printf 'a\\377bc'", &[]);
     spec.max_output_bytes = 3;
     let output = call(spec, json!({})).await.unwrap();
     assert!(
-        output
-            .value
-            .ends_with("\n[the first 3 of 4 bytes; bytes that are no UTF-8 are shown as \u{FFFD}]"),
+        output.value.starts_with(
+            "[the first 3 of 4 bytes; bytes that are no UTF-8 are shown as \u{FFFD}]\n"
+        ),
         "{}",
         output.value
     );

@@ -160,3 +160,19 @@ async fn secrets_stand_in_the_environment_alone() {
         assert!(!error.message.contains("TOKEN") && error.source.is_some(), "{error:?}");
     }
 }
+
+#[tokio::test]
+async fn an_option_that_lost_its_value_does_not_swallow_the_end_of_options() {
+    let properties = json!({ "x": { "type": "string" }, "c": { "type": "string" } });
+    let spec = printing(&["-e", "{x}", "--", "{c}"], properties.clone(), &json!(["c"]));
+    assert_eq!(
+        printed(&spec, json!({ "x": "a", "c": "--version" })).await,
+        "[-e][a][--][--version]"
+    );
+    // Without `x`, `-e` may take `--` for its value, and `--version` would be an option.
+    assert_eq!(printed(&spec, json!({ "c": "plain" })).await, "[-e][--][plain]");
+    let said = refused(&spec, json!({ "c": "--version" })).await;
+    assert!(said.contains("`c` may not begin with `-`"), "{said}");
+    let said = refused(&spec, json!({ "x": null, "c": "-v" })).await;
+    assert!(said.contains("`c` may not begin with `-`"), "{said}");
+}

@@ -72,8 +72,15 @@ fn a_url_says_which_server_is_asked() {
     let (_, offset, text) = only(get("https://a.example/x/{id}", &["id?"]));
     assert_eq!(offset, Some(21));
     assert_eq!(text, "`id` stands in the path and is optional; make it required");
-    let (_, _, text) = only(get("ftp://a.example/", &[]));
-    assert_eq!(text, "its scheme is `ftp`; use https or http");
+    for (url, begins) in [
+        ("api.example.com/v1?at=https://b.example", "neither http:// nor https://"),
+        ("//a.example/", "neither http:// nor https://"),
+        ("ftp://a.example/", "`ftp:`, and with neither http:// nor https://"),
+        ("localhost:8000/v1", "`localhost:`, and with neither http:// nor https://"),
+    ] {
+        let (_, _, text) = only(get(url, &[]));
+        assert_eq!(text, format!("it begins with {begins}"));
+    }
 }
 
 #[test]

@@ -50,8 +50,11 @@ async fn what_may_have_had_its_effect_is_not_known() {
         (String::new(), ErrorCode::ExecutionFailed, ErrorCode::OutcomeUnknown),
         (answer("504 T", "", ""), ErrorCode::ExecutionFailed, ErrorCode::OutcomeUnknown),
         (answer("502 T", "", ""), ErrorCode::ExecutionFailed, ErrorCode::OutcomeUnknown),
+        (answer("500 T", "", ""), ErrorCode::ExecutionFailed, ErrorCode::OutcomeUnknown),
+        (answer("408 T", "", ""), ErrorCode::ExecutionFailed, ErrorCode::OutcomeUnknown),
+        (answer("501 T", "", ""), ErrorCode::ExecutionFailed, ErrorCode::ExecutionFailed),
+        (answer("503 T", "", ""), ErrorCode::ExecutionFailed, ErrorCode::ExecutionFailed),
         // The server knows, and says so.
-        (answer("500 T", "", ""), ErrorCode::ExecutionFailed, ErrorCode::ExecutionFailed),
         (answer("409 T", "", ""), ErrorCode::ExecutionFailed, ErrorCode::ExecutionFailed),
         (
             answer("302 Found", "Location: http://10.0.0.1/\r\n", ""),
@@ -113,17 +116,68 @@ async fn what_was_certainly_not_sent_simply_failed() {
 async fn where_the_client_may_not_go_nothing_is_available() {
     let server = Server::silent().await;
     let narrow = client().only(["a.example".parse().unwrap()]);
-    for (client, text) in [
-        (HttpClient::builder().build(), "leads to an address which is this machine"),
-        (narrow, "is not among the hosts that this tool may ask"),
+    for (client, text, operator) in [
+        (
+            HttpClient::builder().build(),
+            "leads to an address which is this machine",
+            "127.0.0.1, which is this machine; if it is meant, write \
+             `allow_addresses = [\"127.0.0.1/32\"]` in the tool",
+        ),
+        (
+            narrow,
+            "is not among the hosts that this tool may ask",
+            "`127.0.0.1` is not among the hosts that may be asked",
+        ),
     ] {
         let tool = post(&server.url("/"), &[], json!({})).build(&client).unwrap();
         let error = tool.call(json!({}), ToolContextParts::detached().into()).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::NotAvailable);
         assert!(error.message.contains(text), "{error:?}");
-        assert!(error.cause_chain().is_some());
+        assert!(error.cause_chain().unwrap().contains(operator), "{error:?}");
+        assert!(!error.message.contains("allow_addresses"), "{error:?}");
     }
     assert!(server.asked().is_empty());
+}
+
+#[tokio::test]
+async fn the_operator_reads_which_request_failed_and_never_its_query() {
+    let cause = async |spec: HttpToolSpec| {
+        let tool = spec.build(&client()).unwrap();
+        let args = json!({ "city": "Oslo / \u{fc}", "key": "k3y" });
+        let error = tool.call(args, ToolContextParts::detached().into()).await.unwrap_err();
+        assert!(!error.message.contains("/v1/"), "{error:?}");
+        let cause = error.cause_chain().unwrap();
+        assert!(!cause.contains("k3y"), "{cause}");
+        cause
+    };
+    let at = |server: &Server| {
+        let url = server.url("/v1/{city}?key={key}");
+        (get(&url, &["city", "key"]), format!("GET {}", server.url("/v1/Oslo%20%2F%20%C3%BC: ")))
+    };
+    for (status, said) in [("404 Not Found", "404 Not Found"), ("599 Odd", "599")] {
+        let server = Server::answering(answer(status, "", "")).await;
+        let (spec, asked) = at(&server);
+        assert_eq!(cause(spec).await, format!("{asked}{said}"));
+    }
+    // A status that is fine, and an answer that is not.
+    let server =
+        Server::answering(answer("200 OK", "Content-Type: application/json\r\n", "{")).await;
+    let (spec, asked) = at(&server);
+    assert_eq!(cause(spec).await, format!("{asked}200 OK"));
+    // Another server, under a path of which nobody knows what it holds.
+    let there = Server::answering(answer("500 No", "", "")).await;
+    let location = format!("Location: {}\r\n", there.url("/v1/s3cret?k3y"));
+    let server = Server::answering(answer("302 Found", &location, "")).await;
+    let (spec, asked) = at(&server);
+    let asked = asked.trim_end_matches(": ");
+    let there = there.url("");
+    assert_eq!(
+        cause(spec).await,
+        format!("{asked}, redirected to {there}: 500 Internal Server Error")
+    );
+    let long = get(&server.url(&format!("/v1/{}", "x".repeat(600))), &[]);
+    let told = cause(HttpToolSpec { max_redirects: 0, ..long }).await;
+    assert!(told.contains("xxx…: `127.0.0.1` redirects once more"), "{told}");
 }
 
 #[tokio::test]
@@ -134,7 +188,14 @@ async fn a_model_is_not_told_what_there_is_inside() {
     let tool = tool.build(&client()).unwrap();
     let error = tool.call(json!({}), ToolContextParts::detached().into()).await.unwrap_err();
     assert!(error.message.contains("`127.0.0.1` redirects, and then"), "{error:?}");
-    assert!(error.cause_chain().unwrap().contains("10.11.12.13, which is private"), "{error:?}");
+    assert_eq!(
+        error.cause_chain().unwrap(),
+        format!(
+            "GET {}: `127.0.0.1` redirects, and then: `10.11.12.13` leads to 10.11.12.13, which is \
+             private; if it is meant, write `allow_addresses = [\"10.11.12.13/32\"]` in the tool",
+            server.url("/")
+        )
+    );
 }
 
 #[tokio::test]

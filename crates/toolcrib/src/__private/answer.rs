@@ -49,15 +49,15 @@ impl<T: Serialize, E: Into<ToolError>> DataOrError<T, E> for &&&&&Returned<Resul
 pub trait OutputOrAnyError<T, E> {
     fn answer(&self, value: Result<T, E>) -> Outcome
     where
-        E: Into<AnyError>;
+        E: ToolFailure;
 }
 
 impl<T: IntoToolOutput, E> OutputOrAnyError<T, E> for &&&&Returned<Result<T, E>> {
     fn answer(&self, value: Result<T, E>) -> Outcome
     where
-        E: Into<AnyError>,
+        E: ToolFailure,
     {
-        value.map_err(any_error)?.into_tool_output()
+        value.map_err(ToolFailure::into_tool_error)?.into_tool_output()
     }
 }
 
@@ -65,15 +65,15 @@ impl<T: IntoToolOutput, E> OutputOrAnyError<T, E> for &&&&Returned<Result<T, E>>
 pub trait DataOrAnyError<T, E> {
     fn answer(&self, value: Result<T, E>) -> Outcome
     where
-        E: Into<AnyError>;
+        E: ToolFailure;
 }
 
 impl<T: Serialize, E> DataOrAnyError<T, E> for &&&Returned<Result<T, E>> {
     fn answer(&self, value: Result<T, E>) -> Outcome
     where
-        E: Into<AnyError>,
+        E: ToolFailure,
     {
-        value.map_err(any_error).map(Json).into_tool_output()
+        value.map_err(ToolFailure::into_tool_error).map(Json).into_tool_output()
     }
 }
 
@@ -83,16 +83,16 @@ pub trait OtherResult<T, E> {
     fn answer(&self, value: Result<T, E>) -> Outcome
     where
         T: ToolAnswer,
-        E: Into<AnyError>;
+        E: ToolFailure;
 }
 
 impl<T, E> OtherResult<T, E> for &&Returned<Result<T, E>> {
     fn answer(&self, value: Result<T, E>) -> Outcome
     where
         T: ToolAnswer,
-        E: Into<AnyError>,
+        E: ToolFailure,
     {
-        value.map_err(any_error)?.into_output()
+        value.map_err(ToolFailure::into_tool_error)?.into_output()
     }
 }
 
@@ -134,7 +134,21 @@ pub trait ToolAnswer {
     fn into_output(self) -> Outcome;
 }
 
-fn any_error(error: impl Into<AnyError>) -> ToolError {
-    let error = error.into();
-    ToolError::failed(error.to_string()).caused_by(error)
+/// What can be made an error of a tool, besides [`ToolError`] itself.
+#[diagnostic::on_unimplemented(
+    message = "a tool cannot fail with `{Self}`",
+    label = "not an error that a tool can return",
+    note = "the error of a tool is a `ToolError`, a text, or implements `std::error::Error` and is \
+            `Send + Sync + 'static`"
+)]
+pub trait ToolFailure {
+    fn into_tool_error(self) -> ToolError;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Into<AnyError>> ToolFailure for E {
+    fn into_tool_error(self) -> ToolError {
+        let error = self.into();
+        ToolError::failed(error.to_string()).caused_by(error)
+    }
 }

@@ -1,13 +1,18 @@
 //! What the code that `#[tool]` writes refers to. It may change with any version.
 
 mod answer;
+mod argument;
 mod schema;
 mod state;
 
 pub use schemars;
 pub use serde;
 
-pub use self::{schema::schema, state::keep};
+use self::schema::schema;
+pub use self::{
+    argument::{Arguments, Give, Taken, any},
+    state::keep,
+};
 
 /// The ways from a return value to an output, for a glob import.
 pub mod answers {

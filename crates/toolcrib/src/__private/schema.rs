@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// Types stand where they are used, and in `$defs` only where they contain themselves. A number's
 /// range is said in numbers: formats such as `uint32` are no part of JSON Schema, and nobody would
 /// check them. What may be anything is `{}`, because not every model API takes `true` for a schema.
-pub fn schema<T: JsonSchema>() -> Value {
+pub(super) fn schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12()
         .with(|settings| {
             settings.meta_schema = None;

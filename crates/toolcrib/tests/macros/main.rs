@@ -19,6 +19,7 @@ mod arguments;
 mod definition;
 mod hostile;
 mod methods;
+mod ports;
 mod returns;
 mod running;
 mod state;

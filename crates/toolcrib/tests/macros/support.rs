@@ -1,7 +1,9 @@
 //! One call through a whole engine.
 
 use serde_json::Value;
-use toolcrib::{Engine, IntoTool, Tool, ToolCall, ToolResult, TurnOptions};
+use toolcrib::{
+    Engine, IntoTool, SecretError, Tool, ToolCall, ToolResult, TurnOptions, secrets_fn,
+};
 
 /// The tool, as an engine takes it.
 pub(crate) fn made(tool: impl IntoTool) -> Tool {
@@ -12,7 +14,8 @@ pub(crate) fn made(tool: impl IntoTool) -> Tool {
 pub(crate) async fn call(tool: impl IntoTool, args: Value) -> ToolResult {
     let tool = made(tool);
     let name = tool.name().to_string();
-    let engine = Engine::builder().tool(tool).build().unwrap();
+    let no_secrets = secrets_fn(|name| Err(SecretError::Unknown { name: name.into() }));
+    let engine = Engine::builder().tool(tool).secrets(no_secrets).build().unwrap();
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let mut iteration = turn.iteration().await.unwrap();
     iteration.execute(vec![ToolCall::new("call_1", name.as_str(), args)]).await.remove(0)

@@ -11,7 +11,7 @@ use toolcrib_tools::command::{
 
 use super::Source;
 use crate::{
-    config::{CommandSection, Text},
+    config::{CommandSection, OF_A_SHELL, Text, words},
     root,
 };
 
@@ -25,7 +25,8 @@ pub(super) fn build(command: &CommandSection, source: &Source<'_>) -> Option<Too
             for error in errors.errors {
                 let is_said = leaves_project && error.part == CommandToolPart::Program;
                 if !is_said && let Some(at) = place(&error, command, source) {
-                    source.refuse(&at, message(&error), help(&error));
+                    let (message, help) = told(&error, command, source);
+                    source.refuse(&at, message, help);
                 }
             }
             None
@@ -62,7 +63,10 @@ fn working_dir(command: &CommandSection, source: &Source<'_>) -> PathBuf {
     let named = command.working_dir.as_ref().and_then(|named| {
         let folder = source.root.folder(&named.value);
         folder
-            .map_err(|error| source.refuse(&named.at, format!("`{}` {error}", named.value), None))
+            .map_err(|error| {
+                let help = source.root.near(&error, &named.value);
+                source.refuse(&named.at, format!("`{}` {error}", named.value), help);
+            })
             .ok()
     });
     named.unwrap_or_else(|| source.root.path().to_owned())
@@ -99,24 +103,53 @@ fn report_stray_children(command: &CommandSection, source: &Source<'_>) {
     }
 }
 
-/// What is wrong, with the part named where its place says too little of it.
-fn message(error: &CommandToolError) -> String {
-    match &error.part {
+/// What is wrong, with the part named where its place says too little of it, and what to write
+/// instead where more can be said of it here.
+fn told(
+    error: &CommandToolError,
+    command: &CommandSection,
+    source: &Source<'_>,
+) -> (String, Option<String>) {
+    let message = match &error.part {
         CommandToolPart::Declaration
         | CommandToolPart::Program
         | CommandToolPart::Arg { .. }
         | CommandToolPart::ArgWhen { .. } => error.problem.to_string(),
         _ => error.to_string(),
+    };
+    match &error.problem {
+        CommandToolProblem::Program(missing) => (message, program_help(command, missing)),
+        CommandToolProblem::PlaceInEnv { parameter } if source.is_secret(parameter) => {
+            let message = format!("{}: `{parameter}` is a secret", error.part);
+            (message, Some(format!("write `{{secret:{parameter}}}`")))
+        }
+        CommandToolProblem::UnknownParameter { parameter, .. } if source.is_secret(parameter) => {
+            let help = format!(
+                "no secret may stand here; give it in the environment: env = {{ {parameter} = \
+                 \"secret:{parameter}\" }}"
+            );
+            (format!("`{parameter}` is a secret"), Some(help))
+        }
+        _ => (message, None),
     }
 }
 
-fn help(error: &CommandToolError) -> Option<String> {
-    match &error.problem {
-        CommandToolProblem::Program(FindProgramError::NoProgram { file }) if file.is_file() => {
-            Some(format!("make it executable: chmod +x {}", file.display()))
-        }
-        _ => None,
+/// What to do where a program is not found, beside installing it.
+fn program_help(command: &CommandSection, missing: &FindProgramError) -> Option<String> {
+    if let FindProgramError::NoProgram { file } = missing
+        && file.is_file()
+    {
+        return Some(format!("make it executable: chmod +x {}", file.display()));
     }
+    let (first, rest) = command.program.as_ref()?.value.trim().split_once(char::is_whitespace)?;
+    if first.contains(OF_A_SHELL) || rest.contains(OF_A_SHELL) {
+        return Some(
+            "there is no shell; write a script into the project and name it: program = \"./NAME\""
+                .to_owned(),
+        );
+    }
+    let more = if command.args.is_empty() { "" } else { ", …" };
+    Some(format!("write program = \"{first}\" and args = [{}{more}]", words(rest)))
 }
 
 /// Where it is wrong: at the very character if that can be told. `None` for what was recorded when

@@ -1,10 +1,12 @@
 //! Tools of the kind `http`.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use toolcrib_config::Spot;
+use toolcrib_config::{Diagnostic, Spot};
 use toolcrib_core::Tool;
-use toolcrib_scope::http::{DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_REDIRECTS, HttpClient, IpNet};
+use toolcrib_scope::http::{
+    DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_REDIRECTS, HttpClient, IpNet, parse_url,
+};
 use toolcrib_tools::http::{HttpToolError, HttpToolPart, HttpToolProblem, HttpToolSpec};
 
 use super::Source;
@@ -30,7 +32,8 @@ pub(super) fn build(
     source: &Source<'_>,
     clients: &mut Clients,
 ) -> Option<Tool> {
-    let client = clients.client(allowed_addresses(http, source));
+    let allowed = allowed_addresses(http, source);
+    let client = clients.client(allowed.clone());
     let method = http.method.clone();
     let url = http.url.as_ref().map_or("", |url| &*url.value);
     let mut spec = HttpToolSpec {
@@ -48,18 +51,106 @@ pub(super) fn build(
     // What the file says of a GET holds.
     spec.declaration.annotations = source.declaration.annotations;
     match spec.build(&client) {
-        Ok(tool) => Some(tool),
+        Ok(tool) => {
+            warn_of_private_host(http, &allowed, source);
+            Some(tool)
+        }
         Err(errors) => {
             for error in errors.errors {
                 if let Some(at) = place(&error, http, source) {
-                    let message = match &error.problem {
-                        HttpToolProblem::Definition(invalid) => invalid.to_string(),
-                        _ => error.to_string(),
-                    };
-                    source.refuse(&at, message, None);
+                    let (message, help) = told(&error, http, source);
+                    source.refuse(&at, message, help);
                 }
             }
             None
+        }
+    }
+}
+
+/// What is wrong, and what to write instead where more can be said of it here.
+fn told(
+    error: &HttpToolError,
+    http: &HttpSection,
+    source: &Source<'_>,
+) -> (String, Option<String>) {
+    match &error.problem {
+        HttpToolProblem::Definition(invalid) => (invalid.to_string(), None),
+        HttpToolProblem::UnknownParameter { parameter, .. } if source.is_secret(parameter) => {
+            let help = match &error.part {
+                HttpToolPart::Header { .. } => format!("write `{{secret:{parameter}}}`"),
+                _ => "no secret may stand here; give it in a header".to_owned(),
+            };
+            (format!("{}: `{parameter}` is a secret", error.part), Some(help))
+        }
+        HttpToolProblem::Pointer => {
+            let meant = http.pointer.as_ref().and_then(|pointer| as_pointer(&pointer.value));
+            (error.to_string(), meant.map(|meant| format!("did you mean `{meant}`?")))
+        }
+        _ => (error.to_string(), None),
+    }
+}
+
+/// The JSON pointer that was meant by a path in another notation: `data.days[0]`, `$.data`,
+/// `data/days`.
+fn as_pointer(path: &str) -> Option<String> {
+    let path = path.strip_prefix('$').unwrap_or(path);
+    let is_step = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ' ');
+    let steps = path.split(['.', '/', '[', ']']).map(|step| step.trim_matches(['"', '\'']));
+    let steps: Vec<_> = steps.filter(|step| !step.is_empty()).collect();
+    let is_plain = !steps.is_empty() && steps.iter().all(|step| step.chars().all(is_step));
+    is_plain.then(|| format!("/{}", steps.join("/")))
+}
+
+/// A host that stands in the URL as an address, or is this machine by its name, is known before any
+/// call. What a name leads to is not.
+fn warn_of_private_host(http: &HttpSection, allowed: &[IpNet], source: &Source<'_>) {
+    let Some((host, at)) = http.url.as_ref().and_then(host) else { return };
+    let addresses: Vec<IpAddr> = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+        Ok(address) => vec![address.to_canonical()],
+        Err(_) if host == "localhost" => {
+            vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
+        }
+        Err(_) => return,
+    };
+    let is_allowed = |address| allowed.iter().any(|net| net.contains(address));
+    if addresses.iter().any(|address| is_allowed(address) || !is_private(*address)) {
+        return;
+    }
+    let nets: Vec<_> =
+        addresses.iter().map(|address| format!("\"{}\"", IpNet::from(*address))).collect();
+    let nets = nets.join(", ");
+    let help = if http.allow_addresses.is_empty() {
+        format!("if it is meant, write allow_addresses = [{nets}]")
+    } else {
+        format!("if it is meant, add {nets} to `allow_addresses`")
+    };
+    let message = format!(
+        "`{host}` is not on the public internet, and `allow_addresses` does not allow it: every \
+         call will be `not_available`"
+    );
+    source.problems.push(Diagnostic::warning(&at, message).help(help));
+}
+
+/// The host of a URL without places in it, as it is dialled, and where it stands.
+fn host(url: &Text) -> Option<(String, Spot)> {
+    let start = url.value.find("://")? + "://".len();
+    let rest = url.value.get(start..)?;
+    let end = rest.find(['/', '?', '#']).map_or(url.value.len(), |end| start + end);
+    let host = parse_url(url.value.get(..end)?).ok()?.host_str()?.to_owned();
+    Some((host, url.place(Some(start))))
+}
+
+/// Whether an address is certainly one of a machine or of a network of its own.
+fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => {
+            v4.is_loopback() || v4.is_private() || v4.is_link_local() || v4.is_unspecified()
+        }
+        IpAddr::V6(v6) => {
+            v6.is_loopback()
+                || v6.is_unique_local()
+                || v6.is_unicast_link_local()
+                || v6.is_unspecified()
         }
     }
 }

@@ -13,7 +13,7 @@ use toolcrib_core::Tool;
 use toolcrib_engine::READ_SKILL;
 use toolcrib_tools::Declaration;
 
-use super::databases::Databases;
+use super::{databases::Databases, names::Names};
 use crate::{
     config::{Kind, ToolSection},
     root::Root,
@@ -44,6 +44,7 @@ struct Source<'a> {
     /// nothing is said of parameters.
     schema_is_sound: bool,
     root: &'a Root,
+    names: &'a Names,
     problems: &'a Problems,
 }
 
@@ -53,9 +54,10 @@ pub(crate) fn build_tools(
     sections: &[ToolSection],
     root: &Root,
     databases: &Databases,
+    names: &Names,
     problems: &Problems,
 ) -> Vec<Tool> {
-    let source = |section| Source::new(section, root, problems);
+    let source = |section| Source::new(section, root, names, problems);
     let mut clients = http::Clients::default();
     sections
         .iter()
@@ -69,7 +71,12 @@ pub(crate) fn build_tools(
 }
 
 impl<'a> Source<'a> {
-    fn new(section: &'a ToolSection, root: &'a Root, problems: &'a Problems) -> Self {
+    fn new(
+        section: &'a ToolSection,
+        root: &'a Root,
+        names: &'a Names,
+        problems: &'a Problems,
+    ) -> Self {
         let schema = schema::input_schema(&section.input, root, problems);
         let name = section.name.as_ref().map(|name| name.value.to_string()).unwrap_or_default();
         let description = section.description.as_deref().unwrap_or_default();
@@ -84,7 +91,7 @@ impl<'a> Source<'a> {
             origin: Some(section.at.to_string().into()),
             ..Declaration::new(name, description)
         };
-        Self { section, declaration, schema_is_sound: schema.is_some(), root, problems }
+        Self { section, declaration, schema_is_sound: schema.is_some(), root, names, problems }
     }
 
     /// Where it is said that the tool can be offered to no model, unless what is missing was
@@ -93,6 +100,11 @@ impl<'a> Source<'a> {
         let section = self.section;
         let is_complete = section.name.is_some() && section.description.is_some();
         (is_complete && self.schema_is_sound).then(|| section.at.clone())
+    }
+
+    /// Whether a name that stands in a place and is no parameter is a declared secret.
+    fn is_secret(&self, name: &str) -> bool {
+        self.names.secrets.iter().any(|secret| **secret == *name)
     }
 
     /// Records an error.

@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use serde_json::Value as Json;
 use toolcrib_config::{Located, Table, Value};
 
 use crate::config::text::Text;
@@ -27,6 +28,10 @@ pub(super) const KEYS: &[&str] = &[
 const OUTPUT_BYTES: RangeInclusive<u64> = 1..=256 << 20;
 /// How much memory a program may have: with less none starts.
 const MEMORY: RangeFrom<u64> = 1 << 20..;
+
+/// What means something to a shell, so that words are not simply what stands between blanks.
+pub(crate) const OF_A_SHELL: &[char] =
+    &['|', '&', ';', '<', '>', '$', '`', '"', '\'', '\\', '*', '(', ')'];
 
 /// What a command tool runs.
 #[derive(Debug)]
@@ -92,12 +97,27 @@ impl CommandSection {
 
 /// The items that are of use, and whether all are.
 fn read_args(value: &Value<'_>) -> (Vec<ArgSection>, bool) {
-    let Some(items) = value.items() else {
+    let items = match value.is_text().then(|| value.any_text()).flatten() {
+        // Who writes one text thinks of a command line.
+        Some(line) if !line.value.contains(OF_A_SHELL) => {
+            value.items_or(format!("write args = [{}]", words(&line.value)))
+        }
+        Some(_) => value.items_or("write args = [\"…\", \"…\"], one text for each argument"),
+        None => value.items(),
+    };
+    let Some(items) = items else {
         return (Vec::new(), false);
     };
     let read: Vec<_> = items.iter().filter_map(read_arg).collect();
     let all = read.len() == items.len();
     (read, all)
+}
+
+/// The words of a text, as a list in TOML has them.
+pub(crate) fn words(text: &str) -> String {
+    // A JSON string is one of TOML.
+    let words = text.split_whitespace().map(|word| Json::from(word).to_string());
+    words.collect::<Vec<_>>().join(", ")
 }
 
 fn read_arg(item: &Value<'_>) -> Option<ArgSection> {

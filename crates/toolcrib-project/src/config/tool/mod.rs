@@ -7,9 +7,13 @@ mod sql;
 use std::{sync::Arc, time::Duration};
 
 use toolcrib_config::{Located, Spot, Table, Value};
-use toolcrib_core::{Annotations, ToolName};
+use toolcrib_core::{Annotations, ToolBuilder, ToolName};
 
-pub(crate) use self::{command::CommandSection, http::HttpSection, sql::SqlSection};
+pub(crate) use self::{
+    command::{CommandSection, OF_A_SHELL, words},
+    http::HttpSection,
+    sql::SqlSection,
+};
 use super::params::Params;
 
 /// The highest limit on characters of results.
@@ -150,7 +154,8 @@ impl ToolSection {
         self.untrusted = table.boolean("untrusted");
         self.always_include = table.boolean("always_include");
         self.timeout = table.duration("timeout");
-        self.max_result_chars = table.integer("max_result_chars", 1..=MAX_CHARS);
+        self.max_result_chars =
+            table.integer("max_result_chars", ToolBuilder::MIN_RESULT_CHARS..=MAX_CHARS);
         self.input = read_input(table);
         self.kind = match word {
             Word::Sql => Kind::Sql(SqlSection::read(table)),

@@ -1,0 +1,36 @@
+//! The calls of a scripted model, against the tools that there are.
+
+use toolcrib_config::{Diagnostic, Document, Problems, Table, suggest};
+
+use super::names::Names;
+
+/// Warns of each call to a tool that the project does not have, unless the script says that it
+/// means it. The script itself is sound: here only the calls in it are looked at.
+pub(super) fn warn_of_unknown_tools(file: &str, text: String, names: &Names, problems: &Problems) {
+    let tools = names.tools_and_read_skill();
+    let warn = |call: &Table<'_>| {
+        call.ignore_the_rest();
+        let is_meant = call.boolean("even_if_not_offered").unwrap_or_default();
+        let Some(tool) = call.text("tool").filter(|tool| !is_meant && !tools.contains(&tool.value))
+        else {
+            return;
+        };
+        let message = format!(
+            "the project has no tool {}: a run that comes to this call fails",
+            suggest::quoted([&*tool.value])
+        );
+        let help = match suggest::nearest(&tool.value, tools.iter().map(|name| &**name)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "if that is meant, write even_if_not_offered = true in the call".to_owned(),
+        };
+        problems.push(Diagnostic::warning(&tool.at, message).help(help));
+    };
+    let found = Problems::new(file);
+    Document::new(file, text).read(&found, |script| {
+        script.ignore_the_rest();
+        script.tables("rule", |rule| {
+            rule.ignore_the_rest();
+            rule.tables("calls", warn);
+        });
+    });
+}

@@ -1,0 +1,79 @@
+//! What the operator reads of a call that failed: which request, and what came of it.
+//!
+//! A URL stands there up to its query. Its path may hold arguments, which the operator may see;
+//! secrets stand in headers alone.
+
+use std::{error::Error, fmt};
+
+use toolcrib_core::ToolContext;
+use toolcrib_scope::http::{HttpError, HttpRequest, HttpResponse, IpNet, parse_url};
+
+/// How much of a URL is shown, in characters.
+const SHOWN_URL: usize = 500;
+
+/// A request as it stands in a cause: `GET https://api.example.com/v1/Oslo/forecast`.
+pub(super) fn asked(request: &HttpRequest, cx: &ToolContext) -> String {
+    let url = request.url.split(['?', '#']).next().unwrap_or_default();
+    // Before it is cut: half a secret is none that anybody would know again.
+    let url = cx.redacted(url);
+    let url = match url.char_indices().nth(SHOWN_URL) {
+        Some((end, _)) => format!("{}…", url.get(..end).unwrap_or_default()),
+        None => url.to_string(),
+    };
+    format!("{} {url}", request.method)
+}
+
+/// What was answered. Where redirects led to another server, that one is named, and not the rest of
+/// a URL that others have made up.
+pub(super) fn answered(asked: &str, response: &HttpResponse) -> String {
+    let status = response.status;
+    let reason = status.canonical_reason().map(|reason| format!(" {reason}")).unwrap_or_default();
+    let origin = response.final_url.origin();
+    let url = asked.split_once(' ').and_then(|(_, url)| parse_url(url).ok());
+    let elsewhere = match url {
+        Some(url) if url.origin() != origin => {
+            format!(", redirected to {}", origin.ascii_serialization())
+        }
+        _ => String::new(),
+    };
+    format!("{asked}{elsewhere}: {}{reason}", status.as_u16())
+}
+
+/// A request that came to nothing.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub(super) asked: String,
+    pub(super) error: HttpError,
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.asked, for_operator(&self.error))
+    }
+}
+
+impl Error for Failed {
+    /// What lies behind what the text says.
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        let mut error = &self.error;
+        while let HttpError::Redirected { source, .. } = error {
+            error = source;
+        }
+        error.source()
+    }
+}
+
+/// The client does not know that it works for a tool, and so not where an address is allowed.
+fn for_operator(error: &HttpError) -> String {
+    match error {
+        HttpError::AddressRefused { host, address, why } => format!(
+            "`{host}` leads to {address}, which is {why}; if it is meant, write \
+             `allow_addresses = [\"{}\"]` in the tool",
+            IpNet::from(*address)
+        ),
+        HttpError::Redirected { host, source } => {
+            format!("`{host}` redirects, and then: {}", for_operator(source))
+        }
+        other => other.to_string(),
+    }
+}
