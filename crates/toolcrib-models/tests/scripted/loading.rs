@@ -127,8 +127,8 @@ fn a_script_without_rules_or_with_misplaced_ones_is_refused() {
         help: write at least one `[[rule]]`
     "#);
     insta::assert_snapshot!(problems("[rule]\ntext = 'x'"), @r#"
-    script:test.toml:1:1: `rule` must be a list of tables; this is a table
-        help: write `[[rule]]` above each table, or `rule = [{ … }]`
+    script:test.toml:1:1: `[rule]` begins one table, and there may be several
+        help: write `[[rule]]`
     "#);
     insta::assert_snapshot!(problems("[[rules]]\ntext = 'x'"), @r#"
     script:test.toml:1:1: the script has no rule
