@@ -27,10 +27,12 @@ use std::{
     fmt,
     path::{Path, PathBuf},
     sync::Arc,
+    thread,
 };
 
 /// The SQLite binding whose types stand in this module's API.
 pub use rusqlite;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use self::{
@@ -78,6 +80,9 @@ pub(crate) struct Shared {
     file: PathBuf,
     made: bool,
     state: State,
+    /// Who may read at the same time: as many as there are processors. More would not be done
+    /// sooner, and would keep the runtime's own threads from theirs.
+    reading: Semaphore,
 }
 
 enum State {
@@ -147,6 +152,7 @@ impl Database {
             file: spec.file.clone(),
             made,
             state,
+            reading: Semaphore::new(thread::available_parallelism().map_or(1, usize::from)),
         }))
     }
 

@@ -27,7 +27,8 @@ impl DatabaseHandle {
     ///
     /// A handle that only reads sees one consistent snapshot. One that writes holds the database's
     /// only write lock from the start, so that what it reads stays true until it writes; while
-    /// another writer holds it, it waits. Cancellation, or dropping the future, ends waiting and
+    /// another writer holds it, it waits. As many read at the same time as there are processors; the
+    /// others wait. Cancellation, or dropping the future, ends waiting and
     /// stops a running statement within some thousand of SQLite's steps; the function's own code it
     /// cannot stop. If the function fails or panics, or cancellation came before the commit,
     /// everything is undone; once committed, the value is given even if cancellation came
@@ -70,6 +71,16 @@ impl DatabaseHandle {
         let _dropped = cancel.clone().drop_guard();
         let shared = Arc::clone(&self.shared);
         let access = self.access;
+        // Writers wait for each other anyway.
+        let _turn = if access == Access::Read {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Err(self.shared.cancelled()),
+                turn = self.shared.reading.acquire() => turn.ok(),
+            }
+        } else {
+            None
+        };
         match spawn_blocking(move || shared.transaction(access, &cancel, work)).await {
             Ok(outcome) => outcome,
             Err(error) => match error.try_into_panic() {
