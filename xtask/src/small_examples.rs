@@ -9,7 +9,8 @@ use crate::{
 };
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
-    let expectations = workspace.files(&["examples"], "expected.txt")?;
+    let mut expectations = workspace.files(&["examples"], "txt")?;
+    expectations.retain(|path| path.ends_with("expected.txt"));
     if expectations.is_empty() {
         return Err(Problem::new("no example has an expected.txt", "restore them"));
     }
