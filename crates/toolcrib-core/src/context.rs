@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     identity::Identity,
     name::SkillId,
-    output::{ErrorCode, ToolError},
+    output::ToolError,
     secrets::{Redact, Secret, SecretError, Secrets},
 };
 
@@ -193,11 +193,7 @@ impl ToolContext {
     /// `not_available` when the tool does not declare the capability behind it.
     pub fn handle<T: Send + Sync + 'static>(&self) -> Result<&T, ToolError> {
         self.0.handles.iter().find_map(|handle| handle.downcast_ref()).ok_or_else(|| {
-            ToolError::new(
-                ErrorCode::NotAvailable,
-                "something that this tool needs is not set up; its operator has to do that",
-            )
-            .caused_by(format!(
+            ToolError::not_set_up("something").caused_by(format!(
                 "the call was handed no `{}`: the tool does not declare the capability",
                 type_name::<T>()
             ))
@@ -215,13 +211,7 @@ impl ToolContext {
             Some(secrets) => secrets.resolve(name).await,
             None => Err(SecretError::Undeclared { name: name.into() }),
         };
-        resolved.map_err(|error| {
-            ToolError::new(
-                ErrorCode::NotAvailable,
-                "a credential that this tool needs is not set up; its operator has to do that",
-            )
-            .caused_by(error)
-        })
+        resolved.map_err(|error| ToolError::not_set_up("a credential").caused_by(error))
     }
 
     /// A text without known secrets. Only for bodies that cut a text themselves, before they do.

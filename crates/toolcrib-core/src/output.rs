@@ -177,6 +177,15 @@ impl ToolError {
         Self::new(ErrorCode::InputInvalid, message)
     }
 
+    /// Something that the tool needs is missing, and only its operator can provide it. `what` is
+    /// its kind, such as `a credential`: what it is called belongs into the cause.
+    pub fn not_set_up(what: &str) -> Self {
+        Self::new(
+            ErrorCode::NotAvailable,
+            format!("{what} that this tool needs is not set up; its operator has to do that"),
+        )
+    }
+
     /// Adds the cause, for the operator only.
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {

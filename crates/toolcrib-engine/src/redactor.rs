@@ -98,7 +98,17 @@ impl Redactor {
 
     /// Whether there is nothing to redact.
     pub(crate) fn knows_nothing(&self) -> bool {
-        self.known().patterns.is_empty()
+        self.extent() == 0
+    }
+
+    /// How many forms of secrets it knows; more of them once it has learned something, never fewer.
+    pub(crate) fn extent(&self) -> usize {
+        self.known().patterns.len()
+    }
+
+    /// Whether no secret that it knows has a character beyond ASCII.
+    pub(crate) fn knows_only_ascii(&self) -> bool {
+        self.known().patterns.iter().all(|pattern| pattern.is_ascii())
     }
 
     /// A text without secrets.

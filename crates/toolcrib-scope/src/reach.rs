@@ -1,8 +1,6 @@
 //! What a host lets tools written in Rust reach, handed out call by call.
 
-use std::path::Path;
-
-use toolcrib_core::{ErrorCode, PendingCall, Scoper, ToolContext, ToolError};
+use toolcrib_core::{PendingCall, Scoper, ToolContext, ToolError};
 
 #[cfg(feature = "http")]
 use crate::http::{HostPattern, HttpClient};
@@ -71,7 +69,7 @@ impl Reach {
         let processes = self.processes.as_ref().ok_or("no programs are set up")?;
         let programs = programs
             .iter()
-            .map(|program| find_program(program.as_ref(), Path::new("/")))
+            .map(|program| find_program(program.as_ref(), "/".as_ref()))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| error.to_string())?;
         Ok(cx.with_handle(processes.only(programs)))
@@ -93,13 +91,7 @@ impl Scoper for Reach {
         let scoped = scoped.and_then(|cx| self.hand_out_processes(&declared.process, cx));
         #[cfg(not(feature = "process"))]
         let scoped = scoped.and_then(|cx| none_of(&declared.process, "process", cx));
-        scoped.map_err(|cause| {
-            ToolError::new(
-                ErrorCode::NotAvailable,
-                "something that this tool needs is not set up; its operator has to do that",
-            )
-            .caused_by(cause)
-        })
+        scoped.map_err(|cause| ToolError::not_set_up("something").caused_by(cause))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use toolcrib_core::{Annotations, Tool, ToolBuilder};
+use toolcrib_core::Annotations;
 
 /// What is declared of a tool beside what its kind runs: the part that is the same for `sql`,
 /// `command` and `http`.
@@ -47,40 +47,5 @@ impl Declaration {
             untrusted: true,
             origin: None,
         }
-    }
-
-    /// Closes the schema: a model that invents an argument is told so, instead of having it
-    /// dropped.
-    pub(crate) fn close_schema(&mut self) {
-        if let Value::Object(schema) = &mut self.input_schema {
-            schema.insert("additionalProperties".into(), json!(false));
-        }
-    }
-
-    /// The tool, as far as its kind does not matter.
-    pub(crate) fn into_builder(self) -> ToolBuilder {
-        let mut builder = Tool::builder(self.name)
-            .description(self.description)
-            .input_schema(self.input_schema)
-            .annotations(self.annotations);
-        if let Some(toolset) = self.toolset {
-            builder = builder.toolset(toolset);
-        }
-        if let Some(chars) = self.max_result_chars {
-            builder = builder.max_result_chars(chars);
-        }
-        if let Some(timeout) = self.timeout {
-            builder = builder.timeout(timeout);
-        }
-        if self.always_include {
-            builder = builder.always_include();
-        }
-        if self.untrusted {
-            builder = builder.untrusted();
-        }
-        if let Some(origin) = self.origin {
-            builder = builder.origin(origin);
-        }
-        builder
     }
 }

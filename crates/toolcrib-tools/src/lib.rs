@@ -9,16 +9,24 @@
 
 // No links up there: they would be broken wherever a feature is off.
 
+#[cfg(any(feature = "command", feature = "http"))]
+mod arguments;
 #[cfg(feature = "command")]
 pub mod command;
 mod declaration;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(any(feature = "command", feature = "http", feature = "sql"))]
+mod making;
+#[cfg(any(feature = "command", feature = "http"))]
+mod part;
 #[cfg(feature = "sql")]
 pub mod sql;
 #[cfg(any(feature = "command", feature = "http"))]
 mod template;
 
 pub use self::declaration::Declaration;
+#[cfg(any(feature = "command", feature = "http", feature = "sql"))]
+pub use self::making::ToolErrors;
 #[cfg(any(feature = "command", feature = "http"))]
-pub use self::template::TemplateError;
+pub use self::{part::PartError, template::TemplateError};

@@ -4,11 +4,8 @@
 //! one, and a text that is `secret:NAME` and nothing else is the same reference. A value is put in
 //! once and never read again, so braces in it mean nothing.
 
-use std::borrow::Cow;
-
-use serde_json::Value;
-
-const SECRET: &str = "secret:";
+/// What a reference to a secret begins with.
+pub(crate) const SECRET: &str = "secret:";
 
 /// A text with its places, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,14 +115,6 @@ impl Template {
             Part::Secret { name, .. } => Some(name.as_str()),
             Part::Literal(_) | Part::Param { .. } => None,
         })
-    }
-}
-
-/// An argument as it stands in a text: a string as it is, all else as compact JSON.
-pub(crate) fn argument_text(argument: &Value) -> Cow<'_, str> {
-    match argument {
-        Value::String(text) => Cow::Borrowed(text),
-        other => Cow::Owned(other.to_string()),
     }
 }
 
@@ -280,14 +269,5 @@ mod tests {
         assert_eq!(wrong("x{}"), TemplateError::NoName { offset: 1 });
         assert_eq!(wrong("x{}").offset(), 1);
         assert!(wrong("x{}").to_string().contains("`{{}}`"), "{}", wrong("x{}"));
-    }
-
-    #[test]
-    fn arguments_stand_as_people_write_them() {
-        let text = |value: Value| argument_text(&value).into_owned();
-        assert_eq!(text("a \"b\"".into()), "a \"b\"");
-        assert_eq!(text(true.into()), "true");
-        assert_eq!(text(1.5.into()), "1.5");
-        assert_eq!(text(serde_json::json!({ "a": [1, null] })), r#"{"a":[1,null]}"#);
     }
 }

@@ -5,7 +5,10 @@
 //! the fence count inside. What a result's blocks hold is within its cap too, all texts together: a
 //! text travels as far as the model reads it.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    fmt::{self, Write as _},
+};
 
 use serde_json::{Value, json};
 use toolcrib_core::{ContentBlock, ErrorCode, Tool, ToolOutput, fence_chars};
@@ -258,10 +261,28 @@ fn marker_of(total: usize) -> String {
 
 /// Data that is over the cap is replaced whole.
 fn within_cap(data: Value, cap: usize) -> Value {
-    let total = chars(&data.to_string());
+    let total = json_chars(&data);
+    if total <= cap {
+        return data;
+    }
     let instead = json!({ "truncated": true, "chars": total });
     // What is no longer than the word that it is missing is not worth replacing.
-    if total > cap.max(chars(&instead.to_string())) { instead } else { data }
+    if total > json_chars(&instead) { instead } else { data }
+}
+
+/// The characters of data as compact JSON, which is not written anywhere.
+fn json_chars(data: &Value) -> usize {
+    struct Count(usize);
+    impl fmt::Write for Count {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0 += chars(text);
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Counting cannot fail.
+    let _ = write!(count, "{data}");
+    count.0
 }
 
 /// Cuts what a model reads to `cap` characters, with the fence and the line of the marker inside.
@@ -377,6 +398,14 @@ mod tests {
         let text = format!("{}\u{1b}[31mred\u{1b}[0m{}", "x".repeat(46), "y".repeat(200));
         let (body, _) = cut_text(&text, 100);
         assert_eq!(body, "x".repeat(46));
+    }
+
+    #[test]
+    fn data_is_counted_without_being_written_out() {
+        let data = json!({ "é\n\"": ["中文\u{7}", -1.5e300, u64::MAX, null, true], "": [{}, []] });
+        let expected = chars(&data.to_string());
+        let allocations = allocation_counter::measure(|| assert_eq!(json_chars(&data), expected));
+        assert_eq!(allocations.count_total, 0);
     }
 
     proptest! {

@@ -112,10 +112,11 @@ impl Batch<'_> {
             .into_iter()
             .map(|(settled, cap)| match settled {
                 Settled::Done(result) => result,
-                Settled::Large(mut large) => {
-                    // Another call may have learned a secret since.
-                    redact::redact(self, &mut large.ended);
-                    self.finish(large.call, large.ended, cap)
+                Settled::Large(Large { call, mut ended, known }) => {
+                    if self.engine.redactor.extent() > known {
+                        redact::redact(self, &mut ended);
+                    }
+                    self.finish(call, ended, cap)
                 }
             })
             .chain(too_many.into_iter().map(|call| self.refuse(call)))
@@ -153,10 +154,12 @@ impl Batch<'_> {
     async fn settle(&self, call: ToolCall, shares: budget::Shares) -> Settled {
         let mut call = record::begin(self, call);
         let mut ended = self.attempt(&mut call, shares).await;
+        // Asked first: what another call teaches it from here on may have come too late.
+        let known = self.engine.redactor.extent();
         redact::redact(self, &mut ended);
         match budget::within(shares, &ended) {
             Some(cap) => Settled::Done(self.finish(call, ended, cap)),
-            None => Settled::Large(Large { call, ended }),
+            None => Settled::Large(Large { call, ended, known }),
         }
     }
 
@@ -252,6 +255,9 @@ enum Settled {
 struct Large {
     call: Call,
     ended: Ended,
+    /// How much the redactor knew when it looked at this: it looks again at the end if another call
+    /// of the batch has taught it more.
+    known: usize,
 }
 
 /// A name that a model made up can be anything: it is quoted, but not at any length.

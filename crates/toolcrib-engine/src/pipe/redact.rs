@@ -1,9 +1,14 @@
 //! Takes known secrets out, before anything is cut, stored or shown.
 
+use std::borrow::Cow;
+
 use serde_json::json;
 use toolcrib_core::{dismantle, nests_too_deep};
 
-use super::{Batch, Ended, sanitise::harmless};
+use super::{
+    Batch, Ended,
+    sanitise::{harmless, is_plain},
+};
 use crate::redactor::Redactor;
 
 pub(super) fn redact(batch: &Batch<'_>, ended: &mut Ended) {
@@ -32,13 +37,20 @@ pub(super) fn redact(batch: &Batch<'_>, ended: &mut Ended) {
 }
 
 /// A text that will be sanitised is also looked at as it will be then: colours or invisible
-/// characters inside a secret hide it until they are gone.
+/// characters inside a secret hide it until they are gone, and full-width letters inside a token
+/// until it is defused.
 fn without_secrets(redactor: &Redactor, text: String, sanitised: bool) -> String {
     let text = redactor.owned(text);
     if !sanitised || redactor.knows_nothing() {
         return text;
     }
-    let harmless = harmless(text.clone());
-    let hidden = redactor.text(&harmless).into_owned();
-    if hidden == harmless { text } else { hidden }
+    // All that becomes of a plain text are look-alikes, which are not ASCII.
+    if is_plain(&text) && redactor.knows_only_ascii() {
+        return text;
+    }
+    let Cow::Owned(harmless) = harmless(&text) else { return text };
+    match redactor.text(&harmless) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(redacted) => redacted,
+    }
 }

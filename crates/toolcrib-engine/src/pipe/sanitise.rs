@@ -6,7 +6,7 @@
 //! that makes it a token: `<|im_start|>` becomes `‹|im_start|›`, which reads the same and is
 //! none. Doing it twice changes nothing.
 
-use std::sync::LazyLock;
+use std::{borrow::Cow, sync::LazyLock};
 
 use regex::Regex;
 use toolcrib_core::{ContentBlock, is_hidden};
@@ -27,10 +27,13 @@ impl Clean {
 pub(super) fn sanitise(mut cut: Cut) -> Clean {
     if cut.fence.is_some() {
         // What stands below begins a line of its own, with words of ours: no token spans both.
-        cut.body = harmless(cut.body);
-        cut.below = harmless(cut.below);
+        for text in [&mut cut.body, &mut cut.below] {
+            if let Cow::Owned(clean) = harmless(text) {
+                *text = clean;
+            }
+        }
         for block in &mut cut.blocks {
-            *block = block.clone().map_texts(|text| harmless(text.to_owned()));
+            *block = block.clone().map_texts(|text| harmless(text).into_owned());
         }
     }
     // Our marker comes last: one that was there before is somebody's forgery.
@@ -63,21 +66,34 @@ static TOKENS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-pub(super) fn harmless(text: String) -> String {
+/// Whether a text is what it looks like: nothing in it is hidden or stands for something else. Of
+/// such a text only those characters of a token change that have a look-alike.
+pub(super) fn is_plain(text: &str) -> bool {
+    // Without a way out on its way the compiler looks at many bytes at once.
+    let simple = |byte: u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~') && byte != b'&';
+    text.bytes().fold(true, |all, byte| all & simple(byte))
+        || (!text.chars().any(|c| is_hidden(None, c, None))
+            && resolved(text).map(|(c, ..)| c).eq(text.chars()))
+}
+
+/// The text as somebody may read it; borrowed where nothing had to change.
+pub(super) fn harmless(text: &str) -> Cow<'_, str> {
     // A pattern that did not compile must not let everything through.
-    let Some(tokens) = &*TOKENS else { return String::new() };
-    // Most results need no folding to see that nothing is hidden in them.
-    let open = |byte: u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~') && byte != b'&';
-    if text.bytes().all(open) && !tokens.is_match(&text) {
-        return text;
+    let Some(tokens) = &*TOKENS else { return Cow::Owned(String::new()) };
+    // Most results need no folding: the tokens in them are what they look like.
+    if is_plain(text) && !tokens.is_match(text) {
+        return Cow::Borrowed(text);
     }
-    let visible = strip(&text);
+    let visible = strip(text);
     let folded = Folded::of(&visible);
     let mut replaced: Vec<(usize, usize)> = tokens
         .find_iter(&folded.text)
         .filter_map(|found| folded.original(found.start(), found.end()))
         .collect();
     replaced.dedup();
+    if replaced.is_empty() && visible == text {
+        return Cow::Borrowed(text);
+    }
     let mut clean = String::with_capacity(visible.len());
     let mut rest = 0;
     for (start, end) in replaced {
@@ -87,7 +103,7 @@ pub(super) fn harmless(text: String) -> String {
         rest = end;
     }
     clean.push_str(visible.get(rest..).unwrap_or_default());
-    clean
+    Cow::Owned(clean)
 }
 
 /// A token without the characters that make it one; an entity becomes the look-alike at once.
@@ -232,7 +248,7 @@ mod tests {
     use super::*;
 
     fn clean(text: &str) -> String {
-        harmless(text.to_owned())
+        harmless(text).into_owned()
     }
 
     #[test]
@@ -276,7 +292,33 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_is_plain_is_what_it_looks_like() {
+        for plain in
+            ["", "a < b\n\t[1]", "<|im_start|>", "naïve 中文", "R&D, &c., <b>you</b> &amp; me"]
+        {
+            assert!(is_plain(plain), "{plain:?}");
+        }
+        for other in
+            ["a\rb", "\u{1b}[1m", "a\u{200b}b", "ｈi", "a\u{a0}b", "&lt;", "&amp;#60;", "\0"]
+        {
+            assert!(!is_plain(other), "{other:?}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn of_what_is_plain_only_look_alikes_change(
+            text in "(<\\|?|\\|?>|/|&|un|trusted|im_start|\\[|INST|\\]|\n|Human:|é|[a-z ]){0,40}"
+        ) {
+            prop_assume!(is_plain(&text));
+            let clean = clean(&text);
+            prop_assert_eq!(clean.chars().count(), text.chars().count());
+            for (was, is) in text.chars().zip(clean.chars()) {
+                prop_assert!(was == is || (was.is_ascii() && !is.is_ascii()), "{was} {is}");
+            }
+        }
+
         #[test]
         fn never_longer_twice_is_once_and_no_fence_survives(
             text in "(\\PC|<|\\||>|/|&lt;|&amp;|un|trusted|im_start|\\[|INST|\\]|\n|Human:|\u{200b}|\u{1b}\\[){0,40}"

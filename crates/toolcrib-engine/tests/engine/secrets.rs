@@ -8,15 +8,15 @@ use std::sync::{
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use toolcrib_core::{
-    CallVerdict, Capabilities, ErrorCode, PendingCall, Scoper, Secret, SecretError, Secrets, Tool,
-    ToolContext, ToolError, call_middleware, static_tools,
+    CallVerdict, Capabilities, ContentBlock, ErrorCode, PendingCall, Scoper, Secret, SecretError,
+    Secrets, Tool, ToolContext, ToolError, ToolOutput, call_middleware, secrets_fn, static_tools,
 };
 
-use toolcrib_engine::{BuildError, PluginRegistrar};
+use toolcrib_engine::{BuildError, Limits, PluginRegistrar, Redactor};
 
 use crate::{
     plugins::Brings,
-    support::{Log, builder, engine, once},
+    support::{Log, batch, builder, call, engine, once, says},
 };
 
 /// A vault of one secret, which counts how often it is asked.
@@ -168,11 +168,74 @@ async fn a_secret_that_only_cleaning_makes_whole_is_redacted_too() {
     let failing = builder("failing").untrusted().handler(|_: Value, _: ToolContext| async {
         Err::<String, _>(ToolError::failed("not hun\u{1b}[1mter22"))
     });
-    let redactor = toolcrib_engine::Redactor::new(["hunter22".to_owned()]);
+    let redactor = Redactor::new(["hunter22".to_owned()]);
     let engine = engine().redactor(redactor).tool(coloured).tool(failing).build().unwrap();
     let log = Log::of(engine.events());
     let result = once(&engine, "coloured", json!({})).await;
     assert_eq!(&*result.value, "it is [redacted], or [redacted]");
     assert_eq!(&*once(&engine, "failing", json!({})).await.value, "not [redacted]");
     assert!(!json!(log.events()).to_string().contains("hunter22"));
+}
+
+#[tokio::test]
+async fn a_secret_that_only_defusing_a_token_writes_out_is_redacted_too() {
+    for (secret, text, clean) in [
+        ("hunter22", "<|ｈunter22|> <|x|>", "‹|[redacted]|› ‹|x|›"),
+        ("‹|hunter22|›", "it is <|hunter22|>", "it is [redacted]"),
+    ] {
+        let tool = says(builder("t").untrusted(), text);
+        let redactor = Redactor::new([secret.to_owned()]);
+        let engine = engine().redactor(redactor).tool(tool).build().unwrap();
+        assert_eq!(&*once(&engine, "t", json!({})).await.value, clean);
+    }
+}
+
+#[tokio::test]
+async fn a_secret_that_is_learned_while_results_wait_for_their_size_is_redacted_from_them() {
+    // As it is, coloured, one line of it, and two that overlap.
+    const TOLD: &str =
+        "hunter22-one, hun\u{1b}[31mter22\u{1b}[0m-one, line-two-of-it, hunter22-one-more";
+    const CLEAN: &str = "[redacted], [redacted], [redacted], [redacted]";
+    let long = || format!("{TOLD} {}", "x".repeat(1_000));
+    let gives = builder("gives").untrusted().handler(move |_: Value, _: ToolContext| async move {
+        ToolOutput::text(long())
+            .structured(json!({ "hunter22-one": ["line-two-of-it"] }))
+            .block(ContentBlock::text("file:///notes", TOLD))
+    });
+    let fails = builder("fails").untrusted().handler(move |_: Value, _: ToolContext| async move {
+        Err::<String, _>(ToolError::failed(long()).caused_by("with hunter22-one"))
+    });
+    // Sequential, so it begins when the others have ended and have been looked at.
+    let learns = builder("learns")
+        .sequential()
+        .capabilities(Capabilities::none().secrets(["KEY", "OTHER"]))
+        .handler(|_: Value, cx: ToolContext| async move {
+            cx.secret("KEY").await?;
+            cx.secret("OTHER").await?;
+            Ok::<_, ToolError>("learned")
+        });
+    let engine = engine()
+        .limits(Limits { batch_result_chars: 3_000, ..Limits::default() })
+        .tools([gives.unwrap(), fails.unwrap(), learns.unwrap()])
+        .secrets(secrets_fn(|name| {
+            let key = "hunter22-one\nline-two-of-it\nx";
+            Ok(Secret::new(if name == "KEY" { key } else { "22-one-more" }))
+        }))
+        .build()
+        .unwrap();
+    let log = Log::of(engine.events());
+    let calls = ["gives", "fails", "learns"].map(|name| call(name, json!({})));
+    let results = batch(&engine, calls.into()).await;
+    assert_eq!(&*results[2].value, "learned");
+    for result in &results[..2] {
+        assert!(result.value.starts_with(&format!("{CLEAN} xxx")), "{}", result.value);
+    }
+    assert_eq!(results[0].structured, Some(json!({ "[redacted]": ["[redacted]"] })));
+    let ContentBlock::Text { text, .. } = &results[0].blocks[0] else { panic!("a text") };
+    assert_eq!(&**text, CLEAN);
+    assert_eq!(results[1].cause.as_deref(), Some("with [redacted]"));
+    let all = format!("{results:?} {}", json!(log.events()));
+    for part in ["hunter22", "ter22", "line-two", "-more"] {
+        assert!(!all.contains(part), "{part} in {all}");
+    }
 }

@@ -1,5 +1,5 @@
 //! What stands around the function.
-#![allow(unused)]
+#![allow(unused, reason = "only what the compiler says of the mistakes counts")]
 
 use toolcrib::tool;
 

@@ -1,5 +1,5 @@
 //! What stands in the brackets.
-#![allow(unused)]
+#![allow(unused, reason = "only what the compiler says of the mistakes counts")]
 
 use toolcrib::tool;
 

@@ -1,5 +1,5 @@
 //! What a tool can take.
-#![allow(unused)]
+#![allow(unused, reason = "only what the compiler says of the mistakes counts")]
 
 use toolcrib::{Args, State, ToolContext, tool};
 

@@ -1,5 +1,5 @@
 //! What rustc says of types, at the place of the type.
-#![allow(unused)]
+#![allow(unused, reason = "only what the compiler says of the mistakes counts")]
 
 use std::{cell::Cell, rc::Rc};
 

@@ -5,7 +5,10 @@ use std::{borrow::Cow, ffi::OsString};
 use serde_json::Value;
 use toolcrib_core::ToolError;
 
-use crate::template::{Part, Template, argument_text};
+use crate::{
+    arguments::{argument_text, present, refused, text},
+    template::{Part, Template},
+};
 
 /// What ends the options of most programs.
 const END_OF_OPTIONS: &str = "--";
@@ -44,7 +47,7 @@ pub(super) fn fill(items: &[ArgTemplate], args: &Value) -> Result<Vec<OsString>,
                     Some(value) => std::slice::from_ref(value),
                 };
                 for value in values {
-                    let text = passable(value, name)?;
+                    let text = passable(argument_text(value), name)?;
                     refuse_dash(&text, name, may_begin_with_dash)?;
                     filled.push(text.into_owned().into());
                 }
@@ -75,44 +78,38 @@ fn joined(
     args: &Value,
     may_begin_with_dash: bool,
 ) -> Result<Option<OsString>, ToolError> {
-    let mut text = String::new();
+    let mut item = String::new();
     for part in parts {
         match part {
-            Part::Literal(literal) => text.push_str(literal),
+            Part::Literal(literal) => item.push_str(literal),
             // No item was read with one.
             Part::Secret { .. } => {}
-            Part::Param { name, .. } => match present(args, name) {
+            Part::Param { name, .. } => match text(args, name) {
                 None => return Ok(None),
-                Some(value) => text.push_str(&passable(value, name)?),
+                Some(argument) => item.push_str(&passable(argument, name)?),
             },
         }
     }
     if let Some(Part::Param { name, .. }) = parts.first() {
-        refuse_dash(&text, name, may_begin_with_dash)?;
+        refuse_dash(&item, name, may_begin_with_dash)?;
     }
-    Ok(Some(text.into()))
+    Ok(Some(item.into()))
 }
 
-/// An argument as text, which names the parameter and never the value where it cannot be passed.
-fn passable<'a>(value: &'a Value, parameter: &str) -> Result<Cow<'a, str>, ToolError> {
-    let text = argument_text(value);
+/// An argument, unless it cannot be passed.
+fn passable<'a>(text: Cow<'a, str>, parameter: &str) -> Result<Cow<'a, str>, ToolError> {
     if text.contains('\0') {
-        return Err(ToolError::input_invalid(format!(
-            "`{parameter}` holds a NUL character, which no program can be passed"
-        )));
+        return Err(refused(parameter, "holds a NUL character, which no program can be passed"));
     }
     Ok(text)
 }
 
 fn refuse_dash(text: &str, parameter: &str, allowed: bool) -> Result<(), ToolError> {
     if text.starts_with('-') && !allowed {
-        return Err(ToolError::input_invalid(format!(
-            "`{parameter}` may not begin with `-` here: the program would take it for an option"
-        )));
+        return Err(refused(
+            parameter,
+            "may not begin with `-` here: the program would take it for an option",
+        ));
     }
     Ok(())
-}
-
-fn present<'a>(args: &'a Value, name: &str) -> Option<&'a Value> {
-    args.get(name).filter(|value| !value.is_null())
 }

@@ -17,12 +17,15 @@ use super::{
     error::{CommandToolError, CommandToolErrors, CommandToolPart, CommandToolProblem},
     run::Body,
 };
-use crate::template::{Template, TemplateError};
+use crate::{
+    making::{Parameters, ToolErrors},
+    template::{SECRET, Template, TemplateError},
+};
 
 pub(super) fn build(spec: CommandToolSpec) -> Result<Tool, CommandToolErrors> {
     let CommandToolSpec { mut declaration, base_dir, working_dir, .. } = spec;
     declaration.close_schema();
-    let tool = declaration.name.clone();
+    let name = declaration.name.clone();
     let read_only = declaration.annotations.read_only;
     let mut check = Check::new(&declaration.input_schema);
     // Where the host stands later may be elsewhere.
@@ -33,7 +36,7 @@ pub(super) fn build(spec: CommandToolSpec) -> Result<Tool, CommandToolErrors> {
     let working_dir = working_dir.map(|folder| check.folder(base_dir.join(folder)));
     check.limits(spec.max_output_bytes, spec.memory_max);
     check.exit_codes(&spec.ok_exit_codes);
-    let mut errors = check.finish(spec.stdin);
+    let errors = check.finish(spec.stdin);
     let secrets = Capabilities::none().secrets(environment.secrets());
     let body = Arc::new(Body {
         processes: Processes::any().only([&program]),
@@ -52,36 +55,18 @@ pub(super) fn build(spec: CommandToolSpec) -> Result<Tool, CommandToolErrors> {
         .into_builder()
         .capabilities(secrets)
         .handler(move |args: Value, cx: ToolContext| Arc::clone(&body).call(args, cx));
-    match made {
-        Ok(tool) if errors.is_empty() => return Ok(tool),
-        Ok(_) => {}
-        Err(error) => {
-            let (part, problem) = (CommandToolPart::Declaration, error.into());
-            errors.insert(0, CommandToolError { part, offset: None, problem });
-        }
-    }
-    Err(CommandToolErrors { tool, errors })
+    ToolErrors::or_tool(name, errors, made)
 }
 
 /// What is found while the parts are read.
 struct Check<'a> {
-    /// The properties of the input schema.
-    declared: Vec<&'a str>,
-    used: HashSet<String>,
-    /// Whether all places could be read; else nothing can be called unused.
-    all_read: bool,
+    parameters: Parameters<'a>,
     errors: Vec<CommandToolError>,
 }
 
 impl<'a> Check<'a> {
     fn new(schema: &'a Value) -> Self {
-        let properties = schema.get("properties").and_then(Value::as_object);
-        Self {
-            declared: properties.into_iter().flatten().map(|(name, _)| name.as_str()).collect(),
-            used: HashSet::new(),
-            all_read: true,
-            errors: Vec::new(),
-        }
+        Self { parameters: Parameters::of(schema), errors: Vec::new() }
     }
 
     fn wrong(
@@ -142,20 +127,16 @@ impl<'a> Check<'a> {
     ) -> Option<Template> {
         template
             .map_err(|error| {
-                self.all_read = false;
+                self.parameters.not_all_read();
                 self.wrong(part.clone(), Some(error.offset()), error);
             })
             .ok()
     }
 
     fn uses(&mut self, part: &CommandToolPart, offset: Option<usize>, parameter: &str) {
-        if self.declared.contains(&parameter) {
-            self.used.insert(parameter.to_owned());
-        } else {
-            let problem = CommandToolProblem::UnknownParameter {
-                parameter: parameter.to_owned(),
-                declared: self.declared.iter().map(|&name| name.to_owned()).collect(),
-            };
+        if let Err(declared) = self.parameters.uses(parameter) {
+            let parameter = parameter.to_owned();
+            let problem = CommandToolProblem::UnknownParameter { parameter, declared };
             self.wrong(part.clone(), offset, problem);
         }
     }
@@ -222,13 +203,10 @@ impl<'a> Check<'a> {
     }
 
     fn finish(mut self, stdin: Stdin) -> Vec<CommandToolError> {
-        if self.all_read && stdin == Stdin::None {
-            for name in std::mem::take(&mut self.declared) {
-                if !self.used.contains(name) {
-                    let parameter = name.to_owned();
-                    let part = CommandToolPart::Parameter(parameter.clone());
-                    self.wrong(part, None, CommandToolProblem::UnusedParameter { parameter });
-                }
+        if stdin == Stdin::None {
+            for parameter in self.parameters.unused() {
+                let part = CommandToolPart::Parameter(parameter.clone());
+                self.wrong(part, None, CommandToolProblem::UnusedParameter { parameter });
             }
         }
         self.errors
@@ -238,7 +216,7 @@ impl<'a> Check<'a> {
 /// Where a text holds `secret:NAME`, outside of braces or in them.
 fn bare_secret(text: &str) -> Option<usize> {
     let names = |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-    text.match_indices("secret:")
+    text.match_indices(SECRET)
         .find(|(at, word)| text.get(at + word.len()..).is_some_and(names))
         .map(|(at, _)| at)
 }

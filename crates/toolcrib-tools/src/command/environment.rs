@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, ffi::OsString};
 
-use toolcrib_core::{ErrorCode, Secret, ToolContext, ToolError};
+use toolcrib_core::{Secret, ToolContext, ToolError};
 use toolcrib_scope::process::inherited;
 
 use crate::template::{Part, Template};
@@ -49,11 +49,8 @@ impl Environment {
 fn passable<'a>(secret: &'a Secret, variable: &str) -> Result<&'a str, ToolError> {
     let value = secret.expose();
     if value.contains('\0') {
-        return Err(ToolError::new(
-            ErrorCode::NotAvailable,
-            "a credential that this tool needs is not set up; its operator has to do that",
-        )
-        .caused_by(format!("a secret of the variable `{variable}` holds a NUL byte")));
+        return Err(ToolError::not_set_up("a credential")
+            .caused_by(format!("a secret of the variable `{variable}` holds a NUL byte")));
     }
     Ok(value)
 }

@@ -3,28 +3,10 @@ use std::{fmt, path::PathBuf};
 use toolcrib_core::InvalidTool;
 use toolcrib_scope::process::FindProgramError;
 
-use crate::template::TemplateError;
+use crate::{PartError, TemplateError, ToolErrors, making::declare_or_use};
 
-/// All that is wrong with one command tool; never empty.
-#[derive(Debug)]
-pub struct CommandToolErrors {
-    /// The tool's name, as declared.
-    pub tool: String,
-    /// What is wrong, part by part.
-    pub errors: Vec<CommandToolError>,
-}
-
-impl fmt::Display for CommandToolErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "tool `{}`", self.tool.escape_debug())?;
-        for (position, error) in self.errors.iter().enumerate() {
-            write!(f, "{} {error}", if position == 0 { ":" } else { ";" })?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for CommandToolErrors {}
+/// All that is wrong with one command tool, part by part; never empty.
+pub type CommandToolErrors = ToolErrors<CommandToolError>;
 
 /// A part of what is declared of a command tool. Positions count from 0; texts count from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,15 +75,12 @@ impl fmt::Display for CommandToolPart {
 }
 
 /// One thing that is wrong with a command tool, and where.
-#[derive(Debug, thiserror::Error)]
-#[error("{part}: {problem}")]
-pub struct CommandToolError {
-    /// Where it is wrong.
-    pub part: CommandToolPart,
-    /// The byte in that part's text where it is wrong, from 0, where that is known.
-    pub offset: Option<usize>,
-    /// What is wrong with it.
-    pub problem: CommandToolProblem,
+pub type CommandToolError = PartError<CommandToolPart, CommandToolProblem>;
+
+impl From<InvalidTool> for CommandToolError {
+    fn from(error: InvalidTool) -> Self {
+        Self { part: CommandToolPart::Declaration, offset: None, problem: error.into() }
+    }
 }
 
 /// What is wrong with a part of a command tool.
@@ -118,7 +97,7 @@ pub enum CommandToolProblem {
     #[error(transparent)]
     Template(#[from] TemplateError),
     /// A place for what is no property of the input schema.
-    #[error("there is no parameter `{parameter}`; {}", declared_parameters(declared))]
+    #[error("there is no parameter `{parameter}`; {}", declare_or_use(declared))]
     UnknownParameter {
         /// The name in the place.
         parameter: String,
@@ -183,12 +162,5 @@ fn program_problem(error: &FindProgramError) -> String {
             "there is no program `{name}` on the PATH; install it, or name its file with a `/` in it"
         ),
         other => other.to_string(),
-    }
-}
-
-fn declared_parameters(declared: &[String]) -> String {
-    match declared {
-        [] => "declare it".to_owned(),
-        names => format!("declare it, or use one of `{}`", names.join("`, `")),
     }
 }

@@ -174,7 +174,8 @@ fn said(response: &HttpResponse, name: header::HeaderName) -> Option<String> {
     Some(shortened(String::from_utf8_lossy(value.as_bytes()).trim(), SHOWN_HEADER))
 }
 
-fn shortened(text: &str, chars: usize) -> String {
+/// The beginning of a text, of so many characters.
+pub(super) fn shortened(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),

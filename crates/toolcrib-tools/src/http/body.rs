@@ -3,11 +3,13 @@
 use serde_json::{Map, Value};
 
 use super::{
-    arguments::text,
     check::Check,
     error::{HttpToolPart, HttpToolProblem},
 };
-use crate::template::{Part, Template};
+use crate::{
+    arguments::text,
+    template::{Part, Template},
+};
 
 /// How deep a body may nest; no JSON text that is parsed with the usual bound is deeper.
 const DEEPEST_BODY: usize = 128;

@@ -8,6 +8,8 @@ use std::{error::Error, fmt};
 use toolcrib_core::ToolContext;
 use toolcrib_scope::http::{HttpError, HttpRequest, HttpResponse, IpNet, parse_url};
 
+use super::answer::shortened;
+
 /// How much of a URL is shown, in characters.
 const SHOWN_URL: usize = 500;
 
@@ -16,11 +18,7 @@ pub(super) fn asked(request: &HttpRequest, cx: &ToolContext) -> String {
     let url = request.url.split(['?', '#']).next().unwrap_or_default();
     // Before it is cut: half a secret is none that anybody would know again.
     let url = cx.redacted(url);
-    let url = match url.char_indices().nth(SHOWN_URL) {
-        Some((end, _)) => format!("{}…", url.get(..end).unwrap_or_default()),
-        None => url.to_string(),
-    };
-    format!("{} {url}", request.method)
+    format!("{} {}", request.method, shortened(&url, SHOWN_URL))
 }
 
 /// What was answered. Where redirects led to another server, that one is named, and not the rest of

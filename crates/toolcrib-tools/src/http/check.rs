@@ -14,7 +14,10 @@ use super::{
     run::Body,
     url::UrlTemplate,
 };
-use crate::template::{Part, Template, TemplateError};
+use crate::{
+    making::{Parameters, ToolErrors, properties},
+    template::{Part, SECRET, Template, TemplateError},
+};
 
 pub(super) fn build(spec: HttpToolSpec, client: &HttpClient) -> Result<Tool, HttpToolErrors> {
     let secrets = Capabilities::none().secrets(spec.secrets().into_iter().map(|(_, name)| name));
@@ -29,7 +32,7 @@ pub(super) fn build(spec: HttpToolSpec, client: &HttpClient) -> Result<Tool, Htt
         max_redirects,
     } = spec;
     declaration.close_schema();
-    let tool = declaration.name.clone();
+    let name = declaration.name.clone();
     let read_only = declaration.annotations.read_only;
     let mut check = Check::new(&declaration.input_schema);
     check.method(&method);
@@ -40,7 +43,7 @@ pub(super) fn build(spec: HttpToolSpec, client: &HttpClient) -> Result<Tool, Htt
     if max_body_bytes == 0 {
         check.wrong(HttpToolPart::MaxBodyBytes, None, HttpToolProblem::NoBytes);
     }
-    let mut errors = check.finish();
+    let errors = check.finish();
     let body = Arc::new(Body {
         client: client.clone(),
         method,
@@ -57,24 +60,14 @@ pub(super) fn build(spec: HttpToolSpec, client: &HttpClient) -> Result<Tool, Htt
         .into_builder()
         .capabilities(secrets)
         .handler(move |args: Value, cx: ToolContext| Arc::clone(&body).call(args, cx));
-    match made {
-        Ok(tool) if errors.is_empty() => return Ok(tool),
-        Ok(_) => {}
-        Err(error) => errors.insert(
-            0,
-            HttpToolError { part: HttpToolPart::Declaration, offset: None, problem: error.into() },
-        ),
-    }
-    Err(HttpToolErrors { tool, errors })
+    ToolErrors::or_tool(name, errors, made)
 }
 
 /// What is found while the parts are read.
 pub(super) struct Check<'a> {
-    /// Each property of the input schema, and whether it is required.
-    declared: Vec<(&'a str, bool)>,
-    used: HashSet<String>,
-    /// Whether all places could be read; else nothing can be called unused.
-    all_read: bool,
+    parameters: Parameters<'a>,
+    /// Those that a call may leave out.
+    optional: HashSet<&'a str>,
     errors: Vec<HttpToolError>,
 }
 
@@ -83,15 +76,10 @@ impl<'a> Check<'a> {
         let required = schema.get("required").and_then(Value::as_array);
         let is_required =
             |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
-        let properties = schema.get("properties").and_then(Value::as_object);
+        let names = properties(schema).map(|(name, _)| name);
         Self {
-            declared: properties
-                .into_iter()
-                .flatten()
-                .map(|(name, _)| (name.as_str(), is_required(name)))
-                .collect(),
-            used: HashSet::new(),
-            all_read: true,
+            parameters: Parameters::of(schema),
+            optional: names.filter(|name| !is_required(name)).collect(),
             errors: Vec::new(),
         }
     }
@@ -115,19 +103,15 @@ impl<'a> Check<'a> {
         let template = match parse(text) {
             Ok(template) => template,
             Err(error) => {
-                self.all_read = false;
+                self.parameters.not_all_read();
                 self.wrong(part, Some(error.offset()), error.into());
                 return None;
             }
         };
         for (parameter, offset) in template.params() {
-            if self.declared.iter().any(|(name, _)| *name == parameter) {
-                self.used.insert(parameter.to_owned());
-            } else {
-                let problem = HttpToolProblem::UnknownParameter {
-                    parameter: parameter.to_owned(),
-                    declared: self.declared.iter().map(|(name, _)| (*name).to_owned()).collect(),
-                };
+            if let Err(declared) = self.parameters.uses(parameter) {
+                let parameter = parameter.to_owned();
+                let problem = HttpToolProblem::UnknownParameter { parameter, declared };
                 self.wrong(part.clone(), Some(offset), problem);
             }
         }
@@ -142,9 +126,9 @@ impl<'a> Check<'a> {
     }
 
     fn url(&mut self, text: &str) -> Option<UrlTemplate> {
-        if let Some(offset) = text.find("secret:") {
+        if let Some(offset) = text.find(SECRET) {
             // Whoever writes it means the secret, and the word would be sent.
-            self.all_read = false;
+            self.parameters.not_all_read();
             let problem = TemplateError::SecretNotHere { offset }.into();
             self.wrong(HttpToolPart::Url, Some(offset), problem);
             return None;
@@ -153,7 +137,7 @@ impl<'a> Check<'a> {
         match UrlTemplate::read(&template) {
             Ok(url) => {
                 for (parameter, offset) in url.in_path() {
-                    if self.declared.contains(&(parameter, false)) {
+                    if self.optional.contains(parameter) {
                         let parameter = parameter.to_owned();
                         let problem = HttpToolProblem::OptionalInPath { parameter };
                         self.wrong(HttpToolPart::Url, Some(offset), problem);
@@ -217,14 +201,9 @@ impl<'a> Check<'a> {
     }
 
     fn finish(mut self) -> Vec<HttpToolError> {
-        if self.all_read {
-            for (name, _) in std::mem::take(&mut self.declared) {
-                if !self.used.contains(name) {
-                    let parameter = name.to_owned();
-                    let part = HttpToolPart::Parameter(parameter.clone());
-                    self.wrong(part, None, HttpToolProblem::UnusedParameter { parameter });
-                }
-            }
+        for parameter in self.parameters.unused() {
+            let part = HttpToolPart::Parameter(parameter.clone());
+            self.wrong(part, None, HttpToolProblem::UnusedParameter { parameter });
         }
         self.errors
     }

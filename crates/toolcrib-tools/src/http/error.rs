@@ -2,28 +2,10 @@ use std::fmt;
 
 use toolcrib_core::InvalidTool;
 
-use crate::template::TemplateError;
+use crate::{PartError, TemplateError, ToolErrors, making::declare_or_use};
 
-/// All that is wrong with one HTTP tool; never empty.
-#[derive(Debug)]
-pub struct HttpToolErrors {
-    /// The tool's name, as declared.
-    pub tool: String,
-    /// What is wrong, part by part.
-    pub errors: Vec<HttpToolError>,
-}
-
-impl fmt::Display for HttpToolErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "tool `{}`", self.tool.escape_debug())?;
-        for (position, error) in self.errors.iter().enumerate() {
-            write!(f, "{} {error}", if position == 0 { ":" } else { ";" })?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for HttpToolErrors {}
+/// All that is wrong with one HTTP tool, part by part; never empty.
+pub type HttpToolErrors = ToolErrors<HttpToolError>;
 
 /// A part of what is declared of an HTTP tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,15 +51,12 @@ impl fmt::Display for HttpToolPart {
 }
 
 /// One thing that is wrong with an HTTP tool, and where.
-#[derive(Debug, thiserror::Error)]
-#[error("{part}: {problem}")]
-pub struct HttpToolError {
-    /// Where it is wrong.
-    pub part: HttpToolPart,
-    /// The byte in that part's text where it is wrong, from 0, where that is known.
-    pub offset: Option<usize>,
-    /// What is wrong with it.
-    pub problem: HttpToolProblem,
+pub type HttpToolError = PartError<HttpToolPart, HttpToolProblem>;
+
+impl From<InvalidTool> for HttpToolError {
+    fn from(error: InvalidTool) -> Self {
+        Self { part: HttpToolPart::Declaration, offset: None, problem: error.into() }
+    }
 }
 
 /// What is wrong with a part of an HTTP tool.
@@ -91,7 +70,7 @@ pub enum HttpToolProblem {
     #[error(transparent)]
     Template(#[from] TemplateError),
     /// A place for what is no property of the input schema.
-    #[error("there is no parameter `{parameter}`; {}", declared_parameters(declared))]
+    #[error("there is no parameter `{parameter}`; {}", declare_or_use(declared))]
     UnknownParameter {
         /// The name in the place.
         parameter: String,
@@ -181,11 +160,4 @@ pub enum HttpToolProblem {
     /// No answer could be read.
     #[error("it is 0; it must be at least 1")]
     NoBytes,
-}
-
-fn declared_parameters(declared: &[String]) -> String {
-    match declared {
-        [] => "declare it".to_owned(),
-        names => format!("declare it, or use one of `{}`", names.join("`, `")),
-    }
 }

@@ -3,11 +3,13 @@
 use std::{borrow::Cow, collections::HashMap};
 
 use serde_json::Value;
-use toolcrib_core::{ErrorCode, Secret, ToolContext, ToolError};
+use toolcrib_core::{Secret, ToolContext, ToolError};
 use toolcrib_scope::http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::arguments::{refused, text};
-use crate::template::{Part, Template};
+use crate::{
+    arguments::{refused, text},
+    template::{Part, Template},
+};
 
 /// A header with places.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,11 +82,7 @@ pub(super) async fn with_secrets(
         }
         // Only a secret can be wrong by now: all else has been looked at.
         let mut value = HeaderValue::from_bytes(text.as_bytes()).map_err(|_| {
-            ToolError::new(
-                ErrorCode::NotAvailable,
-                "a credential that this tool needs is not set up; its operator has to do that",
-            )
-            .caused_by(format!(
+            ToolError::not_set_up("a credential").caused_by(format!(
                 "a secret of the header `{name}` holds a line end or another control character"
             ))
         })?;

@@ -34,7 +34,6 @@
 //! [`toolcrib_scope::http`].
 
 mod answer;
-mod arguments;
 mod body;
 mod cause;
 mod check;

@@ -8,11 +8,11 @@ use serde_json::Value;
 use toolcrib_core::ToolError;
 use toolcrib_scope::http::{HttpError, parse_url};
 
-use super::{
-    arguments::{present, refused, text},
-    error::HttpToolProblem,
+use super::error::HttpToolProblem;
+use crate::{
+    arguments::{argument_text, present, refused, text},
+    template::{Part, Template},
 };
-use crate::template::{Part, Template, argument_text};
 
 /// All but what means nothing in any part of a URL.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');

@@ -4,6 +4,8 @@ use serde_json::{Number, Value};
 use toolcrib_core::ToolError;
 use toolcrib_scope::database::rusqlite::types::Value as SqlValue;
 
+use crate::making::properties;
+
 /// A property of the input schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Parameter {
@@ -15,11 +17,8 @@ pub(super) struct Parameter {
 impl Parameter {
     /// All properties of a schema, in its order.
     pub(super) fn all_of(schema: &Value) -> Vec<Self> {
-        let properties = schema.get("properties").and_then(Value::as_object);
-        properties
-            .into_iter()
-            .flatten()
-            .map(|(name, schema)| Self { name: name.clone(), whole: is_whole(schema) })
+        properties(schema)
+            .map(|(name, schema)| Self { name: name.to_owned(), whole: is_whole(schema) })
             .collect()
     }
 

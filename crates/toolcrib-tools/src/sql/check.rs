@@ -12,6 +12,7 @@ use super::{
     error::{SqlToolError, SqlToolErrors},
     run::{Body, Prepared},
 };
+use crate::making::{Parameters, ToolErrors};
 
 pub(super) fn build(spec: SqlToolSpec, database: &Database) -> Result<Tool, SqlToolErrors> {
     let SqlToolSpec { mut declaration, statements: declared, max_rows } = spec;
@@ -19,49 +20,39 @@ pub(super) fn build(spec: SqlToolSpec, database: &Database) -> Result<Tool, SqlT
     let handle =
         if declaration.annotations.read_only { database.read_only() } else { database.writable() };
     let parameters = Parameter::all_of(&declaration.input_schema);
-    let mut check = Check { handle: &handle, parameters: &parameters, errors: Vec::new() };
+    let mut check = Check {
+        handle: &handle,
+        parameters: Parameters::of(&declaration.input_schema),
+        errors: Vec::new(),
+    };
     if declared.is_empty() {
+        // That nothing uses its parameters follows from that.
+        check.parameters.not_all_read();
         check.errors.push(SqlToolError::NoStatement);
     }
     if max_rows == 0 {
         check.errors.push(SqlToolError::NoRows);
     }
-    let mut used = HashSet::new();
-    let mut all_read = !declared.is_empty();
     let mut statements = Vec::with_capacity(declared.len());
     for (index, SqlStatement { sql, on_empty }) in declared.into_iter().enumerate() {
-        match check.statement(index, &sql) {
-            Some(bound) => {
-                used.extend(bound.iter().copied());
-                statements.push(Prepared { sql, on_empty, bound });
-            }
-            // What it uses is not known, so nothing can be called unused.
-            None => all_read = false,
+        if let Some(bound) = check.statement(index, &sql) {
+            statements.push(Prepared { sql, on_empty, bound });
         }
     }
     let mut errors = check.errors;
-    if all_read {
-        let unused = parameters.iter().enumerate().filter(|(position, _)| !used.contains(position));
-        errors.extend(unused.map(|(_, parameter)| SqlToolError::UnusedParameter {
-            parameter: parameter.name.clone(),
-        }));
-    }
-    let tool = declaration.name.clone();
+    let unused = check.parameters.unused().into_iter();
+    errors.extend(unused.map(|parameter| SqlToolError::UnusedParameter { parameter }));
+    let name = declaration.name.clone();
     let body = Arc::new(Body { handle, parameters, statements, max_rows });
     let made = declaration
         .into_builder()
         .handler(move |args: Value, cx: ToolContext| Arc::clone(&body).call(args, cx));
-    match made {
-        Ok(tool) if errors.is_empty() => return Ok(tool),
-        Ok(_) => {}
-        Err(error) => errors.insert(0, error.into()),
-    }
-    Err(SqlToolErrors { tool, errors })
+    ToolErrors::or_tool(name, errors, made)
 }
 
 struct Check<'a> {
     handle: &'a DatabaseHandle,
-    parameters: &'a [Parameter],
+    parameters: Parameters<'a>,
     errors: Vec<SqlToolError>,
 }
 
@@ -71,6 +62,7 @@ impl Check<'_> {
         match self.handle.describe(sql) {
             Ok(description) => Some(self.described(statement, description)),
             Err(error) => {
+                self.parameters.not_all_read();
                 self.errors.push(match error {
                     StatementError::Writes => SqlToolError::Writes { statement },
                     source => SqlToolError::Statement { statement, source },
@@ -98,13 +90,13 @@ impl Check<'_> {
                 self.errors.push(SqlToolError::NotByName { statement, parameter });
                 continue;
             };
-            match self.parameters.iter().position(|declared| declared.name == name) {
-                Some(position) => bound.push(position),
-                None => self.errors.push(SqlToolError::UnknownParameter {
-                    statement,
-                    parameter: name.to_owned(),
-                    declared: self.parameters.iter().map(|p| p.name.clone()).collect(),
-                }),
+            match self.parameters.uses(name) {
+                Ok(position) => bound.push(position),
+                Err(declared) => {
+                    let parameter = name.to_owned();
+                    let unknown = SqlToolError::UnknownParameter { statement, parameter, declared };
+                    self.errors.push(unknown);
+                }
             }
         }
         bound

@@ -1,28 +1,10 @@
-use std::fmt;
-
 use toolcrib_core::InvalidTool;
 use toolcrib_scope::database::StatementError;
 
-/// All that is wrong with one SQL tool; never empty.
-#[derive(Debug)]
-pub struct SqlToolErrors {
-    /// The tool's name, as declared.
-    pub tool: String,
-    /// What is wrong, statement by statement.
-    pub errors: Vec<SqlToolError>,
-}
+use crate::{ToolErrors, making::declare_or_use};
 
-impl fmt::Display for SqlToolErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "tool `{}`", self.tool.escape_debug())?;
-        for (position, error) in self.errors.iter().enumerate() {
-            write!(f, "{} {error}", if position == 0 { ":" } else { ";" })?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for SqlToolErrors {}
+/// All that is wrong with one SQL tool, statement by statement; never empty.
+pub type SqlToolErrors = ToolErrors<SqlToolError>;
 
 /// One thing that is wrong with an SQL tool. `statement` counts from 0; texts count from 1.
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +52,7 @@ pub enum SqlToolError {
     #[error(
         "statement {} uses `:{parameter}`, and there is no parameter of that name; {}",
         statement + 1,
-        declared_parameters(declared)
+        declare_or_use(declared)
     )]
     UnknownParameter {
         /// Which statement.
@@ -121,12 +103,5 @@ impl SqlToolError {
             Self::Statement { source: StatementError::Sql { offset, .. }, .. } => *offset,
             _ => None,
         }
-    }
-}
-
-fn declared_parameters(declared: &[String]) -> String {
-    match declared {
-        [] => "declare it".to_owned(),
-        names => format!("declare it, or use one of `{}`", names.join("`, `")),
     }
 }
