@@ -22,7 +22,9 @@ const MISSING_TRIES: u32 = 100;
 
 /// Keeps a database from being made anew. The system gives it up with the process, however that
 /// ends.
-pub(crate) struct SharedLock(#[expect(dead_code, reason = "held, not read")] File);
+pub(crate) struct SharedLock {
+    _held: LockFile,
+}
 
 /// Takes the shared lock on a database that is there, and makes it before if it must; says whether
 /// it did.
@@ -62,7 +64,7 @@ fn share(
         }
         if lock.try_shared()? {
             if make::exists(spec)? {
-                return Ok((SharedLock(lock.file), made));
+                return Ok((SharedLock { _held: lock.file }, made));
             }
             missing += 1;
             lock.unlock()?;
@@ -87,11 +89,22 @@ fn in_use(spec: &DatabaseSpec) -> DatabaseError {
     DatabaseError::InUse { name: Arc::clone(&spec.name), file: spec.file.clone() }
 }
 
+/// A file whose lock ends with it. Closing it would not do: a child of this process has it open too
+/// until it becomes another program, whoever started it, and the lock would last as long.
+struct LockFile(File);
+
+impl Drop for LockFile {
+    fn drop(&mut self) {
+        // Where that fails it still ends when the last one closes the file.
+        let _ = self.0.unlock();
+    }
+}
+
 /// An open lock file.
 pub(crate) struct Lock<'a> {
     pub(crate) spec: &'a DatabaseSpec,
     path: PathBuf,
-    file: File,
+    file: LockFile,
 }
 
 impl<'a> Lock<'a> {
@@ -105,19 +118,19 @@ impl<'a> Lock<'a> {
             if refuses_writing(&error) { open(false).map_err(|_| error) } else { Err(error) }
         });
         let file = file.map_err(|source| failed(spec, "open", &path, source))?;
-        Ok(Self { spec, path, file })
+        Ok(Self { spec, path, file: LockFile(file) })
     }
 
     fn try_shared(&self) -> Result<bool, DatabaseError> {
-        self.outcome(self.file.try_lock_shared())
+        self.outcome(self.file.0.try_lock_shared())
     }
 
     fn try_exclusive(&self) -> Result<bool, DatabaseError> {
-        self.outcome(self.file.try_lock())
+        self.outcome(self.file.0.try_lock())
     }
 
     fn unlock(&self) -> Result<(), DatabaseError> {
-        self.file.unlock().map_err(|source| failed(self.spec, "unlock", &self.path, source))
+        self.file.0.unlock().map_err(|source| failed(self.spec, "unlock", &self.path, source))
     }
 
     fn outcome(&self, outcome: Result<(), TryLockError>) -> Result<bool, DatabaseError> {
@@ -141,4 +154,59 @@ pub(crate) fn failed(
     source: io::Error,
 ) -> DatabaseError {
     DatabaseError::File { name: Arc::clone(&spec.name), action, path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::Seed;
+
+    fn spec(file: PathBuf, sql: &str) -> DatabaseSpec {
+        DatabaseSpec {
+            name: "desk".into(),
+            file,
+            seed: Seed { name: "seed.sql".into(), sql: sql.into() },
+        }
+    }
+
+    /// The file open once more, as a child has it that is no other program yet.
+    fn in_a_child(file: &LockFile) -> File {
+        file.0.try_clone().unwrap()
+    }
+
+    #[test]
+    fn a_lock_ends_with_its_owner_though_a_child_has_the_file_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let spec = spec(folder.path().join("desk.db"), "CREATE TABLE orders (id)");
+        let cancel = CancellationToken::new();
+
+        let (shared, made) = acquire(&spec, &cancel).unwrap();
+        assert!(made);
+        let _child = in_a_child(&shared._held);
+        assert!(matches!(claim(&spec), Err(DatabaseError::InUse { .. })));
+        drop(shared);
+
+        let exclusive = claim(&spec).unwrap();
+        let _child = in_a_child(&exclusive.file);
+        assert!(matches!(claim(&spec), Err(DatabaseError::InUse { .. })));
+        drop(exclusive);
+        drop(claim(&spec).unwrap());
+    }
+
+    #[test]
+    fn a_lock_ends_with_a_failed_attempt_though_a_child_has_the_file_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let spec = spec(folder.path().join("desk.db"), "no SQL");
+        let cancel = CancellationToken::new();
+
+        let exclusive = claim(&spec).unwrap();
+        let _child = in_a_child(&exclusive.file);
+        assert!(make_anew(exclusive, &cancel).is_err());
+        drop(claim(&spec).unwrap());
+
+        let opened = Lock::open(&spec).unwrap();
+        let _child = in_a_child(&opened.file);
+        assert!(share(opened, false, &cancel).is_err());
+        drop(claim(&spec).unwrap());
+    }
 }

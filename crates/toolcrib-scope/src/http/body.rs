@@ -3,89 +3,110 @@
 use std::io::{self, Write};
 
 use flate2::write::MultiGzDecoder;
-use http_body_util::BodyExt;
-use hyper::{
-    HeaderMap,
-    body::{Body, Bytes, Incoming},
-    header,
-};
+use hyper::{HeaderMap, body::Bytes, header};
 
-use super::error::HttpError;
+use super::{error::HttpError, message::HttpResponse, stream::HttpStream};
 
 /// How many compressed bytes are decoded at once; they become a thousand times as many at most.
 const DECODED_AT_ONCE: usize = 4096;
 /// How much of an unknown encoding's name is repeated.
 const SHOWN_ENCODING: usize = 40;
 
+/// How a body may be encoded.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Accepted {
+    Identity,
+    Gzip,
+}
+
+impl Accepted {
+    /// As it is asked for.
+    pub(super) fn asked(self) -> &'static str {
+        match self {
+            Self::Identity => "identity",
+            Self::Gzip => "gzip",
+        }
+    }
+
+    /// As it is explained where something else came.
+    fn explained(self) -> &'static str {
+        match self {
+            Self::Identity => "a stream is only read as it is",
+            Self::Gzip => "only gzip, once, is decoded",
+        }
+    }
+}
+
+/// Refuses a body that would have to be decoded.
+pub(super) fn refuse_encoded(stream: &HttpStream) -> Result<(), HttpError> {
+    encoding(stream, Accepted::Identity).map(drop)
+}
+
 /// Reads a body to its end and decodes it. Where it was decoded, the headers that spoke of what it
 /// was are taken away.
-pub(crate) async fn read(
-    host: &str,
-    headers: &mut HeaderMap,
-    mut body: Incoming,
-    limit: usize,
-) -> Result<Bytes, HttpError> {
-    if body.is_end_stream() {
-        return Ok(Bytes::new());
-    }
-    let too_large = || HttpError::BodyTooLarge { host: host.to_owned(), limit };
-    let gzip = is_gzip(host, headers)?;
-    if body.size_hint().lower() > limit as u64 {
-        return Err(too_large());
-    }
-    let mut sink = Sink::new(gzip, limit);
-    let mut arrived = 0;
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|source| HttpError::Exchange {
-            host: host.to_owned(),
-            source: Box::new(source),
-        })?;
-        // Trailers say nothing that is looked at.
-        let Ok(data) = frame.into_data() else { continue };
-        arrived += data.len();
-        if arrived > limit {
-            return Err(too_large());
-        }
+pub(super) async fn collect(mut stream: HttpStream) -> Result<HttpResponse, HttpError> {
+    let gzip = encoding(&stream, Accepted::Gzip)? == Accepted::Gzip;
+    let mut sink = Sink::new(gzip, stream.max_body_bytes());
+    let mut is_empty = true;
+    while let Some(data) = stream.chunk().await? {
+        is_empty = false;
         for piece in data.chunks(DECODED_AT_ONCE) {
-            match sink.write_all(piece) {
-                Ok(()) => {}
-                Err(_) if sink.is_over() => return Err(too_large()),
-                Err(source) => return Err(HttpError::Decode { host: host.to_owned(), source }),
-            }
+            sink.write_all(piece).map_err(|source| unfit(&stream, &sink, source))?;
             if gzip {
                 // A piece can be worth a millisecond of work.
                 tokio::task::yield_now().await;
             }
         }
     }
-    if arrived == 0 {
-        // Nothing, however it is said to be encoded.
-        return Ok(Bytes::new());
+    // Nothing is nothing, however it is said to be encoded.
+    let decoded = gzip && !is_empty;
+    if decoded {
+        sink.end().map_err(|source| unfit(&stream, &sink, source))?;
     }
-    let decoded = sink.finish(host, limit)?;
-    if gzip {
+    let (status, mut headers, final_url) = stream.into_head();
+    if decoded {
         headers.remove(header::CONTENT_ENCODING);
         headers.remove(header::CONTENT_LENGTH);
     }
-    Ok(decoded)
+    Ok(HttpResponse { status, headers, body: sink.into_bytes(), final_url })
 }
 
-fn is_gzip(host: &str, headers: &HeaderMap) -> Result<bool, HttpError> {
-    let named: Vec<String> = headers
+/// Why a sink takes no more.
+fn unfit(stream: &HttpStream, sink: &Sink, source: io::Error) -> HttpError {
+    stream.failed(if sink.bounded().over {
+        stream.too_large()
+    } else {
+        HttpError::Decode { host: stream.host().to_owned(), source }
+    })
+}
+
+/// How the body is encoded.
+fn encoding(stream: &HttpStream, accepted: Accepted) -> Result<Accepted, HttpError> {
+    if stream.is_at_end() {
+        return Ok(Accepted::Identity);
+    }
+    let named = named_encodings(stream.headers());
+    match named.as_slice() {
+        [] => Ok(Accepted::Identity),
+        [one] if accepted == Accepted::Gzip && matches!(one.as_str(), "gzip" | "x-gzip") => {
+            Ok(Accepted::Gzip)
+        }
+        several => Err(stream.failed(HttpError::Encoding {
+            host: stream.host().to_owned(),
+            encoding: several.join(", ").chars().take(SHOWN_ENCODING).collect(),
+            accepted: accepted.explained(),
+        })),
+    }
+}
+
+fn named_encodings(headers: &HeaderMap) -> Vec<String> {
+    headers
         .get_all(header::CONTENT_ENCODING)
         .iter()
         .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
         .map(|name| String::from_utf8_lossy(name.trim_ascii()).to_ascii_lowercase())
         .filter(|name| !name.is_empty() && name != "identity")
-        .collect();
-    match named.as_slice() {
-        [] => Ok(false),
-        [one] if matches!(one.as_str(), "gzip" | "x-gzip") => Ok(true),
-        several => Err(HttpError::Encoding {
-            host: host.to_owned(),
-            encoding: several.join(", ").chars().take(SHOWN_ENCODING).collect(),
-        }),
-    }
+        .collect()
 }
 
 /// Where a body goes.
@@ -107,29 +128,27 @@ impl Sink {
         }
     }
 
-    fn is_over(&self) -> bool {
+    /// Whether what was decoded is whole.
+    fn end(&mut self) -> io::Result<()> {
         match self {
-            Self::Plain(bounded) => bounded.over,
-            Self::Gzip(decoder) => decoder.get_ref().over,
+            Self::Plain(_) => Ok(()),
+            Self::Gzip(decoder) => decoder.try_finish(),
         }
     }
 
-    fn finish(mut self, host: &str, limit: usize) -> Result<Bytes, HttpError> {
-        if let Self::Gzip(decoder) = &mut self
-            && let Err(source) = decoder.try_finish()
-        {
-            let host = host.to_owned();
-            return Err(if decoder.get_ref().over {
-                HttpError::BodyTooLarge { host, limit }
-            } else {
-                HttpError::Decode { host, source }
-            });
+    fn bounded(&self) -> &Bounded {
+        match self {
+            Self::Plain(bounded) => bounded,
+            Self::Gzip(decoder) => decoder.get_ref(),
         }
+    }
+
+    fn into_bytes(mut self) -> Bytes {
         let bounded = match &mut self {
             Self::Plain(bounded) => bounded,
             Self::Gzip(decoder) => decoder.get_mut(),
         };
-        Ok(std::mem::take(&mut bounded.bytes).into())
+        std::mem::take(&mut bounded.bytes).into()
     }
 }
 

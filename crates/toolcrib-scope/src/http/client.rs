@@ -1,36 +1,27 @@
-//! The client: a request, its redirects, its limits.
+//! The client: what it may ask, and the ways to ask.
 
-use std::{
-    fmt,
-    future::pending,
-    io,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
-use http_body_util::Full;
 use hyper::{
-    Method, Request, Response,
-    body::{Bytes, Incoming},
+    Method,
     header::{self, HeaderName, HeaderValue},
 };
 use ipnet::IpNet;
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    body,
-    connect::{Connection, Connector},
+    body::{self, Accepted},
+    bounds::Bounds,
+    connect::Connector,
     error::HttpError,
+    exchange::Exchange,
     host::HostPattern,
     message::{HttpRequest, HttpResponse},
     pool::Pool,
     redirect::Hop,
     resolve::{Resolve, SystemResolver},
-    target::{self, Target},
+    stream::{HttpStream, Limits},
+    target::Target,
 };
 
 /// How long it may take to open a connection, unless the client is built otherwise; once for the
@@ -69,15 +60,16 @@ pub fn is_set_by_client(name: &HeaderName) -> bool {
 /// See the [module](super) for what it refuses. Needs a tokio runtime with I/O and time.
 #[derive(Clone)]
 pub struct HttpClient {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     /// A host has to be in each of these lists.
     hosts: Vec<Arc<[HostPattern]>>,
 }
 
-struct Shared {
-    connector: Connector,
-    user_agent: HeaderValue,
-    pool: Pool,
+/// What a client has in common with those that were narrowed from it.
+pub(super) struct Shared {
+    pub(super) connector: Connector,
+    pub(super) user_agent: HeaderValue,
+    pub(super) pool: Pool,
 }
 
 impl HttpClient {
@@ -101,132 +93,64 @@ impl HttpClient {
     /// connection breaks.
     ///
     /// # Errors
-    /// [`HttpError`], which knows [whether a server may have got it](HttpError::may_have_reached_server).
-    /// A status is none, whatever it says.
+    /// [`HttpError`], which knows [whether a server may have got it](HttpError::may_have_reached_server)
+    /// and [of which kind it is](HttpError::kind). A status is none, whatever it says.
     pub async fn send(
         &self,
         request: HttpRequest,
         cancel: &CancellationToken,
     ) -> Result<HttpResponse, HttpError> {
-        let HttpRequest { max_redirects, max_body_bytes, timeout, .. } = request;
-        let hop = Hop {
+        body::collect(self.open(request, cancel, Accepted::Gzip).await?).await
+    }
+
+    /// Sends a request as [`send`](Self::send) does, and returns as soon as the head of the answer
+    /// is there, for whoever wants to read its body as it comes.
+    ///
+    /// The body is asked for as it is: one that is encoded is refused. What the request says of
+    /// time and size holds until the stream has ended, and so does `cancel`. Where an answer may
+    /// take longer than [`DEFAULT_TIMEOUT`](super::DEFAULT_TIMEOUT), set
+    /// [`timeout`](HttpRequest::timeout), and [`idle_timeout`](HttpRequest::idle_timeout) to notice
+    /// a server that has fallen silent.
+    ///
+    /// # Errors
+    /// Those of `send`, up to the head of the answer; the others come from the stream.
+    pub async fn stream(
+        &self,
+        request: HttpRequest,
+        cancel: &CancellationToken,
+    ) -> Result<HttpStream, HttpError> {
+        let stream = self.open(request, cancel, Accepted::Identity).await?;
+        body::refuse_encoded(&stream)?;
+        Ok(stream)
+    }
+
+    async fn open(
+        &self,
+        request: HttpRequest,
+        cancel: &CancellationToken,
+        accepted: Accepted,
+    ) -> Result<HttpStream, HttpError> {
+        let HttpRequest { max_redirects, max_body_bytes, timeout, idle_timeout, .. } = request;
+        let first = Hop {
             target: Target::parse(&request.url)?,
             method: request.method,
             headers: request.headers,
             body: request.body,
             may_repeat: request.may_repeat,
         };
-        check(&hop)?;
-        let host = hop.target.host.clone();
-        let sent = AtomicBool::new(false);
-        let timed_out = async {
-            match timeout {
-                Some(after) => {
-                    sleep(after).await;
-                    after
-                }
-                None => pending().await,
-            }
-        };
-        tokio::select! {
+        check(&first)?;
+        let bounds = Bounds::new(first.target.host.clone(), cancel.clone(), timeout);
+        let exchange = Exchange::new(self, accepted, max_redirects, idle_timeout);
+        let answer = tokio::select! {
             biased;
-            () = cancel.cancelled() => {
-                Err(HttpError::Cancelled { host, sent: sent.load(Ordering::Relaxed) })
-            }
-            after = timed_out => {
-                Err(HttpError::TimedOut { host, after, sent: sent.load(Ordering::Relaxed) })
-            }
-            outcome = self.follow(hop, max_redirects, max_body_bytes, &sent) => outcome,
-        }
+            over = bounds.over() => return Err(bounds.error(&over, exchange.was_sent())),
+            answer = exchange.follow(first) => answer?,
+        };
+        let limits = Limits { bounds, idle_timeout, max_body_bytes };
+        HttpStream::new(answer, limits, Arc::clone(&self.shared))
     }
 
-    async fn follow(
-        &self,
-        mut hop: Hop,
-        max_redirects: usize,
-        max_body_bytes: usize,
-        sent: &AtomicBool,
-    ) -> Result<HttpResponse, HttpError> {
-        let mut left: Vec<(Method, Target)> = Vec::new();
-        loop {
-            let redirected = |error| match left.last() {
-                Some((_, from)) => {
-                    HttpError::Redirected { host: from.host.clone(), source: Box::new(error) }
-                }
-                None => error,
-            };
-            let next = match self.ask(&hop, max_body_bytes, sent).await.map_err(redirected)? {
-                Outcome::Answer(response) => return Ok(response),
-                Outcome::Redirect(next) => next,
-            };
-            let host = hop.target.host.clone();
-            left.push((hop.method, hop.target));
-            if left.iter().any(|(method, target)| *method == next.method && *target == next.target)
-            {
-                return Err(HttpError::RedirectLoop { host });
-            }
-            if left.len() > max_redirects {
-                return Err(HttpError::TooManyRedirects { host, limit: max_redirects });
-            }
-            hop = next;
-        }
-    }
-
-    /// Asks once, and reads the answer unless it only says where to ask next.
-    async fn ask(
-        &self,
-        hop: &Hop,
-        max_body_bytes: usize,
-        sent: &AtomicBool,
-    ) -> Result<Outcome, HttpError> {
-        let target = &hop.target;
-        let (answer, connection) = self.exchange(hop, sent).await?;
-        let (mut parts, incoming) = answer.into_parts();
-        if let Some(next) = hop.next(parts.status, &parts.headers)? {
-            return Ok(Outcome::Redirect(next));
-        }
-        let body = body::read(&target.host, &mut parts.headers, incoming, max_body_bytes).await?;
-        self.shared.pool.put(target, connection);
-        Ok(Outcome::Answer(HttpResponse {
-            status: parts.status,
-            headers: parts.headers,
-            body,
-            final_url: target.url.clone(),
-        }))
-    }
-
-    /// Sends a request over an idle connection or a new one, and reads the head of the answer.
-    async fn exchange(
-        &self,
-        hop: &Hop,
-        sent: &AtomicBool,
-    ) -> Result<(Response<Incoming>, Connection), HttpError> {
-        let target = &hop.target;
-        self.admit(target)?;
-        let request = self.request(hop)?;
-        while let Some(mut idle) = self.shared.pool.take(target) {
-            if idle.sender.ready().await.is_err() {
-                continue;
-            }
-            match attempt(&mut idle, request.clone(), sent).await {
-                Ok(answer) => return Ok((answer, idle)),
-                Err(Failed::NotSent(_)) => {}
-                Err(Failed::Sent(error)) if hop.may_repeat && !error.is_parse() => break,
-                Err(Failed::Sent(error)) => return Err(broken(target, error)),
-            }
-        }
-        let mut fresh = self.shared.connector.connect(target).await?;
-        match attempt(&mut fresh, request, sent).await {
-            Ok(answer) => Ok((answer, fresh)),
-            Err(Failed::Sent(error)) => Err(broken(target, error)),
-            Err(Failed::NotSent(error)) => Err(HttpError::Connect {
-                host: target.host.clone(),
-                source: io::Error::other(error),
-            }),
-        }
-    }
-
-    fn admit(&self, target: &Target) -> Result<(), HttpError> {
+    pub(super) fn admit(&self, target: &Target) -> Result<(), HttpError> {
         let host = target.url.host();
         let admitted = |list: &Arc<[HostPattern]>| {
             host.as_ref().is_some_and(|host| list.iter().any(|pattern| pattern.admits(host)))
@@ -236,21 +160,6 @@ impl HttpClient {
         } else {
             Err(HttpError::HostNotAllowed { host: target.host.clone() })
         }
-    }
-
-    fn request(&self, hop: &Hop) -> Result<Request<Full<Bytes>>, HttpError> {
-        let unusable = |error: hyper::http::Error| target::invalid(error.to_string());
-        let mut request = Request::builder()
-            .method(hop.method.clone())
-            .uri(hop.target.path_and_query())
-            .header(header::HOST, hop.target.authority())
-            .header(header::ACCEPT_ENCODING, "gzip")
-            .body(Full::new(hop.body.clone().unwrap_or_default()))
-            .map_err(unusable)?;
-        let headers = request.headers_mut();
-        headers.extend(hop.headers.clone());
-        headers.entry(header::USER_AGENT).or_insert_with(|| self.shared.user_agent.clone());
-        Ok(request)
     }
 }
 
@@ -350,41 +259,6 @@ impl fmt::Debug for HttpClientBuilder {
             .field("tls", &self.connector.tls)
             .finish_non_exhaustive()
     }
-}
-
-/// What an answer is.
-enum Outcome {
-    Answer(HttpResponse),
-    Redirect(Hop),
-}
-
-/// A request without an answer.
-enum Failed {
-    /// Nothing of it was written.
-    NotSent(hyper::Error),
-    /// Some of it may have been.
-    Sent(hyper::Error),
-}
-
-async fn attempt(
-    connection: &mut Connection,
-    request: Request<Full<Bytes>>,
-    sent: &AtomicBool,
-) -> Result<Response<Incoming>, Failed> {
-    // Before it is written, so that whoever ends the wait hears of it in every case.
-    let sent_before = sent.swap(true, Ordering::Relaxed);
-    connection.sender.try_send_request(request).await.map_err(|mut error| {
-        if error.take_message().is_some() {
-            sent.store(sent_before, Ordering::Relaxed);
-            Failed::NotSent(error.into_error())
-        } else {
-            Failed::Sent(error.into_error())
-        }
-    })
-}
-
-fn broken(target: &Target, error: hyper::Error) -> HttpError {
-    HttpError::Exchange { host: target.host.clone(), source: Box::new(error) }
 }
 
 fn check(hop: &Hop) -> Result<(), HttpError> {

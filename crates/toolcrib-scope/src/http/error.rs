@@ -90,12 +90,14 @@ pub enum HttpError {
         limit: usize,
     },
     /// The body is encoded in a way that was not asked for.
-    #[error("`{host}` encodes its answer as `{encoding}`; only gzip, once, is decoded")]
+    #[error("`{host}` encodes its answer as `{encoding}`; {accepted}")]
     Encoding {
         /// The host.
         host: String,
         /// The encodings that it names, shortened.
         encoding: String,
+        /// What is taken, as it is read after the semicolon.
+        accepted: &'static str,
     },
     /// The body is not what its encoding says.
     #[error("the answer of `{host}` says that it is gzip, and is none: {source}")]
@@ -160,6 +162,17 @@ pub enum HttpError {
         /// Whether the server may have got the request by then.
         sent: bool,
     },
+    /// Nothing came for [`HttpRequest::idle_timeout`](super::HttpRequest::idle_timeout).
+    #[error(
+        "`{host}` has sent nothing for {after:?}; check that it still works, or allow it longer \
+         pauses"
+    )]
+    IdleTimedOut {
+        /// The host.
+        host: String,
+        /// How long nothing came.
+        after: Duration,
+    },
     /// The caller cancelled it.
     #[error("the request to `{host}` was cancelled")]
     Cancelled {
@@ -170,7 +183,67 @@ pub enum HttpError {
     },
 }
 
+/// What an [`HttpError`] means for whoever wants to go on, wherever in a chain of redirects it
+/// happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HttpErrorKind {
+    /// The request is not sent by this client: its URL, what it says about itself, its host or the
+    /// address behind it. The next time it will not be either.
+    Refused,
+    /// There is no connection: the name has no address, nobody takes the connection, or it cannot
+    /// be secured.
+    Unreachable,
+    /// It took longer than one of its times, to connect, without a byte or in all.
+    TimedOut,
+    /// The caller cancelled it.
+    Cancelled,
+    /// There was a connection, and it ended or carried something that is no HTTP before the answer
+    /// was whole.
+    Broken,
+    /// The answer is a redirect that is not followed.
+    Redirect,
+    /// There is an answer, and it is too large or encoded in a way that is not decoded.
+    Unfit,
+}
+
 impl HttpError {
+    /// What it means for whoever wants to go on; the variants say what exactly happened.
+    pub fn kind(&self) -> HttpErrorKind {
+        match self {
+            Self::Url { .. }
+            | Self::Request { .. }
+            | Self::HostNotAllowed { .. }
+            | Self::AddressRefused { .. } => HttpErrorKind::Refused,
+            Self::Resolve { source, .. }
+            | Self::Connect { source, .. }
+            | Self::Tls { source, .. }
+                if source.kind() == io::ErrorKind::TimedOut =>
+            {
+                HttpErrorKind::TimedOut
+            }
+            Self::Resolve { .. } | Self::Connect { .. } | Self::Tls { .. } | Self::Roots { .. } => {
+                HttpErrorKind::Unreachable
+            }
+            Self::TimedOut { .. } | Self::IdleTimedOut { .. } => HttpErrorKind::TimedOut,
+            Self::Cancelled { .. } => HttpErrorKind::Cancelled,
+            Self::Exchange { .. } => HttpErrorKind::Broken,
+            Self::RedirectUnreadable { .. }
+            | Self::RedirectDowngrade { .. }
+            | Self::RedirectElsewhere { .. }
+            | Self::RedirectLoop { .. }
+            | Self::TooManyRedirects { .. } => HttpErrorKind::Redirect,
+            Self::Redirected { source, .. } => match source.kind() {
+                // It is the redirect that this client does not follow.
+                HttpErrorKind::Refused => HttpErrorKind::Redirect,
+                other => other,
+            },
+            Self::BodyTooLarge { .. } | Self::Encoding { .. } | Self::Decode { .. } => {
+                HttpErrorKind::Unfit
+            }
+        }
+    }
+
     /// Whether a server may have got the request, and done what it asks for. `false` is certain:
     /// then nobody did.
     pub fn may_have_reached_server(&self) -> bool {
@@ -192,7 +265,8 @@ impl HttpError {
             | Self::RedirectElsewhere { .. }
             | Self::RedirectLoop { .. }
             | Self::TooManyRedirects { .. }
-            | Self::Redirected { .. } => true,
+            | Self::Redirected { .. }
+            | Self::IdleTimedOut { .. } => true,
             Self::TimedOut { sent, .. } | Self::Cancelled { sent, .. } => *sent,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use hyper::{HeaderMap, Method, StatusCode, body::Bytes};
+use hyper::{HeaderMap, Method, StatusCode, body::Bytes, header::HeaderName};
 use url::Url;
 
 /// How many redirects are followed unless a request says otherwise.
@@ -15,7 +15,7 @@ pub const DEFAULT_MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What is asked. Start from [`new`](Self::new) or [`get`](Self::get) and set fields. Its `Debug`
-/// shows no query, no body and no sensitive header.
+/// shows the names of headers, and no value, user, password, query or body.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct HttpRequest {
@@ -38,8 +38,13 @@ pub struct HttpRequest {
     /// one is an error. [`DEFAULT_MAX_BODY_BYTES`] unless set.
     pub max_body_bytes: usize,
     /// How long it takes at most, from the name to the last byte and over all redirects; `None` is
-    /// as long as nobody cancels it. [`DEFAULT_TIMEOUT`] unless set.
+    /// as long as nobody cancels it. The time that whoever reads a [stream](super::HttpStream)
+    /// takes counts. [`DEFAULT_TIMEOUT`] unless set.
     pub timeout: Option<Duration>,
+    /// How long nothing may come while it is waited for: before the head of an answer, from when
+    /// its request is handed to an open connection, and between two pieces of its body. `None`, as
+    /// long as [`timeout`](Self::timeout) lets it, unless set.
+    pub idle_timeout: Option<Duration>,
 }
 
 impl HttpRequest {
@@ -54,6 +59,7 @@ impl HttpRequest {
             max_redirects: DEFAULT_MAX_REDIRECTS,
             max_body_bytes: DEFAULT_MAX_BODY_BYTES,
             timeout: Some(DEFAULT_TIMEOUT),
+            idle_timeout: None,
         }
     }
 
@@ -65,13 +71,24 @@ impl HttpRequest {
 
 impl fmt::Debug for HttpRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let without_query = self.url.split(['?', '#']).next();
+        let names: Vec<&str> = self.headers.keys().map(HeaderName::as_str).collect();
         f.debug_struct("HttpRequest")
             .field("method", &self.method)
-            .field("url", &without_query.unwrap_or_default())
-            .field("headers", &self.headers)
+            .field("url", &shown(&self.url))
+            .field("headers", &names)
             .field("body_bytes", &self.body.as_ref().map(Bytes::len))
             .finish_non_exhaustive()
+    }
+}
+
+/// A URL up to its query, without user and password. Of what cannot be read nobody knows where they
+/// stand.
+fn shown(url: &str) -> String {
+    match Url::parse(url) {
+        Ok(url) if url.origin().is_tuple() => {
+            format!("{}{}", url.origin().ascii_serialization(), url.path())
+        }
+        _ => "(cannot be used)".to_owned(),
     }
 }
 

@@ -24,6 +24,11 @@
 //! answer has [`MAX_HEAD_BYTES`] and [`MAX_HEADERS`] headers at most. `gzip` is asked for and
 //! decoded; other encodings, and one on top of another, are refused.
 //!
+//! # Streams
+//! [`HttpClient::send`] reads an answer whole, [`HttpClient::stream`] hands out its body as it
+//! comes. Both are one exchange under the same rules and limits; a stream is not decoded, and asked
+//! for without an encoding.
+//!
 //! # What is not there
 //! No proxy and nothing else is taken from the environment, but for the certificate authorities
 //! that the system trusts (where `SSL_CERT_FILE` and `SSL_CERT_DIR` say, if they do). No cookies.
@@ -31,14 +36,17 @@
 
 mod address;
 mod body;
+mod bounds;
 mod client;
 mod connect;
 mod error;
+mod exchange;
 mod host;
 mod message;
 mod pool;
 mod redirect;
 mod resolve;
+mod stream;
 mod target;
 mod tls;
 
@@ -53,11 +61,12 @@ pub use url::Url;
 pub use self::{
     client::{DEFAULT_CONNECT_TIMEOUT, HttpClient, HttpClientBuilder, is_set_by_client},
     connect::{MAX_HEAD_BYTES, MAX_HEADERS},
-    error::HttpError,
+    error::{HttpError, HttpErrorKind},
     host::{HostPattern, InvalidHostPattern},
     message::{
         DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_REDIRECTS, DEFAULT_TIMEOUT, HttpRequest, HttpResponse,
     },
     resolve::{Resolve, SystemResolver},
+    stream::HttpStream,
     target::{MAX_URL_BYTES, parse_url},
 };

@@ -1,6 +1,10 @@
 //! What becomes of a request that is redirected.
 
-use hyper::{HeaderMap, Method, StatusCode, body::Bytes, header};
+use hyper::{
+    HeaderMap, Method, StatusCode,
+    body::Bytes,
+    header::{self, HeaderValue},
+};
 
 use super::{error::HttpError, target::Target};
 
@@ -9,7 +13,7 @@ const GO_ALONG: [header::HeaderName; 3] =
     [header::ACCEPT, header::ACCEPT_LANGUAGE, header::USER_AGENT];
 
 /// What is asked next.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone)]
 pub(crate) struct Hop {
     pub(crate) target: Target,
     pub(crate) method: Method,
@@ -24,15 +28,12 @@ impl Hop {
         matches!(self.method, Method::GET | Method::HEAD) && self.body.is_none()
     }
 
-    /// What is asked after this answer; none if it is no redirect.
+    /// What is asked after an answer with this status that leads to this [`location`].
     pub(crate) fn next(
         &self,
         status: StatusCode,
-        answered: &HeaderMap,
-    ) -> Result<Option<Self>, HttpError> {
-        let Some(location) = answered.get(header::LOCATION).filter(|_| is_redirect(status)) else {
-            return Ok(None);
-        };
+        location: &HeaderValue,
+    ) -> Result<Self, HttpError> {
         let host = || self.target.host.clone();
         let location = str::from_utf8(location.as_bytes())
             .map_err(|_| HttpError::RedirectUnreadable { host: host() })?;
@@ -66,12 +67,14 @@ impl Hop {
                 .filter(|(_, value)| !value.is_sensitive())
                 .collect();
         }
-        Ok(Some(next))
+        Ok(next)
     }
 }
 
-fn is_redirect(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
+/// Where an answer leads; none if it is no redirect.
+pub(crate) fn location(status: StatusCode, answered: &HeaderMap) -> Option<&HeaderValue> {
+    let redirects = matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308);
+    answered.get(header::LOCATION).filter(|_| redirects)
 }
 
 fn becomes_get(status: StatusCode, method: &Method) -> bool {

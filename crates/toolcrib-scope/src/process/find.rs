@@ -13,14 +13,11 @@ use std::{
 pub enum FindProgramError {
     /// In no folder of the `PATH` lies an executable file of that name.
     #[error(
-        "there is no program `{name}` on the PATH ({path}); install it, or name its file with a `/` \
-         in it"
+        "there is no program `{name}` on the PATH; install it, or name its file with a `/` in it"
     )]
     NotOnPath {
         /// The name.
         name: String,
-        /// The `PATH` of this process.
-        path: String,
     },
     /// The file is missing, is a folder, or nobody may execute it.
     #[error("{file} is no program: there is no executable file of that name")]
@@ -51,10 +48,7 @@ pub fn find_program(name: &str, base_dir: &Path) -> Result<PathBuf, FindProgramE
         let file = folder.join(name);
         (!name.is_empty() && is_program(&file)).then_some(file)
     });
-    found.ok_or_else(|| FindProgramError::NotOnPath {
-        name: name.to_owned(),
-        path: path.to_string_lossy().into_owned(),
-    })
+    found.ok_or_else(|| FindProgramError::NotOnPath { name: name.to_owned() })
 }
 
 /// Those of the named variables that this process has, now, to be passed on.

@@ -12,4 +12,5 @@ mod limits;
 mod reach;
 mod redirects;
 mod secure;
+mod streams;
 mod support;

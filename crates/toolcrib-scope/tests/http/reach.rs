@@ -1,6 +1,9 @@
 //! Where a request may go.
 
-use toolcrib_scope::http::{HeaderValue, HostPattern, HttpClient, HttpError, HttpRequest, Method};
+use tokio_util::sync::CancellationToken;
+use toolcrib_scope::http::{
+    HeaderValue, HostPattern, HttpClient, HttpError, HttpErrorKind, HttpRequest, Method,
+};
 
 use crate::support::{Names, Server, get, local, ok, redirect, send, text};
 
@@ -213,16 +216,46 @@ async fn what_the_client_says_by_itself_cannot_be_said_twice() {
 
 #[tokio::test]
 async fn nobody_sees_what_a_request_holds() {
-    let mut request = HttpRequest::get("https://a.example/path?token=s3cret#s3cret");
-    let mut value = HeaderValue::from_static("s3cret");
-    value.set_sensitive(true);
-    request.headers.insert("x-api-key", value);
-    request.body = Some("s3cret".into());
-    let shown = format!("{request:?}");
-    assert!(shown.contains("https://a.example/path"), "{shown}");
-    assert!(!shown.contains("s3cret"), "{shown}");
+    for (url, seen) in [
+        ("https://a.example:8443/path?token=s3cret#s3cret", "https://a.example:8443/path"),
+        ("https://s3cret:s3cret@a.example/path", "https://a.example/path"),
+        ("http:s3cret@a.example\\path", "http://a.example/path"),
+        ("s3cret:s3cret@a.example/path", "cannot be used"),
+        ("//s3cret@a.example/path", "cannot be used"),
+    ] {
+        let mut request = HttpRequest::get(url);
+        for name in ["authorization", "x-api-key", "x-goog-api-key", "cookie"] {
+            request.headers.insert(name, HeaderValue::from_static("s3cret"));
+        }
+        request.body = Some("s3cret".into());
+        let shown = format!("{request:?}");
+        assert!(shown.contains(seen) && shown.contains("x-goog-api-key"), "{shown}");
+        assert!(!shown.contains("s3cret"), "{shown}");
+    }
 
     let server = Server::start(|_| ok("s3cret")).await;
     let answer = get(&local().build(), &server.url("/?token=s3cret")).await.unwrap();
     assert!(!format!("{answer:?}").contains("s3cret"), "{answer:?}");
+    let asked = HttpRequest::get(server.url("/?token=s3cret"));
+    let stream = local().build().stream(asked, &CancellationToken::new()).await.unwrap();
+    assert!(!format!("{stream:?}").contains("s3cret"), "{stream:?}");
+}
+
+#[tokio::test]
+async fn what_was_not_sent_is_told_from_what_could_not_be() {
+    let closed = Server::start(|_| ok("")).await.url("/");
+    let inside = Server::start(|_| redirect(302, "http://10.0.0.1/")).await;
+    let client = local().resolver(Names::default()).build();
+    for (url, kind) in [
+        ("file:///x", HttpErrorKind::Refused),
+        ("http://10.0.0.1/", HttpErrorKind::Refused),
+        ("http://unknown.example/", HttpErrorKind::Unreachable),
+        (&closed, HttpErrorKind::Unreachable),
+        (&inside.url("/"), HttpErrorKind::Redirect),
+    ] {
+        let error = get(&client, url).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+    }
+    let error = get(&client.only([]), &closed).await.unwrap_err();
+    assert_eq!(error.kind(), HttpErrorKind::Refused);
 }

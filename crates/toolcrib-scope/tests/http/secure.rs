@@ -7,7 +7,7 @@ use tokio_rustls::{
     TlsAcceptor,
     rustls::{ServerConfig, crypto, pki_types::PrivateKeyDer},
 };
-use toolcrib_scope::http::HttpError;
+use toolcrib_scope::http::{HttpError, HttpErrorKind};
 
 use crate::support::{Names, Server, get, local, ok, redirect, text};
 
@@ -73,6 +73,7 @@ async fn a_server_that_does_not_is_told_nothing() {
         let error = get(client, &server.secure_url_of(host, "/")).await.unwrap_err();
         assert!(matches!(error, HttpError::Tls { .. }), "{error}");
         assert!(error.to_string().contains(host), "{error}");
+        assert_eq!(error.kind(), HttpErrorKind::Unreachable);
         assert!(!error.may_have_reached_server());
     }
     assert!(server.asked().is_empty());
@@ -89,6 +90,7 @@ async fn a_server_that_speaks_no_tls_is_told_nothing() {
         .build();
     let error = get(&client, &server.secure_url_of("127.0.0.1", "/")).await.unwrap_err();
     assert!(matches!(error, HttpError::Tls { .. }), "{error}");
+    assert_eq!(error.kind(), HttpErrorKind::TimedOut);
     assert!(server.asked().is_empty());
 }
 

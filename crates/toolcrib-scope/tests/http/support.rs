@@ -13,6 +13,7 @@ use std::{
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::TcpListener,
+    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
 };
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -30,6 +31,8 @@ pub(crate) enum Reply {
     Endless(Vec<u8>, Vec<u8>),
     /// Writes it and then nothing, until the other side closes.
     Hang(Vec<u8>),
+    /// Writes it and what a test sends, until the test closes or the other side does.
+    Fed(Vec<u8>, UnboundedReceiver<Vec<u8>>),
 }
 
 pub(crate) fn keep(text: impl AsRef<[u8]>) -> Reply {
@@ -163,6 +166,34 @@ impl Server {
     }
 }
 
+/// A server that answers one request, with what the test sends while it is read.
+pub(crate) struct Feed {
+    pub(crate) server: Server,
+    pieces: UnboundedSender<Vec<u8>>,
+}
+
+impl Feed {
+    pub(crate) async fn start(head: &str) -> Self {
+        let (pieces, fed) = unbounded_channel();
+        let (head, fed) = (head.as_bytes().to_vec(), Mutex::new(Some(fed)));
+        let answer = move |_: &Asked| {
+            let fed = fed.lock().unwrap().take().expect("one request");
+            Reply::Fed(head.clone(), fed)
+        };
+        Self { server: Server::start(answer).await, pieces }
+    }
+
+    pub(crate) fn send(&self, piece: impl AsRef<[u8]>) {
+        // A server whose client has gone takes no more.
+        let _ = self.pieces.send(piece.as_ref().to_vec());
+    }
+
+    /// Ends the answer by closing the connection.
+    pub(crate) fn close(self) -> Server {
+        self.server
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         self.task.abort();
@@ -199,6 +230,22 @@ impl State {
                     let _ = stream.read(&mut [0]).await;
                     self.left.cancel();
                     return Ok(());
+                }
+                Reply::Fed(bytes, mut pieces) => {
+                    stream.write_all(&bytes).await?;
+                    loop {
+                        let gone = tokio::select! {
+                            piece = pieces.recv() => match piece {
+                                Some(piece) => stream.write_all(&piece).await.is_err(),
+                                None => return stream.shutdown().await,
+                            },
+                            _ = stream.read_u8() => true,
+                        };
+                        if gone {
+                            self.left.cancel();
+                            return Ok(());
+                        }
+                    }
                 }
             }
             stream.flush().await?;

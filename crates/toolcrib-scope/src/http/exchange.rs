@@ -1,0 +1,171 @@
+//! From a request to the head of its answer: redirects, and the connections that they take.
+
+use std::{
+    io,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use http_body_util::Full;
+use hyper::{
+    Method, Request, Response,
+    body::{Bytes, Incoming},
+    header,
+    http::response,
+};
+use tokio::time::timeout;
+
+use super::{
+    body::Accepted,
+    client::HttpClient,
+    connect::Connection,
+    error::HttpError,
+    redirect::{self, Hop},
+    target::{self, Target},
+};
+
+/// One request with its redirects.
+pub(super) struct Exchange<'a> {
+    client: &'a HttpClient,
+    accepted: Accepted,
+    max_redirects: usize,
+    idle_timeout: Option<Duration>,
+    sent: AtomicBool,
+}
+
+/// An answer that is no redirect, of which only the head has been read.
+pub(super) struct Answer {
+    pub(super) head: response::Parts,
+    pub(super) body: Incoming,
+    pub(super) connection: Connection,
+    pub(super) target: Target,
+    /// The host that led there.
+    pub(super) redirected_by: Option<String>,
+}
+
+impl<'a> Exchange<'a> {
+    pub(super) fn new(
+        client: &'a HttpClient,
+        accepted: Accepted,
+        max_redirects: usize,
+        idle_timeout: Option<Duration>,
+    ) -> Self {
+        Self { client, accepted, max_redirects, idle_timeout, sent: AtomicBool::new(false) }
+    }
+
+    /// Whether a server may have got it by now.
+    pub(super) fn was_sent(&self) -> bool {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    pub(super) async fn follow(&self, mut hop: Hop) -> Result<Answer, HttpError> {
+        let mut left: Vec<(Method, Target)> = Vec::new();
+        loop {
+            let redirected_by = left.last().map(|(_, from)| from.host.clone());
+            let redirected = |error| match redirected_by.clone() {
+                Some(host) => HttpError::Redirected { host, source: Box::new(error) },
+                None => error,
+            };
+            let (answer, connection) = self.ask(&hop).await.map_err(redirected)?;
+            let (head, body) = answer.into_parts();
+            let Some(location) = redirect::location(head.status, &head.headers) else {
+                let target = hop.target;
+                return Ok(Answer { head, body, connection, target, redirected_by });
+            };
+            let host = hop.target.host.clone();
+            // Before it is looked at: where none is followed, it does not matter where it leads.
+            if left.len() >= self.max_redirects {
+                return Err(HttpError::TooManyRedirects { host, limit: self.max_redirects });
+            }
+            let next = hop.next(head.status, location).map_err(redirected)?;
+            left.push((hop.method, hop.target));
+            if left.iter().any(|(method, target)| *method == next.method && *target == next.target)
+            {
+                return Err(HttpError::RedirectLoop { host });
+            }
+            hop = next;
+        }
+    }
+
+    /// Sends a request over an idle connection or a new one, and reads the head of the answer.
+    async fn ask(&self, hop: &Hop) -> Result<(Response<Incoming>, Connection), HttpError> {
+        let target = &hop.target;
+        let shared = &self.client.shared;
+        self.client.admit(target)?;
+        let request = self.request(hop)?;
+        while let Some(mut idle) = shared.pool.take(target) {
+            if idle.sender.ready().await.is_err() {
+                continue;
+            }
+            match self.attempt(&mut idle, request.clone(), target).await? {
+                Ok(answer) => return Ok((answer, idle)),
+                Err(Failed::NotSent(_)) => {}
+                Err(Failed::Sent(error)) if hop.may_repeat && !error.is_parse() => break,
+                Err(Failed::Sent(error)) => return Err(broken(target, error)),
+            }
+        }
+        let mut fresh = shared.connector.connect(target).await?;
+        match self.attempt(&mut fresh, request, target).await? {
+            Ok(answer) => Ok((answer, fresh)),
+            Err(Failed::Sent(error)) => Err(broken(target, error)),
+            Err(Failed::NotSent(error)) => Err(HttpError::Connect {
+                host: target.host.clone(),
+                source: io::Error::other(error),
+            }),
+        }
+    }
+
+    fn request(&self, hop: &Hop) -> Result<Request<Full<Bytes>>, HttpError> {
+        let unusable = |error: hyper::http::Error| target::invalid(error.to_string());
+        let mut request = Request::builder()
+            .method(hop.method.clone())
+            .uri(hop.target.path_and_query())
+            .header(header::HOST, hop.target.authority())
+            .header(header::ACCEPT_ENCODING, self.accepted.asked())
+            .body(Full::new(hop.body.clone().unwrap_or_default()))
+            .map_err(unusable)?;
+        let headers = request.headers_mut();
+        headers.extend(hop.headers.clone());
+        let user_agent = || self.client.shared.user_agent.clone();
+        headers.entry(header::USER_AGENT).or_insert_with(user_agent);
+        Ok(request)
+    }
+
+    /// Sends a request over an open connection. The outer error is that nothing comes back.
+    async fn attempt(
+        &self,
+        connection: &mut Connection,
+        request: Request<Full<Bytes>>,
+        target: &Target,
+    ) -> Result<Result<Response<Incoming>, Failed>, HttpError> {
+        // Before it is written, so that whoever ends the wait hears of it in every case.
+        let sent_before = self.sent.swap(true, Ordering::Relaxed);
+        let answered = connection.sender.try_send_request(request);
+        let answered = match self.idle_timeout {
+            Some(after) => timeout(after, answered)
+                .await
+                .map_err(|_| HttpError::IdleTimedOut { host: target.host.clone(), after })?,
+            None => answered.await,
+        };
+        Ok(answered.map_err(|mut error| {
+            if error.take_message().is_some() {
+                self.sent.store(sent_before, Ordering::Relaxed);
+                Failed::NotSent(error.into_error())
+            } else {
+                Failed::Sent(error.into_error())
+            }
+        }))
+    }
+}
+
+/// A request without an answer.
+enum Failed {
+    /// Nothing of it was written.
+    NotSent(hyper::Error),
+    /// Some of it may have been.
+    Sent(hyper::Error),
+}
+
+fn broken(target: &Target, error: hyper::Error) -> HttpError {
+    HttpError::Exchange { host: target.host.clone(), source: Box::new(error) }
+}

@@ -1,0 +1,264 @@
+//! An answer that is read piece by piece.
+
+use std::{
+    error::Error,
+    fmt,
+    future::poll_fn,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use futures_util::Stream;
+use hyper::{
+    HeaderMap, StatusCode,
+    body::{Body, Bytes, Incoming},
+};
+use tokio::time::{Instant, Sleep, sleep};
+use url::Url;
+
+use super::{
+    bounds::{Bounds, Leash},
+    client::Shared,
+    error::HttpError,
+    exchange::Answer,
+    target::Target,
+};
+
+/// An answer whose head is there and whose body is read as it comes, whatever its status: a 404 is
+/// an answer, not an [`HttpError`]. Where [`HttpResponse`](super::HttpResponse) is whole, this may
+/// yet break off.
+///
+/// Read it with [`chunk`](Self::chunk) or as a [`Stream`]. Pieces are cut where the network cuts
+/// them, in the midst of a line or a character too; none is empty. They come no faster than they are
+/// read.
+///
+/// Dropping it closes the connection, and so does its time or the caller that cancels, at once, also
+/// while nobody reads. Only once it has been read to its end does the connection serve again.
+///
+/// An error ends it: what is read after it is `None`, like the end.
+pub struct HttpStream {
+    status: StatusCode,
+    headers: HeaderMap,
+    target: Target,
+    redirected_by: Option<String>,
+    reading: Option<Reading>,
+    bounds: Bounds,
+    max_body_bytes: usize,
+    arrived: usize,
+    pause: Pause,
+    shared: Arc<Shared>,
+}
+
+/// What there is until the body has ended, one way or the other.
+struct Reading {
+    body: Incoming,
+    leash: Leash,
+}
+
+/// What a request says about the body of its answer.
+pub(super) struct Limits {
+    pub(super) bounds: Bounds,
+    pub(super) idle_timeout: Option<Duration>,
+    pub(super) max_body_bytes: usize,
+}
+
+impl HttpStream {
+    pub(super) fn new(
+        answer: Answer,
+        limits: Limits,
+        shared: Arc<Shared>,
+    ) -> Result<Self, HttpError> {
+        let Answer { head, body, connection, target, redirected_by } = answer;
+        let Limits { bounds, idle_timeout, max_body_bytes } = limits;
+        let too_large = body.size_hint().lower() > max_body_bytes as u64;
+        let leash = Leash::new(connection, bounds.clone());
+        let stream = Self {
+            status: head.status,
+            headers: head.headers,
+            target,
+            redirected_by,
+            reading: Some(Reading { body, leash }),
+            bounds,
+            max_body_bytes,
+            arrived: 0,
+            pause: Pause::new(idle_timeout),
+            shared,
+        };
+        if too_large { Err(stream.failed(stream.too_large())) } else { Ok(stream) }
+    }
+
+    /// How it went.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// What came along.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// Where the answer comes from, after all redirects.
+    pub fn final_url(&self) -> &Url {
+        &self.target.url
+    }
+
+    /// The next piece of the body; `None` is its end. Dropping the future loses nothing.
+    ///
+    /// # Errors
+    /// [`HttpError::Exchange`] where it breaks off, [`HttpError::BodyTooLarge`],
+    /// [`HttpError::IdleTimedOut`], [`HttpError::TimedOut`] and [`HttpError::Cancelled`]; after a
+    /// redirect the first three stand in [`HttpError::Redirected`].
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
+        poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await.transpose()
+    }
+
+    /// Whether it is known that nothing more comes.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.reading.as_ref().is_none_or(|reading| reading.body.is_end_stream())
+    }
+
+    pub(super) fn host(&self) -> &str {
+        &self.target.host
+    }
+
+    pub(super) fn max_body_bytes(&self) -> usize {
+        self.max_body_bytes
+    }
+
+    pub(super) fn into_head(self) -> (StatusCode, HeaderMap, Url) {
+        (self.status, self.headers, self.target.url)
+    }
+
+    /// An error of this host, as the caller sees it, who may have asked another one.
+    pub(super) fn failed(&self, error: HttpError) -> HttpError {
+        match &self.redirected_by {
+            Some(host) => HttpError::Redirected { host: host.clone(), source: Box::new(error) },
+            None => error,
+        }
+    }
+
+    pub(super) fn too_large(&self) -> HttpError {
+        HttpError::BodyTooLarge { host: self.target.host.clone(), limit: self.max_body_bytes }
+    }
+
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, HttpError>> {
+        if self.reading.is_some()
+            && let Some(over) = self.bounds.is_over()
+        {
+            return Poll::Ready(Err(self.bounds.error(&over, true)));
+        }
+        while let Some(reading) = &mut self.reading {
+            match Pin::new(&mut reading.body).poll_frame(cx) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    self.pause.end();
+                    // Trailers say nothing that is looked at.
+                    let Ok(piece) = frame.into_data() else { continue };
+                    self.arrived = self.arrived.saturating_add(piece.len());
+                    if self.arrived > self.max_body_bytes {
+                        return Poll::Ready(Err(self.failed(self.too_large())));
+                    }
+                    if !piece.is_empty() {
+                        return Poll::Ready(Ok(Some(piece)));
+                    }
+                }
+                Poll::Ready(Some(Err(source))) => return Poll::Ready(Err(self.broken(source))),
+                Poll::Ready(None) => break,
+                Poll::Pending => return self.poll_patience(cx).map(Err),
+            }
+        }
+        Poll::Ready(Ok(None))
+    }
+
+    /// Why nothing more is waited for, as soon as that is so.
+    fn poll_patience(&mut self, cx: &mut Context<'_>) -> Poll<HttpError> {
+        if let Some(reading) = &mut self.reading
+            && let Poll::Ready(over) = reading.leash.poll_over(cx)
+        {
+            return Poll::Ready(match over {
+                Ok(over) => self.bounds.error(&over, true),
+                Err(source) => self.broken(source),
+            });
+        }
+        let after = ready!(self.pause.poll(cx));
+        let host = self.target.host.clone();
+        Poll::Ready(self.failed(HttpError::IdleTimedOut { host, after }))
+    }
+
+    /// Lets the connection serve again, since all of the body has been read.
+    fn keep_connection(&mut self) {
+        if let Some(Reading { leash, .. }) = self.reading.take()
+            && let Some(connection) = leash.release()
+        {
+            self.shared.pool.put(&self.target, connection);
+        }
+    }
+
+    fn broken(&self, source: impl Error + Send + Sync + 'static) -> HttpError {
+        // What was closed here looks like that too.
+        match self.bounds.is_over() {
+            Some(over) => self.bounds.error(&over, true),
+            None => {
+                let host = self.target.host.clone();
+                self.failed(HttpError::Exchange { host, source: Box::new(source) })
+            }
+        }
+    }
+}
+
+impl Stream for HttpStream {
+    type Item = Result<Bytes, HttpError>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        let piece = ready!(this.poll_piece(cx)).transpose();
+        match &piece {
+            Some(Ok(_)) => {}
+            Some(Err(_)) => this.reading = None,
+            None => this.keep_connection(),
+        }
+        Poll::Ready(piece)
+    }
+}
+
+impl fmt::Debug for HttpStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpStream")
+            .field("status", &self.status)
+            .field("host", &self.target.host)
+            .field("arrived", &self.arrived)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How long nothing comes, from when the next piece was first waited for. Before that nothing is
+/// taken off the network, so how long the reader was away says nothing about the server.
+struct Pause {
+    limit: Option<Duration>,
+    timer: Option<Pin<Box<Sleep>>>,
+    runs: bool,
+}
+
+impl Pause {
+    fn new(limit: Option<Duration>) -> Self {
+        Self { limit, timer: None, runs: false }
+    }
+
+    fn end(&mut self) {
+        self.runs = false;
+    }
+
+    /// Ready, with the limit, when it is reached. The first time it begins to count.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Duration> {
+        let Some(limit) = self.limit else { return Poll::Pending };
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(limit)));
+        if !self.runs {
+            // Nobody sees the end of what ends after all time there is.
+            let Some(ends) = Instant::now().checked_add(limit) else { return Poll::Pending };
+            timer.as_mut().reset(ends);
+            self.runs = true;
+        }
+        timer.as_mut().poll(cx).map(|()| limit)
+    }
+}
