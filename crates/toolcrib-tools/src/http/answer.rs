@@ -25,28 +25,32 @@ enum Kind {
 }
 
 /// The result of a call that went well; else what is wrong with the answer.
-pub(super) fn read(response: &HttpResponse, pointer: Option<&str>) -> Result<ToolOutput, String> {
+pub(super) fn read(
+    response: &HttpResponse,
+    pointer: Option<&str>,
+    cx: &ToolContext,
+) -> Result<ToolOutput, String> {
     let done = matches!(response.status, StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT);
     if done || (response.body.is_empty() && pointer.is_none()) {
         return Ok(ToolOutput::text(format!("done ({})", response.status.as_u16())));
     }
     let host = host(response);
-    match (kind(response), pointer) {
+    match (kind(response, cx), pointer) {
         (Kind::Json, pointer) => {
             let json = json(response).map_err(|error| {
                 format!("the answer of `{host}` says that it is JSON, and is none: {error}")
             })?;
-            part(json, pointer, host)
+            part(json, pointer, host, cx)
         }
         (kind, Some(pointer)) => match json(response) {
-            Ok(json) => part(json, Some(pointer), host),
+            Ok(json) => part(json, Some(pointer), host, cx),
             Err(_) => Err(match kind {
                 Kind::Other(named) => format!("`{host}` answered {named} where JSON was expected"),
                 _ => format!("`{host}` answered text where JSON was expected"),
             }),
         },
         (Kind::Unsaid, None) => match (json(response), str::from_utf8(&response.body)) {
-            (Ok(json), _) => part(json, None, host),
+            (Ok(json), _) => part(json, None, host, cx),
             (Err(_), Ok(text)) => Ok(ToolOutput::text(text)),
             (Err(_), Err(_)) => Ok(not_shown("a body of no said type", response)),
         },
@@ -68,16 +72,16 @@ pub(super) fn failure(response: &HttpResponse, cx: &ToolContext) -> String {
              operator can change",
         );
     }
-    if let Some(wait) = said(response, header::RETRY_AFTER) {
+    if let Some(wait) = said(response, header::RETRY_AFTER, cx) {
         let seconds = !wait.is_empty() && wait.bytes().all(|byte| byte.is_ascii_digit());
         let wait = if seconds { format!("in {wait} s") } else { format!("after {wait}") };
         let _ = write!(text, "; try again {wait}");
     }
-    if !matches!(kind(response), Kind::Other(_)) {
-        let body = cx.redacted(&String::from_utf8_lossy(&response.body));
+    if !matches!(kind(response, cx), Kind::Other(_)) {
+        let body = String::from_utf8_lossy(&response.body);
         let body = body.trim();
         if !body.is_empty() {
-            let _ = write!(text, ": {}", shortened(body, SHOWN_BODY));
+            let _ = write!(text, ": {}", shortened(body, SHOWN_BODY, cx));
         }
     }
     text
@@ -88,20 +92,25 @@ pub(super) fn host(response: &HttpResponse) -> &str {
     response.final_url.host_str().unwrap_or_default()
 }
 
-fn part(mut json: Value, pointer: Option<&str>, host: &str) -> Result<ToolOutput, String> {
+fn part(
+    mut json: Value,
+    pointer: Option<&str>,
+    host: &str,
+    cx: &ToolContext,
+) -> Result<ToolOutput, String> {
     let pointer = pointer.unwrap_or_default();
     match json.pointer_mut(pointer).map(Value::take) {
         Some(Value::String(text)) => Ok(ToolOutput::text(text.clone()).structured(text)),
         Some(part) => Ok(ToolOutput::json(part)),
         None => Err(format!(
             "the answer of `{host}` has nothing at `{pointer}`; {}",
-            there(&json, pointer)
+            there(&json, pointer, cx)
         )),
     }
 }
 
 /// What is there where a pointer leads no further.
-fn there(json: &Value, pointer: &str) -> String {
+fn there(json: &Value, pointer: &str, cx: &ToolContext) -> String {
     let mut at = pointer;
     let reached = loop {
         at = at.rsplit_once('/').map_or("", |(above, _)| above);
@@ -118,7 +127,7 @@ fn there(json: &Value, pointer: &str) -> String {
             let named: Vec<String> = members
                 .keys()
                 .take(SHOWN_KEYS)
-                .map(|key| format!("`{}`", shortened(key, SHOWN_KEY)))
+                .map(|key| format!("`{}`", shortened(key, SHOWN_KEY, cx)))
                 .collect();
             let more = if members.len() > SHOWN_KEYS { " and more" } else { "" };
             format!("{place} there are {}{more}", named.join(", "))
@@ -136,8 +145,8 @@ fn json(response: &HttpResponse) -> Result<Value, serde_json::Error> {
     serde_json::from_slice(body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body))
 }
 
-fn kind(response: &HttpResponse) -> Kind {
-    let Some(said) = said(response, header::CONTENT_TYPE) else {
+fn kind(response: &HttpResponse, cx: &ToolContext) -> Kind {
+    let Some(said) = said(response, header::CONTENT_TYPE, cx) else {
         return Kind::Unsaid;
     };
     let named = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -169,15 +178,17 @@ fn not_shown(named: &str, response: &HttpResponse) -> ToolOutput {
     ToolOutput::text(format!("{named}, {} bytes, which are not shown", response.body.len()))
 }
 
-fn said(response: &HttpResponse, name: header::HeaderName) -> Option<String> {
+fn said(response: &HttpResponse, name: header::HeaderName, cx: &ToolContext) -> Option<String> {
     let value = response.headers.get(name)?;
-    Some(shortened(String::from_utf8_lossy(value.as_bytes()).trim(), SHOWN_HEADER))
+    Some(shortened(String::from_utf8_lossy(value.as_bytes()).trim(), SHOWN_HEADER, cx))
 }
 
-/// The beginning of a text, of so many characters.
-pub(super) fn shortened(text: &str, chars: usize) -> String {
+/// The beginning of a text, of so many characters. Redacted before it is cut: half a secret is none
+/// that anybody would know again.
+pub(super) fn shortened(text: &str, chars: usize, cx: &ToolContext) -> String {
+    let text = cx.redacted(text);
     match text.char_indices().nth(chars) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
+        None => text,
     }
 }

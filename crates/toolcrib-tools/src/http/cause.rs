@@ -16,9 +16,7 @@ const SHOWN_URL: usize = 500;
 /// A request as it stands in a cause: `GET https://api.example.com/v1/Oslo/forecast`.
 pub(super) fn asked(request: &HttpRequest, cx: &ToolContext) -> String {
     let url = request.url.split(['?', '#']).next().unwrap_or_default();
-    // Before it is cut: half a secret is none that anybody would know again.
-    let url = cx.redacted(url);
-    format!("{} {}", request.method, shortened(&url, SHOWN_URL))
+    format!("{} {}", request.method, shortened(url, SHOWN_URL, cx))
 }
 
 /// What was answered. Where redirects led to another server, that one is named, and not the rest of

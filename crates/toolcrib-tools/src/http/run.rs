@@ -79,7 +79,7 @@ impl Body {
             let text = answer::failure(response, cx);
             return Err(if knows { ToolError::failed(text) } else { self.unsure(&text) });
         }
-        answer::read(response, self.pointer.as_deref()).map_err(|problem| self.unsure(&problem))
+        answer::read(response, self.pointer.as_deref(), cx).map_err(|problem| self.unsure(&problem))
     }
 
     /// What failed after a server may have done what it was asked for.

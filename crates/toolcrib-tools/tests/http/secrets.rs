@@ -56,3 +56,20 @@ async fn the_cut_body_of_a_failure_leaves_no_piece_of_a_secret() {
         assert!(!all.contains(&SECRET[..3]), "padding {padding}: {all}");
     }
 }
+
+#[tokio::test]
+async fn a_key_and_a_header_that_are_cut_leave_no_piece_of_a_secret() {
+    for padding in 50..60 {
+        let long = format!("{}{SECRET}{}", "x".repeat(padding), "y".repeat(50));
+        let keys = ok("application/json", &json!({ long.as_str(): 1 }).to_string());
+        let head = format!("Content-Type: text/plain\r\nRetry-After: {long}\r\n");
+        for bytes in [keys, answer("503 Busy", &head, "")] {
+            let server = Server::answering(bytes).await;
+            let spec = HttpToolSpec { pointer: Some("/data".to_owned()), ..with_secret(&server) };
+            let (result, events) = through_an_engine(spec).await;
+            assert_eq!(result.code, Some(ErrorCode::ExecutionFailed));
+            let all = format!("{result:?} {events}");
+            assert!(!all.contains(&SECRET[..3]), "padding {padding}: {all}");
+        }
+    }
+}
