@@ -1,5 +1,5 @@
-//! A request as OpenAI's chat completions have it: until there are adapters, the work that one
-//! would do.
+//! A request as OpenAI's chat completions have it, written anew each time: what adapters, which keep
+//! the tool block, are held against.
 
 use std::io::Write;
 
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_request_is_written_as_the_format_says() {
-        let said = Message::Assistant { text: "".into(), calls: vec![call(1)] };
+        let said = Message::assistant("", [call(1)]);
         let request = ModelRequest {
             system: "Look things up.".into(),
             messages: Arc::new(vec![Message::user("hello"), said]),

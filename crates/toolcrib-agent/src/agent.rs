@@ -44,7 +44,7 @@ pub struct Agent(Arc<AgentParts>);
 impl Agent {
     /// An agent on an engine that is there already.
     pub fn new(engine: Engine, model: Arc<dyn Model>, settings: Settings) -> Self {
-        Self(Arc::new(AgentParts { engine, model, settings }))
+        Self(Arc::new(AgentParts { engine, model, settings, conversations: Arc::default() }))
     }
 
     /// The engine.
@@ -56,8 +56,12 @@ impl Agent {
     /// [without](Engine::without_plugin) a plugin. Runs that have begun stay as they are.
     #[must_use]
     pub fn with_engine(&self, engine: Engine) -> Self {
-        let AgentParts { model, settings, .. } = &*self.0;
-        Self::new(engine, Arc::clone(model), settings.clone())
+        Self(Arc::new(AgentParts {
+            engine,
+            model: Arc::clone(&self.0.model),
+            settings: self.0.settings.clone(),
+            conversations: Arc::clone(&self.0.conversations),
+        }))
     }
 
     /// Listens to all runs of this agent; see [`Events::on`](toolcrib_core::Events::on).

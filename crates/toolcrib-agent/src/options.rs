@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use toolcrib_core::Message;
+use toolcrib_core::{Message, ToolChoice};
 use toolcrib_engine::TurnOptions;
 
 /// What an agent is told beside its engine and its model.
@@ -32,6 +32,10 @@ pub struct RunOptions {
     pub turn: TurnOptions,
     /// What was said before: the [messages](crate::RunOutcome::messages) of an earlier run.
     pub history: Vec<Message>,
+    /// What the model may or must call in each iteration, from the first one on; in later ones it
+    /// is free. A model that does not keep to it fails the run. The wrap-up is without calls in
+    /// any case.
+    pub tool_choices: Vec<ToolChoice>,
     /// How long this run may take. Default: the agent's.
     pub turn_timeout: Option<Duration>,
 }
@@ -47,6 +51,13 @@ impl RunOptions {
     #[must_use]
     pub fn history(mut self, messages: impl Into<Vec<Message>>) -> Self {
         self.history = messages.into();
+        self
+    }
+
+    /// Says what the model may or must call in each iteration, from the first one on.
+    #[must_use]
+    pub fn tool_choices(mut self, choices: impl Into<Vec<ToolChoice>>) -> Self {
+        self.tool_choices = choices.into();
         self
     }
 

@@ -53,10 +53,10 @@ pub use self::{
     hidden::is_hidden,
     identity::Identity,
     menu::{Menu, NameCollision},
-    message::{Arguments, Message, ToolCall, Usage},
+    message::{Arguments, Message, ToolCall, Usage, VendorContent},
     model::{
         Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse, ModelStream,
-        ToolChoice,
+        StopReason, ToolChoice,
     },
     name::{BlankSkillId, InvalidToolName, MAX_TOOL_NAME, SkillId, ToolName},
     output::{ErrorCode, IntoToolOutput, ToolError, ToolOutput, err, ok},

@@ -24,6 +24,9 @@ pub enum Message {
         /// The calls, in the model's order.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         calls: Vec<ToolCall>,
+        /// What the model's vendor wants back with it, if it wants anything.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        vendor: Option<Arc<VendorContent>>,
     },
     /// What a call gave back. Each call of the assistant's has exactly one, in the same order.
     Tool {
@@ -53,6 +56,22 @@ impl Message {
     pub fn user(text: impl Into<Arc<str>>) -> Self {
         Self::User { text: text.into() }
     }
+
+    /// What the model said and wants called.
+    pub fn assistant(text: impl Into<Arc<str>>, calls: impl Into<Vec<ToolCall>>) -> Self {
+        Self::Assistant { text: text.into(), calls: calls.into(), vendor: None }
+    }
+}
+
+/// What a vendor wants back with a message of its own model, unchanged, such as signed or encrypted
+/// reasoning. It means something only to the adapter that made it, and every other one passes it
+/// over: text and calls of the message are whole without it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VendorContent {
+    /// Whose it is: `anthropic`, `gemini`.
+    pub vendor: Arc<str>,
+    /// Data in a form of the adapter's own.
+    pub content: Value,
 }
 
 /// A call that a model asks for.

@@ -8,4 +8,4 @@ mod script;
 
 pub use toolcrib_config::{Diagnostic, Diagnostics, Severity};
 
-pub use self::script::ScriptedModel;
+pub use self::script::{ScriptedModel, record};

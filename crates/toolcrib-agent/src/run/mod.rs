@@ -2,6 +2,7 @@
 //! `run → iterate → step* → wrap_up`.
 
 mod ask;
+mod prefix;
 mod report;
 mod talk;
 
@@ -19,7 +20,8 @@ use toolcrib_core::{
 };
 use toolcrib_engine::{Engine, IterationError, Turn};
 
-use self::{ask::Unanswered, report::Report, talk::Talk};
+pub(crate) use self::prefix::Conversations;
+use self::{ask::Unanswered, prefix::Prefix, report::Report, talk::Talk};
 use crate::{
     options::{RunOptions, Settings},
     outcome::{MenuSummary, RunError, RunOutcome, Stopped},
@@ -30,6 +32,7 @@ pub(crate) struct AgentParts {
     pub(crate) engine: Engine,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) settings: Settings,
+    pub(crate) conversations: Arc<Conversations>,
 }
 
 /// A run that is prepared: listen to it, then await it.
@@ -79,7 +82,8 @@ impl std::fmt::Debug for Run {
 /// Runs one message to its end.
 async fn run(agent: &AgentParts, message: Arc<str>, options: RunOptions) -> RunOutcome {
     let began = Instant::now();
-    let RunOptions { turn, history: mut messages, turn_timeout } = options;
+    let RunOptions { turn, history: mut messages, tool_choices, turn_timeout } = options;
+    let conversation = turn.conversation.clone();
     let allowed = turn_timeout.unwrap_or(agent.settings.turn_timeout);
     let system = system_text(&agent.engine, &agent.settings.system, &turn.skills);
     messages.push(Message::User { text: Arc::clone(&message) });
@@ -88,9 +92,11 @@ async fn run(agent: &AgentParts, message: Arc<str>, options: RunOptions) -> RunO
         Err(error) => return never_began(&error.to_string(), messages, began),
     };
 
-    let talk = Talk::new(agent, system, messages, Report::new(&turn, began));
+    let prefix = Prefix::new(&agent.conversations, conversation.as_ref(), &system, &messages);
+    let talk = Talk::new(agent, system, messages, Report::new(&turn, began), prefix);
     talk.report.began(&agent.engine.redactor().text(&message), agent.model.name());
-    let mut running = Running { turn, talk, menus: Vec::new() };
+    let tool_choices = tool_choices.into_iter();
+    let mut running = Running { turn, talk, conversation, tool_choices, menus: Vec::new() };
 
     // Time that is up ends the run as cancellation does: nothing is cut off in the middle.
     let cancellation = running.turn.cancellation().clone();
@@ -171,6 +177,8 @@ impl From<Unanswered> for Ending {
 struct Running<'a> {
     turn: Turn,
     talk: Talk<'a>,
+    conversation: Option<Arc<str>>,
+    tool_choices: std::vec::IntoIter<ToolChoice>,
     menus: Vec<MenuSummary>,
 }
 
@@ -205,7 +213,8 @@ impl Running<'_> {
         *menu = Arc::clone(iteration.menu());
         let summary = MenuSummary::new(menu, iteration.withheld().len(), self.menus.last());
         self.menus.push(summary);
-        let (text, calls) = self.talk.ask(Arc::clone(menu), ToolChoice::Auto).await?;
+        let tool_choice = self.tool_choices.next().unwrap_or_default();
+        let (text, calls) = self.talk.ask(Arc::clone(menu), tool_choice).await?;
         if calls.is_empty() {
             return Ok(Some(text));
         }
@@ -224,7 +233,7 @@ impl Running<'_> {
     }
 
     fn settle(self, ending: Ending) -> RunOutcome {
-        let Self { turn, mut talk, menus } = self;
+        let Self { turn, mut talk, conversation, menus, .. } = self;
         let (stopped, answer, error) = match ending {
             Ending::Answered(answer) => (Stopped::Answered, Some(answer), None),
             Ending::OutOfIterations(answer) => (Stopped::MaxIterations, Some(answer), None),
@@ -240,6 +249,7 @@ impl Running<'_> {
             }
         };
         talk.report.over(stopped, answer.as_ref(), error.as_ref());
+        talk.prefix.keep(&talk.agent.conversations, conversation.as_ref(), &talk.messages);
         RunOutcome {
             run_id: Arc::clone(turn.run_id()),
             stopped,

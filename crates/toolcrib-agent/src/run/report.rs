@@ -40,6 +40,12 @@ impl Report {
         }
     }
 
+    pub(super) fn reasoning(&self, text: String) {
+        if !text.is_empty() {
+            self.emit(|| EventKind::ModelReasoning { text });
+        }
+    }
+
     pub(super) fn began(&self, message: &str, model: &str) {
         self.emit(|| EventKind::TurnStart { message: message.into(), model: model.into() });
     }

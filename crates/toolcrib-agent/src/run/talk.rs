@@ -4,11 +4,14 @@ use std::{collections::HashSet, sync::Arc};
 
 use toolcrib_core::{
     Menu, Message, ModelRequest, ModelResponse, ToolCall, ToolChoice, ToolName, ToolResult,
+    VendorContent,
 };
+use toolcrib_engine::Redactor;
 
 use super::{
     AgentParts,
     ask::{Unanswered, ask},
+    prefix::Prefix,
     report::Report,
 };
 
@@ -24,6 +27,7 @@ pub(super) struct Talk<'a> {
     pub(super) tool_calls: Vec<ToolResult>,
     pub(super) report: Report,
     call_ids: HashSet<Arc<str>>,
+    pub(super) prefix: Prefix,
 }
 
 impl<'a> Talk<'a> {
@@ -32,6 +36,7 @@ impl<'a> Talk<'a> {
         system: Arc<str>,
         messages: Vec<Message>,
         report: Report,
+        prefix: Prefix,
     ) -> Self {
         let calls = messages.iter().flat_map(|message| match message {
             Message::Assistant { calls, .. } => calls.as_slice(),
@@ -44,6 +49,7 @@ impl<'a> Talk<'a> {
             messages: Arc::new(messages),
             tool_calls: Vec::new(),
             report,
+            prefix,
         }
     }
 
@@ -54,20 +60,26 @@ impl<'a> Talk<'a> {
         menu: Arc<Menu>,
         tool_choice: ToolChoice,
     ) -> Result<(Arc<str>, Vec<ToolCall>), Unanswered> {
+        self.prefix.next(&menu, &self.report);
         let request = ModelRequest {
             system: Arc::clone(&self.system),
             messages: Arc::clone(&self.messages),
             menu,
             tool_choice,
         };
-        let ModelResponse { text, mut calls, .. } =
+        let ModelResponse { text, mut calls, vendor, .. } =
             ask(self.agent, &mut self.report, request).await?;
-        let text: Arc<str> = self.agent.engine.redactor().text(&text).into();
+        let redactor = self.agent.engine.redactor();
+        let text: Arc<str> = redactor.text(&text).into();
         for call in &mut calls {
             self.make_unique(call);
         }
         let said = calls.iter().map(|call| ToolCall { name: usable(&call.name), ..call.clone() });
-        let said = Message::Assistant { text: Arc::clone(&text), calls: said.collect() };
+        let said = Message::Assistant {
+            text: Arc::clone(&text),
+            calls: said.collect(),
+            vendor: vendor.map(|vendor| redacted(vendor, redactor)),
+        };
         Arc::make_mut(&mut self.messages).push(said);
         Ok((text, calls))
     }
@@ -94,6 +106,16 @@ impl<'a> Talk<'a> {
         self.report.usage.cost_usd += results.iter().filter_map(|r| r.cost_usd).sum::<f64>();
         self.tool_calls.extend(results);
     }
+}
+
+/// What goes back to the vendor is kept as long as the history is, so it holds no secret either; a
+/// vendor that signed one refuses it then.
+fn redacted(vendor: Arc<VendorContent>, redactor: &Redactor) -> Arc<VendorContent> {
+    let content = redactor.json(vendor.content.clone());
+    if content == vendor.content {
+        return vendor;
+    }
+    Arc::new(VendorContent { vendor: Arc::clone(&vendor.vendor), content })
 }
 
 /// A name as it may stand in the history. The call itself keeps its own: what was not offered

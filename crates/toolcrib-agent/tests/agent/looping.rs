@@ -91,8 +91,8 @@ async fn at_the_cap_there_is_one_more_call_of_the_model_that_may_not_call() {
     assert_eq!((outcome.iterations, outcome.tool_calls.len()), (3, 3));
     assert_eq!(outcome.menus.len(), 3);
     let requests = model.requests();
-    let choices: Vec<_> = requests.iter().map(|request| request.tool_choice).collect();
-    assert_eq!(choices[..3], [ToolChoice::Auto; 3]);
+    let choices: Vec<_> = requests.iter().map(|request| request.tool_choice.clone()).collect();
+    assert_eq!(choices[..3], [const { ToolChoice::Auto }; 3]);
     assert_eq!(choices[3..], [ToolChoice::None]);
     assert!(Arc::ptr_eq(&requests[2].menu, &requests[3].menu), "the same tool block");
     assert_eq!(requests[3].system, requests[0].system);

@@ -7,6 +7,7 @@
     reason = "tests"
 )]
 
+mod asking;
 mod building;
 mod ending;
 mod events;

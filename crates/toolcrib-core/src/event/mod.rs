@@ -17,7 +17,7 @@ use crate::{
     digest::Digest,
     identity::Identity,
     message::Usage,
-    model::ToolChoice,
+    model::{ModelErrorClass, StopReason, ToolChoice},
     name::{SkillId, ToolName},
     output::ErrorCode,
     provider::DiscoveryErrorClass,
@@ -129,11 +129,45 @@ pub enum EventKind {
         /// The piece.
         text: String,
     },
+    /// A model thinks, and its vendor shows it.
+    #[serde(rename = "model.reasoning")]
+    ModelReasoning {
+        /// The piece.
+        text: String,
+    },
+    /// The next request to a model does not begin as the one before did, within a run or, where
+    /// the caller named the conversation, between two of them. What a vendor has cached of the
+    /// conversation is read and paid for again from the first difference on; tools come first,
+    /// then the system text, then the messages.
+    #[serde(rename = "model.prefix_changed")]
+    PrefixChanged {
+        /// Tools that were not in the tool block.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tools_added: Vec<ToolName>,
+        /// Tools that were.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tools_removed: Vec<ToolName>,
+        /// Tools of which the model reads something else now.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tools_changed: Vec<ToolName>,
+        /// Whether the tools that stay stand in another order.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        tools_reordered: bool,
+        /// Whether the system text is another.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        system_changed: bool,
+        /// The first message that is another, counted from 0.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        messages_from: Option<usize>,
+    },
     /// A model has answered, or failed.
     #[serde(rename = "model.end")]
     ModelEnd {
         /// How many calls it asks for.
         calls: usize,
+        /// Why it stopped, if it answered.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        stop: Option<StopReason>,
         /// What it used.
         usage: Usage,
         /// How long it took.
@@ -141,6 +175,12 @@ pub enum EventKind {
         /// What went wrong.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
+        /// Its class; none when the run was cancelled.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_class: Option<ModelErrorClass>,
+        /// How long the vendor asks to wait, in milliseconds.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        retry_after_ms: Option<u64>,
     },
     /// A call came in. Each has exactly one `tool.end`.
     #[serde(rename = "tool.start")]
@@ -302,6 +342,8 @@ impl EventKind {
             Self::Collision { .. } => "tools.collision",
             Self::ModelStart { .. } => "model.start",
             Self::ModelText { .. } => "model.text",
+            Self::ModelReasoning { .. } => "model.reasoning",
+            Self::PrefixChanged { .. } => "model.prefix_changed",
             Self::ModelEnd { .. } => "model.end",
             Self::ToolStart { .. } => "tool.start",
             Self::ToolRewritten { .. } => "tool.rewritten",

@@ -18,6 +18,9 @@ impl Rule {
     pub(super) fn matches(&self, seen: &Seen<'_>) -> Result<Captures, String> {
         let captures = self.captures(seen)?;
         self.differs(&captures)?;
+        if self.step.is_some_and(|step| step != seen.step) {
+            return Err(format!("`step`: it is step {}", seen.step));
+        }
         each(&self.offered, |tool| seen.is_offered(tool), "offered", "is not offered")?;
         each(&self.not_offered, |tool| !seen.is_offered(tool), "not_offered", "is offered")?;
         let has_result = |tool: &str| seen.results.contains_key(tool);

@@ -5,10 +5,12 @@
 //! seen     a request            -> what rules can look at
 //! matching a rule, what is seen -> captures, or the condition that fails
 //! reply    a rule, its captures -> text and calls                        (template)
+//! record   a conversation       -> TOML text that says it again
 //! ```
 
 mod load;
 mod matching;
+mod record;
 mod reply;
 mod rule;
 mod seen;
@@ -22,6 +24,7 @@ use toolcrib_core::{
     Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse, ModelStream,
 };
 
+pub use self::record::record;
 use self::{
     matching::Captures,
     rule::Rule,

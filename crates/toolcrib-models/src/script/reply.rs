@@ -29,7 +29,7 @@ pub(super) fn reply(
         calls.push(ToolCall { id: id.into(), name: call.tool.as_str().into(), arguments });
     }
     let usage = usage(rule, seen, &text, &calls);
-    Ok(ModelResponse { text, calls, usage })
+    Ok(ModelResponse { text, calls, usage, ..ModelResponse::default() })
 }
 
 fn check_offered(call: &Call, seen: &Seen<'_>) -> Result<(), String> {
@@ -84,7 +84,7 @@ fn input_tokens(seen: &Seen<'_>) -> u64 {
     let request = seen.request;
     let messages = request.messages.iter().map(|message| match message {
         Message::User { text } | Message::Tool { text, .. } => chars(text),
-        Message::Assistant { text, calls } => {
+        Message::Assistant { text, calls, .. } => {
             chars(text) + calls.iter().map(call_chars).sum::<usize>()
         }
         _ => 0,

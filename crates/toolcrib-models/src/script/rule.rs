@@ -18,6 +18,8 @@ pub(super) struct Rule {
     pub(super) user: Vec<Regex>,
     /// Not all of these named groups hold the same text.
     pub(super) differ: Vec<Arc<str>>,
+    /// The model has answered this often since the last user message, this time included.
+    pub(super) step: Option<usize>,
     /// All of these are offered.
     pub(super) offered: Vec<Arc<str>>,
     /// None of these is offered.

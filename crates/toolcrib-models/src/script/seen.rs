@@ -14,6 +14,8 @@ pub(super) struct Seen<'r> {
     /// The last result of each tool since the last user message, by the name that was called, in
     /// the order of the calls.
     pub(super) results: IndexMap<&'r str, LastResult>,
+    /// Which answer since the last user message is asked for, from 1.
+    pub(super) step: usize,
     /// How many calls the conversation has so far.
     pub(super) calls: usize,
 }
@@ -30,6 +32,7 @@ pub(super) struct LastResult {
 impl<'r> Seen<'r> {
     pub(super) fn of(request: &'r ModelRequest) -> Self {
         let mut user = "";
+        let mut step = 1;
         let mut results = IndexMap::new();
         // From the end: what is met first of a tool is its last result.
         for message in request.messages.iter().rev() {
@@ -41,6 +44,7 @@ impl<'r> Seen<'r> {
                 Message::Tool { name, text, is_error, .. } => {
                     results.entry(&**name).or_insert_with(|| LastResult::new(text, *is_error));
                 }
+                Message::Assistant { .. } => step += 1,
                 _ => {}
             }
         }
@@ -49,7 +53,7 @@ impl<'r> Seen<'r> {
             Message::Assistant { calls, .. } => calls.len(),
             _ => 0,
         });
-        Self { request, user, results, calls: calls.sum() }
+        Self { request, user, results, step, calls: calls.sum() }
     }
 
     /// The first of the last results that is an error, in the order of the calls.
@@ -88,6 +92,7 @@ impl fmt::Display for Seen<'_> {
         let offered = self.offered();
         let offered = if offered.is_empty() { "nothing".to_owned() } else { offered.join(", ") };
         write!(f, "\n  user: {}", shown(self.user))?;
+        write!(f, "\n  step: {}", self.step)?;
         write!(f, "\n  offered: {offered}")?;
         write!(f, "\n  tools allowed: {}", self.tools_allowed())?;
         if self.results.is_empty() {

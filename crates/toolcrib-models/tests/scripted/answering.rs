@@ -120,7 +120,7 @@ async fn absent_args_are_an_empty_object_and_raw_text_stays_unparsed() {
 async fn ids_count_all_calls_of_the_conversation() {
     let script = "[[rule]]\ntext = 'both'\ncalls = [{ tool = 't' }, { tool = 'u' }]";
     let mut seen = user("hi").offering(&["t", "u"]).result("t", 1).then("again").result("u", 2);
-    seen.messages.push(Message::Assistant { text: "done".into(), calls: Vec::new() });
+    seen.messages.push(Message::assistant("done", []));
     let response = try_ask(&model(script), &seen).await.unwrap();
     let ids: Vec<_> = response.calls.iter().map(|call| &*call.id).collect();
     assert_eq!(ids, ["call_3", "call_4"]);

@@ -11,6 +11,7 @@ mod answering;
 mod documented;
 mod loading;
 mod matching;
+mod recording;
 
 use std::sync::Arc;
 
@@ -75,10 +76,8 @@ impl Conversation {
 
     fn call(mut self, tool: &str, text: String, is_error: bool) -> Self {
         let id: Arc<str> = format!("call_{}", self.messages.len()).into();
-        self.messages.push(Message::Assistant {
-            text: "".into(),
-            calls: vec![ToolCall::new(Arc::clone(&id), tool, json!({}))],
-        });
+        let call = ToolCall::new(Arc::clone(&id), tool, json!({}));
+        self.messages.push(Message::assistant("", [call]));
         let name = tool.into();
         let text = text.into();
         self.messages.push(Message::Tool {
@@ -104,7 +103,7 @@ impl Conversation {
             menu: Arc::new(
                 Menu::new(self.offered.iter().map(|name| tool(name)).collect()).unwrap(),
             ),
-            tool_choice: self.tool_choice,
+            tool_choice: self.tool_choice.clone(),
         }
     }
 }
@@ -120,7 +119,15 @@ async fn try_ask(
     model: &Arc<ScriptedModel>,
     conversation: &Conversation,
 ) -> Result<ModelResponse, ModelError> {
-    match chunks(model, conversation).await.pop().unwrap()? {
+    respond(model, conversation.request()).await
+}
+
+async fn respond(
+    model: &Arc<ScriptedModel>,
+    request: ModelRequest,
+) -> Result<ModelResponse, ModelError> {
+    let chunks: Vec<_> = Arc::clone(model).respond(request).collect().await;
+    match chunks.into_iter().next_back().unwrap()? {
         ModelChunk::Done(response) => Ok(response),
         other => panic!("the last piece is {other:?}"),
     }

@@ -265,6 +265,7 @@ text = "x"
     no rule matches
     seen:
       user: "LONG"…
+      step: 3
       offered: read_skill, list_charges
       tools allowed: true
       result of `list_charges`: "{"rows":[{"amount":25}]}"
@@ -299,6 +300,7 @@ async fn with_nothing_to_see_no_rule_says_so() {
     no rule matches
     seen:
       user: ""
+      step: 1
       offered: nothing
       tools allowed: true
       no results since the last user message

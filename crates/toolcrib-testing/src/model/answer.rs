@@ -12,8 +12,8 @@ use std::{
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use tokio::time::sleep;
 use toolcrib_core::{
-    ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse, ModelStream, ToolCall,
-    Usage,
+    ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse, ModelStream, StopReason,
+    ToolCall, Usage,
 };
 
 use super::request::calls_so_far;
@@ -36,6 +36,7 @@ use crate::fail::fail;
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Answer {
+    reasoning: String,
     response: ModelResponse,
     keep_ids: bool,
     pause: Option<Duration>,
@@ -81,6 +82,18 @@ impl Answer {
         self
     }
 
+    /// Thinks first, where that can be read. It arrives word by word.
+    pub fn reasoning(mut self, text: impl Into<String>) -> Self {
+        self.reasoning = text.into();
+        self
+    }
+
+    /// Says why it stopped. Default: it has finished.
+    pub fn stops(mut self, stop: StopReason) -> Self {
+        self.response.stop = stop;
+        self
+    }
+
     /// Waits before each piece and before the end, on tokio's clock; instead of what the model
     /// says for all its answers.
     pub fn slowly(mut self, pause: Duration) -> Self {
@@ -119,7 +132,7 @@ impl Answer {
         pause: Duration,
         streaming: Streaming,
     ) -> ModelStream {
-        let Self { mut response, keep_ids, pause: own_pause, end } = self;
+        let Self { reasoning, mut response, keep_ids, pause: own_pause, end } = self;
         let pause = own_pause.unwrap_or(pause);
         if !keep_ids {
             let first = calls_so_far(request) + 1;
@@ -129,11 +142,13 @@ impl Answer {
                 }
             }
         }
-        let words: Vec<String> =
-            response.text.split_inclusive(char::is_whitespace).map(str::to_owned).collect();
-        let text = stream::iter(words).then(move |word| async move {
+        let pieces: Vec<_> = words(&reasoning)
+            .map(ModelChunk::Reasoning)
+            .chain(words(&response.text).map(ModelChunk::Text))
+            .collect();
+        let pieces = stream::iter(pieces).then(move |piece| async move {
             wait(pause).await;
-            Ok(ModelChunk::Text(word))
+            Ok(piece)
         });
         let last = async move {
             let _streaming = streaming;
@@ -147,8 +162,12 @@ impl Answer {
             };
             stream::iter(last)
         };
-        Box::pin(text.chain(last.flatten_stream()))
+        Box::pin(pieces.chain(last.flatten_stream()))
     }
+}
+
+fn words(text: &str) -> impl Iterator<Item = String> {
+    text.split_inclusive(char::is_whitespace).map(str::to_owned)
 }
 
 /// Without a pause no clock is asked, so that such a model needs none.
@@ -160,7 +179,7 @@ async fn wait(pause: Duration) {
 
 impl From<ModelResponse> for Answer {
     fn from(response: ModelResponse) -> Self {
-        Self { response, keep_ids: false, pause: None, end: End::Done }
+        Self { reasoning: String::new(), response, keep_ids: false, pause: None, end: End::Done }
     }
 }
 

@@ -112,7 +112,7 @@ fn orders() -> TestTool {
 
 /// The calls of one answer, as the model gives them.
 fn made_up(seed: u64, tools: &[&TestTool], answers: usize) -> Vec<ToolCall> {
-    let said = Message::Assistant { text: "".into(), calls: vec![] };
+    let said = Message::assistant("", []);
     let request = ModelRequest {
         system: "".into(),
         messages: Arc::new(vec![said; answers]),

@@ -8,7 +8,7 @@ use crate::support::failure;
 
 fn calls<const N: usize>(ids: [&str; N]) -> Message {
     let calls = ids.map(|id| ToolCall::new(id, "t", json!({})));
-    Message::Assistant { text: "".into(), calls: calls.into() }
+    Message::assistant("", calls)
 }
 
 fn result(id: &str) -> Message {

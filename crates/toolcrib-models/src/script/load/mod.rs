@@ -49,6 +49,7 @@ fn rule(table: &Table<'_>, number: usize, templates: &Templates) -> Rule {
         line: table.at().line,
         user: patterns,
         differ,
+        step: table.integer("step", 1..),
         offered: names(table, "offered"),
         not_offered: names(table, "not_offered"),
         called: names(table, "called"),

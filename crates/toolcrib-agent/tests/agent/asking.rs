@@ -1,0 +1,200 @@
+//! What a model is asked for, what comes of its thinking, and what its vendor may have cached.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolcrib_agent::{Agent, RunOptions, Stopped};
+use toolcrib_core::{
+    Message, ModelErrorClass, ModelResponse, StopReason, ToolChoice, VendorContent,
+};
+use toolcrib_engine::{Redactor, TurnOptions};
+use toolcrib_testing::{Answer, EventRecorder, assert_replayable, model};
+
+use crate::support::{agent, call, calls, says, skills, tool};
+
+fn only(name: &str) -> ToolChoice {
+    ToolChoice::Tool(toolcrib_core::ToolName::new(name).unwrap())
+}
+
+async fn forced(model: toolcrib_testing::TestModel, choices: &[ToolChoice]) -> (Stopped, String) {
+    let agent = agent(&model).tool(tool("t")).tool(tool("u")).build().unwrap();
+    let outcome = agent.run("Go", RunOptions::default().tool_choices(choices)).await;
+    assert_replayable(&outcome.messages);
+    (outcome.stopped, outcome.error.map(|error| error.message).unwrap_or_default())
+}
+
+#[tokio::test]
+async fn each_iteration_may_have_a_choice_of_its_own_and_later_ones_are_free() {
+    let model = model()
+        .then(calls([call("a", "t", json!({}))]))
+        .then(calls([call("b", "u", json!({})), call("c", "u", json!({}))]))
+        .then(calls([call("d", "t", json!({}))]))
+        .always(says("Done."));
+    let (stopped, _) = forced(model.clone(), &[ToolChoice::Required, only("u")]).await;
+    assert_eq!(stopped, Stopped::Answered);
+    let choices: Vec<_> = model.requests().iter().map(|asked| asked.tool_choice.clone()).collect();
+    let free = ToolChoice::Auto;
+    assert_eq!(choices, [ToolChoice::Required, only("u"), free.clone(), free]);
+}
+
+#[tokio::test]
+async fn a_model_that_does_not_keep_to_the_choice_is_noticed() {
+    let cases = [
+        (
+            ToolChoice::Required,
+            says("No."),
+            "it had to call a tool, and it called none; its server may not enforce the choice of tools",
+        ),
+        (
+            only("t"),
+            says("No."),
+            "it had to call `t` and no other tool, and it called none; its server may not enforce the choice of tools",
+        ),
+        (
+            only("t"),
+            calls([call("a", "u", json!({}))]),
+            "it had to call `t` and no other tool, and it called `u`",
+        ),
+        (
+            only("t"),
+            calls([call("a", "t", json!({})), call("b", "u\u{1b}", json!({}))]),
+            "it had to call `t` and no other tool, and it called `t`, `u\\u{1b}`",
+        ),
+        (
+            only("gone"),
+            says("never asked"),
+            "it must call `gone`, which is not offered in this iteration; offered: t, u",
+        ),
+    ];
+    for (choice, answer, expected) in cases {
+        let (stopped, message) = forced(model().always(answer), &[choice]).await;
+        assert_eq!(stopped, Stopped::Failed);
+        assert_eq!(message, format!("model `test:model`: {expected}"));
+    }
+}
+
+#[tokio::test]
+async fn what_a_model_thinks_is_an_event_and_no_part_of_the_answer() {
+    let answer =
+        Answer::text("The key is s3cret-key-1.").reasoning("I know s3cret-key-1 by heart.");
+    let model = model().always(answer.stops(StopReason::MaxTokens));
+    let agent = agent(&model)
+        .engine(|engine| engine.redactor(Redactor::new(["s3cret-key-1".to_owned()])))
+        .build()
+        .unwrap();
+    let run = agent.run("Go", RunOptions::default());
+    let seen = EventRecorder::new();
+    run.on("model.*", seen.listener());
+    let outcome = run.await;
+    assert_eq!(outcome.answer.as_deref(), Some("The key is [redacted]."));
+    let thought: String = seen
+        .json_of("model.reasoning")
+        .iter()
+        .map(|event| event["text"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(thought, "I know [redacted] by heart.");
+    assert_eq!(seen.json_of("model.end")[0]["stop"], "max_tokens");
+}
+
+#[tokio::test]
+async fn a_failed_model_call_says_its_class() {
+    let model = model().always(Answer::text("We").fails(ModelErrorClass::RateLimit, "slow down"));
+    let agent = agent(&model).build().unwrap();
+    let run = agent.run("Go", RunOptions::default());
+    let seen = EventRecorder::new();
+    run.on("model.end", seen.listener());
+    run.await;
+    assert_eq!(seen.json_of("model.end")[0]["error_class"], "rate_limit");
+    assert_eq!(seen.json_of("model.end")[0].get("stop"), None);
+}
+
+#[tokio::test]
+async fn what_a_vendor_wants_back_comes_back_and_holds_no_secret() {
+    let content = json!({ "signature": "abc", "thinking": "use s3cret-key-1" });
+    let vendor = Some(Arc::new(VendorContent { vendor: "test".into(), content }));
+    let response =
+        ModelResponse { calls: vec![call("a", "t", json!({}))], vendor, ..Default::default() };
+    let model = model().then(response).always(says("Done."));
+    let agent = agent(&model)
+        .tool(tool("t"))
+        .engine(|engine| engine.redactor(Redactor::new(["s3cret-key-1".to_owned()])))
+        .build()
+        .unwrap();
+    agent.run("Go", RunOptions::default()).await;
+    let Message::Assistant { vendor: Some(kept), .. } = &model.requests()[1].messages[1] else {
+        panic!("nothing was kept");
+    };
+    assert_eq!(kept.content, json!({ "signature": "abc", "thinking": "use [redacted]" }));
+}
+
+/// The prefix changes that a run reports, without what every event has.
+async fn changes(agent: &Agent, options: RunOptions) -> (Vec<Value>, Vec<Message>) {
+    let run = agent.run("Go", options);
+    let seen = EventRecorder::new();
+    run.on("model.prefix_changed", seen.listener());
+    let outcome = run.await;
+    let mut events = seen.json_of("model.prefix_changed");
+    for event in &mut events {
+        let event = event.as_object_mut().unwrap();
+        for common in ["type", "run_id", "seq", "iteration", "at_ms", "identity"] {
+            event.remove(common);
+        }
+    }
+    (events, outcome.messages.to_vec())
+}
+
+#[tokio::test]
+async fn while_nothing_changes_nothing_is_reported() {
+    let model = model().then(calls([call("a", "t", json!({}))])).always(says("Done."));
+    let agent = agent(&model).tool(tool("t")).build().unwrap();
+    let conversation = || TurnOptions::default().conversation("c");
+    let (first, history) = changes(&agent, conversation().into()).await;
+    let (second, _) = changes(&agent, RunOptions::from(conversation()).history(history)).await;
+    assert_eq!((first, second), (vec![], vec![]));
+}
+
+#[tokio::test]
+async fn what_busts_the_cache_within_a_run_is_named() {
+    let model = model()
+        .then(calls([call("a", "read_skill", json!({"id": "billing"}))]))
+        .always(says("Done."));
+    let agent = agent(&model)
+        .tool(tool("refund"))
+        .tool(tool("weather"))
+        .skills(skills([("billing", &["refund"][..])]))
+        .build()
+        .unwrap();
+    let (changes, _) = changes(&agent, RunOptions::default()).await;
+    assert_eq!(changes, [json!({ "tools_removed": ["weather"] })]);
+}
+
+#[tokio::test]
+async fn what_busts_the_cache_between_two_runs_of_a_conversation_is_named() {
+    let model = model().always(says("Done."));
+    let first = agent(&model).system("Be kind.").tool(tool("a")).tool(tool("b")).tool(tool("c"));
+    let first = first.build().unwrap();
+    let conversation = |name: &str| TurnOptions::default().conversation(name);
+    let (_, mut history) = changes(&first, conversation("one").into()).await;
+    changes(&first, conversation("two").into()).await;
+
+    let changed = toolcrib_core::Tool::builder("b")
+        .description("Something else.")
+        .handler(|_: Value, _| async { "ok" })
+        .unwrap();
+    let engine =
+        toolcrib_engine::Engine::builder().tools([tool("d"), changed, tool("a")]).build().unwrap();
+    let second = first.with_engine(engine);
+    history[1] = Message::assistant("Not what it said.", []);
+    let options = RunOptions::from(conversation("one")).history(history);
+    let (found, _) = changes(&second, options).await;
+    assert_eq!(
+        found,
+        [json!({
+            "tools_added": ["d"], "tools_removed": ["c"], "tools_changed": ["b"],
+            "tools_reordered": true, "messages_from": 1,
+        })]
+    );
+    // Without a name there is nothing to compare with.
+    let (found, _) = changes(&second, RunOptions::default()).await;
+    assert_eq!(found, Vec::<Value>::new());
+}

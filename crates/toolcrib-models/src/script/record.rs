@@ -1,0 +1,148 @@
+//! From a conversation to a script that says it again.
+
+use serde::Serialize;
+use serde_json::Value;
+use toolcrib_core::{Arguments, Message, Redact, ToolCall};
+
+/// What stands in a text in place of a secret.
+const REDACTED: &str = "[redacted]";
+
+/// How much of what the user said is looked for. Patterns have a limit.
+const MAX_USER_CHARS: usize = 2000;
+
+/// Writes the last turn of a conversation as a script: what the model said and called since the last
+/// user message, one rule per answer. A [`ScriptedModel`](super::ScriptedModel) of it says the same
+/// to the same message, whatever the tools answer then: that is how a conversation with a real model
+/// becomes a test.
+///
+/// Nothing that is known to be a secret is written. `was_unknown` tells of a call's id whether no
+/// such tool was offered; the script then calls it all the same.
+///
+/// ```
+/// use toolcrib_core::{Message, Redact};
+/// use toolcrib_models::record;
+///
+/// struct Nothing;
+/// impl Redact for Nothing {
+///     fn redact(&self, text: &str) -> String { text.to_owned() }
+///     fn redact_start(&self, start: &str) -> String { start.to_owned() }
+/// }
+///
+/// let said = [Message::user("Hello"), Message::assistant("Good day.", [])];
+/// let script = record(&said, &Nothing, |_| false);
+/// assert!(script.ends_with("[[rule]]\nuser = '^Hello$'\nstep = 1\ntext = \"Good day.\"\n"), "{script}");
+/// ```
+pub fn record(
+    messages: &[Message],
+    redact: &dyn Redact,
+    was_unknown: impl Fn(&str) -> bool,
+) -> String {
+    let begins = messages.iter().rposition(|message| matches!(message, Message::User { .. }));
+    let turn = messages.get(begins.unwrap_or_default()..).unwrap_or_default();
+    let user = turn.iter().find_map(|message| match message {
+        Message::User { text } => Some(pattern(&redact.redact(text))),
+        _ => None,
+    });
+    let answers = turn.iter().filter_map(|message| match message {
+        Message::Assistant { text, calls, .. } => Some((text, calls)),
+        _ => None,
+    });
+    let rules = answers.enumerate().map(|(before, (text, calls))| RecordedRule {
+        user: user.clone(),
+        step: before + 1,
+        text: (!text.is_empty() || calls.is_empty()).then(|| literal(&redact.redact(text))),
+        calls: calls.iter().map(|call| recorded(call, redact, &was_unknown)).collect(),
+    });
+    let script = RecordedScript { rule: rules.collect() };
+    // Text, numbers and tables: there is nothing in it that TOML does not have.
+    let rules = toml::to_string_pretty(&script).unwrap_or_default();
+    format!(
+        "# What a model said, step by step. `toolcrib run --model script:FILE` plays it back to the\n\
+         # same message. The format is that of docs/scripted-model.md: relax `user`, or add conditions,\n\
+         # where a test should hold for more than this one conversation.\n\n{rules}"
+    )
+}
+
+#[derive(Serialize)]
+struct RecordedScript {
+    rule: Vec<RecordedRule>,
+}
+
+#[derive(Serialize)]
+struct RecordedRule {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<String>,
+    step: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    calls: Vec<RecordedCall>,
+}
+
+#[derive(Serialize)]
+struct RecordedCall {
+    tool: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    even_if_not_offered: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    raw: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    args: Option<Value>,
+}
+
+fn recorded(
+    call: &ToolCall,
+    redact: &dyn Redact,
+    was_unknown: &impl Fn(&str) -> bool,
+) -> RecordedCall {
+    let written = match &call.arguments {
+        Arguments::Json(value) => value.to_string(),
+        Arguments::Text(text) => text.clone(),
+    };
+    let written = redact.redact(&written);
+    let args = serde_json::from_str(&written).ok().and_then(as_table);
+    RecordedCall {
+        tool: redact.redact(&call.name),
+        even_if_not_offered: was_unknown(&call.id),
+        raw: args.is_none().then(|| literal(&written)),
+        args,
+    }
+}
+
+/// Arguments as a table of TOML with templates in it, if TOML has all of it: it knows no null, and
+/// integers of 64 bits.
+fn as_table(value: Value) -> Option<Value> {
+    fn template(value: Value) -> Option<Value> {
+        match value {
+            Value::Null => None,
+            Value::String(text) => Some(Value::String(literal(&text))),
+            Value::Number(number) if number.is_u64() && !number.is_i64() => None,
+            Value::Array(items) => items.into_iter().map(template).collect(),
+            Value::Object(entries) => {
+                entries.into_iter().map(|(key, value)| Some((key, template(value)?))).collect()
+            }
+            other => Some(other),
+        }
+    }
+    value.is_object().then(|| template(value)).flatten()
+}
+
+/// A template that renders to this text.
+fn literal(text: &str) -> String {
+    let is_template = ["{{", "{%", "{#"].iter().any(|begin| text.contains(begin));
+    // A newline at the end is the template's own.
+    if is_template || text.ends_with('\n') {
+        // A string of JSON is one of Jinja.
+        return format!("{{{{ {} }}}}", Value::from(text));
+    }
+    text.to_owned()
+}
+
+/// A pattern for just this text; what was redacted may be anything.
+fn pattern(text: &str) -> String {
+    let cut = text.char_indices().nth(MAX_USER_CHARS).map(|(at, _)| at);
+    let kept = text.get(..cut.unwrap_or(text.len())).unwrap_or(text);
+    let parts: Vec<_> = kept.split(REDACTED).map(regex::escape).collect();
+    let flags = if kept.contains('\n') || parts.len() > 1 { "(?s)" } else { "" };
+    format!("{flags}^{}{}", parts.join(".+"), if cut.is_none() { "$" } else { "" })
+}
