@@ -136,11 +136,11 @@ fn unexpected(which: &str, expected: &str, found: &str) -> Problem {
     )
 }
 
-fn field<'a>(object: &'a JsonValue, name: &str) -> Option<&'a JsonValue> {
+pub(crate) fn field<'a>(object: &'a JsonValue, name: &str) -> Option<&'a JsonValue> {
     object.get::<HashMap<String, JsonValue>>()?.get(name)
 }
 
-fn text<'a>(object: &'a JsonValue, name: &str) -> Option<&'a str> {
+pub(crate) fn text<'a>(object: &'a JsonValue, name: &str) -> Option<&'a str> {
     field(object, name)?.get::<String>().map(String::as_str)
 }
 

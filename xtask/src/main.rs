@@ -12,6 +12,8 @@ mod counts;
 mod example;
 mod links;
 mod listed;
+mod local_model;
+mod oracle;
 mod problem;
 mod sizes;
 mod small_examples;
@@ -22,7 +24,7 @@ mod workspace;
 use std::process::ExitCode;
 
 use crate::{
-    steps::{BENCH, BLESS, COUNTS, DOCS, EXAMPLE, LINT, TEST},
+    steps::{BENCH, BLESS, COUNTS, DOCS, EXAMPLE, LINT, LOCAL_MODEL, ORACLE, TEST},
     workspace::Workspace,
 };
 
@@ -32,10 +34,13 @@ Usage: cargo xtask COMMAND
 Commands:
   test      everything that CI checks: lint, tests, each crate alone, docs, the example, and counts
   lint      formatting, file sizes, links, cargo-deny over the dependencies, and clippy
+  oracle    the model adapters against the vendors' own SDKs, which it installs
   docs      the API documentation, without warnings
   example   what is in examples/: the small programs, and the support desk on a copy
   counts    instructions and allocations, against benches/baseline.json; with --bless they become
             the baseline
+  local-model
+            the examples on a real, small model, which it installs (190 MB); never part of `test`
   bench     times and memory; writes them into docs/benchmarks.md. Nothing else should run meanwhile
   help      this text
 
@@ -48,10 +53,12 @@ fn main() -> ExitCode {
     let steps = match words.as_slice() {
         ["test"] => TEST,
         ["lint"] => LINT,
+        ["oracle"] => ORACLE,
         ["docs"] => DOCS,
         ["example"] => EXAMPLE,
         ["counts"] => COUNTS,
         ["counts", "--bless"] => BLESS,
+        ["local-model"] => LOCAL_MODEL,
         ["bench"] => BENCH,
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");

@@ -14,7 +14,7 @@ const LONG: usize = 700;
 const TOO_LONG: usize = 1500;
 
 /// Where sources lie; what cargo builds and what tools keep lies elsewhere.
-const FOLDERS: [&str; 4] = ["benches", "crates", "examples", "xtask"];
+const FOLDERS: [&str; 5] = ["benches", "crates", "examples", "testbed", "xtask"];
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     let sources = workspace.files(&FOLDERS, "rs")?;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    bench, cargo_deny, counts, example, links, listed,
+    bench, cargo_deny, counts, example, links, listed, local_model, oracle,
     problem::Problem,
     sizes, small_examples, unsafe_code,
     workspace::{Workspace, run as run_program},
@@ -25,6 +25,8 @@ const UNSAFE: Step = Step { name: "unsafe code", check: unsafe_code::check };
 const LINKS: Step = Step { name: "links", check: links::check };
 const DEPENDENCIES: Step = Step { name: "dependencies", check: dependencies };
 const CLIPPY: Step = Step { name: "clippy", check: clippy };
+const SDKS: Step = Step { name: "vendors' SDKs", check: oracle::install };
+const ORACLE_TEST: Step = Step { name: "oracle", check: oracle::compare };
 const TESTS: Step = Step { name: "tests", check: tests };
 const ALONE: Step = Step { name: "crate by crate", check: crate_by_crate };
 const API_DOCS: Step = Step { name: "documentation", check: documentation };
@@ -32,6 +34,11 @@ const SMALL_EXAMPLES: Step = Step { name: "examples", check: small_examples::che
 const SUPPORT_DESK: Step = Step { name: "support desk", check: example::check };
 const COUNTED: Step = Step { name: "counts", check: counts::check };
 const BLESSED: Step = Step { name: "new baseline", check: counts::bless };
+const MODEL: Step = Step { name: "model", check: local_model::install };
+const MODEL_SERVER: Step = Step { name: "its server", check: local_model::test_server };
+const MODEL_FIRST_TOOL: Step = Step { name: "first tool", check: local_model::first_tool };
+const MODEL_DESK: Step = Step { name: "support desk", check: local_model::support_desk };
+const MODEL_FIGURES: Step = Step { name: "figures", check: local_model::figures };
 const FIGURES: Step = Step { name: "benches", check: bench::run };
 
 pub(crate) const TEST: &[Step] = &[
@@ -41,6 +48,7 @@ pub(crate) const TEST: &[Step] = &[
     LINKS,
     DEPENDENCIES,
     CLIPPY,
+    SDKS,
     TESTS,
     ALONE,
     API_DOCS,
@@ -49,10 +57,13 @@ pub(crate) const TEST: &[Step] = &[
     COUNTED,
 ];
 pub(crate) const LINT: &[Step] = &[FORMAT, SIZES, UNSAFE, LINKS, DEPENDENCIES, CLIPPY];
+pub(crate) const ORACLE: &[Step] = &[SDKS, ORACLE_TEST];
 pub(crate) const DOCS: &[Step] = &[API_DOCS];
 pub(crate) const EXAMPLE: &[Step] = &[SMALL_EXAMPLES, SUPPORT_DESK];
 pub(crate) const COUNTS: &[Step] = &[COUNTED];
 pub(crate) const BLESS: &[Step] = &[BLESSED];
+pub(crate) const LOCAL_MODEL: &[Step] =
+    &[MODEL, MODEL_SERVER, MODEL_FIRST_TOOL, MODEL_DESK, MODEL_FIGURES];
 pub(crate) const BENCH: &[Step] = &[FIGURES];
 
 /// Runs steps until one fails; says whether none did.
@@ -106,7 +117,7 @@ fn clippy(workspace: &Workspace) -> Result<(), Problem> {
 
 fn tests(workspace: &Workspace) -> Result<(), Problem> {
     run_program(
-        &mut workspace.cargo(["test", "--workspace"]),
+        workspace.cargo(["test", "--workspace"]).env(oracle::VARIABLE, oracle::python(workspace)),
         "run one test alone with `cargo test -p CRATE NAME`; where a snapshot differs and the new \
          one is right, accept it with `INSTA_UPDATE=always cargo test -p CRATE NAME`",
     )

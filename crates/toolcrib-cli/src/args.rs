@@ -3,6 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
+use toolcrib_core::{ToolChoice, ToolName};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -49,6 +50,7 @@ pub(crate) enum Command {
 Examples:
   toolcrib run -p examples/support-desk \"I was charged twice for order 1042\"
   toolcrib run --as intern --json \"Refund order 1042\"
+  toolcrib run --model anthropic:claude-sonnet-5-5 --record refund.toml \"Refund order 1042\"
   toolcrib run --events events.jsonl --timeout 30s \"Where is order 1042?\"")]
     Run(RunArgs),
     /// Show what the model would see, and what not
@@ -66,6 +68,12 @@ Examples:
   toolcrib call import_orders @arguments.json
   generate-arguments | toolcrib call import_orders -")]
     Call(CallArgs),
+    /// List the models that are configured, ask whether each can be reached, and say why not
+    #[command(after_help = "\
+Examples:
+  toolcrib models
+  toolcrib models -p my-agent --json")]
+    Models,
     /// Load everything and say what is there, or all that is wrong
     #[command(after_help = "\
 Examples:
@@ -101,9 +109,19 @@ pub(crate) struct RunArgs {
     /// What you say to the agent
     #[arg(value_parser = message)]
     pub(crate) message: String,
-    /// The model, in place of the project's: script:FILE, relative to the project
+    /// The model, in place of the project's: openai:MODEL, anthropic:MODEL, gemini:MODEL,
+    /// ollama:MODEL, the name of a [model.NAME], or script:FILE, relative to the project
+    /// [default: the project's, else the first that is configured]
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
+    /// Where that model is, such as http://127.0.0.1:8080/v1. Only keys of the environment that
+    /// belong to it go there: see docs/models.md
+    #[arg(long, value_name = "URL", requires = "model")]
+    pub(crate) base_url: Option<String>,
+    /// What the model may or must call: auto, none, required, or a tool's name; the first stands
+    /// for the first step, and so on, and later steps are free [default: auto]
+    #[arg(long = "tool-choice", value_name = "CHOICE", value_parser = tool_choice)]
+    pub(crate) tool_choices: Vec<ToolChoice>,
     #[command(flatten)]
     pub(crate) situation: Situation,
     /// Write every event to this file as JSON Lines; - is standard error and implies --quiet.
@@ -111,6 +129,10 @@ pub(crate) struct RunArgs {
     /// called *.jsonl, *.ndjson or *.log
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
+    /// Keep what the model says as a script in this new file, redacted: `--model script:FILE`
+    /// plays it back
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
     /// Make the project's databases anew from their seeds first
     #[arg(long)]
     pub(crate) fresh: bool,
@@ -124,6 +146,15 @@ fn message(text: &str) -> Result<String, &'static str> {
         return Err("it is empty; say what the agent is to do");
     }
     Ok(text.to_owned())
+}
+
+fn tool_choice(text: &str) -> Result<ToolChoice, String> {
+    Ok(match text {
+        "auto" => ToolChoice::Auto,
+        "none" => ToolChoice::None,
+        "required" => ToolChoice::Required,
+        name => ToolChoice::Tool(ToolName::new(name).map_err(|error| error.to_string())?),
+    })
 }
 
 fn timeout(text: &str) -> Result<Duration, String> {

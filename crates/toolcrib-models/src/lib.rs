@@ -5,7 +5,14 @@
 //! tests.
 
 mod script;
+#[cfg(feature = "vendors")]
+mod vendors;
 
 pub use toolcrib_config::{Diagnostic, Diagnostics, Severity};
 
 pub use self::script::{ScriptedModel, record};
+#[cfg(feature = "vendors")]
+pub use self::vendors::{
+    DEFAULT_IDLE_TIMEOUT, DEFAULT_TIMEOUT, InvalidBaseUrl, InvalidVendorModel, ModelName,
+    NotConfigured, ReasoningEffort, UnknownVendor, Vendor, VendorModel, VendorModelBuilder,
+};

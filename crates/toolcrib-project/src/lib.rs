@@ -3,7 +3,7 @@
 //! ```text
 //! config  toolcrib.toml as typed data    ┐ reading, by means of `toolcrib_config`:
 //! skills  SKILL.md files as typed data   ┘ every problem is recorded
-//! build   typed data -> databases, secrets, tools, policy, skills, model
+//! build   typed data -> databases, secrets, tools, policy, skills, models
 //!         (names are resolved here)
 //! ```
 //!
@@ -39,6 +39,7 @@ mod state;
 pub use toolcrib_config::{Diagnostic, Diagnostics, Severity};
 
 pub use self::{
+    build::DeclaredModel,
     error::LoadError,
     find::{NoProject, find},
     init::{InitError, init},

@@ -15,8 +15,8 @@ use toolcrib_scope::database::Database;
 use crate::{
     PROJECT_FILE,
     build::{
-        Databases, Names, build_policy, build_secrets, build_skills, build_tools,
-        load_chosen_model, load_model, report_duplicate_tools,
+        Databases, DeclaredModel, ModelSources, Names, build_models, build_policy, build_secrets,
+        build_skills, build_tools, report_duplicate_tools,
     },
     config::{AgentSection, LimitsSection, ProjectFile, SystemText},
     error::LoadError,
@@ -36,6 +36,9 @@ pub struct LoadOptions {
     /// A model in place of the project's own, in the same notation. A script given here may lie
     /// outside the project; a relative path starts at the project's folder.
     pub model: Option<String>,
+    /// Where that model is, in place of the vendor's own base URL. No key of the environment goes
+    /// there.
+    pub base_url: Option<String>,
     /// Ends the wait for another process that makes the same database.
     pub cancel: CancellationToken,
 }
@@ -65,6 +68,7 @@ pub struct Project {
     skills: Skills,
     policy: Policy,
     model: Option<Arc<dyn Model>>,
+    models: Vec<DeclaredModel>,
     system: Option<Arc<str>>,
     limits: Limits,
     max_iterations: Option<u32>,
@@ -117,16 +121,18 @@ impl Project {
         let policy = build_policy(&file.policy, &names, &problems);
         let skills = build_skills(folders, file.skills.focus, &names, &problems);
         let system = system_text(&file.agent, root, &problems);
+        let secrets = build_secrets(&file.secrets, &file.tools, &file.models, &names, &problems);
+        let models = build_models(&file.models, &secrets, &names.secrets, &problems);
+        let sources = ModelSources { root, names: &names, declared: &models, problems: &problems };
         let model = match (&options.model, &file.agent.model) {
-            (Some(name), _) => load_chosen_model(name, root, &names, &problems)?,
-            (None, Some(name)) => load_model(name, root, &names, &problems),
+            (Some(name), _) => sources.load_chosen(name, options.base_url.as_deref())?,
+            (None, Some(name)) => sources.load(name),
             (None, None) => None,
         };
 
         // What is wrong with the rest is still worth knowing, but not worth making anything.
         let mode = if problems.has_errors() { Mode::Inspect } else { options.mode };
         let state = state_folder(root, &file, mode, options)?;
-        let secrets = build_secrets(&file.secrets, &file.tools, &names, &problems);
         let databases =
             Databases::open(&file.databases, root, &state, mode, &options.cancel, &problems);
         let tools = build_tools(&file.tools, root, &databases, &names, &problems);
@@ -145,6 +151,7 @@ impl Project {
             skills,
             policy,
             model,
+            models,
             system,
             limits: limits(&file.limits),
             max_iterations: file.agent.max_iterations,
@@ -188,6 +195,11 @@ impl Project {
     /// The model, if the project or the options name one.
     pub fn model(&self) -> Option<&Arc<dyn Model>> {
         self.model.as_ref()
+    }
+
+    /// The models that have a name of the project's own, in the order of the file.
+    pub fn models(&self) -> &[DeclaredModel] {
+        &self.models
     }
 
     /// The system text, if there is one.

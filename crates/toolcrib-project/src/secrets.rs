@@ -51,7 +51,7 @@ impl EnvironmentSecrets {
         redactor
     }
 
-    fn get(&self, name: &str) -> Result<Secret, SecretError> {
+    pub(crate) fn get(&self, name: &str) -> Result<Secret, SecretError> {
         let Some((name, variable)) = self.variables.get_key_value(name) else {
             return Err(SecretError::Unknown { name: name.into() });
         };

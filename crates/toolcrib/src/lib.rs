@@ -10,6 +10,7 @@
 //! | `engine` (default) | `Engine` and what it is built with; a crate that only brings tools can do without |
 //! | `macros` (default) | `#[tool]`, and `schemars` for types that a tool takes |
 //! | `models` | `models`: the scripted model |
+//! | `vendors` | models behind the APIs of OpenAI, Anthropic, Gemini and Ollama, in `models` |
 //! | `command`, `http`, `sql` | `scope` and `tools`: what tools reach of the world, as handles, and the declared kinds over them |
 //! | `project` | `project`: project folders, `toolcrib.toml` and skills |
 //! | `testing` | `testing`: models that misbehave, sources that fail, recorded events, contract checks |

@@ -6,7 +6,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::task::yield_now;
 use toolcrib_core::{
     EventKind, Menu, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse,
-    ToolCall, ToolChoice, millis, panic_text,
+    ToolCall, ToolChoice, ToolName, millis, panic_text,
 };
 
 use super::{AgentParts, report::Report};
@@ -111,7 +111,7 @@ fn check_choice(choice: &ToolChoice, menu: &Menu) -> Result<(), ModelError> {
             "it must call a tool, and none is offered".to_owned()
         }
         ToolChoice::Tool(name) if menu.get(name).is_none() => {
-            let offered: Vec<_> = menu.names().map(|name| name.as_str()).collect();
+            let offered: Vec<_> = menu.names().map(ToolName::as_str).collect();
             format!(
                 "it must call `{name}`, which is not offered in this iteration; offered: {}",
                 if offered.is_empty() { "nothing".to_owned() } else { offered.join(", ") }

@@ -5,7 +5,7 @@ use toolcrib_core::{CancellationToken, ErrorCode, ToolCall, ToolName};
 use toolcrib_engine::IterationError;
 use toolcrib_project::Mode;
 
-use super::{Problem, call_arguments, engine, load, turn_options};
+use super::{ChosenModel, Problem, call_arguments, engine, load, turn_options};
 use crate::{
     args::{CallArgs, Global},
     exit::{self, Exit},
@@ -18,7 +18,9 @@ pub(super) async fn call(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let given = call_arguments::read(&args.arguments, &cancellation).await?;
-    let project = load(global, Mode::Run { fresh: args.fresh }, None, &cancellation).await?;
+    let project =
+        load(global, Mode::Run { fresh: args.fresh }, ChosenModel::default(), &cancellation)
+            .await?;
     let options = turn_options(&project, &args.situation, cancellation)?;
     let mut turn =
         engine(&project)?.turn(options).map_err(|error| Problem::usage(error.to_string()))?;

@@ -3,7 +3,7 @@
 use toolcrib_core::CancellationToken;
 use toolcrib_project::Mode;
 
-use super::{Problem, engine, load};
+use super::{ChosenModel, Problem, engine, load};
 use crate::{
     args::Global,
     exit::{self, Exit},
@@ -14,7 +14,7 @@ pub(super) async fn check(
     global: &Global,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let project = load(global, Mode::Inspect, None, &cancellation).await?;
+    let project = load(global, Mode::Inspect, ChosenModel::default(), &cancellation).await?;
     engine(&project)?;
     if global.json {
         output::json(&CheckJson::from(&project));

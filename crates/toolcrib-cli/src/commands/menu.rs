@@ -4,7 +4,7 @@ use toolcrib_core::CancellationToken;
 use toolcrib_engine::IterationError;
 use toolcrib_project::Mode;
 
-use super::{Problem, engine, load, turn_options};
+use super::{ChosenModel, Problem, engine, load, turn_options};
 use crate::{
     args::{Global, MenuArgs},
     exit::{self, Exit},
@@ -16,7 +16,7 @@ pub(super) async fn menu(
     args: MenuArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let project = load(global, Mode::Inspect, None, &cancellation).await?;
+    let project = load(global, Mode::Inspect, ChosenModel::default(), &cancellation).await?;
     let options = turn_options(&project, &args.situation, cancellation)?;
     let mut turn =
         engine(&project)?.turn(options).map_err(|error| Problem::usage(error.to_string()))?;

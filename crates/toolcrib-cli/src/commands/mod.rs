@@ -6,7 +6,9 @@ mod check;
 mod events_file;
 mod init;
 mod menu;
+mod models;
 mod problem;
+mod recording;
 mod run;
 
 use std::{path::PathBuf, sync::Arc};
@@ -15,7 +17,10 @@ use toolcrib_core::{CancellationToken, SkillId};
 use toolcrib_engine::{Engine, TurnOptions};
 use toolcrib_project::{LoadOptions, Mode, Project, find};
 
-pub(crate) use self::problem::{Form, Problem, misread};
+pub(crate) use self::{
+    models::{Listed, State},
+    problem::{Form, Problem, misread},
+};
 use crate::{
     args::{Cli, Command, Global, Situation},
     exit::Exit,
@@ -29,16 +34,24 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
         Command::Run(args) => run::run(&global, args, cancellation).await,
         Command::Menu(args) => menu::menu(&global, args, cancellation).await,
         Command::Call(args) => call::call(&global, args, cancellation).await,
+        Command::Models => models::models(&global, cancellation).await,
         Command::Check => check::check(&global, cancellation).await,
         Command::Init(args) => init::init(&global, &args),
     }
+}
+
+/// The model that was chosen on the command line, in place of the project's.
+#[derive(Debug, Default)]
+struct ChosenModel {
+    name: Option<String>,
+    base_url: Option<String>,
 }
 
 /// Loads the project, without holding up the signals.
 async fn load(
     global: &Global,
     mode: Mode,
-    model: Option<String>,
+    model: ChosenModel,
     cancellation: &CancellationToken,
 ) -> Result<Project, Problem> {
     let dir = match &global.project {
@@ -54,7 +67,8 @@ async fn load(
     let options = LoadOptions {
         state: absolute(global.state.as_ref())?,
         mode,
-        model,
+        model: model.name,
+        base_url: model.base_url,
         cancel: cancellation.clone(),
     };
     let loading = tokio::task::spawn_blocking(move || Project::load(&dir, &options));

@@ -1,12 +1,15 @@
 //! `toolcrib run`: one message, to the answer.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
-use toolcrib_agent::{Agent, AgentError, RunOptions};
-use toolcrib_core::CancellationToken;
+use toolcrib_agent::{Agent, RunOptions};
+use toolcrib_core::{CancellationToken, Model};
 use toolcrib_project::{Mode, Project};
 
-use super::{Problem, events_file, load, turn_options};
+use super::{
+    ChosenModel, Problem, events_file, load, models::first_configured, recording::Recording,
+    turn_options,
+};
 use crate::{
     args::{Global, RunArgs},
     exit::Exit,
@@ -19,40 +22,50 @@ pub(super) async fn run(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let to_stderr = args.events.as_deref().is_some_and(|path| path == Path::new("-"));
+    let tells = !(global.json || global.quiet || to_stderr);
     let mode = Mode::Run { fresh: args.fresh };
-    let project = load(global, mode, args.model.clone(), &cancellation).await?;
-    let agent = agent(&project)?;
+    let model = ChosenModel { name: args.model, base_url: args.base_url };
+    let project = load(global, mode, model, &cancellation).await?;
+    let agent = agent(&project, tells)?;
 
     let mut options = RunOptions::from(turn_options(&project, &args.situation, cancellation)?);
+    options.tool_choices = args.tool_choices;
     options.turn_timeout = args.timeout;
 
     let run = agent.run(args.message, options);
     if let Some(path) = &args.events {
         run.on("*", events_file::writer(path, &project)?);
     }
-    if !(global.json || global.quiet || to_stderr) {
+    let recording = args.record.as_deref().map(Recording::begin).transpose()?;
+    if tells {
         let narrator = Narrator::new(global.verbose);
         run.on("*", move |event| narrator.tell(event));
     }
     let outcome = run.await;
+    if let Some(recording) = recording {
+        recording.end(&outcome, agent.engine().redactor());
+    }
 
     if global.json {
         output::json(&RunJson::from(&outcome));
     } else {
         output::answer(&outcome);
-        if !(global.quiet || to_stderr) {
+        if tells {
             output::summary(&outcome, &project);
         }
     }
     Ok(outcome.stopped.into())
 }
 
-fn agent(project: &Project) -> Result<Agent, Problem> {
-    project.agent_builder().build().map_err(|error| match error {
-        AgentError::NoModel => Problem::usage(
-            "the project names no model; write `model = \"script:FILE\"` under [agent], \
-             or give one with `--model script:FILE`",
-        ),
-        error => Problem::usage(error.to_string()),
-    })
+/// The project's agent; where no model is named, on the first that is configured.
+fn agent(project: &Project, tells: bool) -> Result<Agent, Problem> {
+    let mut builder = project.agent_builder();
+    if project.model().is_none() {
+        let first = first_configured(project)?;
+        if tells {
+            output::chosen_model(first.model.name(), &first.origin);
+        }
+        builder = builder.shared_model(Arc::clone(&first.model) as Arc<dyn Model>);
+    }
+    builder.build().map_err(|error| Problem::usage(error.to_string()))
 }

@@ -2,6 +2,7 @@
 //! appear only on a terminal.
 
 mod json;
+mod models;
 mod narrator;
 mod streams;
 mod summary;
@@ -20,6 +21,7 @@ use self::text::{
 };
 pub(crate) use self::{
     json::{CallJson, CheckJson, InitJson, MenuJson, ProblemJson, RunJson},
+    models::{ModelsJson, chosen_model, models},
     narrator::Narrator,
     streams::{delivered, lost, settle},
     summary::summary,
@@ -27,8 +29,9 @@ pub(crate) use self::{
 
 /// Prints to standard output.
 macro_rules! say {
-    ($($arg:tt)*) => { streams::say(format_args!($($arg)*)) };
+    ($($arg:tt)*) => { $crate::output::streams::say(format_args!($($arg)*)) };
 }
+use say;
 
 /// Prints to standard error.
 macro_rules! note {
@@ -172,7 +175,7 @@ pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
     }
     match project.model() {
         Some(model) => say!("  model {}", safe(model.name())),
-        None => say!("  no model; `run` needs `--model`"),
+        None => say!("  no model is named; `run` takes the first that is configured"),
     }
 }
 

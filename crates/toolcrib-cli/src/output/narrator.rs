@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use serde_json::Value;
-use toolcrib_core::{Audience, Event, EventKind, ToolName};
+use toolcrib_core::{Audience, Event, EventKind, StopReason, ToolName};
 
 use super::{
     note,
@@ -81,6 +81,25 @@ impl Narrator {
                 if let Some(cause) = cause {
                     note!("    {DIM}cause: {}{DIM:#}", one_line(cause, RESULT_CHARS));
                 }
+            }
+            EventKind::ModelEnd { stop: Some(StopReason::MaxTokens), .. } => {
+                note!("  {WARN}the model wrote as much as it may: what it said is cut{WARN:#}");
+            }
+            EventKind::ModelReasoning { text } if self.verbose => {
+                note!("  {DIM}{}{DIM:#}", safe(text).replace('\n', "\n  "));
+            }
+            EventKind::PrefixChanged { tools_added, tools_removed, tools_changed, .. }
+                if self.verbose =>
+            {
+                let names = |names: &[ToolName]| {
+                    names.iter().map(ToolName::as_str).collect::<Vec<_>>().join(", ")
+                };
+                note!(
+                    "  {DIM}the prompt cache does not hold: tools added: {}; removed: {}; changed: {}{DIM:#}",
+                    names(tools_added),
+                    names(tools_removed),
+                    names(tools_changed)
+                );
             }
             EventKind::SkillActivated { skill, .. } => {
                 note!("  {WARN}skill {skill} is active{WARN:#}");

@@ -3,6 +3,7 @@
 
 mod databases;
 mod model;
+mod models;
 mod names;
 mod policy;
 mod script;
@@ -10,9 +11,11 @@ mod secrets;
 mod skills;
 mod tools;
 
+pub use self::models::DeclaredModel;
 pub(crate) use self::{
     databases::Databases,
-    model::{load_chosen_model, load_model},
+    model::ModelSources,
+    models::build_models,
     names::Names,
     policy::build_policy,
     secrets::build_secrets,

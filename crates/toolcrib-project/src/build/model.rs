@@ -2,11 +2,15 @@
 
 use std::{path::Path, sync::Arc};
 
-use toolcrib_config::{Diagnostic, Located, Problems};
+use toolcrib_config::{Diagnostic, Located, Problems, suggest};
 use toolcrib_core::Model;
-use toolcrib_models::ScriptedModel;
+use toolcrib_models::{InvalidVendorModel, ModelName, ScriptedModel, Vendor, VendorModel};
 
-use super::{names::Names, script::warn_of_unknown_tools};
+use super::{
+    models::{DeclaredModel, report_no_key},
+    names::Names,
+    script::warn_of_unknown_tools,
+};
 use crate::{
     LoadError,
     root::{FileError, MAX_TEXT, Root, near, read_text},
@@ -21,74 +25,143 @@ struct Unusable {
     help: Option<String>,
 }
 
-/// Makes the model that the project names; its script must lie in the project. `None` when it
-/// cannot be made, which is recorded.
-pub(crate) fn load_model(
-    named: &Located<Arc<str>>,
-    root: &Root,
-    names: &Names,
-    problems: &Problems,
-) -> Option<Arc<dyn Model>> {
-    let read = |file: &str| {
-        root.text(file, MAX_TEXT).map_err(|error| unreadable(file, &error, root.near(&error, file)))
-    };
-    make(&named.value, read, names, problems).unwrap_or_else(|Unusable { problem, help }| {
-        problems.push(Diagnostic::error(&named.at, problem).help(help));
-        None
-    })
+/// Where models come from.
+pub(crate) struct ModelSources<'a> {
+    pub(crate) root: &'a Root,
+    pub(crate) names: &'a Names,
+    pub(crate) declared: &'a [DeclaredModel],
+    pub(crate) problems: &'a Problems,
 }
 
-/// Makes the model that was chosen in place of the project's own; its script may lie anywhere, and a
-/// relative path starts at the project's folder. `None` when something is wrong inside the script,
-/// which is recorded.
-///
-/// # Errors
-/// [`LoadError::Model`] when there is no such model: that is nothing of the project.
-pub(crate) fn load_chosen_model(
-    name: &str,
-    root: &Root,
-    names: &Names,
-    problems: &Problems,
-) -> Result<Option<Arc<dyn Model>>, LoadError> {
-    let read = |file: &str| {
-        let path = root.path().join(Path::new(file));
-        read_text(&path, MAX_TEXT).map_err(|error| {
-            let help = path.parent().and_then(|folder| near(&error, folder, file));
-            unreadable(file, &error, help)
-        })
-    };
-    make(name, read, names, problems).map_err(|Unusable { problem, help }| {
-        let problem = match help {
-            Some(help) => format!("{problem}; {help}"),
-            None => problem,
+/// A name, and what it means.
+enum Meaning<'a> {
+    Script(&'a str),
+    Declared(&'a DeclaredModel),
+    /// Declared, but broken, which is recorded.
+    Broken,
+    Vendor(ModelName),
+}
+
+impl ModelSources<'_> {
+    /// Makes the model that the project names; its script must lie in the project. `None` when it
+    /// cannot be made, which is recorded.
+    pub(crate) fn load(&self, named: &Located<Arc<str>>) -> Option<Arc<dyn Model>> {
+        let read = |file: &str| {
+            let text = self.root.text(file, MAX_TEXT);
+            text.map_err(|error| unreadable(file, &error, self.root.near(&error, file)))
         };
-        LoadError::Model { problem }
-    })
+        let no_key = |reason: &str| {
+            report_no_key(&named.at, reason, self.problems);
+            Ok(())
+        };
+        let made = self.make(&named.value, None, read, no_key);
+        made.unwrap_or_else(|Unusable { problem, help }| {
+            self.problems.push(Diagnostic::error(&named.at, problem).help(help));
+            None
+        })
+    }
+
+    /// Makes the model that was chosen in place of the project's own, perhaps at another base URL;
+    /// a script may lie anywhere, and a relative path starts at the project's folder. `None` when
+    /// something is wrong inside the script, which is recorded.
+    ///
+    /// # Errors
+    /// [`LoadError::Model`] when there is no such model: that is nothing of the project.
+    pub(crate) fn load_chosen(
+        &self,
+        name: &str,
+        base_url: Option<&str>,
+    ) -> Result<Option<Arc<dyn Model>>, LoadError> {
+        let read = |file: &str| {
+            let path = self.root.path().join(Path::new(file));
+            read_text(&path, MAX_TEXT).map_err(|error| {
+                let help = path.parent().and_then(|folder| near(&error, folder, file));
+                unreadable(file, &error, help)
+            })
+        };
+        let no_key = |reason: &str| Err(Unusable { problem: reason.to_owned(), help: None });
+        let made = self.make(name, base_url, read, no_key);
+        made.map_err(|Unusable { problem, help }| {
+            let problem = match help {
+                Some(help) => format!("{problem}; {help}"),
+                None => problem,
+            };
+            LoadError::Model { problem }
+        })
+    }
+
+    fn make(
+        &self,
+        name: &str,
+        base_url: Option<&str>,
+        read: impl FnOnce(&str) -> Result<String, Unusable>,
+        no_key: impl FnOnce(&str) -> Result<(), Unusable>,
+    ) -> Result<Option<Arc<dyn Model>>, Unusable> {
+        match (self.meaning(name)?, base_url) {
+            (Meaning::Vendor(ModelName { vendor, model }), base_url) => {
+                let mut builder = VendorModel::builder(vendor, model);
+                if let Some(url) = base_url {
+                    builder = builder.base_url(url);
+                }
+                let model = builder.from_env().build()?;
+                model.no_key().map_or(Ok(()), no_key)?;
+                Ok(Some(Arc::new(model)))
+            }
+            (_, Some(_)) => Err(Unusable {
+                problem: format!("a base URL is for a model of a vendor, and `{name}` is none"),
+                help: Some("write for example openai:MODEL".to_owned()),
+            }),
+            (Meaning::Declared(declared), None) => Ok(Some(Arc::clone(&declared.model) as _)),
+            (Meaning::Broken, None) => Ok(None),
+            (Meaning::Script(file), None) => {
+                let text = read(file)?;
+                Ok(match ScriptedModel::from_toml(name, &text) {
+                    Ok(model) => {
+                        warn_of_unknown_tools(file, text, self.names, self.problems);
+                        Some(Arc::new(model))
+                    }
+                    Err(found) => {
+                        self.problems.merge(found.in_file(file));
+                        None
+                    }
+                })
+            }
+        }
+    }
+
+    fn meaning<'a>(&'a self, name: &'a str) -> Result<Meaning<'a>, Unusable> {
+        if let Some(file) = name.strip_prefix(SCRIPT) {
+            return Ok(Meaning::Script(file));
+        }
+        if let Some(declared) = self.declared.iter().find(|declared| *declared.name == *name) {
+            return Ok(Meaning::Declared(declared));
+        }
+        if self.names.models.iter().any(|declared| **declared == *name) {
+            return Ok(Meaning::Broken);
+        }
+        name.parse().map(Meaning::Vendor).map_err(|_| {
+            let vendors = Vendor::ALL.map(|vendor| format!("{vendor}:MODEL")).join(", ");
+            let declared = self.names.models.iter().map(|name| &**name);
+            let (word, _) = name.split_once(':').unwrap_or((name, ""));
+            let near = suggest::nearest(word, declared.chain(Vendor::ALL.map(Vendor::as_str)));
+            Unusable {
+                problem: format!("there is no model {}", suggest::quoted([name])),
+                help: Some(match near {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!(
+                        "write {vendors}, \"script:FILE\" for a scripted model, or the name of a \
+                         [model.NAME] of the project"
+                    ),
+                }),
+            }
+        })
+    }
 }
 
-fn make(
-    name: &str,
-    read: impl FnOnce(&str) -> Result<String, Unusable>,
-    names: &Names,
-    problems: &Problems,
-) -> Result<Option<Arc<dyn Model>>, Unusable> {
-    let Some(file) = name.strip_prefix(SCRIPT) else {
-        return Err(Unusable {
-            problem: format!("`{name}` is not a model that can be used yet"),
-            help: Some("write \"script:FILE\", a scripted model".to_owned()),
-        });
-    };
-    let text = read(file)?;
-    Ok(match ScriptedModel::from_toml(name, &text) {
-        Ok(model) => {
-            warn_of_unknown_tools(file, text, names, problems);
-            Some(Arc::new(model))
-        }
-        Err(found) => {
-            problems.merge(found.in_file(file));
-            None
-        }
-    })
+impl From<InvalidVendorModel> for Unusable {
+    fn from(error: InvalidVendorModel) -> Self {
+        Self { problem: error.to_string(), help: None }
+    }
 }
 
 fn unreadable(file: &str, error: &FileError, help: Option<String>) -> Unusable {

@@ -17,6 +17,8 @@ pub(crate) struct Names {
     pub(crate) skills: Vec<Arc<str>>,
     pub(crate) roles: Vec<Arc<str>>,
     pub(crate) secrets: Vec<Arc<str>>,
+    /// The models that have a name of the project's own.
+    pub(crate) models: Vec<Arc<str>>,
 }
 
 impl Names {
@@ -42,6 +44,7 @@ impl Names {
                 .map(|name| Arc::clone(&name.value))
                 .collect(),
             secrets: file.secrets.iter().map(|secret| Arc::clone(&secret.name.value)).collect(),
+            models: file.models.iter().map(|model| Arc::clone(&model.name.value)).collect(),
         }
     }
 

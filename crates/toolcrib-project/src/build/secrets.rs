@@ -6,7 +6,7 @@ use toolcrib_config::{Diagnostic, Located, Problems};
 
 use super::names::{Names, is_declared};
 use crate::{
-    config::{Kind, SecretSection, Text, ToolSection, is_secret_name},
+    config::{Kind, ModelSection, SecretSection, Text, ToolSection, is_secret_name},
     secrets::{self, EnvironmentSecrets},
 };
 
@@ -18,10 +18,13 @@ const SECRET: &str = "secret:";
 pub(crate) fn build_secrets(
     sections: &[SecretSection],
     tools: &[ToolSection],
+    models: &[ModelSection],
     names: &Names,
     problems: &Problems,
 ) -> EnvironmentSecrets {
     let declared = &names.secrets;
+    // A model that lacks its key says so itself.
+    let keys: HashSet<_> = models.iter().filter_map(|model| Some(&model.secret()?.value)).collect();
     let mut used = HashSet::new();
     for text in tools.iter().flat_map(texts) {
         for reference in references(text) {
@@ -35,7 +38,10 @@ pub(crate) fn build_secrets(
     for section in sections {
         let Some(env) = &section.env else { continue };
         if !used.contains(&section.name.value) {
-            let message = format!("no tool refers to the secret `{}`", section.name.value);
+            if keys.contains(&section.name.value) {
+                continue;
+            }
+            let message = format!("nothing refers to the secret `{}`", section.name.value);
             problems.push(
                 Diagnostic::warning(&section.name.at, message).help("use it, or leave it out"),
             );
@@ -53,7 +59,11 @@ pub(crate) fn build_secrets(
     }))
 }
 
-fn report_undeclared(name: &Located<Arc<str>>, declared: &[Arc<str>], problems: &Problems) {
+pub(super) fn report_undeclared(
+    name: &Located<Arc<str>>,
+    declared: &[Arc<str>],
+    problems: &Problems,
+) {
     if declared.is_empty() {
         let message = format!("there is no secret `{}`", name.value);
         let help = format!("write below a [secrets]: {} = {{ env = \"VARIABLE\" }}", name.value);

@@ -2,6 +2,7 @@
 //! everything that is checked against something else later.
 
 mod database;
+mod model;
 mod params;
 mod policy;
 mod schema;
@@ -12,6 +13,7 @@ mod tool;
 
 pub(crate) use self::{
     database::DatabaseSection,
+    model::{KeySource, ModelSection},
     policy::{PolicySection, RoleSection, RuleSection},
     schema::{SchemaProblem, check_schema},
     secrets::{SecretSection, is_secret_name},
@@ -33,6 +35,7 @@ pub(crate) struct ProjectFile {
     pub(crate) skills: SkillsSection,
     pub(crate) secrets: Vec<SecretSection>,
     pub(crate) databases: Vec<DatabaseSection>,
+    pub(crate) models: Vec<ModelSection>,
     pub(crate) tools: Vec<ToolSection>,
     pub(crate) policy: PolicySection,
 }
@@ -48,6 +51,7 @@ impl ProjectFile {
             skills: file.table("skills", SkillsSection::read).unwrap_or_default(),
             secrets: SecretSection::read_all(file),
             databases: DatabaseSection::read_all(file),
+            models: ModelSection::read_all(file),
             tools: file.tables("tool", ToolSection::read),
             policy: PolicySection::read(file),
         })

@@ -233,10 +233,10 @@ fn no_database_may_have_the_name_of_what_another_keeps_beside_its_own() {
 
 #[test]
 fn the_model_and_the_system_text_are_checked_with_the_rest() {
-    let folder = Folder::with("[agent]\nmodel = 'openai:x'\nsystem = 'x'\nsystem_file = 's.md'\n");
+    let folder = Folder::with("[agent]\nmodel = 'opnai:x'\nsystem = 'x'\nsystem_file = 's.md'\n");
     insta::assert_snapshot!(folder.problems(), @r#"
-    toolcrib.toml:2:9: `openai:x` is not a model that can be used yet
-        help: write "script:FILE", a scripted model
+    toolcrib.toml:2:9: there is no model `opnai:x`
+        help: did you mean `openai`?
     toolcrib.toml:4:15: `system` and `system_file` both give the system text
         help: keep one of them
     "#);

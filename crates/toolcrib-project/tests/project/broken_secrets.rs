@@ -37,7 +37,7 @@ digit = { env = "1A" }
         help: write for example: env = "VARIABLE"
     toolcrib.toml:7:1: `two words` is not a name of a secret
         help: use letters without accents, digits, `_`, `-` and `.`
-    toolcrib.toml:8:1: warning: no tool refers to the secret `from`
+    toolcrib.toml:8:1: warning: nothing refers to the secret `from`
         help: use it, or leave it out
     toolcrib.toml:8:10: unknown key `file` in secret `from`
         help: there is only `env`
@@ -81,7 +81,7 @@ fn a_variable_that_gives_no_secret_and_a_secret_that_nothing_needs_are_warnings(
     insta::assert_snapshot!(project.warnings(), @r#"
     toolcrib.toml:2:15: warning: the environment variable `TOOLCRIB_TEST_NOT_SET` is not set
         help: until that is changed, a call that needs the secret `KEY` answers `not_available`
-    toolcrib.toml:3:1: warning: no tool refers to the secret `SPARE`
+    toolcrib.toml:3:1: warning: nothing refers to the secret `SPARE`
         help: use it, or leave it out
     "#);
 }

@@ -7,7 +7,7 @@ use crate::folder::Folder;
 const PAGE: &str = include_str!("../../../../docs/project-file.md");
 
 /// The first TOML block behind a heading.
-fn block(heading: &str) -> &'static str {
+pub(crate) fn block(heading: &str) -> &'static str {
     let section = PAGE.split_once(&format!("\n{heading}\n")).unwrap().1;
     section.split_once("```toml\n").unwrap().1.split_once("```").unwrap().0
 }

@@ -102,7 +102,7 @@ fn a_model_that_the_caller_chooses_may_lie_anywhere() {
         Err(LoadError::Model { problem }) => problem,
         other => panic!("{other:?}"),
     };
-    insta::assert_snapshot!(refused("gpt"), @r#"`gpt` is not a model that can be used yet; write "script:FILE", a scripted model"#);
+    insta::assert_snapshot!(refused("gpt"), @r#"there is no model `gpt`; write anthropic:MODEL, openai:MODEL, gemini:MODEL, ollama:MODEL, "script:FILE" for a scripted model, or the name of a [model.NAME] of the project"#);
     insta::assert_snapshot!(refused("script:none.toml"), @r#"script `none.toml` is not there"#);
     insta::assert_snapshot!(refused("script:sed.sql"), @r#"script `sed.sql` is not there; did you mean `seed.sql`?"#);
     let near = format!("script:{}", elsewhere.path().join("n.toml").display());

@@ -1,0 +1,59 @@
+//! Images and documents in results. What the vendor would refuse is left out, since one such block
+//! would spoil every later request too; the result's text names it all the same.
+
+use base64::{display::Base64Display, engine::general_purpose::STANDARD};
+use serde::{Serialize, Serializer};
+use toolcrib_core::ContentBlock;
+
+/// The largest image that the vendor takes: 5 MiB, encoded.
+const MAX_IMAGE_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
+/// The largest document that is sent: half of the largest request, encoded.
+const MAX_DOCUMENT_BYTES: usize = 16 * 1024 * 1024 / 4 * 3;
+
+/// What is not text.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Media<'a> {
+    Image { source: Source<'a> },
+    Document { source: Source<'a> },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "base64")]
+pub(super) struct Source<'a> {
+    media_type: &'static str,
+    #[serde(serialize_with = "encoded")]
+    data: &'a [u8],
+}
+
+/// The block as the vendor takes it. Audio and what is not known, it does not; a text is in the
+/// result's text; a link would send the vendor there.
+pub(super) fn of(block: &ContentBlock) -> Option<Media<'_>> {
+    match block {
+        ContentBlock::Image { data, .. } if data.len() <= MAX_IMAGE_BYTES => {
+            let media_type = image_type(data)?;
+            Some(Media::Image { source: Source { media_type, data } })
+        }
+        ContentBlock::Binary { data, .. }
+            if data.len() <= MAX_DOCUMENT_BYTES && data.starts_with(b"%PDF-") =>
+        {
+            Some(Media::Document { source: Source { media_type: "application/pdf", data } })
+        }
+        _ => None,
+    }
+}
+
+/// What an image is, by its first bytes: the vendor looks too, and refuses one that says otherwise.
+fn image_type(data: &[u8]) -> Option<&'static str> {
+    match data {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+fn encoded<S: Serializer>(data: &&[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&Base64Display::new(data, &STANDARD))
+}

@@ -1,0 +1,91 @@
+//! Anthropic's Messages API.
+//!
+//! ```text
+//! request   settings, tool choice, and the order of it all
+//! messages  the conversation -> messages of blocks, with cache breakpoints
+//! thinking  what the model thought -> kept with its message -> sent back
+//! media     images and documents in results
+//! schema    the tool block
+//! answer    events -> an answer
+//! refusal   what its errors mean
+//! ```
+
+mod answer;
+mod media;
+mod messages;
+mod refusal;
+mod request;
+mod schema;
+mod thinking;
+
+use serde::Serialize;
+use serde_json::Value;
+use toolcrib_core::{Menu, ModelRequest};
+use toolcrib_scope::http::{HeaderName, StatusCode};
+
+use self::{answer::Reading, request::Body};
+use super::{
+    frames::Framing,
+    protocol::{Asked, Protocol, Reader, Refusal},
+};
+
+/// Anthropic's Messages.
+pub(super) struct Anthropic;
+
+/// The version that every compatible server knows. The one after it, 2026-10-21, differs for what is
+/// sent here in one thing: it takes no `temperature`, and models up to 4.6 still have one.
+const HEADERS: &[(&str, &str)] = &[("anthropic-version", "2023-06-01")];
+
+impl Protocol for Anthropic {
+    fn path(&self, _model: &str) -> String {
+        "/v1/messages".to_owned()
+    }
+
+    fn key(&self, key: &str) -> (HeaderName, String) {
+        (HeaderName::from_static("x-api-key"), key.to_owned())
+    }
+
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        HEADERS
+    }
+
+    fn framing(&self) -> Framing {
+        Framing::Events
+    }
+
+    fn tools(&self, menu: &Menu) -> String {
+        schema::tools(menu)
+    }
+
+    fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        serde_json::to_vec(&Body::new(asked)?)
+    }
+
+    fn reader(&self, request: &ModelRequest) -> Box<dyn Reader> {
+        Box::new(Reading::new(request))
+    }
+
+    fn refusal(&self, _status: StatusCode, body: &Value) -> Refusal {
+        refusal::read(body)
+    }
+
+    fn models_path(&self) -> &'static str {
+        // Without a limit, the twenty newest.
+        "/v1/models?limit=1000"
+    }
+
+    fn model_names(&self, list: &Value) -> Vec<String> {
+        let models = list.get("data").and_then(Value::as_array).into_iter().flatten();
+        models
+            .filter(|model| model.get("lifecycle").is_none_or(|stage| stage != "retired"))
+            .filter_map(|model| model.get("id")?.as_str().map(str::to_owned))
+            .collect()
+    }
+}
+
+/// A cache breakpoint: what stands up to here is cached, for five minutes from its last use.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Breakpoint {
+    Ephemeral,
+}

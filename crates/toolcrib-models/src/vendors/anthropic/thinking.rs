@@ -1,0 +1,106 @@
+//! What a model thought, kept with its message and sent back with it.
+//!
+//! The vendor signs what its models think and wants it back as it came, at its place among texts
+//! and calls. Newer models (since Fable 5.1 and Opus 5.5) also refuse it where anything before it
+//! is not what it was when it was thought: the tools, the system text, a message. The history only
+//! grows, but the menu changes; and what is stored may have been redacted. So what is kept says
+//! what it was made under, and goes back only where all of that is the same. Left out, it costs the
+//! model a memory; sent, it would cost the answer.
+
+use serde_json::{Value, json};
+use toolcrib_core::{Digest, ModelRequest, VendorContent};
+
+use super::request::{NO_TOOLS, has_stand_in};
+
+/// The name under which content of this vendor is kept.
+pub(super) const VENDOR: &str = "anthropic";
+
+/// What stands before every message: the tools and the system text.
+pub(super) fn made_under(request: &ModelRequest) -> Digest {
+    let tools = match has_stand_in(request) {
+        true => Digest::of(NO_TOOLS),
+        false => request.menu.fingerprint(),
+    };
+    Digest::of_all([&tools, &Digest::of(&*request.system)])
+}
+
+/// One block of a message, at its place.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kept<'a> {
+    Thinking {
+        thinking: &'a str,
+        signature: &'a str,
+    },
+    /// Thought, and encrypted.
+    Redacted {
+        data: &'a str,
+    },
+    /// The next so many bytes of the message's text.
+    Text {
+        bytes: usize,
+    },
+    /// The message's next call.
+    Call,
+}
+
+impl<'a> Kept<'a> {
+    /// Reads a block as [`keep`] has written it.
+    pub(super) fn of(block: &'a Value) -> Option<Self> {
+        let text = |key: &str| block.get(key)?.as_str();
+        Some(match text("type")? {
+            "thinking" => {
+                Self::Thinking { thinking: text("thinking")?, signature: text("signature")? }
+            }
+            "redacted_thinking" => Self::Redacted { data: text("data")? },
+            "text" => Self::Text { bytes: usize::try_from(block.get("bytes")?.as_u64()?).ok()? },
+            "tool_use" => Self::Call,
+            _ => return None,
+        })
+    }
+
+    fn to_json(self) -> Value {
+        match self {
+            Self::Thinking { thinking, signature } => {
+                json!({ "type": "thinking", "thinking": thinking, "signature": signature })
+            }
+            Self::Redacted { data } => json!({ "type": "redacted_thinking", "data": data }),
+            Self::Text { bytes } => json!({ "type": "text", "bytes": bytes }),
+            Self::Call => json!({ "type": "tool_use" }),
+        }
+    }
+}
+
+/// What is to be kept of a message of these blocks and this text.
+pub(super) fn keep<'a>(
+    blocks: impl IntoIterator<Item = Kept<'a>>,
+    made_under: &Digest,
+    text: &str,
+) -> VendorContent {
+    let blocks: Value = blocks.into_iter().map(Kept::to_json).collect();
+    let made = made(&blocks, made_under, text);
+    let content = json!({ "made": made, "blocks": blocks });
+    VendorContent { vendor: VENDOR.into(), content }
+}
+
+/// The blocks of a message, if they may go back with it.
+pub(super) fn kept<'a>(
+    vendor: &'a VendorContent,
+    made_under: &Digest,
+    text: &str,
+    calls: usize,
+) -> Option<&'a [Value]> {
+    if &*vendor.vendor != VENDOR {
+        return None;
+    }
+    let blocks = vendor.content.get("blocks")?;
+    let made_as = vendor.content.get("made")?.as_str()?;
+    let list = blocks.as_array()?;
+    let called = list.iter().filter(|block| matches!(Kept::of(block), Some(Kept::Call))).count();
+    let is_same = called == calls && made_as == made(blocks, made_under, text).to_string();
+    is_same.then_some(list)
+}
+
+/// A digest of all that must not have changed.
+fn made(blocks: &Value, under: &Digest, text: &str) -> Digest {
+    Digest::of_all([under, &Digest::of(text), &Digest::of_json(blocks)])
+}

@@ -1,0 +1,204 @@
+//! An answer as it comes.
+
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+use toolcrib_core::{ModelError, ModelErrorClass, StopReason, Usage};
+
+use super::{
+    kept::{self, Parts},
+    name, refusal,
+};
+use crate::vendors::{
+    answer::{Answer, PartialCall},
+    failure,
+    frames::Frame,
+    protocol::{Reader, Refusal},
+};
+
+/// Takes in the chunks of an answer. The last is not marked as such: one may come after the one that
+/// says why the model finished, with the final count of tokens. So the end of the stream is the end.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    parts: Parts,
+    finished: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Chunk {
+    candidates: Option<Vec<Candidate>>,
+    prompt_feedback: Option<PromptFeedback>,
+    usage_metadata: Option<UsageMetadata>,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate {
+    index: Option<u64>,
+    content: Option<Content>,
+    finish_reason: Option<String>,
+    finish_message: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Content {
+    parts: Option<Vec<Part>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Part {
+    text: Option<String>,
+    thought: Option<bool>,
+    thought_signature: Option<String>,
+    function_call: Option<FunctionCall>,
+}
+
+#[derive(Deserialize)]
+struct FunctionCall {
+    id: Option<String>,
+    name: Option<String>,
+    args: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PromptFeedback {
+    block_reason: Option<String>,
+    block_reason_message: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct UsageMetadata {
+    prompt_token_count: Option<u64>,
+    tool_use_prompt_token_count: Option<u64>,
+    cached_content_token_count: Option<u64>,
+    candidates_token_count: Option<u64>,
+    thoughts_token_count: Option<u64>,
+}
+
+impl Reader for Reading {
+    fn read(&mut self, frame: &Frame, answer: &mut Answer) -> Result<(), ModelError> {
+        let chunk: Chunk = serde_json::from_str(&frame.data).map_err(failure::unreadable)?;
+        if let Some(error) = &chunk.error {
+            return Err(failure::in_stream(refusal::of_error(error)));
+        }
+        if let Some(usage) = &chunk.usage_metadata {
+            answer.usage = usage.into();
+        }
+        if let Some(feedback) = chunk.prompt_feedback {
+            blocked(feedback)?;
+        }
+        // Only one is asked for.
+        let candidates = chunk.candidates.into_iter().flatten();
+        for candidate in candidates.filter(|candidate| candidate.index.unwrap_or_default() == 0) {
+            for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
+                self.part(part, answer);
+            }
+            if let Some(reason) = candidate.finish_reason {
+                answer.stop = stop(&reason, candidate.finish_message)?;
+                self.finished = true;
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, answer: &mut Answer) {
+        if self.finished {
+            answer.vendor = std::mem::take(&mut self.parts).into_content();
+            answer.complete();
+        }
+    }
+}
+
+impl Reading {
+    fn part(&mut self, part: Part, answer: &mut Answer) {
+        let Part { text, thought, thought_signature: signature, function_call } = part;
+        if let Some(call) = function_call {
+            answer.begin_call(PartialCall {
+                index: answer.calls() as u64,
+                id: call.id.unwrap_or_default(),
+                name: name::received(&call.name.unwrap_or_default()).to_owned(),
+                arguments: call.args.map(|args| args.get().to_owned()).unwrap_or_default(),
+            });
+            self.parts.push(kept::Part::Call { signature });
+            return;
+        }
+        let text = match text {
+            Some(text) => text,
+            None if signature.is_some() => String::new(),
+            // A kind of part that was not asked for.
+            None => return,
+        };
+        if thought.unwrap_or_default() {
+            answer.reasoning(&text);
+            self.parts.push(kept::Part::Thought { text, signature });
+        } else {
+            answer.text(&text);
+            self.parts.push(kept::Part::Text { chars: text.chars().count(), signature });
+        }
+    }
+}
+
+impl From<&UsageMetadata> for Usage {
+    fn from(usage: &UsageMetadata) -> Self {
+        let sum =
+            |counts: [Option<u64>; 2]| counts.into_iter().flatten().fold(0, u64::saturating_add);
+        Self {
+            input_tokens: sum([usage.prompt_token_count, usage.tool_use_prompt_token_count]),
+            cached_input_tokens: usage.cached_content_token_count.unwrap_or_default(),
+            output_tokens: sum([usage.candidates_token_count, usage.thoughts_token_count]),
+            cost_usd: 0.0,
+        }
+    }
+}
+
+/// A prompt that is not answered at all.
+fn blocked(feedback: PromptFeedback) -> Result<(), ModelError> {
+    let Some(reason) =
+        feedback.block_reason.filter(|reason| reason != "BLOCKED_REASON_UNSPECIFIED")
+    else {
+        return Ok(());
+    };
+    Err(ended(ModelErrorClass::ContentFilter, &reason, feedback.block_reason_message))
+}
+
+/// Why the model stopped, where that leaves an answer.
+fn stop(reason: &str, message: Option<String>) -> Result<StopReason, ModelError> {
+    let class = match reason {
+        "STOP" => return Ok(StopReason::Finished),
+        // The second: as much as one request may have, and more could be asked for.
+        "MAX_TOKENS" | "CONTINUATION" => return Ok(StopReason::MaxTokens),
+        "SAFETY"
+        | "RECITATION"
+        | "LANGUAGE"
+        | "BLOCKLIST"
+        | "PROHIBITED_CONTENT"
+        | "SPII"
+        | "IMAGE_SAFETY"
+        | "IMAGE_PROHIBITED_CONTENT"
+        | "IMAGE_RECITATION"
+        | "ESCALATION"
+        | "MODEL_ARMOR" => ModelErrorClass::ContentFilter,
+        // The account's use is limited.
+        "PUP_LIMITED_DISABLED" => ModelErrorClass::Auth,
+        "MISSING_THOUGHT_SIGNATURE" => ModelErrorClass::BadRequest,
+        // What the model wrote is kept back, since it could not be read. Another try may do better.
+        "MALFORMED_FUNCTION_CALL"
+        | "MALFORMED_RESPONSE"
+        | "UNEXPECTED_TOOL_CALL"
+        | "TOO_MANY_TOOL_CALLS" => ModelErrorClass::Incomplete,
+        _ => return Ok(StopReason::Other),
+    };
+    Err(ended(class, reason, message))
+}
+
+fn ended(class: ModelErrorClass, reason: &str, message: Option<String>) -> ModelError {
+    let message = match message {
+        Some(message) => format!("{reason}: {message}"),
+        None => reason.to_owned(),
+    };
+    failure::in_stream(Refusal { class: Some(class), message: Some(message), retry_after: None })
+}

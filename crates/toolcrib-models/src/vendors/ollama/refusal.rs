@@ -1,0 +1,19 @@
+//! What Ollama says when it refuses.
+
+use serde_json::Value;
+use toolcrib_core::ModelErrorClass;
+
+use crate::vendors::{failure::says_context_overflow, protocol::Refusal};
+
+/// The body of a refusal, or a line of an answer: an object with nothing but words in it.
+pub(super) fn of_body(body: &Value) -> Refusal {
+    let error = body.get("error");
+    // A gateway before it may answer as OpenAI does, with an object.
+    let words = error.and_then(|error| error.get("message").unwrap_or(error).as_str());
+    let overflows = words.is_some_and(says_context_overflow);
+    Refusal {
+        class: overflows.then_some(ModelErrorClass::ContextOverflow),
+        message: words.map(str::to_owned),
+        retry_after: None,
+    }
+}

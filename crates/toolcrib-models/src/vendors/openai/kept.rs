@@ -1,0 +1,144 @@
+//! What a server wants back with its model's message.
+//!
+//! OpenAI itself wants nothing. Models that reason between calls do: DeepSeek, Kimi, GLM and vLLM
+//! send `reasoning_content` or `reasoning`, OpenRouter also `reasoning_details` with signatures,
+//! and Gemini's compatible endpoint a signature in the `extra_content` of calls. Each goes back
+//! under the name under which it came, in vendor content of this form, where what is not there is
+//! left out:
+//!
+//! ```json
+//! {
+//!   "reasoning_content": "…",
+//!   "reasoning": "…",
+//!   "reasoning_details": [{ "type": "reasoning.text", "text": "…", "signature": "…" }],
+//!   "calls": [{ "google": { "thought_signature": "…" } }, null]
+//! }
+//! ```
+//!
+//! `calls` has one entry for each call of the message.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use toolcrib_core::VendorContent;
+
+use super::VENDOR;
+
+const REASONING_CONTENT: &str = "reasoning_content";
+const REASONING: &str = "reasoning";
+const REASONING_DETAILS: &str = "reasoning_details";
+const CALLS: &str = "calls";
+
+/// What goes back with a message.
+#[derive(Default, Serialize)]
+pub(super) struct Returned<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_details: Option<&'a Value>,
+}
+
+impl<'a> Returned<'a> {
+    /// What is kept with a message of so many calls, and what is with each of them: nothing if it
+    /// is another vendor's or does not fit.
+    pub(super) fn of(kept: Option<&'a VendorContent>, calls: usize) -> (Self, &'a [Value]) {
+        let Some(content) = kept.filter(|kept| *kept.vendor == *VENDOR).map(|kept| &kept.content)
+        else {
+            return Default::default();
+        };
+        let extra_contents =
+            content.get(CALLS).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        if extra_contents.len() != calls {
+            return Default::default();
+        }
+        let text = |key| content.get(key).and_then(Value::as_str);
+        let returned = Self {
+            reasoning_content: text(REASONING_CONTENT),
+            reasoning: text(REASONING),
+            reasoning_details: content.get(REASONING_DETAILS),
+        };
+        (returned, extra_contents)
+    }
+}
+
+/// What is to be kept of an answer, as far as it has come.
+#[derive(Default)]
+pub(super) struct Keeping {
+    reasoning_content: String,
+    reasoning: String,
+    reasoning_details: Vec<Value>,
+    extra_contents: Vec<Value>,
+}
+
+impl Keeping {
+    /// Takes in what a delta holds; gives back the reasoning to show. vLLM says the same under two
+    /// names.
+    pub(super) fn delta<'d>(&mut self, delta: &'d Value) -> &'d str {
+        for detail in delta.get(REASONING_DETAILS).and_then(Value::as_array).into_iter().flatten() {
+            self.detail(detail);
+        }
+        let text = |key| delta.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (content, plain) = (text(REASONING_CONTENT), text(REASONING));
+        if content.is_empty() {
+            self.reasoning.push_str(plain);
+            plain
+        } else {
+            self.reasoning_content.push_str(content);
+            content
+        }
+    }
+
+    /// Pieces of one detail have one index: their texts go together, all else is said once.
+    fn detail(&mut self, piece: &Value) {
+        let same = |known: &&mut Value| {
+            known.get("type") == piece.get("type")
+                && known.get("index") == piece.get("index")
+                && piece.get("index").is_some()
+        };
+        let known = self.reasoning_details.last_mut().filter(same).and_then(Value::as_object_mut);
+        let (Some(known), Some(piece)) = (known, piece.as_object()) else {
+            self.reasoning_details.push(piece.clone());
+            return;
+        };
+        for (key, value) in piece.iter().filter(|(_, value)| !value.is_null()) {
+            match (known.get_mut(key), value) {
+                (Some(Value::String(text)), Value::String(more))
+                    if matches!(key.as_str(), "text" | "summary" | "data") =>
+                {
+                    text.push_str(more);
+                }
+                _ => drop(known.insert(key.clone(), value.clone())),
+            }
+        }
+    }
+
+    /// Takes in what comes beside a call.
+    pub(super) fn extra_content(&mut self, position: usize, extra: &Value) {
+        if let Some(kept) = self.extra_contents.get_mut(position) {
+            *kept = extra.clone();
+        } else {
+            self.extra_contents.resize(position, Value::Null);
+            self.extra_contents.push(extra.clone());
+        }
+    }
+
+    /// All of it, if there is anything.
+    pub(super) fn content(self, calls: usize) -> Option<VendorContent> {
+        let mut content = Map::new();
+        let texts = [(REASONING_CONTENT, self.reasoning_content), (REASONING, self.reasoning)];
+        for (key, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
+            content.insert(key.to_owned(), text.into());
+        }
+        if !self.reasoning_details.is_empty() {
+            content.insert(REASONING_DETAILS.to_owned(), self.reasoning_details.into());
+        }
+        if content.is_empty() && self.extra_contents.is_empty() {
+            return None;
+        }
+        let mut extra_contents = self.extra_contents;
+        extra_contents.resize(calls, Value::Null);
+        content.insert(CALLS.to_owned(), extra_contents.into());
+        Some(VendorContent { vendor: VENDOR.into(), content: content.into() })
+    }
+}

@@ -1,0 +1,172 @@
+//! The conversation, as messages of the vendor's.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::Value;
+use toolcrib_core::{Arguments, ContentBlock, Digest, Message, ToolCall, VendorContent};
+
+use super::{
+    super::{arguments::ObjectArguments, protocol::Asked},
+    kept::Returned,
+    media::{Part, parts},
+    own::is_own,
+};
+
+/// How long the id of a call may be with OpenAI's own models.
+const MAX_ID: usize = 40;
+
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+pub(super) enum Sent<'a> {
+    System { content: &'a str },
+    User { content: Content<'a> },
+    Assistant(Assistant<'a>),
+    Tool { tool_call_id: Cow<'a, str>, content: Cow<'a, str> },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Content<'a> {
+    Text(&'a str),
+    Parts(Vec<Part<'a>>),
+}
+
+#[derive(Serialize)]
+pub(super) struct Assistant<'a> {
+    /// Null beside calls, where there is no text. Alone it must be a text.
+    content: Option<&'a str>,
+    #[serde(flatten)]
+    returned: Returned<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Call<'a>>,
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    id: Cow<'a, str>,
+    r#type: &'static str,
+    function: Function<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    arguments: Cow<'a, str>,
+}
+
+/// All messages. Each depends on nothing but itself, so earlier ones are the same bytes again.
+pub(super) fn messages<'a>(asked: &Asked<'a>) -> Vec<Sent<'a>> {
+    let mut writing = Writing {
+        own: is_own(asked.model),
+        // A tool's message holds text only. What a tool shows could come as the user's, whom models
+        // trust more, so it does only where that is asked for.
+        shows_blocks: asked.settings.result_blocks == Some(true),
+        sent: Vec::with_capacity(asked.request.messages.len() + 1),
+        shown: Vec::new(),
+    };
+    if !asked.request.system.is_empty() {
+        writing.sent.push(Sent::System { content: &asked.request.system });
+    }
+    for message in asked.request.messages.iter() {
+        writing.add(message);
+    }
+    writing.show();
+    writing.sent
+}
+
+struct Writing<'a> {
+    own: bool,
+    shows_blocks: bool,
+    sent: Vec<Sent<'a>>,
+    /// What the results of the last calls show. It waits until all of them have been written: no
+    /// other message may stand between them.
+    shown: Vec<Part<'a>>,
+}
+
+impl<'a> Writing<'a> {
+    fn add(&mut self, message: &'a Message) {
+        match message {
+            Message::Tool { call_id, name, text, blocks, is_error, .. } => {
+                // There is no field for it.
+                let content = match is_error {
+                    true => Cow::Owned(format!("Error: {text}")),
+                    false => Cow::Borrowed(&**text),
+                };
+                self.sent.push(Sent::Tool { tool_call_id: self.id(call_id), content });
+                if self.shows_blocks {
+                    self.shown.extend(shown(call_id, name, blocks));
+                }
+            }
+            Message::User { text } => {
+                self.show();
+                self.sent.push(Sent::User { content: Content::Text(text) });
+            }
+            Message::Assistant { text, calls, vendor } => {
+                self.show();
+                let message = self.assistant(text, calls, vendor.as_deref());
+                self.sent.push(Sent::Assistant(message));
+            }
+            _ => {}
+        }
+    }
+
+    fn assistant(
+        &self,
+        text: &'a str,
+        calls: &'a [ToolCall],
+        vendor: Option<&'a VendorContent>,
+    ) -> Assistant<'a> {
+        // OpenAI never asks for anything back, and refuses fields that it does not know.
+        let kept = vendor.filter(|_| !self.own);
+        let (returned, extra_contents) = Returned::of(kept, calls.len());
+        let calls = calls.iter().enumerate().map(|(position, call)| Call {
+            id: self.id(&call.id),
+            r#type: "function",
+            function: Function { name: &call.name, arguments: arguments(&call.arguments) },
+            extra_content: extra_contents.get(position).filter(|extra| !extra.is_null()),
+        });
+        let tool_calls: Vec<_> = calls.collect();
+        let content = (!text.is_empty() || tool_calls.is_empty()).then_some(text);
+        Assistant { content, returned, tool_calls }
+    }
+
+    /// A call's id. Other servers' ids can be longer than OpenAI takes.
+    fn id(&self, id: &'a str) -> Cow<'a, str> {
+        if !self.own || id.len() <= MAX_ID {
+            return Cow::Borrowed(id);
+        }
+        let digest = Digest::of(id).to_string();
+        Cow::Owned(format!("call_{}", digest.get(..32).unwrap_or(&digest)))
+    }
+
+    fn show(&mut self) {
+        if !self.shown.is_empty() {
+            let parts = std::mem::take(&mut self.shown);
+            self.sent.push(Sent::User { content: Content::Parts(parts) });
+        }
+    }
+}
+
+/// What a result shows, and whose result that is.
+fn shown<'a>(id: &str, name: &str, blocks: &'a [ContentBlock]) -> Vec<Part<'a>> {
+    let mut shown = parts(blocks);
+    if !shown.is_empty() {
+        shown.insert(
+            0,
+            Part::text(format!("What call {id} of {name} shows, no words of the user's:")),
+        );
+    }
+    shown
+}
+
+/// Arguments as the text that the vendor keeps them in. OpenAI takes any text; other servers read an
+/// object from it, and refuse the whole conversation where there is none.
+fn arguments(arguments: &Arguments) -> Cow<'_, str> {
+    match ObjectArguments::from(arguments) {
+        ObjectArguments::Text(raw) => Cow::Borrowed(raw.get()),
+        data => serde_json::to_string(&data).map_or(Cow::Borrowed("{}"), Cow::Owned),
+    }
+}

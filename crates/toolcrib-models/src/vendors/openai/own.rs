@@ -1,0 +1,73 @@
+//! What holds for OpenAI's own models only. They are known by their names: which server is behind a
+//! base URL cannot be known, and gateways pass such names on.
+
+/// Whether a name is one of OpenAI's own models. Its open models (`gpt-oss`) run on servers of
+/// other people.
+pub(super) fn is_own(model: &str) -> bool {
+    let reasons =
+        model.strip_prefix('o').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    reasons
+        || model.starts_with("chatgpt-")
+        || (model.starts_with("gpt-") && !model.starts_with("gpt-oss"))
+}
+
+/// Whether a model takes tools only if it is told not to reason.
+///
+/// From GPT-5.6 on, Chat Completions refuse a request with tools unless `reasoning_effort` is
+/// `none`, which those models do not have by themselves. Some of them always reason: the Astras,
+/// and the Sols from 6.1 on. They take no tools here in any case, and what OpenAI says to that (use
+/// its other API) is clearer where they are not told what they cannot do.
+pub(super) fn must_not_reason_with_tools(model: &str) -> bool {
+    generation(model).is_some_and(|generation| {
+        let always_reasons =
+            model.contains("-astra") || (model.contains("-sol") && generation >= (6, 1));
+        generation >= (5, 6) && !always_reasons
+    })
+}
+
+/// `gpt-5.6-luna` is of generation 5.6.
+fn generation(model: &str) -> Option<(u32, u32)> {
+    let generation = model.strip_prefix("gpt-")?.split('-').next()?;
+    let (major, minor) = generation.split_once('.').unwrap_or((generation, "0"));
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_are_known_by_name() {
+        // (name, one of OpenAI's own, takes tools only without reasoning)
+        let table = [
+            ("gpt-6-sol", true, true),
+            ("gpt-6.1-terra", true, true),
+            ("gpt-6-luna-2026-09-22", true, true),
+            ("gpt-5.6", true, true),
+            ("gpt-10", true, true),
+            ("gpt-6-astra", true, false),
+            ("gpt-6.2-astra", true, false),
+            ("gpt-6.1-sol", true, false),
+            ("gpt-6.2-sol", true, false),
+            ("gpt-5.6-sol", true, true),
+            ("gpt-5.5", true, false),
+            ("gpt-5.4-mini", true, false),
+            ("gpt-5", true, false),
+            ("gpt-4o-mini", true, false),
+            ("gpt-4.1", true, false),
+            ("o3", true, false),
+            ("o4-mini", true, false),
+            ("chatgpt-4o-latest", true, false),
+            ("gpt-oss-120b", false, false),
+            ("gpt-oss:20b", false, false),
+            ("openai/gpt-6-sol", false, false),
+            ("olmo-3", false, false),
+            ("qwen3", false, false),
+            ("", false, false),
+        ];
+        for (model, own, must_not_reason) in table {
+            assert_eq!(is_own(model), own, "{model}");
+            assert_eq!(must_not_reason_with_tools(model), must_not_reason, "{model}");
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Schemas without what some vendors refuse, or keep from their models.
+//!
+//! Gemini's `parametersJsonSchema` takes JSON Schema, but [not all of it][gemini]: some of it makes
+//! Gemini refuse the whole request, and some it does not pass on. Ollama reads a tool into fixed
+//! fields ([`ToolProperty`][ollama]): a value of another shape is refused, and of an argument it keeps
+//! type, description, `enum`, `anyOf`, `items`, `properties` and `required`. What stands here is for the
+//! model's eyes; arguments are checked against the schema as its author wrote it.
+//!
+//! | what | becomes | because |
+//! |---|---|---|
+//! | `$ref` into the schema | what it refers to | Gemini refuses it beside all but `description` and `default`, and looks only into `$defs`; Ollama drops it |
+//! | `$ref` back into itself | type, title and description of what it refers to | Gemini refuses a cycle in what is required |
+//! | `$ref` to elsewhere | nothing | Gemini refuses a reference to an undefined schema |
+//! | `$defs`, `definitions`, other keys with `$` | nothing | nothing refers to them any more |
+//! | `true`, `false` as a schema | `{}` | both refuse what is not an object |
+//! | `const` | `enum` of one | neither passes it on |
+//! | what may not stand in `enum` | left out of it | Gemini takes strings and numbers |
+//! | `oneOf` | `anyOf` | Gemini reads it so; Ollama drops it |
+//! | `allOf` | merged into what it stands in | neither passes it on |
+//! | `items` as a list | `prefixItems` | Gemini refuses what is not an object |
+//! | `not`, `if`, `patternProperties`, … | nothing | schemas within keywords that neither passes on |
+//!
+//! All else stays: what is not passed on, such as `pattern`, does not hurt either.
+//!
+//! [gemini]: https://ai.google.dev/api/generate-content#FIELDS.response_json_schema
+//! [ollama]: https://pkg.go.dev/github.com/ollama/ollama/api#ToolProperty
+
+use serde_json::{Map, Value};
+
+/// How much of a tool's schema may be written in the place of references, in bytes; what is above it
+/// is left out. Definitions that refer to each other twice each grow without measure else.
+const MAX_REFERRED_BYTES: usize = 256 * 1024;
+/// How deep they may nest: two levels of JSON each, of which Google's parser takes a hundred in all.
+const MAX_LEVELS: usize = 32;
+
+/// The schema in plain words. Which values may stand in an `enum` differs.
+pub(super) fn plain(schema: &Value, in_enum: fn(&Value) -> bool) -> Value {
+    let mut rewriting =
+        Rewriting { root: schema, in_enum, within: vec!["#"], left: MAX_REFERRED_BYTES, levels: 0 };
+    Value::Object(rewriting.schema(schema))
+}
+
+struct Rewriting<'a> {
+    root: &'a Value,
+    in_enum: fn(&Value) -> bool,
+    /// The references that are being replaced.
+    within: Vec<&'a str>,
+    /// How much more may be written in the place of references, in bytes.
+    left: usize,
+    levels: usize,
+}
+
+impl<'a> Rewriting<'a> {
+    fn schema(&mut self, schema: &'a Value) -> Map<String, Value> {
+        let Value::Object(keywords) = schema else { return Map::new() };
+        if self.levels >= MAX_LEVELS {
+            return summary(keywords);
+        }
+        self.levels += 1;
+        let mut written = Map::new();
+        for (keyword, value) in keywords {
+            self.keyword(keyword, value, &mut written);
+        }
+        // What else holds of the same value. The schema's own word comes first.
+        if let Some(Value::String(reference)) = keywords.get("$ref") {
+            let referred = self.referred(reference);
+            merge(&mut written, referred);
+        }
+        if let Some(Value::Array(all)) = keywords.get("allOf") {
+            for part in all {
+                let part = self.schema(part);
+                merge(&mut written, part);
+            }
+        }
+        self.levels -= 1;
+        written
+    }
+
+    fn keyword(&mut self, keyword: &str, value: &'a Value, written: &mut Map<String, Value>) {
+        let value = match (keyword, value) {
+            ("properties", Value::Object(properties)) => properties
+                .iter()
+                .map(|(name, schema)| (name.clone(), Value::Object(self.schema(schema))))
+                .collect(),
+            ("items", Value::Array(schemas)) => {
+                written.insert("prefixItems".to_owned(), self.schemas(schemas));
+                return;
+            }
+            ("oneOf", Value::Array(schemas)) => {
+                let any = self.schemas(schemas);
+                written.entry("anyOf").or_insert(any);
+                return;
+            }
+            ("prefixItems" | "anyOf", Value::Array(schemas)) => self.schemas(schemas),
+            ("additionalProperties", Value::Bool(_)) => value.clone(),
+            ("items" | "additionalProperties", schema) => Value::Object(self.schema(schema)),
+            ("enum", Value::Array(values)) => match self.values(values) {
+                Some(values) => values,
+                None => return,
+            },
+            ("const", constant) => {
+                if let Some(values) = self.values(std::slice::from_ref(constant)) {
+                    written.entry("enum").or_insert(values);
+                }
+                return;
+            }
+            (
+                "allOf"
+                | "definitions"
+                | "not"
+                | "if"
+                | "then"
+                | "else"
+                | "contains"
+                | "patternProperties"
+                | "propertyNames"
+                | "dependentSchemas"
+                | "dependencies"
+                | "unevaluatedItems"
+                | "unevaluatedProperties"
+                | "contentSchema"
+                | "additionalItems",
+                _,
+            ) => return,
+            (keyword, _) if keyword.starts_with('$') => return,
+            (_, value) => value.clone(),
+        };
+        written.insert(keyword.to_owned(), value);
+    }
+
+    fn schemas(&mut self, schemas: &'a [Value]) -> Value {
+        schemas.iter().map(|schema| Value::Object(self.schema(schema))).collect()
+    }
+
+    /// Of some values, those that may stand in an `enum`, if any may.
+    fn values(&self, values: &[Value]) -> Option<Value> {
+        let taken: Vec<_> = values.iter().filter(|value| (self.in_enum)(value)).cloned().collect();
+        (!taken.is_empty()).then_some(Value::Array(taken))
+    }
+
+    /// Whether as much as that may still be written. Once it may not, nothing more is measured.
+    fn affords(&mut self, target: &Value) -> bool {
+        if self.left == 0 {
+            return false;
+        }
+        let left = self.left.checked_sub(target.to_string().len());
+        self.left = left.unwrap_or_default();
+        left.is_some()
+    }
+
+    /// What a reference refers to.
+    fn referred(&mut self, reference: &'a str) -> Map<String, Value> {
+        let root = self.root;
+        let Some(target) = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer))
+        else {
+            return Map::new();
+        };
+        if !self.affords(target) {
+            return Map::new();
+        }
+        if self.within.contains(&reference) {
+            return target.as_object().map(summary).unwrap_or_default();
+        }
+        self.within.push(reference);
+        let written = self.schema(target);
+        self.within.pop();
+        written
+    }
+}
+
+/// What is said of a schema whose parts are not.
+fn summary(keywords: &Map<String, Value>) -> Map<String, Value> {
+    let told = ["type", "title", "description"];
+    let of = |keyword: &str| Some((keyword.to_owned(), keywords.get(keyword)?.clone()));
+    told.into_iter().filter_map(of).collect()
+}
+
+/// Adds what also holds. Where both say something of the same, the first stays.
+fn merge(schema: &mut Map<String, Value>, other: Map<String, Value>) {
+    for (keyword, value) in other {
+        match (keyword.as_str(), schema.get_mut(&keyword), value) {
+            ("properties", Some(Value::Object(known)), Value::Object(more)) => {
+                for (name, property) in more {
+                    known.entry(name).or_insert(property);
+                }
+            }
+            ("required", Some(Value::Array(known)), Value::Array(more)) => {
+                for name in more {
+                    if !known.contains(&name) {
+                        known.push(name);
+                    }
+                }
+            }
+            (_, Some(_), _) => {}
+            (_, None, value) => {
+                schema.insert(keyword, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn written(schema: &Value) -> Value {
+        plain(schema, |value| value.is_string() || value.is_number())
+    }
+
+    #[test]
+    fn a_schema_is_rewritten_where_it_would_be_refused_or_kept_from_the_model() {
+        let address = json!({"type": "object", "properties": {"zip": {"type": "string", "pattern": "^[0-9]+$"}}});
+        let cases = [
+            // What stays.
+            (
+                json!({"properties": {"b": {"enum": ["y", "x"], "description": "B", "default": "y"}, "a": {"type": ["integer", "null"], "minimum": 1}}, "required": ["a"], "additionalProperties": false}),
+                json!({"properties": {"b": {"enum": ["y", "x"], "description": "B", "default": "y"}, "a": {"type": ["integer", "null"], "minimum": 1}}, "required": ["a"], "additionalProperties": false}),
+            ),
+            (
+                json!({"oneOf": [{"required": ["a"]}, {"anyOf": [{"type": "string", "format": "date-time"}]}]}),
+                json!({"anyOf": [{"required": ["a"]}, {"anyOf": [{"type": "string", "format": "date-time"}]}]}),
+            ),
+            // References.
+            (
+                json!({"properties": {"home": {"$ref": "#/$defs/address", "description": "Home"}, "all": {"type": "array", "items": {"$ref": "#/$defs/address"}}}, "$defs": {"address": address}}),
+                json!({"properties": {"home": {"description": "Home", "type": "object", "properties": {"zip": {"type": "string", "pattern": "^[0-9]+$"}}}, "all": {"type": "array", "items": address}}}),
+            ),
+            (
+                json!({"properties": {"a": {"$ref": "#/definitions/a~1b"}}, "definitions": {"a/b": {"$ref": "#/definitions/c"}, "c": {"type": "string"}}}),
+                json!({"properties": {"a": {"type": "string"}}}),
+            ),
+            (
+                json!({"properties": {"a": {"$ref": "#/$defs/gone"}, "b": {"$ref": "https://example.org/x", "description": "B"}, "c": {"$ref": "#anchor"}}}),
+                json!({"properties": {"a": {}, "b": {"description": "B"}, "c": {}}}),
+            ),
+            // A tree, and a schema that is its own part.
+            (
+                json!({"properties": {"tree": {"$ref": "#/$defs/node"}}, "$defs": {"node": {"type": "object", "description": "A node", "properties": {"of": {"type": "array", "items": {"$ref": "#/$defs/node"}}}}}}),
+                json!({"properties": {"tree": {"type": "object", "description": "A node", "properties": {"of": {"type": "array", "items": {"type": "object", "description": "A node"}}}}}}),
+            ),
+            (
+                json!({"type": "object", "properties": {"again": {"$ref": "#"}}}),
+                json!({"type": "object", "properties": {"again": {"type": "object"}}}),
+            ),
+            // Schemas that are none, and properties that are called like keywords.
+            (
+                json!({"properties": {"any": true, "none": false, "$ref": {"type": "string"}, "enum": {"const": "x"}}, "additionalProperties": true}),
+                json!({"properties": {"any": {}, "none": {}, "$ref": {"type": "string"}, "enum": {"enum": ["x"]}}, "additionalProperties": true}),
+            ),
+            (
+                json!({"type": "array", "items": [{"type": "string"}, true]}),
+                json!({"type": "array", "prefixItems": [{"type": "string"}, {}]}),
+            ),
+            // Values.
+            (json!({"const": 7}), json!({"enum": [7]})),
+            (json!({"const": true, "type": "boolean"}), json!({"type": "boolean"})),
+            (json!({"enum": [1, "a", null, true, {}]}), json!({"enum": [1, "a"]})),
+            (json!({"enum": [null]}), json!({})),
+            // What holds besides.
+            (
+                json!({"description": "Own", "properties": {"a": {"type": "string"}}, "required": ["a"], "allOf": [{"$ref": "#/$defs/b"}, {"description": "Other", "required": ["a", "c"]}], "$defs": {"b": {"properties": {"a": {}, "b": {"type": "integer"}}, "required": ["b"]}}}),
+                json!({"description": "Own", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a", "b", "c"]}),
+            ),
+            // What the model is not told.
+            (
+                json!({"$schema": "x", "$id": "y", "$comment": "z", "not": {"$ref": "#/$defs/a"}, "if": {}, "then": {}, "patternProperties": {"^x": {}}, "propertyNames": {"pattern": "^x"}, "uniqueItems": true}),
+                json!({"uniqueItems": true}),
+            ),
+            (
+                json!({"additionalProperties": {"$ref": "#/$defs/a"}, "$defs": {"a": {"type": "string"}}}),
+                json!({"additionalProperties": {"type": "string"}}),
+            ),
+        ];
+        for (schema, expected) in cases {
+            // As text, since the order of keys counts.
+            assert_eq!(written(&schema).to_string(), expected.to_string(), "{schema}");
+        }
+    }
+
+    #[test]
+    fn references_never_make_more_than_a_bounded_schema() {
+        // Each definition refers to the next one twice: 2^40 schemas, were they all written.
+        let definitions: Map<_, _> = (0..40)
+            .map(|n| {
+                let next = json!({"$ref": format!("#/$defs/{}", n + 1)});
+                (n.to_string(), json!({"type": "object", "properties": {"a": next, "b": next}}))
+            })
+            .collect();
+        let schema = json!({"$ref": "#/$defs/0", "$defs": definitions});
+        let plain = written(&schema).to_string();
+        assert!(plain.len() < MAX_REFERRED_BYTES, "{}", plain.len());
+        assert!(!plain.contains("$ref"));
+
+        // Nor a long text more than a few times.
+        let parts: Map<_, _> =
+            (0..1000).map(|n| (n.to_string(), json!({"$ref": "#/$defs/long"}))).collect();
+        let long = json!({"type": "string", "description": "x".repeat(10_000)});
+        let schema = json!({"properties": parts, "$defs": {"long": long}});
+        assert!(written(&schema).to_string().len() < MAX_REFERRED_BYTES + 100 * 1000);
+
+        // As deep as a schema may nest, by references to parts of itself at that.
+        let mut deep = json!({"$ref": "#/properties/a"});
+        for _ in 0..60 {
+            deep = json!({"type": "object", "properties": {"a": deep}});
+        }
+        let plain = written(&deep).to_string();
+        assert_eq!(plain.matches("properties").count(), MAX_LEVELS);
+    }
+}

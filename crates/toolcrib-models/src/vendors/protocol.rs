@@ -1,0 +1,79 @@
+//! What differs from vendor to vendor.
+
+use serde_json::{Value, value::RawValue};
+use toolcrib_core::{Menu, ModelError, ModelErrorClass, ModelRequest};
+use toolcrib_scope::http::{HeaderName, StatusCode};
+
+use super::{answer::Answer, frames::Framing, settings::Settings};
+
+/// What is asked, as the body of a request needs it.
+pub(super) struct Asked<'a> {
+    /// The model, as its vendor calls it.
+    pub(super) model: &'a str,
+    pub(super) settings: &'a Settings,
+    pub(super) request: &'a ModelRequest,
+    /// What [`Protocol::tools`] made of the menu; none when it is empty.
+    pub(super) tools: Option<&'a RawValue>,
+}
+
+/// How one vendor is spoken to. Stateless: what an answer needs is kept by its [`Reader`].
+pub(super) trait Protocol: Send + Sync + 'static {
+    /// Where a model's next message is asked for, after the base URL; begins with `/`.
+    fn path(&self, model: &str) -> String;
+
+    /// The header that carries the key, and its value.
+    fn key(&self, key: &str) -> (HeaderName, String);
+
+    /// Headers beside the key's, `content-type` and `accept`.
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
+    /// How the answer is cut into frames.
+    fn framing(&self) -> Framing;
+
+    /// The tool block, as JSON. Depends on nothing but the menu, and is made once for each.
+    fn tools(&self, menu: &Menu) -> String;
+
+    /// The body, as JSON. The beginning depends on nothing that changes from iteration to
+    /// iteration, so that vendors find what they have cached: what grows stands last.
+    fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error>;
+
+    /// What takes in the frames of an answer to this request.
+    fn reader(&self, request: &ModelRequest) -> Box<dyn Reader>;
+
+    /// What an answer with an error's status means, beyond what the status says. The body is null
+    /// where it is no JSON.
+    fn refusal(&self, status: StatusCode, body: &Value) -> Refusal;
+
+    /// Where its models are listed, after the base URL.
+    fn models_path(&self) -> &'static str;
+
+    /// The names in such a list.
+    fn model_names(&self, list: &Value) -> Vec<String>;
+}
+
+/// What a vendor says when it refuses.
+#[derive(Debug, Default)]
+pub(super) struct Refusal {
+    /// More exact than the status, where the vendor has a code for it.
+    pub(super) class: Option<ModelErrorClass>,
+    /// The vendor's own words.
+    pub(super) message: Option<String>,
+    /// How long to wait, where the body says it and no header does.
+    pub(super) retry_after: Option<std::time::Duration>,
+}
+
+/// Takes in the frames of one answer.
+pub(super) trait Reader: Send {
+    /// Takes in one frame. Unknown fields and unknown kinds of frames are passed over. Calls
+    /// [`Answer::complete`] at the frame after which none is to come.
+    fn read(&mut self, frame: &super::frames::Frame, answer: &mut Answer)
+    -> Result<(), ModelError>;
+
+    /// The stream has ended without a last frame: completes the answer if nothing of it can be
+    /// missing, and else leaves it.
+    fn end(&mut self, answer: &mut Answer) {
+        let _ = answer;
+    }
+}

@@ -1,0 +1,80 @@
+//! The vendors' SDKs, each in a process of its own that holds one conversation after the other.
+
+use std::{
+    env,
+    io::{BufRead as _, BufReader, Write as _},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+};
+
+use serde_json::{Value, json};
+use toolcrib_models::Vendor;
+
+use super::{
+    case::{Case, folder},
+    ours::MAX_TOKENS,
+};
+
+/// Where `cargo xtask` says which Python has the SDKs.
+const PYTHON: &str = "TOOLCRIB_ORACLE_PYTHON";
+
+pub(crate) struct Sdk {
+    child: Child,
+    jobs: Option<ChildStdin>,
+    outcomes: BufReader<ChildStdout>,
+}
+
+impl Sdk {
+    /// Starts a vendor's, with the base URL that it is told; nothing where there is none, which is an error in CI.
+    pub(crate) fn start(vendor: Vendor, base_url: &str) -> Option<Self> {
+        let Some(python) = env::var_os(PYTHON) else {
+            assert!(
+                env::var_os("CI").is_none_or(|ci| ci.is_empty()),
+                "{PYTHON} is not set, so {vendor} is compared with nothing; run `cargo xtask oracle`"
+            );
+            // Past the test harness, which keeps what tests print to itself.
+            let _ = writeln!(
+                std::io::stderr(),
+                "SKIPPED: {vendor} is not compared with its vendor's SDK; `cargo xtask oracle` does that"
+            );
+            return None;
+        };
+        let mut child = Command::new(&python)
+            // Isolated, and without bytecode left beside the sources.
+            .arg("-IB")
+            .arg(folder("sdk"))
+            .args([vendor.as_str(), base_url])
+            // Keys, base URLs and proxies of whoever runs this are none of its business.
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| {
+                panic!("{PYTHON}={} cannot be started: {error}", python.display())
+            });
+        let jobs = child.stdin.take();
+        let outcomes = BufReader::new(child.stdout.take().unwrap());
+        Some(Self { child, jobs, outcomes })
+    }
+
+    /// Holds a conversation; what came of each request.
+    pub(crate) fn hold(&mut self, case: &Case, model: &str) -> Vec<Value> {
+        let job = json!({
+            "case": Case::path(&case.name),
+            "model": model,
+            "max_tokens": MAX_TOKENS,
+        });
+        writeln!(self.jobs.as_mut().unwrap(), "{job}").expect("the SDK's process has ended");
+        let mut line = String::new();
+        self.outcomes.read_line(&mut line).unwrap();
+        serde_json::from_str(&line)
+            .unwrap_or_else(|_| panic!("the SDK's process failed at `{}`; see above", case.name))
+    }
+}
+
+impl Drop for Sdk {
+    fn drop(&mut self) {
+        // The end of its input is the end of its work.
+        drop(self.jobs.take());
+        let _ = self.child.wait();
+    }
+}

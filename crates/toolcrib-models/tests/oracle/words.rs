@@ -1,0 +1,105 @@
+//! What the SDKs say, in our words.
+
+use serde_json::{Value, json};
+use toolcrib_models::Vendor;
+
+/// What came of a request. `status` is the one of the answer.
+pub(crate) fn in_our_words(vendor: Vendor, outcome: &Value, status: u16) -> Value {
+    if let Some(error) = outcome.get("error") {
+        let wait = error["retry_after"].as_str().map(|wait| wait.parse::<u64>().unwrap());
+        return failed(class(vendor, error, status), (status != 200).then_some(status), wait);
+    }
+    let declined = outcome.get("refusal").is_some_and(|words| !words.is_null());
+    let blocked = outcome.get("blocked").is_some_and(|reason| !reason.is_null());
+    match stop(vendor, outcome["stop"].as_str()) {
+        Stop::Reason(stop) if !declined && !blocked => json!({
+            "text": outcome["text"],
+            "reasoning": outcome["reasoning"],
+            "calls": outcome["calls"],
+            "stop": stop,
+            "usage": outcome["usage"],
+        }),
+        Stop::Failed(class) if !declined && !blocked => failed(class, None, None),
+        _ => failed("content_filter", None, None),
+    }
+}
+
+/// Fields of Gemini that its SDK writes as its protocol buffers name them. In their JSON form the
+/// vendor reads both names as one.
+const GEMINI_FIELDS: [(&str, &str); 6] = [
+    ("include_thoughts", "includeThoughts"),
+    ("inline_data", "inlineData"),
+    ("mime_type", "mimeType"),
+    ("parameters_json_schema", "parametersJsonSchema"),
+    ("thinking_budget", "thinkingBudget"),
+    ("thinking_level", "thinkingLevel"),
+];
+
+/// A request as its vendor reads it.
+pub(crate) fn as_read(vendor: Vendor, request: &Value) -> Value {
+    match request {
+        Value::Object(fields) if vendor == Vendor::Gemini => {
+            let field = |(name, value): (&String, &Value)| {
+                let known = GEMINI_FIELDS.iter().find(|(snake, _)| snake == name);
+                let name = known.map_or(name.as_str(), |(_, camel)| camel);
+                (name.to_owned(), as_read(vendor, value))
+            };
+            Value::Object(fields.iter().map(field).collect())
+        }
+        Value::Array(items) => items.iter().map(|item| as_read(vendor, item)).collect(),
+        other => other.clone(),
+    }
+}
+
+fn failed(class: &str, status: Option<u16>, retry_after: Option<u64>) -> Value {
+    json!({ "error": { "class": class, "status": status, "retry_after": retry_after } })
+}
+
+enum Stop {
+    Reason(&'static str),
+    Failed(&'static str),
+}
+
+fn stop(vendor: Vendor, word: Option<&str>) -> Stop {
+    let word = word.unwrap_or("(none)");
+    let reason = match (vendor, word) {
+        (Vendor::OpenAi, "stop" | "tool_calls")
+        | (Vendor::Anthropic, "end_turn" | "tool_use")
+        | (Vendor::Gemini, "STOP")
+        | (Vendor::Ollama, "stop") => "finished",
+        (Vendor::OpenAi | Vendor::Ollama, "length")
+        | (Vendor::Anthropic, "max_tokens" | "model_context_window_exceeded")
+        | (Vendor::Gemini, "MAX_TOKENS") => "max_tokens",
+        (Vendor::Anthropic, "stop_sequence") => "stop_sequence",
+        (Vendor::Anthropic, "pause_turn") | (Vendor::Ollama, "load" | "(none)") => "other",
+        (Vendor::OpenAi, "content_filter")
+        | (Vendor::Anthropic, "refusal")
+        | (Vendor::Gemini, "SAFETY" | "RECITATION" | "(none)") => {
+            return Stop::Failed("content_filter");
+        }
+        (Vendor::Gemini, "MALFORMED_FUNCTION_CALL") => return Stop::Failed("incomplete"),
+        _ => panic!("{vendor} stops with `{word}`; say what that is"),
+    };
+    Stop::Reason(reason)
+}
+
+/// The class of an exception, by the vendor's code where it has one, else by the status.
+fn class(vendor: Vendor, error: &Value, status: u16) -> &'static str {
+    match (vendor, error["code"].as_str().unwrap_or_default()) {
+        (Vendor::OpenAi, "insufficient_quota") => "quota",
+        (Vendor::OpenAi, "context_length_exceeded") => "context_overflow",
+        (Vendor::OpenAi, "server_error") => "server",
+        (Vendor::Gemini, "API_KEY_INVALID") => "auth",
+        (Vendor::Anthropic, "overloaded_error") | (Vendor::Gemini, "UNAVAILABLE") => "overloaded",
+        (Vendor::Anthropic, "api_error") => "server",
+        (Vendor::Anthropic, "request_too_large") => "context_overflow",
+        _ => match status {
+            401 | 403 => "auth",
+            429 => "rate_limit",
+            502..=504 => "overloaded",
+            500..=599 => "server",
+            400..=499 => "bad_request",
+            _ => "incomplete",
+        },
+    }
+}

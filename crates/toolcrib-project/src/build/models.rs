@@ -1,0 +1,118 @@
+//! The declared models, each under a name of the project's own.
+
+use std::sync::Arc;
+
+use toolcrib_config::{Diagnostic, Problems, Spot};
+use toolcrib_models::{InvalidVendorModel, Vendor, VendorModel, VendorModelBuilder};
+
+use super::secrets::report_undeclared;
+use crate::{
+    config::{KeySource, ModelSection},
+    secrets::EnvironmentSecrets,
+};
+
+/// A model that a project declares under a name of its own, as `[model.NAME]`.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct DeclaredModel {
+    /// Its name in the project.
+    pub name: Arc<str>,
+    /// Where it is declared: `toolcrib.toml:12`.
+    pub origin: Arc<str>,
+    /// The model. Without its [key](VendorModel::no_key) it is there, and answers nothing.
+    pub model: Arc<VendorModel>,
+}
+
+/// Builds the declared models. What is wrong with one is recorded.
+pub(crate) fn build_models(
+    sections: &[ModelSection],
+    secrets: &EnvironmentSecrets,
+    declared_secrets: &[Arc<str>],
+    problems: &Problems,
+) -> Vec<DeclaredModel> {
+    let build = |section: &ModelSection| {
+        let vendor = section.vendor?;
+        let key = section.secret();
+        if let Some(key) = key.filter(|key| !declared_secrets.contains(&key.value)) {
+            report_undeclared(key, declared_secrets, problems);
+            return None;
+        }
+        let model = builder(section, vendor, secrets).build();
+        let model = model.map_err(|error| report(section, vendor, &error, problems)).ok()?;
+        if let Some(reason) = model.no_key() {
+            report_no_key(&key.unwrap_or(&section.name).at, reason, problems);
+        }
+        Some(DeclaredModel {
+            name: Arc::clone(&section.name.value),
+            origin: section.name.at.to_string().into(),
+            model: Arc::new(model),
+        })
+    };
+    sections.iter().filter_map(build).collect()
+}
+
+fn builder(
+    section: &ModelSection,
+    vendor: Vendor,
+    secrets: &EnvironmentSecrets,
+) -> VendorModelBuilder {
+    let name = section.model.as_ref().map_or_else(
+        || vendor.default_model().unwrap_or_default().to_owned(),
+        |model| model.value.to_string(),
+    );
+    let mut builder = VendorModel::builder(vendor, name);
+    if let Some(url) = &section.base_url {
+        builder = builder.base_url(&*url.value);
+    }
+    if let Some(tokens) = section.max_output_tokens {
+        builder = builder.max_output_tokens(tokens);
+    }
+    if let Some(temperature) = section.temperature {
+        builder = builder.temperature(temperature);
+    }
+    if let Some(effort) = section.reasoning {
+        builder = builder.reasoning(effort);
+    }
+    if let Some(send) = section.result_blocks {
+        builder = builder.result_blocks(send);
+    }
+    if let Some(timeout) = section.idle_timeout {
+        builder = builder.idle_timeout(timeout);
+    }
+    if let Some(timeout) = section.timeout {
+        builder = builder.timeout(timeout);
+    }
+    match &section.key {
+        KeySource::Environment => builder.from_env(),
+        KeySource::Secret(name) => match secrets.get(&name.value) {
+            Ok(secret) => builder.key(secret),
+            Err(error) => builder.without_key(error.to_string()),
+        },
+        KeySource::Unusable => builder,
+    }
+}
+
+fn report(section: &ModelSection, vendor: Vendor, error: &InvalidVendorModel, problems: &Problems) {
+    let at = match error {
+        InvalidVendorModel::BaseUrl(_) => section.base_url.as_ref(),
+        InvalidVendorModel::ModelName { .. } => section.model.as_ref(),
+        InvalidVendorModel::Key => section.secret(),
+        _ => None,
+    };
+    let at = at.map_or(&section.name.at, |at| &at.at);
+    let diagnostic = match error {
+        InvalidVendorModel::NoModel { .. } => Diagnostic::error(
+            at,
+            format!("`[model.{}]` does not say which model of {vendor} it is", section.name.value),
+        )
+        .help("write model = \"…\", as the vendor calls it"),
+        other => Diagnostic::error(at, other.to_string()),
+    };
+    problems.push(diagnostic);
+}
+
+/// A project is checked where there are no keys, too.
+pub(super) fn report_no_key(at: &Spot, reason: &str, problems: &Problems) {
+    let help = "until that is changed, a run on this model fails";
+    problems.push(Diagnostic::warning(at, reason.to_owned()).help(help));
+}

@@ -1,0 +1,172 @@
+//! A server that sends what it was given, for what no well-behaved server does.
+
+mod exchange;
+mod reply;
+
+use std::{io, net::Ipv4Addr, net::SocketAddr, sync::Arc, sync::Mutex, sync::PoisonError};
+
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    task::{JoinHandle, JoinSet},
+};
+
+pub use self::reply::Reply;
+use self::{exchange::converse, reply::Ending};
+use crate::recorder::Recorder;
+
+/// A server on this machine's loopback that answers each request with the next of a list of
+/// prepared replies, whatever it was asked, and keeps what it was asked.
+///
+/// It is for faults: its replies may break off, stall, or be no HTTP at all. A request beyond the
+/// list gets a 500 that says so. It stops when it is dropped, and its connections are closed.
+///
+/// Its neighbour [`ModelServer`](crate::ModelServer) knows what the vendors' protocols say.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use toolcrib_testbed::{CannedServer, Reply};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+/// let server = CannedServer::start([
+///     Reply::new(429).header("retry-after", "2").body("{}"),
+///     Reply::sse().piece("data: {\"a\"").pause(Duration::from_millis(10)).cut(),
+/// ])
+/// .await?;
+/// # assert!(server.url().starts_with("http://127.0.0.1:"));
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct CannedServer {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    accepting: JoinHandle<()>,
+}
+
+/// The connections of a server.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    accepted: usize,
+    open: usize,
+    left: usize,
+}
+
+struct Shared {
+    replies: Mutex<Box<dyn Iterator<Item = Reply> + Send>>,
+    recorder: Recorder,
+    counts: watch::Sender<Counts>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("counts", &*self.counts.borrow()).finish_non_exhaustive()
+    }
+}
+
+impl CannedServer {
+    /// Starts a server with these replies, on a runtime of tokio's. The same reply for ever is
+    /// `std::iter::repeat(reply)`.
+    ///
+    /// # Errors
+    /// No port can be had.
+    pub async fn start<I>(replies: I) -> io::Result<Self>
+    where
+        I: IntoIterator<Item = Reply>,
+        I::IntoIter: Send + 'static,
+    {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            replies: Mutex::new(Box::new(replies.into_iter())),
+            recorder: Recorder::new(),
+            counts: watch::Sender::default(),
+        });
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
+        Ok(Self { address, shared, accepting })
+    }
+
+    /// Where it listens: `http://127.0.0.1:41234`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// What came in.
+    pub fn recorder(&self) -> &Recorder {
+        &self.shared.recorder
+    }
+
+    /// How many connections were made.
+    pub fn connections(&self) -> usize {
+        self.shared.counts.borrow().accepted
+    }
+
+    /// How many of them are still open.
+    pub fn open(&self) -> usize {
+        self.shared.counts.borrow().open
+    }
+
+    /// How many replies did not reach their end because the client went away.
+    pub fn left(&self) -> usize {
+        self.shared.counts.borrow().left
+    }
+
+    /// Waits until clients went away from so many replies. It waits for ever if they do not: put a
+    /// time limit around it.
+    pub async fn wait_until_left(&self, replies: usize) {
+        let mut counts = self.shared.counts.subscribe();
+        // The sender lives in `self`.
+        let _ = counts.wait_for(|counts| counts.left >= replies).await;
+    }
+}
+
+impl Drop for CannedServer {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+/// Takes connections, which end with it.
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        while connections.try_join_next().is_some() {}
+        connections.spawn(serve(stream, Arc::clone(&shared)));
+    }
+}
+
+async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
+    shared.count(|counts| {
+        counts.accepted += 1;
+        counts.open += 1;
+    });
+    let _closing = Closing(&shared);
+    // Without it small pieces wait for each other.
+    let _ = stream.set_nodelay(true);
+    if converse(&mut stream, &shared).await == Some(Ending::Reset) {
+        // What is not sent is thrown away, and the client is told so.
+        let _ = stream.set_zero_linger();
+    }
+}
+
+/// Counts a connection as closed, however it ends.
+struct Closing<'a>(&'a Shared);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.count(|counts| counts.open -= 1);
+    }
+}
+
+impl Shared {
+    fn count(&self, change: impl FnOnce(&mut Counts)) {
+        self.counts.send_modify(change);
+    }
+
+    fn next_reply(&self) -> Reply {
+        let next = self.replies.lock().unwrap_or_else(PoisonError::into_inner).next();
+        next.unwrap_or_else(|| {
+            Reply::new(500).body(format!("no reply is left for request {}", self.recorder.len()))
+        })
+    }
+}

@@ -1,0 +1,181 @@
+//! What a prepared reply is made of.
+
+use std::time::Duration;
+
+use axum::{body::Bytes, http::StatusCode};
+use serde_json::Value;
+
+/// A reply that was prepared: a head, pieces of a body with pauses between them, and an end.
+///
+/// Each [`piece`](Self::piece) leaves by itself, as one chunk of a chunked body; [`body`](Self::body)
+/// has its length said in the head. It ends as the protocol wants it, unless [`cut`](Self::cut),
+/// [`reset`](Self::reset) or [`hold`](Self::hold) says otherwise.
+#[derive(Debug, Clone)]
+#[must_use = "a reply is sent by a `CannedServer`"]
+pub struct Reply {
+    status: Option<u16>,
+    headers: Vec<(String, String)>,
+    framing: Framing,
+    pub(super) steps: Vec<Step>,
+    pub(super) ending: Ending,
+}
+
+/// How a client learns where the body ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Framing {
+    Chunked,
+    Length(usize),
+    /// By the end of the connection.
+    Close,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Step {
+    Send(Bytes),
+    Wait(Duration),
+}
+
+/// How a reply ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Ending {
+    /// As its framing says; the connection is used again where that can be.
+    Clean,
+    /// The connection is closed where the reply stands.
+    Cut,
+    /// The connection is reset.
+    Reset,
+    /// Nothing more comes.
+    Hold,
+}
+
+impl Reply {
+    /// A reply with a status, and no body so far.
+    pub fn new(status: u16) -> Self {
+        Self {
+            status: Some(status),
+            headers: Vec::new(),
+            framing: Framing::Chunked,
+            steps: Vec::new(),
+            ending: Ending::Clean,
+        }
+    }
+
+    /// A 200 whose body is a stream of server-sent events.
+    pub fn sse() -> Self {
+        Self::new(200).header("content-type", "text/event-stream")
+    }
+
+    /// A 200 whose body is JSON line by line.
+    pub fn ndjson() -> Self {
+        Self::new(200).header("content-type", "application/x-ndjson")
+    }
+
+    /// A status with a JSON body.
+    pub fn json(status: u16, body: &Value) -> Self {
+        Self::new(status).header("content-type", "application/json").body(body.to_string())
+    }
+
+    /// No answer at all: nothing is sent but the pieces, which need not be HTTP, and then the
+    /// connection is closed.
+    pub fn nothing() -> Self {
+        Self { status: None, framing: Framing::Close, ..Self::new(0) }
+    }
+
+    /// Adds a header. A line break in it breaks the head, as one may want.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// A whole body, whose length the head says.
+    pub fn body(self, bytes: impl Into<Bytes>) -> Self {
+        let bytes = bytes.into();
+        self.content_length(bytes.len()).piece(bytes)
+    }
+
+    /// Adds a piece of the body.
+    pub fn piece(mut self, bytes: impl Into<Bytes>) -> Self {
+        self.steps.push(Step::Send(bytes.into()));
+        self
+    }
+
+    /// Adds pieces of the body. Copies of one [`Bytes`] share their memory, so a body of any size
+    /// can be made of them.
+    pub fn pieces(mut self, pieces: impl IntoIterator<Item = Bytes>) -> Self {
+        self.steps.extend(pieces.into_iter().map(Step::Send));
+        self
+    }
+
+    /// Adds a pause.
+    pub fn pause(mut self, pause: Duration) -> Self {
+        self.steps.push(Step::Wait(pause));
+        self
+    }
+
+    /// Lets the head say this length, in bytes, whatever the pieces come to.
+    pub fn content_length(mut self, bytes: usize) -> Self {
+        self.framing = Framing::Length(bytes);
+        self
+    }
+
+    /// Lets the body end with the connection, with no length and no chunks.
+    pub fn until_close(mut self) -> Self {
+        self.framing = Framing::Close;
+        self
+    }
+
+    /// Closes the connection behind the last piece, without the end of a chunked body.
+    pub fn cut(mut self) -> Self {
+        self.ending = Ending::Cut;
+        self
+    }
+
+    /// Resets the connection behind the last piece. What the client has not read by then may be
+    /// lost.
+    pub fn reset(mut self) -> Self {
+        self.ending = Ending::Reset;
+        self
+    }
+
+    /// Sends nothing more behind the last piece, and keeps the connection open until the client
+    /// goes away.
+    pub fn hold(mut self) -> Self {
+        self.ending = Ending::Hold;
+        self
+    }
+
+    /// The head as it is sent; empty where there is none.
+    pub(super) fn head(&self) -> String {
+        let Some(status) = self.status else { return String::new() };
+        let reason = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
+        let mut head = format!("HTTP/1.1 {status} {}\r\n", reason.unwrap_or("Unknown"));
+        for (name, value) in &self.headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        head += &match self.framing {
+            Framing::Chunked => "transfer-encoding: chunked\r\n\r\n".to_owned(),
+            Framing::Length(bytes) => format!("content-length: {bytes}\r\n\r\n"),
+            Framing::Close => "connection: close\r\n\r\n".to_owned(),
+        };
+        head
+    }
+
+    /// A piece as it is sent: what stands before and behind it.
+    pub(super) fn around(&self, piece: &[u8]) -> (String, &'static str) {
+        match self.framing {
+            // An empty chunk would be the end.
+            Framing::Chunked if !piece.is_empty() => (format!("{:x}\r\n", piece.len()), "\r\n"),
+            _ => (String::new(), ""),
+        }
+    }
+
+    /// What is sent behind the last piece where the reply ends as it should.
+    pub(super) fn tail(&self) -> &'static str {
+        if self.framing == Framing::Chunked { "0\r\n\r\n" } else { "" }
+    }
+
+    /// Whether the connection can be used again.
+    pub(super) fn keeps_open(&self) -> bool {
+        self.ending == Ending::Clean && self.framing != Framing::Close
+    }
+}
