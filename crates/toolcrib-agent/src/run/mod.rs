@@ -4,6 +4,7 @@
 mod ask;
 mod prefix;
 mod report;
+mod said;
 mod talk;
 
 use std::{

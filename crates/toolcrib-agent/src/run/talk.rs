@@ -2,21 +2,15 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use toolcrib_core::{
-    Menu, Message, ModelRequest, ModelResponse, ToolCall, ToolChoice, ToolName, ToolResult,
-    VendorContent,
-};
-use toolcrib_engine::Redactor;
+use toolcrib_core::{Menu, Message, ModelRequest, ModelResponse, ToolCall, ToolChoice, ToolResult};
 
 use super::{
     AgentParts,
     ask::{Unanswered, ask},
     prefix::Prefix,
     report::Report,
+    said,
 };
-
-/// What stands in the history for a name that no vendor takes back.
-const UNUSABLE_NAME: &str = "unusable_name";
 
 /// A conversation that is fit to be sent to a model at any time: each call has one result, ids
 /// are there and unique, names are such as vendors take back.
@@ -64,7 +58,7 @@ impl<'a> Talk<'a> {
         let request = ModelRequest {
             system: Arc::clone(&self.system),
             messages: Arc::clone(&self.messages),
-            menu,
+            menu: Arc::clone(&menu),
             tool_choice,
         };
         let ModelResponse { text, mut calls, vendor, .. } =
@@ -72,13 +66,13 @@ impl<'a> Talk<'a> {
         let redactor = self.agent.engine.redactor();
         let text: Arc<str> = redactor.text(&text).into();
         for call in &mut calls {
+            said::without_secrets(call, &menu, redactor);
             self.make_unique(call);
         }
-        let said = calls.iter().map(|call| ToolCall { name: usable(&call.name), ..call.clone() });
         let said = Message::Assistant {
             text: Arc::clone(&text),
-            calls: said.collect(),
-            vendor: vendor.map(|vendor| redacted(vendor, redactor)),
+            calls: calls.iter().map(|call| said::kept(call, redactor)).collect(),
+            vendor: vendor.map(|vendor| said::vendor_content(vendor, redactor)),
         };
         Arc::make_mut(&mut self.messages).push(said);
         Ok((text, calls))
@@ -97,32 +91,18 @@ impl<'a> Talk<'a> {
     /// What is stored is what is replayed.
     pub(super) fn keep(&mut self, results: Vec<ToolResult>) {
         let said = results.iter().map(|result| match result.message() {
-            Message::Tool { call_id, name, text, blocks, is_error, untrusted } => {
-                Message::Tool { call_id, name: usable(&name), text, blocks, is_error, untrusted }
-            }
+            Message::Tool { call_id, name, text, blocks, is_error, untrusted } => Message::Tool {
+                call_id,
+                name: said::usable(&name),
+                text,
+                blocks,
+                is_error,
+                untrusted,
+            },
             other => other,
         });
         Arc::make_mut(&mut self.messages).extend(said);
         self.report.usage.cost_usd += results.iter().filter_map(|r| r.cost_usd).sum::<f64>();
         self.tool_calls.extend(results);
-    }
-}
-
-/// What goes back to the vendor is kept as long as the history is, so it holds no secret either; a
-/// vendor that signed one refuses it then.
-fn redacted(vendor: Arc<VendorContent>, redactor: &Redactor) -> Arc<VendorContent> {
-    let content = redactor.json(vendor.content.clone());
-    if content == vendor.content {
-        return vendor;
-    }
-    Arc::new(VendorContent { vendor: Arc::clone(&vendor.vendor), content })
-}
-
-/// A name as it may stand in the history. The call itself keeps its own: what was not offered
-/// must not be found under another name.
-fn usable(name: &Arc<str>) -> Arc<str> {
-    match ToolName::new(Arc::clone(name)) {
-        Ok(_) => Arc::clone(name),
-        Err(_) => UNUSABLE_NAME.into(),
     }
 }

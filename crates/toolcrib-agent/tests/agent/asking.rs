@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolcrib_agent::{Agent, RunOptions, Stopped};
 use toolcrib_core::{
-    Message, ModelErrorClass, ModelResponse, StopReason, ToolChoice, VendorContent,
+    Message, ModelErrorClass, ModelResponse, StopReason, ToolCall, ToolChoice, VendorContent,
 };
 use toolcrib_engine::{Redactor, TurnOptions};
 use toolcrib_testing::{Answer, EventRecorder, assert_replayable, model};
@@ -125,6 +125,32 @@ async fn what_a_vendor_wants_back_comes_back_and_holds_no_secret() {
         panic!("nothing was kept");
     };
     assert_eq!(kept.content, json!({ "signature": "abc", "thinking": "use [redacted]" }));
+}
+
+#[tokio::test]
+async fn a_secret_that_a_model_writes_stands_in_no_event_and_in_no_history() {
+    let call = |id: &str, name: &str, arguments: &str| ToolCall::unparsed(id, name, arguments);
+    let model = model()
+        .then(calls([
+            call("s3cret-key-1", "t", "{}"),
+            call("b", "s3cret-key-1", "{}"),
+            call("c", "t", r#"{"a": "\u00733cret-key-1"}"#),
+            call("d", "t", r#"{"a": "s3cret-key-1"#),
+        ]))
+        .always(says("Done."));
+    let agent = agent(&model)
+        .tool(tool("t"))
+        .engine(|engine| engine.redactor(Redactor::new(["s3cret-key-1".to_owned()])))
+        .build()
+        .unwrap();
+    let run = agent.run("Go", RunOptions::default());
+    let seen = EventRecorder::new();
+    run.on("*", seen.listener());
+    let outcome = run.await;
+    let all = format!("{:?} {:?} {outcome:?}", seen.events(), model.requests()[1].messages);
+    assert!(!all.contains("3cret-key-1"), "{all}");
+    assert!(outcome.tool_calls[0].is_ok() && outcome.tool_calls[2].is_ok());
+    assert_replayable(&outcome.messages);
 }
 
 /// The prefix changes that a run reports, without what every event has.

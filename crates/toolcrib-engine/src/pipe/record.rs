@@ -1,6 +1,6 @@
 //! The call's first and last event, and its result.
 
-use std::{sync::Arc, time::Instant};
+use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use serde_json::Value;
 use toolcrib_core::{EventKind, ToolCall, ToolResult, args_digest, millis};
@@ -11,7 +11,13 @@ use super::{
     fence::Fenced,
 };
 
-pub(super) fn begin(batch: &Batch<'_>, call: ToolCall) -> Call {
+pub(super) fn begin(batch: &Batch<'_>, mut call: ToolCall) -> Call {
+    // A name that is none of a tool's may be anything that a model has read.
+    if batch.menu.get(&call.name).is_none()
+        && let Cow::Owned(redacted) = batch.engine.redactor.text(&call.name)
+    {
+        call.name = redacted.into();
+    }
     let args = arguments::read(call.arguments);
     let call = Call {
         args_digest: match &args {

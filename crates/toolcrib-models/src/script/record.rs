@@ -95,33 +95,57 @@ fn recorded(
     redact: &dyn Redact,
     was_unknown: &impl Fn(&str) -> bool,
 ) -> RecordedCall {
-    let written = match &call.arguments {
-        Arguments::Json(value) => value.to_string(),
-        Arguments::Text(text) => text.clone(),
+    // Parsed before it is redacted: a secret may be spelt with escapes.
+    let parsed = match &call.arguments {
+        Arguments::Json(value) => Ok(value.clone()),
+        Arguments::Text(text) => serde_json::from_str(text).map_err(|_| redact.redact(text)),
     };
-    let written = redact.redact(&written);
-    let args = serde_json::from_str(&written).ok().and_then(as_table);
+    let (args, raw) = match parsed.map(|value| redacted(value, redact)) {
+        Ok(value) => match as_table(&value) {
+            Some(table) => (Some(table), None),
+            None => (None, Some(value.to_string())),
+        },
+        Err(text) => (None, Some(text)),
+    };
     RecordedCall {
         tool: redact.redact(&call.name),
         even_if_not_offered: was_unknown(&call.id),
-        raw: args.is_none().then(|| literal(&written)),
+        raw: raw.map(|raw| literal(&raw)),
         args,
+    }
+}
+
+/// Data without secrets, in keys and numbers too.
+fn redacted(value: Value, redact: &dyn Redact) -> Value {
+    match value {
+        Value::String(text) => Value::String(redact.redact(&text)),
+        Value::Array(items) => items.into_iter().map(|item| redacted(item, redact)).collect(),
+        Value::Object(entries) => entries
+            .into_iter()
+            .map(|(key, value)| (redact.redact(&key), redacted(value, redact)))
+            .collect(),
+        Value::Number(number) => {
+            let written = number.to_string();
+            let clean = redact.redact(&written);
+            if clean == written { Value::Number(number) } else { Value::String(clean) }
+        }
+        other => other,
     }
 }
 
 /// Arguments as a table of TOML with templates in it, if TOML has all of it: it knows no null, and
 /// integers of 64 bits.
-fn as_table(value: Value) -> Option<Value> {
-    fn template(value: Value) -> Option<Value> {
+fn as_table(value: &Value) -> Option<Value> {
+    fn template(value: &Value) -> Option<Value> {
         match value {
             Value::Null => None,
-            Value::String(text) => Some(Value::String(literal(&text))),
+            Value::String(text) => Some(Value::String(literal(text))),
             Value::Number(number) if number.is_u64() && !number.is_i64() => None,
-            Value::Array(items) => items.into_iter().map(template).collect(),
+            Value::Array(items) => items.iter().map(template).collect(),
             Value::Object(entries) => {
-                entries.into_iter().map(|(key, value)| Some((key, template(value)?))).collect()
+                entries.iter().map(|(key, value)| Some((key.clone(), template(value)?))).collect()
             }
-            other => Some(other),
+            other => Some(other.clone()),
         }
     }
     value.is_object().then(|| template(value)).flatten()

@@ -109,7 +109,7 @@ fn a_recording_is_a_readable_script() {
 
     [[rule.calls]]
     tool = "refund"
-    raw = '{"order": null}'
+    raw = '{"order":null}'
 
     [[rule]]
     user = '(?s)^Refund order 1042 \(key .+\), please$'
@@ -126,6 +126,17 @@ fn a_recording_is_a_readable_script() {
     text = "Done with [redacted]."
     "#);
     assert!(!script.contains("s3cret"));
+    ScriptedModel::from_toml("script:recorded.toml", &script).unwrap();
+}
+
+#[test]
+fn a_secret_is_found_however_it_is_spelt() {
+    let escaped = ToolCall::unparsed("a", "look", r#"{"\u0073ecret": ["\u0073ecret", null]}"#);
+    let data = ToolCall::new("b", "look", json!({ "note": "the secret" }));
+    let broken = ToolCall::unparsed("c", "look", "{ secret");
+    let said = ("No secret.".to_owned(), vec![escaped, data, broken]);
+    let script = record(&conversation("What is secret?", &[said]), &Word("secret"), |_| false);
+    assert!(!script.contains("ecret"), "{script}");
     ScriptedModel::from_toml("script:recorded.toml", &script).unwrap();
 }
 
