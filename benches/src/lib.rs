@@ -10,12 +10,14 @@
 
 mod clock;
 mod fixture;
+mod runs;
 mod table;
 mod wire;
 
 pub use self::{
     clock::{cpu_time, median, micros, peak_rss, quantile},
     fixture::{Caller, Menu, call, engine, runtime, tool, tools},
+    runs::{ITERATIONS, Run, Runs, Times, asked, in_processes},
     table::{Cell, Outcome, Table, print},
     wire::render,
 };

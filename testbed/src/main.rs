@@ -101,7 +101,8 @@ fn how_to(server: &ModelServer) -> String {
          -d '{{\"model\":\"{model}\",\"stream\":true,\"messages\":[{{\"role\":\"user\",\"content\":\"hello\"}}]}}'\n\
          \n\
          with the variables above: toolcrib run -p PROJECT 'hello' --model openai:{model}\n\
-         (likewise anthropic:{model}, gemini:{model} and ollama:{model})",
+         (likewise anthropic:{model}, gemini:{model} and ollama:{model}; OpenAI's Responses are\n\
+         spoken where a [model.NAME] says api = \"responses\")",
         server.url()
     )
 }

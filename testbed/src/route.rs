@@ -7,6 +7,8 @@ use crate::{
     refusal::{Refusal, RefusalKind},
 };
 
+const RESPONSES: &str = "/v1/responses";
+
 /// What a path asks for.
 #[derive(Debug, Default)]
 pub(crate) struct Target {
@@ -37,6 +39,8 @@ pub(crate) fn protocol(uri: &Uri, headers: &HeaderMap) -> Protocol {
         Protocol::Gemini
     } else if path.starts_with("/api") {
         Protocol::Ollama
+    } else if path == RESPONSES {
+        Protocol::OpenAiResponses
     } else if path == "/v1/messages" || headers.contains_key("anthropic-version") {
         Protocol::Anthropic
     } else {
@@ -47,7 +51,7 @@ pub(crate) fn protocol(uri: &Uri, headers: &HeaderMap) -> Protocol {
 /// What a request wants of its vendor.
 pub(crate) fn wants(method: &Method, uri: &Uri) -> Result<Wants, Refusal> {
     let (wanted, wants) = match uri.path() {
-        "/v1/chat/completions" | "/v1/messages" | "/api/chat" => {
+        "/v1/chat/completions" | RESPONSES | "/v1/messages" | "/api/chat" => {
             (Method::POST, Wants::Answer(Target::default()))
         }
         "/v1/models" | "/v1beta/models" | "/api/tags" => (Method::GET, Wants::Models),

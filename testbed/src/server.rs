@@ -116,7 +116,8 @@ impl ModelServerBuilder {
 
     /// Whether the model thinks, which is shown where a vendor shows it, and wanted back where one
     /// wants it: by Anthropic where the client enables it, by Gemini as signatures of the calls
-    /// since the user last spoke. For OpenAI it is `reasoning_content`, which may come back; the
+    /// since the user last spoke; by OpenAI's Responses it is wanted back with what followed it, and
+    /// shown where a summary is asked for. For OpenAI's Chat Completions it is `reasoning_content`, which may come back; the
     /// vendor itself shows nothing, but many servers of its protocol do. A model that has no thought
     /// of its own gets one. Default: no.
     pub fn thoughts(mut self, thinks: bool) -> Self {
@@ -185,7 +186,7 @@ impl ModelServer {
     /// What a client of that vendor's takes for its base URL: OpenAI's has the version in it.
     pub fn base_url(&self, protocol: Protocol) -> String {
         match protocol {
-            Protocol::OpenAi => format!("{}/v1", self.url()),
+            Protocol::OpenAi | Protocol::OpenAiResponses => format!("{}/v1", self.url()),
             Protocol::Anthropic | Protocol::Gemini | Protocol::Ollama => self.url(),
         }
     }

@@ -52,6 +52,11 @@ impl Agent {
         &self.0.engine
     }
 
+    /// The model.
+    pub fn model(&self) -> &Arc<dyn Model> {
+        &self.0.model
+    }
+
     /// This agent on another engine, such as one [with](Engine::with_plugin) or
     /// [without](Engine::without_plugin) a plugin. Runs that have begun stay as they are.
     #[must_use]

@@ -2,8 +2,10 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use serde::Serialize;
-use toolcrib_core::{Digest, Menu, Message, ToolName, ToolResult, Usage};
+use serde::{Serialize, Serializer};
+use toolcrib_core::{
+    Digest, Menu, Message, ModelErrorClass, StopReason, ToolName, ToolResult, Usage, millis,
+};
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -59,6 +61,8 @@ pub struct RunOutcome {
     pub tool_calls: Vec<ToolResult>,
     /// What models and tools used and cost.
     pub usage: Usage,
+    /// Why the model stopped, if it answered or wrapped up: an answer may be cut.
+    pub stop: Option<StopReason>,
     /// What was offered, one entry per iteration.
     pub menus: Vec<MenuSummary>,
     /// The whole conversation, fit to be sent to a model again: each call has one result.
@@ -76,11 +80,10 @@ impl RunOutcome {
         match (self.answer, self.error) {
             (Some(answer), _) => Ok(answer),
             (None, Some(error)) => Err(error),
-            (None, None) => Err(RunError {
-                code: self.stopped.as_str(),
-                message: format!("the run ended without an answer: {}", self.stopped),
-                component: None,
-            }),
+            (None, None) => Err(RunError::new(
+                self.stopped.as_str(),
+                format!("the run ended without an answer: {}", self.stopped),
+            )),
         }
     }
 }
@@ -109,6 +112,7 @@ impl MenuSummary {
 /// Why a run failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{message}")]
+#[non_exhaustive]
 pub struct RunError {
     /// The stable class: `discovery_failed`, `name_collision`, `model_failed`, `unknown_skill`,
     /// `timeout`.
@@ -118,4 +122,26 @@ pub struct RunError {
     /// Who failed: the provider's path or the model's name.
     #[serde(rename = "source")]
     pub component: Option<String>,
+    /// The class of a model's error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<ModelErrorClass>,
+    /// How long a model's vendor asks to wait before the next attempt; in milliseconds in JSON.
+    #[serde(
+        rename = "retry_after_ms",
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "write_millis"
+    )]
+    pub retry_after: Option<Duration>,
+}
+
+impl RunError {
+    /// An error of a code, of nobody in particular.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), component: None, class: None, retry_after: None }
+    }
+}
+
+#[expect(clippy::ref_option, reason = "serde passes the field by reference")]
+fn write_millis<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    time.map(millis).serialize(serializer)
 }

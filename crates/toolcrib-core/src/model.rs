@@ -110,6 +110,8 @@ pub struct ModelError {
     pub status: Option<u16>,
     /// How long the vendor asks to wait before the next attempt, if it says so.
     pub retry_after: Option<Duration>,
+    /// What was used all the same, as far as the vendor has said it.
+    pub usage: Usage,
     /// The cause.
     pub source: Option<Box<dyn Error + Send + Sync>>,
 }
@@ -175,7 +177,14 @@ impl ModelErrorClass {
 impl ModelError {
     /// An error of a class.
     pub fn new(class: ModelErrorClass, message: impl Into<String>) -> Self {
-        Self { class, message: message.into(), status: None, retry_after: None, source: None }
+        Self {
+            class,
+            message: message.into(),
+            status: None,
+            retry_after: None,
+            usage: Usage::default(),
+            source: None,
+        }
     }
 
     /// The same with its cause.

@@ -39,7 +39,7 @@ mod state;
 pub use toolcrib_config::{Diagnostic, Diagnostics, Severity};
 
 pub use self::{
-    build::DeclaredModel,
+    build::{DeclaredModel, environment_model},
     error::LoadError,
     find::{NoProject, find},
     init::{InitError, init},

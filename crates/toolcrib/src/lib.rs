@@ -10,7 +10,7 @@
 //! | `engine` (default) | `Engine` and what it is built with; a crate that only brings tools can do without |
 //! | `macros` (default) | `#[tool]`, and `schemars` for types that a tool takes |
 //! | `models` | `models`: the scripted model |
-//! | `vendors` | models behind the APIs of OpenAI, Anthropic, Gemini and Ollama, in `models` |
+//! | `vendors` | models behind the APIs of OpenAI, Anthropic, Gemini and Ollama, in `models`; `scope::http`, for a client of one's own |
 //! | `command`, `http`, `sql` | `scope` and `tools`: what tools reach of the world, as handles, and the declared kinds over them |
 //! | `project` | `project`: project folders, `toolcrib.toml` and skills |
 //! | `testing` | `testing`: models that misbehave, sources that fail, recorded events, contract checks |
@@ -39,7 +39,7 @@ pub use toolcrib_macros::tool;
 pub use toolcrib_models as models;
 #[cfg(feature = "project")]
 pub use toolcrib_project as project;
-#[cfg(any(feature = "command", feature = "http", feature = "sql"))]
+#[cfg(any(feature = "command", feature = "http", feature = "sql", feature = "vendors"))]
 pub use toolcrib_scope as scope;
 #[cfg(feature = "testing")]
 pub use toolcrib_testing as testing;

@@ -5,6 +5,7 @@ mod anthropic;
 mod gemini;
 mod ollama;
 mod openai;
+mod responses;
 
 use axum::{
     body::Bytes,
@@ -19,6 +20,8 @@ use crate::{conversation::Asked, refusal::Refusal, route::Target, said::Said, se
 pub enum Protocol {
     /// OpenAI's Chat Completions, which many other servers speak too.
     OpenAi,
+    /// OpenAI's Responses.
+    OpenAiResponses,
     /// Anthropic's Messages.
     Anthropic,
     /// Google's generateContent and streamGenerateContent.
@@ -40,7 +43,8 @@ const LINES: &str = "application/x-ndjson";
 
 impl Protocol {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::OpenAi, Self::Anthropic, Self::Gemini, Self::Ollama];
+    pub const ALL: [Self; 5] =
+        [Self::OpenAi, Self::OpenAiResponses, Self::Anthropic, Self::Gemini, Self::Ollama];
 
     pub(crate) fn check_key(
         self,
@@ -49,7 +53,7 @@ impl Protocol {
         key: &str,
     ) -> Result<(), Refusal> {
         match self {
-            Self::OpenAi => openai::check_key(headers, key),
+            Self::OpenAi | Self::OpenAiResponses => openai::check_key(headers, key),
             Self::Anthropic => anthropic::check_key(headers, key),
             Self::Gemini => gemini::check_key(headers, query, key),
             Self::Ollama => ollama::check_key(headers, key),
@@ -58,7 +62,7 @@ impl Protocol {
 
     pub(crate) fn models(self, model: &str) -> Value {
         match self {
-            Self::OpenAi => openai::models(model),
+            Self::OpenAi | Self::OpenAiResponses => openai::models(model),
             Self::Anthropic => anthropic::models(model),
             Self::Gemini => gemini::models(model),
             Self::Ollama => ollama::models(model),
@@ -74,6 +78,9 @@ impl Protocol {
     ) -> Result<Asked, Refusal> {
         match self {
             Self::OpenAi => openai::read(body, settings).map_err(|fault| openai::refused(&fault)),
+            Self::OpenAiResponses => {
+                responses::read(body, settings).map_err(|fault| openai::refused(&fault))
+            }
             Self::Anthropic => anthropic::read(body, settings, anthropic::version(headers)?)
                 .map_err(|fault| anthropic::refused(&fault)),
             Self::Gemini => gemini::read(body, settings, &target.model, target.stream)
@@ -86,7 +93,9 @@ impl Protocol {
     pub(crate) fn call_id(self, digits: &str) -> String {
         match self {
             Self::Anthropic => format!("toolu_01{digits}"),
-            Self::OpenAi | Self::Gemini | Self::Ollama => format!("call_{digits}"),
+            Self::OpenAi | Self::OpenAiResponses | Self::Gemini | Self::Ollama => {
+                format!("call_{digits}")
+            }
         }
     }
 
@@ -94,6 +103,7 @@ impl Protocol {
         if !said.form.stream {
             let whole = match self {
                 Self::OpenAi => openai::whole(said),
+                Self::OpenAiResponses => responses::whole(said),
                 Self::Anthropic => anthropic::whole(said),
                 Self::Gemini => gemini::whole(said, settings),
                 Self::Ollama => ollama::whole(said, settings),
@@ -107,6 +117,7 @@ impl Protocol {
         };
         let pieces = match self {
             Self::OpenAi => openai::stream(said, settings),
+            Self::OpenAiResponses => responses::stream(said, settings),
             Self::Anthropic => anthropic::stream(said, settings),
             Self::Gemini => gemini::stream(said, settings, target.as_events),
             Self::Ollama => ollama::stream(said, settings),
@@ -117,7 +128,9 @@ impl Protocol {
     /// Status and body of a refusal.
     pub(crate) fn refusal(self, refusal: &Refusal, id: &str) -> (StatusCode, Value) {
         match self {
-            Self::OpenAi => (refusal.usual_status(), openai::error(refusal)),
+            Self::OpenAi | Self::OpenAiResponses => {
+                (refusal.usual_status(), openai::error(refusal))
+            }
             Self::Anthropic => (anthropic::status(refusal), anthropic::error(refusal, id)),
             Self::Gemini => (gemini::status(refusal), gemini::error(refusal)),
             Self::Ollama => (refusal.usual_status(), ollama::error(refusal)),

@@ -20,6 +20,7 @@ pub(crate) async fn ask(server: &ModelServer, protocol: Protocol, body: &Value) 
     let stream = body["stream"] == true;
     let (path, headers): (&str, &[(&str, &str)]) = match protocol {
         Protocol::OpenAi => ("/v1/chat/completions", &[BEARER]),
+        Protocol::OpenAiResponses => ("/v1/responses", &[BEARER]),
         Protocol::Anthropic => ("/v1/messages", &ANTHROPIC),
         Protocol::Gemini if stream => {
             ("/v1/models/test-model:streamGenerateContent?alt=sse", &[GOOGLE])
@@ -43,6 +44,10 @@ pub(crate) fn body(protocol: Protocol, messages: &Value) -> Value {
         Protocol::OpenAi => json!({
             "stream": true, "stream_options": { "include_usage": true },
             "messages": messages, "tools": names.map(function),
+        }),
+        Protocol::OpenAiResponses => json!({
+            "stream": true, "store": false, "input": messages,
+            "tools": names.map(|name| json!({ "type": "function", "name": name, "description": "Looks them up.", "parameters": schema(), "strict": false })),
         }),
         Protocol::Anthropic => json!({
             "stream": true, "max_tokens": 1024, "messages": messages,
@@ -126,6 +131,18 @@ fn history(protocol: Protocol, failed: bool) -> Value {
                 { "role": "tool", "tool_call_id": ids[1], "content": marked },
                 { "role": "tool", "tool_call_id": ids[0], "content": [{ "type": "text", "text": results[0] }] }])
         }
+        Protocol::OpenAiResponses => {
+            let call = |i: usize| json!({ "type": "function_call", "call_id": ids[i], "name": names[i], "arguments": "{\"order\":7}" });
+            let result = |i: usize, output: Value| json!({ "type": "function_call_output", "call_id": ids[i], "output": output });
+            let marked = if failed { "Error: closed" } else { results[1] };
+            json!([
+                asked,
+                call(0),
+                call(1),
+                result(1, json!(marked)),
+                result(0, json!([{ "type": "input_text", "text": results[0] }]))
+            ])
+        }
         Protocol::Anthropic => {
             let calls = [0, 1].map(|i| json!({ "type": "tool_use", "id": ids[i], "name": names[i], "input": { "order": 7 } }));
             let second = if failed { "closed" } else { results[1] };
@@ -160,12 +177,17 @@ fn history(protocol: Protocol, failed: bool) -> Value {
 fn said(protocol: Protocol, came: &Came) -> String {
     let pointer = match protocol {
         Protocol::OpenAi => "/choices/0/delta/content",
+        Protocol::OpenAiResponses => "/delta",
         Protocol::Anthropic => "/delta/text",
         Protocol::Gemini => "/candidates/0/content/parts/0/text",
         Protocol::Ollama => "/message/content",
     };
     let data = came.data();
-    data.iter().filter_map(|event| event.pointer(pointer)?.as_str()).collect()
+    // Arguments of calls come under the same name.
+    let is_text = |event: &&Value| {
+        protocol != Protocol::OpenAiResponses || event["type"] == "response.output_text.delta"
+    };
+    data.iter().filter(is_text).filter_map(|event| event.pointer(pointer)?.as_str()).collect()
 }
 
 #[tokio::test]
@@ -184,6 +206,7 @@ async fn a_tool_choice_of_none_reaches_the_model() {
     let server = server().await;
     let choices = [
         (Protocol::OpenAi, "tool_choice", json!("none")),
+        (Protocol::OpenAiResponses, "tool_choice", json!("none")),
         (Protocol::Anthropic, "tool_choice", json!({ "type": "none" })),
         (Protocol::Gemini, "toolConfig", json!({ "functionCallingConfig": { "mode": "NONE" } })),
     ];
@@ -200,6 +223,7 @@ async fn arguments_that_are_no_json_look_as_the_vendors_send_them() {
     let server = server().await;
     let expected = [
         (Protocol::OpenAi, r#""arguments":"{\"order\""#),
+        (Protocol::OpenAiResponses, r#""delta":"{\"order\""#),
         (Protocol::Anthropic, r#""partial_json":"{\"order\""#),
         (Protocol::Gemini, "MALFORMED_FUNCTION_CALL"),
         (Protocol::Ollama, r#""content":"charges("#),
@@ -234,6 +258,7 @@ async fn what_begins_as_an_earlier_request_comes_from_the_cache() {
     let server = server().await;
     let cached = [
         (Protocol::OpenAi, "/usage/prompt_tokens_details/cached_tokens"),
+        (Protocol::OpenAiResponses, "/response/usage/input_tokens_details/cached_tokens"),
         (Protocol::Gemini, "/usageMetadata/cachedContentTokenCount"),
         (Protocol::Anthropic, "/message/usage/cache_read_input_tokens"),
     ];
@@ -300,6 +325,39 @@ async fn thoughts_are_shown_where_asked_for_and_wanted_back() {
     assert!(came.text().contains(r#""reasoning_content":"#), "{}", came.text());
     let came = ask(&builder().start().await.unwrap(), Protocol::OpenAi, &request).await;
     assert!(came.text().contains("Unknown parameter: 'messages[1].reasoning_content'"));
+
+    let asked = user(Protocol::OpenAiResponses, "order 7");
+    let mut request = body(Protocol::OpenAiResponses, &json!([asked]));
+    let came = ask(&server, Protocol::OpenAiResponses, &request).await;
+    assert!(!came.text().contains("I look at what"), "{}", came.text());
+    request["reasoning"] = json!({ "summary": "auto" });
+    let came = ask(&server, Protocol::OpenAiResponses, &request).await;
+    assert!(came.text().contains("I look at what was asked"), "{}", came.text());
+    let said = came.data().last().unwrap()["response"]["output"].as_array().unwrap().clone();
+    let results = said.iter().filter_map(|item| item.get("call_id")).map(|id| {
+        json!({ "type": "function_call_output", "call_id": id, "output": "{\"rows\":[1],\"note\":\"none\"}" })
+    });
+    let all: Vec<_> =
+        std::iter::once(asked).chain(said.clone()).chain(results.collect::<Vec<_>>()).collect();
+    let leave_out = |at: usize| {
+        let mut left: Vec<Value> = all.clone();
+        left.remove(at);
+        Value::from(left)
+    };
+    let mut unsealed = all.clone();
+    unsealed[1]["encrypted_content"] = "unfinished".into();
+    let cases = [
+        (json!(all), "1 charg"),
+        (leave_out(1), "without its required 'reasoning' item"),
+        (leave_out(2), "without its required following item"),
+        (json!(unsealed), "could not be verified"),
+        (json!([all[0], all[1]]), "without its required following item"),
+    ];
+    for (input, expected) in cases {
+        request["input"] = input;
+        let came = ask(&server, Protocol::OpenAiResponses, &request).await;
+        assert!(came.text().contains(expected), "{expected}: {}", came.text());
+    }
 
     let mut request = body(Protocol::Ollama, &json!([user(Protocol::Ollama, "hello")]));
     request["think"] = true.into();

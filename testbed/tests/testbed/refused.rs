@@ -75,6 +75,57 @@ async fn openai() {
 }
 
 #[tokio::test]
+async fn openai_responses() {
+    let one = |id: &str| json!({ "type": "function_call", "call_id": id, "name": "charges", "arguments": "{}" });
+    let result = |id: &str| json!({ "type": "function_call_output", "call_id": id, "output": "x" });
+    let asked = user(Protocol::OpenAiResponses, "x");
+    let with = |key: &str, value: Value| {
+        let mut call = one("a");
+        call[key] = value;
+        json!([call, result("a")])
+    };
+    let tool = |tool: Value| {
+        let mut whole = json!({ "type": "function", "name": "t", "strict": false, "parameters": { "type": "object" } });
+        for (key, value) in tool.as_object().unwrap() {
+            whole[key] = value.clone();
+        }
+        json!([whole])
+    };
+    let thought = json!({ "type": "reasoning", "id": "rs_1", "summary": [] });
+    refuse(Protocol::OpenAiResponses, &[
+        ("/messages", json!([]), "Unknown parameter: 'messages'"),
+        ("/input", json!([]), "one item or more"),
+        ("/input", Value::Null, "Missing required parameter: 'input'"),
+        ("/input", json!([{ "role": "user" }]), "Missing required parameter: 'input[0].content'"),
+        ("/input", json!([{ "role": "tool", "content": "x" }]), "'tool'"),
+        ("/input", json!([{ "role": "user", "content": [{ "type": "text", "text": "x" }] }]), "expected one of input_text"),
+        ("/input", json!([{ "type": "image", "content": "x" }]), "no item 'image'"),
+        ("/input", json!([result("a")]), "no tool call found for function call output with call_id a"),
+        ("/input", json!([one("a"), one("b"), result("a")]), "no tool output found for function call b"),
+        ("/input", json!([one("a"), asked, result("a")]), "no tool output found for function call a"),
+        ("/input", json!([one("a"), result("a"), result("a")]), "duplicate function call output"),
+        ("/input", json!([one("a"), one("a")]), "duplicate function call with call_id a"),
+        ("/input", with("arguments", json!({})), "expected string"),
+        ("/input", with("name", json!("a.b")), "does not match"),
+        ("/input", with("call_id", json!("x".repeat(65))), "1 to 64 characters"),
+        ("/input", with("extra_content", json!({})), "Unknown parameter: 'input[0].extra_content'"),
+        ("/input", json!([one("a"), { "type": "function_call_output", "call_id": "a", "output": [{ "type": "input_audio" }] }]), "expected one of"),
+        ("/input", json!([thought, one("a"), result("a")]), "items are not persisted"),
+        ("/tools", tool(json!({ "function": {} })), "Unknown parameter: 'tools[0].function'"),
+        ("/tools", tool(json!({ "name": "a b" })), "does not match the pattern"),
+        ("/tools", tool(json!({ "parameters": { "type": "object", "anyOf": [] } })), "no 'anyOf' at the top"),
+        ("/tools", tool(json!({ "strict": null })), "must be false"),
+        ("/tool_choice", json!({ "type": "function", "function": { "name": "charges" } }), "Unknown parameter: 'tool_choice.function'"),
+        ("/tool_choice", json!({ "type": "function", "name": "other" }), "is not in the 'tools'"),
+        ("/max_output_tokens", json!(15), "16 or more"),
+        ("/max_completion_tokens", json!(15), "Unknown parameter"),
+        ("/reasoning", json!({ "effort": "lots" }), "expected one of none"),
+        ("/previous_response_id", json!("resp_1"), "nothing of that name was stored"),
+    ])
+    .await;
+}
+
+#[tokio::test]
 async fn anthropic() {
     let of_user = |content: Value| json!([{ "role": "user", "content": content }]);
     let used = |id: &str| json!({ "type": "tool_use", "id": id, "name": "charges", "input": {} });
@@ -229,7 +280,7 @@ async fn keys_models_paths_and_bodies() {
         ("POST", chat, vec![bearer], hello, 404, "\"model_not_found\""),
         ("POST", chat, vec![bearer], "{", 400, "no valid JSON"),
         ("GET", chat, vec![bearer], "", 405, "takes POST"),
-        ("POST", "/v1/responses", vec![bearer], hello, 404, "there is no path"),
+        ("POST", "/v1/completions", vec![bearer], hello, 404, "there is no path"),
         ("POST", "/v1/messages", vec![version], hello, 401, "\"authentication_error\""),
         ("POST", "/v1/messages", vec![wrong, version], hello, 401, "\"authentication_error\""),
         ("POST", "/v1/messages", vec![bearer], hello, 400, "anthropic-version: header is required"),

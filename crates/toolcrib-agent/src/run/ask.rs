@@ -6,7 +6,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::task::yield_now;
 use toolcrib_core::{
     EventKind, Menu, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse,
-    ToolCall, ToolChoice, ToolName, millis, panic_text,
+    ToolCall, ToolChoice, ToolName, Usage, millis, panic_text,
 };
 
 use super::{AgentParts, report::Report};
@@ -44,7 +44,11 @@ pub(super) async fn ask(
             ))),
         },
     };
-    let usage = answer.as_ref().map(|response| response.usage).unwrap_or_default();
+    let usage = match &answer {
+        Ok(response) => response.usage,
+        Err(Some(error)) => error.usage,
+        Err(None) => Usage::default(),
+    };
     report.usage += usage;
     let failure = answer.as_ref().err().and_then(Option::as_ref);
     report.emit(|| EventKind::ModelEnd {
@@ -63,9 +67,10 @@ pub(super) async fn ask(
     answer.map_err(|error| match error {
         None => Unanswered::Cancelled,
         Some(error) => Unanswered::Failed(RunError {
-            code: "model_failed",
-            message: format!("model `{}`: {error}", model.name()),
             component: Some(model.name().to_owned()),
+            class: Some(error.class),
+            retry_after: error.retry_after,
+            ..RunError::new("model_failed", format!("model `{}`: {error}", model.name()))
         }),
     })
 }
@@ -87,12 +92,10 @@ async fn listen(
             ModelChunk::Done(response) => {
                 report.reasoning(reasoning.finish());
                 report.text(text.finish());
-                return match ignored(&choice, &response.calls) {
-                    None => Ok(response),
-                    Some(problem) => {
-                        Err(ModelError::new(ModelErrorClass::ToolChoiceIgnored, problem))
-                    }
-                };
+                let Some(problem) = ignored(&choice, &response.calls) else { return Ok(response) };
+                let mut error = ModelError::new(ModelErrorClass::ToolChoiceIgnored, problem);
+                error.usage = response.usage;
+                return Err(error);
             }
             // A piece that this loop does not know is not text and not the end.
             _ => {}

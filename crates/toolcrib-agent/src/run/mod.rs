@@ -1,5 +1,5 @@
 //! A run: one message, up to the answer. The loop, a step per function:
-//! `run → iterate → step* → wrap_up`.
+//! `run → iterate → step* → ask_without_calls`.
 
 mod ask;
 mod prefix;
@@ -16,8 +16,8 @@ use std::{
 use futures_util::future::BoxFuture;
 use tokio::time::sleep;
 use toolcrib_core::{
-    Event, EventKind, EventStream, FENCE_NOTICE, Menu, Message, Model, SkillId, Subscription,
-    ToolChoice, Usage,
+    Event, EventKind, EventStream, FENCE_NOTICE, Identity, Menu, Message, Model, SkillId,
+    Subscription, ToolChoice, Usage,
 };
 use toolcrib_engine::{Engine, IterationError, Turn};
 
@@ -93,7 +93,8 @@ async fn run(agent: &AgentParts, message: Arc<str>, options: RunOptions) -> RunO
         Err(error) => return never_began(&error.to_string(), messages, began),
     };
 
-    let prefix = Prefix::new(&agent.conversations, conversation.as_ref(), &system, &messages);
+    let conversation = conversation.map(|_| Arc::clone(turn.events().identity()));
+    let prefix = Prefix::new(&agent.conversations, conversation.as_deref(), &system, &messages);
     let talk = Talk::new(agent, system, messages, Report::new(&turn, began), prefix);
     talk.report.began(&agent.engine.redactor().text(&message), agent.model.name());
     let tool_choices = tool_choices.into_iter();
@@ -142,14 +143,11 @@ fn never_began(problem: &str, messages: Vec<Message>, began: Instant) -> RunOutc
         run_id: Arc::default(),
         stopped: Stopped::Failed,
         answer: None,
-        error: Some(RunError {
-            code: "unknown_skill",
-            message: problem.to_owned(),
-            component: None,
-        }),
+        error: Some(RunError::new("unknown_skill", problem)),
         iterations: 0,
         tool_calls: Vec::new(),
         usage: Usage::default(),
+        stop: None,
         menus: Vec::new(),
         messages: Arc::new(messages),
         duration: began.elapsed(),
@@ -178,7 +176,8 @@ impl From<Unanswered> for Ending {
 struct Running<'a> {
     turn: Turn,
     talk: Talk<'a>,
-    conversation: Option<Arc<str>>,
+    /// Whose conversation it is, if the caller named it.
+    conversation: Option<Arc<Identity>>,
     tool_choices: std::vec::IntoIter<ToolChoice>,
     menus: Vec<MenuSummary>,
 }
@@ -201,7 +200,7 @@ impl Running<'_> {
             }
         }
         self.talk.report.iteration_over();
-        match self.wrap_up(menu).await {
+        match self.ask_without_calls(menu).await {
             Ok(answer) => Ending::OutOfIterations(answer),
             Err(ending) => ending,
         }
@@ -215,6 +214,9 @@ impl Running<'_> {
         let summary = MenuSummary::new(menu, iteration.withheld().len(), self.menus.last());
         self.menus.push(summary);
         let tool_choice = self.tool_choices.next().unwrap_or_default();
+        if tool_choice == ToolChoice::None {
+            return self.ask_without_calls(Arc::clone(menu)).await.map(Some);
+        }
         let (text, calls) = self.talk.ask(Arc::clone(menu), tool_choice).await?;
         if calls.is_empty() {
             return Ok(Some(text));
@@ -223,9 +225,10 @@ impl Running<'_> {
         if self.turn.cancellation().is_cancelled() { Err(Ending::Cancelled) } else { Ok(None) }
     }
 
-    /// One more model call, with the same tool block so that the prompt cache holds and vendors
-    /// accept the history, but without the right to call.
-    async fn wrap_up(&mut self, menu: Arc<Menu>) -> Result<Arc<str>, Ending> {
+    /// A model call with the same tool block, so that the prompt cache holds and vendors accept the
+    /// history, but without the right to call: how a run is wrapped up. What is called all the same
+    /// is refused, and what was said is the answer.
+    async fn ask_without_calls(&mut self, menu: Arc<Menu>) -> Result<Arc<str>, Ending> {
         let (text, calls) = self.talk.ask(menu, ToolChoice::None).await?;
         if !calls.is_empty() {
             self.talk.keep(self.turn.refuse(calls).await);
@@ -241,7 +244,7 @@ impl Running<'_> {
             Ending::Cancelled => (Stopped::Cancelled, None, None),
             Ending::TimedOut(allowed) => {
                 let message = format!("the run did not end within {allowed:?} and was stopped");
-                let error = RunError { code: "timeout", message, component: None };
+                let error = RunError::new("timeout", message);
                 (Stopped::Timeout, None, Some(error))
             }
             Ending::Failed(error) => {
@@ -249,8 +252,9 @@ impl Running<'_> {
                 (Stopped::Failed, None, Some(RunError { message, ..error }))
             }
         };
+        let answered = answer.is_some();
         talk.report.over(stopped, answer.as_ref(), error.as_ref());
-        talk.prefix.keep(&talk.agent.conversations, conversation.as_ref(), &talk.messages);
+        talk.prefix.keep(&talk.agent.conversations, conversation, &talk.messages);
         RunOutcome {
             run_id: Arc::clone(turn.run_id()),
             stopped,
@@ -259,6 +263,7 @@ impl Running<'_> {
             iterations: turn.iterations(),
             tool_calls: talk.tool_calls,
             usage: talk.report.usage,
+            stop: talk.stop.filter(|_| answered),
             menus,
             messages: talk.messages,
             duration: talk.report.began.elapsed(),
@@ -275,5 +280,5 @@ fn failed_to_begin(error: &IterationError) -> Ending {
         IterationError::Collision(_) => ("name_collision", None),
         _ => ("iteration_failed", None),
     };
-    Ending::Failed(RunError { code, message: error.to_string(), component })
+    Ending::Failed(RunError { component, ..RunError::new(code, error.to_string()) })
 }

@@ -2,7 +2,9 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use toolcrib_core::{Menu, Message, ModelRequest, ModelResponse, ToolCall, ToolChoice, ToolResult};
+use toolcrib_core::{
+    Menu, Message, ModelRequest, ModelResponse, StopReason, ToolCall, ToolChoice, ToolResult,
+};
 
 use super::{
     AgentParts,
@@ -22,6 +24,8 @@ pub(super) struct Talk<'a> {
     pub(super) report: Report,
     call_ids: HashSet<Arc<str>>,
     pub(super) prefix: Prefix,
+    /// Why the model stopped the last time.
+    pub(super) stop: Option<StopReason>,
 }
 
 impl<'a> Talk<'a> {
@@ -44,6 +48,7 @@ impl<'a> Talk<'a> {
             tool_calls: Vec::new(),
             report,
             prefix,
+            stop: None,
         }
     }
 
@@ -54,15 +59,16 @@ impl<'a> Talk<'a> {
         menu: Arc<Menu>,
         tool_choice: ToolChoice,
     ) -> Result<(Arc<str>, Vec<ToolCall>), Unanswered> {
-        self.prefix.next(&menu, &self.report);
+        self.prefix.next(&menu, &tool_choice, self.messages.len(), &self.report);
         let request = ModelRequest {
             system: Arc::clone(&self.system),
             messages: Arc::clone(&self.messages),
             menu: Arc::clone(&menu),
             tool_choice,
         };
-        let ModelResponse { text, mut calls, vendor, .. } =
+        let ModelResponse { text, mut calls, vendor, stop, .. } =
             ask(self.agent, &mut self.report, request).await?;
+        self.stop = Some(stop);
         let redactor = self.agent.engine.redactor();
         let text: Arc<str> = redactor.text(&text).into();
         for call in &mut calls {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolcrib_agent::{Agent, RunOptions, Stopped};
 use toolcrib_core::{
-    Message, ModelErrorClass, ModelResponse, StopReason, ToolCall, ToolChoice, VendorContent,
+    ErrorCode, Message, ModelErrorClass, ModelResponse, StopReason, ToolCall, ToolChoice,
+    ToolContext, VendorContent,
 };
 use toolcrib_engine::{Redactor, TurnOptions};
 use toolcrib_testing::{Answer, EventRecorder, assert_replayable, model};
 
-use crate::support::{agent, call, calls, says, skills, tool};
+use crate::support::{USAGE, agent, builder, call, calls, says, skills, tool};
 
 fn only(name: &str) -> ToolChoice {
     ToolChoice::Tool(toolcrib_core::ToolName::new(name).unwrap())
@@ -210,17 +211,84 @@ async fn what_busts_the_cache_between_two_runs_of_a_conversation_is_named() {
     let engine =
         toolcrib_engine::Engine::builder().tools([tool("d"), changed, tool("a")]).build().unwrap();
     let second = first.with_engine(engine);
+    // What it answered last has not been sent yet, so that it can change.
     history[1] = Message::assistant("Not what it said.", []);
+    let options = RunOptions::from(conversation("one")).history(history.clone());
+    let (found, _) = changes(&first, options).await;
+    assert_eq!(found, Vec::<Value>::new());
+    history[0] = Message::user("Not what was asked.");
     let options = RunOptions::from(conversation("one")).history(history);
     let (found, _) = changes(&second, options).await;
     assert_eq!(
         found,
         [json!({
             "tools_added": ["d"], "tools_removed": ["c"], "tools_changed": ["b"],
-            "tools_reordered": true, "messages_from": 1,
+            "tools_reordered": true, "messages_from": 0,
         })]
     );
     // Without a name there is nothing to compare with.
     let (found, _) = changes(&second, RunOptions::default()).await;
     assert_eq!(found, Vec::<Value>::new());
+}
+
+#[tokio::test]
+async fn a_choice_of_tools_is_told_and_another_tenants_conversation_is_not() {
+    let model = model().then(calls([call("a", "t", json!({}))])).always(says("Done."));
+    let first = agent(&model).tool(tool("t")).build().unwrap();
+    let of = |tenant: &str| TurnOptions::default().conversation("c").tenant(tenant);
+    let options = RunOptions::from(of("acme")).tool_choices([only("t"), ToolChoice::None]);
+    let (found, _) = changes(&first, options).await;
+    assert_eq!(found, [json!({ "tool_choice_changed": true })]);
+    let second = agent(&model).tool(tool("u")).build().unwrap();
+    let second = first.with_engine(second.engine().clone());
+    let (found, _) = changes(&second, of("other").into()).await;
+    assert_eq!(found, Vec::<Value>::new());
+    let (found, _) = changes(&second, of("acme").into()).await;
+    assert_eq!(
+        found,
+        [json!({
+            "tools_added": ["u"], "tools_removed": ["t"], "tool_choice_changed": true,
+            // Its history was not brought along.
+            "messages_from": 1,
+        })]
+    );
+}
+
+#[tokio::test]
+async fn what_is_called_although_it_may_not_be_is_refused_and_what_was_said_is_the_answer() {
+    let ran = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let runs = Arc::clone(&ran);
+    let delete = builder("delete_all")
+        .handler(move |_: Value, _: ToolContext| {
+            runs.store(true, std::sync::atomic::Ordering::Relaxed);
+            async { "deleted" }
+        })
+        .unwrap();
+    let model = model().always(calls([call("a", "delete_all", json!({}))]));
+    let agent = agent(&model).tool(delete).build().unwrap();
+    let options = RunOptions::default().tool_choices([ToolChoice::None]);
+    let outcome = agent.run("Go", options).await;
+    assert_eq!(
+        (outcome.stopped, outcome.answer.as_deref()),
+        (Stopped::Answered, Some("One moment."))
+    );
+    assert_eq!(outcome.tool_calls[0].code, Some(ErrorCode::NotAvailable));
+    assert!(!ran.load(std::sync::atomic::Ordering::Relaxed));
+    assert_replayable(&outcome.messages);
+}
+
+#[tokio::test]
+async fn an_outcome_says_why_the_model_stopped_or_failed_and_counts_what_was_used() {
+    let cut = model().always(says("I can look u").stops(StopReason::MaxTokens));
+    let outcome = agent(&cut).build().unwrap().run("Go", RunOptions::default()).await;
+    assert_eq!(outcome.stop, Some(StopReason::MaxTokens));
+
+    let ignores = model().always(says("No."));
+    let ignoring = agent(&ignores).tool(tool("t")).build().unwrap();
+    let options = RunOptions::default().tool_choices([ToolChoice::Required]);
+    let outcome = ignoring.run("Go", options).await;
+    assert_eq!((outcome.usage, outcome.stop), (USAGE, None));
+    let error = outcome.error.unwrap();
+    assert_eq!(error.class, Some(ModelErrorClass::ToolChoiceIgnored));
+    assert_eq!(json!(error)["class"], "tool_choice_ignored");
 }

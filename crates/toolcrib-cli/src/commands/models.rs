@@ -1,10 +1,11 @@
 //! `toolcrib models`: which are configured, and whether they can be reached.
 
-use std::sync::Arc;
+use std::{collections::HashSet, ptr, sync::Arc};
 
+use futures_util::future::join_all;
 use toolcrib_core::{CancellationToken, Model as _, ModelError};
-use toolcrib_models::{Vendor, VendorModel};
-use toolcrib_project::{Mode, Project, find};
+use toolcrib_models::{ModelName, Vendor, VendorModel};
+use toolcrib_project::{DeclaredModel, Mode, PROJECT_FILE, Project, environment_model, find};
 
 use super::{ChosenModel, Problem, load};
 use crate::{
@@ -20,7 +21,12 @@ pub(crate) struct Candidate {
     /// What makes it one: where it is declared, or a variable of the environment.
     pub(crate) origin: Arc<str>,
     pub(crate) model: Arc<VendorModel>,
+    /// Whether it is only known where it is, and not yet which of the models there is meant.
+    any: bool,
 }
+
+/// What stands for a model of which only the server is known.
+const ANY: &str = "?";
 
 /// A line of the list.
 pub(crate) struct Listed {
@@ -47,42 +53,31 @@ pub(super) async fn models(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let project = project(global, &cancellation).await?;
-    let named = project.as_ref().and_then(Project::model).map(|model| model.name().to_owned());
+    let named = project.as_ref().and_then(named);
     let candidates = candidates(project.as_ref());
-    let first = candidates.iter().find(|candidate| candidate.model.no_key().is_none());
-    let first = first.filter(|_| named.is_none()).map(|first| Arc::clone(&first.name));
+    let first = candidates.iter().position(|candidate| candidate.model.no_key().is_none());
+    let first = first.filter(|_| named.is_none());
 
-    let mut asked: Vec<_> = Vec::new();
-    for Candidate { name, origin, model } in candidates {
-        let is_default = first.as_ref() == Some(&name);
-        let asking = {
-            let model = Arc::clone(&model);
-            tokio::spawn(async move { model.list_models().await })
-        };
-        asked.push((
-            Listed {
-                name,
-                origin: Some(origin),
-                model: Some(model),
-                state: State::Reachable(Vec::new()),
-                is_default,
-            },
-            asking,
-        ));
-    }
-    let mut listed = Vec::with_capacity(asked.len());
-    for (mut entry, asking) in asked {
-        let answer = tokio::select! {
-            biased;
-            () = cancellation.cancelled() => return Err(Problem::cancelled()),
-            answer = asking => answer.map_err(|error| Problem::failed("internal", error.to_string()))?,
-        };
-        entry.state = match answer {
-            Ok(models) => State::Reachable(models),
-            Err(error) => State::Unreachable(error),
-        };
-        listed.push(entry);
-    }
+    let asked = join_all(candidates.into_iter().map(Candidate::ask));
+    let asked = tokio::select! {
+        biased;
+        () = cancellation.cancelled() => return Err(Problem::cancelled()),
+        asked = asked => asked,
+    };
+    let mut names = HashSet::new();
+    let mut listed: Vec<_> = asked
+        .into_iter()
+        .enumerate()
+        .map(|(at, (Candidate { name, origin, model, .. }, answer))| Listed {
+            name,
+            origin: Some(origin),
+            model: Some(model),
+            state: answer.map_or_else(State::Unreachable, State::Reachable),
+            is_default: first == Some(at),
+        })
+        // What the project names may be what the environment sets up.
+        .filter(|one| names.insert(Arc::clone(&one.name)))
+        .collect();
     listed.extend(not_configured(&listed));
 
     if global.json {
@@ -105,25 +100,60 @@ async fn project(
     load(global, Mode::Inspect, ChosenModel::default(), cancellation).await.map(Some)
 }
 
-/// What could be taken where no model is named, best first: the project's own, then the vendors of
-/// which the environment has a key.
+/// What the project calls the model that it names.
+fn named(project: &Project) -> Option<Arc<str>> {
+    let model = project.model()?;
+    // Two of its models may have one name with their vendor.
+    let is_it = |declared: &&DeclaredModel| ptr::addr_eq(&**model, &*declared.model);
+    let declared = project.models().iter().find(is_it);
+    Some(declared.map_or_else(|| model.name().into(), |declared| Arc::clone(&declared.name)))
+}
+
+/// What could be taken where no model is named, best first: the project's own, then the vendors
+/// that the environment sets up. A model of a vendor that the project names comes before all.
 fn candidates(project: Option<&Project>) -> Vec<Candidate> {
+    let named = project.and_then(|project| {
+        let name = named(project)?;
+        let ModelName { vendor, model } = name.parse().ok()?;
+        let model = environment_model(VendorModel::builder(vendor, model)).ok()?;
+        Some(Candidate { origin: PROJECT_FILE.into(), model: Arc::new(model), any: false, name })
+    });
     let declared =
         project.map(Project::models).unwrap_or_default().iter().map(|declared| Candidate {
             name: Arc::clone(&declared.name),
             origin: Arc::clone(&declared.origin),
             model: Arc::clone(&declared.model),
+            any: false,
         });
     let of_environment = Vendor::ALL.into_iter().filter_map(|vendor| {
-        let variable = vendor.key_variable()?;
-        let model = VendorModel::from_env(&format!("{vendor}:{}", vendor.default_model()?)).ok()?;
+        let origin = vendor.configured_by()?;
+        let name = vendor.default_model().unwrap_or(ANY);
+        let model = environment_model(VendorModel::builder(vendor, name)).ok()?;
         Some(Candidate {
             name: model.name().into(),
-            origin: variable.into(),
+            origin: origin.into(),
+            any: !model.is_at_vendor(),
             model: Arc::new(model),
         })
     });
-    declared.chain(of_environment).collect()
+    named.into_iter().chain(declared).chain(of_environment).collect()
+}
+
+impl Candidate {
+    /// Asks its server which models there are. Where it is not known which of them is meant, it is
+    /// the first, unless the vendor's default is among them.
+    async fn ask(mut self) -> (Self, Result<Vec<String>, ModelError>) {
+        let listed = self.model.list_models().await;
+        if let (true, Ok(models)) = (self.any, &listed)
+            && !models.iter().any(|model| model == self.model.model())
+            && let Some(first) = models.first()
+            && let Ok(model) = VendorModel::from_env(&format!("{}:{first}", self.model.vendor()))
+        {
+            self.name = model.name().into();
+            self.model = Arc::new(model);
+        }
+        (self, listed)
+    }
 }
 
 /// The vendors of which there is no model in a list, each with what to do.
@@ -141,7 +171,9 @@ fn not_configured(listed: &[Listed]) -> Vec<Listed> {
             origin: None,
             model: None,
             state: State::NotConfigured(match vendor {
-                Vendor::Ollama => "name one of its models: --model ollama:MODEL".to_owned(),
+                Vendor::Ollama => {
+                    "set OLLAMA_HOST, or name a model: --model ollama:MODEL".to_owned()
+                }
                 vendor => format!("set {}", vendor.key_variables().join(" or ")),
             }),
             is_default: false,
@@ -150,18 +182,47 @@ fn not_configured(listed: &[Listed]) -> Vec<Listed> {
 }
 
 /// The model of a run that names none.
-pub(super) fn first_configured(project: &Project) -> Result<Candidate, Problem> {
-    let usable = candidates(Some(project)).into_iter().find(|one| one.model.no_key().is_none());
-    usable.ok_or_else(|| {
+pub(super) async fn first_configured(project: &Project) -> Result<Candidate, Problem> {
+    let (usable, unusable): (Vec<_>, Vec<_>) =
+        candidates(Some(project)).into_iter().partition(|one| one.model.no_key().is_none());
+    let Some(first) = usable.into_iter().next() else {
+        let unusable: Vec<_> = unusable
+            .iter()
+            .filter_map(|one| Some(format!("{}: {}", one.name, one.model.no_key()?)))
+            .collect();
+        let none = match unusable.as_slice() {
+            [] => "none is configured".to_owned(),
+            reasons => format!("none can be used ({})", reasons.join("; ")),
+        };
         let variables: Vec<_> = Vendor::ALL
             .into_iter()
-            .filter(|vendor| vendor.default_model().is_some())
-            .filter_map(|vendor| vendor.key_variables().last().copied())
+            .filter_map(|vendor| match vendor {
+                Vendor::Ollama => Some(vendor.base_url_variable()),
+                vendor => vendor.key_variables().last().copied(),
+            })
             .collect();
-        Problem::usage(format!(
-            "no model is named, and none is configured; set {}, or name one with `--model \
-             ollama:MODEL`; a scripted model needs no key: `--model script:FILE`",
+        return Err(Problem::usage(format!(
+            "no model is named, and {none}; set {}, or name one with `--model`; a scripted model \
+             needs no key: `--model script:FILE`",
             variables.join(" or ")
-        ))
-    })
+        )));
+    };
+    if !first.any {
+        return Ok(first);
+    }
+    let (first, listed) = first.ask().await;
+    let lacks = |why: &str| {
+        let (origin, url) = (&first.origin, first.model.base_url());
+        Problem::failed(
+            "model_failed",
+            format!(
+                "which models are there ({origin}, {url}) cannot be told: {why}; name one with `--model`"
+            ),
+        )
+    };
+    match listed {
+        Ok(models) if models.is_empty() => Err(lacks("the server lists none")),
+        Ok(_) => Ok(first),
+        Err(error) => Err(lacks(&error.to_string())),
+    }
 }

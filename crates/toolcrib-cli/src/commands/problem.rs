@@ -67,7 +67,7 @@ impl Problem {
     }
 
     fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Self {
-        let error = RunError { code, message: message.into(), component: None };
+        let error = RunError::new(code, message);
         Self { exit, error, diagnostics: Vec::new() }
     }
 

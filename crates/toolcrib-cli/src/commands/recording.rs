@@ -2,13 +2,13 @@
 
 use std::{
     collections::HashSet,
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
 use toolcrib_agent::RunOutcome;
-use toolcrib_core::ErrorCode;
+use toolcrib_core::{ErrorCode, Message};
 use toolcrib_engine::Redactor;
 use toolcrib_models::record;
 
@@ -38,8 +38,16 @@ impl Recording {
         }
     }
 
-    /// Writes what was said, however the run ended.
-    pub(super) fn end(mut self, outcome: &RunOutcome, redactor: &Redactor) {
+    /// Writes what was said, however the run ended; where nothing was, there is nothing to play back
+    /// and the file goes again. Gives how it is played back.
+    pub(super) fn end(mut self, outcome: &RunOutcome, redactor: &Redactor) -> Option<String> {
+        if !outcome.messages.iter().any(|message| matches!(message, Message::Assistant { .. })) {
+            drop(self.file);
+            if let Err(error) = fs::remove_file(&self.path) {
+                output::lost(format!("the recording {}", self.path.display()), error);
+            }
+            return None;
+        }
         let unknown: HashSet<_> = outcome
             .tool_calls
             .iter()
@@ -50,5 +58,8 @@ impl Recording {
         if let Err(error) = self.file.write_all(script.as_bytes()) {
             output::lost(format!("the recording {}", self.path.display()), error);
         }
+        // The name of a script starts at the project, and the file's did where the command was given.
+        let path = std::path::absolute(&self.path).unwrap_or(self.path);
+        Some(format!("--model script:{}", path.display()))
     }
 }

@@ -26,7 +26,11 @@ pub(super) async fn run(
     let mode = Mode::Run { fresh: args.fresh };
     let model = ChosenModel { name: args.model, base_url: args.base_url };
     let project = load(global, mode, model, &cancellation).await?;
-    let agent = agent(&project, tells)?;
+    let agent = tokio::select! {
+        biased;
+        agent = agent(&project, tells) => agent?,
+        () = cancellation.cancelled() => return Err(Problem::cancelled()),
+    };
 
     let mut options = RunOptions::from(turn_options(&project, &args.situation, cancellation)?);
     options.tool_choices = args.tool_choices;
@@ -42,26 +46,27 @@ pub(super) async fn run(
         run.on("*", move |event| narrator.tell(event));
     }
     let outcome = run.await;
-    if let Some(recording) = recording {
-        recording.end(&outcome, agent.engine().redactor());
-    }
+    let recorded = recording.map(|recording| recording.end(&outcome, agent.engine().redactor()));
 
     if global.json {
-        output::json(&RunJson::from(&outcome));
+        output::json(&RunJson::new(agent.model().name(), &outcome));
     } else {
         output::answer(&outcome);
         if tells {
             output::summary(&outcome, &project);
+            if let Some(play_back) = recorded {
+                output::recorded(play_back.as_deref());
+            }
         }
     }
     Ok(outcome.stopped.into())
 }
 
 /// The project's agent; where no model is named, on the first that is configured.
-fn agent(project: &Project, tells: bool) -> Result<Agent, Problem> {
+async fn agent(project: &Project, tells: bool) -> Result<Agent, Problem> {
     let mut builder = project.agent_builder();
     if project.model().is_none() {
-        let first = first_configured(project)?;
+        let first = first_configured(project).await?;
         if tells {
             output::chosen_model(first.model.name(), &first.origin);
         }

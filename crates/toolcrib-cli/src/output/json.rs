@@ -10,7 +10,9 @@ use std::{
 use serde::Serialize;
 use serde_json::Value;
 use toolcrib_agent::{MenuSummary, RunError, RunOutcome, Stopped};
-use toolcrib_core::{Annotations, Digest, ErrorCode, ToolDefinition, ToolName, ToolResult, Usage};
+use toolcrib_core::{
+    Annotations, Digest, ErrorCode, StopReason, ToolDefinition, ToolName, ToolResult, Usage,
+};
 use toolcrib_engine::{Iteration, WithheldTool};
 use toolcrib_project::{Diagnostic, Project, Severity};
 
@@ -27,10 +29,13 @@ pub(crate) struct RunJson<'a> {
     usage: Usage,
     menus: &'a [MenuSummary],
     duration_ms: u64,
+    model: Option<&'a str>,
+    stop: Option<StopReason>,
 }
 
-impl<'a> From<&'a RunOutcome> for RunJson<'a> {
-    fn from(outcome: &'a RunOutcome) -> Self {
+impl<'a> RunJson<'a> {
+    /// A run on a model.
+    pub(crate) fn new(model: &'a str, outcome: &'a RunOutcome) -> Self {
         Self {
             answer: outcome.answer.as_deref(),
             stopped: outcome.stopped,
@@ -42,11 +47,11 @@ impl<'a> From<&'a RunOutcome> for RunJson<'a> {
             usage: outcome.usage,
             menus: &outcome.menus,
             duration_ms: whole_ms(outcome.duration),
+            model: Some(model),
+            stop: outcome.stop,
         }
     }
-}
 
-impl<'a> RunJson<'a> {
     /// A run that never began.
     pub(crate) fn never_began(stopped: Stopped, problem: ProblemJson<'a>) -> Self {
         Self {
@@ -60,6 +65,8 @@ impl<'a> RunJson<'a> {
             usage: Usage::default(),
             menus: &[],
             duration_ms: 0,
+            model: None,
+            stop: None,
         }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) use self::{
     models::{ModelsJson, chosen_model, models},
     narrator::Narrator,
     streams::{delivered, lost, settle},
-    summary::summary,
+    summary::{recorded, summary},
 };
 
 /// Prints to standard output.

@@ -42,7 +42,11 @@ fn one(entry: &Listed) {
         State::NotConfigured(_) => ("-", DIM),
     };
     let model = entry.model.as_ref();
-    let what = model.map(|model| format!("  {} at {}", safe(model.name()), safe(model.base_url())));
+    let what = model.map(|model| {
+        let known = *entry.name == *model.name();
+        let name = if known { String::new() } else { format!(" {}", safe(model.name())) };
+        format!("{name} at {}", safe(model.base_url()))
+    });
     let origin = entry.origin.as_ref().map(|origin| format!(" ({})", safe(origin)));
     say!(
         "{style}{mark}{style:#} {STRONG}{}{STRONG:#}{}{DIM}{}{DIM:#}",

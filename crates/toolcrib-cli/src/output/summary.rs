@@ -8,7 +8,7 @@ use toolcrib_project::Project;
 
 use super::{
     note,
-    text::{DIM, WARN, arguments, count, duration, shown},
+    text::{DIM, WARN, arguments, count, duration, safe, shown},
 };
 
 /// Prints it to standard error.
@@ -25,6 +25,14 @@ pub(crate) fn summary(outcome: &RunOutcome, project: &Project) {
     }
     note!("{DIM}took{DIM:#}     {}", took(outcome));
     note!("{DIM}state{DIM:#}    {}", shown(project.state()));
+}
+
+/// Prints to standard error how a recording is played back, if there is one.
+pub(crate) fn recorded(play_back: Option<&str>) {
+    match play_back {
+        Some(play_back) => note!("{DIM}recorded{DIM:#} {}", safe(play_back)),
+        None => note!("{WARN}recorded{WARN:#} nothing: the model said nothing"),
+    }
 }
 
 /// The effects of a run's calls, each as the call that had it or may have had it.
@@ -69,8 +77,12 @@ impl Effects {
 fn took(outcome: &RunOutcome) -> String {
     let usage = outcome.usage;
     let steps = count(usize::try_from(outcome.iterations).unwrap_or(usize::MAX), "step");
+    let cached = match usage.cached_input_tokens {
+        0 => String::new(),
+        cached => format!(" ({cached} of them cached)"),
+    };
     let mut took = format!(
-        "{steps} in {}, {} tokens in, {} out",
+        "{steps} in {}, {} tokens in{cached}, {} out",
         duration(outcome.duration),
         usage.input_tokens,
         usage.output_tokens

@@ -15,6 +15,7 @@ mod desk;
 mod http;
 mod init;
 mod menu;
+mod model_faults;
 mod models;
 mod problems;
 mod readme;

@@ -34,7 +34,9 @@ fn is_a_run_that_never_began(run: &Value, stopped: &str) {
             "tool_calls",
             "usage",
             "menus",
-            "duration_ms"
+            "duration_ms",
+            "model",
+            "stop"
         ]
     );
     assert_eq!(run["stopped"], stopped);
@@ -115,7 +117,13 @@ fn a_model_that_is_none_is_a_mistake_of_the_command_line_and_has_no_place() {
     let (code, run) = Project::desk().json(&["run", "--model", "gpt-5", "hi"]);
     assert_eq!((code, &run["error"]["code"]), (Some(2), &"usage".into()));
     assert_eq!(run["errors"], json!([]));
-    assert!(run["error"]["message"].as_str().unwrap().starts_with("`--model`: `gpt-5`"), "{run}");
+    assert!(
+        run["error"]["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("`--model`: there is no model `gpt-5`"),
+        "{run}"
+    );
 }
 
 #[test]

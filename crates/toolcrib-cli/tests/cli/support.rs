@@ -8,6 +8,7 @@ use std::{
 
 use serde_json::Value;
 use tempfile::TempDir;
+use toolcrib_models::Vendor;
 
 /// A project in a folder of its own.
 pub(crate) struct Project {
@@ -94,10 +95,17 @@ impl Project {
     }
 }
 
-/// The program, without the tester's environment getting in its way.
+/// The program, without the tester's environment getting in its way: keys and addresses of models
+/// least of all.
 pub(crate) fn toolcrib() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolcrib"));
     command.stdin(Stdio::null()).env("NO_COLOR", "1");
+    for vendor in Vendor::ALL {
+        command.env_remove(vendor.base_url_variable());
+        for variable in vendor.key_variables() {
+            command.env_remove(variable);
+        }
+    }
     command
 }
 

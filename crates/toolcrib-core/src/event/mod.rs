@@ -156,6 +156,10 @@ pub enum EventKind {
         /// Whether the system text is another.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         system_changed: bool,
+        /// Whether the model may or must call something else. Anthropic caches messages under it, and
+        /// others do not mind.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        tool_choice_changed: bool,
         /// The first message that is another, counted from 0.
         #[serde(skip_serializing_if = "Option::is_none")]
         messages_from: Option<usize>,

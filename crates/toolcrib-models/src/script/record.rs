@@ -30,7 +30,7 @@ const MAX_USER_CHARS: usize = 2000;
 ///
 /// let said = [Message::user("Hello"), Message::assistant("Good day.", [])];
 /// let script = record(&said, &Nothing, |_| false);
-/// assert!(script.ends_with("[[rule]]\nuser = '^Hello$'\nstep = 1\ntext = \"Good day.\"\n"), "{script}");
+/// assert!(script.ends_with("[[rule]]\nuser = \"^Hello$\"\nstep = 1\ntext = \"Good day.\"\n"), "{script}");
 /// ```
 pub fn record(
     messages: &[Message],
@@ -134,7 +134,7 @@ fn redacted(value: Value, redact: &dyn Redact) -> Value {
 }
 
 /// Arguments as a table of TOML with templates in it, if TOML has all of it: it knows no null, and
-/// integers of 64 bits.
+/// integers of 64 bits, and writes what is a table itself behind all that is none.
 fn as_table(value: &Value) -> Option<Value> {
     fn template(value: &Value) -> Option<Value> {
         match value {
@@ -143,9 +143,19 @@ fn as_table(value: &Value) -> Option<Value> {
             Value::Number(number) if number.is_u64() && !number.is_i64() => None,
             Value::Array(items) => items.iter().map(template).collect(),
             Value::Object(entries) => {
+                if !entries.values().map(is_table).is_sorted() {
+                    return None;
+                }
                 entries.iter().map(|(key, value)| Some((key.clone(), template(value)?))).collect()
             }
             other => Some(other.clone()),
+        }
+    }
+    fn is_table(value: &Value) -> bool {
+        match value {
+            Value::Object(_) => true,
+            Value::Array(items) => !items.is_empty() && items.iter().all(Value::is_object),
+            _ => false,
         }
     }
     value.is_object().then(|| template(value)).flatten()

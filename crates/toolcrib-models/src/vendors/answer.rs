@@ -2,7 +2,12 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
+use serde::{Deserialize as _, Deserializer};
+use serde_json::Value;
 use toolcrib_core::{ModelChunk, ModelResponse, StopReason, ToolCall, Usage, VendorContent};
+
+/// More tokens than any answer uses. A server's count may be anything; sums of these stay numbers.
+const MAX_TOKENS: u64 = u32::MAX as u64;
 
 /// An answer as far as it has come. What a reader adds is passed on as chunks; the whole comes last.
 #[derive(Debug, Default)]
@@ -82,11 +87,16 @@ impl Answer {
         let response = ModelResponse {
             text: std::mem::take(&mut self.text),
             calls: calls.collect(),
-            usage: self.usage,
+            usage: self.usage_so_far(),
             stop: self.stop,
             vendor: self.vendor.take().map(Arc::new),
         };
         self.chunks.push_back(ModelChunk::Done(response));
+    }
+
+    /// What it has used, as far as that is known.
+    pub(super) fn usage_so_far(&self) -> Usage {
+        plausible(self.usage)
     }
 
     /// Whether nothing more is to come.
@@ -98,4 +108,19 @@ impl Answer {
     pub(super) fn next_chunk(&mut self) -> Option<ModelChunk> {
         self.chunks.pop_front()
     }
+}
+
+fn plausible(usage: Usage) -> Usage {
+    Usage {
+        input_tokens: usage.input_tokens.min(MAX_TOKENS),
+        cached_input_tokens: usage.cached_input_tokens.min(MAX_TOKENS),
+        output_tokens: usage.output_tokens.min(MAX_TOKENS),
+        ..usage
+    }
+}
+
+/// Reads a count, or the number of a part. What is no whole number is none: an answer is worth more
+/// than that.
+pub(super) fn whole_number<'de, D: Deserializer<'de>>(json: D) -> Result<Option<u64>, D::Error> {
+    Ok(Value::deserialize(json)?.as_u64())
 }

@@ -1,7 +1,12 @@
 //! The arguments of a past call, for vendors that take nothing but an object.
 
-use serde::{Serialize, Serializer};
-use serde_json::{Map, Value, value::RawValue};
+use std::fmt;
+
+use serde::{
+    Serialize, Serializer,
+    de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::{Deserializer, Map, Value, value::RawValue};
 use toolcrib_core::Arguments;
 
 /// The deepest arguments that are sent back, in levels. Google's JSON parser takes a hundred for the
@@ -16,7 +21,7 @@ pub(super) enum ObjectArguments<'a> {
     Text(&'a RawValue),
     /// As data.
     Data(&'a Map<String, Value>),
-    /// No object, or one that nests without measure.
+    /// No object, or one that not every parser takes.
     Unusable,
 }
 
@@ -24,9 +29,7 @@ impl<'a> From<&'a Arguments> for ObjectArguments<'a> {
     fn from(arguments: &'a Arguments) -> Self {
         match arguments {
             Arguments::Text(text) => match serde_json::from_str::<&RawValue>(text) {
-                Ok(raw) if raw.get().starts_with('{') && !text_nests_deep(raw.get()) => {
-                    Self::Text(raw)
-                }
+                Ok(raw) if raw.get().starts_with('{') && is_sound(raw.get()) => Self::Text(raw),
                 _ => Self::Unusable,
             },
             Arguments::Json(value @ Value::Object(map)) if !data_nests_deep(value) => {
@@ -47,21 +50,77 @@ impl Serialize for ObjectArguments<'_> {
     }
 }
 
-/// Whether a text that is JSON nests too deep.
-fn text_nests_deep(json: &str) -> bool {
-    let (mut level, mut in_string, mut escaped) = (0_usize, false, false);
-    json.bytes().any(|byte| {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = in_string,
-            b'"' => in_string = !in_string,
-            _ if in_string => {}
-            b'{' | b'[' => level += 1,
-            b'}' | b']' => level = level.saturating_sub(1),
-            _ => {}
+/// Whether a text is JSON that any parser takes. What is only passed through is not looked into, and
+/// may hold half a character (`"\ud83d"`) or a number beyond all numbers (`1e999`).
+fn is_sound(json: &str) -> bool {
+    Sound { levels: DEEPEST }.deserialize(&mut Deserializer::from_str(json)).is_ok()
+}
+
+/// Reads a value of at most so many levels, and keeps nothing of it.
+#[derive(Clone, Copy)]
+struct Sound {
+    levels: usize,
+}
+
+impl Sound {
+    fn inner<E: de::Error>(self) -> Result<Self, E> {
+        let levels = self.levels.checked_sub(1).ok_or_else(|| E::custom("it nests too deep"))?;
+        Ok(Self { levels })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Sound {
+    type Value = ();
+
+    fn deserialize<D: de::Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Sound {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let inner = self.inner()?;
+        while items.next_element_seed(inner)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        let inner = self.inner()?;
+        while entries.next_key_seed(inner)?.is_some() {
+            entries.next_value_seed(inner)?;
         }
-        level > DEEPEST
-    })
+        Ok(())
+    }
 }
 
 /// Whether data nests too deep, found without recursion.
@@ -99,6 +158,13 @@ mod tests {
             ("[1]", "{}"),
             (r#"{"cut":"#, "{}"),
             (r#"{} and more"#, "{}"),
+            (
+                r#"{"eyes":"\ud83d\udc40","nul":"\u0000"}"#,
+                r#"{"eyes":"\ud83d\udc40","nul":"\u0000"}"#,
+            ),
+            (r#"{"half":"\ud83d"}"#, "{}"),
+            (r#"{"\ud83d":1}"#, "{}"),
+            (r#"{"huge":1e999}"#, "{}"),
         ];
         for (text, expected) in texts {
             assert_eq!(sent(&Arguments::Text(text.to_owned())), expected, "{text}");

@@ -1,5 +1,7 @@
 //! Where an API is.
 
+use std::net::IpAddr;
+
 use toolcrib_scope::http::{HttpError, Url, parse_url};
 
 /// A base URL that is not used.
@@ -9,19 +11,26 @@ pub struct InvalidBaseUrl {
     problem: String,
 }
 
-/// Where an API is: `http` or `https`, no user, no query; without a `/` at its end.
+/// Where an API is: `http` or `https`, no user, no query, no fragment; without a `/` at its end.
 #[derive(Debug, Clone)]
 pub(super) struct BaseUrl(Url);
 
 impl BaseUrl {
     pub(super) fn parse(text: &str) -> Result<Self, InvalidBaseUrl> {
         let invalid = |problem: String| InvalidBaseUrl { problem };
+        if text.trim().chars().any(char::is_control) {
+            // They would be dropped in silence.
+            return Err(invalid("holds control characters".to_owned()));
+        }
         let url = parse_url(text.trim()).map_err(|error| match error {
             HttpError::Url { problem } => invalid(format!("cannot be used: {problem}")),
             other => invalid(format!("cannot be used: {other}")),
         })?;
         if url.query().is_some() {
             return Err(invalid("has a query (`?…`); give the part before it".to_owned()));
+        }
+        if text.contains('#') {
+            return Err(invalid("has a fragment (`#…`); give the part before it".to_owned()));
         }
         Ok(Self(url))
     }
@@ -36,11 +45,18 @@ impl BaseUrl {
         use url::Host;
         self.0.scheme() == "https"
             || match self.0.host() {
-                Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-                Some(Host::Ipv4(address)) => address.is_loopback(),
-                Some(Host::Ipv6(address)) => address.is_loopback(),
+                // Below `localhost` there may be names that somebody else answers for.
+                Some(Host::Domain(name)) => name == "localhost",
+                Some(Host::Ipv4(address)) => is_here(address.into()),
+                Some(Host::Ipv6(address)) => is_here(address.into()),
                 None => false,
             }
+    }
+
+    /// Whether its host is this one, or one below it.
+    pub(super) fn is_at(&self, host: &str) -> bool {
+        let rest = self.0.host_str().and_then(|found| found.strip_suffix(host));
+        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     }
 
     pub(super) fn as_str(&self) -> &str {
@@ -57,4 +73,9 @@ impl BaseUrl {
             ),
         }
     }
+}
+
+fn is_here(address: IpAddr) -> bool {
+    let address = address.to_canonical();
+    address.is_loopback() || address.is_unspecified()
 }

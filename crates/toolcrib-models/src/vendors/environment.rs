@@ -7,17 +7,17 @@
 use toolcrib_core::Secret;
 
 use super::{
-    model::{InvalidVendorModel, VendorModel, VendorModelBuilder},
-    vendor::{ModelName, UnknownVendor, Vendor},
+    model::{InvalidVendorModel, VendorModel, VendorModelBuilder, is_key},
+    vendor::{InvalidModelName, ModelName, Vendor},
 };
 
 /// A model that the environment does not give.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotConfigured {
-    /// There is no such vendor.
+    /// No model of a vendor is named.
     #[error(transparent)]
-    Vendor(#[from] UnknownVendor),
+    Name(#[from] InvalidModelName),
     /// The vendor wants a key, and there is none.
     #[error("{reason}")]
     NoKey {
@@ -63,8 +63,11 @@ impl VendorModelBuilder {
             self = self.base_url(url);
         }
         let variables = vendor.key_variables();
-        match variables.iter().find_map(|variable| set(variable)) {
-            Some(key) => self.key(Secret::new(key)),
+        match variables.iter().find_map(|variable| Some((variable, set(variable)?))) {
+            Some((_, key)) if is_key(&key) => self.key(Secret::new(key)),
+            Some((variable, _)) => self.without_key(format!(
+                "{variable} holds no key: there is white space in it, or a character outside of ASCII"
+            )),
             None if wants_key => self.without_key(format!(
                 "there is no key for {vendor}: set {}",
                 variables.join(" or ")
@@ -75,24 +78,57 @@ impl VendorModelBuilder {
 }
 
 impl Vendor {
-    /// The variable of [`key_variables`](Self::key_variables) that its key is taken from, if the
-    /// environment has one.
-    pub fn key_variable(self) -> Option<&'static str> {
-        self.key_variables().iter().find(|variable| set(variable).is_some()).copied()
+    /// The variable by which the environment sets it up, if it does: the one of its key, else the
+    /// one that says where its API is.
+    pub fn configured_by(self) -> Option<&'static str> {
+        let key = self.key_variables().iter().find(|variable| set(variable).is_some()).copied();
+        key.or_else(|| Some(self.base_url_variable()).filter(|variable| set(variable).is_some()))
     }
 }
 
 fn base_url(vendor: Vendor) -> Option<String> {
     let url = set(vendor.base_url_variable())?;
-    // Ollama's variable is an address, with or without a scheme and a port.
-    let bare = vendor == Vendor::Ollama && !url.contains("://");
-    Some(if bare {
-        format!("http://{url}{}", if url.contains(':') { "" } else { ":11434" })
-    } else {
-        url
-    })
+    let is_address = vendor == Vendor::Ollama && !url.contains("://");
+    Some(if is_address { of_address(&url) } else { url })
+}
+
+/// Ollama's variable may hold an address, as its server takes it: host and port, each of which may
+/// be left out.
+fn of_address(address: &str) -> String {
+    let (host, path) = address.split_at(address.find('/').unwrap_or(address.len()));
+    let bare_v6 = host.matches(':').count() > 1 && !host.starts_with('[');
+    let (host, port) = match host.rsplit_once(':') {
+        Some((host, port)) if !bare_v6 && !port.contains(']') => (host, port),
+        _ => (host, "11434"),
+    };
+    match host {
+        "" => format!("http://127.0.0.1:{port}{path}"),
+        host if bare_v6 => format!("http://[{host}]:{port}{path}"),
+        host => format!("http://{host}:{port}{path}"),
+    }
 }
 
 fn set(variable: &str) -> Option<String> {
     std::env::var(variable).ok().filter(|value| !value.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_address;
+
+    #[test]
+    fn an_address_may_lack_its_host_and_its_port() {
+        for (address, url) in [
+            ("127.0.0.1:9", "http://127.0.0.1:9"),
+            ("example.org", "http://example.org:11434"),
+            (":8080", "http://127.0.0.1:8080"),
+            ("::1", "http://[::1]:11434"),
+            ("[::1]", "http://[::1]:11434"),
+            ("[::1]:9", "http://[::1]:9"),
+            ("host/path", "http://host:11434/path"),
+            ("host:9/path/", "http://host:9/path/"),
+        ] {
+            assert_eq!(of_address(address), url, "{address}");
+        }
+    }
 }

@@ -2,13 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures_util::{FutureExt as _, Stream, stream};
+use futures_util::{Stream, stream};
 use serde_json::Value;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::{ModelChunk, ModelError, ModelErrorClass, ModelRequest};
 use toolcrib_scope::http::{
-    Bytes, HeaderMap, HeaderName, HeaderValue, HttpClient, HttpRequest, HttpStream, IpNet, Method,
-    StatusCode, header,
+    Bytes, HeaderMap, HeaderName, HeaderValue, HttpClient, HttpError, HttpRequest, HttpStream,
+    IpNet, Method, StatusCode, header,
 };
 
 use super::{
@@ -24,8 +25,12 @@ use super::{
 const MAX_STREAM_BYTES: usize = 256 * 1024 * 1024;
 /// How much of a refusal is read.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+/// How long a refusal is read.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 /// How large a list of models may be.
 const MAX_LIST_BYTES: usize = 8 * 1024 * 1024;
+/// How long the end of a stream is waited for once the answer is whole.
+const END_WAIT: Duration = Duration::from_millis(50);
 /// How long a list of models may take.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -39,6 +44,7 @@ pub(super) fn default_client() -> HttpClient {
 pub(super) struct Exchange {
     model: Arc<VendorModel>,
     stream: HttpStream,
+    arrived: usize,
     frames: Frames,
     reader: Box<dyn Reader>,
     answer: Answer,
@@ -50,23 +56,24 @@ pub(super) async fn begin(
     request: ModelRequest,
 ) -> Result<Exchange, ModelError> {
     match open(&model, &request).await {
-        Ok((stream, framing)) => Ok(Exchange {
-            reader: model.vendor.protocol().reader(&request),
+        Ok((stream, framing, reader)) => Ok(Exchange {
+            reader,
             frames: Frames::new(framing),
             answer: Answer::default(),
+            arrived: 0,
             stream,
             model,
         }),
-        Err(error) => Err(failure::without_key(error, model.key.as_ref())),
+        Err(error) => Err(for_callers(&model, error)),
     }
 }
 
 async fn open(
     model: &VendorModel,
     request: &ModelRequest,
-) -> Result<(HttpStream, Framing), ModelError> {
+) -> Result<(HttpStream, Framing, Box<dyn Reader>), ModelError> {
     check_key(model)?;
-    let protocol = model.vendor.protocol();
+    let protocol = model.protocol;
     let unwritable = |error: serde_json::Error| {
         ModelError::new(ModelErrorClass::BadRequest, "the request cannot be written as JSON")
             .caused_by(error)
@@ -77,20 +84,22 @@ async fn open(
             Some(model.menus.get(&request.menu, |menu| protocol.tools(menu)).map_err(unwritable)?)
         }
     };
-    let body = protocol
-        .body(&Asked {
-            model: &model.model,
-            settings: &model.settings,
-            request,
-            tools: tools.as_deref(),
-        })
-        .map_err(unwritable)?;
+    let asked = Asked {
+        server: &model.base_url.join(""),
+        model: &model.model,
+        settings: &model.settings,
+        request,
+        tools: tools.as_deref(),
+    };
+    let body = protocol.body(&asked).map_err(unwritable)?;
+    let reader = protocol.reader(&asked);
     let framing = protocol.framing();
     let mut sent =
         http_request(model, Method::POST, &protocol.path(&model.model), framing.media_type())?;
     sent.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     sent.body = Some(Bytes::from(body));
-    sent.max_body_bytes = MAX_STREAM_BYTES;
+    // It is counted here: a refusal is one however long its server says that it is.
+    sent.max_body_bytes = usize::MAX;
     sent.timeout = Some(model.timeout);
     sent.idle_timeout = Some(model.idle_timeout);
     // An idle connection that the server closes as it is used has not been answered; asking a model
@@ -105,8 +114,28 @@ async fn open(
     if stream.status() != StatusCode::OK {
         return Err(refused(model, stream).await);
     }
-    check_media_type(stream.headers(), framing)?;
-    Ok((stream, framing))
+    match check_media_type(stream.headers(), framing) {
+        Ok(()) => Ok((stream, framing, reader)),
+        Err(other) => Err(in_place_of_an_answer(model, stream).await.unwrap_or(other)),
+    }
+}
+
+/// An error as whoever asks may see it: without the key, and with a word where there is none.
+fn for_callers(model: &VendorModel, mut error: ModelError) -> ModelError {
+    if error.class == ModelErrorClass::Auth && model.key.is_none() && model.no_key().is_none() {
+        let vendor = model.vendor;
+        let (variable, variables) = (vendor.base_url_variable(), vendor.key_variables());
+        let variables = variables.join(" or ");
+        error.message += &match model.is_at_vendor() {
+            true => format!("; no key was sent: set {variables}"),
+            false => format!(
+                "; no key was sent: one of the environment only goes to a base URL of the \
+                 environment, so set {variables} together with {variable}, or give this model a \
+                 key of its own"
+            ),
+        };
+    }
+    failure::without_key(error, model.key.as_ref())
 }
 
 fn check_key(model: &VendorModel) -> Result<(), ModelError> {
@@ -123,7 +152,7 @@ fn http_request(
     path: &str,
     accept: &'static str,
 ) -> Result<HttpRequest, ModelError> {
-    let protocol = model.vendor.protocol();
+    let protocol = model.protocol;
     let mut request = HttpRequest::new(method, model.base_url.join(path));
     request.max_redirects = 0;
     request.headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
@@ -140,18 +169,36 @@ fn http_request(
     Ok(request)
 }
 
-async fn refused(model: &VendorModel, mut stream: HttpStream) -> ModelError {
+async fn refused(model: &VendorModel, stream: HttpStream) -> ModelError {
     let status = stream.status();
     let headers = stream.headers().clone();
+    failure::of_status(model.protocol, status, &headers, &beginning(stream).await)
+}
+
+/// What is said where a stream was asked for: some servers send an error with a status that says
+/// yes. None if it is no error in the vendor's form.
+async fn in_place_of_an_answer(model: &VendorModel, stream: HttpStream) -> Option<ModelError> {
+    let status = stream.status();
+    let body = serde_json::from_slice(&beginning(stream).await).ok()?;
+    let refusal = model.protocol.refusal(status, &body);
+    refusal.message.is_some().then(|| failure::in_stream(refusal))
+}
+
+/// The beginning of what a server says in place of an answer. It is worth having, but not worth
+/// waiting or failing for.
+async fn beginning(mut stream: HttpStream) -> Vec<u8> {
     let mut body = Vec::new();
-    // What it says is worth having, but not worth waiting or failing for.
-    while body.len() < MAX_REFUSAL_BYTES
-        && let Ok(Some(piece)) = stream.chunk().await
-    {
-        body.extend_from_slice(&piece);
-    }
+    let reading = async {
+        while body.len() < MAX_REFUSAL_BYTES
+            && let Ok(Some(piece)) = stream.chunk().await
+        {
+            body.extend_from_slice(&piece);
+        }
+    };
+    // What has come by then is what is known.
+    let _ = timeout(REFUSAL_TIMEOUT, reading).await;
     body.truncate(MAX_REFUSAL_BYTES);
-    failure::of_status(model.vendor, status, &headers, &body)
+    body
 }
 
 /// A page of a proxy, or the whole answer at once, is not the stream that was asked for.
@@ -184,7 +231,10 @@ impl Exchange {
             match exchange.next().await {
                 Ok(done @ ModelChunk::Done(_)) => Ok(Some((done, None))),
                 Ok(chunk) => Ok(Some((chunk, Some(exchange)))),
-                Err(error) => Err(failure::without_key(error, exchange.model.key.as_ref())),
+                Err(mut error) => {
+                    error.usage = exchange.answer.usage_so_far();
+                    Err(for_callers(&exchange.model, error))
+                }
             }
         })
     }
@@ -197,21 +247,38 @@ impl Exchange {
             if let Some(frame) = self.frames.next()? {
                 self.reader.read(&frame, &mut self.answer)?;
                 if self.answer.is_complete() {
-                    self.leave_connection();
+                    self.leave_connection().await;
                 }
                 continue;
             }
-            match self.stream.chunk().await.map_err(|error| failure::of_http(error, true))? {
-                Some(bytes) => self.frames.push(&bytes),
-                None => self.end()?,
+            match self.stream.chunk().await {
+                Ok(Some(bytes)) => self.take(&bytes)?,
+                Ok(None) => self.end()?,
+                // What is whole is an answer, however the connection ends.
+                Err(error) => self.end().map_err(|_| failure::of_http(error, true))?,
             }
         }
     }
 
+    fn take(&mut self, bytes: &[u8]) -> Result<(), ModelError> {
+        self.arrived = self.arrived.saturating_add(bytes.len());
+        if self.arrived > MAX_STREAM_BYTES {
+            return Err(ModelError::new(
+                ModelErrorClass::Protocol,
+                format!("its answer has more than {MAX_STREAM_BYTES} bytes"),
+            ));
+        }
+        self.frames.push(bytes);
+        Ok(())
+    }
+
     /// The stream is over.
     fn end(&mut self) -> Result<(), ModelError> {
-        while let Some(frame) = self.frames.rest()? {
-            self.reader.read(&frame, &mut self.answer)?;
+        // A line that is cut off cannot be read, which is no fault of its own.
+        if let Err(error) = self.read_rest()
+            && error.class != ModelErrorClass::Protocol
+        {
+            return Err(error);
         }
         if !self.answer.is_complete() {
             self.reader.end(&mut self.answer);
@@ -225,10 +292,20 @@ impl Exchange {
         ))
     }
 
-    /// What ends an answer mostly comes with its last bytes: then the next request has its
-    /// connection. Nobody waits for it.
-    fn leave_connection(&mut self) {
-        while let Some(Ok(Some(_))) = self.stream.chunk().now_or_never() {}
+    fn read_rest(&mut self) -> Result<(), ModelError> {
+        while let Some(frame) = self.frames.rest()? {
+            self.reader.read(&frame, &mut self.answer)?;
+        }
+        Ok(())
+    }
+
+    /// Reads to the end of the stream, so that the next request has its connection: a new one takes
+    /// several times as long to get as the end, which is mostly there already. Not to be polled
+    /// once only: what has come still goes from the connection's task to this one.
+    async fn leave_connection(&mut self) {
+        let to_the_end = async { while let Ok(Some(_)) = self.stream.chunk().await {} };
+        // Where it does not come the connection is closed, and that is all.
+        let _ = timeout(END_WAIT, to_the_end).await;
     }
 }
 
@@ -236,19 +313,16 @@ impl Exchange {
 pub(super) async fn list_models(model: &VendorModel) -> Result<Vec<String>, ModelError> {
     let listed = async {
         check_key(model)?;
-        let protocol = model.vendor.protocol();
+        let protocol = model.protocol;
         let mut request =
             http_request(model, Method::GET, protocol.models_path(), "application/json")?;
         request.max_body_bytes = MAX_LIST_BYTES;
         request.timeout = Some(LIST_TIMEOUT);
-        let answer = model
-            .client
-            .send(request, &CancellationToken::new())
-            .await
-            .map_err(|error| failure::of_http(error, false))?;
+        let answer =
+            model.client.send(request, &CancellationToken::new()).await.map_err(of_list)?;
         if answer.status != StatusCode::OK {
             return Err(failure::of_status(
-                model.vendor,
+                model.protocol,
                 answer.status,
                 &answer.headers,
                 &answer.body,
@@ -261,7 +335,20 @@ pub(super) async fn list_models(model: &VendorModel) -> Result<Vec<String>, Mode
             )
             .caused_by(error)
         })?;
-        Ok(protocol.model_names(&list))
+        let no_list = || failure::of_no_list(protocol.refusal(answer.status, &list));
+        protocol.model_names(&list).ok_or_else(no_list)
     };
-    listed.await.map_err(|error| failure::without_key(error, model.key.as_ref()))
+    let mut names = listed.await.map_err(|error| for_callers(model, error))?;
+    names.retain(|name| !failure::shows_key(name, model.key.as_ref()));
+    Ok(names)
+}
+
+fn of_list(error: HttpError) -> ModelError {
+    match error {
+        HttpError::BodyTooLarge { limit, .. } => ModelError::new(
+            ModelErrorClass::Protocol,
+            format!("its list of models has more than {limit} bytes; check the base URL"),
+        ),
+        other => failure::of_http(other, false),
+    }
 }

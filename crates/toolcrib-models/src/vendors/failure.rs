@@ -9,10 +9,12 @@ use serde_json::Value;
 use toolcrib_core::{ModelError, ModelErrorClass, Secret};
 use toolcrib_scope::http::{HeaderMap, HttpError, HttpErrorKind, StatusCode, header};
 
-use super::{protocol::Refusal, vendor::Vendor};
+use super::protocol::{Protocol, Refusal};
 
 /// How much of a vendor's own words is kept.
 const MAX_WORDS: usize = 1000;
+/// How much of what a parser says is kept: it repeats what it did not expect, of any length.
+const MAX_PROBLEM: usize = 200;
 /// Nobody waits longer than that, whatever a server asks for.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -30,13 +32,13 @@ const CONTEXT_OVERFLOW: [&str; 8] = [
 
 /// A status that says no.
 pub(super) fn of_status(
-    vendor: Vendor,
+    protocol: &dyn Protocol,
     status: StatusCode,
     headers: &HeaderMap,
     body: &[u8],
 ) -> ModelError {
     let json: Value = serde_json::from_slice(body).unwrap_or_default();
-    let Refusal { class, message, retry_after } = vendor.protocol().refusal(status, &json);
+    let Refusal { class, message, retry_after } = protocol.refusal(status, &json);
     let words = message.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
     let class = class.unwrap_or_else(|| class_of(status, &words));
     let mut error =
@@ -57,13 +59,21 @@ pub(super) fn in_stream(refusal: Refusal) -> ModelError {
     error
 }
 
+/// A status that says yes, and no list of models, though one was asked for.
+pub(super) fn of_no_list(refusal: Refusal) -> ModelError {
+    let class = refusal.class.unwrap_or(ModelErrorClass::Protocol);
+    let words = refusal.message.unwrap_or_default();
+    ModelError::new(class, said("what came is no list of models", class, &words))
+}
+
 /// A frame that is not what the vendor documents.
+#[expect(clippy::needless_pass_by_value, reason = "as `map_err` hands it over")]
 pub(super) fn unreadable(error: serde_json::Error) -> ModelError {
+    let problem: String = error.to_string().chars().take(MAX_PROBLEM).collect();
     ModelError::new(
         ModelErrorClass::Protocol,
-        format!("a message of its answer cannot be read: {error}"),
+        format!("a message of its answer cannot be read: {problem}"),
     )
-    .caused_by(error)
 }
 
 /// What the class advises.
@@ -79,6 +89,7 @@ fn advice(class: ModelErrorClass) -> &'static str {
         ModelErrorClass::BadRequest => {
             "the vendor does not take the request; check the model's name and settings"
         }
+        ModelErrorClass::Protocol => "that is no answer of its API; check the base URL",
         _ => "the answer is not whole",
     }
 }
@@ -105,7 +116,8 @@ pub(super) fn class_of(status: StatusCode, words: &str) -> ModelErrorClass {
         401 | 403 => ModelErrorClass::Auth,
         402 => ModelErrorClass::Quota,
         429 => ModelErrorClass::RateLimit,
-        502..=504 | 529 => ModelErrorClass::Overloaded,
+        408 | 409 | 502..=504 | 529 => ModelErrorClass::Overloaded,
+        413 => ModelErrorClass::ContextOverflow,
         500..=599 => ModelErrorClass::Server,
         400..=499 if says_context_overflow(words) => ModelErrorClass::ContextOverflow,
         400..=499 => ModelErrorClass::BadRequest,
@@ -122,9 +134,10 @@ pub(super) fn says_context_overflow(words: &str) -> bool {
 /// How long a server asks to wait: milliseconds in OpenAI's own header, else seconds or a date.
 fn retry_after_of(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
-    let in_millis = text("retry-after-ms").and_then(|ms| ms.parse::<f64>().ok());
-    if let Some(ms) = in_millis {
-        return Duration::try_from_secs_f64(ms / 1000.0).ok();
+    let millis = text("retry-after-ms").and_then(|ms| ms.parse::<f64>().ok());
+    let in_millis = millis.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok());
+    if in_millis.is_some() {
+        return in_millis;
     }
     let text = text(header::RETRY_AFTER.as_str())?;
     if let Ok(seconds) = text.parse::<f64>() {
@@ -175,10 +188,28 @@ pub(super) fn without_key(mut error: ModelError, key: Option<&Secret>) -> ModelE
     error
 }
 
-/// Whether a text shows a key, or so much of its beginning or end that it could be told from others.
+/// Whether a text of a server's shows the key that it was sent.
+pub(super) fn shows_key(text: &str, key: Option<&Secret>) -> bool {
+    key.is_some_and(|key| shows(text, key.expose()))
+}
+
+/// Whether a text shows a key, in whatever case, or so much of it that it could be told from others:
+/// its beginning, its end, or a longer part. A short one is a placeholder, such as `test`, and counts
+/// where it is a word of its own.
 fn shows(text: &str, key: &str) -> bool {
     const TELLING: usize = 6;
-    let end = key.len().saturating_sub(TELLING);
+    const PART: usize = 8;
+    let (text, key) = (text.to_ascii_lowercase(), key.to_ascii_lowercase());
+    if key.len() < 2 * TELLING {
+        let goes_on = |c: char| c.is_alphanumeric() || "-_".contains(c);
+        return text.match_indices(&*key).any(|(at, found)| {
+            let before = text.get(..at).and_then(|text| text.chars().next_back());
+            let behind = text.get(at + found.len()..).and_then(|text| text.chars().next());
+            !before.is_some_and(goes_on) && !behind.is_some_and(goes_on)
+        });
+    }
     // A key is ASCII: it can be cut anywhere.
-    [key.get(..TELLING), key.get(end..)].into_iter().flatten().any(|part| text.contains(part))
+    let ends = [key.get(..TELLING), key.get(key.len().saturating_sub(TELLING)..)];
+    let parts = (0..key.len()).map(|at| key.get(at..at + PART));
+    ends.into_iter().chain(parts).flatten().any(|part| text.contains(part))
 }

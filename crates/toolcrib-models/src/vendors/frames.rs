@@ -37,14 +37,24 @@ pub(super) struct Frame {
     pub(super) data: String,
 }
 
+#[derive(Debug, Default)]
+struct Begun {
+    frame: Frame,
+    has_data: bool,
+    /// How long its lines are together, those that say nothing here too.
+    bytes: usize,
+}
+
 /// Cuts a stream into frames.
 #[derive(Debug)]
 pub(super) struct Frames {
     framing: Framing,
     lines: LinesCodec,
     bytes: BytesMut,
-    /// The event whose end has not come yet, and whether it has data.
-    begun: (Frame, bool),
+    /// Whether a line has come.
+    has_line: bool,
+    /// The event whose end has not come yet.
+    begun: Begun,
 }
 
 impl Frames {
@@ -53,6 +63,7 @@ impl Frames {
             framing,
             lines: LinesCodec::new_with_max_length(MAX_FRAME_BYTES),
             bytes: BytesMut::new(),
+            has_line: false,
             begun: Default::default(),
         }
     }
@@ -89,6 +100,9 @@ impl Frames {
     }
 
     fn line(&mut self, line: &str) -> Result<Option<Frame>, ModelError> {
+        // A stream may begin with a byte order mark.
+        let is_first = !std::mem::replace(&mut self.has_line, true);
+        let line = line.strip_prefix('\u{feff}').filter(|_| is_first).unwrap_or(line);
         match self.framing {
             Framing::Lines => {
                 let data = line.trim();
@@ -100,13 +114,15 @@ impl Frames {
     }
 
     fn event_line(&mut self, line: &str) -> Result<Option<Frame>, ModelError> {
-        let (frame, has_data) = &mut self.begun;
         if line.is_empty() {
-            let (frame, has_data) = std::mem::take(&mut self.begun);
+            let Begun { frame, has_data, .. } = std::mem::take(&mut self.begun);
             return Ok(has_data.then_some(frame));
         }
-        // The standard lets a stream begin with a byte order mark.
-        let line = line.strip_prefix('\u{feff}').unwrap_or(line);
+        let Begun { frame, has_data, bytes } = &mut self.begun;
+        *bytes = bytes.saturating_add(line.len());
+        if *bytes > MAX_FRAME_BYTES {
+            return Err(too_long());
+        }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
@@ -120,9 +136,6 @@ impl Frames {
             "event" => value.clone_into(&mut frame.event),
             // A comment, by which servers keep the connection alive, or what does not matter here.
             _ => {}
-        }
-        if frame.data.len() > MAX_FRAME_BYTES {
-            return Err(too_long());
         }
         Ok(None)
     }
@@ -178,6 +191,16 @@ mod tests {
             let pieces: Vec<_> = bytes.chunks(size).collect();
             assert_eq!(frames(Framing::Events, &pieces), expected, "pieces of {size} bytes");
         }
+    }
+
+    #[test]
+    fn only_a_stream_begins_with_a_byte_order_mark() {
+        let stream = "\u{feff}data: 1\n\u{feff}data: 2\n\ndata: \u{feff}3\n\n";
+        let expected = owned(&[("", "1"), ("", "\u{feff}3")]);
+        assert_eq!(frames(Framing::Events, &[stream.as_bytes()]), expected);
+        // The second message cannot be read: that is said of it.
+        let expected = owned(&[("", "1"), ("", "\u{feff}2")]);
+        assert_eq!(frames(Framing::Lines, &["\u{feff}1\n\u{feff}2".as_bytes()]), expected);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! exchange  a body -> HTTP -> frames -> chunks, with its time limits
 //! frames    bytes as they come       -> events or lines
 //! answer    what frames say          -> one whole answer
+//! schema    schemas of arguments    -> in words that vendors take
 //! failure   statuses, broken wires   -> classes of errors
 //! ```
 
@@ -19,12 +20,13 @@ mod exchange;
 mod failure;
 mod frames;
 mod gemini;
+mod image_type;
 mod menu_cache;
 mod model;
 mod ollama;
 mod openai;
-mod plain_schema;
 mod protocol;
+mod schema;
 mod settings;
 mod vendor;
 
@@ -32,8 +34,10 @@ pub use self::{
     base_url::InvalidBaseUrl,
     environment::NotConfigured,
     model::{
-        DEFAULT_IDLE_TIMEOUT, DEFAULT_TIMEOUT, InvalidVendorModel, VendorModel, VendorModelBuilder,
+        DEFAULT_IDLE_TIMEOUT, DEFAULT_TIMEOUT, InvalidVendorModel, OUTPUT_TOKENS, TEMPERATURES,
+        VendorModel, VendorModelBuilder,
     },
+    openai::OpenAiApi,
     settings::ReasoningEffort,
-    vendor::{ModelName, UnknownVendor, Vendor},
+    vendor::{InvalidModelName, ModelName, UnknownVendor, Vendor},
 };

@@ -1,6 +1,6 @@
 //! A model behind a vendor's API.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use futures_util::TryFutureExt as _;
 use toolcrib_core::{Model, ModelRequest, ModelStream, Secret};
@@ -10,6 +10,8 @@ use super::{
     base_url::{BaseUrl, InvalidBaseUrl},
     exchange,
     menu_cache::MenuCache,
+    openai::OpenAiApi,
+    protocol::Protocol,
     settings::{ReasoningEffort, Settings},
     vendor::{ModelName, Vendor},
 };
@@ -20,6 +22,16 @@ pub const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// How long a request may take in all.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// How many tokens an answer may be allowed to have. Each model has its own limit; these bounds only
+/// catch slips.
+pub const OUTPUT_TOKENS: RangeInclusive<u32> = 1..=10_000_000;
+
+/// The temperatures that there are. Some vendors' end at 1.
+pub const TEMPERATURES: RangeInclusive<f64> = 0.0..=2.0;
+
+/// Where OpenAI's own API is; at subdomains, for data that must not leave a region.
+const OPENAI_HOST: &str = "api.openai.com";
 
 /// A model behind a vendor's API, or behind a server that speaks it.
 ///
@@ -49,6 +61,7 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 pub struct VendorModel {
     pub(super) name: String,
     pub(super) vendor: Vendor,
+    pub(super) protocol: &'static dyn Protocol,
     pub(super) model: String,
     pub(super) base_url: BaseUrl,
     pub(super) key: Option<Secret>,
@@ -66,6 +79,7 @@ impl VendorModel {
         VendorModelBuilder {
             name: ModelName { vendor, model: model.into() },
             base_url: None,
+            api: None,
             key: None,
             no_key: None,
             settings: Settings::default(),
@@ -88,6 +102,11 @@ impl VendorModel {
     /// Where that API is.
     pub fn base_url(&self) -> &str {
         self.base_url.as_str()
+    }
+
+    /// Whether its API is the vendor's own, and no other server that speaks as it does.
+    pub fn is_at_vendor(&self) -> bool {
+        self.base_url.as_str().trim_end_matches('/') == self.vendor.base_url()
     }
 
     /// Whether it has a key to show.
@@ -138,6 +157,7 @@ impl fmt::Debug for VendorModel {
 pub struct VendorModelBuilder {
     name: ModelName,
     base_url: Option<String>,
+    api: Option<OpenAiApi>,
     key: Option<Secret>,
     no_key: Option<String>,
     settings: Settings,
@@ -157,7 +177,9 @@ pub enum InvalidVendorModel {
         vendor: Vendor,
     },
     /// Its name cannot stand in a request.
-    #[error("`{model}` is no name of a model: it holds white space or control characters")]
+    #[error(
+        "`{model}` is no name of a model: it holds white space, control characters, or parts of a path"
+    )]
     ModelName {
         /// The name, as it may be shown.
         model: String,
@@ -165,6 +187,24 @@ pub enum InvalidVendorModel {
     /// Its base URL is not used.
     #[error(transparent)]
     BaseUrl(#[from] InvalidBaseUrl),
+    /// An API is chosen where there is no choice.
+    #[error("{vendor} has one API, and `{}` is one of OpenAI's; choose none", .api.as_str())]
+    Api {
+        /// Whose it is.
+        vendor: Vendor,
+        /// What was chosen.
+        api: OpenAiApi,
+    },
+    /// A setting is out of its bounds.
+    #[error("`{setting}` must be {expected}, and is {found}")]
+    Setting {
+        /// Its name, as the builder and a project file have it.
+        setting: &'static str,
+        /// What it may be.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
     /// The key cannot stand in a header.
     #[error("the key cannot be sent: it holds white space or characters outside of ASCII")]
     Key,
@@ -192,6 +232,13 @@ impl VendorModelBuilder {
         self
     }
 
+    /// Sets by which of OpenAI's APIs the model is spoken to; only for [`Vendor::OpenAi`]. Unless set,
+    /// by Responses where the base URL is OpenAI's own, and by Chat Completions where it is not.
+    pub fn api(mut self, api: OpenAiApi) -> Self {
+        self.api = Some(api);
+        self
+    }
+
     /// Sets the key. Without one none is sent, which servers of one's own often take.
     pub fn key(mut self, key: Secret) -> Self {
         self.key = Some(key);
@@ -205,14 +252,14 @@ impl VendorModelBuilder {
         self
     }
 
-    /// Sets how many tokens an answer may have, reasoning included. Unless set, the vendor's own
-    /// limit; Anthropic has none and gets 8,192.
+    /// Sets how many tokens an answer may have, reasoning included, within [`OUTPUT_TOKENS`]. Unless
+    /// set, the vendor's own limit; Anthropic has none and gets 8,192.
     pub fn max_output_tokens(mut self, tokens: u32) -> Self {
         self.settings.max_output_tokens = Some(tokens);
         self
     }
 
-    /// Sets the temperature. Some models take none.
+    /// Sets the temperature, within [`TEMPERATURES`]. Some models take none.
     pub fn temperature(mut self, temperature: f64) -> Self {
         self.settings.temperature = Some(temperature);
         self
@@ -231,13 +278,13 @@ impl VendorModelBuilder {
         self
     }
 
-    /// Sets how long nothing may come; [`DEFAULT_IDLE_TIMEOUT`] unless set.
+    /// Sets how long nothing may come, more than zero; [`DEFAULT_IDLE_TIMEOUT`] unless set.
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = timeout;
         self
     }
 
-    /// Sets how long a request may take in all; [`DEFAULT_TIMEOUT`] unless set.
+    /// Sets how long a request may take in all, more than zero; [`DEFAULT_TIMEOUT`] unless set.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
@@ -259,14 +306,22 @@ impl VendorModelBuilder {
         if model.is_empty() {
             return Err(InvalidVendorModel::NoModel { vendor: *vendor });
         }
-        if model.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        let is_path = model.split('/').any(|part| part == "." || part == "..");
+        if is_path || model.chars().any(|c| c.is_whitespace() || c.is_control()) {
             return Err(InvalidVendorModel::ModelName { model: model.escape_debug().to_string() });
         }
+        self.check_settings()?;
         let base_url = self.base_url.as_deref().unwrap_or_else(|| vendor.base_url());
         let base_url = BaseUrl::parse(base_url)?;
+        if let Some(api) = self.api.filter(|_| *vendor != Vendor::OpenAi) {
+            return Err(InvalidVendorModel::Api { vendor: *vendor, api });
+        }
+        let api = self.api.unwrap_or(match base_url.is_at(OPENAI_HOST) {
+            true => OpenAiApi::Responses,
+            false => OpenAiApi::ChatCompletions,
+        });
         if let Some(key) = &self.key {
-            if key.expose().is_empty() || !key.expose().bytes().all(|byte| byte.is_ascii_graphic())
-            {
+            if !is_key(key.expose()) {
                 return Err(InvalidVendorModel::Key);
             }
             if !base_url.is_private() {
@@ -276,6 +331,7 @@ impl VendorModelBuilder {
         Ok(VendorModel {
             name: self.name.to_string(),
             vendor: *vendor,
+            protocol: vendor.protocol(api),
             model: model.clone(),
             base_url,
             no_key: self.no_key.filter(|_| self.key.is_none()),
@@ -287,13 +343,41 @@ impl VendorModelBuilder {
             menus: MenuCache::default(),
         })
     }
+
+    fn check_settings(&self) -> Result<(), InvalidVendorModel> {
+        let invalid = |setting, expected, found| {
+            Err(InvalidVendorModel::Setting { setting, expected, found })
+        };
+        let Settings { max_output_tokens, temperature, .. } = &self.settings;
+        if let Some(tokens) = max_output_tokens.filter(|tokens| !OUTPUT_TOKENS.contains(tokens)) {
+            let (least, most) = OUTPUT_TOKENS.into_inner();
+            let expected = format!("from {least} to {most}");
+            return invalid("max_output_tokens", expected, tokens.to_string());
+        }
+        if let Some(found) = temperature.filter(|found| !TEMPERATURES.contains(found)) {
+            let (least, most) = TEMPERATURES.into_inner();
+            return invalid("temperature", format!("from {least} to {most}"), found.to_string());
+        }
+        let times = [("idle_timeout", self.idle_timeout), ("timeout", self.timeout)];
+        match times.into_iter().find(|(_, time)| time.is_zero()) {
+            Some((setting, _)) => invalid(setting, "more than zero".to_owned(), "zero".to_owned()),
+            None => Ok(()),
+        }
+    }
 }
 
 impl fmt::Debug for VendorModelBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VendorModelBuilder")
             .field("name", &self.name)
-            .field("base_url", &self.base_url)
+            // A base URL that was not checked may hold a password.
+            .field("has_base_url", &self.has_base_url())
+            .field("has_key", &self.has_key())
             .finish_non_exhaustive()
     }
+}
+
+/// Whether a text can stand in a header as a key.
+pub(super) fn is_key(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }

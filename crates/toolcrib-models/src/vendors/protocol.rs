@@ -8,6 +8,8 @@ use super::{answer::Answer, frames::Framing, settings::Settings};
 
 /// What is asked, as the body of a request needs it.
 pub(super) struct Asked<'a> {
+    /// The base URL of the server that is asked.
+    pub(super) server: &'a str,
     /// The model, as its vendor calls it.
     pub(super) model: &'a str,
     pub(super) settings: &'a Settings,
@@ -39,8 +41,8 @@ pub(super) trait Protocol: Send + Sync + 'static {
     /// iteration, so that vendors find what they have cached: what grows stands last.
     fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error>;
 
-    /// What takes in the frames of an answer to this request.
-    fn reader(&self, request: &ModelRequest) -> Box<dyn Reader>;
+    /// What takes in the frames of the answer to this.
+    fn reader(&self, asked: &Asked<'_>) -> Box<dyn Reader>;
 
     /// What an answer with an error's status means, beyond what the status says. The body is null
     /// where it is no JSON.
@@ -49,8 +51,8 @@ pub(super) trait Protocol: Send + Sync + 'static {
     /// Where its models are listed, after the base URL.
     fn models_path(&self) -> &'static str;
 
-    /// The names in such a list.
-    fn model_names(&self, list: &Value) -> Vec<String>;
+    /// The names in such a list; none if it is no such list.
+    fn model_names(&self, list: &Value) -> Option<Vec<String>>;
 }
 
 /// What a vendor says when it refuses.

@@ -3,14 +3,19 @@
 use std::{fmt, str::FromStr};
 
 use super::{
-    anthropic::Anthropic, gemini::Gemini, ollama::Ollama, openai::OpenAi, protocol::Protocol,
+    anthropic::Anthropic,
+    gemini::Gemini,
+    ollama::Ollama,
+    openai::{ChatCompletions, OpenAiApi, Responses},
+    protocol::Protocol,
 };
 
 /// Whose API a model is behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Vendor {
-    /// OpenAI's Chat Completions, and every server that speaks them.
+    /// OpenAI's Responses, and the Chat Completions of every server that speaks them; see
+    /// [`OpenAiApi`](crate::OpenAiApi).
     OpenAi,
     /// Anthropic's Messages.
     Anthropic,
@@ -74,12 +79,14 @@ impl Vendor {
         }
     }
 
-    pub(super) fn protocol(self) -> &'static dyn Protocol {
-        match self {
-            Self::OpenAi => &OpenAi,
-            Self::Anthropic => &Anthropic,
-            Self::Gemini => &Gemini,
-            Self::Ollama => &Ollama,
+    /// The protocol that it speaks; OpenAI has one for each API.
+    pub(super) fn protocol(self, api: OpenAiApi) -> &'static dyn Protocol {
+        match (self, api) {
+            (Self::OpenAi, OpenAiApi::ChatCompletions) => &ChatCompletions,
+            (Self::OpenAi, OpenAiApi::Responses) => &Responses,
+            (Self::Anthropic, _) => &Anthropic,
+            (Self::Gemini, _) => &Gemini,
+            (Self::Ollama, _) => &Ollama,
         }
     }
 }
@@ -92,10 +99,15 @@ impl fmt::Display for Vendor {
 
 /// A word that is no vendor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no vendor `{name}`; there are: openai, anthropic, gemini, ollama")]
+#[error("there is no vendor `{name}`; there are: {}", all())]
 pub struct UnknownVendor {
     /// The word.
     pub name: String,
+}
+
+/// All vendors' names, for a message.
+fn all() -> String {
+    Vendor::ALL.map(Vendor::as_str).join(", ")
 }
 
 impl FromStr for Vendor {
@@ -105,8 +117,12 @@ impl FromStr for Vendor {
         Self::ALL
             .into_iter()
             .find(|vendor| vendor.as_str() == name)
-            .ok_or_else(|| UnknownVendor { name: name.chars().take(40).collect() })
+            .ok_or_else(|| UnknownVendor { name: shortened(name) })
     }
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(40).collect()
 }
 
 /// A vendor and one of its models: `openai:gpt-6.2-sol`, `ollama:qwen3:8b`.
@@ -118,15 +134,35 @@ pub struct ModelName {
     pub model: String,
 }
 
-impl FromStr for ModelName {
-    type Err = UnknownVendor;
+/// A text that names no model of a vendor.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidModelName {
+    /// It does not begin with a vendor.
+    #[error("`{name}` names no model; write VENDOR:MODEL, where VENDOR is one of: {}", all())]
+    Vendor {
+        /// The text.
+        name: String,
+    },
+    /// It names a vendor that has no default model, and nothing more.
+    #[error("no model is named; write `{vendor}:MODEL`")]
+    NoModel {
+        /// The vendor.
+        vendor: Vendor,
+    },
+}
 
-    /// Reads `VENDOR:MODEL`; `VENDOR` alone is its [default model](Vendor::default_model).
-    fn from_str(text: &str) -> Result<Self, UnknownVendor> {
+impl FromStr for ModelName {
+    type Err = InvalidModelName;
+
+    /// Reads `VENDOR:MODEL`; `VENDOR` alone is its [default model](Vendor::default_model), if it has
+    /// one.
+    fn from_str(text: &str) -> Result<Self, InvalidModelName> {
         let (vendor, model) = text.split_once(':').unwrap_or((text, ""));
-        let vendor: Vendor = vendor.parse()?;
-        let model =
-            if model.is_empty() { vendor.default_model().unwrap_or_default() } else { model };
+        let unknown = |_| InvalidModelName::Vendor { name: shortened(text) };
+        let vendor: Vendor = vendor.parse().map_err(unknown)?;
+        let model = Some(model).filter(|model| !model.is_empty()).or(vendor.default_model());
+        let model = model.ok_or(InvalidModelName::NoModel { vendor })?;
         Ok(Self { vendor, model: model.to_owned() })
     }
 }

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use toolcrib_models::Vendor;
 
-use super::differences::{self, Listed};
+use super::{
+    api::Api,
+    differences::{self, Listed},
+};
 
 /// One place at which two values are not equal.
 #[derive(Debug)]
@@ -26,8 +28,8 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
-    pub(crate) fn new(vendor: Vendor) -> Self {
-        Self::except(differences::of(vendor).iter())
+    pub(crate) fn new(api: Api) -> Self {
+        Self::except(differences::of(api).iter())
     }
 
     fn except(listed: impl Iterator<Item = &'static Listed>) -> Self {

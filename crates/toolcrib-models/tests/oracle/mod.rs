@@ -9,6 +9,7 @@
 //! Without it nothing is compared, and the log says so.
 #![expect(clippy::disallowed_methods, reason = "it starts the SDKs, and reads its own files")]
 
+mod api;
 mod case;
 mod compare;
 mod differences;
@@ -19,9 +20,9 @@ mod server;
 mod words;
 
 use serde_json::json;
-use toolcrib_models::Vendor;
 
 use self::{
+    api::Api,
     case::Case,
     compare::Comparison,
     ours::Ours,
@@ -32,38 +33,43 @@ use self::{
 
 #[test]
 fn openai() {
-    compare_with_sdk(Vendor::OpenAi);
+    compare_with_sdk(Api::OpenAi);
+}
+
+#[test]
+fn openai_responses() {
+    compare_with_sdk(Api::Responses);
 }
 
 #[test]
 fn anthropic() {
-    compare_with_sdk(Vendor::Anthropic);
+    compare_with_sdk(Api::Anthropic);
 }
 
 #[test]
 fn gemini() {
-    compare_with_sdk(Vendor::Gemini);
+    compare_with_sdk(Api::Gemini);
 }
 
 #[test]
 fn ollama() {
-    compare_with_sdk(Vendor::Ollama);
+    compare_with_sdk(Api::Ollama);
 }
 
-fn compare_with_sdk(vendor: Vendor) {
+fn compare_with_sdk(api: Api) {
     let (for_sdk, for_ours) = (Server::start(), Server::start());
-    let Some(mut sdk) = Sdk::start(vendor, &base_url(vendor, &for_sdk)) else { return };
-    let ours = Ours::new(vendor, &base_url(vendor, &for_ours));
-    let mut comparison = Comparison::new(vendor);
+    let Some(mut sdk) = Sdk::start(api, &base_url(api, &for_sdk)) else { return };
+    let ours = Ours::new(api, &base_url(api, &for_ours));
+    let mut comparison = Comparison::new(api);
     let mut play = |model: &str, run: &str, case: &Case, replies: &[Reply]| {
         for_sdk.play(replies);
         let heard = sdk.hold(case, model);
         let outcomes: Vec<_> = heard
             .iter()
             .zip(replies)
-            .map(|(outcome, reply)| words::in_our_words(vendor, outcome, reply.status()))
+            .map(|(outcome, reply)| words::in_our_words(api, outcome, reply.status()))
             .collect();
-        let requests = words::as_read(vendor, &for_sdk.requests().into());
+        let requests = words::as_read(api, &for_sdk.requests().into());
         let theirs = json!({ "requests": requests, "outcomes": outcomes });
         for_ours.play(replies);
         let outcomes = ours.hold(case, model);
@@ -73,37 +79,38 @@ fn compare_with_sdk(vendor: Vendor) {
 
     for case in Case::all() {
         let replies: Vec<_> =
-            case.replies().iter().map(|name| Reply::read(vendor, name, Form::Whole)).collect();
-        for model in models(vendor) {
+            case.replies().iter().map(|name| Reply::read(api, name, Form::Whole)).collect();
+        for model in models(api) {
             play(model, &format!("cases/{}", case.name), &case, &replies);
         }
     }
     let plain = Case::read("plain");
-    for name in Reply::names(vendor) {
+    for name in Reply::names(api) {
         for form in [Form::Whole, Form::Pieces, Form::CrLf] {
-            let reply = Reply::read(vendor, &name, form);
-            play(models(vendor)[0], &format!("streams/{name}"), &plain, &[reply]);
+            let reply = Reply::read(api, &name, form);
+            play(models(api)[0], &format!("streams/{name}"), &plain, &[reply]);
         }
     }
     if let Err(report) = comparison.report() {
-        panic!("{vendor} and its SDK do not do the same:\n{report}");
+        panic!("{api} and its SDK do not do the same:\n{report}");
     }
 }
 
 /// The models that are asked for: one of each kind that an adapter tells apart by its name.
-fn models(vendor: Vendor) -> &'static [&'static str] {
-    match vendor {
-        Vendor::OpenAi => &["qwen3", "gpt-5.1", "gpt-6-sol"],
-        Vendor::Anthropic => &["claude-sonnet-5-5"],
-        Vendor::Gemini => &["gemini-3.5-flash", "gemini-2.5-flash"],
-        _ => &["qwen3:8b"],
+fn models(api: Api) -> &'static [&'static str] {
+    match api {
+        Api::OpenAi => &["qwen3", "gpt-5.1", "gpt-6-sol"],
+        Api::Responses => &["gpt-6.2-sol"],
+        Api::Anthropic => &["claude-sonnet-5-5"],
+        Api::Gemini => &["gemini-3.5-flash", "gemini-2.5-flash"],
+        Api::Ollama => &["qwen3:8b"],
     }
 }
 
 /// As each SDK is told where its vendor's API is.
-fn base_url(vendor: Vendor, server: &Server) -> String {
-    match vendor {
-        Vendor::OpenAi => format!("{}/v1", server.url()),
+fn base_url(api: Api, server: &Server) -> String {
+    match api {
+        Api::OpenAi | Api::Responses => format!("{}/v1", server.url()),
         _ => server.url(),
     }
 }

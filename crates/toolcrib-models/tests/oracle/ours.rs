@@ -10,16 +10,16 @@ use toolcrib_core::{
     Arguments, ContentBlock, Menu, Message, Model, ModelChunk, ModelError, ModelRequest,
     ModelResponse, Secret, StopReason, Tool, ToolCall, ToolChoice, ToolName,
 };
-use toolcrib_models::{ReasoningEffort, Vendor, VendorModel};
+use toolcrib_models::{ReasoningEffort, VendorModel};
 use toolcrib_scope::http::HttpClient;
 
-use super::case::Case;
+use super::{api::Api, case::Case};
 
 /// How long an answer may be.
 pub(crate) const MAX_TOKENS: u32 = 1000;
 
 pub(crate) struct Ours {
-    vendor: Vendor,
+    api: Api,
     base_url: String,
     /// One for all: reading what authorities the machine trusts takes its time.
     client: HttpClient,
@@ -27,11 +27,11 @@ pub(crate) struct Ours {
 }
 
 impl Ours {
-    pub(crate) fn new(vendor: Vendor, base_url: &str) -> Self {
+    pub(crate) fn new(api: Api, base_url: &str) -> Self {
         let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let loopback = "127.0.0.0/8".parse().unwrap();
         let client = HttpClient::builder().allow_addresses([loopback]).build();
-        Self { vendor, base_url: base_url.to_owned(), client, runtime }
+        Self { api, base_url: base_url.to_owned(), client, runtime }
     }
 
     /// Holds a conversation; what came of each request. It ends with the first error.
@@ -60,7 +60,9 @@ impl Ours {
     }
 
     fn model(&self, case: &Case, name: &str) -> VendorModel {
-        let mut model = VendorModel::builder(self.vendor, name)
+        let mut model = self
+            .api
+            .of(VendorModel::builder(self.api.vendor(), name))
             .base_url(&self.base_url)
             .key(Secret::new("a-dummy-key"))
             .client(self.client.clone())

@@ -2,9 +2,10 @@
 
 use std::fs;
 
-use toolcrib_models::Vendor;
-
-use super::case::{folder, names};
+use super::{
+    api::Api,
+    case::{folder, names},
+};
 
 /// How an answer comes over the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,12 +27,12 @@ pub(crate) struct Reply {
 
 impl Reply {
     /// What there is of a vendor.
-    pub(crate) fn names(vendor: Vendor) -> Vec<String> {
-        names(&folder("streams").join(vendor.as_str()), ".http")
+    pub(crate) fn names(api: Api) -> Vec<String> {
+        names(&folder("streams").join(api.as_str()), ".http")
     }
 
-    pub(crate) fn read(vendor: Vendor, name: &str, form: Form) -> Self {
-        let path = folder("streams").join(vendor.as_str()).join(format!("{name}.http"));
+    pub(crate) fn read(api: Api, name: &str, form: Form) -> Self {
+        let path = folder("streams").join(api.as_str()).join(format!("{name}.http"));
         let text = fs::read_to_string(&path)
             .unwrap_or_else(|error| panic!("{} cannot be read: {error}", path.display()));
         let (head, body) = text.split_once("\n\n").expect("an empty line ends the head");

@@ -7,9 +7,9 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolcrib_models::Vendor;
 
 use super::{
+    api::Api,
     case::{Case, folder},
     ours::MAX_TOKENS,
 };
@@ -25,16 +25,16 @@ pub(crate) struct Sdk {
 
 impl Sdk {
     /// Starts a vendor's, with the base URL that it is told; nothing where there is none, which is an error in CI.
-    pub(crate) fn start(vendor: Vendor, base_url: &str) -> Option<Self> {
+    pub(crate) fn start(api: Api, base_url: &str) -> Option<Self> {
         let Some(python) = env::var_os(PYTHON) else {
             assert!(
                 env::var_os("CI").is_none_or(|ci| ci.is_empty()),
-                "{PYTHON} is not set, so {vendor} is compared with nothing; run `cargo xtask oracle`"
+                "{PYTHON} is not set, so {api} is compared with nothing; run `cargo xtask oracle`"
             );
             // Past the test harness, which keeps what tests print to itself.
             let _ = writeln!(
                 std::io::stderr(),
-                "SKIPPED: {vendor} is not compared with its vendor's SDK; `cargo xtask oracle` does that"
+                "SKIPPED: {api} is not compared with its vendor's SDK; `cargo xtask oracle` does that"
             );
             return None;
         };
@@ -42,7 +42,7 @@ impl Sdk {
             // Isolated, and without bytecode left beside the sources.
             .arg("-IB")
             .arg(folder("sdk"))
-            .args([vendor.as_str(), base_url])
+            .args([api.as_str(), base_url])
             // Keys, base URLs and proxies of whoever runs this are none of its business.
             .env_clear()
             .stdin(Stdio::piped())

@@ -1,17 +1,18 @@
 //! What the SDKs say, in our words.
 
 use serde_json::{Value, json};
-use toolcrib_models::Vendor;
+
+use super::api::Api;
 
 /// What came of a request. `status` is the one of the answer.
-pub(crate) fn in_our_words(vendor: Vendor, outcome: &Value, status: u16) -> Value {
+pub(crate) fn in_our_words(api: Api, outcome: &Value, status: u16) -> Value {
     if let Some(error) = outcome.get("error") {
         let wait = error["retry_after"].as_str().map(|wait| wait.parse::<u64>().unwrap());
-        return failed(class(vendor, error, status), (status != 200).then_some(status), wait);
+        return failed(class(api, error, status), (status != 200).then_some(status), wait);
     }
     let declined = outcome.get("refusal").is_some_and(|words| !words.is_null());
     let blocked = outcome.get("blocked").is_some_and(|reason| !reason.is_null());
-    match stop(vendor, outcome["stop"].as_str()) {
+    match stop(api, outcome["stop"].as_str()) {
         Stop::Reason(stop) if !declined && !blocked => json!({
             "text": outcome["text"],
             "reasoning": outcome["reasoning"],
@@ -36,17 +37,17 @@ const GEMINI_FIELDS: [(&str, &str); 6] = [
 ];
 
 /// A request as its vendor reads it.
-pub(crate) fn as_read(vendor: Vendor, request: &Value) -> Value {
+pub(crate) fn as_read(api: Api, request: &Value) -> Value {
     match request {
-        Value::Object(fields) if vendor == Vendor::Gemini => {
+        Value::Object(fields) if api == Api::Gemini => {
             let field = |(name, value): (&String, &Value)| {
                 let known = GEMINI_FIELDS.iter().find(|(snake, _)| snake == name);
                 let name = known.map_or(name.as_str(), |(_, camel)| camel);
-                (name.to_owned(), as_read(vendor, value))
+                (name.to_owned(), as_read(api, value))
             };
             Value::Object(fields.iter().map(field).collect())
         }
-        Value::Array(items) => items.iter().map(|item| as_read(vendor, item)).collect(),
+        Value::Array(items) => items.iter().map(|item| as_read(api, item)).collect(),
         other => other.clone(),
     }
 }
@@ -60,39 +61,43 @@ enum Stop {
     Failed(&'static str),
 }
 
-fn stop(vendor: Vendor, word: Option<&str>) -> Stop {
+fn stop(api: Api, word: Option<&str>) -> Stop {
     let word = word.unwrap_or("(none)");
-    let reason = match (vendor, word) {
-        (Vendor::OpenAi, "stop" | "tool_calls")
-        | (Vendor::Anthropic, "end_turn" | "tool_use")
-        | (Vendor::Gemini, "STOP")
-        | (Vendor::Ollama, "stop") => "finished",
-        (Vendor::OpenAi | Vendor::Ollama, "length")
-        | (Vendor::Anthropic, "max_tokens" | "model_context_window_exceeded")
-        | (Vendor::Gemini, "MAX_TOKENS") => "max_tokens",
-        (Vendor::Anthropic, "stop_sequence") => "stop_sequence",
-        (Vendor::Anthropic, "pause_turn") | (Vendor::Ollama, "load" | "(none)") => "other",
-        (Vendor::OpenAi, "content_filter")
-        | (Vendor::Anthropic, "refusal")
-        | (Vendor::Gemini, "SAFETY" | "RECITATION" | "(none)") => {
+    let reason = match (api, word) {
+        (Api::OpenAi, "stop" | "tool_calls")
+        | (Api::Anthropic, "end_turn" | "tool_use")
+        | (Api::Responses, "completed")
+        | (Api::Gemini, "STOP")
+        | (Api::Ollama, "stop") => "finished",
+        (Api::OpenAi | Api::Ollama, "length")
+        | (Api::Anthropic, "max_tokens" | "model_context_window_exceeded")
+        | (Api::Responses, "max_output_tokens")
+        | (Api::Gemini, "MAX_TOKENS") => "max_tokens",
+        (Api::Anthropic, "stop_sequence") => "stop_sequence",
+        (Api::Anthropic, "pause_turn") | (Api::Ollama, "load" | "(none)") => "other",
+        (Api::OpenAi | Api::Responses, "content_filter")
+        | (Api::Anthropic, "refusal")
+        | (Api::Gemini, "SAFETY" | "RECITATION" | "(none)") => {
             return Stop::Failed("content_filter");
         }
-        (Vendor::Gemini, "MALFORMED_FUNCTION_CALL") => return Stop::Failed("incomplete"),
-        _ => panic!("{vendor} stops with `{word}`; say what that is"),
+        (Api::Gemini, "MALFORMED_FUNCTION_CALL") => return Stop::Failed("incomplete"),
+        _ => panic!("{api} stops with `{word}`; say what that is"),
     };
     Stop::Reason(reason)
 }
 
 /// The class of an exception, by the vendor's code where it has one, else by the status.
-fn class(vendor: Vendor, error: &Value, status: u16) -> &'static str {
-    match (vendor, error["code"].as_str().unwrap_or_default()) {
-        (Vendor::OpenAi, "insufficient_quota") => "quota",
-        (Vendor::OpenAi, "context_length_exceeded") => "context_overflow",
-        (Vendor::OpenAi, "server_error") => "server",
-        (Vendor::Gemini, "API_KEY_INVALID") => "auth",
-        (Vendor::Anthropic, "overloaded_error") | (Vendor::Gemini, "UNAVAILABLE") => "overloaded",
-        (Vendor::Anthropic, "api_error") => "server",
-        (Vendor::Anthropic, "request_too_large") => "context_overflow",
+fn class(api: Api, error: &Value, status: u16) -> &'static str {
+    match (api, error["code"].as_str().unwrap_or_default()) {
+        (Api::OpenAi | Api::Responses, "insufficient_quota") => "quota",
+        (Api::OpenAi | Api::Responses, "context_length_exceeded") => "context_overflow",
+        (Api::OpenAi | Api::Responses, "server_error") => "server",
+        (Api::Responses, "rate_limit_exceeded") => "rate_limit",
+        (Api::Responses, "image_parse_error") => "bad_request",
+        (Api::Gemini, "API_KEY_INVALID") => "auth",
+        (Api::Anthropic, "overloaded_error") | (Api::Gemini, "UNAVAILABLE") => "overloaded",
+        (Api::Anthropic, "api_error") => "server",
+        (Api::Anthropic, "request_too_large") => "context_overflow",
         _ => match status {
             401 | 403 => "auth",
             429 => "rate_limit",

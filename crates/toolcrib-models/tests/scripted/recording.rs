@@ -43,10 +43,14 @@ fn conversation(user: &str, answers: &[(String, Vec<ToolCall>)]) -> Vec<Message>
     messages
 }
 
-fn parsed(calls: &[ToolCall]) -> Vec<(String, Result<Value, String>)> {
+fn parsed(calls: &[ToolCall]) -> Vec<(String, Result<String, String>)> {
     let arguments = |call: &ToolCall| match &call.arguments {
-        Arguments::Json(value) => Ok(value.clone()),
-        Arguments::Text(text) => serde_json::from_str(text).map_err(|_| text.clone()),
+        Arguments::Json(value) => Ok(value.to_string()),
+        Arguments::Text(text) => match serde_json::from_str::<Value>(text) {
+            // In the order in which they stand there.
+            Ok(value) => Ok(value.to_string()),
+            Err(_) => Err(text.clone()),
+        },
     };
     calls.iter().map(|call| (call.name.to_string(), arguments(call))).collect()
 }
@@ -161,8 +165,8 @@ fn value() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(3, 16, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::btree_map(text(), inner, 0..4)
-                .prop_map(|map| Value::Object(map.into_iter().collect())),
+            prop::collection::vec((text(), inner), 0..4)
+                .prop_map(|entries| Value::Object(entries.into_iter().collect())),
         ]
     })
 }

@@ -12,9 +12,14 @@
 mod support;
 
 mod anthropic;
+mod building;
+mod connections;
+mod faults;
 mod gemini;
+mod listing;
 mod ollama;
 mod openai;
+mod schemas;
 
 #[path = "../oracle/mod.rs"]
 mod oracle;

@@ -11,7 +11,7 @@ mod secrets;
 mod skills;
 mod tools;
 
-pub use self::models::DeclaredModel;
+pub use self::models::{DeclaredModel, environment_model};
 pub(crate) use self::{
     databases::Databases,
     model::ModelSources,

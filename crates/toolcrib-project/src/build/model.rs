@@ -4,10 +4,12 @@ use std::{path::Path, sync::Arc};
 
 use toolcrib_config::{Diagnostic, Located, Problems, suggest};
 use toolcrib_core::Model;
-use toolcrib_models::{InvalidVendorModel, ModelName, ScriptedModel, Vendor, VendorModel};
+use toolcrib_models::{
+    InvalidModelName, InvalidVendorModel, ModelName, ScriptedModel, Vendor, VendorModel,
+};
 
 use super::{
-    models::{DeclaredModel, report_no_key},
+    models::{DeclaredModel, environment_model, report_no_key},
     names::Names,
     script::warn_of_unknown_tools,
 };
@@ -103,7 +105,7 @@ impl ModelSources<'_> {
                 if let Some(url) = base_url {
                     builder = builder.base_url(url);
                 }
-                let model = builder.from_env().build()?;
+                let model = environment_model(builder)?;
                 model.no_key().map_or(Ok(()), no_key)?;
                 Ok(Some(Arc::new(model)))
             }
@@ -139,7 +141,10 @@ impl ModelSources<'_> {
         if self.names.models.iter().any(|declared| **declared == *name) {
             return Ok(Meaning::Broken);
         }
-        name.parse().map(Meaning::Vendor).map_err(|_| {
+        name.parse().map(Meaning::Vendor).map_err(|error| {
+            if let InvalidModelName::NoModel { .. } = error {
+                return Unusable { problem: error.to_string(), help: None };
+            }
             let vendors = Vendor::ALL.map(|vendor| format!("{vendor}:MODEL")).join(", ");
             let declared = self.names.models.iter().map(|name| &**name);
             let (word, _) = name.split_once(':').unwrap_or((name, ""));

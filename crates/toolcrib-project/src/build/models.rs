@@ -37,8 +37,9 @@ pub(crate) fn build_models(
             report_undeclared(key, declared_secrets, problems);
             return None;
         }
-        let model = builder(section, vendor, secrets).build();
-        let model = model.map_err(|error| report(section, vendor, &error, problems)).ok()?;
+        let model = made(section, vendor, secrets)
+            .map_err(|error| report(section, vendor, &error, problems))
+            .ok()?;
         if let Some(reason) = model.no_key() {
             report_no_key(&key.unwrap_or(&section.name).at, reason, problems);
         }
@@ -51,11 +52,47 @@ pub(crate) fn build_models(
     sections.iter().filter_map(build).collect()
 }
 
-fn builder(
+/// Builds a model with what the environment says of its vendor, if nothing was said before; see
+/// [`VendorModelBuilder::from_env`]. What cannot be used there is no mistake of whoever wrote the
+/// project: the model is there without a [key](VendorModel::no_key), and its reason names the
+/// variable.
+///
+/// # Errors
+/// [`InvalidVendorModel`] for what the builder was told.
+pub fn environment_model(builder: VendorModelBuilder) -> Result<VendorModel, InvalidVendorModel> {
+    let variable = builder.vendor().base_url_variable();
+    match builder.clone().from_env().build() {
+        // A base URL of the builder's own is refused once more.
+        Err(error @ InvalidVendorModel::BaseUrl(_)) => {
+            builder.without_key(format!("{variable}: {error}")).build()
+        }
+        made => made,
+    }
+}
+
+fn made(
     section: &ModelSection,
     vendor: Vendor,
     secrets: &EnvironmentSecrets,
-) -> VendorModelBuilder {
+) -> Result<VendorModel, InvalidVendorModel> {
+    let builder = builder(section, vendor);
+    match &section.key {
+        KeySource::Environment => environment_model(builder),
+        KeySource::Unusable => builder.build(),
+        KeySource::Secret(name) => match secrets.get(&name.value) {
+            Ok(secret) => match builder.clone().key(secret).build() {
+                // Its value is the environment's.
+                Err(error @ InvalidVendorModel::Key) => {
+                    builder.without_key(format!("the secret `{}`: {error}", name.value)).build()
+                }
+                made => made,
+            },
+            Err(error) => builder.without_key(error.to_string()).build(),
+        },
+    }
+}
+
+fn builder(section: &ModelSection, vendor: Vendor) -> VendorModelBuilder {
     let name = section.model.as_ref().map_or_else(
         || vendor.default_model().unwrap_or_default().to_owned(),
         |model| model.value.to_string(),
@@ -63,6 +100,9 @@ fn builder(
     let mut builder = VendorModel::builder(vendor, name);
     if let Some(url) = &section.base_url {
         builder = builder.base_url(&*url.value);
+    }
+    if let Some(api) = &section.api {
+        builder = builder.api(api.value);
     }
     if let Some(tokens) = section.max_output_tokens {
         builder = builder.max_output_tokens(tokens);
@@ -82,24 +122,17 @@ fn builder(
     if let Some(timeout) = section.timeout {
         builder = builder.timeout(timeout);
     }
-    match &section.key {
-        KeySource::Environment => builder.from_env(),
-        KeySource::Secret(name) => match secrets.get(&name.value) {
-            Ok(secret) => builder.key(secret),
-            Err(error) => builder.without_key(error.to_string()),
-        },
-        KeySource::Unusable => builder,
-    }
+    builder
 }
 
 fn report(section: &ModelSection, vendor: Vendor, error: &InvalidVendorModel, problems: &Problems) {
     let at = match error {
-        InvalidVendorModel::BaseUrl(_) => section.base_url.as_ref(),
-        InvalidVendorModel::ModelName { .. } => section.model.as_ref(),
-        InvalidVendorModel::Key => section.secret(),
+        InvalidVendorModel::BaseUrl(_) => section.base_url.as_ref().map(|url| &url.at),
+        InvalidVendorModel::Api { .. } => section.api.as_ref().map(|api| &api.at),
+        InvalidVendorModel::ModelName { .. } => section.model.as_ref().map(|model| &model.at),
         _ => None,
     };
-    let at = at.map_or(&section.name.at, |at| &at.at);
+    let at = at.unwrap_or(&section.name.at);
     let diagnostic = match error {
         InvalidVendorModel::NoModel { .. } => Diagnostic::error(
             at,

@@ -3,11 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use toolcrib_config::{Diagnostic, Located, Table, Value, suggest};
-use toolcrib_models::{ReasoningEffort, Vendor};
-
-/// Bounds that only catch slips of the pen: each vendor has its own.
-const MAX_OUTPUT_TOKENS: u32 = 10_000_000;
-const MAX_TEMPERATURE: f64 = 2.0;
+use toolcrib_models::{OUTPUT_TOKENS, OpenAiApi, ReasoningEffort, TEMPERATURES, Vendor};
 
 /// How a reference to a secret begins.
 const SECRET: &str = "secret:";
@@ -20,6 +16,8 @@ pub(crate) struct ModelSection {
     pub(crate) vendor: Option<Vendor>,
     /// What the vendor calls it; its default model when absent.
     pub(crate) model: Option<Located<Arc<str>>>,
+    /// By which of OpenAI's APIs it is spoken to.
+    pub(crate) api: Option<Located<OpenAiApi>>,
     pub(crate) base_url: Option<Located<Arc<str>>>,
     pub(crate) key: KeySource,
     pub(crate) max_output_tokens: Option<u32>,
@@ -79,12 +77,15 @@ impl ModelSection {
                 .and_then(|value| value.word(&Vendor::ALL.map(|vendor| (vendor.as_str(), vendor))))
                 .map(|vendor| vendor.value),
             model: table.text("model"),
+            api: table
+                .value("api")
+                .and_then(|value| value.word(&OpenAiApi::ALL.map(|api| (api.as_str(), api)))),
             base_url: table.text("base_url"),
             key: table.value("key").map_or(KeySource::Environment, |value| {
                 secret(&value).map_or(KeySource::Unusable, KeySource::Secret)
             }),
-            max_output_tokens: table.integer("max_output_tokens", 1..=MAX_OUTPUT_TOKENS),
-            temperature: table.number("temperature", 0.0..=MAX_TEMPERATURE),
+            max_output_tokens: table.integer("max_output_tokens", OUTPUT_TOKENS),
+            temperature: table.number("temperature", TEMPERATURES),
             reasoning: table
                 .value("reasoning")
                 .and_then(|value| {

@@ -87,6 +87,13 @@ vendor = "ollama"
 [model.spaced]
 vendor = "ollama"
 model = "a b"
+[model.api]
+vendor = "gemini"
+api = "responses"
+[model.apis]
+vendor = "openai"
+base_url = "http://[::1]:1/v1"
+api = "response"
 [model.ranges]
 vendor = "ollama"
 model = "m"
@@ -99,7 +106,9 @@ keey = 1
 HOME = { env = "PATH" }
 "#,
     );
-    insta::assert_snapshot!(folder.problems(), @r#"
+    // Warnings are of the tester's environment.
+    let errors: Vec<_> = folder.problems().errors().map(ToString::to_string).collect();
+    insta::assert_snapshot!(errors.join("\n"), @r#"
     toolcrib.toml:3:9: there is no model `locl`
         help: did you mean `local`?
     toolcrib.toml:5:8: `name` is not a model
@@ -119,14 +128,17 @@ HOME = { env = "PATH" }
     toolcrib.toml:29:12: the base URL is http to `models.example`, and everybody on the way could read the key; use https, or give no key
     toolcrib.toml:31:8: `[model.unnamed]` does not say which model of ollama it is
         help: write model = "…", as the vendor calls it
-    toolcrib.toml:35:9: `a b` is no name of a model: it holds white space or control characters
-    toolcrib.toml:39:21: `max_output_tokens` must be from 1 to 10000000
-    toolcrib.toml:40:15: `temperature` must be a finite number from 0 to 2
-    toolcrib.toml:41:13: `reasoning` cannot be `lots`
+    toolcrib.toml:35:9: `a b` is no name of a model: it holds white space, control characters, or parts of a path
+    toolcrib.toml:38:7: gemini has one API, and `responses` is one of OpenAI's; choose none
+    toolcrib.toml:42:7: `api` cannot be `response`
+        help: did you mean `responses`?
+    toolcrib.toml:46:21: `max_output_tokens` must be from 1 to 10000000
+    toolcrib.toml:47:15: `temperature` must be a finite number from 0 to 2
+    toolcrib.toml:48:13: `reasoning` cannot be `lots`
         help: the values are `low`, `medium`, `high`
-    toolcrib.toml:42:11: `timeout` is not a duration: unknown time unit "parsecs", supported units: ns, us/µs, ms, sec, min, hours, days, weeks, months, years (and few variations)
+    toolcrib.toml:49:11: `timeout` is not a duration: unknown time unit "parsecs", supported units: ns, us/µs, ms, sec, min, hours, days, weeks, months, years (and few variations)
         help: write a duration such as "500ms", "30s", "5m" or "1h 30m"
-    toolcrib.toml:43:1: unknown key `keey` in `[model.ranges]`
+    toolcrib.toml:50:1: unknown key `keey` in `[model.ranges]`
         help: did you mean `key`?
     "#);
 }
@@ -141,7 +153,7 @@ fn a_model_that_is_chosen_must_be_one() {
     insta::assert_snapshot!(refused(&folder, "local", Some("http://[::1]:2/v1")), @r#"a base URL is for a model of a vendor, and `local` is none; write for example openai:MODEL"#);
     insta::assert_snapshot!(refused(&folder, "openai:m", Some("http//x")), @r#"the base URL cannot be used: it begins with neither http:// nor https://"#);
     insta::assert_snapshot!(refused(&folder, "openai:m", Some("https://x/v1?a=b")), @r#"the base URL has a query (`?…`); give the part before it"#);
-    insta::assert_snapshot!(refused(&folder, "openai:m\n", Some("https://x/v1")), @r#"`m\n` is no name of a model: it holds white space or control characters"#);
+    insta::assert_snapshot!(refused(&folder, "openai:m\n", Some("https://x/v1")), @r#"`m\n` is no name of a model: it holds white space, control characters, or parts of a path"#);
     let options = LoadOptions {
         model: Some("openai:m".to_owned()),
         base_url: Some("http://far.example/v1/".to_owned()),

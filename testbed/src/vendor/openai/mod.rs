@@ -1,4 +1,4 @@
-//! OpenAI's Chat Completions.
+//! OpenAI's Chat Completions; its Responses, in `responses`, share much of it.
 
 mod reply;
 mod request;
@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 pub(crate) use self::{
     reply::{stream, whole},
-    request::read,
+    request::{function_name, not_empty, only, read},
+    schema::check as check_schema,
 };
 use crate::{
     reading::{Fault, FaultKind, Place},
@@ -19,7 +20,7 @@ use crate::{
 
 /// When everything here was made, in seconds. It never changes, so that the same requests get the
 /// same bytes.
-const CREATED: u64 = 1_767_225_600;
+pub(crate) const CREATED: u64 = 1_767_225_600;
 
 pub(crate) fn check_key(headers: &HeaderMap, key: &str) -> Result<(), Refusal> {
     match bearer(headers) {

@@ -108,7 +108,7 @@ fn tools(top: &Object<'_>) -> Result<Vec<Tool>, Fault> {
     declared.iter().map(function).collect()
 }
 
-fn not_empty<'a>(node: &Node<'a>) -> Result<Vec<Node<'a>>, Fault> {
+pub(crate) fn not_empty<'a>(node: &Node<'a>) -> Result<Vec<Node<'a>>, Fault> {
     let items = node.list()?;
     if items.is_empty() {
         return Err(node.wrong_as("empty_array", "expected an array of one item or more"));
@@ -132,7 +132,7 @@ fn function(declared: &Node<'_>) -> Result<Tool, Fault> {
     tool(declared, name, description, parameters.unwrap_or_else(nothing))
 }
 
-fn function_name<'a>(node: &Node<'a>) -> Result<&'a str, Fault> {
+pub(crate) fn function_name<'a>(node: &Node<'a>) -> Result<&'a str, Fault> {
     let name = node.text()?;
     if name.chars().count() > LONGEST_NAME {
         let sentence = format!("string too long, expected at most {LONGEST_NAME} characters");
@@ -145,7 +145,7 @@ fn function_name<'a>(node: &Node<'a>) -> Result<&'a str, Fault> {
     Ok(name)
 }
 
-fn only(node: &Node<'_>, wanted: &str) -> Result<(), Fault> {
+pub(crate) fn only(node: &Node<'_>, wanted: &str) -> Result<(), Fault> {
     match node.text()? {
         text if text == wanted => Ok(()),
         other => {

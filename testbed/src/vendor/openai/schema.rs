@@ -9,7 +9,7 @@ const NOT_AT_THE_TOP: [&str; 5] = ["oneOf", "anyOf", "allOf", "enum", "not"];
 const NOT_STRICT: [&str; 6] =
     ["allOf", "not", "dependentRequired", "if", "patternProperties", "oneOf"];
 
-pub(super) fn check(schema: &Node<'_>, function: &str, strict: bool) -> Result<(), Fault> {
+pub(crate) fn check(schema: &Node<'_>, function: &str, strict: bool) -> Result<(), Fault> {
     let bad = |sentence: String| {
         let sentence = format!("in the schema of function '{function}', {sentence}");
         schema.wrong_as("invalid_function_parameters", sentence)

@@ -2,17 +2,17 @@
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
-use toolcrib_core::{Digest, ModelError, ModelErrorClass, ModelRequest, StopReason, Usage};
+use toolcrib_core::{ModelError, ModelErrorClass, ModelRequest, StopReason, Usage};
 
 use super::{
-    super::{
-        answer::{Answer, PartialCall},
-        failure,
-        frames::Frame,
-        protocol::{Reader, Refusal},
-    },
     refusal,
-    thinking::{self, Kept},
+    thinking::{self, Kept, Under},
+};
+use crate::vendors::{
+    answer::{Answer, PartialCall, whole_number},
+    failure,
+    frames::Frame,
+    protocol::{Reader, Refusal},
 };
 
 /// An event. None has all fields, and servers add others.
@@ -20,6 +20,7 @@ use super::{
 struct Event {
     #[serde(rename = "type")]
     kind: Option<String>,
+    #[serde(default, deserialize_with = "whole_number")]
     index: Option<u64>,
     message: Option<Started>,
     content_block: Option<Opened>,
@@ -62,9 +63,13 @@ struct Delta {
 /// What was used so far. A later report counts for what it says; what it leaves out stands.
 #[derive(Default, Deserialize)]
 struct Counts {
+    #[serde(default, deserialize_with = "whole_number")]
     input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "whole_number")]
     cache_creation_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "whole_number")]
     cache_read_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "whole_number")]
     output_tokens: Option<u64>,
 }
 
@@ -96,7 +101,7 @@ enum Content {
 
 /// Takes in the events of one answer.
 pub(super) struct Reading {
-    made_under: Digest,
+    under: Under,
     blocks: Vec<Open>,
     counts: Counts,
     stop: Option<StopReason>,
@@ -105,7 +110,7 @@ pub(super) struct Reading {
 impl Reading {
     pub(super) fn new(request: &ModelRequest) -> Self {
         Self {
-            made_under: thinking::made_under(request),
+            under: Under::of(request),
             blocks: Vec::new(),
             counts: Counts::default(),
             stop: None,
@@ -225,7 +230,7 @@ impl Reading {
         };
         if self.blocks.iter().any(is_thought) {
             let blocks = self.blocks.iter().filter_map(|open| open.content.kept());
-            let kept = thinking::keep(blocks, &self.made_under, answer.text_so_far());
+            let kept = thinking::keep(blocks, &self.under.digest(), answer.text_so_far());
             answer.vendor = Some(kept);
         }
         answer.complete();

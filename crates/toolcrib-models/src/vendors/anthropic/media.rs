@@ -5,6 +5,8 @@ use base64::{display::Base64Display, engine::general_purpose::STANDARD};
 use serde::{Serialize, Serializer};
 use toolcrib_core::ContentBlock;
 
+use crate::vendors::image_type::image_type;
+
 /// The largest image that the vendor takes: 5 MiB, encoded.
 const MAX_IMAGE_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
 /// The largest document that is sent: half of the largest request, encoded.
@@ -39,17 +41,6 @@ pub(super) fn of(block: &ContentBlock) -> Option<Media<'_>> {
         {
             Some(Media::Document { source: Source { media_type: "application/pdf", data } })
         }
-        _ => None,
-    }
-}
-
-/// What an image is, by its first bytes: the vendor looks too, and refuses one that says otherwise.
-fn image_type(data: &[u8]) -> Option<&'static str> {
-    match data {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
         _ => None,
     }
 }

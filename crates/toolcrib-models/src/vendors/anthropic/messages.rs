@@ -1,16 +1,17 @@
 //! The conversation, as messages of blocks.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, cell::LazyCell};
 
 use serde::Serialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::{Map, Value, value::RawValue};
 use toolcrib_core::{Arguments, ContentBlock, Digest, Message, ToolCall};
 
 use super::{
     Breakpoint,
     media::{self, Media},
-    thinking,
+    thinking::{self, Kept, Under},
 };
+use crate::vendors::arguments::ObjectArguments;
 
 /// Stands for a text without a visible character, which the vendor refuses.
 const NO_TEXT: &str = "(no text)";
@@ -84,21 +85,19 @@ pub(super) struct Text<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Input<'a> {
-    Data(&'a Value),
+    Data(&'a Map<String, Value>),
     Json(&'a RawValue),
-    /// What is no object, under the name that the vendor advises for it.
+    Nothing {},
+    /// What is no object, or none that every parser takes, under the name that the vendor advises for it.
     Other {
         #[serde(rename = "INVALID_JSON")]
         text: Cow<'a, str>,
     },
 }
 
-/// The messages. What was thought goes back where it was `made_under` what is sent now.
-pub(super) fn sent<'a>(
-    messages: &'a [Message],
-    made_under: &Digest,
-    with_media: bool,
-) -> Vec<Sent<'a>> {
+/// The messages. What was thought goes back where it was made under what is sent now.
+pub(super) fn sent<'a>(messages: &'a [Message], under: &Under, with_media: bool) -> Vec<Sent<'a>> {
+    let made_under = LazyCell::new(|| under.digest());
     let mut sent: Vec<Sent<'a>> = Vec::with_capacity(messages.len());
     let mut results_last = false;
     for message in messages {
@@ -111,8 +110,8 @@ pub(super) fn sent<'a>(
             Message::Assistant { text, calls, vendor } => {
                 let kept = vendor
                     .as_deref()
-                    .and_then(|vendor| thinking::kept(vendor, made_under, text, calls.len()));
-                let content = said(text, calls, kept.unwrap_or_default());
+                    .and_then(|vendor| thinking::kept(vendor, || *made_under, text, calls.len()));
+                let content = said(text, calls, &kept.unwrap_or_default());
                 // One that says nothing is refused. Nothing is lost with it.
                 if !content.is_empty() {
                     sent.push(Sent { role: Role::Assistant, content });
@@ -139,25 +138,22 @@ pub(super) fn sent<'a>(
 
 /// A message of the model's: what is kept of it, in its order, with the texts and calls at their
 /// places.
-fn said<'a>(mut text: &'a str, calls: &'a [ToolCall], kept: &'a [Value]) -> Vec<Block<'a>> {
+fn said<'a>(mut text: &'a str, calls: &'a [ToolCall], kept: &[Kept<'a>]) -> Vec<Block<'a>> {
     let mut content = Vec::new();
     let mut calls = calls.iter().map(Block::call);
     for block in kept {
-        match thinking::Kept::of(block) {
-            Some(thinking::Kept::Thinking { thinking, signature }) => {
+        match *block {
+            Kept::Thinking { thinking, signature } => {
                 content.push(Block::Thinking { thinking, signature });
             }
-            Some(thinking::Kept::Redacted { data }) => {
-                content.push(Block::RedactedThinking { data });
-            }
-            Some(thinking::Kept::Text { bytes }) => {
+            Kept::Redacted { data } => content.push(Block::RedactedThinking { data }),
+            Kept::Text { bytes } => {
                 if let Some((piece, rest)) = text.split_at_checked(bytes) {
                     content.extend(Block::visible(piece));
                     text = rest;
                 }
             }
-            Some(thinking::Kept::Call) => content.extend(calls.next()),
-            None => {}
+            Kept::Call => content.extend(calls.next()),
         }
     }
     content.extend(Block::visible(text));
@@ -233,16 +229,12 @@ impl<'a> Block<'a> {
 
 impl<'a> Input<'a> {
     fn of(arguments: &'a Arguments) -> Self {
-        match arguments {
-            Arguments::Json(data) if data.is_object() => Self::Data(data),
-            Arguments::Json(data) => Self::Other { text: Cow::Owned(data.to_string()) },
-            Arguments::Text(text) => {
-                let written = if is_blank(text) { "{}" } else { text };
-                match serde_json::from_str::<&RawValue>(written) {
-                    Ok(json) if json.get().starts_with('{') => Self::Json(json),
-                    _ => Self::Other { text: Cow::Borrowed(text) },
-                }
-            }
+        match (ObjectArguments::from(arguments), arguments) {
+            (ObjectArguments::Data(data), _) => Self::Data(data),
+            (ObjectArguments::Text(json), _) => Self::Json(json),
+            (_, Arguments::Text(text)) if is_blank(text) => Self::Nothing {},
+            (_, Arguments::Text(text)) => Self::Other { text: Cow::Borrowed(text) },
+            (_, Arguments::Json(data)) => Self::Other { text: Cow::Owned(data.to_string()) },
         }
     }
 }

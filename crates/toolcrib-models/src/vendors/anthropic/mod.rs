@@ -20,7 +20,7 @@ mod thinking;
 
 use serde::Serialize;
 use serde_json::Value;
-use toolcrib_core::{Menu, ModelRequest};
+use toolcrib_core::Menu;
 use toolcrib_scope::http::{HeaderName, StatusCode};
 
 use self::{answer::Reading, request::Body};
@@ -61,8 +61,8 @@ impl Protocol for Anthropic {
         serde_json::to_vec(&Body::new(asked)?)
     }
 
-    fn reader(&self, request: &ModelRequest) -> Box<dyn Reader> {
-        Box::new(Reading::new(request))
+    fn reader(&self, asked: &Asked<'_>) -> Box<dyn Reader> {
+        Box::new(Reading::new(asked.request))
     }
 
     fn refusal(&self, _status: StatusCode, body: &Value) -> Refusal {
@@ -74,12 +74,12 @@ impl Protocol for Anthropic {
         "/v1/models?limit=1000"
     }
 
-    fn model_names(&self, list: &Value) -> Vec<String> {
-        let models = list.get("data").and_then(Value::as_array).into_iter().flatten();
-        models
+    fn model_names(&self, list: &Value) -> Option<Vec<String>> {
+        let models = list.get("data")?.as_array()?.iter();
+        let names = models
             .filter(|model| model.get("lifecycle").is_none_or(|stage| stage != "retired"))
-            .filter_map(|model| model.get("id")?.as_str().map(str::to_owned))
-            .collect()
+            .filter_map(|model| model.get("id")?.as_str().map(str::to_owned));
+        Some(names.collect())
     }
 }
 

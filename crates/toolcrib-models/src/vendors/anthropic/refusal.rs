@@ -3,7 +3,7 @@
 use serde_json::Value;
 use toolcrib_core::ModelErrorClass;
 
-use super::super::{failure::says_context_overflow, protocol::Refusal};
+use crate::vendors::{failure::says_context_overflow, protocol::Refusal};
 
 /// Reads `{"type":"error","error":{…}}`, the body of a refusal and an event of a stream alike.
 pub(super) fn read(body: &Value) -> Refusal {

@@ -5,13 +5,13 @@ use serde_json::value::RawValue;
 use toolcrib_core::{Message, ModelRequest, ToolChoice};
 
 use super::{
-    super::{
-        protocol::Asked,
-        settings::{ReasoningEffort, Settings},
-    },
     Breakpoint,
     messages::{Sent, sent},
-    thinking,
+    thinking::Under,
+};
+use crate::vendors::{
+    protocol::Asked,
+    settings::{ReasoningEffort, Settings},
 };
 
 /// The vendor has no default of its own, and what a model thinks counts too.
@@ -78,7 +78,7 @@ enum Choice<'a> {
 
 impl<'a> Body<'a> {
     pub(super) fn new(asked: &Asked<'a>) -> Result<Self, serde_json::Error> {
-        let Asked { model, settings, request, tools } = *asked;
+        let Asked { model, settings, request, tools, .. } = *asked;
         let tools = match has_stand_in(request) {
             true => Some(serde_json::from_str(NO_TOOLS)?),
             false => tools,
@@ -87,7 +87,6 @@ impl<'a> Body<'a> {
             true => tools.map(|_| Choice::None),
             false => choice(&request.tool_choice),
         };
-        let made_under = thinking::made_under(request);
         Ok(Self {
             model,
             max_tokens: settings.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
@@ -96,7 +95,11 @@ impl<'a> Body<'a> {
             output_config: settings.reasoning.map(output_config),
             tools,
             system: system(request),
-            messages: sent(&request.messages, &made_under, settings.result_blocks.unwrap_or(true)),
+            messages: sent(
+                &request.messages,
+                &Under::of(request),
+                settings.result_blocks.unwrap_or(true),
+            ),
             thinking: thinking(settings, tool_choice),
             tool_choice,
         })

@@ -7,8 +7,10 @@
 //! what it was made under, and goes back only where all of that is the same. Left out, it costs the
 //! model a memory; sent, it would cost the answer.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
-use toolcrib_core::{Digest, ModelRequest, VendorContent};
+use toolcrib_core::{Digest, Menu, ModelRequest, VendorContent};
 
 use super::request::{NO_TOOLS, has_stand_in};
 
@@ -16,12 +18,24 @@ use super::request::{NO_TOOLS, has_stand_in};
 pub(super) const VENDOR: &str = "anthropic";
 
 /// What stands before every message: the tools and the system text.
-pub(super) fn made_under(request: &ModelRequest) -> Digest {
-    let tools = match has_stand_in(request) {
-        true => Digest::of(NO_TOOLS),
-        false => request.menu.fingerprint(),
-    };
-    Digest::of_all([&tools, &Digest::of(&*request.system)])
+pub(super) struct Under {
+    /// None where [`NO_TOOLS`] stands in its place.
+    menu: Option<Arc<Menu>>,
+    system: Arc<str>,
+}
+
+impl Under {
+    pub(super) fn of(request: &ModelRequest) -> Self {
+        let menu = (!has_stand_in(request)).then(|| Arc::clone(&request.menu));
+        Self { menu, system: Arc::clone(&request.system) }
+    }
+
+    /// Made only where something is thought: it reads the whole system text.
+    pub(super) fn digest(&self) -> Digest {
+        let tools =
+            self.menu.as_ref().map_or_else(|| Digest::of(NO_TOOLS), |menu| menu.fingerprint());
+        Digest::of_all([&tools, &Digest::of(&*self.system)])
+    }
 }
 
 /// One block of a message, at its place.
@@ -85,18 +99,18 @@ pub(super) fn keep<'a>(
 /// The blocks of a message, if they may go back with it.
 pub(super) fn kept<'a>(
     vendor: &'a VendorContent,
-    made_under: &Digest,
+    made_under: impl FnOnce() -> Digest,
     text: &str,
     calls: usize,
-) -> Option<&'a [Value]> {
+) -> Option<Vec<Kept<'a>>> {
     if &*vendor.vendor != VENDOR {
         return None;
     }
     let blocks = vendor.content.get("blocks")?;
     let made_as = vendor.content.get("made")?.as_str()?;
-    let list = blocks.as_array()?;
-    let called = list.iter().filter(|block| matches!(Kept::of(block), Some(Kept::Call))).count();
-    let is_same = called == calls && made_as == made(blocks, made_under, text).to_string();
+    let list: Vec<_> = blocks.as_array()?.iter().filter_map(Kept::of).collect();
+    let called = list.iter().filter(|block| matches!(block, Kept::Call)).count();
+    let is_same = called == calls && made_as == made(blocks, &made_under(), text).to_string();
     is_same.then_some(list)
 }
 

@@ -9,7 +9,7 @@ use super::{
     name, refusal,
 };
 use crate::vendors::{
-    answer::{Answer, PartialCall},
+    answer::{Answer, PartialCall, whole_number},
     failure,
     frames::Frame,
     protocol::{Reader, Refusal},
@@ -35,6 +35,7 @@ struct Chunk {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Candidate {
+    #[serde(default, deserialize_with = "whole_number")]
     index: Option<u64>,
     content: Option<Content>,
     finish_reason: Option<String>,
@@ -72,10 +73,15 @@ struct PromptFeedback {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct UsageMetadata {
+    #[serde(default, deserialize_with = "whole_number")]
     prompt_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "whole_number")]
     tool_use_prompt_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "whole_number")]
     cached_content_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "whole_number")]
     candidates_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "whole_number")]
     thoughts_token_count: Option<u64>,
 }
 

@@ -9,6 +9,10 @@ use toolcrib_core::{ContentBlock, Message, ToolCall, VendorContent};
 use super::{kept, name, series::Series};
 use crate::vendors::arguments::ObjectArguments;
 
+/// Stands for a text of the user's without a character. Left out, it would let the model speak first,
+/// or twice.
+const NO_TEXT: &str = "(no text)";
+
 /// What Google documents for calls that no Gemini made, such as those of another vendor's model
 /// earlier in the conversation. Without a signature they are refused.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
@@ -81,14 +85,14 @@ fn in_base64<S: Serializer>(data: &[u8], serializer: S) -> Result<S::Ok, S::Erro
     serializer.collect_str(&Base64Display::new(data, &STANDARD))
 }
 
-/// The conversation. A message that says nothing is left out, since a content without parts is
-/// refused; the results of one batch are one content, since Gemini counts them against the calls.
+/// The conversation. A message of the model's that says nothing is left out, since a content without
+/// parts is refused; the results of one batch are one content, since Gemini counts them against the calls.
 pub(super) fn contents(messages: &[Message], series: Series, with_media: bool) -> Vec<Content<'_>> {
     let mut contents: Vec<Content<'_>> = Vec::with_capacity(messages.len());
     let mut in_batch = false;
     for message in messages {
         let (role, parts) = match message {
-            Message::User { text } => ("user", texts(text)),
+            Message::User { text } => ("user", texts(if text.is_empty() { NO_TEXT } else { text })),
             Message::Assistant { text, calls, vendor } => {
                 ("model", said(text, calls, vendor.as_deref(), series))
             }

@@ -6,11 +6,11 @@ mod kept;
 mod name;
 mod refusal;
 mod request;
+mod schema;
 mod series;
-mod tools;
 
 use serde_json::Value;
-use toolcrib_core::{Menu, ModelRequest};
+use toolcrib_core::Menu;
 use toolcrib_scope::http::{HeaderName, StatusCode};
 
 use super::{
@@ -40,14 +40,14 @@ impl Protocol for Gemini {
 
     fn tools(&self, menu: &Menu) -> String {
         // Names, descriptions and schemas are JSON already, so it can be written.
-        tools::block(menu).unwrap_or_default()
+        schema::tools(menu).unwrap_or_default()
     }
 
     fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
         serde_json::to_vec(&request::Body::new(asked))
     }
 
-    fn reader(&self, _request: &ModelRequest) -> Box<dyn Reader> {
+    fn reader(&self, _asked: &Asked<'_>) -> Box<dyn Reader> {
         Box::<answer::Reading>::default()
     }
 
@@ -59,9 +59,9 @@ impl Protocol for Gemini {
         "/v1/models?pageSize=1000"
     }
 
-    fn model_names(&self, list: &Value) -> Vec<String> {
-        let models = list.get("models").and_then(Value::as_array).into_iter().flatten();
-        models.filter(|model| answers(model)).filter_map(name_of).collect()
+    fn model_names(&self, list: &Value) -> Option<Vec<String>> {
+        let models = list.get("models")?.as_array()?.iter();
+        Some(models.filter(|model| answers(model)).filter_map(name_of).collect())
     }
 }
 

@@ -6,7 +6,7 @@ use toolcrib_core::{ModelError, StopReason, Usage, VendorContent};
 
 use super::{VENDOR, refusal};
 use crate::vendors::{
-    answer::{Answer, PartialCall},
+    answer::{Answer, PartialCall, whole_number},
     failure,
     frames::Frame,
     protocol::Reader,
@@ -23,7 +23,9 @@ struct Line {
     message: Option<Message>,
     done: Option<bool>,
     done_reason: Option<String>,
+    #[serde(default, deserialize_with = "whole_number")]
     prompt_eval_count: Option<u64>,
+    #[serde(default, deserialize_with = "whole_number")]
     eval_count: Option<u64>,
     error: Option<Value>,
 }

@@ -3,10 +3,10 @@
 mod answer;
 mod refusal;
 mod request;
-mod tools;
+mod schema;
 
 use serde_json::Value;
-use toolcrib_core::{Menu, ModelRequest};
+use toolcrib_core::Menu;
 use toolcrib_scope::http::{HeaderName, StatusCode, header};
 
 use super::{
@@ -17,8 +17,8 @@ use super::{
 /// Whose content a message's vendor content is.
 const VENDOR: &str = "ollama";
 
-/// Ollama's own API. It says nothing of its prompt cache, and has no tool choice: a tool that must be
-/// called is asked for by whoever runs the loop, which notices where it is not.
+/// Ollama's own API. It says nothing of its prompt cache, and has no tool choice: the model is told
+/// in words, and whoever runs the loop notices where it does not keep to them.
 pub(super) struct Ollama;
 
 impl Protocol for Ollama {
@@ -36,14 +36,14 @@ impl Protocol for Ollama {
 
     fn tools(&self, menu: &Menu) -> String {
         // Names, descriptions and schemas are JSON already, so it can be written.
-        tools::block(menu).unwrap_or_default()
+        schema::tools(menu).unwrap_or_default()
     }
 
     fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
         serde_json::to_vec(&request::Body::new(asked))
     }
 
-    fn reader(&self, _request: &ModelRequest) -> Box<dyn Reader> {
+    fn reader(&self, _asked: &Asked<'_>) -> Box<dyn Reader> {
         Box::<answer::Reading>::default()
     }
 
@@ -55,8 +55,13 @@ impl Protocol for Ollama {
         "/api/tags"
     }
 
-    fn model_names(&self, list: &Value) -> Vec<String> {
-        let models = list.get("models").and_then(Value::as_array).into_iter().flatten();
-        models.filter_map(|model| Some(model.get("name")?.as_str()?.to_owned())).collect()
+    fn model_names(&self, list: &Value) -> Option<Vec<String>> {
+        let models = list.get("models")?;
+        if models.is_null() {
+            // As older servers write an empty list.
+            return Some(Vec::new());
+        }
+        let names = models.as_array()?.iter().map(|model| model.get("name")?.as_str());
+        Some(names.flatten().map(str::to_owned).collect())
     }
 }

@@ -17,11 +17,9 @@ use crate::vendors::{
 /// Begins the result of a call that failed: there is no field for that.
 const FAILED: &str = "Error: ";
 
-/// There is no tool choice. Without the tool block nothing could be called, but then a server that
-/// has evaluated it before would have to read the whole conversation anew. So the model is told,
-/// behind all else, where nothing that was evaluated changes; as by the operator, since some models
-/// forget what they thought once the user speaks. Whoever runs the loop refuses a call all the same.
+/// What a model that may not call is told, and one that must; see [`choice`].
 const NO_CALLS: &str = "No tool can be called any more. Answer now, with what is known.";
+const ANY_CALL: &str = "Do not answer yet: call a tool now.";
 
 /// The whole; the conversation, which grows, stands last.
 #[derive(Serialize)]
@@ -87,8 +85,8 @@ impl<'a> Body<'a> {
         let with_images = asked.settings.result_blocks.unwrap_or(true);
         let system = (!request.system.is_empty()).then(|| Sent::of("system", &request.system));
         let said = request.messages.iter().filter_map(|message| sent(message, with_images));
-        let no_calls = asked.tools.is_some() && request.tool_choice == ToolChoice::None;
-        let told = no_calls.then(|| Sent::of("system", NO_CALLS));
+        let told = asked.tools.and_then(|_| choice(&request.tool_choice));
+        let told = told.map(|content| Sent { content, ..Sent::of("system", "") });
         Self {
             model: asked.model,
             stream: true,
@@ -97,6 +95,21 @@ impl<'a> Body<'a> {
             tools: asked.tools,
             messages: system.into_iter().chain(said).chain(told).collect(),
         }
+    }
+}
+
+/// There is no tool choice. Without the tool block nothing could be called, but then a server that
+/// has evaluated it before would have to read the whole conversation anew. So the model is told,
+/// behind all else, where nothing that was evaluated changes; as by the operator, since some models
+/// forget what they thought once the user speaks. Whoever runs the loop looks whether it kept to it.
+fn choice(choice: &ToolChoice) -> Option<Cow<'static, str>> {
+    match choice {
+        ToolChoice::None => Some(NO_CALLS.into()),
+        ToolChoice::Required => Some(ANY_CALL.into()),
+        ToolChoice::Tool(name) => {
+            Some(format!("Do not answer yet: call the tool `{name}` now, and no other.").into())
+        }
+        _ => None,
     }
 }
 

@@ -1,76 +1,60 @@
-//! Images, sounds and documents in results.
+//! Images, sounds and documents in results. What the vendor would refuse is left out, since one such
+//! block would spoil every later request too; the result's text names it all the same.
 
-use base64::{Engine as _, prelude::BASE64_STANDARD};
-use serde::Serialize;
+use base64::{display::Base64Display, prelude::BASE64_STANDARD};
 use toolcrib_core::ContentBlock;
 
-/// A part of a user's message.
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Part<'a> {
-    Text { text: String },
-    ImageUrl { image_url: Image },
-    InputAudio { input_audio: Audio },
-    File { file: Document<'a> },
+use super::super::image_type::image_type;
+
+/// The largest that is sent: 16 MiB. A request may hold 50 MB of files, encoded.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// What is not text.
+pub(super) enum Media<'a> {
+    /// An image, as a `data:` URL.
+    Image { url: String },
+    /// A sound.
+    Audio { data: String, format: &'static str },
+    /// A document, as a `data:` URL.
+    Document { filename: &'a str, url: String },
 }
 
-#[derive(Serialize)]
-pub(super) struct Image {
-    url: String,
+/// What of these blocks OpenAI takes.
+pub(super) fn media(blocks: &[ContentBlock]) -> impl Iterator<Item = Media<'_>> {
+    blocks.iter().filter_map(of)
 }
 
-#[derive(Serialize)]
-pub(super) struct Audio {
-    data: String,
-    format: &'static str,
-}
-
-#[derive(Serialize)]
-pub(super) struct Document<'a> {
-    filename: &'a str,
-    file_data: String,
-}
-
-impl Part<'_> {
-    pub(super) fn text(text: String) -> Self {
-        Self::Text { text }
+fn of(block: &ContentBlock) -> Option<Media<'_>> {
+    let data = block.data();
+    if data.len() > MAX_BYTES {
+        return None;
+    }
+    let data_url = |media_type| {
+        format!("data:{media_type};base64,{}", Base64Display::new(data, &BASE64_STANDARD))
+    };
+    match block {
+        ContentBlock::Image { .. } => {
+            image_type(data).map(|media_type| Media::Image { url: data_url(media_type) })
+        }
+        ContentBlock::Audio { media_type, .. } => Some(Media::Audio {
+            format: audio_format(media_type)?,
+            data: Base64Display::new(data, &BASE64_STANDARD).to_string(),
+        }),
+        ContentBlock::Binary { uri, .. } if data.starts_with(b"%PDF-") => {
+            let name = uri.rsplit('/').next().filter(|name| !name.is_empty());
+            Some(Media::Document {
+                filename: name.unwrap_or("document.pdf"),
+                url: data_url("application/pdf"),
+            })
+        }
+        _ => None,
     }
 }
 
-/// What of these blocks OpenAI takes. The result's text names all of them.
-pub(super) fn parts(blocks: &[ContentBlock]) -> Vec<Part<'_>> {
-    blocks.iter().filter_map(part).collect()
-}
-
-fn part(block: &ContentBlock) -> Option<Part<'_>> {
-    let (media_type, uri) = match block {
-        ContentBlock::Image { media_type, .. } | ContentBlock::Audio { media_type, .. } => {
-            (&**media_type, "")
-        }
-        ContentBlock::Binary { media_type, uri, .. } => (media_type.as_deref()?, &**uri),
-        _ => return None,
-    };
-    let data = BASE64_STANDARD.encode(block.data());
+fn audio_format(media_type: &str) -> Option<&'static str> {
     match media_type.to_ascii_lowercase().as_str() {
-        known @ ("image/png" | "image/jpeg" | "image/webp" | "image/gif") => {
-            Some(Part::ImageUrl { image_url: Image { url: format!("data:{known};base64,{data}") } })
-        }
-        "audio/wav" | "audio/x-wav" | "audio/wave" => {
-            Some(Part::InputAudio { input_audio: Audio { data, format: "wav" } })
-        }
-        "audio/mpeg" | "audio/mp3" => {
-            Some(Part::InputAudio { input_audio: Audio { data, format: "mp3" } })
-        }
-        known @ "application/pdf" => Some(Part::File {
-            file: Document {
-                filename: uri
-                    .rsplit('/')
-                    .next()
-                    .filter(|name| !name.is_empty())
-                    .unwrap_or("document.pdf"),
-                file_data: format!("data:{known};base64,{data}"),
-            },
-        }),
+        "audio/wav" | "audio/x-wav" | "audio/wave" => Some("wav"),
+        "audio/mpeg" | "audio/mp3" => Some("mp3"),
         _ => None,
     }
 }

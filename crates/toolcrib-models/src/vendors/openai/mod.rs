@@ -1,89 +1,52 @@
-//! OpenAI's Chat Completions, as OpenAI and many other servers speak them.
-//!
-//! What is sent is what OpenAI's own SDK sends. What is taken is wider: servers differ in where
-//! they put reasoning, numbers, ids and the end.
+//! OpenAI's two APIs: Responses, which its own models are made for, and Chat Completions, which many
+//! other servers speak.
 //!
 //! ```text
-//! request   settings, tool choice, and the order of it all
-//! messages  the conversation -> messages
-//! media     images, sounds and documents in results
-//! kept      what a server wants back with its model's message
-//! own       what holds for OpenAI's own models only
-//! schema    the tool block
-//! answer    events -> an answer
-//! calls     fragments of calls -> calls
-//! refusal   what its errors mean
-//! ```
+//! responses  items in, events of items out; what was thought goes back encrypted
+//! chat       messages in, deltas out; liberal in what it takes, since servers differ
 //!
-//! There are no breakpoints to set for the prompt cache: OpenAI sets one by itself, at the end of
-//! what it was sent last.
+//! api        which of them a model is spoken to by
+//! sent       what both take of calls and results
+//! media      images, sounds and documents in results
+//! schema     the tool block
+//! own        what holds for OpenAI's own models only
+//! refusal    what errors mean
+//! ```
 
-mod answer;
-mod calls;
-mod kept;
+mod api;
+mod chat;
 mod media;
-mod messages;
 mod own;
 mod refusal;
-mod request;
+mod responses;
 mod schema;
+mod sent;
 
 use serde_json::Value;
-use toolcrib_core::{Menu, ModelRequest};
-use toolcrib_scope::http::{HeaderName, StatusCode, header};
+use toolcrib_scope::http::{HeaderName, header};
 
-use self::{answer::Reading, request::Body};
-use super::{
-    frames::Framing,
-    protocol::{Asked, Protocol, Reader, Refusal},
-};
+pub use self::api::OpenAiApi;
+pub(super) use self::{chat::ChatCompletions, responses::Responses};
 
 /// The name under which vendor content is kept.
 const VENDOR: &str = "openai";
 
-/// OpenAI's Chat Completions.
-pub(super) struct OpenAi;
+/// Where models are listed.
+const MODELS_PATH: &str = "/models";
 
-impl Protocol for OpenAi {
-    fn path(&self, _model: &str) -> String {
-        "/chat/completions".to_owned()
-    }
+/// The header of the key.
+fn key(key: &str) -> (HeaderName, String) {
+    (header::AUTHORIZATION, format!("Bearer {key}"))
+}
 
-    fn key(&self, key: &str) -> (HeaderName, String) {
-        (header::AUTHORIZATION, format!("Bearer {key}"))
-    }
-
-    fn framing(&self) -> Framing {
-        Framing::Events
-    }
-
-    fn tools(&self, menu: &Menu) -> String {
-        schema::tools(menu)
-    }
-
-    fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        serde_json::to_vec(&Body::of(asked))
-    }
-
-    fn reader(&self, _request: &ModelRequest) -> Box<dyn Reader> {
-        Box::new(Reading::default())
-    }
-
-    fn refusal(&self, _status: StatusCode, body: &Value) -> Refusal {
-        refusal::of_status(body)
-    }
-
-    fn models_path(&self) -> &'static str {
-        "/models"
-    }
-
-    fn model_names(&self, list: &Value) -> Vec<String> {
-        // Some servers list them without a frame, or frame them as Ollama does.
-        let models = list.get("data").or_else(|| list.get("models")).unwrap_or(list);
-        let name = |model: &Value| {
-            let named = ["id", "name"].iter().find_map(|key| model.get(key)?.as_str());
-            named.or_else(|| model.as_str()).map(str::to_owned)
-        };
-        models.as_array().into_iter().flatten().filter_map(name).collect()
-    }
+/// The names in a list of models. Some servers send it without a frame, or framed as Ollama does.
+fn model_names(list: &Value) -> Option<Vec<String>> {
+    let models = list.get("data").or_else(|| list.get("models")).unwrap_or(list).as_array()?;
+    let name = |model: &Value| {
+        let named = ["id", "name"].iter().find_map(|key| model.get(key)?.as_str());
+        named.or_else(|| model.as_str()).map(str::to_owned)
+    };
+    let names: Vec<_> = models.iter().filter_map(name).collect();
+    // Any list may come without a frame.
+    (models.is_empty() || !names.is_empty()).then_some(names)
 }

@@ -11,12 +11,19 @@ pub(super) fn is_own(model: &str) -> bool {
         || (model.starts_with("gpt-") && !model.starts_with("gpt-oss"))
 }
 
+/// Whether a model is known not to reason, and so refuses to be asked for what it thought.
+pub(super) fn never_reasons(model: &str) -> bool {
+    is_own(model)
+        && (["gpt-3", "gpt-4", "chatgpt-"].iter().any(|family| model.starts_with(family))
+            || model.contains("-chat-"))
+}
+
 /// Whether a model takes tools only if it is told not to reason.
 ///
-/// From GPT-5.6 on, Chat Completions refuse a request with tools unless `reasoning_effort` is
-/// `none`, which those models do not have by themselves. Some of them always reason: the Astras,
-/// and the Sols from 6.1 on. They take no tools here in any case, and what OpenAI says to that (use
-/// its other API) is clearer where they are not told what they cannot do.
+/// This is so in Chat Completions: from GPT-5.6 on they refuse a request with tools unless
+/// `reasoning_effort` is `none`, which those models do not have by themselves. Some of them always
+/// reason: the Astras, and the Sols from 6.1 on. They take no tools there in any case, and what
+/// OpenAI says to that (use Responses) is clearer where they are not told what they cannot do.
 pub(super) fn must_not_reason_with_tools(model: &str) -> bool {
     generation(model).is_some_and(|generation| {
         let always_reasons =
@@ -35,6 +42,18 @@ fn generation(model: &str) -> Option<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn models_that_never_reason_are_known_by_name() {
+        for model in
+            ["gpt-3.5-turbo", "gpt-4o-mini", "gpt-4.1", "chatgpt-4o-latest", "gpt-5.2-chat-latest"]
+        {
+            assert!(never_reasons(model), "{model}");
+        }
+        for model in ["gpt-5", "gpt-6.2-sol", "o3", "gpt-oss-120b", "qwen3-chat-8b", ""] {
+            assert!(!never_reasons(model), "{model}");
+        }
+    }
 
     #[test]
     fn models_are_known_by_name() {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use toolcrib_core::ModelErrorClass;
+use toolcrib_core::{ModelError, ModelErrorClass};
 use toolcrib_scope::http::StatusCode;
 
 use super::super::{failure, protocol::Refusal};
@@ -11,8 +11,14 @@ use super::super::{failure, protocol::Refusal};
 /// What stands before the time to wait in OpenAI's and Groq's words.
 const TRY_AGAIN: &str = "try again in ";
 
-/// What the body of a status means that says no. Classes by the status alone are not made here.
-pub(super) fn of_status(body: &Value) -> Refusal {
+/// What the body of an error means that comes in place of an answer. Classes by the status alone are
+/// not made here.
+pub(super) fn of(status: StatusCode, body: &Value) -> Refusal {
+    // The status may say yes, and the body what it would have been.
+    if status.is_success() { in_stream(body) } else { of_body(body) }
+}
+
+fn of_body(body: &Value) -> Refusal {
     let error = error(body);
     let message = words(error);
     Refusal {
@@ -24,7 +30,7 @@ pub(super) fn of_status(body: &Value) -> Refusal {
 
 /// What an error in a stream means. Its number is the status that it would have had.
 pub(super) fn in_stream(body: &Value) -> Refusal {
-    let mut refusal = of_status(body);
+    let mut refusal = of_body(body);
     let words = refusal.message.as_deref().unwrap_or_default();
     let code = error(body).get("code");
     let code = code.and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
@@ -36,8 +42,18 @@ pub(super) fn in_stream(body: &Value) -> Refusal {
     };
     let by_words =
         || failure::says_context_overflow(words).then_some(ModelErrorClass::ContextOverflow);
-    refusal.class = refusal.class.or_else(by_status).or_else(by_words);
+    let by_kind = || is_fault_of_request(error(body)).then_some(ModelErrorClass::BadRequest);
+    refusal.class = refusal.class.or_else(by_status).or_else(by_words).or_else(by_kind);
     refusal
+}
+
+/// The model declines, or its vendor on its behalf.
+pub(super) fn declined(words: &str) -> ModelError {
+    failure::in_stream(Refusal {
+        class: Some(ModelErrorClass::ContentFilter),
+        message: Some(words.to_owned()),
+        retry_after: None,
+    })
 }
 
 /// The error itself. Gemini's compatible endpoint puts it into a list.
@@ -73,18 +89,26 @@ fn class(error: &Value, words: &str) -> Option<ModelErrorClass> {
             "context_length_exceeded" | "exceed_context_size_error" => {
                 ModelErrorClass::ContextOverflow
             }
-            "content_filter" | "content_policy_violation" | "moderation_blocked" => {
-                ModelErrorClass::ContentFilter
-            }
+            "content_filter"
+            | "content_policy_violation"
+            | "image_content_policy_violation"
+            | "misalignment_policy_violation"
+            | "moderation_blocked"
+            | "bio_policy"
+            | "cyber_policy"
+            // Beside a code for each fault of form, this one is for what is flagged.
+            | "invalid_prompt" => ModelErrorClass::ContentFilter,
             "invalid_api_key" | "authentication_error" | "permission_error" => {
                 ModelErrorClass::Auth
             }
             "rate_limit_exceeded" | "rate_limit_error" | "RESOURCE_EXHAUSTED" => {
                 ModelErrorClass::RateLimit
             }
-            "overloaded_error" | "service_unavailable_error" | "UNAVAILABLE" => {
-                ModelErrorClass::Overloaded
-            }
+            "overloaded_error"
+            | "server_is_overloaded"
+            | "service_unavailable_error"
+            | "slow_down"
+            | "UNAVAILABLE" => ModelErrorClass::Overloaded,
             "server_error" => ModelErrorClass::Server,
             _ => return None,
         })
@@ -97,6 +121,14 @@ fn class(error: &Value, words: &str) -> Option<ModelErrorClass> {
     let unknown_key =
         || words.to_lowercase().contains("valid api key").then_some(ModelErrorClass::Auth);
     by_name.or_else(flagged).or_else(unknown_key)
+}
+
+/// Whether an error without a status is about the request, such as an image in it that cannot be read.
+fn is_fault_of_request(error: &Value) -> bool {
+    let is = |key: &str, fits: fn(&str) -> bool| {
+        error.get(key).and_then(Value::as_str).is_some_and(fits)
+    };
+    is("type", |kind| kind == "invalid_request_error") || is("code", |code| code.contains("image"))
 }
 
 /// How long to wait, where the words or Gemini's details say it.

@@ -1,6 +1,6 @@
 """Asks one vendor's SDK to hold conversations, and says what it makes of the answers.
 
-Started as `python -IB sdk VENDOR BASE_URL`. Each line of the input is a job
+Started as `python -IB sdk API BASE_URL`. Each line of the input is a job
 
     {"case": FILE, "model": NAME, "max_tokens": N}
 
@@ -18,12 +18,12 @@ import json
 import sys
 from pathlib import Path
 
-VENDORS = ("anthropic", "gemini", "ollama", "openai")
+APIS = ("anthropic", "gemini", "ollama", "openai", "responses")
 
 
 def main():
-    if len(sys.argv) != 3 or sys.argv[1] not in VENDORS:
-        sys.exit(f"usage: python -IB sdk {'|'.join(VENDORS)} BASE_URL")
+    if len(sys.argv) != 3 or sys.argv[1] not in APIS:
+        sys.exit(f"usage: python -IB sdk {'|'.join(APIS)} BASE_URL")
     # Isolated mode (-I) leaves out this folder, and with it modules that shadow the SDKs' own.
     sys.path.append(str(Path(__file__).parent))
     vendor = importlib.import_module(f"with_{sys.argv[1]}")

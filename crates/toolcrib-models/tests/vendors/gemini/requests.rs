@@ -93,7 +93,7 @@ async fn a_conversation_is_sent_as_googles_own_sdk_sends_it() {
 }
 
 #[tokio::test]
-async fn what_says_nothing_is_left_out() {
+async fn a_model_that_says_nothing_is_left_out_and_a_user_is_not() {
     let messages = vec![Message::user("Hi"), Message::assistant("", []), Message::user("")];
     let request = ModelRequest {
         system: "".into(),
@@ -102,7 +102,10 @@ async fn what_says_nothing_is_left_out() {
     };
     assert_eq!(
         sent(request).await,
-        json!({"contents": [{"parts": [{"text": "Hi"}], "role": "user"}]})
+        json!({"contents": [
+            {"parts": [{"text": "Hi"}], "role": "user"},
+            {"parts": [{"text": "(no text)"}], "role": "user"},
+        ]})
     );
 }
 

@@ -82,17 +82,22 @@ async fn what_is_not_there_is_not_said() {
 }
 
 #[tokio::test]
-async fn that_no_tool_may_be_called_is_said_behind_all_else() {
+async fn what_must_or_may_not_be_called_is_said_behind_all_else() {
     let choices = [
-        (ToolChoice::Auto, "user"),
-        (ToolChoice::Required, "user"),
-        (ToolChoice::Tool(ToolName::new("find_order").unwrap()), "user"),
-        (ToolChoice::None, "system"),
+        (ToolChoice::Auto, None),
+        (ToolChoice::Required, Some("Do not answer yet: call a tool now.")),
+        (
+            ToolChoice::Tool(ToolName::new("find_order").unwrap()),
+            Some("Do not answer yet: call the tool `find_order` now, and no other."),
+        ),
+        (ToolChoice::None, Some("No tool can be called any more. Answer now, with what is known.")),
     ];
-    for (tool_choice, last) in choices {
+    for (tool_choice, told) in choices {
         let asked = request(vec![Message::user("Hi")], tools());
         let body = sent(ModelRequest { tool_choice, ..asked }).await;
-        assert_eq!(body["messages"].as_array().unwrap().last().unwrap()["role"], last);
+        let told = told.map(|told| json!({"role": "system", "content": told}));
+        assert_eq!(body["messages"].get(2), told.as_ref());
+        assert_eq!(body["messages"][1]["content"], "Hi");
         assert_eq!(body["tools"].as_array().unwrap().len(), 1);
     }
 }
@@ -162,7 +167,9 @@ async fn a_body_begins_with_the_one_before_it() {
     }
     let bodies: Vec<_> = server.seen().into_iter().map(|seen| seen.body).collect();
     for pair in bodies.windows(2) {
+        // But for what a model is told that must call.
         let conversation = pair[0].strip_suffix("]}").unwrap();
+        let conversation = conversation.split(",{\"role\":\"system\"").next().unwrap();
         assert!(pair[1].starts_with(conversation), "{}\n{}", pair[0], pair[1]);
         assert!(pair[1].len() > pair[0].len());
     }

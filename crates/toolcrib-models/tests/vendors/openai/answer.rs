@@ -11,7 +11,7 @@ async fn a_stream_is_the_same_answer_wherever_it_is_cut() {
     let model = Arc::new(model(&server, "test-model").build().unwrap());
     for position in 0..=stream.len() {
         let heard = ask(&model, hello()).await;
-        assert_eq!(heard.outcome.unwrap(), rich_response(), "cut at {position}");
+        assert_eq!(heard.outcome.unwrap(), rich_response(&server), "cut at {position}");
         assert_eq!(heard.text, "Ich schaue nach 👀.");
         assert_eq!(heard.reasoning, "First the order; größer.");
     }
@@ -30,7 +30,7 @@ async fn a_stream_that_ends_early_is_an_answer_only_if_the_reason_to_stop_has_co
         match ask(&model, hello()).await.outcome {
             Ok(response) => {
                 assert!(position >= whole, "cut at {position}");
-                assert_eq!(response.calls, rich_response().calls);
+                assert_eq!(response.calls, rich_response(&server).calls);
                 assert_eq!(response.stop, StopReason::Finished);
             }
             Err(error) => {
@@ -159,9 +159,16 @@ async fn what_a_server_may_want_back_is_kept() {
         ),
     ];
     for (deltas, expected) in cases {
-        let kept = answered(&stream(&deltas, "stop")).await.vendor;
+        let server = Server::start([Reply::events(stream(&deltas, "stop"))]).await;
+        let model = Arc::new(model(&server, "test-model").build().unwrap());
+        let kept = ask(&model, hello()).await.outcome.unwrap().vendor;
         let kept = kept.map(|kept| (kept.vendor.to_string(), kept.content.clone()));
-        assert_eq!(kept, expected.map(|content| ("openai".to_owned(), content)));
+        let expected = expected.map(|mut content| {
+            content["server"] = base_url(&server).into();
+            content["model"] = "test-model".into();
+            ("openai".to_owned(), content)
+        });
+        assert_eq!(kept, expected);
     }
 }
 

@@ -1,9 +1,11 @@
-//! OpenAI's Chat Completions: what is sent, what is understood, and what is refused.
+//! OpenAI's Chat Completions: what is sent, what is understood, and what is refused. Its Responses
+//! are in `responses`.
 
 mod answer;
 mod calls;
 mod refusal;
 mod request;
+mod responses;
 mod schema;
 
 use std::{sync::Arc, time::Duration};
@@ -17,10 +19,15 @@ use toolcrib_models::{ReasoningEffort, Vendor, VendorModel, VendorModelBuilder};
 
 use crate::support::{Heard, Reply, Seen, Server, ask, request, tool};
 
+/// Where a server's models are.
+fn base_url(server: &Server) -> String {
+    format!("{}/v1", server.url)
+}
+
 /// A model behind the server.
 fn model(server: &Server, name: &str) -> VendorModelBuilder {
     VendorModel::builder(Vendor::OpenAi, name)
-        .base_url(format!("{}/v1", server.url))
+        .base_url(base_url(server))
         .key(Secret::new("sk-test"))
 }
 
@@ -65,6 +72,9 @@ fn find_order() -> Tool {
         json!({ "type": "object", "properties": { "id": { "type": "integer" } } }),
     )
 }
+
+/// What every image of that kind begins with.
+const PNG: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
 
 fn assistant(text: &str, ids: &[&str]) -> Message {
     let calls = ids.iter().map(|id| ToolCall::new(*id, "find_order", json!({ "id": 1 })));
@@ -151,7 +161,7 @@ fn rich() -> String {
     )
 }
 
-fn rich_response() -> ModelResponse {
+fn rich_response(server: &Server) -> ModelResponse {
     let mut response = ModelResponse {
         text: "Ich schaue nach 👀.".to_owned(),
         calls: vec![
@@ -161,6 +171,7 @@ fn rich_response() -> ModelResponse {
         vendor: Some(Arc::new(VendorContent {
             vendor: "openai".into(),
             content: json!({
+                "server": base_url(server), "model": "test-model",
                 "reasoning_content": "First the order; größer.", "calls": [null, null],
             }),
         })),

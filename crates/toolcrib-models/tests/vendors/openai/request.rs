@@ -11,7 +11,7 @@ async fn a_rich_conversation_is_sent_as_the_vendor_takes_it() {
             "call_1",
             "One.\n[image image/png, 4 bytes]",
             false,
-            vec![ContentBlock::image("image/png", *b"\x89PNG")],
+            vec![ContentBlock::image("image/png", PNG)],
         ),
         result_with("call_2", "no such order", true, Vec::new()),
         assistant("", &["call_3"]),
@@ -139,51 +139,74 @@ async fn long_ids_of_other_servers_are_shortened_for_openais_own_models() {
 }
 
 #[tokio::test]
-async fn what_a_server_wants_back_goes_back_to_models_of_its_kind() {
-    let reasoning = json!({
-        "reasoning_content": "Hm.", "reasoning": "Ha.", "reasoning_details": [{ "index": 0 }],
-        "calls": [{ "google": { "thought_signature": "s" } }, null],
-    });
-    let message =
-        |vendor, calls: &[&str]| with_vendor(assistant("So.", calls), vendor, reasoning.clone());
+async fn what_a_server_wants_back_goes_back_where_it_fits() {
     let two = ["call_1", "call_2"];
+    // (asked, kept of, by which vendor, calls, whether it goes back)
     let cases = [
-        ("deepseek-v4", message("openai", &two), true),
-        ("gpt-oss-120b", message("openai", &two), true),
+        ("deepseek-v4", "deepseek-v4", "openai", &two[..], true),
+        ("gpt-oss-120b", "gpt-oss-120b", "openai", &two[..], true),
+        // A gateway has models of many makers behind it.
+        ("mistral-large", "deepseek-v4", "openai", &two[..], false),
         // OpenAI refuses fields that it does not know.
-        ("gpt-5.4", message("openai", &two), false),
-        ("deepseek-v4", message("gemini", &two), false),
-        ("deepseek-v4", message("openai", &["call_1"]), false),
+        ("gpt-5.4", "gpt-5.4", "openai", &two[..], false),
+        ("deepseek-v4", "deepseek-v4", "gemini", &two[..], false),
+        ("deepseek-v4", "deepseek-v4", "openai", &two[..1], false),
     ];
-    for (name, message, goes_back) in cases {
-        let Message::Assistant { calls, .. } = &message else { panic!("an assistant's") };
-        let results: Vec<_> = calls.iter().map(|call| result(&call.id, "1")).collect();
-        let messages = [vec![message], results].concat();
-        let asked = request(messages, vec![find_order()]);
-        let found = sent_by(asked, name, |builder| builder).await.json()["messages"][1].clone();
-        let kept = ["reasoning_content", "reasoning", "reasoning_details"];
-        for key in kept {
-            assert_eq!(found.get(key), reasoning.get(key).filter(|_| goes_back), "{name} {key}");
+    for (name, made_by, vendor, calls, goes_back) in cases {
+        let server = Server::start([Reply::events(stream(&[text("Hi.")], "stop"))]).await;
+        let kept = json!({
+            "server": base_url(&server), "model": made_by,
+            "reasoning_content": "Hm.", "reasoning": "Ha.", "reasoning_details": [{ "index": 0 }],
+            "calls": [{ "google": { "thought_signature": "s" } }, null],
+        });
+        let message = with_vendor(assistant("So.", calls), vendor, kept.clone());
+        let results: Vec<_> = calls.iter().map(|id| result(id, "1")).collect();
+        let asked = request([vec![message], results].concat(), vec![find_order()]);
+        ask(&Arc::new(model(&server, name).build().unwrap()), asked).await.outcome.unwrap();
+        let found = server.last().json()["messages"][1].clone();
+        for key in ["reasoning_content", "reasoning", "reasoning_details"] {
+            assert_eq!(found.get(key), kept.get(key).filter(|_| goes_back), "{name} {key}");
         }
         let extra = found["tool_calls"][0].get("extra_content");
-        assert_eq!(extra, Some(&reasoning["calls"][0]).filter(|_| goes_back), "{name}");
+        assert_eq!(extra, Some(&kept["calls"][0]).filter(|_| goes_back), "{name}");
         let keys: Vec<_> = found["tool_calls"][0].as_object().unwrap().keys().collect();
         assert_eq!(keys.len(), if goes_back { 4 } else { 3 }, "{keys:?}");
         assert_eq!(found["content"], "So.");
+        assert!(found.get("server").is_none() && found.get("model").is_none());
     }
+}
+
+#[tokio::test]
+async fn what_one_server_thought_goes_to_no_other() {
+    let thinking = stream(&[delta(&json!({ "reasoning_content": "Hm." })), text("Hi.")], "stop");
+    let [first, second] = [0; 2].map(|_| Server::start(vec![Reply::events(&thinking); 2]));
+    let (first, second) = (first.await, second.await);
+    let [here, there] =
+        [&first, &second].map(|server| Arc::new(model(server, "deepseek-v4").build().unwrap()));
+
+    let said = ask(&here, hello()).await.outcome.unwrap();
+    let message = Message::Assistant { text: said.text.into(), calls: vec![], vendor: said.vendor };
+    let messages = vec![Message::user("Hello."), message, Message::user("And?")];
+    for model in [&here, &there] {
+        ask(model, request(messages.clone(), vec![find_order()])).await.outcome.unwrap();
+    }
+    let reasoning =
+        |server: &Server| server.last().json()["messages"][2].get("reasoning_content").cloned();
+    assert_eq!(reasoning(&first), Some(json!("Hm.")));
+    assert_eq!(reasoning(&second), None);
 }
 
 #[tokio::test]
 async fn what_results_show_is_the_users_word_only_where_that_is_asked_for() {
     let shows = |id: &str, blocks| result_with(id, "See.", false, blocks);
-    let pdf = ContentBlock::binary("file:///a/bill.pdf", *b"%PDF").media_type("application/pdf");
+    let pdf = ContentBlock::binary("file:///a/bill.pdf", *b"%PDF-").media_type("application/pdf");
     let messages = vec![
         Message::user("Show me."),
         assistant("", &["call_1", "call_2", "call_3"]),
         shows(
             "call_1",
             vec![
-                ContentBlock::image("image/png", *b"\x89PNG"),
+                ContentBlock::image("image/png", PNG),
                 ContentBlock::link("https://example.org/", "more"),
                 ContentBlock::image("image/tiff", *b"II"),
             ],
@@ -211,10 +234,10 @@ async fn what_results_show_is_the_users_word_only_where_that_is_asked_for() {
         found["messages"][6]["content"],
         json!([
             said("call_1"),
-            { "type": "image_url", "image_url": { "url": "data:image/png;base64,iVBORw==" } },
+            { "type": "image_url", "image_url": { "url": "data:image/png;base64,iVBORw0KGgo=" } },
             said("call_3"),
             { "type": "file", "file": {
-                "filename": "bill.pdf", "file_data": "data:application/pdf;base64,JVBERg==",
+                "filename": "bill.pdf", "file_data": "data:application/pdf;base64,JVBERi0=",
             }},
             { "type": "input_audio", "input_audio": { "data": "SUQz", "format": "mp3" } },
         ])
@@ -223,14 +246,15 @@ async fn what_results_show_is_the_users_word_only_where_that_is_asked_for() {
 
 #[tokio::test]
 async fn each_body_begins_with_the_one_before() {
+    let replies = std::iter::repeat_with(|| Reply::events(stream(&[text("Hi.")], "stop")));
+    let server = Server::start(replies).await;
+    let kept = json!({
+        "server": base_url(&server), "model": "m", "reasoning_content": "Hm.", "calls": [null, null],
+    });
     let messages = [
         Message::user("Which orders are there?"),
-        with_vendor(
-            assistant("", &["call_1", "call_2"]),
-            "openai",
-            json!({ "reasoning_content": "Hm.", "calls": [null, null] }),
-        ),
-        result_with("call_1", "1", true, vec![ContentBlock::image("image/png", *b"\x89PNG")]),
+        with_vendor(assistant("", &["call_1", "call_2"]), "openai", kept),
+        result_with("call_1", "1", true, vec![ContentBlock::image("image/png", PNG)]),
         result("call_2", "größer"),
         assistant("I see.", &["call_3"]),
         result("call_3", "3"),
@@ -239,8 +263,6 @@ async fn each_body_begins_with_the_one_before() {
     ];
     // What the loop asks with: never between a call and its result.
     let lengths = [1, 4, 6, 8];
-    let replies = std::iter::repeat_with(|| Reply::events(stream(&[text("Hi.")], "stop")));
-    let server = Server::start(replies).await;
     let model = Arc::new(model(&server, "m").result_blocks(true).build().unwrap());
     for length in lengths {
         let mut asked = request(messages[..length].to_vec(), vec![find_order()]);
@@ -254,5 +276,6 @@ async fn each_body_begins_with_the_one_before() {
         let prefix = pair[0].strip_suffix("]}").unwrap();
         assert!(pair[1].starts_with(prefix), "{}\n{}", pair[0], pair[1]);
     }
+    assert!(bodies[1].contains("reasoning_content"));
     assert!(bodies[3].ends_with(r#"],"tool_choice":"none"}"#));
 }

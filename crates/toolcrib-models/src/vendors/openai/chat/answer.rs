@@ -5,21 +5,22 @@ use toolcrib_core::{ModelError, ModelErrorClass, StopReason, Usage};
 
 use super::{
     super::{
-        answer::Answer,
-        failure,
-        frames::Frame,
-        protocol::{Reader, Refusal},
+        super::{
+            answer::Answer,
+            failure,
+            frames::Frame,
+            protocol::{Asked, Reader, Refusal},
+        },
+        refusal::{self, declined},
     },
     calls::Calls,
     kept::Keeping,
-    refusal,
 };
 
 /// What ends a stream. It is no JSON.
 const DONE: &str = "[DONE]";
 
 /// An answer as far as it has been read.
-#[derive(Default)]
 pub(super) struct Reading {
     calls: Calls,
     kept: Keeping,
@@ -67,6 +68,16 @@ impl Reader for Reading {
 }
 
 impl Reading {
+    /// Nothing yet of the answer to this.
+    pub(super) fn of(asked: &Asked<'_>) -> Self {
+        Self {
+            calls: Calls::default(),
+            kept: Keeping::of(asked),
+            declined: String::new(),
+            stop: None,
+        }
+    }
+
     fn choice(&mut self, choice: &Value, answer: &mut Answer) -> Result<(), ModelError> {
         let said = ["delta", "message"]
             .iter()
@@ -115,12 +126,12 @@ impl Reading {
     }
 
     fn check_declined(&self) -> Result<(), ModelError> {
-        if self.declined.is_empty() { Ok(()) } else { Err(filtered(&self.declined)) }
+        if self.declined.is_empty() { Ok(()) } else { Err(declined(&self.declined)) }
     }
 
     fn complete(&mut self, answer: &mut Answer) {
         answer.stop = self.stop.unwrap_or(StopReason::Other);
-        answer.vendor = std::mem::take(&mut self.kept).content(answer.calls());
+        answer.vendor = self.kept.take(answer.calls());
         answer.complete();
     }
 }
@@ -140,7 +151,7 @@ fn stop(reason: &str) -> Result<StopReason, ModelError> {
     let class = match reason {
         "stop" | "tool_calls" | "function_call" => return Ok(StopReason::Finished),
         "length" | "model_length" => return Ok(StopReason::MaxTokens),
-        "content_filter" => return Err(filtered("its content filter ended the answer")),
+        "content_filter" => return Err(declined("its content filter ended the answer")),
         // DeepSeek's.
         "insufficient_system_resource" => ModelErrorClass::Overloaded,
         // OpenRouter's and Mistral's; vLLM's and SGLang's.
@@ -149,14 +160,6 @@ fn stop(reason: &str) -> Result<StopReason, ModelError> {
     };
     let message = Some(format!("it stopped with `{reason}`"));
     Err(failure::in_stream(Refusal { class: Some(class), message, retry_after: None }))
-}
-
-fn filtered(words: &str) -> ModelError {
-    failure::in_stream(Refusal {
-        class: Some(ModelErrorClass::ContentFilter),
-        message: Some(words.to_owned()),
-        retry_after: None,
-    })
 }
 
 /// What was used. OpenAI counts the reasoning as written; xAI and Gemini only add it to the total.

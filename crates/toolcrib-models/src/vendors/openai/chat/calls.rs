@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::super::answer::{Answer, PartialCall};
+use super::super::super::answer::{Answer, PartialCall};
 
 /// The calls that were begun, in order. The answer knows each by its position.
 #[derive(Default)]

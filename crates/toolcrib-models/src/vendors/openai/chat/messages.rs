@@ -4,13 +4,16 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::Value;
-use toolcrib_core::{Arguments, ContentBlock, Digest, Message, ToolCall, VendorContent};
+use toolcrib_core::{ContentBlock, Message, ToolCall, VendorContent};
 
 use super::{
-    super::{arguments::ObjectArguments, protocol::Asked},
+    super::{
+        super::protocol::Asked,
+        own::is_own,
+        sent::{arguments, failed, id_of_at_most, name},
+    },
     kept::Returned,
     media::{Part, parts},
-    own::is_own,
 };
 
 /// How long the id of a call may be with OpenAI's own models.
@@ -53,13 +56,14 @@ struct Call<'a> {
 
 #[derive(Serialize)]
 struct Function<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     arguments: Cow<'a, str>,
 }
 
 /// All messages. Each depends on nothing but itself, so earlier ones are the same bytes again.
 pub(super) fn messages<'a>(asked: &Asked<'a>) -> Vec<Sent<'a>> {
     let mut writing = Writing {
+        asked,
         own: is_own(asked.model),
         // A tool's message holds text only. What a tool shows could come as the user's, whom models
         // trust more, so it does only where that is asked for.
@@ -77,7 +81,8 @@ pub(super) fn messages<'a>(asked: &Asked<'a>) -> Vec<Sent<'a>> {
     writing.sent
 }
 
-struct Writing<'a> {
+struct Writing<'a, 'asked> {
+    asked: &'asked Asked<'a>,
     own: bool,
     shows_blocks: bool,
     sent: Vec<Sent<'a>>,
@@ -86,15 +91,11 @@ struct Writing<'a> {
     shown: Vec<Part<'a>>,
 }
 
-impl<'a> Writing<'a> {
+impl<'a> Writing<'a, '_> {
     fn add(&mut self, message: &'a Message) {
         match message {
             Message::Tool { call_id, name, text, blocks, is_error, .. } => {
-                // There is no field for it.
-                let content = match is_error {
-                    true => Cow::Owned(format!("Error: {text}")),
-                    false => Cow::Borrowed(&**text),
-                };
+                let content = if *is_error { failed(text) } else { Cow::Borrowed(&**text) };
                 self.sent.push(Sent::Tool { tool_call_id: self.id(call_id), content });
                 if self.shows_blocks {
                     self.shown.extend(shown(call_id, name, blocks));
@@ -121,11 +122,11 @@ impl<'a> Writing<'a> {
     ) -> Assistant<'a> {
         // OpenAI never asks for anything back, and refuses fields that it does not know.
         let kept = vendor.filter(|_| !self.own);
-        let (returned, extra_contents) = Returned::of(kept, calls.len());
+        let (returned, extra_contents) = Returned::of(kept, calls.len(), self.asked);
         let calls = calls.iter().enumerate().map(|(position, call)| Call {
             id: self.id(&call.id),
             r#type: "function",
-            function: Function { name: &call.name, arguments: arguments(&call.arguments) },
+            function: Function { name: name(&call.name), arguments: arguments(&call.arguments) },
             extra_content: extra_contents.get(position).filter(|extra| !extra.is_null()),
         });
         let tool_calls: Vec<_> = calls.collect();
@@ -135,11 +136,7 @@ impl<'a> Writing<'a> {
 
     /// A call's id. Other servers' ids can be longer than OpenAI takes.
     fn id(&self, id: &'a str) -> Cow<'a, str> {
-        if !self.own || id.len() <= MAX_ID {
-            return Cow::Borrowed(id);
-        }
-        let digest = Digest::of(id).to_string();
-        Cow::Owned(format!("call_{}", digest.get(..32).unwrap_or(&digest)))
+        if self.own { id_of_at_most(id, MAX_ID) } else { Cow::Borrowed(id) }
     }
 
     fn show(&mut self) {
@@ -160,13 +157,4 @@ fn shown<'a>(id: &str, name: &str, blocks: &'a [ContentBlock]) -> Vec<Part<'a>> 
         );
     }
     shown
-}
-
-/// Arguments as the text that the vendor keeps them in. OpenAI takes any text; other servers read an
-/// object from it, and refuse the whole conversation where there is none.
-fn arguments(arguments: &Arguments) -> Cow<'_, str> {
-    match ObjectArguments::from(arguments) {
-        ObjectArguments::Text(raw) => Cow::Borrowed(raw.get()),
-        data => serde_json::to_string(&data).map_or(Cow::Borrowed("{}"), Cow::Owned),
-    }
 }

@@ -3,11 +3,14 @@
 //! OpenAI itself wants nothing. Models that reason between calls do: DeepSeek, Kimi, GLM and vLLM
 //! send `reasoning_content` or `reasoning`, OpenRouter also `reasoning_details` with signatures,
 //! and Gemini's compatible endpoint a signature in the `extra_content` of calls. Each goes back
-//! under the name under which it came, in vendor content of this form, where what is not there is
-//! left out:
+//! under the name under which it came, and only to the server and the model that it came from: others
+//! refuse a conversation with fields that they do not know. It is kept as vendor content of this form,
+//! where what is not there is left out:
 //!
 //! ```json
 //! {
+//!   "server": "https://api.deepseek.com",
+//!   "model": "deepseek-v4",
 //!   "reasoning_content": "…",
 //!   "reasoning": "…",
 //!   "reasoning_details": [{ "type": "reasoning.text", "text": "…", "signature": "…" }],
@@ -17,12 +20,16 @@
 //!
 //! `calls` has one entry for each call of the message.
 
+use std::mem;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 use toolcrib_core::VendorContent;
 
-use super::VENDOR;
+use super::super::{super::protocol::Asked, VENDOR};
 
+const SERVER: &str = "server";
+const MODEL: &str = "model";
 const REASONING_CONTENT: &str = "reasoning_content";
 const REASONING: &str = "reasoning";
 const REASONING_DETAILS: &str = "reasoning_details";
@@ -41,10 +48,18 @@ pub(super) struct Returned<'a> {
 
 impl<'a> Returned<'a> {
     /// What is kept with a message of so many calls, and what is with each of them: nothing if it
-    /// is another vendor's or does not fit.
-    pub(super) fn of(kept: Option<&'a VendorContent>, calls: usize) -> (Self, &'a [Value]) {
-        let Some(content) = kept.filter(|kept| *kept.vendor == *VENDOR).map(|kept| &kept.content)
-        else {
+    /// came from elsewhere or does not fit.
+    pub(super) fn of(
+        kept: Option<&'a VendorContent>,
+        calls: usize,
+        asked: &Asked<'_>,
+    ) -> (Self, &'a [Value]) {
+        let is_from_there = |content: &Value| {
+            let is = |key, text| content.get(key).is_some_and(|kept| kept == text);
+            is(SERVER, asked.server) && is(MODEL, asked.model)
+        };
+        let content = kept.filter(|kept| *kept.vendor == *VENDOR).map(|kept| &kept.content);
+        let Some(content) = content.filter(|content| is_from_there(content)) else {
             return Default::default();
         };
         let extra_contents =
@@ -63,8 +78,9 @@ impl<'a> Returned<'a> {
 }
 
 /// What is to be kept of an answer, as far as it has come.
-#[derive(Default)]
 pub(super) struct Keeping {
+    server: String,
+    model: String,
     reasoning_content: String,
     reasoning: String,
     reasoning_details: Vec<Value>,
@@ -72,6 +88,18 @@ pub(super) struct Keeping {
 }
 
 impl Keeping {
+    /// Nothing yet of the answer to this.
+    pub(super) fn of(asked: &Asked<'_>) -> Self {
+        Self {
+            server: asked.server.to_owned(),
+            model: asked.model.to_owned(),
+            reasoning_content: String::new(),
+            reasoning: String::new(),
+            reasoning_details: Vec::new(),
+            extra_contents: Vec::new(),
+        }
+    }
+
     /// Takes in what a delta holds; gives back the reasoning to show. vLLM says the same under two
     /// names.
     pub(super) fn delta<'d>(&mut self, delta: &'d Value) -> &'d str {
@@ -123,20 +151,26 @@ impl Keeping {
         }
     }
 
-    /// All of it, if there is anything.
-    pub(super) fn content(self, calls: usize) -> Option<VendorContent> {
-        let mut content = Map::new();
-        let texts = [(REASONING_CONTENT, self.reasoning_content), (REASONING, self.reasoning)];
-        for (key, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
-            content.insert(key.to_owned(), text.into());
-        }
-        if !self.reasoning_details.is_empty() {
-            content.insert(REASONING_DETAILS.to_owned(), self.reasoning_details.into());
-        }
-        if content.is_empty() && self.extra_contents.is_empty() {
+    /// All of it, if there is anything; nothing is left then.
+    pub(super) fn take(&mut self, calls: usize) -> Option<VendorContent> {
+        let texts = [
+            (REASONING_CONTENT, mem::take(&mut self.reasoning_content)),
+            (REASONING, mem::take(&mut self.reasoning)),
+        ];
+        let reasoning_details = mem::take(&mut self.reasoning_details);
+        let mut extra_contents = mem::take(&mut self.extra_contents);
+        let has_text = texts.iter().any(|(_, text)| !text.is_empty());
+        if !has_text && reasoning_details.is_empty() && extra_contents.is_empty() {
             return None;
         }
-        let mut extra_contents = self.extra_contents;
+        let from = [(SERVER, mem::take(&mut self.server)), (MODEL, mem::take(&mut self.model))];
+        let mut content = Map::new();
+        for (key, text) in from.into_iter().chain(texts).filter(|(_, text)| !text.is_empty()) {
+            content.insert(key.to_owned(), text.into());
+        }
+        if !reasoning_details.is_empty() {
+            content.insert(REASONING_DETAILS.to_owned(), reasoning_details.into());
+        }
         extra_contents.resize(calls, Value::Null);
         content.insert(CALLS.to_owned(), extra_contents.into());
         Some(VendorContent { vendor: VENDOR.into(), content: content.into() })

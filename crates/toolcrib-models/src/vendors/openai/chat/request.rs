@@ -5,9 +5,8 @@ use serde_json::value::RawValue;
 use toolcrib_core::ToolChoice;
 
 use super::{
-    super::protocol::Asked,
+    super::{super::protocol::Asked, own::must_not_reason_with_tools},
     messages::{Sent, messages},
-    own::must_not_reason_with_tools,
 };
 
 /// The body, in the order in which it is written: what changes least stands first. The tool choice
@@ -49,7 +48,7 @@ struct Named<'a> {
 
 impl<'a> Body<'a> {
     pub(super) fn of(asked: &Asked<'a>) -> Self {
-        let Asked { model, settings, request, tools } = *asked;
+        let Asked { model, settings, request, tools, .. } = *asked;
         Self {
             model,
             stream: true,

@@ -1,10 +1,9 @@
-//! Schemas without what some vendors refuse, or keep from their models.
+//! Schemas in few keywords.
 //!
 //! Gemini's `parametersJsonSchema` takes JSON Schema, but [not all of it][gemini]: some of it makes
 //! Gemini refuse the whole request, and some it does not pass on. Ollama reads a tool into fixed
 //! fields ([`ToolProperty`][ollama]): a value of another shape is refused, and of an argument it keeps
-//! type, description, `enum`, `anyOf`, `items`, `properties` and `required`. What stands here is for the
-//! model's eyes; arguments are checked against the schema as its author wrote it.
+//! type, description, `enum`, `anyOf`, `items`, `properties` and `required`.
 //!
 //! | what | becomes | because |
 //! |---|---|---|
@@ -17,7 +16,7 @@
 //! | what may not stand in `enum` | left out of it | Gemini takes strings and numbers |
 //! | `oneOf` | `anyOf` | Gemini reads it so; Ollama drops it |
 //! | `allOf` | merged into what it stands in | neither passes it on |
-//! | `items` as a list | `prefixItems` | Gemini refuses what is not an object |
+//! | what drafts before 2020-12 wrote otherwise | the [same as 2020-12](super::modern()) writes it | Gemini refuses `items` that are no object |
 //! | `not`, `if`, `patternProperties`, … | nothing | schemas within keywords that neither passes on |
 //!
 //! All else stays: what is not passed on, such as `pattern`, does not hurt either.
@@ -27,31 +26,28 @@
 
 use serde_json::{Map, Value};
 
-/// How much of a tool's schema may be written in the place of references, in bytes; what is above it
-/// is left out. Definitions that refer to each other twice each grow without measure else.
-const MAX_REFERRED_BYTES: usize = 256 * 1024;
-/// How deep they may nest: two levels of JSON each, of which Google's parser takes a hundred in all.
-const MAX_LEVELS: usize = 32;
+use super::{
+    Keywords, MAX_LEVELS,
+    modern::modern,
+    references::{References, Referred},
+    walk::holds,
+};
 
 /// The schema in plain words. Which values may stand in an `enum` differs.
-pub(super) fn plain(schema: &Value, in_enum: fn(&Value) -> bool) -> Value {
-    let mut rewriting =
-        Rewriting { root: schema, in_enum, within: vec!["#"], left: MAX_REFERRED_BYTES, levels: 0 };
-    Value::Object(rewriting.schema(schema))
+pub(in super::super) fn plain(schema: &Value, in_enum: fn(&Value) -> bool) -> Value {
+    let schema = modern(schema);
+    let references = References::new(&schema);
+    Value::Object(Rewriting { references, in_enum, levels: 0 }.schema(&schema))
 }
 
 struct Rewriting<'a> {
-    root: &'a Value,
+    references: References<'a>,
     in_enum: fn(&Value) -> bool,
-    /// The references that are being replaced.
-    within: Vec<&'a str>,
-    /// How much more may be written in the place of references, in bytes.
-    left: usize,
     levels: usize,
 }
 
 impl<'a> Rewriting<'a> {
-    fn schema(&mut self, schema: &'a Value) -> Map<String, Value> {
+    fn schema(&mut self, schema: &'a Value) -> Keywords {
         let Value::Object(keywords) = schema else { return Map::new() };
         if self.levels >= MAX_LEVELS {
             return summary(keywords);
@@ -76,16 +72,12 @@ impl<'a> Rewriting<'a> {
         written
     }
 
-    fn keyword(&mut self, keyword: &str, value: &'a Value, written: &mut Map<String, Value>) {
+    fn keyword(&mut self, keyword: &str, value: &'a Value, written: &mut Keywords) {
         let value = match (keyword, value) {
             ("properties", Value::Object(properties)) => properties
                 .iter()
                 .map(|(name, schema)| (name.clone(), Value::Object(self.schema(schema))))
                 .collect(),
-            ("items", Value::Array(schemas)) => {
-                written.insert("prefixItems".to_owned(), self.schemas(schemas));
-                return;
-            }
             ("oneOf", Value::Array(schemas)) => {
                 let any = self.schemas(schemas);
                 written.entry("anyOf").or_insert(any);
@@ -104,25 +96,7 @@ impl<'a> Rewriting<'a> {
                 }
                 return;
             }
-            (
-                "allOf"
-                | "definitions"
-                | "not"
-                | "if"
-                | "then"
-                | "else"
-                | "contains"
-                | "patternProperties"
-                | "propertyNames"
-                | "dependentSchemas"
-                | "dependencies"
-                | "unevaluatedItems"
-                | "unevaluatedProperties"
-                | "contentSchema"
-                | "additionalItems",
-                _,
-            ) => return,
-            (keyword, _) if keyword.starts_with('$') => return,
+            (keyword, _) if keyword.starts_with('$') || holds(keyword).is_some() => return,
             (_, value) => value.clone(),
         };
         written.insert(keyword.to_owned(), value);
@@ -138,45 +112,29 @@ impl<'a> Rewriting<'a> {
         (!taken.is_empty()).then_some(Value::Array(taken))
     }
 
-    /// Whether as much as that may still be written. Once it may not, nothing more is measured.
-    fn affords(&mut self, target: &Value) -> bool {
-        if self.left == 0 {
-            return false;
+    /// What a reference refers to; what leads back into itself in a few words.
+    fn referred(&mut self, reference: &'a str) -> Keywords {
+        match self.references.enter(reference) {
+            Referred::New(target) => {
+                let written = self.schema(target);
+                self.references.leave();
+                written
+            }
+            Referred::Again(target) => target.as_object().map(summary).unwrap_or_default(),
+            Referred::Nothing => Map::new(),
         }
-        let left = self.left.checked_sub(target.to_string().len());
-        self.left = left.unwrap_or_default();
-        left.is_some()
-    }
-
-    /// What a reference refers to.
-    fn referred(&mut self, reference: &'a str) -> Map<String, Value> {
-        let root = self.root;
-        let Some(target) = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer))
-        else {
-            return Map::new();
-        };
-        if !self.affords(target) {
-            return Map::new();
-        }
-        if self.within.contains(&reference) {
-            return target.as_object().map(summary).unwrap_or_default();
-        }
-        self.within.push(reference);
-        let written = self.schema(target);
-        self.within.pop();
-        written
     }
 }
 
 /// What is said of a schema whose parts are not.
-fn summary(keywords: &Map<String, Value>) -> Map<String, Value> {
+fn summary(keywords: &Keywords) -> Keywords {
     let told = ["type", "title", "description"];
     let of = |keyword: &str| Some((keyword.to_owned(), keywords.get(keyword)?.clone()));
     told.into_iter().filter_map(of).collect()
 }
 
 /// Adds what also holds. Where both say something of the same, the first stays.
-fn merge(schema: &mut Map<String, Value>, other: Map<String, Value>) {
+fn merge(schema: &mut Keywords, other: Keywords) {
     for (keyword, value) in other {
         match (keyword.as_str(), schema.get_mut(&keyword), value) {
             ("properties", Some(Value::Object(known)), Value::Object(more)) => {
@@ -203,7 +161,7 @@ fn merge(schema: &mut Map<String, Value>, other: Map<String, Value>) {
 mod tests {
     use serde_json::json;
 
-    use super::*;
+    use super::{super::references::MAX_REFERRED_BYTES, *};
 
     fn written(schema: &Value) -> Value {
         plain(schema, |value| value.is_string() || value.is_number())

@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolcrib_core::Menu;
 
 use super::name;
-use crate::vendors::plain_schema::plain;
+use crate::vendors::schema::plain;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -24,7 +24,7 @@ struct Declaration<'a> {
 }
 
 /// The tools of a menu.
-pub(super) fn block(menu: &Menu) -> Result<String, serde_json::Error> {
+pub(super) fn tools(menu: &Menu) -> Result<String, serde_json::Error> {
     let function_declarations = menu
         .tools()
         .iter()

@@ -1,0 +1,37 @@
+//! What it costs that a model is behind a vendor's API: the loop of `--bench loop`, over loopback
+//! HTTP, with the server in the same process and on the same thread.
+//!
+//! The server answers prepared bytes. What it and the system take is measured alone, by exchanges of
+//! as many bytes with hyper and nothing else, so that what is left is the adapter's.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "host crate: it dials itself and prints what it finds"
+)]
+
+mod client;
+mod iteration;
+mod plain;
+mod request;
+mod server;
+mod streams;
+mod wire;
+
+use tokio::runtime::{Builder, Runtime};
+use toolcrib_benches::{Outcome, asked, print};
+
+const COMMAND: &str = "cargo bench -p toolcrib-benches --bench adapter";
+
+fn main() -> Outcome {
+    if let Some(kind) = asked() {
+        println!("{}", serde_json::to_string(&iteration::one(&kind)?)?);
+        return Ok(());
+    }
+    let [median, growing] = iteration::tables()?;
+    print(&[median, growing, request::table()?, client::table()?])
+}
+
+/// A runtime of one thread, with I/O.
+fn runtime() -> Outcome<Runtime> {
+    Ok(Builder::new_current_thread().enable_all().build()?)
+}

@@ -1,0 +1,121 @@
+//! A server that does as little as it can: whatever it is asked, it gives the next of its answers.
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    task::AbortHandle,
+};
+
+/// Holds every request of these benches, so that it is read into place.
+const BUFFER: usize = 1024 * 1024;
+
+/// What ends the head of a request.
+const END_OF_HEAD: &[u8] = b"\r\n\r\n";
+
+/// A server on a free port of this machine, on the runtime that it was started on, until it is
+/// dropped.
+pub(crate) struct Server {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    accepting: AbortHandle,
+}
+
+struct Shared {
+    answers: Vec<Vec<u8>>,
+    seen: Mutex<Seen>,
+}
+
+/// What has come so far.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Seen {
+    pub(crate) connections: usize,
+    /// How many bytes the body of each request had.
+    pub(crate) bodies: Vec<usize>,
+    /// The last of them.
+    pub(crate) last: Vec<u8>,
+}
+
+impl Server {
+    /// Begins to serve these answers, whole HTTP responses each, over and over in their order.
+    pub(crate) async fn start(answers: Vec<Vec<u8>>) -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared { answers, seen: Mutex::default() });
+        let serving = Arc::clone(&shared);
+        let accepting = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                serving.seen().connections += 1;
+                // Whoever it was for notices that nothing more comes.
+                tokio::spawn(serve(stream, Arc::clone(&serving)));
+            }
+        });
+        Ok(Self { address, shared, accepting: accepting.abort_handle() })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn seen(&self) -> Seen {
+        self.shared.seen().clone()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+impl Shared {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a body in, and gives its answer.
+    fn answer(&self, body: &[u8]) -> &[u8] {
+        let mut seen = self.seen();
+        let position = seen.bodies.len() % self.answers.len().max(1);
+        seen.bodies.push(body.len());
+        seen.last.clear();
+        seen.last.extend_from_slice(body);
+        self.answers.get(position).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+async fn serve(mut stream: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut request = Vec::with_capacity(BUFFER);
+    loop {
+        let (body, end) = loop {
+            if let Some((body, length)) = head(&request)
+                && request.len() >= body + length
+            {
+                break (body, body + length);
+            }
+            if stream.read_buf(&mut request).await? == 0 {
+                return Ok(());
+            }
+        };
+        let answer = shared.answer(request.get(body..end).unwrap_or_default());
+        stream.write_all(answer).await?;
+        request.clear();
+    }
+}
+
+/// Where the body begins, and how long it is.
+fn head(request: &[u8]) -> Option<(usize, usize)> {
+    let end = request.windows(END_OF_HEAD.len()).position(|bytes| bytes == END_OF_HEAD)?;
+    let head = str::from_utf8(request.get(..end)?).ok()?;
+    let length = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
+    });
+    Some((end + END_OF_HEAD.len(), length.unwrap_or(0)))
+}

@@ -1,0 +1,52 @@
+//! The wire formats that are measured.
+
+use toolcrib_core::Secret;
+use toolcrib_models::{OpenAiApi, Vendor, VendorModel, VendorModelBuilder};
+
+use crate::server::Server;
+
+/// A wire format: OpenAI has two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wire {
+    Anthropic,
+    /// Chat Completions, as servers of one's own speak them.
+    OpenAiChat,
+    OpenAiResponses,
+    Gemini,
+    Ollama,
+}
+
+impl Wire {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Anthropic, Self::OpenAiChat, Self::OpenAiResponses, Self::Gemini, Self::Ollama];
+
+    /// What it is called in tables.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAiChat => "openai, chat",
+            Self::OpenAiResponses => "openai, responses",
+            Self::Gemini => "gemini",
+            Self::Ollama => "ollama",
+        }
+    }
+
+    /// A model that is spoken to in this format, at a server.
+    pub(crate) fn model(self, server: &Server) -> VendorModelBuilder {
+        let (vendor, path, model) = match self {
+            Self::Anthropic => (Vendor::Anthropic, "", "claude-sonnet-4-5"),
+            Self::OpenAiChat => (Vendor::OpenAi, "/v1", "qwen3"),
+            Self::OpenAiResponses => (Vendor::OpenAi, "/v1", "gpt-5.1"),
+            Self::Gemini => (Vendor::Gemini, "", "gemini-2.5-flash"),
+            Self::Ollama => (Vendor::Ollama, "", "qwen3"),
+        };
+        let builder = VendorModel::builder(vendor, model)
+            .base_url(format!("http://{}{path}", server.address()))
+            .key(Secret::new("test-key"));
+        match self {
+            Self::OpenAiChat => builder.api(OpenAiApi::ChatCompletions),
+            Self::OpenAiResponses => builder.api(OpenAiApi::Responses),
+            _ => builder,
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The loop, run to its end in a process of its own.
+
+use std::{
+    env,
+    process::Command,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use tokio::runtime::Runtime;
+use toolcrib_agent::{Agent, RunOptions, Settings, Stopped};
+use toolcrib_core::Model;
+
+use crate::{
+    clock::{cpu_time, median, micros, peak_rss},
+    fixture::Menu,
+    table::Outcome,
+};
+
+/// How many iterations a run has, beside the one that answers.
+pub const ITERATIONS: usize = 200;
+
+/// How many processes are run of each kind; figures are medians over them.
+const PROCESSES: usize = 15;
+
+/// How many iterations count as a run's first, and as its last.
+const ENDS: usize = 20;
+
+/// What this process was started to measure, if it is one of those that [`in_processes`] starts.
+pub fn asked() -> Option<String> {
+    let mut args = env::args().skip_while(|arg| arg != "--one");
+    args.nth(1)
+}
+
+/// Starts this program 15 times for each of these kinds, and gives back what each printed as JSON.
+/// One kind follows the other, over and over, so that what disturbs the machine for a while disturbs
+/// all alike.
+///
+/// # Errors
+/// What a process says that fails.
+pub fn in_processes<T: DeserializeOwned>(kinds: &[String]) -> Outcome<Vec<Vec<T>>> {
+    let program = env::current_exe()?;
+    let mut found: Vec<Vec<T>> = kinds.iter().map(|_| Vec::new()).collect();
+    for _ in 0..PROCESSES {
+        for (kind, found) in kinds.iter().zip(&mut found) {
+            let output = Command::new(&program).args(["--one", kind]).output()?;
+            if !output.status.success() {
+                let said = String::from_utf8_lossy(&output.stderr);
+                return Err(format!("{kind}: {said}").into());
+            }
+            found.push(serde_json::from_slice(&output.stdout)?);
+        }
+    }
+    Ok(found)
+}
+
+/// When each thing began, in CPU time.
+#[derive(Debug, Clone, Default)]
+pub struct Times(Arc<Mutex<Vec<Duration>>>);
+
+impl Times {
+    /// One begins now.
+    pub fn note(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(cpu_time());
+    }
+
+    /// How long each took, up to the beginning of the next, in microseconds.
+    pub fn each(&self) -> Vec<f64> {
+        let times = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        times.iter().zip(times.iter().skip(1)).map(|(a, b)| micros(*b - *a)).collect()
+    }
+}
+
+/// What one process found.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Run {
+    /// CPU time per iteration, in microseconds.
+    pub iterations: Vec<f64>,
+    /// CPU time of the whole run, in microseconds.
+    pub total: f64,
+    /// The most memory, in MiB.
+    pub peak_rss: f64,
+}
+
+impl Run {
+    /// Runs the loop in this process, with a model that asks for [`ITERATIONS`] calls, one at a
+    /// time, and notes when it is asked.
+    ///
+    /// # Errors
+    /// Where the run ends otherwise than by an answer, or a call fails.
+    pub fn of(
+        runtime: &Runtime,
+        menu: Menu,
+        model: Arc<dyn Model>,
+        times: &Times,
+    ) -> Outcome<Self> {
+        let settings = Settings {
+            system: "You keep the ledgers.".into(),
+            // The last one answers.
+            max_iterations: u32::try_from(ITERATIONS)? + 1,
+            turn_timeout: Duration::from_secs(600),
+        };
+        let agent = Agent::new(menu.engine()?.build()?, model, settings);
+        let began = cpu_time();
+        let outcome =
+            runtime.block_on(async { agent.run("Read the ledgers.", RunOptions::default()).await });
+        let total = micros(cpu_time() - began);
+        let succeeded = outcome.tool_calls.iter().filter(|result| result.is_ok()).count();
+        if outcome.stopped != Stopped::Answered || succeeded != ITERATIONS {
+            return Err(format!("{}, {succeeded} calls succeeded", outcome.stopped).into());
+        }
+        Ok(Self { iterations: times.each(), total, peak_rss: peak_rss() })
+    }
+}
+
+/// Several runs of one kind. Figures are medians over them.
+#[derive(Debug)]
+pub struct Runs<'a>(Vec<&'a Run>);
+
+impl<'a> FromIterator<&'a Run> for Runs<'a> {
+    fn from_iter<I: IntoIterator<Item = &'a Run>>(runs: I) -> Self {
+        Self(runs.into_iter().collect())
+    }
+}
+
+impl Runs<'_> {
+    fn middle(&self, of: impl Fn(&Run) -> f64) -> f64 {
+        median(self.0.iter().map(|run| of(run)))
+    }
+
+    /// CPU time of an iteration, in microseconds: the median of each run's.
+    pub fn iteration(&self) -> f64 {
+        self.middle(|run| median(run.iterations.iter().copied()))
+    }
+
+    /// All of a run over its iterations, in microseconds.
+    pub fn whole(&self) -> f64 {
+        self.middle(|run| run.total) / ITERATIONS as f64
+    }
+
+    /// An iteration among the first 20, in microseconds.
+    pub fn first(&self) -> f64 {
+        self.middle(first)
+    }
+
+    /// An iteration among the last 20, in microseconds.
+    pub fn last(&self) -> f64 {
+        self.middle(last)
+    }
+
+    /// The last 20 over the first 20.
+    pub fn growth(&self) -> f64 {
+        self.middle(|run| last(run) / first(run))
+    }
+
+    /// The most memory, in MiB.
+    pub fn peak_rss(&self) -> f64 {
+        self.middle(|run| run.peak_rss)
+    }
+}
+
+fn first(run: &Run) -> f64 {
+    median(run.iterations.iter().copied().take(ENDS))
+}
+
+fn last(run: &Run) -> f64 {
+    median(run.iterations.iter().copied().rev().take(ENDS))
+}

@@ -1,0 +1,77 @@
+//! Chat Completions, as OpenAI and many other servers speak them.
+//!
+//! What is sent is what OpenAI's own SDK sends. What is taken is wider: servers differ in where
+//! they put reasoning, numbers, ids and the end.
+//!
+//! ```text
+//! request   settings, tool choice, and the order of it all
+//! messages  the conversation -> messages
+//! media     what results show -> parts of a user's message
+//! kept      what a server wants back with its model's message
+//! answer    events -> an answer
+//! calls     fragments of calls -> calls
+//! ```
+//!
+//! There are no breakpoints to set for the prompt cache: OpenAI sets one by itself, at the end of
+//! what it was sent last.
+
+mod answer;
+mod calls;
+mod kept;
+mod media;
+mod messages;
+mod request;
+
+use serde_json::Value;
+use toolcrib_core::Menu;
+use toolcrib_scope::http::{HeaderName, StatusCode};
+
+use self::{answer::Reading, request::Body};
+use super::{
+    super::{
+        frames::Framing,
+        protocol::{Asked, Protocol, Reader, Refusal},
+    },
+    refusal, schema,
+};
+
+/// OpenAI's Chat Completions.
+pub(in super::super) struct ChatCompletions;
+
+impl Protocol for ChatCompletions {
+    fn path(&self, _model: &str) -> String {
+        "/chat/completions".to_owned()
+    }
+
+    fn key(&self, key: &str) -> (HeaderName, String) {
+        super::key(key)
+    }
+
+    fn framing(&self) -> Framing {
+        Framing::Events
+    }
+
+    fn tools(&self, menu: &Menu) -> String {
+        schema::nested(menu)
+    }
+
+    fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        serde_json::to_vec(&Body::of(asked))
+    }
+
+    fn reader(&self, asked: &Asked<'_>) -> Box<dyn Reader> {
+        Box::new(Reading::of(asked))
+    }
+
+    fn refusal(&self, status: StatusCode, body: &Value) -> Refusal {
+        refusal::of(status, body)
+    }
+
+    fn models_path(&self) -> &'static str {
+        super::MODELS_PATH
+    }
+
+    fn model_names(&self, list: &Value) -> Option<Vec<String>> {
+        super::model_names(list)
+    }
+}
