@@ -16,8 +16,9 @@ const BEGIN: &str = "<!-- written by `cargo xtask bench` -->\n";
 const END: &str = "<!-- end of what is written by `cargo xtask bench` -->\n";
 
 /// Each prints its figures as Markdown.
-const PROGRAMS: [&[&str]; 4] = [
+const PROGRAMS: [&[&str]; 5] = [
     &["bench", "--bench", "loop"],
+    &["bench", "--bench", "adapter"],
     &["bench", "--bench", "dispatch"],
     &["bench", "--bench", "validators"],
     &["run", "--release", "--bin", "counts"],

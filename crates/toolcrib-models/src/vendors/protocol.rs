@@ -1,7 +1,8 @@
 //! What differs from vendor to vendor.
 
+use serde::Serialize;
 use serde_json::{Value, value::RawValue};
-use toolcrib_core::{Menu, ModelError, ModelErrorClass, ModelRequest};
+use toolcrib_core::{Arguments, Menu, Message, ModelError, ModelErrorClass, ModelRequest};
 use toolcrib_scope::http::{HeaderName, StatusCode};
 
 use super::{answer::Answer, frames::Framing, settings::Settings};
@@ -16,6 +17,36 @@ pub(super) struct Asked<'a> {
     pub(super) request: &'a ModelRequest,
     /// What [`Protocol::tools`] made of the menu; none when it is empty.
     pub(super) tools: Option<&'a RawValue>,
+}
+
+impl Asked<'_> {
+    /// A body as bytes, in a buffer that has about the size that it will need: one that grows with a
+    /// large tool block is copied over and over, and ends up twice as large.
+    pub(super) fn write(&self, body: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+        /// What stands around the text of a message.
+        const AROUND: usize = 160;
+        let messages = self.request.messages.iter().map(|message| AROUND + text_bytes(message));
+        let tools = self.tools.map_or(0, |tools| tools.get().len());
+        let texts = self.request.system.len() + messages.sum::<usize>();
+        // Quotes and line breaks become two bytes each.
+        let mut bytes = Vec::with_capacity(tools + texts + texts / 8 + AROUND);
+        serde_json::to_writer(&mut bytes, body)?;
+        Ok(bytes)
+    }
+}
+
+fn text_bytes(message: &Message) -> usize {
+    match message {
+        Message::User { text } | Message::Tool { text, .. } => text.len(),
+        Message::Assistant { text, calls, .. } => {
+            let arguments = calls.iter().map(|call| match &call.arguments {
+                Arguments::Text(text) => text.len(),
+                Arguments::Json(_) => 0,
+            });
+            text.len() + arguments.sum::<usize>()
+        }
+        _ => 0,
+    }
 }
 
 /// How one vendor is spoken to. Stateless: what an answer needs is kept by its [`Reader`].

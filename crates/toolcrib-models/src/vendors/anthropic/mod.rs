@@ -58,7 +58,7 @@ impl Protocol for Anthropic {
     }
 
     fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        serde_json::to_vec(&Body::new(asked)?)
+        asked.write(&Body::new(asked)?)
     }
 
     fn reader(&self, asked: &Asked<'_>) -> Box<dyn Reader> {

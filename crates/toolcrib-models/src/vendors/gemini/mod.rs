@@ -44,7 +44,7 @@ impl Protocol for Gemini {
     }
 
     fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        serde_json::to_vec(&request::Body::new(asked))
+        asked.write(&request::Body::new(asked))
     }
 
     fn reader(&self, _asked: &Asked<'_>) -> Box<dyn Reader> {

@@ -95,7 +95,9 @@ impl Shape {
         };
         let required = match together {
             Together::All => ways.concat(),
-            Together::Any => ways.into_iter().reduce(common).unwrap_or_default(),
+            Together::Any => {
+                ways.into_iter().reduce(|names, others| common(names, &others)).unwrap_or_default()
+            }
         };
         let properties = found.into_iter().map(|(name, schemas)| (name, one(schemas))).collect();
         Self { properties, required }
@@ -118,7 +120,7 @@ impl Shape {
 }
 
 /// The names that stand in both lists.
-fn common(mut names: Vec<Value>, others: Vec<Value>) -> Vec<Value> {
+fn common(mut names: Vec<Value>, others: &[Value]) -> Vec<Value> {
     names.retain(|name| others.contains(name));
     names
 }

@@ -37,28 +37,26 @@ async fn a_line_without_an_end_is_given_up() {
 #[tokio::test]
 async fn an_event_of_lines_without_an_end_is_given_up() {
     // All vendors' events are read as one's.
-    for vendor in [Vendor::OpenAi] {
-        let line = format!("data: {}\n", "x".repeat(1000));
-        for piece in [&*line, "data:\n", "event: made up\ndata: x\n"] {
-            let server = CannedServer::start([flood(vendor, "", piece)]).await.unwrap();
-            let heard = hear(&model(&server, vendor)).await;
-            assert_eq!(class(&heard), ModelErrorClass::Protocol, "{vendor} {piece:?}");
-            in_time(server.wait_until_left(1)).await;
-        }
+    let vendor = Vendor::OpenAi;
+    let line = format!("data: {}\n", "x".repeat(1000));
+    for piece in [&*line, "data:\n"] {
+        let server = CannedServer::start([flood(vendor, "", piece)]).await.unwrap();
+        let heard = hear(&model(&server, vendor)).await;
+        assert_eq!(class(&heard), ModelErrorClass::Protocol, "{vendor} {piece:?}");
+        in_time(server.wait_until_left(1)).await;
     }
 }
 
 #[tokio::test]
 async fn an_answer_larger_than_any_is_given_up() {
     // Of frames that are long, since there are so many bytes. All vendors' are counted as one's.
-    for vendor in [Vendor::Ollama] {
-        let frame = wire::frame(vendor, &json!({ "made_up": "x".repeat(7 * MEGABYTE) }));
-        let frames = repeat_n(Bytes::from(frame), 64);
-        let server = CannedServer::start([wire::reply(vendor).pieces(frames)]).await.unwrap();
-        let heard = hear(&model(&server, vendor)).await;
-        assert_eq!(class(&heard), ModelErrorClass::Protocol, "{vendor}");
-        in_time(server.wait_until_left(1)).await;
-    }
+    let vendor = Vendor::Ollama;
+    let frame = wire::frame(vendor, &json!({ "made_up": "x".repeat(7 * MEGABYTE) }));
+    let frames = repeat_n(Bytes::from(frame), 64);
+    let server = CannedServer::start([wire::reply(vendor).pieces(frames)]).await.unwrap();
+    let heard = hear(&model(&server, vendor)).await;
+    assert_eq!(class(&heard), ModelErrorClass::Protocol, "{vendor}");
+    in_time(server.wait_until_left(1)).await;
 }
 
 /// What never ends and never stands still, in pieces that are small.
@@ -77,12 +75,13 @@ async fn check_endless(vendor: Vendor, piece: String, text: &str) {
 
 #[tokio::test]
 async fn what_never_ends_is_given_up_in_time() {
-    for vendor in Vendor::ALL {
+    let checks = Vendor::ALL.map(|vendor| async move {
         check_endless(vendor, wire::text(vendor, "la"), "la").await;
         check_endless(vendor, wire::keep_alive(vendor).to_owned(), "").await;
         check_endless(vendor, wire::text(vendor, ""), "").await;
         check_endless(vendor, "\n".to_owned(), "").await;
-    }
+    });
+    futures_util::future::join_all(checks).await;
 }
 
 #[tokio::test]

@@ -56,7 +56,7 @@ impl Protocol for Responses {
     }
 
     fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        serde_json::to_vec(&Body::of(asked))
+        asked.write(&Body::of(asked))
     }
 
     fn reader(&self, asked: &Asked<'_>) -> Box<dyn Reader> {
