@@ -15,7 +15,7 @@ use super::{
 #[non_exhaustive]
 pub enum Vendor {
     /// OpenAI's Responses, and the Chat Completions of every server that speaks them; see
-    /// [`OpenAiApi`](crate::OpenAiApi).
+    /// [`OpenAiApi`].
     OpenAi,
     /// Anthropic's Messages.
     Anthropic,

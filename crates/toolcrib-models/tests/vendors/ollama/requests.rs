@@ -118,15 +118,25 @@ async fn a_schema_is_sent_in_the_words_that_ollama_reads() {
                 "all": {"description": "All", "type": "string"},
             }, "required": ["to"], "type": "object"}),
         ),
+        // Of a root, only its own properties are passed on.
+        (
+            json!({"anyOf": [{"$ref": "#/$defs/by_id"}, {"properties": {"name": {}}}], "$defs": {"by_id": {"properties": {"id": {"const": 1}}}}}),
+            json!({"type": "object", "properties": {"id": {"enum": [1]}, "name": {}}}),
+        ),
         (json!({}), json!({"type": "object"})),
     ];
+    let mut told = Vec::new();
     for (schema, expected) in schemas {
         let body =
             sent(request(vec![Message::user("Hi")], vec![tool("t", "A tool.", schema)])).await;
+        let function = &body["tools"][0]["function"];
         // As text, since the order of properties counts.
-        let expected = json!({"type": "function", "function": {"name": "t", "description": "A tool.", "parameters": expected}});
-        assert_eq!(body["tools"][0].to_string(), expected.to_string());
+        assert_eq!(function["parameters"].to_string(), expected.to_string());
+        told.push(function["description"].as_str().unwrap().to_owned());
     }
+    let words = "A tool.\n\nThe arguments must also match this JSON Schema: \
+                 {\"anyOf\":[{\"properties\":{\"id\":{\"enum\":[1]}}},{\"properties\":{\"name\":{}}}]}";
+    assert_eq!(told, ["A tool.", words, "A tool."]);
 }
 
 #[tokio::test]
