@@ -114,8 +114,8 @@ pub(crate) struct RunArgs {
     /// [default: the project's, else the first that is configured]
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// Where that model is, such as http://127.0.0.1:8080/v1. Only keys of the environment that
-    /// belong to it go there: see docs/models.md
+    /// Where that model is, such as http://127.0.0.1:8080/v1. No key of the environment goes there;
+    /// docs/models.md says how to give one
     #[arg(long, value_name = "URL", requires = "model")]
     pub(crate) base_url: Option<String>,
     /// What the model may or must call: auto, none, required, or a tool's name; the first stands

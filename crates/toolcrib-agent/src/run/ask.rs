@@ -140,9 +140,15 @@ fn ignored(choice: &ToolChoice, calls: &[ToolCall]) -> Option<String> {
     let did = match calls {
         [] => "it called none; its server may not enforce the choice of tools".to_owned(),
         calls => {
-            let names: Vec<_> =
-                calls.iter().map(|call| format!("`{}`", call.name.escape_debug())).collect();
-            format!("it called {}", names.join(", "))
+            // Names that a model makes up may be of any length and number.
+            let shown = |call: &ToolCall| call.name.chars().take(64).collect::<String>();
+            let names: Vec<_> = calls
+                .iter()
+                .take(8)
+                .map(|call| format!("`{}`", shown(call).escape_debug()))
+                .collect();
+            let more = if calls.len() > names.len() { " and others" } else { "" };
+            format!("it called {}{more}", names.join(", "))
         }
     };
     Some(format!("it had to call {must}, and {did}"))

@@ -146,7 +146,8 @@ impl Candidate {
         let listed = self.model.list_models().await;
         if let (true, Ok(models)) = (self.any, &listed)
             && !models.iter().any(|model| model == self.model.model())
-            && let Some(first) = models.first()
+            && let Some(first) =
+                models.iter().find(|name| !name.contains("embed")).or(models.first())
             && let Ok(model) = VendorModel::from_env(&format!("{}:{first}", self.model.vendor()))
         {
             self.name = model.name().into();
