@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `database` | a declared SQLite database: `Database` for the host, `DatabaseHandle` for bodies |
 //! | `http` | a client that asks only where it may: `HttpClient`, which a host narrows |
-//! | `process` | programs that are run so that all they start ends with them: `Processes` |
+//! | `process` | programs, run to their end or talked with, that end with all that they start: `Processes` |
 //!
 //! Bodies get them from whoever makes their tool, or, by declaring capabilities, call by call from a
 //! `Reach`.

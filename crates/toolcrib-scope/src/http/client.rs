@@ -106,8 +106,9 @@ impl HttpClient {
     /// Sends a request as [`send`](Self::send) does, and returns as soon as the head of the answer
     /// is there, for whoever wants to read its body as it comes.
     ///
-    /// The body is asked for as it is: one that is encoded is refused. What the request says of
-    /// time and size holds until the stream has ended, and so does `cancel`. Where an answer may
+    /// The body is asked for as it is: one that is encoded is refused, unless the status is not one
+    /// of success, which then counts and stands before an empty body. What the request says of time
+    /// and size holds until the stream has ended, and so does `cancel`. Where an answer may
     /// take longer than [`DEFAULT_TIMEOUT`](super::DEFAULT_TIMEOUT), set
     /// [`timeout`](HttpRequest::timeout), and [`idle_timeout`](HttpRequest::idle_timeout) to notice
     /// a server that has fallen silent.
@@ -119,8 +120,11 @@ impl HttpClient {
         request: HttpRequest,
         cancel: &CancellationToken,
     ) -> Result<HttpStream, HttpError> {
-        let stream = self.open(request, cancel, Accepted::Identity).await?;
-        body::refuse_encoded(&stream)?;
+        let mut stream = self.open(request, cancel, Accepted::Identity).await?;
+        match body::refuse_encoded(&stream) {
+            Err(_) if !stream.status().is_success() => stream.skip_body(),
+            checked => checked?,
+        }
         Ok(stream)
     }
 

@@ -93,6 +93,8 @@ impl<'a> Exchange<'a> {
         let shared = &self.client.shared;
         self.client.admit(target)?;
         let request = self.request(hop)?;
+        // A question that may be repeated may have been answered although nothing of it came back.
+        let mut broke = None;
         while let Some(mut idle) = shared.pool.take(target) {
             if idle.sender.ready().await.is_err() {
                 continue;
@@ -100,11 +102,27 @@ impl<'a> Exchange<'a> {
             match self.attempt(&mut idle, request.clone(), target).await? {
                 Ok(answer) => return Ok((answer, idle)),
                 Err(Failed::NotSent(_)) => {}
-                Err(Failed::Sent(error)) if hop.may_repeat && !error.is_parse() => break,
+                Err(Failed::Sent(error)) if hop.may_repeat && !error.is_parse() => {
+                    broke = Some(broken(target, error));
+                    break;
+                }
                 Err(Failed::Sent(error)) => return Err(broken(target, error)),
             }
         }
-        let mut fresh = shared.connector.connect(target).await?;
+        let asked_anew = self.ask_anew(request, target).await;
+        asked_anew.map_err(|error| match broke {
+            Some(broke) if !error.may_have_reached_server() => broke,
+            _ => error,
+        })
+    }
+
+    /// Sends a request over a new connection, and reads the head of the answer.
+    async fn ask_anew(
+        &self,
+        request: Request<Full<Bytes>>,
+        target: &Target,
+    ) -> Result<(Response<Incoming>, Connection), HttpError> {
+        let mut fresh = self.client.shared.connector.connect(target).await?;
         match self.attempt(&mut fresh, request, target).await? {
             Ok(answer) => Ok((answer, fresh)),
             Err(Failed::Sent(error)) => Err(broken(target, error)),

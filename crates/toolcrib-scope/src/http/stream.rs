@@ -119,6 +119,11 @@ impl HttpStream {
         self.reading.as_ref().is_none_or(|reading| reading.body.is_end_stream())
     }
 
+    /// Closes the connection, and leaves an empty body.
+    pub(super) fn skip_body(&mut self) {
+        self.reading = None;
+    }
+
     pub(super) fn host(&self) -> &str {
         &self.target.host
     }

@@ -1,21 +1,21 @@
-use std::collections::VecDeque;
+use super::tail::Tail;
 
 /// How many bytes of the end are kept of an output that was cut.
 pub const TAIL_BYTES: usize = 4096;
 
 /// What a program wrote to one of its outputs: its beginning up to a cap and, of what is beyond,
 /// the last [`TAIL_BYTES`] bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Captured {
     head: Vec<u8>,
-    tail: VecDeque<u8>,
+    tail: Tail,
     total: u64,
     cap: usize,
 }
 
 impl Captured {
     pub(super) fn new(cap: usize) -> Self {
-        Self { cap, ..Self::default() }
+        Self { head: Vec::new(), tail: Tail::new(TAIL_BYTES), total: 0, cap }
     }
 
     /// Takes in what came; gives back the part of it that became part of the head.
@@ -24,10 +24,7 @@ impl Captured {
         let room = self.cap - self.head.len();
         let (kept, beyond) = bytes.split_at(room.min(bytes.len()));
         self.head.extend_from_slice(kept);
-        let last = beyond.len().saturating_sub(TAIL_BYTES);
-        self.tail.extend(beyond.iter().skip(last));
-        let over = self.tail.len().saturating_sub(TAIL_BYTES);
-        self.tail.drain(..over);
+        self.tail.push(beyond);
         kept
     }
 
@@ -50,10 +47,11 @@ impl Captured {
     /// are what says why a program failed.
     pub fn last(&self, bytes: usize) -> Vec<u8> {
         // What lies between head and tail is missing, so one is not a continuation of the other.
-        let contiguous = self.total == (self.head.len() + self.tail.len()) as u64;
+        let tail = self.tail.bytes();
+        let contiguous = self.total == (self.head.len() + tail.len()) as u64;
         let head = if contiguous { self.head.as_slice() } else { &[] };
-        let skipped = (head.len() + self.tail.len()).saturating_sub(bytes);
-        head.iter().chain(&self.tail).skip(skipped).copied().collect()
+        let skipped = (head.len() + tail.len()).saturating_sub(bytes);
+        head.iter().chain(tail).skip(skipped).copied().collect()
     }
 }
 

@@ -1,18 +1,20 @@
 //! Programs that are run so that all they start ends with them.
 //!
 //! [`Processes::run`] starts a program, never a shell, feeds it and takes what it writes until it has
-//! ended. Nothing of the host reaches it but what its [`ProcessSpec`] says: not the environment, no
-//! open file but the three standard ones, no ignored or blocked signal. It runs in a session of its
-//! own, away from the host's terminal, with a umask that lets nobody else write what it makes, and
-//! leaves no core dumps.
+//! ended. [`Processes::start`] starts one to talk with, whose stdin and stdout stay open. Nothing of
+//! the host reaches either but what its [`ProcessSpec`] says: not the environment, no open file but
+//! the three standard ones, no ignored or blocked signal. It runs in a session of its own, away from
+//! the host's terminal, with a umask that lets nobody else write what it makes, and leaves no core
+//! dumps.
 //!
 //! # How it ends
 //! On Linux it runs in a PID namespace of its own. Whatever it started, daemons included, is gone
-//! when `run` returns, and is killed
+//! when `run`, [`Process::wait`] or [`Process::close`] returns, and is killed
 //! - when the program ends by itself;
-//! - at cancellation: the program's group gets SIGTERM, and what is left [`TERM_GRACE`] later is
-//!   killed;
-//! - at once, when the future of `run` is dropped, or when the host dies, by SIGKILL too.
+//! - at cancellation of `run`, and when the time of `close` is up: the program's group gets SIGTERM,
+//!   and what is left [`TERM_GRACE`] later is killed;
+//! - at once, when the future of `run` or the [`Process`] is dropped, or when the host dies, by
+//!   SIGKILL too.
 //!
 //! What the program has started elsewhere, by asking a service such as Docker or cron, is not its
 //! descendant and stays. So may that of a program that has the rights to leave its namespace, as
@@ -24,7 +26,7 @@
 //! program cannot read the environment of the host; in many containers it does not. Mounts that a
 //! program makes are seen by nobody else.
 //!
-//! Where no namespace can be had, [`support`] says why, and `run` refuses unless
+//! Where no namespace can be had, [`support`] says why, and nothing is started unless
 //! [`allow_stray_children`](ProcessSpec::allow_stray_children) is set. Then the program's group is
 //! killed instead: what left the group lives on, and so does everything if the host is killed.
 //!
@@ -32,98 +34,37 @@
 
 mod captured;
 mod child;
+mod ended;
 mod error;
 mod find;
+mod life;
 mod running;
+mod spec;
 mod stage;
 mod start;
+mod stderr;
 mod support;
+mod tail;
+mod talking;
 mod tree;
 
-use std::{collections::HashSet, ffi::OsString, fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::HashSet, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
+pub use tokio::process::{ChildStdin, ChildStdout};
+
 pub use self::{
     captured::{Captured, TAIL_BYTES},
+    ended::Ended,
     error::ProcessError,
     find::{FindProgramError, find_program, inherited},
+    spec::{DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_MEMORY_MAX, ProcessSpec, RunSpec, TERM_GRACE},
+    stderr::STDERR_TAIL_BYTES,
     support::{Unsupported, support},
+    talking::Process,
 };
-
-/// How much of each output is kept unless a spec says otherwise: 1 MiB.
-pub const DEFAULT_MAX_OUTPUT_BYTES: usize = 1024 * 1024;
-
-/// How much memory a process of a program may have unless a spec says otherwise: 1 GiB.
-pub const DEFAULT_MEMORY_MAX: u64 = 1024 * 1024 * 1024;
-
-/// How long a cancelled program has between SIGTERM and SIGKILL.
-pub const TERM_GRACE: Duration = Duration::from_millis(100);
-
-/// One run of a program. Start from [`new`](Self::new) and set fields.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProcessSpec {
-    /// The program's file, absolute; [`find_program`] resolves names. Also what the program reads as
-    /// its own name.
-    pub program: PathBuf,
-    /// Its arguments, each passed as it is.
-    pub args: Vec<OsString>,
-    /// Its whole environment; empty unless set. Of several values for one name, most programs take
-    /// the first.
-    pub env: Vec<(OsString, OsString)>,
-    /// The folder that it runs in, absolute.
-    pub working_dir: PathBuf,
-    /// What it reads on stdin; without it, stdin is empty. One that does not read it all may.
-    pub stdin: Option<Vec<u8>>,
-    /// How much is kept of stdout, and of stderr; [`DEFAULT_MAX_OUTPUT_BYTES`] unless set. What is
-    /// beyond is read and thrown away, so that the program goes on and its end can be told, but for
-    /// the last [`TAIL_BYTES`].
-    pub max_output_bytes: usize,
-    /// How many bytes of address space each of its processes may have; [`DEFAULT_MEMORY_MAX`] unless
-    /// set, the host's own limit when `None`. Address space is more than memory: some runtimes (Node,
-    /// the JVM) reserve far more than they use, and need more or `None`. The limit is one process's;
-    /// several have it each.
-    pub memory_max: Option<u64>,
-    /// Whether to run it even where what it starts could outlive it; see [`support`].
-    pub allow_stray_children: bool,
-}
-
-impl ProcessSpec {
-    /// A program without arguments, environment and input; see the fields for the other defaults.
-    pub fn new(program: impl Into<PathBuf>, working_dir: impl Into<PathBuf>) -> Self {
-        Self {
-            program: program.into(),
-            args: Vec::new(),
-            env: Vec::new(),
-            working_dir: working_dir.into(),
-            stdin: None,
-            max_output_bytes: DEFAULT_MAX_OUTPUT_BYTES,
-            memory_max: Some(DEFAULT_MEMORY_MAX),
-            allow_stray_children: false,
-        }
-    }
-}
-
-/// How a program ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Ended {
-    /// By itself, with an exit code from 0 to 255.
-    Code(i32),
-    /// By a signal, of this number.
-    Signal(i32),
-}
-
-impl fmt::Display for Ended {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Code(code) => write!(f, "exit code {code}"),
-            Self::Signal(number) => match signal_name(*number) {
-                Some(name) => f.write_str(name),
-                None => write!(f, "signal {number}"),
-            },
-        }
-    }
-}
+use self::{running::Running, start::Started};
 
 /// What came of a program that ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -184,52 +125,34 @@ impl Processes {
     /// [`Finished::ended`] says how.
     pub async fn run(
         &self,
-        spec: ProcessSpec,
+        spec: impl Into<RunSpec>,
         cancellation: &CancellationToken,
         on_output: impl FnMut(Output, &[u8]) + Send,
     ) -> Result<Finished, ProcessError> {
-        let program = spec.program.clone();
-        if !self.may_run(&program) {
-            return Err(ProcessError::NotAllowed { program });
-        }
+        let RunSpec { process, stdin, max_output_bytes } = spec.into();
         if cancellation.is_cancelled() {
-            return Err(ProcessError::Cancelled { program });
+            return Err(ProcessError::Cancelled { program: process.program });
         }
-        // Forking a large host takes its time, and so does the kernel with namespaces.
-        let started = match tokio::task::spawn_blocking(move || start::start(spec)).await {
-            Ok(started) => started?,
-            Err(error) => {
-                let (action, source) = ("find a thread for it", error.into());
-                return Err(ProcessError::Start { program, action, source });
-            }
-        };
-        started
-            .attend(cancellation, on_output)
-            .await
-            .map_err(|source| ProcessError::Lost { program, source })
+        let started = self.begin(process, stdin.is_some()).await?;
+        Running::new(started, stdin, max_output_bytes).attend(cancellation, on_output).await
     }
-}
 
-fn signal_name(number: i32) -> Option<&'static str> {
-    Some(match number {
-        libc::SIGHUP => "SIGHUP",
-        libc::SIGINT => "SIGINT",
-        libc::SIGQUIT => "SIGQUIT",
-        libc::SIGILL => "SIGILL",
-        libc::SIGTRAP => "SIGTRAP",
-        libc::SIGABRT => "SIGABRT",
-        libc::SIGBUS => "SIGBUS",
-        libc::SIGFPE => "SIGFPE",
-        libc::SIGKILL => "SIGKILL",
-        libc::SIGUSR1 => "SIGUSR1",
-        libc::SIGSEGV => "SIGSEGV",
-        libc::SIGUSR2 => "SIGUSR2",
-        libc::SIGPIPE => "SIGPIPE",
-        libc::SIGALRM => "SIGALRM",
-        libc::SIGTERM => "SIGTERM",
-        libc::SIGXCPU => "SIGXCPU",
-        libc::SIGXFSZ => "SIGXFSZ",
-        libc::SIGSYS => "SIGSYS",
-        _ => return None,
-    })
+    /// Starts a program to talk with: where [`run`](Self::run) feeds it and waits for its end, this
+    /// returns as soon as it is executed, with its stdin and stdout open. It lives as long as the
+    /// [`Process`] that is returned.
+    ///
+    /// # Errors
+    /// [`ProcessError`] when it could not be started.
+    pub async fn start(&self, spec: ProcessSpec) -> Result<Process, ProcessError> {
+        self.begin(spec, true).await.map(Process::new)
+    }
+
+    /// Starts a program, with a pipe to its stdin if it is fed and with an empty one if not.
+    async fn begin(&self, spec: ProcessSpec, is_fed: bool) -> Result<Started, ProcessError> {
+        if self.may_run(&spec.program) {
+            start::start(spec, is_fed).await
+        } else {
+            Err(ProcessError::NotAllowed { program: spec.program })
+        }
+    }
 }

@@ -1,38 +1,32 @@
-//! A program that runs: fed, read, waited for, and ended.
+//! A program that is run to its end, fed and read.
 
 use std::{
     future::pending,
-    io,
-    os::unix::process::ExitStatusExt as _,
     pin::pin,
-    process::ExitStatus,
     time::{Duration, Instant},
 };
 
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
-    process::{Child, ChildStderr, ChildStdin, ChildStdout},
+    process::{ChildStderr, ChildStdin, ChildStdout},
     time::sleep,
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Captured, Ended, Finished, Output, TERM_GRACE, tree::Tree};
+use super::{Captured, Finished, Output, ProcessError, life::Life, start::Started};
 
 /// How much is read at once: what a pipe holds by default.
-const PIECE: usize = 64 * 1024;
+pub(super) const PIECE: usize = 64 * 1024;
 
 /// How long an output is read on that does not end though the program has. In a namespace nobody is
 /// left to write; elsewhere, or if the pipe was passed to some service, somebody may be.
-const DRAIN: Duration = Duration::from_millis(100);
+pub(super) const DRAIN: Duration = Duration::from_millis(100);
 
 /// How much is read on. A pipe holds no more, so what comes after it is not the program's.
 const DRAIN_BYTES: usize = 1024 * 1024;
 
-type Pipes = (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>);
-
 pub(super) struct Running {
-    tree: Tree,
-    child: Child,
+    life: Life,
     stdin: Option<Writer>,
     stdout: Reader<ChildStdout>,
     stderr: Reader<ChildStderr>,
@@ -40,17 +34,11 @@ pub(super) struct Running {
 }
 
 impl Running {
-    pub(super) fn new(
-        child: Child,
-        (stdin, stdout, stderr): Pipes,
-        tree: Tree,
-        input: Option<Vec<u8>>,
-        cap: usize,
-        began: Instant,
-    ) -> Self {
+    /// Of a program that is fed this, and of each of whose outputs so many bytes are kept.
+    pub(super) fn new(started: Started, input: Option<Vec<u8>>, cap: usize) -> Self {
+        let Started { life, stdin, stdout, stderr, began } = started;
         Self {
-            tree,
-            child,
+            life,
             stdin: stdin.map(|pipe| Writer { pipe, input: input.unwrap_or_default(), written: 0 }),
             stdout: Reader::new(stdout, cap),
             stderr: Reader::new(stderr, cap),
@@ -59,43 +47,32 @@ impl Running {
     }
 
     pub(super) async fn attend(
-        mut self,
+        self,
         cancellation: &CancellationToken,
         mut on_output: impl FnMut(Output, &[u8]),
-    ) -> io::Result<Finished> {
-        let mut cut_off = false;
-        let mut killed = false;
-        let mut grace = pin!(sleep(TERM_GRACE));
-        let status = loop {
+    ) -> Result<Finished, ProcessError> {
+        let Self { mut life, mut stdin, mut stdout, mut stderr, began } = self;
+        let mut end = pin!(life.wait_until(cancellation.cancelled()));
+        let (ended, cut_off) = loop {
             tokio::select! {
                 // In this order, so that a flood of output keeps nothing else waiting.
                 biased;
-                () = cancellation.cancelled(), if !cut_off => {
-                    cut_off = true;
-                    self.tree.terminate();
-                    grace.set(sleep(TERM_GRACE));
-                }
-                () = &mut grace, if cut_off && !killed => {
-                    killed = true;
-                    self.tree.kill();
-                }
-                ended = self.child.wait() => break ended?,
-                () = feed(&mut self.stdin) => {}
-                (output, _, kept) = read_either(&mut self.stdout, &mut self.stderr) => {
+                ended = &mut end => break ended?,
+                () = feed(&mut stdin) => {}
+                (output, _, kept) = read_either(&mut stdout, &mut stderr) => {
                     on_output(output, kept);
                 }
             }
         };
-        self.tree.ended();
         // The other end of a pipe that nobody reads any more may still be open in a stray.
-        self.stdin = None;
+        drop(stdin);
 
         let mut drained = pin!(sleep(DRAIN));
         let mut left = DRAIN_BYTES;
-        while left > 0 && (self.stdout.is_open() || self.stderr.is_open()) {
+        while left > 0 && (stdout.is_open() || stderr.is_open()) {
             tokio::select! {
                 biased;
-                (output, read, kept) = read_either(&mut self.stdout, &mut self.stderr) => {
+                (output, read, kept) = read_either(&mut stdout, &mut stderr) => {
                     left = left.saturating_sub(read);
                     on_output(output, kept);
                 }
@@ -103,19 +80,12 @@ impl Running {
             }
         }
         Ok(Finished {
-            ended: ended_as(status),
+            ended,
             cut_off,
-            stdout: self.stdout.captured,
-            stderr: self.stderr.captured,
-            duration: self.began.elapsed(),
+            stdout: stdout.captured,
+            stderr: stderr.captured,
+            duration: began.elapsed(),
         })
-    }
-}
-
-fn ended_as(status: ExitStatus) -> Ended {
-    match status.code() {
-        Some(code) => Ended::Code(code),
-        None => Ended::Signal(status.signal().unwrap_or_default()),
     }
 }
 

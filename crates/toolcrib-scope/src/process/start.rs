@@ -6,22 +6,56 @@ use std::{
     os::unix::ffi::OsStrExt as _,
     path::Path,
     process::Stdio,
+    thread,
     time::Instant,
 };
 
-use tokio::process::Command;
+use tokio::{
+    process::{ChildStderr, ChildStdin, ChildStdout, Command},
+    runtime::Handle,
+    sync::oneshot,
+};
 
 use super::{
     ProcessError, ProcessSpec,
     child::{Namespace, Plan, told},
-    running::Running,
+    life::Life,
     stage::Stage,
     support::namespace_kind,
     tree::Tree,
 };
 
+/// A program that is executed, and the pipes to it. Dropping it kills the program.
+pub(super) struct Started {
+    pub(super) life: Life,
+    pub(super) stdin: Option<ChildStdin>,
+    pub(super) stdout: Option<ChildStdout>,
+    pub(super) stderr: Option<ChildStderr>,
+    pub(super) began: Instant,
+}
+
+/// Starts a program, with a pipe to its stdin if it is fed and with an empty one if not.
+pub(super) async fn start(spec: ProcessSpec, is_fed: bool) -> Result<Started, ProcessError> {
+    let program = spec.program.clone();
+    let no_thread =
+        |source| ProcessError::Start { program, action: "find a thread for it", source };
+    let runtime = Handle::current();
+    let (sender, started) = oneshot::channel();
+    let forks = move || {
+        let _inside = runtime.enter();
+        // Whoever does not wait any more drops what is started.
+        let _ = sender.send(fork(spec, is_fed));
+    };
+    // Forking a large host takes its time, and so does the kernel with namespaces. Not on a thread
+    // of the runtime: where the system has none left to give, the runtime panics.
+    match thread::Builder::new().name("toolcrib-start".to_owned()).spawn(forks) {
+        Ok(_) => started.await.unwrap_or_else(|lost| Err(no_thread(io::Error::other(lost)))),
+        Err(source) => Err(no_thread(source)),
+    }
+}
+
 /// Blocks until the program is executed, or is known not to be.
-pub(super) fn start(spec: ProcessSpec) -> Result<Running, ProcessError> {
+fn fork(spec: ProcessSpec, is_fed: bool) -> Result<Started, ProcessError> {
     let began = Instant::now();
     for path in [&spec.program, &spec.working_dir] {
         if !path.is_absolute() {
@@ -48,14 +82,16 @@ pub(super) fn start(spec: ProcessSpec) -> Result<Running, ProcessError> {
     };
     let mut command = Command::from(plan.into_command());
     command
-        .stdin(if spec.stdin.is_some() { Stdio::piped() } else { Stdio::null() })
+        .stdin(if is_fed { Stdio::piped() } else { Stdio::null() })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     match command.spawn() {
         Ok(mut child) => {
             let tree = Tree::new(child.id(), lifeline);
-            let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-            Ok(Running::new(child, pipes, tree, spec.stdin, spec.max_output_bytes, began))
+            let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+            let stderr = child.stderr.take();
+            let life = Life::new(tree, child, spec.program);
+            Ok(Started { life, stdin, stdout, stderr, began })
         }
         Err(error) => Err(not_started(spec, error, passed)),
     }

@@ -2,6 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures_util::future::join;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+};
 use toolcrib_scope::http::{HttpError, HttpRequest, Method};
 
 use crate::support::{Reply, Server, close, get, keep, local, ok, send, text};
@@ -81,6 +86,51 @@ async fn only_what_says_so_is_sent_twice_when_an_idle_connection_breaks() {
             assert!(error.may_have_reached_server());
             assert_eq!((server.connections(), server.asked().len()), (1, 2), "{method}");
         }
+    }
+}
+
+#[tokio::test]
+async fn what_was_never_written_reached_nobody() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    drop(listener);
+    let error = send(&local().build(), HttpRequest::new(Method::POST, url)).await.unwrap_err();
+    assert!(matches!(error, HttpError::Connect { .. }), "{error}");
+    assert!(!error.may_have_reached_server());
+}
+
+#[tokio::test]
+async fn what_was_written_and_cannot_be_asked_again_may_have_reached_the_server() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let client = local().build();
+    let server = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        hear_question(&mut stream).await;
+        // From here on nobody gets a connection.
+        drop(listener);
+        stream.write_all(NOTHING).await.unwrap();
+        hear_question(&mut stream).await;
+    };
+    let ask = async {
+        get(&client, &url).await.unwrap();
+        let mut request = HttpRequest::new(Method::POST, url.clone());
+        request.may_repeat = true;
+        send(&client, request).await.unwrap_err()
+    };
+    let (error, ()) = join(ask, server).await;
+    assert!(matches!(error, HttpError::Exchange { .. }), "{error}");
+    assert!(error.may_have_reached_server());
+}
+
+/// An answer without a body.
+const NOTHING: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+/// Reads a request without a body.
+async fn hear_question(stream: &mut TcpStream) {
+    let mut heard = Vec::new();
+    while !heard.ends_with(b"\r\n\r\n") {
+        assert_ne!(stream.read_buf(&mut heard).await.unwrap(), 0, "it left");
     }
 }
 

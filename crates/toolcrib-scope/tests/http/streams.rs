@@ -341,6 +341,21 @@ async fn it_is_read_as_it_is() {
         assert_eq!(error.kind(), HttpErrorKind::Unfit);
         assert_eq!(server.asked()[0].header("accept-encoding"), Some("identity"));
     }
+    // A refusal is understood without its body.
+    for status in ["401 Unauthorized", "502 Bad Gateway"] {
+        let server = Server::start(move |_| {
+            keep(format!(
+                "HTTP/1.1 {status}\r\nContent-Encoding: gzip\r\nWWW-Authenticate: Bearer\r\n\
+                 Content-Length: 7\r\n\r\nencoded"
+            ))
+        })
+        .await;
+        let request = HttpRequest::new(Method::POST, server.url("/"));
+        let mut stream = open(&local().build(), request).await.unwrap();
+        assert!(status.starts_with(stream.status().as_str()));
+        assert_eq!(stream.headers()["www-authenticate"], "Bearer");
+        assert_eq!(stream.chunk().await.unwrap(), None);
+    }
     let server = Server::start(|_| with_headers("Content-Encoding: identity\r\n", b"plain")).await;
     let mut stream = open(&local().build(), HttpRequest::get(server.url("/"))).await.unwrap();
     assert_eq!(next(&mut stream).await, "plain");

@@ -5,10 +5,7 @@ use std::{pin::pin, time::Duration};
 use tokio_util::sync::CancellationToken;
 use toolcrib_scope::process::{Ended, Processes, support};
 
-use crate::support::{Lock, run, run_until, sh, text};
-
-/// A daemon: forked twice, in a session of its own, with no pipe of ours.
-const DAEMON: &str = "(setsid sleep 1000 >/dev/null 2>&1 </dev/null &)";
+use crate::support::{DAEMON, Lock, in_time, run, run_until, sh, text};
 
 #[test]
 fn this_machine_can_hold_on_to_what_programs_start() {
@@ -53,8 +50,12 @@ async fn a_child_that_keeps_the_pipes_keeps_nobody_waiting() {
 async fn one_that_is_cancelled_is_asked_first_and_then_ended() {
     let polite = Lock::new();
     let script = "trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.01; done";
-    let finished = cancelled_when_ready(&polite, script).await;
-    assert_eq!((finished.ended, finished.cut_off), (Ended::Code(7), true));
+    let (ended, finished) = in_time(async || {
+        let finished = cancelled_when_ready(&polite, script).await;
+        (finished.ended, finished)
+    })
+    .await;
+    assert_eq!((ended, finished.cut_off), (Ended::Code(7), true));
     assert_eq!(text(&finished.stdout), "ready\nbye\n");
     assert!(!polite.is_held());
 

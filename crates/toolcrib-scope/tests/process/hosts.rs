@@ -6,12 +6,16 @@ use std::{
     os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
     path::Path,
     process::{Command, Output, Stdio},
+    time::Duration,
 };
 
 use tokio_util::sync::CancellationToken;
-use toolcrib_scope::process::{Ended, ProcessError, Processes, support};
+use toolcrib_scope::process::{Ended, ProcessError, ProcessSpec, Processes, support};
 
-use crate::support::{Lock, is_held, run, sh, text};
+use crate::{
+    support::{DAEMON, HANGS, HOLD, Lock, is_held, run, sh, text},
+    talking,
+};
 
 const ROLE: &str = "TOOLCRIB_TEST_ROLE";
 const LOCK: &str = "TOOLCRIB_TEST_LOCK";
@@ -22,12 +26,18 @@ async fn host() {
     let Ok(role) = env::var(ROLE) else { return };
     match role.as_str() {
         "runs_a_daemon" => {
-            let script = format!(
-                "{}(setsid sleep 1000 >/dev/null 2>&1 </dev/null &); trap '' TERM HUP; \
-                 while :; do sleep 1000; done",
-                crate::support::HOLD
+            run(daemon()).await.unwrap();
+        }
+        "talks_with_a_daemon" => {
+            talking::wait(&mut talking::start(daemon()).await).await;
+        }
+        "hears_a_flood" => hears_a_flood().await,
+        "has_no_threads" => {
+            let error = run(sh("echo", &[])).await.unwrap_err();
+            assert!(
+                matches!(error, ProcessError::Start { action: "find a thread for it", .. }),
+                "{error}"
             );
-            run(sh(&script, &[&env::var(LOCK).unwrap()])).await.unwrap();
         }
         "is_careless" => {
             let script = "ls /proc/self/fd | tr '\\n' ' '; grep -E 'Sig(Blk|Ign)' /proc/self/status; \
@@ -41,6 +51,30 @@ async fn host() {
         "has_no_namespaces" => has_no_namespaces().await,
         other => panic!("no such role: {other}"),
     }
+}
+
+/// It holds the lock that this host is told of.
+fn daemon() -> ProcessSpec {
+    let script = format!("{HOLD}{DAEMON}; trap '' TERM HUP; while :; do sleep 1000; done");
+    sh(&script, &[&env::var(LOCK).unwrap()])
+}
+
+/// Alone in its process, so that its memory can be looked at.
+async fn hears_a_flood() {
+    let most_kib = || {
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+    };
+    let mut process = talking::start(sh("exit 0", &[])).await;
+    talking::wait(&mut process).await;
+    let before = most_kib();
+    let script = "head -c 104857600 /dev/zero >&2; echo heard; read word";
+    let mut process = talking::start(sh(script, &[])).await;
+    assert_eq!(talking::hear(&mut process).await, "heard");
+    talking::close(&mut process, HANGS).await;
+    let more = most_kib() - before;
+    assert!(more < 8 * 1024, "{more} KiB more for 100 MiB of stderr");
 }
 
 async fn has_no_namespaces() {
@@ -74,10 +108,42 @@ async fn has_no_namespaces() {
     }
     lock.wait_until_held(false).await;
 
+    has_no_namespaces_to_talk_in().await;
+
     // What left the group and holds the pipe keeps nobody waiting either.
     let mut spec = sh("setsid sleep 3 & echo out", &[]);
     spec.allow_stray_children = true;
     assert_eq!(text(&run(spec).await.unwrap().stdout), "out\n");
+}
+
+async fn has_no_namespaces_to_talk_in() {
+    let lock = Lock::new();
+    let mut spec = lock.held_by("trap '' TERM; sleep 1000 & echo ready; wait");
+    let refused = Processes::any().start(spec.clone()).await.unwrap_err();
+    assert!(matches!(refused, ProcessError::Unsupported { .. }), "{refused}");
+    spec.allow_stray_children = true;
+
+    let mut process = talking::start(spec.clone()).await;
+    assert_eq!(talking::hear(&mut process).await, "ready");
+    assert_eq!(talking::close(&mut process, Duration::ZERO).await, Ended::Signal(9));
+    lock.wait_until_held(false).await;
+
+    let mut process = talking::start(spec).await;
+    assert_eq!(talking::hear(&mut process).await, "ready");
+    drop(process);
+    lock.wait_until_held(false).await;
+
+    let mut spec = lock.held_by("sleep 1000 & exit 3");
+    spec.allow_stray_children = true;
+    assert_eq!(talking::wait(&mut talking::start(spec).await).await, Ended::Code(3));
+    lock.wait_until_held(false).await;
+
+    // What left the group and holds stderr keeps nobody waiting.
+    let mut spec = sh("setsid sleep 3 & echo why >&2; exit 4", &[]);
+    spec.allow_stray_children = true;
+    let mut process = talking::start(spec).await;
+    assert_eq!(talking::wait(&mut process).await, Ended::Code(4));
+    assert_eq!(process.stderr_tail(), b"why\n");
 }
 
 /// This binary as a host, after what a shell does first.
@@ -101,10 +167,9 @@ fn succeeds(command: &mut Command) {
 
 #[tokio::test]
 async fn when_the_host_is_killed_all_that_it_runs_ends() {
-    for _ in 0..3 {
+    for role in ["runs_a_daemon", "talks_with_a_daemon"].repeat(2) {
         let lock = Lock::new();
-        let mut host =
-            rerun("runs_a_daemon", "").env(LOCK, &lock.path).stdout(Stdio::null()).spawn().unwrap();
+        let mut host = rerun(role, "").env(LOCK, &lock.path).stdout(Stdio::null()).spawn().unwrap();
         lock.wait_until_held(true).await;
         host.kill().unwrap();
         host.wait().unwrap();
@@ -118,11 +183,37 @@ fn what_the_host_left_open_or_ignores_stays_with_it() {
 }
 
 #[test]
+fn a_flood_of_complaints_takes_no_memory() {
+    succeeds(&mut rerun("hears_a_flood", ""));
+}
+
+#[test]
+fn a_host_without_threads_is_told_so() {
+    let everybody = for_everybody();
+    let program = match &everybody {
+        Some((_, program)) => program.clone(),
+        None => env::current_exe().unwrap(),
+    };
+    let mut command = Command::new("prlimit");
+    command.args(["--nproc=1"]).arg(program).current_dir("/").env(ROLE, "has_no_threads");
+    // With one thread, a test has none of its own.
+    command.args(["--exact", "hosts::host", "--nocapture", "--test-threads=1"]);
+    if everybody.is_some() {
+        command.uid(65534).gid(65534);
+    }
+    succeeds(&mut command);
+}
+
+#[test]
 fn a_user_without_rights_has_the_same_guarantees() {
     let Some((_folder, program)) = for_everybody() else { return };
     let mut command = Command::new(program);
     // What needs no rights: all tests but those here.
-    command.args(["ending::", "starting::", "streams::"]).uid(65534).gid(65534).current_dir("/");
+    command
+        .args(["ending::", "starting::", "streams::", "talking::"])
+        .uid(65534)
+        .gid(65534)
+        .current_dir("/");
     succeeds(&mut command);
 }
 

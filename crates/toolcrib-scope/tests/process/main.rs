@@ -14,3 +14,4 @@ mod hosts;
 mod starting;
 mod streams;
 mod support;
+mod talking;

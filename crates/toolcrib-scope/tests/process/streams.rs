@@ -1,7 +1,7 @@
 //! What goes in and what comes out.
 
 use tokio_util::sync::CancellationToken;
-use toolcrib_scope::process::{Ended, Output, Processes, TAIL_BYTES};
+use toolcrib_scope::process::{Ended, Output, Processes, RunSpec, TAIL_BYTES};
 
 use crate::support::{HANGS, run, sh, text};
 
@@ -9,7 +9,7 @@ use crate::support::{HANGS, run, sh, text};
 async fn what_is_written_while_it_reads_arrives_whole() {
     // Far more than pipes hold, both ways at once.
     let input: Vec<u8> = (0..=255).cycle().take(8 * 1024 * 1024).collect();
-    let mut spec = sh("tee /dev/stderr", &[]);
+    let mut spec = RunSpec::from(sh("tee /dev/stderr", &[]));
     spec.stdin = Some(input.clone());
     spec.max_output_bytes = 16 * 1024 * 1024;
     let finished = run(spec).await.unwrap();
@@ -23,13 +23,13 @@ async fn a_program_need_not_read_what_it_is_given() {
     for (script, code) in
         [("exit 3", 3), ("exec <&-; sleep 0.1; exit 4", 4), ("head -c 5 >/dev/null; exit 5", 5)]
     {
-        let mut spec = sh(script, &[]);
+        let mut spec = RunSpec::from(sh(script, &[]));
         spec.stdin = Some(large.clone());
         assert_eq!(run(spec).await.unwrap().ended, Ended::Code(code));
     }
     // Without input there is nothing to wait for.
     assert_eq!(run(sh("cat", &[])).await.unwrap().stdout.total(), 0);
-    let mut spec = sh("cat", &[]);
+    let mut spec = RunSpec::from(sh("cat", &[]));
     spec.stdin = Some(Vec::new());
     assert_eq!(run(spec).await.unwrap().ended, Ended::Code(0));
 }
@@ -42,7 +42,8 @@ async fn one_that_closes_its_outputs_is_waited_for() {
 
 #[tokio::test]
 async fn of_a_gigabyte_the_beginning_is_kept_and_the_end_is_told() {
-    let mut spec = sh("head -c 1073741824 /dev/zero; echo the end; echo why >&2; exit 8", &[]);
+    let mut spec =
+        RunSpec::from(sh("head -c 1073741824 /dev/zero; echo the end; echo why >&2; exit 8", &[]));
     spec.max_output_bytes = 1000;
     let finished = run(spec).await.unwrap();
     println!("1 GiB in {:?}", finished.duration);
@@ -57,7 +58,8 @@ async fn of_a_gigabyte_the_beginning_is_kept_and_the_end_is_told() {
 
 #[tokio::test]
 async fn output_is_shown_as_it_comes_up_to_the_cap() {
-    let mut spec = sh("printf 'abc'; read x; printf 'def\\377'; printf 'err' >&2", &[]);
+    let mut spec =
+        RunSpec::from(sh("printf 'abc'; read x; printf 'def\\377'; printf 'err' >&2", &[]));
     spec.max_output_bytes = 5;
     spec.stdin = Some(b"go\n".to_vec());
     let mut seen = (Vec::new(), Vec::new());

@@ -9,10 +9,13 @@ use std::{
 
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
-use toolcrib_scope::process::{Finished, ProcessError, ProcessSpec, Processes};
+use toolcrib_scope::process::{Ended, Finished, ProcessError, ProcessSpec, Processes, RunSpec};
 
 /// Long enough for any machine; only what hangs takes so long.
 pub(crate) const HANGS: Duration = Duration::from_secs(60);
+
+/// A daemon: forked twice, in a session of its own, with no pipe of ours.
+pub(crate) const DAEMON: &str = "(setsid sleep 1000 >/dev/null 2>&1 </dev/null &)";
 
 /// A program that a shell runs; `$1` and so on are the arguments.
 pub(crate) fn sh(script: &str, args: &[&str]) -> ProcessSpec {
@@ -22,17 +25,29 @@ pub(crate) fn sh(script: &str, args: &[&str]) -> ProcessSpec {
     spec
 }
 
-pub(crate) async fn run(spec: ProcessSpec) -> Result<Finished, ProcessError> {
+pub(crate) async fn run(spec: impl Into<RunSpec>) -> Result<Finished, ProcessError> {
     run_until(spec, &CancellationToken::new()).await
 }
 
 pub(crate) async fn run_until(
-    spec: ProcessSpec,
+    spec: impl Into<RunSpec>,
     cancellation: &CancellationToken,
 ) -> Result<Finished, ProcessError> {
     let processes = Processes::any();
     let run = processes.run(spec, cancellation, |_, _| {});
     tokio::time::timeout(HANGS, run).await.expect("it hangs")
+}
+
+/// Does it again for as long as the program is killed before it could do as it was asked: on a busy
+/// machine its time may be over before it gets any.
+pub(crate) async fn in_time<T>(once: impl AsyncFn() -> (Ended, T)) -> (Ended, T) {
+    let began = Instant::now();
+    loop {
+        let (ended, more) = once().await;
+        if ended != Ended::Signal(9) || began.elapsed() > HANGS {
+            return (ended, more);
+        }
+    }
 }
 
 pub(crate) fn text(captured: &toolcrib_scope::process::Captured) -> &str {

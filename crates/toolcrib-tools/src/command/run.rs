@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
-use toolcrib_scope::process::{Ended, Finished, ProcessError, ProcessSpec, Processes};
+use toolcrib_scope::process::{Ended, Finished, ProcessError, ProcessSpec, Processes, RunSpec};
 
 use super::{
     Stdin,
@@ -40,7 +40,7 @@ impl Body {
         cx: ToolContext,
     ) -> Result<ToolOutput, ToolError> {
         let spec = self.spec(&args, &cx).await?;
-        let passed = spec.args.len();
+        let passed = spec.process.args.len();
         let mut lines = Lines::to(&cx);
         let finished = self
             .processes
@@ -62,23 +62,22 @@ impl Body {
         }
     }
 
-    async fn spec(&self, args: &Value, cx: &ToolContext) -> Result<ProcessSpec, ToolError> {
+    async fn spec(&self, args: &Value, cx: &ToolContext) -> Result<RunSpec, ToolError> {
         let working_dir = match &self.working_dir {
             Some(folder) => folder.clone(),
             None => path::absolute(cx.working_dir())?,
         };
-        let mut spec = ProcessSpec::new(&self.program, working_dir);
-        spec.args = arguments::fill(&self.args, args)?;
-        spec.stdin = match self.stdin {
+        let stdin = match self.stdin {
             Stdin::None => None,
             Stdin::Json => Some(format!("{args}\n").into_bytes()),
         };
-        spec.max_output_bytes = self.max_output_bytes;
-        spec.memory_max = self.memory_max;
-        spec.allow_stray_children = self.allow_stray_children;
+        let mut process = ProcessSpec::new(&self.program, working_dir);
+        process.args = arguments::fill(&self.args, args)?;
+        process.memory_max = self.memory_max;
+        process.allow_stray_children = self.allow_stray_children;
         // Last, so that no call that cannot be made asks for a secret.
-        spec.env = self.environment.fill(cx).await?;
-        Ok(spec)
+        process.env = self.environment.fill(cx).await?;
+        Ok(RunSpec { process, stdin, max_output_bytes: self.max_output_bytes })
     }
 
     /// What a program that was stopped may have done is known where it can do nothing.
