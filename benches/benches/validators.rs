@@ -96,7 +96,7 @@ fn name(number: usize) -> String {
 }
 
 /// The median time of one call of each tool, in microseconds.
-async fn calls(iteration: &mut Iteration<'_>) -> Outcome<f64> {
+async fn calls(iteration: &mut Iteration) -> Outcome<f64> {
     let mut times = Vec::with_capacity(TOOLS);
     for number in 0..TOOLS {
         let call = ToolCall::new("call_1", name(number), json!({}));

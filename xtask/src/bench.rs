@@ -1,19 +1,16 @@
 //! Runs the benches that measure times and memory, and writes what they find into
 //! `docs/benchmarks.md`.
 
-use std::fs;
+use std::{fs, process::Stdio};
 
 use crate::{
     counts::cpus,
+    gateways,
     problem::Problem,
-    workspace::{Workspace, output, unreadable},
+    workspace::{Workspace, output, run as run_program, unreadable},
 };
 
 const PAGE: &str = "docs/benchmarks.md";
-
-/// What is found stands between these lines; the rest of the page is written by people.
-const BEGIN: &str = "<!-- written by `cargo xtask bench` -->\n";
-const END: &str = "<!-- end of what is written by `cargo xtask bench` -->\n";
 
 /// Each prints its figures as Markdown.
 const PROGRAMS: [&[&str]; 5] = [
@@ -24,8 +21,13 @@ const PROGRAMS: [&[&str]; 5] = [
     &["run", "--release", "--bin", "counts"],
 ];
 
+/// Where the bench of the gateway finds what it starts.
+const PROGRAM: &str = "TOOLCRIB_BENCH_PROGRAM";
+const CHAOS: &str = "TOOLCRIB_BENCH_CHAOS";
+const GATEWAYS: &str = "TOOLCRIB_BENCH_GATEWAYS";
+
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Problem> {
-    let mut found = format!("{BEGIN}\n{}\n", circumstances(workspace)?);
+    let mut found = circumstances(workspace)?;
     for program in PROGRAMS {
         let (command, which) = program.split_first().map_or(("", program), |(c, w)| (*c, w));
         let mut cargo = workspace.cargo([command, "--quiet", "--package", "toolcrib-benches"]);
@@ -33,7 +35,30 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Problem> {
         println!("{printed}\n");
         found.push_str(&format!("\n{printed}\n"));
     }
-    write(workspace, &format!("{found}\n{END}"))
+    write(workspace, "bench", &found)
+}
+
+/// The gateway: programs of ours as they are released, and those that others make.
+pub(crate) fn run_gateway(workspace: &Workspace) -> Result<(), Problem> {
+    let programs = [("toolcrib-cli", "toolcrib"), ("toolcrib-testbed", "chaos-mcp")];
+    for (package, program) in programs {
+        run_program(
+            &mut workspace.cargo(["build", "--release", "--package", package, "--bin", program]),
+            "mend what the compiler lists above",
+        )?;
+    }
+    let built = workspace.target().join("release");
+    let mut cargo = workspace.cargo(["bench", "--quiet", "--package", "toolcrib-benches"]);
+    cargo
+        .args(["--bench", "gateway"])
+        .env(PROGRAM, built.join("toolcrib"))
+        .env(CHAOS, built.join("chaos-mcp"))
+        .env(GATEWAYS, gateways::folder(workspace))
+        // It says how far it is.
+        .stderr(Stdio::inherit());
+    let printed = output(&mut cargo, "mend what it says above")?;
+    println!("{printed}\n");
+    write(workspace, "bench gateway", &format!("{}\n{printed}\n", circumstances(workspace)?))
 }
 
 /// Where, when and of what.
@@ -44,7 +69,7 @@ fn circumstances(workspace: &Workspace) -> Result<String, Problem> {
     let changed =
         if say("git", &["status", "--porcelain"])?.is_empty() { "" } else { " and changes" };
     Ok(format!(
-        "{}, on {}, {} {}, {}, commit {}{changed}.",
+        "{}, on {}, {} {}, {}, commit {}{changed}.\n",
         say("date", &["-u", "+%F"])?,
         cpus(),
         say("uname", &["-s"])?,
@@ -54,19 +79,22 @@ fn circumstances(workspace: &Workspace) -> Result<String, Problem> {
     ))
 }
 
-fn write(workspace: &Workspace, found: &str) -> Result<(), Problem> {
+/// What a command finds stands between two lines; the rest of the page is written by people.
+fn write(workspace: &Workspace, command: &str, found: &str) -> Result<(), Problem> {
+    let begin = format!("<!-- written by `cargo xtask {command}` -->\n");
+    let end = format!("<!-- end of what is written by `cargo xtask {command}` -->\n");
     let path = workspace.root().join(PAGE);
     let page = fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
     let parts = page
-        .split_once(BEGIN)
-        .and_then(|(before, rest)| rest.split_once(END).map(|(_, after)| (before, after)));
+        .split_once(&begin)
+        .and_then(|(before, rest)| rest.split_once(&end).map(|(_, after)| (before, after)));
     let Some((before, after)) = parts else {
         return Err(Problem::new(
             format!("{PAGE} has no place for figures"),
-            format!("put these two lines where they belong:\n{BEGIN}{END}"),
+            format!("put these two lines where they belong:\n{begin}{end}"),
         ));
     };
-    fs::write(&path, format!("{before}{found}{after}")).map_err(|error| {
+    fs::write(&path, format!("{before}{begin}\n{found}\n{end}{after}")).map_err(|error| {
         Problem::new(format!("{PAGE} cannot be written: {error}"), "make it writable")
     })
 }

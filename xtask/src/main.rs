@@ -10,10 +10,13 @@ mod bench;
 mod cargo_deny;
 mod counts;
 mod example;
+mod gateways;
 mod links;
 mod listed;
 mod local_model;
 mod oracle;
+mod packages;
+mod peers;
 mod problem;
 mod sizes;
 mod small_examples;
@@ -24,7 +27,9 @@ mod workspace;
 use std::process::ExitCode;
 
 use crate::{
-    steps::{BENCH, BLESS, COUNTS, DOCS, EXAMPLE, LINT, LOCAL_MODEL, ORACLE, TEST},
+    steps::{
+        BENCH, BENCH_GATEWAY, BLESS, COUNTS, DOCS, EXAMPLE, LINT, LOCAL_MODEL, ORACLE, PEERS, TEST,
+    },
     workspace::Workspace,
 };
 
@@ -35,6 +40,7 @@ Commands:
   test      everything that CI checks: lint, tests, each crate alone, docs, the example, and counts
   lint      formatting, file sizes, links, cargo-deny over the dependencies, and clippy
   oracle    the model adapters against the vendors' own SDKs, which it installs
+  peers     the MCP client and the gateway against servers and clients of others, which it installs
   docs      the API documentation, without warnings
   example   what is in examples/: the small programs, and the support desk on a copy
   counts    instructions and allocations, against benches/baseline.json; with --bless they become
@@ -42,6 +48,8 @@ Commands:
   local-model
             the examples on a real, small model, which it installs (190 MB); never part of `test`
   bench     times and memory; writes them into docs/benchmarks.md. Nothing else should run meanwhile
+  bench gateway
+            the same for `toolcrib serve`, beside gateways of others, which it installs (104 MB)
   help      this text
 
 All of them look at the whole workspace, stop at the first step that fails, and exit with 1 then.
@@ -54,12 +62,14 @@ fn main() -> ExitCode {
         ["test"] => TEST,
         ["lint"] => LINT,
         ["oracle"] => ORACLE,
+        ["peers"] => PEERS,
         ["docs"] => DOCS,
         ["example"] => EXAMPLE,
         ["counts"] => COUNTS,
         ["counts", "--bless"] => BLESS,
         ["local-model"] => LOCAL_MODEL,
         ["bench"] => BENCH,
+        ["bench", "gateway"] => BENCH_GATEWAY,
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             return ExitCode::SUCCESS;

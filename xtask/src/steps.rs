@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    bench, cargo_deny, counts, example, links, listed, local_model, oracle,
+    bench, cargo_deny, counts, example, gateways, links, listed, local_model, oracle, peers,
     problem::Problem,
     sizes, small_examples, unsafe_code,
     workspace::{Workspace, run as run_program},
@@ -27,6 +27,8 @@ const DEPENDENCIES: Step = Step { name: "dependencies", check: dependencies };
 const CLIPPY: Step = Step { name: "clippy", check: clippy };
 const SDKS: Step = Step { name: "vendors' SDKs", check: oracle::install };
 const ORACLE_TEST: Step = Step { name: "oracle", check: oracle::compare };
+const OTHERS: Step = Step { name: "MCP peers", check: peers::install };
+const PEERS_TEST: Step = Step { name: "with peers", check: peers::compare };
 const TESTS: Step = Step { name: "tests", check: tests };
 const ALONE: Step = Step { name: "crate by crate", check: crate_by_crate };
 const API_DOCS: Step = Step { name: "documentation", check: documentation };
@@ -40,6 +42,8 @@ const MODEL_FIRST_TOOL: Step = Step { name: "first tool", check: local_model::fi
 const MODEL_DESK: Step = Step { name: "support desk", check: local_model::support_desk };
 const MODEL_FIGURES: Step = Step { name: "figures", check: local_model::figures };
 const FIGURES: Step = Step { name: "benches", check: bench::run };
+const GATEWAYS: Step = Step { name: "gateways", check: gateways::install };
+const GATEWAY_FIGURES: Step = Step { name: "bench", check: bench::run_gateway };
 
 pub(crate) const TEST: &[Step] = &[
     FORMAT,
@@ -49,6 +53,7 @@ pub(crate) const TEST: &[Step] = &[
     DEPENDENCIES,
     CLIPPY,
     SDKS,
+    OTHERS,
     TESTS,
     ALONE,
     API_DOCS,
@@ -58,6 +63,7 @@ pub(crate) const TEST: &[Step] = &[
 ];
 pub(crate) const LINT: &[Step] = &[FORMAT, SIZES, UNSAFE, LINKS, DEPENDENCIES, CLIPPY];
 pub(crate) const ORACLE: &[Step] = &[SDKS, ORACLE_TEST];
+pub(crate) const PEERS: &[Step] = &[OTHERS, PEERS_TEST];
 pub(crate) const DOCS: &[Step] = &[API_DOCS];
 pub(crate) const EXAMPLE: &[Step] = &[SMALL_EXAMPLES, SUPPORT_DESK];
 pub(crate) const COUNTS: &[Step] = &[COUNTED];
@@ -65,6 +71,7 @@ pub(crate) const BLESS: &[Step] = &[BLESSED];
 pub(crate) const LOCAL_MODEL: &[Step] =
     &[MODEL, MODEL_SERVER, MODEL_FIRST_TOOL, MODEL_DESK, MODEL_FIGURES];
 pub(crate) const BENCH: &[Step] = &[FIGURES];
+pub(crate) const BENCH_GATEWAY: &[Step] = &[OTHERS, GATEWAYS, GATEWAY_FIGURES];
 
 /// Runs steps until one fails; says whether none did.
 pub(crate) fn run(steps: &[Step], workspace: &Workspace) -> bool {
@@ -117,7 +124,10 @@ fn clippy(workspace: &Workspace) -> Result<(), Problem> {
 
 fn tests(workspace: &Workspace) -> Result<(), Problem> {
     run_program(
-        workspace.cargo(["test", "--workspace"]).env(oracle::VARIABLE, oracle::python(workspace)),
+        workspace
+            .cargo(["test", "--workspace"])
+            .env(oracle::VARIABLE, oracle::python(workspace))
+            .env(peers::VARIABLE, peers::folder(workspace)),
         "run one test alone with `cargo test -p CRATE NAME`; where a snapshot differs and the new \
          one is right, accept it with `INSTA_UPDATE=always cargo test -p CRATE NAME`",
     )

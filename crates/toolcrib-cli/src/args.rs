@@ -1,14 +1,18 @@
 //! What can be typed.
 
+mod serve;
+
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 use toolcrib_core::{ToolChoice, ToolName};
 
+pub(crate) use self::serve::{DEFAULT_ADDRESS, HttpAddress, ServeArgs};
+
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  fine: the model answered, or the cap on steps was reached
-  1  failed: the run failed or timed out, or a call was not ok
+  0  fine: the model answered, or the cap on steps was reached; what `serve` read has ended
+  1  failed: the run failed or timed out, a call was not ok, a server cannot be reached
   2  the command line or the project is wrong
   3  cancelled by Ctrl-C or SIGTERM (twice: at once)";
 
@@ -32,6 +36,10 @@ pub(crate) struct Global {
     /// Where the project keeps what it writes [default: .toolcrib in the project]
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) state: Option<PathBuf>,
+    /// Take in the MCP servers of this `mcpServers` file, beside the project's or, without
+    /// `--project`, with no project at all; may be given again
+    #[arg(long = "import", value_name = "FILE", global = true)]
+    pub(crate) imports: Vec<PathBuf>,
     /// Print one JSON object instead of text
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -68,6 +76,24 @@ Examples:
   toolcrib call import_orders @arguments.json
   generate-arguments | toolcrib call import_orders -")]
     Call(CallArgs),
+    /// Stand between an MCP client and tools: on standard input and output, or over HTTP
+    #[command(after_help = "\
+Examples:
+  toolcrib serve --import .mcp.json
+  toolcrib serve -p my-agent --as intern --skill billing
+  toolcrib serve -p my-agent --http --access-log access.jsonl
+
+In the configuration of an MCP client:
+  { \"mcpServers\": { \"toolcrib\": { \"command\": \"toolcrib\", \"args\": [\"serve\", \"-p\", \"DIR\"] } } }
+
+On standard input and output it serves until its input ends (exit code 0); Ctrl-C and SIGTERM end
+it too (3).")]
+    Serve(ServeArgs),
+    /// Look at the MCP servers of a project
+    Mcp {
+        #[command(subcommand)]
+        command: McpCommand,
+    },
     /// List the models that are configured, ask whether each can be reached, and say why not
     #[command(after_help = "\
 Examples:
@@ -190,15 +216,48 @@ pub(crate) struct CallArgs {
     pub(crate) fresh: bool,
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpCommand {
+    /// Ask every server for its tools, and say where it stands
+    #[command(after_help = "\
+Examples:
+  toolcrib mcp list -p my-agent
+  toolcrib mcp list --import .mcp.json --json")]
+    List,
+    /// Ask one server for its tools, and say which are offered, which are held back, and why; the
+    /// exit code is 1 when it cannot be reached
+    #[command(after_help = "\
+Examples:
+  toolcrib mcp test git -p my-agent
+  toolcrib mcp test git --import .mcp.json")]
+    Test {
+        /// The server's name
+        server: String,
+    },
+    /// Make one call by the name that the server gives its tool, through everything that a model's
+    /// call goes through
+    #[command(after_help = "\
+Examples:
+  toolcrib mcp call git git_log repo_path=. max_count=3 --import .mcp.json")]
+    Call {
+        /// The server's name
+        server: String,
+        #[command(flatten)]
+        call: CallArgs,
+    },
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
     /// The folder to make
     pub(crate) dir: PathBuf,
-    // These two stand for the ones of all commands, which `init` refuses and its help need not name.
+    // These stand for the ones of all commands, which `init` refuses and its help need not name.
     #[arg(short, long, value_name = "DIR", hide = true)]
     pub(crate) project: Option<PathBuf>,
     #[arg(long, value_name = "DIR", hide = true)]
     pub(crate) state: Option<PathBuf>,
+    #[arg(long = "import", value_name = "FILE", hide = true)]
+    pub(crate) imports: Vec<PathBuf>,
 }
 
 #[cfg(test)]

@@ -124,6 +124,12 @@ impl Catalog {
         self.held_back.clear();
     }
 
+    /// Puts what another list holds behind this one, and leaves that as it is.
+    pub fn extend_from(&mut self, other: &Self) {
+        self.offered.extend_from_slice(&other.offered);
+        self.held_back.extend_from_slice(&other.held_back);
+    }
+
     /// Puts another list behind this one.
     pub fn append(&mut self, mut other: Self) {
         self.offered.append(&mut other.offered);

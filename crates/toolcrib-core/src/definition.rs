@@ -68,6 +68,8 @@ pub struct ToolDefinition {
     pub(crate) name: ToolName,
     pub(crate) description: Arc<str>,
     pub(crate) input_schema: Value,
+    pub(crate) output_schema: Option<Value>,
+    pub(crate) title: Option<Arc<str>>,
     pub(crate) toolset: Option<Arc<str>>,
     pub(crate) annotations: Annotations,
     pub(crate) timeout: Option<Duration>,
@@ -98,7 +100,7 @@ impl ToolDefinition {
             return Err(InvalidTool::NoDescription { name });
         }
         if nests_too_deep(input_schema) {
-            return Err(InvalidTool::SchemaTooDeep { name });
+            return Err(InvalidTool::SchemaTooDeep { name, schema: "input" });
         }
         let takes_an_object = match input_schema.get("type") {
             None => input_schema.is_object(),
@@ -123,6 +125,8 @@ impl ToolDefinition {
             name,
             description: description.into(),
             input_schema,
+            output_schema: None,
+            title: None,
             toolset: None,
             annotations: Annotations::default(),
             timeout: None,
@@ -139,6 +143,19 @@ impl ToolDefinition {
         })
     }
 
+    /// Takes a schema of results, in canonical form; what the model reads stays the same.
+    pub(crate) fn set_output_schema(&mut self, schema: &Value) -> Result<(), InvalidTool> {
+        let name = || self.name.clone();
+        if nests_too_deep(schema) {
+            return Err(InvalidTool::SchemaTooDeep { name: name(), schema: "output" });
+        }
+        if !(schema.is_object() || schema.is_boolean()) {
+            return Err(InvalidTool::OutputSchemaNotASchema { name: name() });
+        }
+        self.output_schema = Some(canonical_schema(schema));
+        Ok(())
+    }
+
     /// The name that the model calls.
     pub fn name(&self) -> &ToolName {
         &self.name
@@ -152,6 +169,19 @@ impl ToolDefinition {
     /// JSON Schema of the arguments, in canonical form; always of an object.
     pub fn input_schema(&self) -> &Value {
         &self.input_schema
+    }
+
+    /// JSON Schema of the structured results, in canonical form, where the tool declares one. It is
+    /// no part of what the model reads, and the engine does not check results against it: it is
+    /// there for clients of a gateway, which are sent structured results of such tools alone.
+    pub fn output_schema(&self) -> Option<&Value> {
+        self.output_schema.as_ref()
+    }
+
+    /// What people are shown in place of the name, where the tool declares it. No part of what the
+    /// model reads.
+    pub fn title(&self) -> Option<&str> {
+        self.title.as_deref()
     }
 
     /// The group that the tool belongs to, such as `billing` or `file`.
@@ -215,6 +245,11 @@ impl ToolDefinition {
 
     /// Where the tool was declared, for messages: `toolcrib.toml:12`, `mcp:github`, `code`.
     pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// The [origin](Self::origin), shared.
+    pub fn shared_origin(&self) -> &Arc<str> {
         &self.origin
     }
 
@@ -284,10 +319,20 @@ pub enum InvalidTool {
     },
     /// Walking it could exhaust the stack.
     #[error(
-        "the input schema of tool `{name}` nests deeper than {DEEPEST_JSON} levels; \
+        "the {schema} schema of tool `{name}` nests deeper than {DEEPEST_JSON} levels; \
          give its parts names in `$defs` and refer to them"
     )]
     SchemaTooDeep {
+        /// The tool.
+        name: ToolName,
+        /// Which schema: `input` or `output`.
+        schema: &'static str,
+    },
+    /// It says nothing about any value.
+    #[error(
+        "the output schema of tool `{name}` is no JSON Schema; pass an object, or leave it out"
+    )]
+    OutputSchemaNotASchema {
         /// The tool.
         name: ToolName,
     },

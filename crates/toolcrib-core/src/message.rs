@@ -51,10 +51,36 @@ fn is_empty(blocks: &Arc<[ContentBlock]>) -> bool {
     blocks.is_empty()
 }
 
+/// How a [notice](Message::notice) begins.
+const NOTICE: &str = "[notice of the tool layer, not of the user] ";
+
 impl Message {
     /// What the user said.
     pub fn user(text: impl Into<Arc<str>>) -> Self {
         Self::User { text: text.into() }
+    }
+
+    /// What the tool layer tells the model between its steps, such as that some tools cannot be used
+    /// at the moment. Vendors know only users, models and tools, so that it goes out as a user's
+    /// message; its first words say who speaks.
+    ///
+    /// ```
+    /// # use toolcrib_core::Message;
+    /// let notice = Message::notice("`mcp__git__*` cannot be used at the moment.");
+    /// assert_eq!(notice.as_notice(), Some("`mcp__git__*` cannot be used at the moment."));
+    /// assert_eq!(Message::user("Hello").as_notice(), None);
+    /// ```
+    pub fn notice(text: &str) -> Self {
+        Self::User { text: format!("{NOTICE}{text}").into() }
+    }
+
+    /// What a [notice](Self::notice) says; `None` for every other message. Whoever looks for what the
+    /// user said last passes notices over.
+    pub fn as_notice(&self) -> Option<&str> {
+        match self {
+            Self::User { text } => text.strip_prefix(NOTICE),
+            _ => None,
+        }
     }
 
     /// What the model said and wants called.

@@ -174,6 +174,8 @@ pub struct ToolBuilder {
     name: String,
     description: String,
     input_schema: Value,
+    output_schema: Option<Value>,
+    title: Option<Arc<str>>,
     toolset: Option<Arc<str>>,
     annotations: Annotations,
     timeout: Option<Duration>,
@@ -194,6 +196,8 @@ impl ToolBuilder {
             name: name.into(),
             description: String::new(),
             input_schema: json!({ "type": "object", "additionalProperties": false }),
+            output_schema: None,
+            title: None,
             toolset: None,
             annotations: Annotations::default(),
             timeout: None,
@@ -218,6 +222,20 @@ impl ToolBuilder {
     /// JSON Schema of the arguments. Default: an object without properties.
     pub fn input_schema(mut self, schema: Value) -> Self {
         self.input_schema = schema;
+        self
+    }
+
+    /// JSON Schema of the structured results. The model does not read it; see
+    /// [`ToolDefinition::output_schema`]. Default: none.
+    pub fn output_schema(mut self, schema: Value) -> Self {
+        self.output_schema = Some(schema);
+        self
+    }
+
+    /// What people are shown in place of the name. The model does not read it. Default: none, and
+    /// blank is none.
+    pub fn title(mut self, title: impl AsRef<str>) -> Self {
+        self.title = Some(title.as_ref().trim()).filter(|title| !title.is_empty()).map(Arc::from);
         self
     }
 
@@ -353,9 +371,16 @@ impl ToolBuilder {
     /// # Errors
     /// As [`handler`](Self::handler).
     pub fn body(self, body: impl ToolBody) -> Result<Tool, InvalidTool> {
-        let definition = ToolDefinition::new(&self.name, &self.description, &self.input_schema);
+        let output_schema = self.output_schema;
+        let definition = ToolDefinition::new(&self.name, &self.description, &self.input_schema)
+            .and_then(|mut definition| {
+                output_schema.iter().try_for_each(|schema| definition.set_output_schema(schema))?;
+                Ok(definition)
+            });
         dismantle(self.input_schema);
+        output_schema.into_iter().for_each(dismantle);
         let mut definition = definition?;
+        definition.title = self.title;
         if let Some(chars) = self.max_result_chars.filter(|chars| *chars < Self::MIN_RESULT_CHARS) {
             return Err(InvalidTool::ResultCapTooSmall { name: definition.name, chars });
         }

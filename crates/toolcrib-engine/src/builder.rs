@@ -18,6 +18,7 @@ use crate::{
     plugin::{self, Brought, NamedMiddleware, Plugin, PluginError},
     redactor::Redactor,
     skills::{DuplicateSkill, READ_SKILL, Skills, SkillsProvider},
+    sources::{OnFailure, Source},
 };
 
 /// An engine that cannot be built as asked.
@@ -113,7 +114,7 @@ fn of(plugin: &Option<Arc<str>>) -> String {
 #[must_use = "nothing is checked until `build`"]
 pub struct EngineBuilder {
     tools: Vec<Result<Tool, InvalidTool>>,
-    sources: Vec<Arc<dyn ToolProvider>>,
+    sources: Vec<Source>,
     skills: Skills,
     policy: Policy,
     plugins: Vec<Box<dyn Plugin>>,
@@ -140,9 +141,16 @@ impl EngineBuilder {
         self
     }
 
-    /// Adds a provider, behind the registry and those added before.
-    pub fn provider(mut self, provider: Arc<dyn ToolProvider>) -> Self {
-        self.sources.push(provider);
+    /// Adds a provider, behind the registry and those added before. When it fails, so does the
+    /// iteration; see [`source`](Self::source).
+    pub fn provider(self, provider: Arc<dyn ToolProvider>) -> Self {
+        self.source(provider, OnFailure::Fail)
+    }
+
+    /// Adds a provider, behind the registry and those added before, and says what happens when it
+    /// cannot be listed.
+    pub fn source(mut self, provider: Arc<dyn ToolProvider>, on_failure: OnFailure) -> Self {
+        self.sources.push(Source::new(provider, on_failure));
         self
     }
 
@@ -301,7 +309,8 @@ impl EngineParts {
             self.add_tool(tool?.with_plugin(&id))?;
         }
         for provider in brings.providers {
-            self.sources.push(Brought::by(&id, of_plugin(Arc::clone(&id), provider)));
+            let source = Source::new(of_plugin(Arc::clone(&id), provider), OnFailure::Fail);
+            self.sources.push(Brought::by(&id, source));
         }
         for reducer in brings.reducers {
             self.add_reducer(Brought::by(&id, reducer))?;

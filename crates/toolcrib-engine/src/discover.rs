@@ -12,19 +12,42 @@ use toolcrib_core::{
     Listing, RunEvents, ToolProvider, list_in_order, millis, panic_text,
 };
 
-use crate::redactor::Redactor;
+use crate::{
+    redactor::Redactor,
+    sources::{Fallback, Notice, Notices, Source},
+};
 
-/// All that the providers offer, in configured order, whatever order they answer in.
-pub(crate) async fn discover(
-    sources: impl Iterator<Item = &Arc<dyn ToolProvider>>,
+/// What the sources of an iteration came to.
+pub(crate) struct Discovered {
+    pub(crate) catalog: Catalog,
+    /// The sources that failed and did not end the iteration, in configured order.
+    pub(crate) notices: Vec<Notice>,
+}
+
+/// All that the sources offer, in configured order, whatever order they answer in.
+pub(crate) async fn discover<'a>(
+    sources: impl Iterator<Item = &'a Source>,
     events: &Arc<RunEvents>,
     redactor: &Redactor,
     cx: &ListContext,
     into: Catalog,
-) -> Result<Catalog, FailedListing> {
-    list_in_order(sources, into, |source, into| observed(source, events, redactor, cx, into))
-        .wait()
-        .await
+) -> Result<Discovered, FailedListing> {
+    let mut notices: Option<Notices> = None;
+    let listing = list_in_order(sources.enumerate(), into, |(position, source), into| {
+        let provider = Arc::clone(&source.provider);
+        match Fallback::of(source, position, cx, events, redactor, &mut notices) {
+            None => observed(provider, events, redactor, cx, into),
+            Some((fallback, own)) => match observed(provider, events, redactor, cx, own) {
+                Listing::Now(answer) => Listing::Now(fallback.settle(answer, into)),
+                Listing::Later(future) => {
+                    Listing::later(async move { fallback.settle(future.await, into) })
+                }
+            },
+        }
+    });
+    let catalog = listing.wait().await?;
+    let notices = notices.map(|notices| notices.in_order()).unwrap_or_default();
+    Ok(Discovered { catalog, notices })
 }
 
 /// One provider's answer between `discovery_started` and `discovery_completed` or `_failed`.

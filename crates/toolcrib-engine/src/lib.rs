@@ -8,10 +8,12 @@
 //!                  └ compose   (compose/)          └ one file per stage
 //! ```
 
+mod breaker;
 mod builder;
 mod compose;
 mod discover;
 mod engine;
+mod json;
 mod parts;
 mod pipe;
 mod plugin;
@@ -19,10 +21,12 @@ mod policy;
 mod redactor;
 mod secrets;
 mod skills;
+mod sources;
 mod turn;
 mod validators;
 
 pub use self::{
+    breaker::{Breaker, BreakerConfig, BreakerOpen, BreakerState, Permit},
     builder::{BuildError, EngineBuilder},
     compose::{Withheld, WithheldBy, WithheldTool},
     engine::Engine,
@@ -30,5 +34,6 @@ pub use self::{
     plugin::{Plugin, PluginError, PluginRegistrar},
     redactor::{REDACTED, RedactedStream, Redactor, SecretTooShort},
     skills::{DuplicateSkill, READ_SKILL, Skill, Skills},
+    sources::{Notice, OnFailure},
     turn::{Iteration, IterationError, Turn, TurnError, TurnOptions},
 };

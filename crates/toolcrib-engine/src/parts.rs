@@ -2,14 +2,13 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use toolcrib_core::{
-    Approver, Events, Journal, Redact, Reducer, Scoper, Secrets, ToolProvider, ToolRegistry,
-};
+use toolcrib_core::{Approver, Events, Journal, Redact, Reducer, Scoper, Secrets, ToolRegistry};
 
 use crate::{
     compose::Visibility,
     plugin::{Brought, NamedMiddleware},
     redactor::Redactor,
+    sources::Source,
     validators::Validators,
 };
 
@@ -19,7 +18,7 @@ pub(crate) struct EngineParts {
     /// The ids of the plugins whose parts are among these, in order.
     pub(crate) plugins: Vec<Arc<str>>,
     pub(crate) registry: Arc<ToolRegistry>,
-    pub(crate) sources: Vec<Brought<Arc<dyn ToolProvider>>>,
+    pub(crate) sources: Vec<Brought<Source>>,
     pub(crate) visibility: Arc<Visibility>,
     pub(crate) validators: Arc<Validators>,
     pub(crate) redactor: Redactor,

@@ -11,6 +11,8 @@ use aho_corasick::AhoCorasick;
 use serde_json::Value;
 use toolcrib_core::Redact;
 
+use crate::json::map_texts;
+
 /// What stands where a secret stood.
 pub const REDACTED: &str = "[redacted]";
 
@@ -130,29 +132,15 @@ impl Redactor {
         if self.knows_nothing() {
             return value;
         }
-        match value {
+        let mut leaf = |leaf| match leaf {
             Value::String(text) => Value::String(self.owned(text)),
-            Value::Array(items) => items.into_iter().map(|item| self.json(item)).collect(),
-            Value::Object(map) => {
-                let mut clean = serde_json::Map::with_capacity(map.len());
-                for (key, value) in map {
-                    let key = self.owned(key);
-                    let mut free = key.clone();
-                    let mut number = 1;
-                    while clean.contains_key(&free) {
-                        number += 1;
-                        free = format!("{key} {number}");
-                    }
-                    clean.insert(free, self.json(value));
-                }
-                Value::Object(clean)
-            }
             Value::Number(number) => match self.text(&number.to_string()) {
                 Cow::Borrowed(_) => Value::Number(number),
                 Cow::Owned(redacted) => Value::String(redacted),
             },
             other => other,
-        }
+        };
+        map_texts(value, &mut leaf, &mut |key| self.owned(key))
     }
 
     /// Begins a text that comes in pieces.

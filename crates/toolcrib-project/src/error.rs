@@ -42,6 +42,19 @@ pub enum LoadError {
         /// What is wrong, with what to write instead.
         problem: String,
     },
+    /// A file of [`imports`](crate::LoadOptions::imports) cannot be read. What is wrong inside it is
+    /// among the [`Diagnostics`](Self::Diagnostics).
+    #[error("{}: {problem}", path.display())]
+    Import {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// There is no project whose folder could keep what is written, no state folder was chosen, and
+    /// the user has no home.
+    #[error("no state folder: neither XDG_STATE_HOME nor HOME is set; choose one")]
+    NoState,
     /// Its files are fine, and a declared database cannot be used: another process is in the way,
     /// or its file is damaged.
     #[error(transparent)]

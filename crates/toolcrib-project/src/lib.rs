@@ -3,7 +3,7 @@
 //! ```text
 //! config  toolcrib.toml as typed data    ┐ reading, by means of `toolcrib_config`:
 //! skills  SKILL.md files as typed data   ┘ every problem is recorded
-//! build   typed data -> databases, secrets, tools, policy, skills, models
+//! build   typed data -> databases, secrets, tools, policy, skills, models, MCP servers
 //!         (names are resolved here)
 //! ```
 //!
@@ -30,9 +30,11 @@ mod config;
 mod error;
 mod find;
 mod init;
+mod mcp;
 mod project;
 mod root;
 mod secrets;
+mod serve;
 mod skills;
 mod state;
 
@@ -43,7 +45,9 @@ pub use self::{
     error::LoadError,
     find::{NoProject, find},
     init::{InitError, init},
+    mcp::McpServer,
     project::{LoadOptions, Mode, Project},
+    serve::{ServeToken, TokenError, TokenFile},
 };
 
 /// The file that makes a folder a project.

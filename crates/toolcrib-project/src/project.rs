@@ -1,27 +1,33 @@
 //! A project as it is used: loaded once, then everything in it is known to be sound.
 
 use std::{
+    io,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
+use futures_util::future::join_all;
 use toolcrib_agent::{Agent, AgentBuilder};
 use toolcrib_config::{Diagnostic, Diagnostics, Document, Problems, Spot};
-use toolcrib_core::{CancellationToken, Model, Policy, Tool};
-use toolcrib_engine::{Engine, EngineBuilder, Limits, Skills};
+use toolcrib_core::{CancellationToken, Model, Policy, Secret, SecretError, Tool};
+use toolcrib_engine::{Engine, EngineBuilder, Limits, Redactor, Skills};
+use toolcrib_mcp::McpClient;
 use toolcrib_scope::database::Database;
 
 use crate::{
     PROJECT_FILE,
     build::{
-        Databases, DeclaredModel, ModelSources, Names, build_models, build_policy, build_secrets,
-        build_skills, build_tools, report_duplicate_tools,
+        Databases, DeclaredModel, McpFiles, McpSources, ModelSources, Names, build_models,
+        build_policy, build_secrets, build_skills, build_tokens, build_tools,
+        report_duplicate_tools,
     },
     config::{AgentSection, LimitsSection, ProjectFile, SystemText},
     error::LoadError,
+    mcp::McpServer,
     root::{FileError, MAX_TEXT, Root},
     secrets::EnvironmentSecrets,
+    serve::{ServeToken, TokenError, TokenFile, token_file},
     skills::SkillFolders,
     state::StateFolder,
 };
@@ -39,6 +45,10 @@ pub struct LoadOptions {
     /// Where that model is, in place of the vendor's own base URL. No key of the environment goes
     /// there.
     pub base_url: Option<String>,
+    /// `mcpServers` files whose servers stand beside the project's own. They may lie outside the
+    /// project, and their programs run in this process's working folder. One that cannot be listed
+    /// is left out, with a notice, unless the project has a `[mcp.NAME]` for it that says otherwise.
+    pub imports: Vec<PathBuf>,
     /// Ends the wait for another process that makes the same database.
     pub cancel: CancellationToken,
 }
@@ -63,7 +73,7 @@ pub enum Mode {
 pub struct Project {
     name: Arc<str>,
     root: PathBuf,
-    state: PathBuf,
+    state: StateFolder,
     tools: Vec<Tool>,
     skills: Skills,
     policy: Policy,
@@ -74,6 +84,8 @@ pub struct Project {
     max_iterations: Option<u32>,
     turn_timeout: Option<Duration>,
     secrets: EnvironmentSecrets,
+    mcp: Vec<McpServer>,
+    tokens: Vec<ServeToken>,
     databases: Vec<Database>,
     warnings: Diagnostics,
 }
@@ -104,24 +116,64 @@ impl Project {
         };
         let document = Document::new(PROJECT_FILE, text);
         match ProjectFile::read(&document, &problems) {
-            Some(file) => Self::build(file, &root, problems, options),
+            Some(file) => {
+                let chosen = options.state.as_deref();
+                let state = StateFolder::new(root.path(), chosen)
+                    .map_err(cannot_make(chosen.unwrap_or(root.path())))?;
+                let folders = SkillFolders::read(&root, &file.skills, &problems);
+                Self::build(file, folders, &root, state, problems, options)
+            }
             None => Err(LoadError::Diagnostics(problems.into_diagnostics())),
         }
     }
 
+    /// A project without a folder: nothing but the servers of the
+    /// [`imports`](LoadOptions::imports). Its root is this process's working folder, of which
+    /// nothing is read; unless the options name one, its state folder is `toolcrib` among the user's
+    /// states, `$XDG_STATE_HOME` or `~/.local/state`. Blocks, as [`load`](Self::load) does.
+    ///
+    /// # Errors
+    /// [`LoadError`]; all that is wrong in the files comes at once.
+    pub fn of_imports(options: &LoadOptions) -> Result<Self, LoadError> {
+        let here = Path::new(".");
+        let root = Root::new(here).map_err(|_| LoadError::NoFolder { dir: here.to_owned() })?;
+        let state = match options.state.as_deref() {
+            Some(chosen) => {
+                StateFolder::new(root.path(), Some(chosen)).map_err(cannot_make(chosen))?
+            }
+            None => StateFolder::of_user().ok_or(LoadError::NoState)?,
+        };
+        let first = options.imports.first().map(|path| path.to_string_lossy());
+        let main = first.as_deref().unwrap_or(PROJECT_FILE);
+        let file = ProjectFile { name: Some(main.into()), ..ProjectFile::default() };
+        Self::build(file, SkillFolders::default(), &root, state, Problems::new(main), options)
+    }
+
     fn build(
         file: ProjectFile,
+        folders: SkillFolders,
         root: &Root,
+        state: StateFolder,
         problems: Problems,
         options: &LoadOptions,
     ) -> Result<Self, LoadError> {
-        let folders = SkillFolders::read(root, &file.skills, &problems);
-        let names = Names::of(&file, &folders);
+        let mcp_files = McpFiles::read(&file, root, &options.imports, &problems)?;
+        let names = Names::of(&file, &folders, &mcp_files);
         report_duplicate_tools(&file.tools, !names.skills.is_empty(), &problems);
         let policy = build_policy(&file.policy, &names, &problems);
         let skills = build_skills(folders, file.skills.focus, &names, &problems);
         let system = system_text(&file.agent, root, &problems);
-        let secrets = build_secrets(&file.secrets, &file.tools, &file.models, &names, &problems);
+        let secrets = build_secrets(&file, &names, &problems);
+        let tokens = build_tokens(&file.serve, &secrets, &names, &problems);
+        let mcp = McpSources {
+            sections: &file.mcp,
+            files: &mcp_files,
+            secrets: &secrets,
+            names: &names,
+            root,
+            problems: &problems,
+        };
+        let mcp = mcp.build();
         let models = build_models(&file.models, &secrets, &names.secrets, &problems);
         let sources = ModelSources { root, names: &names, declared: &models, problems: &problems };
         let model = match (&options.model, &file.agent.model) {
@@ -132,7 +184,9 @@ impl Project {
 
         // What is wrong with the rest is still worth knowing, but not worth making anything.
         let mode = if problems.has_errors() { Mode::Inspect } else { options.mode };
-        let state = state_folder(root, &file, mode, options)?;
+        if mode != Mode::Inspect && !file.databases.is_empty() {
+            state.make().map_err(cannot_make(state.path()))?;
+        }
         let databases =
             Databases::open(&file.databases, root, &state, mode, &options.cancel, &problems);
         let tools = build_tools(&file.tools, root, &databases, &names, &problems);
@@ -146,7 +200,7 @@ impl Project {
         Ok(Self {
             name: file.name.unwrap_or_else(|| folder_name(root.path())),
             root: root.path().to_owned(),
-            state: state.path().to_owned(),
+            state,
             tools,
             skills,
             policy,
@@ -157,6 +211,8 @@ impl Project {
             max_iterations: file.agent.max_iterations,
             turn_timeout: file.agent.turn_timeout,
             secrets,
+            mcp,
+            tokens,
             databases,
             warnings: problems.into_diagnostics(),
         })
@@ -174,7 +230,7 @@ impl Project {
 
     /// Where it writes, absolute. The folder may be missing while nothing had to be written.
     pub fn state(&self) -> &Path {
-        &self.state
+        self.state.path()
     }
 
     /// The declared tools, in the order of the file. `read_skill` is not among them.
@@ -222,6 +278,42 @@ impl Project {
         self.turn_timeout
     }
 
+    /// The MCP servers: the project's own in the order of its file, then those of `mcpServers` files.
+    pub fn mcp_servers(&self) -> &[McpServer] {
+        &self.mcp
+    }
+
+    /// Ends all MCP servers and waits until nothing of them is left: no process, no task. From then
+    /// on their tools answer `not_available`, in each engine of this project.
+    pub async fn close(&self) {
+        let clients = self.mcp.iter().filter_map(|server| server.client().ok());
+        join_all(clients.map(McpClient::close)).await;
+    }
+
+    /// The tokens of a gateway over HTTP that the project declares.
+    pub fn serve_tokens(&self) -> &[ServeToken] {
+        &self.tokens
+    }
+
+    /// The value of a declared token, read now.
+    ///
+    /// # Errors
+    /// [`SecretError`] says why its secret cannot be had.
+    pub fn token(&self, token: &ServeToken) -> Result<Secret, SecretError> {
+        self.secrets.get(&token.secret)
+    }
+
+    /// The token of a gateway over HTTP where none is declared: kept in the state folder, in a file
+    /// that only its owner can read, and made there if it is missing. Blocks.
+    ///
+    /// # Errors
+    /// [`TokenError`], also for a file that others can read.
+    pub fn token_file(&self) -> Result<TokenFile, TokenError> {
+        let cannot = |source| TokenError::Io { path: self.state().to_owned(), source };
+        self.state.make().map_err(cannot)?;
+        token_file(self.state())
+    }
+
     /// The declared databases, in the order of the file.
     pub fn databases(&self) -> &[Database] {
         &self.databases
@@ -232,16 +324,26 @@ impl Project {
         &self.warnings
     }
 
-    /// An engine with the project's tools, skills, policy, secrets and limits, to be added to or
-    /// built. The values of its secrets are redacted from the start.
+    /// An engine with the project's tools, MCP servers, skills, policy, secrets and limits, to be
+    /// added to or built. The values of its secrets are redacted from the start.
     pub fn engine_builder(&self) -> EngineBuilder {
-        Engine::builder()
+        let redactor = self.redactor();
+        let engine = Engine::builder()
             .tools(self.tools.iter().cloned())
             .skills(self.skills.clone())
             .policy(self.policy.clone())
             .secrets(self.secrets.clone())
-            .redactor(self.secrets.redactor())
-            .limits(self.limits)
+            .redactor(redactor)
+            .limits(self.limits);
+        self.mcp.iter().fold(engine, |engine, server| server.add_to(engine))
+    }
+
+    /// What takes the project's secrets out of a text: those of the process, those that are
+    /// declared, and those that stand in what is declared of MCP servers.
+    pub fn redactor(&self) -> Redactor {
+        let redactor = self.secrets.redactor();
+        self.mcp.iter().for_each(|server| server.hide_from(&redactor));
+        redactor
     }
 
     /// An agent over such an engine, with the project's model, system text and limits, to be
@@ -269,29 +371,13 @@ impl std::fmt::Debug for Project {
         f.debug_struct("Project")
             .field("name", &self.name)
             .field("root", &self.root)
-            .field("state", &self.state)
+            .field("state", &self.state())
             .finish_non_exhaustive()
     }
 }
 
-/// The state folder, made if it will be written to.
-fn state_folder(
-    root: &Root,
-    file: &ProjectFile,
-    mode: Mode,
-    options: &LoadOptions,
-) -> Result<StateFolder, LoadError> {
-    let fail = |path: &Path| {
-        let path = path.to_owned();
-        move |source| LoadError::State { path, source }
-    };
-    let chosen = options.state.as_deref();
-    let state =
-        StateFolder::new(root.path(), chosen).map_err(fail(chosen.unwrap_or(root.path())))?;
-    if mode != Mode::Inspect && !file.databases.is_empty() {
-        state.make().map_err(fail(state.path()))?;
-    }
-    Ok(state)
+fn cannot_make(state: &Path) -> impl Fn(io::Error) -> LoadError {
+    move |source| LoadError::State { path: state.to_owned(), source }
 }
 
 fn system_text(agent: &AgentSection, root: &Root, problems: &Problems) -> Option<Arc<str>> {

@@ -26,6 +26,18 @@ impl StateFolder {
         })
     }
 
+    /// The state folder of whoever has no project: `toolcrib` among the user's states. `None` where
+    /// the user has no home.
+    pub(crate) fn of_user() -> Option<Self> {
+        let folder = |name| {
+            let path = PathBuf::from(std::env::var_os(name)?);
+            path.is_absolute().then_some(path)
+        };
+        let states =
+            folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
+        Some(Self { path: states.join("toolcrib"), is_default: false })
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

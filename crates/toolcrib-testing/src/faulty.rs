@@ -128,6 +128,10 @@ impl ToolProvider for FaultyProvider {
         format!("faulty > {}", self.inner.path())
     }
 
+    fn covers(&self) -> Option<&str> {
+        self.inner.covers()
+    }
+
     fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
         lock(&self.state.asked).push(cx.clone());
         match perform(self.next(), Arc::clone(&self.inner), cx, into) {

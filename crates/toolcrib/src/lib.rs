@@ -12,8 +12,10 @@
 //! | `models` | `models`: the scripted model |
 //! | `vendors` | models behind the APIs of OpenAI, Anthropic, Gemini and Ollama, in `models`; `scope::http`, for a client of one's own |
 //! | `command`, `http`, `sql` | `scope` and `tools`: what tools reach of the world, as handles, and the declared kinds over them |
+//! | `mcp` | `mcp`: MCP servers as providers of tools |
+//! | `gateway` | an engine as an MCP server, in `mcp` |
 //! | `project` | `project`: project folders, `toolcrib.toml` and skills |
-//! | `testing` | `testing`: models that misbehave, sources that fail, recorded events, contract checks |
+//! | `testing` | `testing`: models that misbehave, sources that fail, recorded events, contract checks; with `mcp`, a mock of a server |
 //! | `full` | all of these |
 
 // No links up there: they would be broken wherever a feature is off.
@@ -35,6 +37,8 @@ pub use toolcrib_core::*;
 pub use toolcrib_engine::*;
 #[cfg(feature = "macros")]
 pub use toolcrib_macros::tool;
+#[cfg(feature = "mcp")]
+pub use toolcrib_mcp as mcp;
 #[cfg(feature = "models")]
 pub use toolcrib_models as models;
 #[cfg(feature = "project")]

@@ -1,4 +1,4 @@
-//! What the servers say over a plain connection.
+//! What the servers say over a plain connection, and what those that misbehave do to an engine.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -10,6 +10,7 @@
 
 mod answers;
 mod canned;
+mod chaos;
 mod failures;
 mod network;
 mod refused;

@@ -2,6 +2,7 @@
 //! `run → iterate → step* → ask_without_calls`.
 
 mod ask;
+mod noticed;
 mod prefix;
 mod report;
 mod said;
@@ -213,6 +214,7 @@ impl Running<'_> {
         *menu = Arc::clone(iteration.menu());
         let summary = MenuSummary::new(menu, iteration.withheld().len(), self.menus.last());
         self.menus.push(summary);
+        self.talk.notice(iteration.notices());
         let tool_choice = self.tool_choices.next().unwrap_or_default();
         if tool_choice == ToolChoice::None {
             return self.ask_without_calls(Arc::clone(menu)).await.map(Some);

@@ -5,10 +5,12 @@ use std::{collections::HashSet, sync::Arc};
 use toolcrib_core::{
     Menu, Message, ModelRequest, ModelResponse, StopReason, ToolCall, ToolChoice, ToolResult,
 };
+use toolcrib_engine::Notice;
 
 use super::{
     AgentParts,
     ask::{Unanswered, ask},
+    noticed::Noticed,
     prefix::Prefix,
     report::Report,
     said,
@@ -24,6 +26,7 @@ pub(super) struct Talk<'a> {
     pub(super) report: Report,
     call_ids: HashSet<Arc<str>>,
     pub(super) prefix: Prefix,
+    noticed: Noticed,
     /// Why the model stopped the last time.
     pub(super) stop: Option<StopReason>,
 }
@@ -42,6 +45,7 @@ impl<'a> Talk<'a> {
         });
         Self {
             call_ids: calls.map(|call| Arc::clone(&call.id)).collect(),
+            noticed: Noticed::in_history(&messages),
             agent,
             system,
             messages: Arc::new(messages),
@@ -49,6 +53,14 @@ impl<'a> Talk<'a> {
             report,
             prefix,
             stop: None,
+        }
+    }
+
+    /// Tells the model which sources failed, if that is not what it was told last. To be called when
+    /// each call has its result, before the model is asked.
+    pub(super) fn notice(&mut self, notices: &[Notice]) {
+        if let Some(notice) = self.noticed.now(notices) {
+            Arc::make_mut(&mut self.messages).push(notice);
         }
     }
 

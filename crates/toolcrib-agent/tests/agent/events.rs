@@ -14,15 +14,15 @@ use serde_json::{Value, json};
 use toolcrib_agent::RunOptions;
 use toolcrib_core::{
     CallVerdict, Catalog, DiscoveryError, ListContext, Listing, OnCollision, PendingCall, Policy,
-    Progress, Rule, ToolContext, ToolOutput, ToolProvider, call_middleware,
+    Progress, Rule, ToolContext, ToolOutput, ToolProvider, call_middleware, static_tools,
 };
-use toolcrib_engine::Limits;
-use toolcrib_testing::{EventRecorder, in_time, model};
+use toolcrib_engine::{Limits, OnFailure};
+use toolcrib_testing::{EventRecorder, Fault, faulty, in_time, model};
 
 use crate::support::{agent, builder, call, calls, endless, says, skills, tool};
 
 /// All that is declared. One that is added must be added here, and be seen by a test.
-const DECLARED: [&str; 21] = [
+const DECLARED: [&str; 23] = [
     "agent.iteration_end",
     "agent.iteration_start",
     "agent.turn_end",
@@ -44,6 +44,8 @@ const DECLARED: [&str; 21] = [
     "tools.discovery_failed",
     "tools.discovery_started",
     "tools.offered",
+    "tools.source_omitted",
+    "tools.source_stale",
 ];
 
 /// Offers a second `t`, and fails from the third iteration on.
@@ -92,7 +94,16 @@ async fn every_declared_event_is_seen() {
         .tool_provider(Arc::new(Moody))
         .skills(skills([("s", &["t", "busy"])]))
         .policy(Policy::of([Rule::deny("rule 1").tools(["secret"])]))
-        .engine(|engine| engine.middleware(middleware))
+        .engine(|engine| {
+            let down = || Fault::Error("down".into());
+            let stale = faulty(static_tools([]));
+            let stale = stale.then(Fault::None).then(Fault::None).always(down());
+            let omitted = faulty(static_tools([])).always(down());
+            engine
+                .middleware(middleware)
+                .source(stale.provider(), OnFailure::Stale)
+                .source(omitted.provider(), OnFailure::Omit)
+        })
         .build()
         .unwrap();
     let run = agent.run("Go", RunOptions::default());

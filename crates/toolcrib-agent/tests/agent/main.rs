@@ -12,4 +12,5 @@ mod building;
 mod ending;
 mod events;
 mod looping;
+mod noticing;
 mod support;

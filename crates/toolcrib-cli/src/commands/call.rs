@@ -1,11 +1,15 @@
 //! `toolcrib call`: one call through the whole pipe.
 
 use toolcrib_config::suggest;
-use toolcrib_core::{CancellationToken, ErrorCode, ToolCall, ToolName};
+use toolcrib_core::{CancellationToken, ErrorCode, ToolCall};
 use toolcrib_engine::IterationError;
-use toolcrib_project::Mode;
+use toolcrib_project::{Mode, Project};
 
-use super::{ChosenModel, Problem, call_arguments, engine, load, turn_options};
+use super::{
+    ChosenModel, Problem,
+    call_arguments::{self, Given},
+    engine, turn_options, with_project,
+};
 use crate::{
     args::{CallArgs, Global},
     exit::{self, Exit},
@@ -18,12 +22,25 @@ pub(super) async fn call(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let given = call_arguments::read(&args.arguments, &cancellation).await?;
-    let project =
-        load(global, Mode::Run { fresh: args.fresh }, ChosenModel::default(), &cancellation)
-            .await?;
-    let options = turn_options(&project, &args.situation, cancellation)?;
+    let (mode, model) = (Mode::Run { fresh: args.fresh }, ChosenModel::default());
+    let token = cancellation.clone();
+    with_project(global, mode, model, &token, async |project| {
+        make(global, args, given, project, cancellation).await
+    })
+    .await
+}
+
+/// Makes the call, and tells what it came to.
+pub(super) async fn make(
+    global: &Global,
+    args: CallArgs,
+    given: Given,
+    project: &Project,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    let options = turn_options(project, &args.situation, cancellation)?;
     let mut turn =
-        engine(&project)?.turn(options).map_err(|error| Problem::usage(error.to_string()))?;
+        engine(project)?.turn(options).map_err(|error| Problem::usage(error.to_string()))?;
     let mut iteration = turn.iteration().await.map_err(|error| match error {
         IterationError::Cancelled => Problem::cancelled(),
         error => Problem::failed("discovery_failed", error.to_string()),
@@ -45,7 +62,7 @@ pub(super) async fn call(
         output::call(&result, why.as_ref(), global.verbose);
         if !is_offered && why.is_none() {
             let menu = iteration.menu().tools().iter().map(|tool| tool.name().as_str());
-            let withheld = iteration.withheld().names().map(ToolName::as_str);
+            let withheld = iteration.withheld().names();
             output::meant(suggest::nearest(&result.name, menu.chain(withheld)));
         }
     }

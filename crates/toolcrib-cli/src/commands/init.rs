@@ -12,7 +12,8 @@ use crate::{
 pub(super) fn init(global: &Global, args: &InitArgs) -> Result<Exit, Problem> {
     let project = global.project.as_ref().or(args.project.as_ref());
     let state = global.state.as_ref().or(args.state.as_ref());
-    for (given, flag) in [(project, "--project"), (state, "--state")] {
+    let import = global.imports.first().or(args.imports.first());
+    for (given, flag) in [(project, "--project"), (state, "--state"), (import, "--import")] {
         if given.is_some() {
             return Err(Problem::usage(format!(
                 "`init` takes no `{flag}`; name the folder to make as DIR: `toolcrib init DIR`"

@@ -2,9 +2,9 @@
 
 use toolcrib_core::CancellationToken;
 use toolcrib_engine::IterationError;
-use toolcrib_project::Mode;
+use toolcrib_project::{Mode, Project};
 
-use super::{ChosenModel, Problem, engine, load, turn_options};
+use super::{ChosenModel, Problem, engine, turn_options, with_project};
 use crate::{
     args::{Global, MenuArgs},
     exit::{self, Exit},
@@ -16,10 +16,23 @@ pub(super) async fn menu(
     args: MenuArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let project = load(global, Mode::Inspect, ChosenModel::default(), &cancellation).await?;
-    let options = turn_options(&project, &args.situation, cancellation)?;
+    let model = ChosenModel::default();
+    let token = cancellation.clone();
+    with_project(global, Mode::Inspect, model, &token, async |project| {
+        show(global, &args, project, cancellation).await
+    })
+    .await
+}
+
+async fn show(
+    global: &Global,
+    args: &MenuArgs,
+    project: &Project,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    let options = turn_options(project, &args.situation, cancellation)?;
     let mut turn =
-        engine(&project)?.turn(options).map_err(|error| Problem::usage(error.to_string()))?;
+        engine(project)?.turn(options).map_err(|error| Problem::usage(error.to_string()))?;
     let iteration = turn.iteration().await.map_err(|error| match error {
         IterationError::Cancelled => Problem::cancelled(),
         error => Problem::failed("discovery_failed", error.to_string()),

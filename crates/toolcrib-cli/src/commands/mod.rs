@@ -5,11 +5,13 @@ mod call_arguments;
 mod check;
 mod events_file;
 mod init;
+mod mcp;
 mod menu;
 mod models;
 mod problem;
 mod recording;
 mod run;
+mod serve;
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -18,6 +20,7 @@ use toolcrib_engine::{Engine, TurnOptions};
 use toolcrib_project::{LoadOptions, Mode, Project, find};
 
 pub(crate) use self::{
+    mcp::Asked,
     models::{Listed, State},
     problem::{Form, Problem, misread},
 };
@@ -34,6 +37,8 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
         Command::Run(args) => run::run(&global, args, cancellation).await,
         Command::Menu(args) => menu::menu(&global, args, cancellation).await,
         Command::Call(args) => call::call(&global, args, cancellation).await,
+        Command::Serve(args) => serve::serve(&global, args, cancellation).await,
+        Command::Mcp { command } => mcp::mcp(&global, command, cancellation).await,
         Command::Models => models::models(&global, cancellation).await,
         Command::Check => check::check(&global, cancellation).await,
         Command::Init(args) => init::init(&global, &args),
@@ -55,13 +60,15 @@ async fn load(
     cancellation: &CancellationToken,
 ) -> Result<Project, Problem> {
     let dir = match &global.project {
-        Some(dir) => dir.clone(),
+        Some(dir) => Some(dir.clone()),
+        None if !global.imports.is_empty() => None,
         None => {
             let here = std::env::current_dir()
                 .map_err(|error| Problem::usage(format!("this folder is gone: {error}")))?;
-            find(&here).map_err(|error| {
+            let dir = find(&here).map_err(|error| {
                 Problem::usage(format!("{error}; name one with `--project DIR`"))
-            })?
+            })?;
+            Some(dir)
         }
     };
     let options = LoadOptions {
@@ -69,9 +76,13 @@ async fn load(
         mode,
         model: model.name,
         base_url: model.base_url,
+        imports: global.imports.clone(),
         cancel: cancellation.clone(),
     };
-    let loading = tokio::task::spawn_blocking(move || Project::load(&dir, &options));
+    let loading = tokio::task::spawn_blocking(move || match dir {
+        Some(dir) => Project::load(&dir, &options),
+        None => Project::of_imports(&options),
+    });
     let project = tokio::select! {
         biased;
         loaded = loading => loaded
@@ -87,6 +98,20 @@ async fn load(
     Ok(project)
 }
 
+/// Loads the project, does something with it, and ends what runs for it, whatever came of that.
+async fn with_project<T>(
+    global: &Global,
+    mode: Mode,
+    model: ChosenModel,
+    cancellation: &CancellationToken,
+    work: impl AsyncFnOnce(&Project) -> Result<T, Problem>,
+) -> Result<T, Problem> {
+    let project = load(global, mode, model, cancellation).await?;
+    let outcome = work(&project).await;
+    project.close().await;
+    outcome
+}
+
 /// A state folder on the command line starts where the command does, not at the project.
 fn absolute(path: Option<&PathBuf>) -> Result<Option<PathBuf>, Problem> {
     path.map(std::path::absolute)
@@ -99,7 +124,7 @@ fn engine(project: &Project) -> Result<Engine, Problem> {
 }
 
 /// Checks the skills that were named.
-fn skills(project: &Project, situation: &Situation) -> Result<Vec<SkillId>, Problem> {
+fn skills(project: &Project, names: &[String]) -> Result<Vec<SkillId>, Problem> {
     let unknown = |name: &str| {
         let known: Vec<_> =
             project.skills().iter().map(|skill| format!("`{}`", skill.id)).collect();
@@ -109,8 +134,7 @@ fn skills(project: &Project, situation: &Situation) -> Result<Vec<SkillId>, Prob
         };
         Problem::usage(format!("there is no skill `{name}`; {known}"))
     };
-    situation
-        .skills
+    names
         .iter()
         .map(|name| project.skills().get(name).map(|s| s.id.clone()).ok_or_else(|| unknown(name)))
         .collect()
@@ -123,7 +147,7 @@ fn turn_options(
 ) -> Result<TurnOptions, Problem> {
     let text = |value: &Option<String>| value.as_deref().map(Arc::from);
     let mut options = TurnOptions::default().cancellation(cancellation);
-    options.skills = skills(project, situation)?;
+    options.skills = skills(project, &situation.skills)?;
     options.principal = text(&situation.principal);
     options.tenant = text(&situation.tenant);
     options.conversation = text(&situation.conversation);

@@ -98,6 +98,8 @@ impl From<LoadError> for Problem {
             },
             LoadError::Cancelled => Self::cancelled(),
             LoadError::Database(_) => Self::failed("database_unavailable", message),
+            LoadError::Import { .. } => Self::usage(format!("`--import`: {message}")),
+            LoadError::NoState => Self::usage(format!("{message} with `--state DIR`")),
             LoadError::Model { .. } => Self::usage(format!("`--model`: {message}")),
             LoadError::State { .. } => Self::failed("state_unavailable", message),
             _ => Self::invalid(message),

@@ -3,12 +3,13 @@
 use std::{path::Path, sync::Arc};
 
 use toolcrib_agent::{Agent, RunOptions};
-use toolcrib_core::{CancellationToken, Model};
+use toolcrib_core::{CancellationToken, Model, Tool};
+use toolcrib_mcp::ServerState;
 use toolcrib_project::{Mode, Project};
 
 use super::{
-    ChosenModel, Problem, events_file, load, models::first_configured, recording::Recording,
-    turn_options,
+    ChosenModel, Problem, events_file, models::first_configured, recording::Recording,
+    turn_options, with_project,
 };
 use crate::{
     args::{Global, RunArgs},
@@ -24,21 +25,35 @@ pub(super) async fn run(
     let to_stderr = args.events.as_deref().is_some_and(|path| path == Path::new("-"));
     let tells = !(global.json || global.quiet || to_stderr);
     let mode = Mode::Run { fresh: args.fresh };
-    let model = ChosenModel { name: args.model, base_url: args.base_url };
-    let project = load(global, mode, model, &cancellation).await?;
+    let model = ChosenModel { name: args.model.clone(), base_url: args.base_url.clone() };
+    let token = cancellation.clone();
+    with_project(global, mode, model, &token, async |project| {
+        follow(global, args, tells, project, cancellation).await
+    })
+    .await
+}
+
+/// Runs the agent and tells what it does.
+async fn follow(
+    global: &Global,
+    args: RunArgs,
+    tells: bool,
+    project: &Project,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
     let agent = tokio::select! {
         biased;
-        agent = agent(&project, tells) => agent?,
+        agent = agent(project, tells) => agent?,
         () = cancellation.cancelled() => return Err(Problem::cancelled()),
     };
 
-    let mut options = RunOptions::from(turn_options(&project, &args.situation, cancellation)?);
+    let mut options = RunOptions::from(turn_options(project, &args.situation, cancellation)?);
     options.tool_choices = args.tool_choices;
     options.turn_timeout = args.timeout;
 
     let run = agent.run(args.message, options);
     if let Some(path) = &args.events {
-        run.on("*", events_file::writer(path, &project)?);
+        run.on("*", events_file::writer(path, project)?);
     }
     let recording = args.record.as_deref().map(Recording::begin).transpose()?;
     if tells {
@@ -53,13 +68,25 @@ pub(super) async fn run(
     } else {
         output::answer(&outcome);
         if tells {
-            output::summary(&outcome, &project);
+            output::summary(&outcome, project, &remote_tools(project).await);
             if let Some(play_back) = recorded {
                 output::recorded(play_back.as_deref());
             }
         }
     }
     Ok(outcome.stopped.into())
+}
+
+/// The tools of the MCP servers that are connected.
+async fn remote_tools(project: &Project) -> Vec<Tool> {
+    let mut tools = Vec::new();
+    for client in project.mcp_servers().iter().filter_map(|server| server.client().ok()) {
+        // One that is gone is not started again for a summary.
+        if client.status().state == ServerState::Ready {
+            tools.extend(client.tools().await.unwrap_or_default());
+        }
+    }
+    tools
 }
 
 /// The project's agent; where no model is named, on the first that is configured.

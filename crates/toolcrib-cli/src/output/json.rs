@@ -13,7 +13,7 @@ use toolcrib_agent::{MenuSummary, RunError, RunOutcome, Stopped};
 use toolcrib_core::{
     Annotations, Digest, ErrorCode, StopReason, ToolDefinition, ToolName, ToolResult, Usage,
 };
-use toolcrib_engine::{Iteration, WithheldTool};
+use toolcrib_engine::{Iteration, Notice, OnFailure, WithheldTool};
 use toolcrib_project::{Diagnostic, Project, Severity};
 
 /// A run, also one that never began.
@@ -123,16 +123,18 @@ impl<'a> From<&'a ToolResult> for CallJson<'a> {
 pub(crate) struct MenuJson<'a> {
     offered: Vec<ToolJson<'a>>,
     withheld: Vec<WithheldTool>,
+    notices: &'a [Notice],
     fingerprint: Digest,
     chars: usize,
 }
 
-impl<'a> From<&'a Iteration<'_>> for MenuJson<'a> {
-    fn from(iteration: &'a Iteration<'_>) -> Self {
+impl<'a> From<&'a Iteration> for MenuJson<'a> {
+    fn from(iteration: &'a Iteration) -> Self {
         let menu = iteration.menu();
         Self {
             offered: menu.tools().iter().map(|tool| ToolJson::from(tool.definition())).collect(),
             withheld: iteration.withheld().explain().collect(),
+            notices: iteration.notices(),
             fingerprint: menu.fingerprint(),
             chars: menu.chars(),
         }
@@ -177,6 +179,16 @@ pub(crate) struct CheckJson<'a> {
     skills: Vec<CheckedSkill<'a>>,
     rules: Vec<&'a str>,
     databases: Vec<CheckedDatabase<'a>>,
+    mcp_servers: Vec<CheckedServer<'a>>,
+}
+
+#[derive(Serialize)]
+struct CheckedServer<'a> {
+    name: &'a str,
+    origin: &'a str,
+    target: Option<String>,
+    trusted: bool,
+    on_failure: OnFailure,
 }
 
 #[derive(Serialize)]
@@ -239,6 +251,17 @@ impl<'a> From<&'a Project> for CheckJson<'a> {
                     file: database.file().to_string_lossy(),
                 })
                 .collect(),
+            mcp_servers: project
+                .mcp_servers()
+                .iter()
+                .map(|server| CheckedServer {
+                    name: server.name().as_str(),
+                    origin: server.origin(),
+                    target: super::target(project, server),
+                    trusted: server.is_trusted(),
+                    on_failure: server.on_failure(),
+                })
+                .collect(),
         }
     }
 }
@@ -260,6 +283,6 @@ impl<'a> InitJson<'a> {
 }
 
 /// As events have it, so that one call has one duration.
-fn whole_ms(duration: Duration) -> u64 {
+pub(super) fn whole_ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

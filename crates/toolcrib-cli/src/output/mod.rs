@@ -2,8 +2,10 @@
 //! appear only on a terminal.
 
 mod json;
+mod mcp;
 mod models;
 mod narrator;
+mod serve;
 mod streams;
 mod summary;
 mod text;
@@ -13,16 +15,18 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use toolcrib_agent::RunOutcome;
 use toolcrib_core::{ToolName, ToolResult};
-use toolcrib_engine::{Iteration, WithheldTool};
-use toolcrib_project::{Diagnostic, Diagnostics, Project, Severity};
+use toolcrib_engine::{Iteration, OnFailure, WithheldTool};
+use toolcrib_project::{Diagnostic, Diagnostics, McpServer, Project, Severity};
 
 use self::text::{
     BAD, DIM, GOOD, STRONG, WARN, arguments, count, duration, one_line, safe, shell_word, shown,
 };
 pub(crate) use self::{
     json::{CallJson, CheckJson, InitJson, MenuJson, ProblemJson, RunJson},
+    mcp::{ServerJson, ServersJson, server, servers},
     models::{ModelsJson, chosen_model, models},
     narrator::Narrator,
+    serve::{Served, at, how_to_start, request, served, server_state, token},
     streams::{delivered, lost, settle},
     summary::{recorded, summary},
 };
@@ -92,12 +96,22 @@ pub(crate) fn answer(outcome: &RunOutcome) {
 }
 
 /// What the model would see.
-pub(crate) fn menu(iteration: &Iteration<'_>, why: bool) {
+pub(crate) fn menu(iteration: &Iteration, why: bool) {
+    for notice in iteration.notices() {
+        let what = match notice.outcome {
+            OnFailure::Stale => "could not be listed; its last good listing is offered",
+            _ => "could not be listed and is left out",
+        };
+        note!("{WARN}notice{WARN:#}: {} {what}: {}", safe(&notice.source), safe(&notice.reason));
+    }
     let menu = iteration.menu();
     say!("{STRONG}offered{STRONG:#} ({}, {} characters)", count(menu.len(), "tool"), menu.chars());
     for tool in menu.tools() {
         let description = one_line(tool.description(), 72);
         say!("  {GOOD}{}{GOOD:#}  {DIM}{description}{DIM:#}", tool.name());
+        if why {
+            say!("    {DIM}from {}{DIM:#}", safe(tool.origin()));
+        }
     }
     let withheld = iteration.withheld();
     say!("{STRONG}withheld{STRONG:#} ({})", count(withheld.len(), "tool"));
@@ -105,13 +119,14 @@ pub(crate) fn menu(iteration: &Iteration<'_>, why: bool) {
         for tool in withheld.explain() {
             say!(
                 "  {WARN}{}{WARN:#}  {DIM}by {}:{DIM:#} {}",
-                tool.name,
+                safe(&tool.name),
                 tool.by,
                 safe(&tool.reason)
             );
+            say!("    {DIM}from {}{DIM:#}", safe(&tool.origin));
         }
     } else if !withheld.is_empty() {
-        let names: Vec<_> = withheld.names().map(ToolName::as_str).collect();
+        let names: Vec<_> = withheld.names().map(safe).collect();
         say!("  {DIM}{}{DIM:#}", names.join(", "));
         note!("{DIM}`--why` says why, and what would have to change{DIM:#}");
     }
@@ -173,10 +188,20 @@ pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
     for database in project.databases() {
         say!("  database {}: {}", safe(database.name()), shown(database.file()));
     }
+    for server in project.mcp_servers() {
+        let target = target(project, server).map(|target| format!(": {}", safe(&target)));
+        say!("  MCP server {}{}", server.name(), target.unwrap_or_default());
+    }
     match project.model() {
         Some(model) => say!("  model {}", safe(model.name())),
         None => say!("  no model is named; `run` takes the first that is configured"),
     }
+}
+
+/// What is started or dialled for a server, without secrets; `None` where there is no client of it.
+fn target(project: &Project, server: &McpServer) -> Option<String> {
+    let status = server.client().ok()?.status();
+    Some(project.redactor().text(&status.target).into_owned())
 }
 
 /// A project that was begun.

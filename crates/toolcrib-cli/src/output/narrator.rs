@@ -1,13 +1,13 @@
 //! Follows a run on the terminal, step by step.
 
-use std::sync::Mutex;
+use std::{sync::Mutex, time::Duration};
 
 use serde_json::Value;
 use toolcrib_core::{Audience, Event, EventKind, StopReason, ToolName};
 
 use super::{
     note,
-    text::{BAD, DIM, GOOD, STRONG, WARN, arguments, count, one_line, safe},
+    text::{BAD, DIM, GOOD, STRONG, WARN, arguments, count, duration, one_line, safe},
 };
 
 /// How much of a result stands on a line.
@@ -50,6 +50,17 @@ impl Narrator {
             }
             EventKind::DiscoveryFailed { provider, error, .. } => {
                 note!("  {BAD}✗{BAD:#} provider {}: {}", safe(provider), safe(error));
+            }
+            EventKind::SourceStale { provider, age_ms, tool_count } => {
+                let age = duration(Duration::from_millis(*age_ms));
+                let tools = count(*tool_count, "tool");
+                note!(
+                    "  {WARN}{}: {tools} as listed {age} ago are offered{WARN:#}",
+                    safe(provider)
+                );
+            }
+            EventKind::SourceOmitted { provider, name, .. } => {
+                note!("  {WARN}{}: {} is left out{WARN:#}", safe(provider), safe(name));
             }
             EventKind::ToolStart { call_id, args, .. } => {
                 self.under_way().push((call_id.to_string(), args.clone()));

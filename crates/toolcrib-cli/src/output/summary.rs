@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use toolcrib_agent::RunOutcome;
-use toolcrib_core::{ErrorCode, ToolResult};
+use toolcrib_core::{ErrorCode, Tool, ToolResult};
 use toolcrib_project::Project;
 
 use super::{
@@ -11,10 +11,10 @@ use super::{
     text::{DIM, WARN, arguments, count, duration, safe, shown},
 };
 
-/// Prints it to standard error.
-pub(crate) fn summary(outcome: &RunOutcome, project: &Project) {
+/// Prints it to standard error. `remote` are the tools of MCP servers.
+pub(crate) fn summary(outcome: &RunOutcome, project: &Project, remote: &[Tool]) {
     let writes = |name: &str| {
-        let tool = project.tools().iter().find(|tool| *tool.name() == *name);
+        let tool = project.tools().iter().chain(remote).find(|tool| *tool.name() == *name);
         tool.is_some_and(|tool| !tool.annotations().read_only)
     };
     let effects = Effects::of(&outcome.tool_calls, writes);

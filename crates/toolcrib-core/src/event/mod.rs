@@ -89,12 +89,38 @@ pub enum EventKind {
         /// How long it took.
         duration_ms: u64,
     },
+    /// A source failed, and its last good listing takes the place of this one. Right behind the
+    /// `tools.discovery_failed` that says why.
+    #[serde(rename = "tools.source_stale")]
+    SourceStale {
+        /// The source's path.
+        provider: Arc<str>,
+        /// How old the listing is, in milliseconds.
+        age_ms: u64,
+        /// How many tools it offers.
+        tool_count: usize,
+    },
+    /// A source failed and is left out of this iteration. Right behind the `tools.discovery_failed`
+    /// that says why.
+    #[serde(rename = "tools.source_omitted")]
+    SourceOmitted {
+        /// The source's path.
+        provider: Arc<str>,
+        /// What its tools are called, `mcp__git__*`; else the source's id.
+        name: Arc<str>,
+        /// How many tools its last good listing offers that are missing now; none when there is no
+        /// such listing.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tool_count: Option<usize>,
+    },
     /// The menu of an iteration stands.
     #[serde(rename = "tools.offered")]
     ToolsOffered {
         /// What is offered, in order.
         tools: Vec<ToolName>,
-        /// How many known tools are withheld.
+        /// Where each of them comes from, in the same order.
+        origins: Vec<Arc<str>>,
+        /// How many known tools are withheld; a source that is left out counts as one.
         withheld: usize,
         /// The menu's fingerprint.
         fingerprint: Digest,
@@ -193,6 +219,9 @@ pub enum EventKind {
         call_id: Arc<str>,
         /// The name, as called.
         tool: Arc<str>,
+        /// Where the tool comes from; absent for a name that is not offered.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        origin: Option<Arc<str>>,
         /// What was passed.
         args: Value,
         /// The content id of tool and arguments.
@@ -342,6 +371,8 @@ impl EventKind {
             Self::DiscoveryStarted { .. } => "tools.discovery_started",
             Self::DiscoveryCompleted { .. } => "tools.discovery_completed",
             Self::DiscoveryFailed { .. } => "tools.discovery_failed",
+            Self::SourceStale { .. } => "tools.source_stale",
+            Self::SourceOmitted { .. } => "tools.source_omitted",
             Self::ToolsOffered { .. } => "tools.offered",
             Self::Collision { .. } => "tools.collision",
             Self::ModelStart { .. } => "model.start",

@@ -11,8 +11,10 @@ use crate::identity::Identity;
 
 /// One run's pen: numbers its events and hands them to the engine's listeners and the run's own.
 ///
-/// All events of a run are written by the task that drives it, so their order is one for
-/// everybody. Once [closed](Self::close) it writes nothing more.
+/// The events of an iteration are written by the task that drives it, so their order is one for
+/// everybody. Iterations that run at the same time on several tasks write side by side: numbers are
+/// unique, and between such iterations nothing is said about the order in which listeners hear.
+/// Once [closed](Self::close) it writes nothing more.
 #[derive(Debug)]
 pub struct RunEvents {
     run_id: Arc<str>,

@@ -25,9 +25,9 @@ impl ToolProvider for Concat {
 
     fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
         list_in_order(&self.0, into, |provider, into| {
-            let path = Arc::clone(&provider);
+            let path = Arc::clone(provider);
             let handed = Handed::note(&into);
-            let listing = provider.list(cx, into);
+            let listing = Arc::clone(provider).list(cx, into);
             match listing.and_then(move |catalog| handed.came_back(catalog)) {
                 Listing::Now(Err(mut failed)) => {
                     failed.error = failed.error.in_provider(|| path.path());
@@ -45,20 +45,20 @@ impl ToolProvider for Concat {
     }
 }
 
-/// Asks providers one after the other through `list` and puts their answers together in order:
-/// what [`concat()`] and an engine's discovery share.
+/// Asks sources one after the other through `list` and puts their answers together in order:
+/// what [`concat()`] and an engine's discovery share. What a source is, only `list` knows.
 ///
-/// The list goes from hand to hand while answers come at once. A provider that answers later
+/// The list goes from hand to hand while answers come at once. A source that answers later
 /// keeps what it was handed; those behind it start an empty list, and all are waited for together.
-pub fn list_in_order<'a>(
-    providers: impl IntoIterator<Item = &'a Arc<dyn ToolProvider>>,
+pub fn list_in_order<S>(
+    sources: impl IntoIterator<Item = S>,
     into: Catalog,
-    mut list: impl FnMut(Arc<dyn ToolProvider>, Catalog) -> Listing,
+    mut list: impl FnMut(S, Catalog) -> Listing,
 ) -> Listing {
     let mut filling = into;
     let mut pending: Vec<BoxFuture<'static, Result<Catalog, FailedListing>>> = Vec::new();
-    for provider in providers {
-        match list(Arc::clone(provider), filling) {
+    for source in sources {
+        match list(source, filling) {
             Listing::Now(Ok(catalog)) => filling = catalog,
             Listing::Now(Err(failed)) if pending.is_empty() => return Listing::Now(Err(failed)),
             Listing::Now(Err(failed)) => {

@@ -110,6 +110,10 @@ impl<G: Gate> ToolProvider for Gated<G> {
         format!("gated({}) > {}", self.name, self.inner.path())
     }
 
+    fn covers(&self) -> Option<&str> {
+        self.inner.covers()
+    }
+
     fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
         let handed = Handed::note(&into);
         match Arc::clone(&self.inner).list(cx, into) {

@@ -57,6 +57,13 @@ pub trait ToolProvider: Send + Sync + 'static {
         self.id().to_owned()
     }
 
+    /// The pattern of all names that its tools can have, such as `mcp__git__*`, where there is one:
+    /// what stands for its tools while nobody knows them. A provider around this one answers the
+    /// same, as long as it changes no names.
+    fn covers(&self) -> Option<&str> {
+        None
+    }
+
     /// Adds this provider's tools to `into` and gives it back: at once, or later. What was in it
     /// must come back with it; a list of one's own is a failure of the provider.
     ///

@@ -61,6 +61,10 @@ impl ToolProvider for OfPlugin {
         format!("plugin({}) > {}", self.plugin, self.inner.path())
     }
 
+    fn covers(&self) -> Option<&str> {
+        self.inner.covers()
+    }
+
     fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
         let handed = Handed::note(&into);
         Arc::clone(&self.inner).list(cx, into).and_then(move |catalog| {

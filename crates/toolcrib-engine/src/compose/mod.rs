@@ -13,6 +13,7 @@ pub use self::withheld::{Withheld, WithheldBy, WithheldTool};
 use crate::{
     policy::{Facts, judge},
     skills::Skills,
+    sources::Notice,
     validators::Validators,
 };
 
@@ -66,8 +67,15 @@ pub(crate) struct Collision {
 impl Composed {
     /// Whether composing this list in this situation would give the same again. Identity and
     /// roles are fixed within a turn; skills are not.
-    pub(crate) fn holds_for(&self, catalog: &Catalog, active_skills: &Arc<[SkillId]>) -> bool {
-        self.active_skills == *active_skills && self.catalog.same(catalog)
+    pub(crate) fn holds_for(
+        &self,
+        catalog: &Catalog,
+        notices: &[Notice],
+        active_skills: &Arc<[SkillId]>,
+    ) -> bool {
+        self.active_skills == *active_skills
+            && self.withheld.notices() == notices
+            && self.catalog.same(catalog)
     }
 
     /// The list that it was made of, to be filled anew.
@@ -82,6 +90,7 @@ pub(crate) fn compose(
     validators: &Validators,
     situation: &Situation,
     catalog: Catalog,
+    notices: Vec<Notice>,
 ) -> Result<Composed, NameCollision> {
     let facts = situation.facts();
     let mut tools: Vec<Tool> = Vec::with_capacity(catalog.offered().len());
@@ -122,7 +131,11 @@ pub(crate) fn compose(
         });
     }
 
-    let withheld = Withheld::new(Arc::clone(visibility), situation.clone(), hidden);
+    for notice in notices.iter().filter(|notice| notice.omits()) {
+        hidden.extend(Hidden::of_omitted(notice));
+    }
+
+    let withheld = Withheld::new(Arc::clone(visibility), situation.clone(), hidden, notices);
     Ok(Composed {
         menu: Arc::new(Menu::new(tools)?),
         withheld: Arc::new(withheld),

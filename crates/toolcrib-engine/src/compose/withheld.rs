@@ -1,9 +1,10 @@
 use std::{fmt, sync::Arc};
 
 use serde::Serialize;
-use toolcrib_core::{HeldBack, Tool, ToolName};
+use toolcrib_core::{Catalog, HeldBack, Tool};
 
 use super::{Situation, Visibility, explain};
+use crate::sources::Notice;
 
 /// What is known and not offered in an iteration. Reasons are only worked out and put into words
 /// when somebody asks for them.
@@ -11,13 +12,17 @@ pub struct Withheld {
     visibility: Arc<Visibility>,
     situation: Situation,
     hidden: Vec<Hidden>,
+    notices: Vec<Notice>,
 }
 
-/// A known tool that is not offered, and why.
+/// A known tool that is not offered, and why; or a source that was left out, which stands for
+/// whatever tools it has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WithheldTool {
-    /// The tool.
-    pub name: ToolName,
+    /// The tool; of a source, what its tools are called, such as `mcp__git__*`.
+    pub name: Arc<str>,
+    /// Where the tool comes from; of a source, its path.
+    pub origin: Arc<str>,
     /// Who withholds it; the first, if several do.
     pub by: WithheldBy,
     /// The rules and gates, and every fact that must change for it to be offered.
@@ -29,7 +34,7 @@ pub struct WithheldTool {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum WithheldBy {
-    /// A gate in code, or a provider that is scoped to a skill.
+    /// A gate in code, a provider that is scoped to a skill, or the tool's own source.
     Gate,
     /// A policy rule, or the default.
     Policy,
@@ -37,6 +42,8 @@ pub enum WithheldBy {
     Skill,
     /// Its schema cannot be enforced.
     Schema,
+    /// Its source could not be listed and was left out.
+    Discovery,
 }
 
 impl fmt::Display for WithheldBy {
@@ -46,6 +53,7 @@ impl fmt::Display for WithheldBy {
             Self::Policy => "policy",
             Self::Skill => "skill",
             Self::Schema => "schema",
+            Self::Discovery => "discovery",
         })
     }
 }
@@ -58,13 +66,47 @@ pub(super) enum Hidden {
     Rules(Tool),
     /// Its schema is not one.
     Schema { tool: Tool, problem: Arc<str> },
+    /// A source was left out: whatever tools it has.
+    Source(Notice),
+    /// A source was left out, which listed this when it last could, or held it back.
+    Omitted { tool: Tool, held_back: Option<HeldBack>, notice: Notice },
 }
 
 impl Hidden {
-    fn tool(&self) -> &Tool {
+    /// A source that was left out: itself, and what it listed when it last could.
+    pub(super) fn of_omitted(notice: &Notice) -> impl Iterator<Item = Self> {
+        let omitted = |tool: &Tool, held_back: Option<&HeldBack>| Self::Omitted {
+            tool: tool.clone(),
+            held_back: held_back.cloned(),
+            notice: notice.clone(),
+        };
+        let listing = notice.last_good.as_deref();
+        let offered = listing.into_iter().flat_map(Catalog::offered);
+        let held_back = listing.into_iter().flat_map(Catalog::held_back);
+        [Self::Source(notice.clone())]
+            .into_iter()
+            .chain(offered.map(move |tool| omitted(tool, None)))
+            .chain(held_back.map(move |held| omitted(&held.tool, Some(held))))
+    }
+
+    /// The tool, where it is one that is known.
+    fn tool(&self) -> Option<&Tool> {
         match self {
-            Self::Gate(held_back) => &held_back.tool,
-            Self::Rules(tool) | Self::Schema { tool, .. } => tool,
+            Self::Gate(held_back) => Some(&held_back.tool),
+            Self::Rules(tool) | Self::Schema { tool, .. } | Self::Omitted { tool, .. } => {
+                Some(tool)
+            }
+            Self::Source(_) => None,
+        }
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Source(notice) => &notice.name,
+            Self::Gate(HeldBack { tool, .. })
+            | Self::Rules(tool)
+            | Self::Schema { tool, .. }
+            | Self::Omitted { tool, .. } => tool.name(),
         }
     }
 }
@@ -74,16 +116,22 @@ impl Withheld {
         visibility: Arc<Visibility>,
         situation: Situation,
         hidden: Vec<Hidden>,
+        notices: Vec<Notice>,
     ) -> Self {
-        Self { visibility, situation, hidden }
+        Self { visibility, situation, hidden, notices }
     }
 
     /// Nothing is withheld.
     pub(crate) fn nothing(visibility: &Arc<Visibility>, situation: Situation) -> Self {
-        Self::new(Arc::clone(visibility), situation, Vec::new())
+        Self::new(Arc::clone(visibility), situation, Vec::new(), Vec::new())
     }
 
-    /// How many there are.
+    /// The sources that failed and did not end the iteration.
+    pub(crate) fn notices(&self) -> &[Notice] {
+        &self.notices
+    }
+
+    /// How many there are; a source that was left out counts as one more.
     pub fn len(&self) -> usize {
         self.hidden.len()
     }
@@ -93,9 +141,9 @@ impl Withheld {
         self.hidden.is_empty()
     }
 
-    /// Their names, in the order in which they were found.
-    pub fn names(&self) -> impl ExactSizeIterator<Item = &ToolName> {
-        self.hidden.iter().map(|hidden| hidden.tool().name())
+    /// Their [names](WithheldTool::name), in the order in which they were found.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.hidden.iter().map(Hidden::name)
     }
 
     /// Each with its reason.
@@ -105,7 +153,7 @@ impl Withheld {
 
     /// One with its reason; `None` for a name that is not withheld.
     pub fn why(&self, name: &str) -> Option<WithheldTool> {
-        let hidden = self.hidden.iter().find(|hidden| *hidden.tool().name() == *name);
+        let hidden = self.hidden.iter().find(|hidden| hidden.name() == name);
         hidden.map(|hidden| self.explained(hidden))
     }
 
@@ -113,33 +161,57 @@ impl Withheld {
     pub(crate) fn denying_rule(&self, name: &str) -> Option<(Arc<str>, Option<Arc<str>>)> {
         self.hidden
             .iter()
-            .map(Hidden::tool)
+            .filter_map(Hidden::tool)
             .filter(|tool| *tool.name() == *name)
             .find_map(|tool| explain::denial(&self.visibility, tool, self.situation.facts()))
     }
 
     fn explained(&self, hidden: &Hidden) -> WithheldTool {
-        let tool = hidden.tool();
-        let mut by = None;
-        let mut reasons = Vec::new();
-        match hidden {
-            Hidden::Gate(held_back) => {
-                by = Some(WithheldBy::Gate);
-                reasons.push(format!("gate `{}`: {}", held_back.gate, held_back.reason));
+        let (by, mut reasons) = match hidden {
+            Hidden::Gate(held_back) => (Some(WithheldBy::Gate), vec![held(held_back)]),
+            Hidden::Schema { problem, .. } => (
+                Some(WithheldBy::Schema),
+                vec![format!("its schema cannot be enforced: {problem}")],
+            ),
+            Hidden::Rules(_) => (None, Vec::new()),
+            Hidden::Source(notice) => (
+                Some(WithheldBy::Discovery),
+                vec![format!("could not be listed: {}", notice.reason)],
+            ),
+            Hidden::Omitted { held_back, notice, .. } => {
+                let omitted = format!(
+                    "its source `{}` could not be listed: {}",
+                    notice.source, notice.reason
+                );
+                let reasons = [omitted].into_iter().chain(held_back.as_ref().map(held));
+                (Some(WithheldBy::Discovery), reasons.collect())
             }
-            Hidden::Schema { problem, .. } => {
-                by = Some(WithheldBy::Schema);
-                reasons.push(format!("its schema cannot be enforced: {problem}"));
-            }
-            Hidden::Rules(_) => {}
-        }
-        let rules = explain::explain(&self.visibility, tool, self.situation.facts());
-        reasons.extend(rules.reasons);
+        };
+        let rules = hidden
+            .tool()
+            .map(|tool| explain::explain(&self.visibility, tool, self.situation.facts()));
+        let ruled_by = rules.as_ref().and_then(|rules| rules.by);
+        reasons.extend(rules.into_iter().flat_map(|rules| rules.reasons));
         WithheldTool {
-            name: tool.name().clone(),
-            by: by.or(rules.by).unwrap_or(WithheldBy::Policy),
+            name: hidden.name().into(),
+            origin: match hidden {
+                Hidden::Source(notice) => Arc::clone(&notice.source),
+                _ => hidden.tool().map(|tool| Arc::clone(tool.shared_origin())).unwrap_or_default(),
+            },
+            by: by.or(ruled_by).unwrap_or(WithheldBy::Policy),
             reason: reasons.join("; "),
         }
+    }
+}
+
+/// What holds a tool back, in words. A source that does so by itself goes by the name that stands as
+/// the origin of its tools.
+fn held(held_back: &HeldBack) -> String {
+    let HeldBack { tool, gate, reason } = held_back;
+    if **gate == *tool.origin() {
+        format!("its source `{gate}` holds it back: {reason}")
+    } else {
+        format!("gate `{gate}`: {reason}")
     }
 }
 

@@ -5,15 +5,12 @@
 //! the fence count inside. What a result's blocks hold is within its cap too, all texts together: a
 //! text travels as far as the model reads it.
 
-use std::{
-    borrow::Cow,
-    fmt::{self, Write as _},
-};
+use std::borrow::Cow;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use toolcrib_core::{ContentBlock, ErrorCode, Tool, ToolOutput, fence_chars};
 
-use super::{Ended, Large, Settled};
+use super::{Ended, Large, Settled, structured};
 use crate::parts::Limits;
 
 /// Stands behind the line of a block that does not come along.
@@ -213,7 +210,8 @@ pub(super) fn fit(ended: Ended, cap: usize, limits: &Limits) -> Cut {
         Ok(output) => {
             (made.below, placed) = place(output.blocks, output.value.is_empty(), limits);
             made.body = output.value;
-            made.structured = output.structured.map(|data| within_cap(data, cap));
+            let has_shape = ended.tool.as_ref().is_some_and(|tool| tool.output_schema().is_some());
+            made.structured = output.structured.map(|data| structured::fit(data, cap, has_shape));
             made.cost_usd = output.cost_usd;
         }
         Err(failure) => {
@@ -255,34 +253,8 @@ fn come_along(made: &mut Cut, placed: Vec<Placed>, cap: usize) {
     }
 }
 
-fn marker_of(total: usize) -> String {
+pub(super) fn marker_of(total: usize) -> String {
     format!("[truncated — {total} chars total; the rest was not kept]")
-}
-
-/// Data that is over the cap is replaced whole.
-fn within_cap(data: Value, cap: usize) -> Value {
-    let total = json_chars(&data);
-    if total <= cap {
-        return data;
-    }
-    let instead = json!({ "truncated": true, "chars": total });
-    // What is no longer than the word that it is missing is not worth replacing.
-    if total > json_chars(&instead) { instead } else { data }
-}
-
-/// The characters of data as compact JSON, which is not written anywhere.
-fn json_chars(data: &Value) -> usize {
-    struct Count(usize);
-    impl fmt::Write for Count {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            self.0 += chars(text);
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    // Counting cannot fail.
-    let _ = write!(count, "{data}");
-    count.0
 }
 
 /// Cuts what a model reads to `cap` characters, with the fence and the line of the marker inside.
@@ -368,6 +340,7 @@ pub(super) fn chars(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use serde_json::json;
 
     use super::*;
 
@@ -398,14 +371,6 @@ mod tests {
         let text = format!("{}\u{1b}[31mred\u{1b}[0m{}", "x".repeat(46), "y".repeat(200));
         let (body, _) = cut_text(&text, 100);
         assert_eq!(body, "x".repeat(46));
-    }
-
-    #[test]
-    fn data_is_counted_without_being_written_out() {
-        let data = json!({ "é\n\"": ["中文\u{7}", -1.5e300, u64::MAX, null, true], "": [{}, []] });
-        let expected = chars(&data.to_string());
-        let allocations = allocation_counter::measure(|| assert_eq!(json_chars(&data), expected));
-        assert_eq!(allocations.count_total, 0);
     }
 
     proptest! {

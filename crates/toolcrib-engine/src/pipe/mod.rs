@@ -22,6 +22,7 @@ mod resolve;
 mod run;
 mod sanitise;
 mod scope;
+mod structured;
 mod validate;
 
 use std::{path::Path, sync::Arc, time::Instant};

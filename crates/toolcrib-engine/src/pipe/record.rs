@@ -32,6 +32,7 @@ pub(super) fn begin(batch: &Batch<'_>, mut call: ToolCall) -> Call {
     batch.events.emit(Some(batch.iteration), || EventKind::ToolStart {
         call_id: Arc::clone(&call.id),
         tool: Arc::clone(&call.name),
+        origin: batch.menu.get(&call.name).map(|tool| Arc::clone(tool.shared_origin())),
         args: shown(batch, &call),
         args_digest: call.args_digest,
     });

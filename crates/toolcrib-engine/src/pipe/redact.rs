@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolcrib_core::{dismantle, nests_too_deep};
 
 use super::{
     Batch, Ended,
     sanitise::{harmless, is_plain},
 };
-use crate::redactor::Redactor;
+use crate::{json::map_texts, redactor::Redactor};
 
 pub(super) fn redact(batch: &Batch<'_>, ended: &mut Ended) {
     let redactor = &batch.engine.redactor;
@@ -23,7 +23,15 @@ pub(super) fn redact(batch: &Batch<'_>, ended: &mut Ended) {
                     dismantle(data);
                     return json!({ "truncated": true, "reason": "nests too deep" });
                 }
-                redactor.json(data)
+                let data = redactor.json(data);
+                if !cleaned || redactor.knows_nothing() {
+                    return data;
+                }
+                let mut leaf = |leaf| match leaf {
+                    Value::String(text) => Value::String(clean(text)),
+                    other => other,
+                };
+                map_texts(data, &mut leaf, &mut |key| clean(key))
             });
             for block in &mut output.blocks {
                 *block = block.clone().map_texts(|text| clean(text.to_owned()));

@@ -9,9 +9,11 @@
 use std::{borrow::Cow, sync::LazyLock};
 
 use regex::Regex;
+use serde_json::Value;
 use toolcrib_core::{ContentBlock, is_hidden};
 
 use super::budget::Cut;
+use crate::json::map_texts;
 
 /// How a call ended, cut and harmless to read.
 pub(super) struct Clean(pub(super) Cut);
@@ -35,6 +37,13 @@ pub(super) fn sanitise(mut cut: Cut) -> Clean {
         for block in &mut cut.blocks {
             *block = block.clone().map_texts(|text| harmless(text).into_owned());
         }
+        cut.structured = cut.structured.take().map(|data| {
+            let mut leaf = |leaf| match leaf {
+                Value::String(text) => Value::String(owned(text)),
+                other => other,
+            };
+            map_texts(data, &mut leaf, &mut owned)
+        });
     }
     // Our marker comes last: one that was there before is somebody's forgery.
     if let Some((position, marker)) = cut.cut_block.take()
@@ -43,6 +52,13 @@ pub(super) fn sanitise(mut cut: Cut) -> Clean {
         *text = format!("{text}\n{marker}").into();
     }
     Clean(cut)
+}
+
+fn owned(text: String) -> String {
+    match harmless(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(clean) => clean,
+    }
 }
 
 /// What a chat template, our fence or our marker would act on, in folded text. The families:

@@ -4,7 +4,7 @@ mod read_skill;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toolcrib_core::{ActivatedBy, SkillId, ToolDefinition, ToolName};
+use toolcrib_core::{ActivatedBy, SkillId, ToolContext, ToolDefinition, ToolName, ToolResult};
 
 pub use self::read_skill::READ_SKILL;
 pub(crate) use self::read_skill::SkillsProvider;
@@ -142,8 +142,17 @@ pub(crate) struct ActiveSkills(Mutex<Activations>);
 struct Activations {
     active: Arc<[SkillId]>,
     /// What calls of a batch asked for, in the order in which they happened to run.
-    requested: Vec<(Arc<str>, SkillId)>,
+    requested: Vec<Requested>,
     unreported: Vec<(SkillId, ActivatedBy)>,
+}
+
+/// A call that asks for a skill. Iterations that run at the same time may use one id each for calls
+/// of their own.
+#[derive(Debug)]
+struct Requested {
+    iteration: u32,
+    call_id: Arc<str>,
+    skill: SkillId,
 }
 
 impl ActiveSkills {
@@ -164,20 +173,33 @@ impl ActiveSkills {
     }
 
     /// Notes that a call asks for a skill; see [`settle`](Self::settle).
-    pub(crate) fn request(&self, call_id: &str, skill: &SkillId) {
-        self.lock().requested.push((call_id.into(), skill.clone()));
+    pub(crate) fn request(&self, cx: &ToolContext, skill: &SkillId) {
+        self.lock().requested.push(Requested {
+            iteration: cx.iteration(),
+            call_id: cx.call_id().into(),
+            skill: skill.clone(),
+        });
     }
 
     /// Activates what the calls of a batch asked for, in call order: which of them ran first is
-    /// chance, and the last activated skill must not be.
-    pub(crate) fn settle<'a>(&self, calls: impl Iterator<Item = &'a Arc<str>>) {
-        let mut requested = std::mem::take(&mut self.lock().requested);
-        for call in calls {
-            while let Some(at) = requested.iter().position(|(id, _)| id == call) {
-                let (_, skill) = requested.remove(at);
-                self.activate(&skill, ActivatedBy::ReadSkill);
+    /// chance, and the last activated skill must not be. What a call asked for that failed is
+    /// forgotten.
+    pub(crate) fn settle(&self, iteration: u32, results: &[ToolResult]) {
+        for result in results {
+            while let Some(skill) = self.take_requested(iteration, &result.call_id) {
+                if result.is_ok() {
+                    self.activate(&skill, ActivatedBy::ReadSkill);
+                }
             }
         }
+    }
+
+    fn take_requested(&self, iteration: u32, call_id: &str) -> Option<SkillId> {
+        let mut this = self.lock();
+        let at = this.requested.iter().position(|requested| {
+            requested.iteration == iteration && *requested.call_id == *call_id
+        })?;
+        Some(this.requested.remove(at).skill)
     }
 
     /// What was activated since the last time this was asked.

@@ -67,7 +67,7 @@ fn read_skill(skills: &Arc<Skills>, active: &Arc<ActiveSkills>) -> Result<Tool, 
         .framework()
         .handler(move |args: Args, cx: ToolContext| {
             let text = skills.get(&args.id).map(|skill| {
-                active.request(cx.call_id(), &skill.id);
+                active.request(&cx, &skill.id);
                 format!(
                     "Skill `{}` is active. Its tools are offered from your next step on.\n\n{}",
                     skill.id, skill.body

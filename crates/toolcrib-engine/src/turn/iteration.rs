@@ -1,34 +1,49 @@
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use toolcrib_core::{Menu, SkillId, ToolCall, ToolResult};
+use toolcrib_core::{CancellationToken, Menu, SkillId, ToolCall, ToolResult};
 
 use super::state::TurnState;
 use crate::{
     compose::{Situation, Withheld},
     pipe::Batch,
+    sources::Notice,
 };
 
 /// One iteration of a turn: what is offered, and calls against that and nothing else.
-pub struct Iteration<'turn> {
-    turn: &'turn TurnState,
+///
+/// It stands for itself: the turn may begin the next iteration while this one's calls still run,
+/// on another task too. Dropping the [`Turn`](super::Turn) cancels them.
+pub struct Iteration {
+    turn: Arc<TurnState>,
+    number: u32,
     menu: Arc<Menu>,
     withheld: Arc<Withheld>,
     situation: Situation,
+    /// Made when it is first needed: an iteration without calls needs none.
+    cancellation: OnceLock<CancellationToken>,
 }
 
-impl<'turn> Iteration<'turn> {
+impl Iteration {
     pub(super) fn new(
-        turn: &'turn TurnState,
+        turn: &Arc<TurnState>,
+        number: u32,
         menu: Arc<Menu>,
         withheld: Arc<Withheld>,
         situation: Situation,
     ) -> Self {
-        Self { turn, menu, withheld, situation }
+        Self {
+            turn: Arc::clone(turn),
+            number,
+            menu,
+            withheld,
+            situation,
+            cancellation: OnceLock::new(),
+        }
     }
 
     /// Which iteration of the turn, from 1.
     pub fn number(&self) -> u32 {
-        self.turn.iteration
+        self.number
     }
 
     /// What is offered.
@@ -41,16 +56,29 @@ impl<'turn> Iteration<'turn> {
         &self.withheld
     }
 
+    /// The sources that failed and did not end the iteration, in configured order: those that are
+    /// left out, and those whose last good listing is offered; see
+    /// [`OnFailure`](crate::OnFailure).
+    pub fn notices(&self) -> &[Notice] {
+        self.withheld.notices()
+    }
+
     /// The skills that this iteration's menu was composed under.
     pub fn active_skills(&self) -> &[SkillId] {
         &self.situation.active_skills
+    }
+
+    /// What ends this iteration's calls and nothing else of the turn. It fires with the
+    /// [turn's](super::Turn::cancellation).
+    pub fn cancellation(&self) -> &CancellationToken {
+        self.cancellation.get_or_init(|| self.turn.cancellation.child_token())
     }
 
     /// Takes the calls of one model message through the pipe: at the same time, but those of a
     /// [sequential](toolcrib_core::ToolBuilder::sequential) tool one by one. Never fails: each call
     /// has exactly one result, in call order.
     ///
-    /// Skills that a call activates count from the next iteration.
+    /// Skills that a call activates count from the next iteration that begins.
     pub async fn execute(&mut self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
         let batch = Batch {
             engine: &self.turn.engine,
@@ -58,19 +86,18 @@ impl<'turn> Iteration<'turn> {
             menu: &self.menu,
             withheld: &self.withheld,
             situation: &self.situation,
-            iteration: self.turn.iteration,
+            iteration: self.number,
             working_dir: &self.turn.working_dir,
-            cancellation: &self.turn.cancellation,
+            cancellation: self.cancellation(),
         };
         let results = batch.execute(calls).await;
-        let succeeded = results.iter().filter(|result| result.is_ok());
-        self.turn.active_skills.settle(succeeded.map(|result| &result.call_id));
-        self.turn.report_activations();
+        self.turn.active_skills.settle(self.number, &results);
+        self.turn.report_activations(self.number);
         results
     }
 }
 
-impl std::fmt::Debug for Iteration<'_> {
+impl std::fmt::Debug for Iteration {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Iteration")
             .field("number", &self.number())

@@ -9,7 +9,7 @@ use std::{path::PathBuf, sync::Arc};
 use toolcrib_core::{
     ActivatedBy, CancellationToken, Catalog, DiscoveryError, DiscoveryErrorClass, EventKind,
     Identity, Lifetime, ListContext, NameCollision, RunEvents, SkillId, Tool, ToolCall,
-    ToolProvider, ToolRegistry, ToolResult,
+    ToolRegistry, ToolResult,
 };
 use uuid::Uuid;
 
@@ -20,9 +20,10 @@ pub use self::{
 };
 use crate::{
     compose::{Composed, Withheld, compose},
-    discover::discover,
+    discover::{Discovered, discover},
     parts::EngineParts,
     skills::{ActiveSkills, SkillsProvider},
+    sources::Source,
 };
 
 /// An iteration that could not begin: nothing is offered, nothing can be called.
@@ -40,15 +41,17 @@ pub enum IterationError {
     Cancelled,
 }
 
-/// One turn of a conversation: the state that iterations share. Dropping it ends whatever it
-/// still does.
+/// One turn of a conversation: the state that iterations share. Dropping it ends whatever it and
+/// its iterations still do.
 pub struct Turn {
-    state: TurnState,
+    state: Arc<TurnState>,
+    /// How many iterations have begun.
+    iteration: u32,
     registry: Arc<ToolRegistry>,
     /// What the last menu offered for its iteration only.
     expiring: Vec<Tool>,
     /// `read_skill`, as the last provider.
-    own: Option<Arc<dyn ToolProvider>>,
+    own: Option<Source>,
     composed: Option<Composed>,
     spare: Catalog,
 }
@@ -70,15 +73,15 @@ impl Turn {
             }
             active_skills.activate(&skill, ActivatedBy::Caller);
         }
-        let own = if skills.is_empty() {
+        let own = if skills.is_empty() || options.without_read_skill {
             None
         } else {
             let provider =
                 SkillsProvider::new(skills, &active_skills).map_err(TurnError::ReadSkill)?;
-            Some(Arc::new(provider) as Arc<dyn ToolProvider>)
+            Some(Source::needed(Arc::new(provider)))
         };
         let registry = Arc::clone(&engine.registry);
-        let state = TurnState {
+        let state = Arc::new(TurnState {
             roles: engine.visibility.policy.roles.of(&identity).into(),
             events: Arc::new(RunEvents::new(
                 run_id,
@@ -92,11 +95,11 @@ impl Turn {
                 .cancellation
                 .map_or_else(CancellationToken::new, |token| token.child_token()),
             working_dir: options.working_dir.unwrap_or_else(|| PathBuf::from(".")).into(),
-            iteration: 0,
             engine,
-        };
+        });
         Ok(Self {
             state,
+            iteration: 0,
             registry,
             expiring: Vec::new(),
             own,
@@ -127,7 +130,7 @@ impl Turn {
 
     /// How many iterations have begun.
     pub fn iterations(&self) -> u32 {
-        self.state.iteration
+        self.iteration
     }
 
     /// The active skills, the last activated last. What `read_skill` activated counts at once
@@ -146,34 +149,35 @@ impl Turn {
         Arc::make_mut(&mut self.registry)
     }
 
-    /// Begins the next iteration: asks the providers, composes the menu.
+    /// Begins the next iteration: asks the providers, composes the menu. Iterations that began
+    /// before it go on as they are.
     ///
     /// # Errors
     /// [`IterationError`]; the iteration is over before it began, and another may be tried.
-    pub async fn iteration(&mut self) -> Result<Iteration<'_>, IterationError> {
-        self.state.iteration += 1;
-        self.state.report_activations();
+    pub async fn iteration(&mut self) -> Result<Iteration, IterationError> {
+        self.iteration += 1;
+        self.state.report_activations(self.iteration);
         if self.state.cancellation.is_cancelled() {
             return Err(IterationError::Cancelled);
         }
         self.expire();
         let active_skills = self.state.active_skills.now();
         let cx = ListContext::new(Arc::clone(self.identity()), self.state.cancellation.clone())
-            .with_iteration(self.state.iteration)
+            .with_iteration(self.iteration)
             .with_active_skills(Arc::clone(&active_skills));
         let mut catalog = std::mem::take(&mut self.spare);
         catalog.clear();
-        let registry: Arc<dyn ToolProvider> = self.registry.clone();
+        let registry = Source::needed(self.registry.clone());
         let sources = (!self.registry.is_empty())
             .then_some(&registry)
             .into_iter()
             .chain(self.state.engine.sources.iter().map(|source| &source.item))
             .chain(&self.own);
-        let catalog =
+        let discovered =
             match discover(sources, &self.state.events, &self.state.engine.redactor, &cx, catalog)
                 .await
             {
-                Ok(catalog) => catalog,
+                Ok(discovered) => discovered,
                 Err(failed) => {
                     self.spare = failed.catalog;
                     return Err(match failed.error.class() {
@@ -182,7 +186,7 @@ impl Turn {
                     });
                 }
             };
-        self.offer(catalog, active_skills)
+        self.offer(discovered, active_skills)
     }
 
     /// Takes out what lived for the iteration that offered it. A tool that was registered anew
@@ -200,7 +204,8 @@ impl Turn {
     pub async fn refuse(&mut self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
         let situation = self.state.situation(self.state.active_skills.now());
         let withheld = Withheld::nothing(&self.state.engine.visibility, situation.clone());
-        Iteration::new(&self.state, Arc::default(), Arc::new(withheld), situation)
+        let withheld = Arc::new(withheld);
+        Iteration::new(&self.state, self.iteration, Arc::default(), withheld, situation)
             .execute(calls)
             .await
     }
@@ -208,20 +213,21 @@ impl Turn {
     /// Composes, or uses again what still holds.
     fn offer(
         &mut self,
-        catalog: Catalog,
+        discovered: Discovered,
         active_skills: Arc<[SkillId]>,
-    ) -> Result<Iteration<'_>, IterationError> {
+    ) -> Result<Iteration, IterationError> {
+        let Discovered { catalog, notices } = discovered;
         let situation = self.state.situation(active_skills);
         let before = self.composed.as_ref().map(|composed| composed.menu.fingerprint());
         let composed = match self.composed.take() {
-            Some(composed) if composed.holds_for(&catalog, &situation.active_skills) => {
+            Some(composed) if composed.holds_for(&catalog, &notices, &situation.active_skills) => {
                 self.spare = catalog;
                 composed
             }
             old => {
                 self.spare = old.map(Composed::into_catalog).unwrap_or_default();
                 let engine = &self.state.engine;
-                compose(&engine.visibility, &engine.validators, &situation, catalog)?
+                compose(&engine.visibility, &engine.validators, &situation, catalog, notices)?
             }
         };
         let composed = self.composed.insert(composed);
@@ -233,19 +239,26 @@ impl Turn {
             self.expiring = menu.tools().iter().filter(brief).cloned().collect();
         }
         for collision in &composed.collisions {
-            self.state.events.emit(Some(self.state.iteration), || EventKind::Collision {
+            self.state.events.emit(Some(self.iteration), || EventKind::Collision {
                 name: collision.name.clone(),
                 kept: Arc::clone(&collision.kept),
                 dropped: Arc::clone(&collision.dropped),
             });
         }
-        self.state.events.emit(Some(self.state.iteration), || EventKind::ToolsOffered {
+        self.state.events.emit(Some(self.iteration), || EventKind::ToolsOffered {
             tools: menu.names().cloned().collect(),
+            origins: menu.tools().iter().map(|tool| Arc::clone(tool.shared_origin())).collect(),
             withheld: withheld.len(),
             fingerprint: menu.fingerprint(),
             changed: before != Some(menu.fingerprint()),
         });
-        Ok(Iteration::new(&self.state, menu, withheld, situation))
+        Ok(Iteration::new(&self.state, self.iteration, menu, withheld, situation))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.state.cancellation.cancel();
     }
 }
 
@@ -258,7 +271,7 @@ impl std::fmt::Debug for Turn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Turn")
             .field("run_id", self.run_id())
-            .field("iteration", &self.state.iteration)
+            .field("iteration", &self.iteration)
             .field("active_skills", &self.state.active_skills.now())
             .finish_non_exhaustive()
     }

@@ -16,6 +16,9 @@ pub struct TurnOptions {
     pub conversation: Option<Arc<str>>,
     /// Skills that are active from the start, the last of them as the active one.
     pub skills: Vec<SkillId>,
+    /// Whether the turn is not offered `read_skill`, so that its skills stay those that it begins
+    /// with. Default: it is, where there are skills.
+    pub without_read_skill: bool,
     /// Ends everything that the turn does. Default: only dropping the turn does.
     pub cancellation: Option<CancellationToken>,
     /// Where tools start relative paths. Default: the process's working folder.
@@ -50,6 +53,14 @@ impl TurnOptions {
     #[must_use]
     pub fn skill(mut self, skill: SkillId) -> Self {
         self.skills.push(skill);
+        self
+    }
+
+    /// Does not offer `read_skill`: for a turn that serves one call and is gone, where nothing that a
+    /// skill activates would come after it.
+    #[must_use]
+    pub fn without_read_skill(mut self) -> Self {
+        self.without_read_skill = true;
         self
     }
 

@@ -4,7 +4,7 @@ use toolcrib_core::{CancellationToken, EventKind, Identity, RunEvents, SkillId};
 
 use crate::{compose::Situation, parts::EngineParts, skills::ActiveSkills};
 
-/// What a turn and its iterations share. Dropping it ends whatever the turn still does.
+/// What a turn and its iterations share.
 pub(super) struct TurnState {
     pub(super) engine: Arc<EngineParts>,
     pub(super) events: Arc<RunEvents>,
@@ -12,8 +12,6 @@ pub(super) struct TurnState {
     pub(super) roles: Arc<[Arc<str>]>,
     pub(super) cancellation: CancellationToken,
     pub(super) working_dir: Arc<Path>,
-    /// How many iterations have begun.
-    pub(super) iteration: u32,
 }
 
 impl TurnState {
@@ -30,17 +28,11 @@ impl TurnState {
         }
     }
 
-    /// Says which skills became active.
-    pub(super) fn report_activations(&self) {
-        let iteration = (self.iteration > 0).then_some(self.iteration);
+    /// Says which skills became active, in an iteration or, with 0, before the first.
+    pub(super) fn report_activations(&self, iteration: u32) {
+        let iteration = (iteration > 0).then_some(iteration);
         for (skill, by) in self.active_skills.take_unreported() {
             self.events.emit(iteration, || EventKind::SkillActivated { skill, by });
         }
-    }
-}
-
-impl Drop for TurnState {
-    fn drop(&mut self) {
-        self.cancellation.cancel();
     }
 }

@@ -8,9 +8,11 @@
 )]
 
 mod blocks;
+mod breaker;
 mod budget;
 mod compose;
 mod events;
+mod iterations;
 mod middleware;
 mod pipe_arguments;
 mod pipe_clean;
@@ -23,5 +25,6 @@ mod registry;
 mod schemas;
 mod secrets;
 mod skills;
+mod sources;
 mod support;
 mod why;

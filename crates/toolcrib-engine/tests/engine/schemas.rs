@@ -126,6 +126,43 @@ fn a_schema_nested_without_measure_is_refused_where_the_tool_is_made() {
     says(builder("shallow").input_schema(nested(50)), "");
 }
 
+#[test]
+fn title_and_output_schema_are_no_part_of_what_a_model_reads() {
+    let plain = tool("t");
+    assert_eq!((plain.title(), plain.output_schema()), (None, None));
+    let schema = json!({"type": "object", "required": ["b", "a"], "properties": {}});
+    let told = says(builder("t").title(" A tool ").output_schema(schema), "ran");
+    assert_eq!(told.title(), Some("A tool"));
+    let canonical = r#"{"properties":{},"required":["a","b"],"type":"object"}"#;
+    assert_eq!(told.output_schema().unwrap().to_string(), canonical);
+    assert_eq!(told.rendering(), plain.rendering());
+    assert_eq!((told.digest(), told.schema_digest()), (plain.digest(), plain.schema_digest()));
+    assert_eq!(says(builder("t").title("  "), "").title(), None);
+    says(builder("any").output_schema(json!(true)), "");
+
+    let made = |schema| builder("odd").output_schema(schema).body(NoBody).unwrap_err();
+    assert!(matches!(made(json!("text")), InvalidTool::OutputSchemaNotASchema { .. }));
+    let error = made(nested(100_000));
+    assert!(matches!(error, InvalidTool::SchemaTooDeep { schema: "output", .. }));
+    assert!(error.to_string().starts_with("the output schema of tool `odd` nests"), "{error}");
+}
+
+/// A body that nobody calls.
+struct NoBody;
+
+impl toolcrib_core::ToolBody for NoBody {
+    fn call(
+        self: std::sync::Arc<Self>,
+        _: Value,
+        _: toolcrib_core::ToolContext,
+    ) -> toolcrib_core::BoxFuture<
+        'static,
+        Result<toolcrib_core::ToolOutput, toolcrib_core::ToolError>,
+    > {
+        Box::pin(async { Ok(toolcrib_core::ToolOutput::text("")) })
+    }
+}
+
 #[tokio::test]
 async fn a_pattern_that_backtracks_elsewhere_matches_in_no_time_here() {
     let schema = json!({"type": "object", "properties": {"a": {"pattern": "^(a+)+$"}}});

@@ -67,7 +67,7 @@ pub(crate) async fn offered(engine: &Engine, options: TurnOptions) -> Vec<String
     menu(&turn.iteration().await.unwrap())
 }
 
-pub(crate) fn menu(iteration: &Iteration<'_>) -> Vec<String> {
+pub(crate) fn menu(iteration: &Iteration) -> Vec<String> {
     iteration.menu().names().map(ToString::to_string).collect()
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn policy<const N: usize>(rules: [Rule; N]) -> Policy {
 pub(crate) fn why(withheld: &Withheld, name: &str) -> String {
     withheld
         .explain()
-        .find(|tool| tool.name == name)
+        .find(|tool| *tool.name == *name)
         .unwrap_or_else(|| panic!("{name} is not withheld"))
         .reason
 }

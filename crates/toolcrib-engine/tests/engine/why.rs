@@ -212,7 +212,7 @@ proptest! {
             Situation::all().into_iter().map(offers).collect::<Vec<_>>()
         });
         for tool in withheld {
-            let name = tool.name.as_str();
+            let name = &*tool.name;
             let Some((_, changes)) = tool.reason.split_once("to offer it: ") else {
                 let nearest = everywhere
                     .iter()
@@ -245,7 +245,7 @@ proptest! {
 
 fn one_reason(engine: &Engine, options: TurnOptions, tool: &str) -> (WithheldBy, String) {
     let (_, withheld) = look(engine, options);
-    let found = withheld.into_iter().find(|w| w.name == tool).unwrap();
+    let found = withheld.into_iter().find(|w| *w.name == *tool).unwrap();
     (found.by, found.reason)
 }
 

@@ -37,7 +37,10 @@ pub fn record(
     redact: &dyn Redact,
     was_unknown: impl Fn(&str) -> bool,
 ) -> String {
-    let begins = messages.iter().rposition(|message| matches!(message, Message::User { .. }));
+    let is_users = |message: &Message| {
+        matches!(message, Message::User { .. }) && message.as_notice().is_none()
+    };
+    let begins = messages.iter().rposition(is_users);
     let turn = messages.get(begins.unwrap_or_default()..).unwrap_or_default();
     let user = turn.iter().find_map(|message| match message {
         Message::User { text } => Some(pattern(&redact.redact(text))),

@@ -37,6 +37,8 @@ impl<'r> Seen<'r> {
         // From the end: what is met first of a tool is its last result.
         for message in request.messages.iter().rev() {
             match message {
+                // What the tool layer says meanwhile is not the user's.
+                message if message.as_notice().is_some() => {}
                 Message::User { text } => {
                     user = text;
                     break;

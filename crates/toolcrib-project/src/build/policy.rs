@@ -48,10 +48,13 @@ fn build_rule(
     problems: &Problems,
 ) -> Option<Rule> {
     for pattern in &section.tools {
-        check_pattern(pattern, "tool", &names.tools_and_read_skill(), problems);
+        if !names.is_remote(pattern, problems) {
+            let is_known = names.may_be_remote(&pattern.value);
+            check_pattern(pattern, "tool", &names.tools_and_read_skill(), is_known, problems);
+        }
     }
     for pattern in &section.toolsets {
-        check_pattern(pattern, "toolset", &names.toolsets, problems);
+        check_pattern(pattern, "toolset", &names.toolsets, false, problems);
     }
     for role in &section.roles {
         is_declared(role, "role", &names.roles, problems);
@@ -82,17 +85,18 @@ fn build_rule(
 }
 
 /// A name that nothing has is a slip; a pattern that nothing matches may be there for tools to
-/// come.
+/// come, and is fine where what it may match is not known.
 fn check_pattern(
     pattern: &Located<Arc<str>>,
     kind: &str,
     declared: &[Arc<str>],
+    may_match_others: bool,
     problems: &Problems,
 ) {
     let glob = Glob::new(Arc::clone(&pattern.value));
     if glob.is_literal() {
         is_declared(pattern, kind, declared, problems);
-    } else if !declared.iter().any(|name| glob.matches(name)) {
+    } else if !may_match_others && !declared.iter().any(|name| glob.matches(name)) {
         let message = format!("no {kind} matches `{}`", pattern.value);
         problems.push(Diagnostic::warning(&pattern.at, message));
     }

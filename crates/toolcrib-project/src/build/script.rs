@@ -1,5 +1,7 @@
 //! The calls of a scripted model, against the tools that there are.
 
+use std::sync::Arc;
+
 use toolcrib_config::{Diagnostic, Document, Problems, Table, suggest};
 
 use super::names::Names;
@@ -11,7 +13,8 @@ pub(super) fn warn_of_unknown_tools(file: &str, text: String, names: &Names, pro
     let warn = |call: &Table<'_>| {
         call.ignore_the_rest();
         let is_meant = call.boolean("even_if_not_offered").unwrap_or_default();
-        let Some(tool) = call.text("tool").filter(|tool| !is_meant && !tools.contains(&tool.value))
+        let is_known = |name: &Arc<str>| tools.contains(name) || names.is_of_a_server(name);
+        let Some(tool) = call.text("tool").filter(|tool| !is_meant && !is_known(&tool.value))
         else {
             return;
         };

@@ -6,7 +6,7 @@ use toolcrib_config::{Diagnostic, Located, Problems};
 
 use super::names::{Names, is_declared};
 use crate::{
-    config::{Kind, ModelSection, SecretSection, Text, ToolSection, is_secret_name},
+    config::{Kind, ProjectFile, Text, ToolSection, is_secret_name},
     secrets::{self, EnvironmentSecrets},
 };
 
@@ -16,15 +16,23 @@ const SECRET: &str = "secret:";
 /// The declared secrets. What a tool refers to must be among them; what is declared should be
 /// referred to, and there.
 pub(crate) fn build_secrets(
-    sections: &[SecretSection],
-    tools: &[ToolSection],
-    models: &[ModelSection],
+    file: &ProjectFile,
     names: &Names,
     problems: &Problems,
 ) -> EnvironmentSecrets {
+    let (sections, tools) = (&file.secrets, &file.tools);
     let declared = &names.secrets;
-    // A model that lacks its key says so itself.
-    let keys: HashSet<_> = models.iter().filter_map(|model| Some(&model.secret()?.value)).collect();
+    // A model, a server or a gateway that lacks its own says so itself.
+    let of_models = file.models.iter().filter_map(|model| Some(Arc::clone(&model.secret()?.value)));
+    let of_tokens = file
+        .serve
+        .tokens
+        .iter()
+        .filter_map(|token| Some(Arc::clone(&token.secret.as_ref()?.value)));
+    let of_servers = file.mcp.iter().flat_map(|server| {
+        server.secret_texts().flat_map(references).map(|reference| reference.value)
+    });
+    let keys: HashSet<_> = of_models.chain(of_tokens).chain(of_servers).collect();
     let mut used = HashSet::new();
     for text in tools.iter().flat_map(texts) {
         for reference in references(text) {

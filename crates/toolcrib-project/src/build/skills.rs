@@ -36,7 +36,7 @@ pub(crate) fn build_skills(
 }
 
 fn resolve(tool: &Located<Arc<str>>, names: &Names, problems: &Problems) -> Option<ToolName> {
-    is_declared(tool, "tool", &names.tools, problems)
+    (names.is_remote(tool, problems) || is_declared(tool, "tool", &names.tools, problems))
         .then(|| ToolName::new(Arc::clone(&tool.value)).ok())
         .flatten()
 }
@@ -48,7 +48,9 @@ fn warn_of_foreign_tools(allowed: &[Located<Arc<str>>], names: &Names, problems:
     let name = |tool: &Located<Arc<str>>| -> String {
         tool.value.split('(').next().unwrap_or_default().to_owned()
     };
-    let is_foreign = |name: &String| !names.tools.iter().any(|known| **known == **name);
+    let is_foreign = |name: &String| {
+        !names.is_of_a_server(name) && !names.tools.iter().any(|known| **known == **name)
+    };
     if let Some((tool, foreign)) =
         allowed.iter().map(|tool| (tool, name(tool))).find(|(_, name)| is_foreign(name))
     {

@@ -2,21 +2,25 @@
 //! everything that is checked against something else later.
 
 mod database;
+mod mcp;
 mod model;
 mod params;
 mod policy;
 mod schema;
 mod secrets;
+mod serve;
 mod settings;
 mod text;
 mod tool;
 
 pub(crate) use self::{
     database::DatabaseSection,
+    mcp::{EndpointSection, McpSection, McpSettings, Pair, ProgramSection, Reach},
     model::{KeySource, ModelSection},
     policy::{PolicySection, RoleSection, RuleSection},
     schema::{SchemaProblem, check_schema},
     secrets::{SecretSection, is_secret_name},
+    serve::{ServeSection, TokenSection},
     settings::{AgentSection, LimitsSection, SkillsSection, SystemText},
     text::Text,
     tool::{CommandSection, HttpSection, Input, Kind, OF_A_SHELL, SqlSection, ToolSection, words},
@@ -24,10 +28,12 @@ pub(crate) use self::{
 
 use std::sync::Arc;
 
-use toolcrib_config::{Document, Problems};
+use toolcrib_config::{Document, Located, Problems};
+
+use self::secrets::secret_reference;
 
 /// All of `toolcrib.toml`.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ProjectFile {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) agent: AgentSection,
@@ -36,6 +42,10 @@ pub(crate) struct ProjectFile {
     pub(crate) secrets: Vec<SecretSection>,
     pub(crate) databases: Vec<DatabaseSection>,
     pub(crate) models: Vec<ModelSection>,
+    /// The `mcpServers` files that are taken in.
+    pub(crate) mcp_files: Vec<Located<Arc<str>>>,
+    pub(crate) mcp: Vec<McpSection>,
+    pub(crate) serve: ServeSection,
     pub(crate) tools: Vec<ToolSection>,
     pub(crate) policy: PolicySection,
 }
@@ -52,6 +62,9 @@ impl ProjectFile {
             secrets: SecretSection::read_all(file),
             databases: DatabaseSection::read_all(file),
             models: ModelSection::read_all(file),
+            mcp_files: file.texts("mcp_files"),
+            mcp: McpSection::read_all(file),
+            serve: file.table("serve", ServeSection::read).unwrap_or_default(),
             tools: file.tables("tool", ToolSection::read),
             policy: PolicySection::read(file),
         })

@@ -5,9 +5,6 @@ use std::{sync::Arc, time::Duration};
 use toolcrib_config::{Diagnostic, Located, Table, Value, suggest};
 use toolcrib_models::{OUTPUT_TOKENS, OpenAiApi, ReasoningEffort, TEMPERATURES, Vendor};
 
-/// How a reference to a secret begins.
-const SECRET: &str = "secret:";
-
 /// A declared model.
 #[derive(Debug)]
 pub(crate) struct ModelSection {
@@ -82,7 +79,8 @@ impl ModelSection {
                 .and_then(|value| value.word(&OpenAiApi::ALL.map(|api| (api.as_str(), api)))),
             base_url: table.text("base_url"),
             key: table.value("key").map_or(KeySource::Environment, |value| {
-                secret(&value).map_or(KeySource::Unusable, KeySource::Secret)
+                super::secret_reference(&value, "key")
+                    .map_or(KeySource::Unusable, KeySource::Secret)
             }),
             max_output_tokens: table.integer("max_output_tokens", OUTPUT_TOKENS),
             temperature: table.number("temperature", TEMPERATURES),
@@ -99,19 +97,4 @@ impl ModelSection {
             name,
         })
     }
-}
-
-/// A reference to a secret, and not the secret, which is not repeated.
-fn secret(value: &Value<'_>) -> Option<Located<Arc<str>>> {
-    let text = value.text()?;
-    let name = text.value.strip_prefix(SECRET).filter(|name| super::is_secret_name(name));
-    let Some(name) = name else {
-        value.refuse(
-            "this is no reference to a secret",
-            "write key = \"secret:NAME\", and below a [secrets]: NAME = { env = \"VARIABLE\" }; the \
-             key itself does not belong in this file",
-        );
-        return None;
-    };
-    Some(Located { value: name.into(), at: text.at })
 }

@@ -6,7 +6,7 @@ use toolcrib_config::{Located, Spot, Table};
 use toolcrib_core::{AnnotationMatch, Effect, PolicyDefault};
 
 /// What the file says of who may see and call what.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct PolicySection {
     pub(crate) default: PolicyDefault,
     pub(crate) roles: Vec<RoleSection>,

@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use toolcrib_config::{Diagnostic, Located, Table, Value, suggest};
 
+/// How a reference to a secret begins.
+const SECRET: &str = "secret:";
+
 /// A declared secret.
 #[derive(Debug)]
 pub(crate) struct SecretSection {
@@ -65,4 +68,21 @@ fn variable(value: &Value<'_>) -> Option<Located<Arc<str>>> {
 /// As in templates, where `{secret:NAME}` refers to it.
 pub(crate) fn is_secret_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b))
+}
+
+/// A reference to a secret, under a key, and not the secret itself, which is not repeated.
+pub(super) fn secret_reference(value: &Value<'_>, key: &str) -> Option<Located<Arc<str>>> {
+    let text = value.text()?;
+    let name = text.value.strip_prefix(SECRET).filter(|name| is_secret_name(name));
+    let Some(name) = name else {
+        value.refuse(
+            "this is no reference to a secret",
+            format!(
+                "write {key} = \"secret:NAME\", and below a [secrets]: NAME = {{ env = \"VARIABLE\" \
+                 }}; the {key} itself does not belong in this file"
+            ),
+        );
+        return None;
+    };
+    Some(Located { value: name.into(), at: text.at })
 }

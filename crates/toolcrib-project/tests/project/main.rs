@@ -15,6 +15,7 @@ mod broken_secrets;
 mod broken_tools;
 mod documented;
 mod folder;
+mod mcp;
 mod models;
 mod slips;
 mod sound;

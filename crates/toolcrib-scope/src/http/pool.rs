@@ -9,8 +9,9 @@ use tokio::time::Instant;
 
 use super::{connect::Connection, target::Target};
 
-/// How many wait at most; the one that waited longest makes room.
-const MAX_IDLE: usize = 16;
+/// How many wait at most; the one that waited longest makes room. Fewer than there are calls at the
+/// same time would mean to open and close connections all the time.
+const MAX_IDLE: usize = 128;
 /// How long one is taken again. Servers close what idles for longer, and a request that meets the
 /// closing is lost.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(15);

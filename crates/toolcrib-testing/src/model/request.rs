@@ -11,11 +11,15 @@ pub fn call(tool: &str, args: Value) -> ToolCall {
     ToolCall::new("", tool, args)
 }
 
+/// What a user said, and not the tool layer.
+fn is_users(message: &Message) -> bool {
+    matches!(message, Message::User { .. }) && message.as_notice().is_none()
+}
+
 /// The results since the last user message, in order: the name that was called, and the text as
 /// the model reads it, with its fence.
 pub fn results(request: &ModelRequest) -> Vec<(&str, &str)> {
-    let since =
-        request.messages.iter().rposition(|message| matches!(message, Message::User { .. }));
+    let since = request.messages.iter().rposition(is_users);
     let messages = request.messages.iter().skip(since.map_or(0, |at| at + 1));
     messages
         .filter_map(|message| match message {
@@ -29,7 +33,7 @@ pub fn results(request: &ModelRequest) -> Vec<(&str, &str)> {
 pub(super) fn unanswered(request: &ModelRequest) -> impl Iterator<Item = &str> {
     let last = request.messages.iter().rposition(|m| matches!(m, Message::Assistant { .. }));
     let messages = request.messages.iter().skip(last.map_or(0, |at| at + 1));
-    messages.filter_map(|message| match message {
+    messages.filter(|message| message.as_notice().is_none()).filter_map(|message| match message {
         Message::User { text } | Message::Tool { text, .. } => Some(&**text),
         _ => None,
     })

@@ -129,6 +129,7 @@ fn a_record_that_is_not_whole_says_what_is_missing() {
     let start = || EventKind::ToolStart {
         call_id: "c1".into(),
         tool: "t".into(),
+        origin: None,
         args: json!({}),
         args_digest: toolcrib_core::Digest::of(""),
     };

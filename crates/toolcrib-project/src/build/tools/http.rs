@@ -1,8 +1,11 @@
 //! Tools of the kind `http`.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    sync::Arc,
+};
 
-use toolcrib_config::{Diagnostic, Spot};
+use toolcrib_config::{Diagnostic, Located, Problems, Spot};
 use toolcrib_core::Tool;
 use toolcrib_scope::http::{
     DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_REDIRECTS, HttpClient, IpNet, parse_url,
@@ -32,7 +35,7 @@ pub(super) fn build(
     source: &Source<'_>,
     clients: &mut Clients,
 ) -> Option<Tool> {
-    let allowed = allowed_addresses(http, source);
+    let allowed = allowed_nets(&http.allow_addresses, source.problems);
     let client = clients.client(allowed.clone());
     let method = http.method.clone();
     let url = http.url.as_ref().map_or("", |url| &*url.value);
@@ -155,18 +158,23 @@ fn is_private(address: IpAddr) -> bool {
     }
 }
 
-/// The nets that the tool may dial though they are not public; what is none is recorded.
-fn allowed_addresses(http: &HttpSection, source: &Source<'_>) -> Vec<IpNet> {
-    let mut nets = Vec::with_capacity(http.allow_addresses.len());
-    for text in &http.allow_addresses {
+/// The nets that may be dialled though they are not public; what is none is recorded.
+pub(in crate::build) fn allowed_nets(
+    addresses: &[Located<Arc<str>>],
+    problems: &Problems,
+) -> Vec<IpNet> {
+    let mut nets = Vec::with_capacity(addresses.len());
+    for text in addresses {
         let net = text.value.parse().or_else(|_| text.value.parse::<IpAddr>().map(IpNet::from));
         match net {
             Ok(net) => nets.push(net),
-            Err(_) => source.refuse(
-                &text.at,
-                format!("`{}` is neither an address nor a net", text.value.escape_debug()),
-                "write an address such as \"127.0.0.1\" or a net such as \"10.1.0.0/16\"",
-            ),
+            Err(_) => {
+                let message =
+                    format!("`{}` is neither an address nor a net", text.value.escape_debug());
+                let help =
+                    "write an address such as \"127.0.0.1\" or a net such as \"10.1.0.0/16\"";
+                problems.push(Diagnostic::error(&text.at, message).help(help));
+            }
         }
     }
     nets

@@ -13,6 +13,7 @@ use toolcrib_core::Tool;
 use toolcrib_engine::READ_SKILL;
 use toolcrib_tools::Declaration;
 
+pub(super) use self::http::allowed_nets;
 use super::{databases::Databases, names::Names};
 use crate::{
     config::{Kind, ToolSection},

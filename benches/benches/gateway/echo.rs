@@ -1,0 +1,53 @@
+//! The server that all calls end at: one tool that says back what it is told, by rmcp.
+
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler,
+    model::{
+        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject,
+        ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    },
+    service::RequestContext,
+};
+use serde_json::{Value, json};
+
+/// The name of its one tool.
+pub(crate) const TOOL: &str = "echo";
+
+/// The one server.
+#[derive(Debug, Clone)]
+pub(crate) struct Echo;
+
+impl ServerHandler for Echo {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(vec![tool()]))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let text = request.arguments.as_ref().and_then(|arguments| arguments.get("text"));
+        let text = text.and_then(Value::as_str).unwrap_or_default();
+        Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
+    }
+}
+
+fn tool() -> Tool {
+    let schema = json!({
+        "type": "object",
+        "properties": { "text": { "type": "string", "description": "What to say back." } },
+        "required": ["text"],
+        "additionalProperties": false,
+    });
+    let schema: JsonObject = schema.as_object().cloned().unwrap_or_default();
+    Tool::new(TOOL, "Says back what it is told.", schema)
+}

@@ -1,0 +1,118 @@
+//! A program that is measured: started, looked at, and ended with all that it started.
+
+use std::{
+    fs::{self, File},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use toolcrib_benches::Outcome;
+
+/// How long a program has to begin to listen.
+const STARTING: Duration = Duration::from_secs(30);
+
+/// How long a program has to end by itself.
+const ENDING: Duration = Duration::from_secs(5);
+
+/// A program that runs, as the first of a process group of its own.
+pub(crate) struct Program {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Program {
+    /// Starts it. What it says on standard error goes into the folder, into a file of this name.
+    pub(crate) fn start(mut command: Command, folder: &Path, name: &str) -> Outcome<Self> {
+        use std::os::unix::process::CommandExt as _;
+
+        let log = folder.join(format!("{name}.log"));
+        command.process_group(0).stdin(Stdio::piped()).stderr(File::create(&log)?);
+        let child = command.spawn().map_err(|error| format!("{name}: {error}"))?;
+        Ok(Self { child, log })
+    }
+
+    /// Its standard input and output, once.
+    pub(crate) fn pipes(&mut self) -> Outcome<(ChildStdin, ChildStdout)> {
+        let stdin = self.child.stdin.take().ok_or("it has no stdin")?;
+        Ok((stdin, self.child.stdout.take().ok_or("it has no stdout")?))
+    }
+
+    /// Waits until something listens at the address.
+    pub(crate) fn wait_for(&mut self, address: SocketAddr) -> Outcome {
+        let began = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            if self.child.try_wait()?.is_some() || began.elapsed() > STARTING {
+                return Err(format!("nothing listens at {address}: {}", self.said()).into());
+            }
+            sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// What it said on standard error up to now.
+    pub(crate) fn said(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// The memory of the largest process among this and those that it started, in MiB; those
+    /// that are this bench in another role do not count.
+    pub(crate) fn memory(&self) -> f64 {
+        let own = std::env::current_exe().ok();
+        let mut largest: f64 = 0.0;
+        let mut family = vec![self.child.id()];
+        while let Some(id) = family.pop() {
+            let process = PathBuf::from(format!("/proc/{id}"));
+            let is_own = fs::read_link(process.join("exe")).ok() == own;
+            // The program itself counts in whatever role it is.
+            if !is_own || id == self.child.id() {
+                largest = largest.max(resident(&process));
+            }
+            family.extend(children(&process));
+        }
+        largest
+    }
+}
+
+fn resident(process: &Path) -> f64 {
+    let status = fs::read_to_string(process.join("status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<f64>().ok());
+    kib.unwrap_or_default() / 1024.0
+}
+
+/// A child may have been started by any thread.
+fn children(process: &Path) -> Vec<u32> {
+    let Ok(threads) = fs::read_dir(process.join("task")) else { return Vec::new() };
+    let each = threads.flatten().filter_map(|thread| {
+        let ids = fs::read_to_string(thread.path().join("children")).ok()?;
+        Some(ids.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>())
+    });
+    each.flatten().collect()
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        let signal = |signal| {
+            // It may have ended by itself, which is as good.
+            let _ = group.map(|group| kill_process_group(group, signal));
+        };
+        signal(Signal::TERM);
+        let began = Instant::now();
+        while matches!(self.child.try_wait(), Ok(None)) && began.elapsed() < ENDING {
+            sleep(Duration::from_millis(20));
+        }
+        signal(Signal::KILL);
+        let _ = self.child.wait();
+    }
+}
+
+/// A port of this machine that nothing listens at now.
+pub(crate) fn free_address() -> Outcome<SocketAddr> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
+}

@@ -1,0 +1,88 @@
+//! What this program is when it is started by itself: a server or a proxy.
+
+use std::{future::Future, net::Ipv4Addr, sync::Arc};
+
+use axum::{Router, serve::ListenerExt as _};
+use rmcp::{
+    ServerHandler, ServiceExt as _,
+    transport::streamable_http_server::{
+        StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
+    },
+};
+use tokio::{
+    io::{stdin, stdout},
+    net::TcpListener,
+    runtime::Runtime,
+};
+use toolcrib_benches::Outcome;
+
+use crate::{echo::Echo, hop::Hop};
+
+/// The server, on standard input and output.
+pub(crate) const ECHO_STDIO: &str = "echo-stdio";
+/// The server, on a port of this machine, which is the next argument.
+pub(crate) const ECHO_HTTP: &str = "echo-http";
+/// The bare proxy, on standard input and output.
+pub(crate) const HOP_STDIO: &str = "hop-stdio";
+/// The bare proxy, on a port of this machine, which is the next argument.
+pub(crate) const HOP_HTTP: &str = "hop-http";
+
+/// One of these.
+pub(crate) enum Role {
+    EchoStdio,
+    EchoHttp(u16),
+    HopStdio,
+    HopHttp(u16),
+}
+
+/// The role that the arguments ask for, if it is one and not the bench itself.
+pub(crate) fn asked(words: &[&str]) -> Outcome<Option<Role>> {
+    Ok(Some(match words {
+        [role] if *role == ECHO_STDIO => Role::EchoStdio,
+        [role] if *role == HOP_STDIO => Role::HopStdio,
+        [role, port] if *role == ECHO_HTTP => Role::EchoHttp(port.parse()?),
+        [role, port] if *role == HOP_HTTP => Role::HopHttp(port.parse()?),
+        _ => return Ok(None),
+    }))
+}
+
+impl Role {
+    /// Runs it until its input ends or it is killed.
+    pub(crate) fn run(self) -> Outcome {
+        match self {
+            Self::EchoStdio => wait(async { stdio(Echo).await }),
+            Self::EchoHttp(port) => wait(async move { http(Echo, port).await }),
+            Self::HopStdio => wait(async { stdio(Hop::start().await?).await }),
+            Self::HopHttp(port) => wait(async move { http(Hop::start().await?, port).await }),
+        }
+    }
+}
+
+fn wait(role: impl Future<Output = Outcome>) -> Outcome {
+    let runtime = Runtime::new()?;
+    let outcome = runtime.block_on(role);
+    // A read of standard input cannot be interrupted.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn stdio(handler: impl ServerHandler) -> Outcome {
+    handler.serve((stdin(), stdout())).await?.waiting().await?;
+    Ok(())
+}
+
+/// As fast as rmcp is over HTTP: answers that are one message are JSON and not a stream where the
+/// protocol lets the server choose, and nothing waits for more to send.
+async fn http(handler: impl ServerHandler + Clone, port: u16) -> Outcome {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?.tap_io(|stream| {
+        // Where it cannot be set, the figures show it.
+        let _ = stream.set_nodelay(true);
+    });
+    let config = StreamableHttpServerConfig::default().with_json_response(true);
+    let service = StreamableHttpService::new(
+        move || Ok(handler.clone()),
+        Arc::new(LocalSessionManager::default()),
+        config,
+    );
+    Ok(axum::serve(listener, Router::new().nest_service("/mcp", service)).await?)
+}

@@ -1,0 +1,57 @@
+//! `toolcrib serve`, as anybody would start it for a server that they have.
+
+use std::{
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::json;
+use toolcrib_benches::Outcome;
+
+/// What the server's tool is called behind us.
+pub(crate) const TOOL: &str = "mcp__echo__echo";
+
+/// How the server is reached.
+pub(crate) enum Behind {
+    /// As a program, and its argument.
+    Stdio(PathBuf, &'static str),
+    /// At an address.
+    Http(SocketAddr),
+}
+
+/// How we are reached.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Door {
+    Http(SocketAddr),
+    Stdio,
+}
+
+/// Serves the one server out of an `mcpServers` file, with all that lies in this folder, which is
+/// made.
+pub(crate) fn command(
+    program: &Path,
+    folder: &Path,
+    behind: &Behind,
+    door: Door,
+) -> Outcome<Command> {
+    fs::create_dir_all(folder)?;
+    let server = match behind {
+        Behind::Stdio(program, arg) => json!({ "command": program, "args": [arg] }),
+        Behind::Http(address) => json!({ "url": format!("http://{address}/mcp") }),
+    };
+    let file = folder.join("mcp.json");
+    fs::write(&file, json!({ "mcpServers": { "echo": server } }).to_string())?;
+    let mut command = Command::new(program);
+    command.arg("serve").arg("--import").arg(&file).arg("--state").arg(folder);
+    if let Door::Http(address) = door {
+        command.args(["--http", &address.to_string()]);
+    }
+    Ok(command)
+}
+
+/// What a client must show, once it listens.
+pub(crate) fn token(folder: &Path) -> Outcome<String> {
+    Ok(fs::read_to_string(folder.join("serve-token"))?.trim().to_owned())
+}

@@ -1,0 +1,86 @@
+//! What a model is told of sources that fail, and where it stands in the history.
+
+use serde_json::json;
+use toolcrib_agent::{Agent, RunOptions, Stopped};
+use toolcrib_core::{Message, static_tools};
+use toolcrib_engine::OnFailure;
+use toolcrib_testing::{
+    Answer, Fault, FaultyProvider, TestModel, assert_replayable, faulty, model,
+};
+
+use crate::support::{agent, call, calls, says, tool};
+
+fn down() -> Fault {
+    Fault::Error("connection refused: token hunter22".into())
+}
+
+/// An agent whose source fails as told, in one listing after the other.
+fn with(model: &TestModel, faults: impl IntoIterator<Item = Fault>, on: OnFailure) -> Agent {
+    let hub = faults.into_iter().fold(faulty(static_tools([tool("remote")])), FaultyProvider::then);
+    agent(model)
+        .tool(tool("own"))
+        .engine(|engine| engine.source(hub.provider(), on))
+        .build()
+        .unwrap()
+}
+
+fn step(id: &str) -> Answer {
+    calls([call(id, "own", json!({})), call(&format!("{id}2"), "own", json!({}))])
+}
+
+/// A history as one word per message, with what notices say.
+fn shape(messages: &[Message]) -> Vec<&str> {
+    let words = messages.iter().map(|message| match message {
+        Message::User { text } => message.as_notice().unwrap_or(text),
+        Message::Assistant { .. } => "assistant",
+        _ => "result",
+    });
+    words.collect()
+}
+
+const OMITTED: &str = "The tools of `faulty` cannot be used at the moment.";
+const STALE: &str = "The tools of `faulty` may not work at the moment.";
+const WELL: &str = "All tools that you are offered can be used again.";
+
+#[tokio::test]
+async fn a_model_is_told_when_a_source_goes_and_when_it_comes_back() {
+    let model = model().then(step("a")).then(step("b")).then(step("c")).always(says("Done."));
+    let agent = with(&model, [Fault::None, down(), down(), Fault::None], OnFailure::Omit);
+    let outcome = agent.run("Go", RunOptions::default()).await;
+    assert_eq!(outcome.stopped, Stopped::Answered);
+    let step = ["assistant", "result", "result"];
+    let story = [&["Go"][..], &step, &[OMITTED], &step, &step, &[WELL], &["assistant"]].concat();
+    assert_eq!(shape(&outcome.messages), story);
+    assert_replayable(&outcome.messages);
+    // What was sent stays the beginning of what is sent next.
+    let sent: Vec<_> = model.requests().iter().map(|r| r.messages.len()).collect();
+    assert_eq!(sent, [1, 5, 8, 12]);
+    for request in model.requests() {
+        assert!(outcome.messages.starts_with(&request.messages));
+    }
+    assert!(!format!("{:?}", outcome.messages).contains("refused"), "the cause is the operator's");
+}
+
+#[tokio::test]
+async fn the_next_run_tells_only_what_its_history_does_not() {
+    let model = model().always(says("Done."));
+    let agent = with(&model, [down(), down(), Fault::None, Fault::None], OnFailure::Omit);
+    let mut history = Vec::new();
+    for _ in 0..4 {
+        let options = RunOptions::default().history(history);
+        history = agent.run("Go", options).await.messages.to_vec();
+    }
+    let turn = ["Go", "assistant"];
+    let story = [&["Go", OMITTED, "assistant"][..], &turn, &["Go", WELL, "assistant"], &turn];
+    assert_eq!(shape(&history), story.concat());
+}
+
+#[tokio::test]
+async fn a_model_is_told_that_a_listing_is_old() {
+    let model = model().then(step("a")).always(says("Done."));
+    let agent = with(&model, [Fault::None, down()], OnFailure::Stale);
+    let outcome = agent.run("Go", RunOptions::default()).await;
+    let story = ["Go", "assistant", "result", "result", STALE, "assistant"];
+    assert_eq!(shape(&outcome.messages), story);
+    assert_eq!(outcome.menus[0], outcome.menus[1]);
+}

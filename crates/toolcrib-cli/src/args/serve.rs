@@ -1,0 +1,110 @@
+//! What `serve` takes.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::PathBuf,
+    str::FromStr,
+};
+
+use clap::Args;
+
+/// Where HTTP is served if nothing else is said: this machine alone.
+pub(crate) const DEFAULT_ADDRESS: SocketAddr =
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8808);
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Serve over HTTP, at this address [default: 127.0.0.1:8808]; a number alone is a port of this
+    /// machine. An address that others can reach must be written out
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:8808")]
+    pub(crate) http: Option<HttpAddress>,
+    /// Start with this skill active; may be given again, the last one is the active one
+    #[arg(long = "skill", value_name = "SKILL")]
+    pub(crate) skills: Vec<String>,
+    /// Act for this principal [default: nobody; over HTTP what the project's tokens say]
+    #[arg(long = "as", value_name = "PRINCIPAL")]
+    pub(crate) principal: Option<String>,
+    /// Act within this tenant [default: none; over HTTP what the project's tokens say]
+    #[arg(long, value_name = "TENANT")]
+    pub(crate) tenant: Option<String>,
+    /// Let requests name this host, NAME or NAME:PORT; may be given again [default: localhost,
+    /// 127.0.0.1 and [::1]]
+    #[arg(long = "allow-host", value_name = "HOST", requires = "http")]
+    pub(crate) hosts: Vec<String>,
+    /// Let web pages of this origin, such as https://tools.example, send requests; may be given
+    /// again [default: none]
+    #[arg(long = "allow-origin", value_name = "ORIGIN", requires = "http")]
+    pub(crate) origins: Vec<String>,
+    /// Print the token that was made, once; it is kept in the state folder
+    #[arg(long, requires = "http")]
+    pub(crate) show_token: bool,
+    /// Write every event to this file as JSON Lines; - is standard error.
+    /// A file that is there is replaced; within the project's and the state folder only if it is
+    /// called *.jsonl, *.ndjson or *.log
+    #[arg(long, value_name = "FILE")]
+    pub(crate) events: Option<PathBuf>,
+    /// Add one line for each request to this file, as JSON; - is standard error, as text
+    #[arg(long, value_name = "FILE")]
+    pub(crate) access_log: Option<PathBuf>,
+}
+
+/// Where HTTP is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HttpAddress(pub(crate) SocketAddr);
+
+impl FromStr for HttpAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let local = |port| SocketAddr::new(DEFAULT_ADDRESS.ip(), port);
+        if let Ok(port) = text.strip_prefix(':').unwrap_or(text).parse() {
+            return Ok(Self(local(port)));
+        }
+        let (host, port) = match text.rsplit_once(':') {
+            Some((host, port)) if !host.ends_with(':') || host == "[::1]" => {
+                (host, port.parse().ok())
+            }
+            _ => (text, Some(DEFAULT_ADDRESS.port())),
+        };
+        if let (true, Some(port)) = (host == "localhost", port) {
+            return Ok(Self(local(port)));
+        }
+        let address = text.parse().ok().or_else(|| {
+            let bare = text.trim_matches(['[', ']']);
+            let v6 = || bare.parse::<Ipv6Addr>().map(IpAddr::from);
+            let ip = bare.parse::<IpAddr>().or_else(|_| v6()).ok()?;
+            Some(SocketAddr::new(ip, DEFAULT_ADDRESS.port()))
+        });
+        address.map(Self).ok_or_else(|| {
+            "write a port, such as 8808, or an address with one: 127.0.0.1:8808, [::1]:8808, \
+             0.0.0.0:8808"
+                .to_owned()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_may_be_short_and_is_of_this_machine_then() {
+        for (text, address) in [
+            ("9000", "127.0.0.1:9000"),
+            (":9000", "127.0.0.1:9000"),
+            ("0", "127.0.0.1:0"),
+            ("localhost", "127.0.0.1:8808"),
+            ("localhost:1", "127.0.0.1:1"),
+            ("127.0.0.2", "127.0.0.2:8808"),
+            ("::1", "[::1]:8808"),
+            ("[::1]", "[::1]:8808"),
+            ("[::1]:2", "[::1]:2"),
+            ("0.0.0.0:3", "0.0.0.0:3"),
+        ] {
+            assert_eq!(text.parse(), Ok(HttpAddress(address.parse().unwrap())), "{text}");
+        }
+        for text in ["", "example.com:80", "localhost:x", "1.2.3.4:99999", "99999", "http://x"] {
+            assert!(text.parse::<HttpAddress>().is_err(), "{text}");
+        }
+    }
+}

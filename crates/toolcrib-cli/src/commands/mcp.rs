@@ -1,0 +1,123 @@
+//! `toolcrib mcp`: the MCP servers of a project, one by one.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use toolcrib_config::suggest;
+use toolcrib_core::{CancellationToken, Catalog};
+use toolcrib_mcp::{McpClient, ServerStatus};
+use toolcrib_project::{McpServer, Mode, Project};
+
+use super::{ChosenModel, Problem, call, call_arguments, with_project};
+use crate::{
+    args::{CallArgs, Global, McpCommand},
+    exit::{self, Exit},
+    output::{self, ServerJson, ServersJson},
+};
+
+/// What came of asking a server for its tools.
+pub(crate) struct Asked<'a> {
+    pub(crate) server: &'a McpServer,
+    /// Where its client stood then; `None` where there is no client.
+    pub(crate) status: Option<ServerStatus>,
+    /// What it lists, else why it does not.
+    pub(crate) listed: Result<Catalog, String>,
+    pub(crate) took: Duration,
+}
+
+pub(super) async fn mcp(
+    global: &Global,
+    command: McpCommand,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    match command {
+        McpCommand::List => list(global, cancellation).await,
+        McpCommand::Test { server } => test(global, &server, cancellation).await,
+        McpCommand::Call { server, call } => call_tool(global, &server, call, cancellation).await,
+    }
+}
+
+async fn list(global: &Global, cancellation: CancellationToken) -> Result<Exit, Problem> {
+    with_project(global, Mode::Inspect, ChosenModel::default(), &cancellation, async |project| {
+        let asked = unless_cancelled(ask_all(project), &cancellation).await?;
+        let redactor = project.redactor();
+        if global.json {
+            output::json(&ServersJson::new(&asked, &redactor));
+        } else {
+            output::servers(&asked, &redactor);
+        }
+        Ok(exit::FINE)
+    })
+    .await
+}
+
+async fn test(
+    global: &Global,
+    name: &str,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    with_project(global, Mode::Inspect, ChosenModel::default(), &cancellation, async |project| {
+        let asked = unless_cancelled(ask(find(project, name)?), &cancellation).await?;
+        let redactor = project.redactor();
+        if global.json {
+            output::json(&ServerJson::with_tools(&asked, &redactor));
+        } else {
+            output::server(&asked, &redactor);
+        }
+        Ok(if asked.listed.is_ok() { exit::FINE } else { exit::FAILED })
+    })
+    .await
+}
+
+async fn call_tool(
+    global: &Global,
+    server: &str,
+    args: CallArgs,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    let given = call_arguments::read(&args.arguments, &cancellation).await?;
+    let mode = Mode::Run { fresh: args.fresh };
+    let token = cancellation.clone();
+    with_project(global, mode, ChosenModel::default(), &token, async |project| {
+        let server = find(project, server)?;
+        let tool = server.name().tool_name(&args.tool);
+        call::make(global, CallArgs { tool, ..args }, given, project, cancellation).await
+    })
+    .await
+}
+
+fn find<'a>(project: &'a Project, name: &str) -> Result<&'a McpServer, Problem> {
+    let servers = project.mcp_servers();
+    servers.iter().find(|server| server.name().as_str() == name).ok_or_else(|| {
+        let names = servers.iter().map(|server| server.name().as_str());
+        let help = suggest::help(name, "MCP servers", names);
+        Problem::usage(format!("there is no MCP server {}; {help}", suggest::quoted([name])))
+    })
+}
+
+/// Asks all servers at the same time.
+pub(super) async fn ask_all(project: &Project) -> Vec<Asked<'_>> {
+    join_all(project.mcp_servers().iter().map(ask)).await
+}
+
+async fn ask(server: &McpServer) -> Asked<'_> {
+    let begun = Instant::now();
+    let listed = match server.client() {
+        Ok(client) => client.catalog().await.map_err(|error| error.to_string()),
+        Err(reason) => Err(reason.to_owned()),
+    };
+    let took = begun.elapsed();
+    let status = server.client().ok().map(McpClient::status);
+    Asked { server, status, listed, took }
+}
+
+async fn unless_cancelled<T>(
+    work: impl Future<Output = T>,
+    cancellation: &CancellationToken,
+) -> Result<T, Problem> {
+    tokio::select! {
+        biased;
+        () = cancellation.cancelled() => Err(Problem::cancelled()),
+        done = work => Ok(done),
+    }
+}

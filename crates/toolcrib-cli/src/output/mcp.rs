@@ -1,0 +1,178 @@
+//! MCP servers, and what they list.
+
+use serde::Serialize;
+use toolcrib_core::{Catalog, Tool};
+use toolcrib_engine::{OnFailure, Redactor};
+
+use super::{
+    json::whole_ms,
+    say,
+    text::{BAD, DIM, GOOD, STRONG, WARN, count, duration, one_line, safe},
+};
+use crate::commands::Asked;
+
+/// Prints all servers.
+pub(crate) fn servers(asked: &[Asked<'_>], redactor: &Redactor) {
+    if asked.is_empty() {
+        say!("there are no MCP servers; write a [mcp.NAME], or name a file with `--import`");
+    }
+    for one in asked {
+        head(one, redactor);
+    }
+}
+
+/// Prints one server with its tools.
+pub(crate) fn server(asked: &Asked<'_>, redactor: &Redactor) {
+    head(asked, redactor);
+    let Ok(catalog) = &asked.listed else { return };
+    for tool in catalog.offered() {
+        let description = one_line(tool.description(), 72);
+        say!("  {GOOD}{}{GOOD:#}  {DIM}{description}{DIM:#}", tool.name());
+    }
+    for held in catalog.held_back() {
+        let reason = safe(&redactor.text(&held.reason.to_string()));
+        say!("  {WARN}{}{WARN:#}  {DIM}held back:{DIM:#} {reason}", held.tool.name());
+    }
+}
+
+fn head(asked: &Asked<'_>, redactor: &Redactor) {
+    let shown = |text: &str| safe(&redactor.text(text));
+    let server = asked.server;
+    let (mark, style) = if asked.listed.is_ok() { ("✓", GOOD) } else { ("✗", BAD) };
+    let target = asked.status.as_ref().map(|status| format!(" {}", shown(&status.target)));
+    say!(
+        "{style}{mark}{style:#} {STRONG}{}{STRONG:#}{} {DIM}({}{}){DIM:#}",
+        server.name(),
+        target.unwrap_or_default(),
+        safe(server.origin()),
+        if server.is_trusted() { ", trusted" } else { "" }
+    );
+    match &asked.listed {
+        Ok(catalog) => {
+            let status = asked.status.as_ref();
+            let is = status.and_then(|status| {
+                let version = status.server_version.as_deref().unwrap_or_default();
+                let protocol = status.protocol.as_deref().unwrap_or_default();
+                Some(format!("{} {version}, MCP {protocol}, ", status.server.as_deref()?))
+            });
+            say!(
+                "  {}{}, {} held back, {} characters for the model, {}",
+                safe(&is.unwrap_or_default()),
+                count(catalog.offered().len(), "tool"),
+                catalog.held_back().len(),
+                chars(catalog),
+                duration(asked.took)
+            );
+        }
+        Err(reason) => say!("  {}", shown(reason)),
+    }
+}
+
+fn chars(catalog: &Catalog) -> usize {
+    catalog.offered().iter().map(of_model).sum()
+}
+
+fn of_model(tool: &Tool) -> usize {
+    tool.rendering().chars().count()
+}
+
+/// All servers.
+#[derive(Serialize)]
+pub(crate) struct ServersJson<'a> {
+    servers: Vec<ServerJson<'a>>,
+}
+
+impl<'a> ServersJson<'a> {
+    pub(crate) fn new(asked: &'a [Asked<'a>], redactor: &Redactor) -> Self {
+        Self { servers: asked.iter().map(|one| ServerJson::new(one, redactor)).collect() }
+    }
+}
+
+/// A server, and what it lists.
+#[derive(Serialize)]
+pub(crate) struct ServerJson<'a> {
+    name: &'a str,
+    origin: &'a str,
+    target: Option<String>,
+    trusted: bool,
+    on_failure: OnFailure,
+    ok: bool,
+    error: Option<String>,
+    state: Option<&'a str>,
+    server: Option<&'a str>,
+    server_version: Option<&'a str>,
+    protocol: Option<&'a str>,
+    tool_count: Option<usize>,
+    held_back_count: Option<usize>,
+    chars: Option<usize>,
+    duration_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<Vec<OfferedJson<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_back: Option<Vec<HeldBackJson<'a>>>,
+}
+
+#[derive(Serialize)]
+struct OfferedJson<'a> {
+    name: &'a str,
+    description: &'a str,
+    chars: usize,
+}
+
+#[derive(Serialize)]
+struct HeldBackJson<'a> {
+    name: &'a str,
+    by: &'a str,
+    reason: String,
+}
+
+impl<'a> ServerJson<'a> {
+    fn new(asked: &'a Asked<'a>, redactor: &Redactor) -> Self {
+        let server = asked.server;
+        let status = asked.status.as_ref();
+        let catalog = asked.listed.as_ref().ok();
+        let hidden = |text: &str| redactor.text(text).into_owned();
+        Self {
+            name: server.name().as_str(),
+            origin: server.origin(),
+            target: status.map(|status| hidden(&status.target)),
+            trusted: server.is_trusted(),
+            on_failure: server.on_failure(),
+            ok: catalog.is_some(),
+            error: asked.listed.as_ref().err().map(|error| hidden(error)),
+            state: status.map(|status| status.state.as_str()),
+            server: status.and_then(|status| status.server.as_deref()),
+            server_version: status.and_then(|status| status.server_version.as_deref()),
+            protocol: status.and_then(|status| status.protocol.as_deref()),
+            tool_count: catalog.map(|catalog| catalog.offered().len()),
+            held_back_count: catalog.map(|catalog| catalog.held_back().len()),
+            chars: catalog.map(chars),
+            duration_ms: whole_ms(asked.took),
+            tools: None,
+            held_back: None,
+        }
+    }
+
+    /// With each tool that is offered or held back.
+    pub(crate) fn with_tools(asked: &'a Asked<'a>, redactor: &Redactor) -> Self {
+        let catalog = asked.listed.as_ref().ok();
+        let offered = |tool: &'a Tool| OfferedJson {
+            name: tool.name().as_str(),
+            description: tool.description(),
+            chars: of_model(tool),
+        };
+        Self {
+            tools: catalog.map(|catalog| catalog.offered().iter().map(offered).collect()),
+            held_back: catalog.map(|catalog| {
+                let held = catalog.held_back().iter();
+                held.map(|held| HeldBackJson {
+                    name: held.tool.name().as_str(),
+                    by: &held.gate,
+                    reason: redactor.text(&held.reason.to_string()).into_owned(),
+                })
+                .collect()
+            }),
+            ..Self::new(asked, redactor)
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! `toolcrib serve` in front of a server of others, as clients of others see it: the official SDKs
+//! for TypeScript and Python, and the Inspector. `cargo xtask peers` installs all of them.
+
+use std::{
+    env, fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use serde_json::{Value, json};
+
+use crate::support::{Project, wait_for};
+
+const VARIABLE: &str = "TOOLCRIB_PEERS";
+const TOKEN: &str = "a-token-of-a-test-0002";
+
+const ECHO: &str = "mcp__all__echo";
+const SUM: &str = "mcp__all__get-sum";
+const LONG: &str = "mcp__all__trigger-long-running-operation";
+const WEATHER: &str = "mcp__all__get-structured-content";
+
+/// What a reader is offered: not the tool that says it changes something.
+const MENU: [&str; 4] = [ECHO, WEATHER, SUM, LONG];
+
+/// The folder that `cargo xtask peers` installs into.
+struct Peers(PathBuf);
+
+impl Peers {
+    /// Nothing where none is named, which is an error in CI.
+    fn find() -> Option<Self> {
+        let Some(folder) = env::var_os(VARIABLE) else {
+            assert!(
+                env::var_os("CI").is_none_or(|ci| ci.is_empty()),
+                "{VARIABLE} is not set, so no client of others is served; run `cargo xtask peers`"
+            );
+            // Past the test harness, which keeps what tests print to itself.
+            let _ = writeln!(
+                std::io::stderr(),
+                "SKIPPED: no client of others is served; `cargo xtask peers` installs and serves them"
+            );
+            return None;
+        };
+        let folder = PathBuf::from(folder);
+        assert!(folder.join("installed.txt").is_file(), "run `cargo xtask peers`");
+        Some(Self(folder))
+    }
+
+    fn path(&self, of: &str) -> String {
+        self.0.join(of).to_str().unwrap().to_owned()
+    }
+
+    /// A server with five tools, four of them for readers, and one skill with one of them.
+    fn project(&self) -> Project {
+        let (node, script) =
+            (self.path("node/bin/node"), self.path("node_modules/.bin/mcp-server-everything"));
+        let file = format!(
+            r#"name = "peers"
+policy_default = "allow"
+
+[mcp.all]
+command = "{node}"
+args = ["{script}"]
+trusted = true
+include = ["echo", "get-s*", "trigger-*", "toggle-simulated-logging"]
+
+[secrets]
+READER = {{ env = "TOOLCRIB_TEST_READER" }}
+
+[[serve.token]]
+secret = "secret:READER"
+principal = "rita"
+
+[[role]]
+name = "reader"
+principals = ["rita"]
+
+[[policy]]
+effect = "deny"
+role = "reader"
+annotation = {{ read_only = false }}
+"#
+        );
+        let skill = format!(
+            "---\nname: talking\ndescription: Talks.\nmetadata:\n  toolcrib-tools: {ECHO}\n---\nTalk.\n"
+        );
+        Project::of(&[("toolcrib.toml", &file), ("skills/talking/SKILL.md", &skill)])
+    }
+
+    /// A client that does steps, and what it saw of them.
+    fn drive(&self, sdk: Sdk, job: &Value) -> Value {
+        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testbed/peers");
+        let mut command = match sdk {
+            Sdk::TypeScript => {
+                let mut node = Command::new(self.path("node/bin/node"));
+                node.arg(scripts.join("client.mjs"));
+                node
+            }
+            Sdk::Python => {
+                let mut python = Command::new(self.path("venv/bin/python"));
+                // Isolated, and without bytecode left beside the sources.
+                python.arg("-IB").arg(scripts.join("client.py"));
+                python
+            }
+        };
+        let output = command.arg(job.to_string()).env(VARIABLE, &self.0).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{sdk:?}: {said}");
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{sdk:?}: {said}"))
+    }
+
+    /// What the Inspector prints.
+    fn inspect(&self, project: &Project, what: &[&str]) -> (bool, String) {
+        let mut command = Command::new(self.path("node/bin/node"));
+        command.args([&self.path("node_modules/.bin/mcp-inspector"), "--cli"]);
+        command.args(serve(project, &[])).args(what);
+        // It looks up programs, and keeps files of its own.
+        let path = format!("{}:{}", self.path("node/bin"), env::var("PATH").unwrap_or_default());
+        let output = command.env("PATH", path).env("HOME", project.path()).output().unwrap();
+        let printed = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&printed).into_owned())
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Sdk {
+    TypeScript,
+    Python,
+}
+
+const SDKS: [Sdk; 2] = [Sdk::TypeScript, Sdk::Python];
+
+/// The command line of a gateway for a reader.
+fn serve(project: &Project, more: &[&str]) -> Vec<String> {
+    let command = project.command(&[&["serve", "--quiet", "--as", "rita"], more].concat());
+    let args = command.get_args().map(|arg| arg.to_str().unwrap().to_owned());
+    std::iter::once(env!("CARGO_BIN_EXE_toolcrib").to_owned()).chain(args).collect()
+}
+
+/// Looks, calls what goes well, what a reader is not offered and what cannot be valid, follows a long call, and
+/// takes one back.
+fn steps() -> Vec<Value> {
+    vec![
+        json!({"do": "list"}),
+        json!({"do": "call", "name": ECHO, "arguments": {"message": "hello"}}),
+        json!({"do": "call", "name": "mcp__all__toggle-simulated-logging", "arguments": {}}),
+        json!({"do": "call", "name": SUM, "arguments": {"a": "one"}}),
+        json!({"do": "call", "name": WEATHER, "arguments": {"location": "Chicago"}}),
+        json!({"do": "call", "name": LONG, "arguments": {"duration": 0.4, "steps": 4}}),
+        json!({"do": "cancel", "name": LONG, "arguments": {"duration": 30, "steps": 300}}),
+        json!({"do": "call", "name": ECHO, "arguments": {"message": "still there"}}),
+    ]
+}
+
+/// What was seen of [`steps`].
+fn check(seen: &[Value], more: &[&str]) {
+    let [menu, echo, hidden, sum, weather, long, cancelled, after, ..] = seen else {
+        panic!("{seen:?}");
+    };
+    assert_eq!(menu["tools"], json!([&MENU, more].concat()));
+    let fenced = echo["text"].as_str().unwrap();
+    assert!(fenced.starts_with("<untrusted ") && fenced.contains("\nEcho: hello\n"), "{fenced}");
+    assert_eq!((&echo["is_error"], &echo["code"]), (&json!(false), &Value::Null));
+    assert_eq!(hidden["error"], json!({"code": -32602, "data": {"code": "not_available"}}));
+    assert_eq!((&sum["is_error"], &sum["code"]), (&json!(true), &json!("input_invalid")));
+    assert_eq!(weather["structured"]["conditions"], json!("Light rain / drizzle"));
+    assert!(long["text"].as_str().unwrap().contains("completed"), "{long}");
+    // As JavaScript and as Python write numbers.
+    let percents: Vec<f64> =
+        long["progress"].as_array().unwrap().iter().map(|of| of[0].as_f64().unwrap()).collect();
+    // The TypeScript SDK looks at a notification after the answer that came in the same read, and
+    // then knows of no call that it belongs to: the last may be lost there, and only there.
+    assert!(
+        percents.len() >= 3 && [25.0, 50.0, 75.0, 100.0].starts_with(&percents),
+        "{percents:?}"
+    );
+    assert_eq!(cancelled, &json!({"cancelled": true}));
+    assert!(after["text"].as_str().unwrap().contains("Echo: still there"), "{after}");
+}
+
+/// A session: a skill is read, which the client is told of, and the menu is the skill's.
+fn check_session(seen: &[Value]) {
+    check(seen, &["read_skill"]);
+    let [.., read, changed, menu] = seen else { panic!("{seen:?}") };
+    assert!(read["text"].as_str().unwrap().contains("Talk."), "{read}");
+    assert_eq!(changed, &json!({"changed": true}));
+    assert_eq!(menu["tools"], json!([ECHO, "read_skill"]));
+}
+
+fn session_steps() -> Vec<Value> {
+    let mut steps = steps();
+    steps.push(json!({"do": "call", "name": "read_skill", "arguments": {"id": "talking"}}));
+    steps.push(json!({"do": "change"}));
+    steps.push(json!({"do": "list"}));
+    steps
+}
+
+/// The call that was taken back ended; all that was begun has.
+fn check_events(path: &Path) {
+    let text = fs::read_to_string(path).unwrap();
+    let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |kind: &str| events.iter().filter(|event| event["type"] == kind).count();
+    assert_eq!(of("tool.start"), of("tool.end"));
+    let ends = |event: &&Value| event["type"] == "tool.end" && event["tool"] == LONG;
+    let codes: Vec<_> = events.iter().filter(ends).map(|event| event["code"].clone()).collect();
+    assert_eq!(codes, [Value::Null, json!("cancelled")]);
+    let told = |event: &&Value| event["type"] == "tool.progress" && event["percent"] == 100;
+    assert_eq!(events.iter().filter(told).count(), 1);
+}
+
+#[test]
+fn sdks_on_pipes() {
+    let Some(peers) = Peers::find() else { return };
+    for sdk in SDKS {
+        let project = peers.project();
+        let events = project.path().join("events.jsonl");
+        let command = serve(&project, &["--events", events.to_str().unwrap()]);
+        let job = json!({"mode": "legacy", "command": command, "steps": session_steps()});
+        let seen = peers.drive(sdk, &job);
+        assert_eq!(seen["protocol"], json!("2025-11-25"), "{sdk:?}");
+        check_session(seen["steps"].as_array().unwrap());
+        check_events(&events);
+
+        let job = json!({"mode": "2026-07-28", "command": command, "steps": steps()});
+        let seen = peers.drive(sdk, &job);
+        assert_eq!(seen["protocol"], json!("2026-07-28"), "{sdk:?}");
+        check(seen["steps"].as_array().unwrap(), &[]);
+        check_events(&events);
+    }
+}
+
+#[test]
+fn sdks_over_http() {
+    let Some(peers) = Peers::find() else { return };
+    let project = peers.project();
+    let gateway = Http::start(&project);
+    for sdk in SDKS {
+        let job = |mode: &str, steps: Vec<Value>, token: &str| json!({"mode": mode, "url": gateway.url, "token": token, "steps": steps});
+        let seen = peers.drive(sdk, &job("legacy", session_steps(), TOKEN));
+        assert_eq!(seen["protocol"], json!("2025-11-25"), "{sdk:?}");
+        check_session(seen["steps"].as_array().unwrap());
+
+        let seen = peers.drive(sdk, &job("2026-07-28", steps(), TOKEN));
+        assert_eq!(seen["protocol"], json!("2026-07-28"), "{sdk:?}");
+        check(seen["steps"].as_array().unwrap(), &[]);
+    }
+}
+
+#[test]
+fn the_inspector_lists_and_calls() {
+    let Some(peers) = Peers::find() else { return };
+    let project = peers.project();
+    let (ok, listed) = peers.inspect(&project, &["--method", "tools/list"]);
+    assert!(ok && MENU.iter().all(|name| listed.contains(name)), "{listed}");
+    assert!(!listed.contains("toggle-simulated-logging"), "{listed}");
+
+    let call = ["--method", "tools/call", "--tool-name", ECHO, "--tool-arg", "message=hello"];
+    let (ok, answer) = peers.inspect(&project, &call);
+    assert!(ok && answer.contains("Echo: hello") && answer.contains("<untrusted "), "{answer}");
+}
+
+/// A gateway over HTTP, which ends with the value.
+struct Http {
+    child: Child,
+    url: String,
+}
+
+impl Http {
+    fn start(project: &Project) -> Self {
+        let said = project.path().join("said.txt");
+        let mut command = project.command(&["serve", "--http", "0"]);
+        command.env("TOOLCRIB_TEST_READER", TOKEN).stdout(Stdio::null());
+        let child = command.stderr(fs::File::create(&said).unwrap()).spawn().unwrap();
+        let mut url = None;
+        wait_for(|| {
+            let text = fs::read_to_string(&said).unwrap();
+            let find =
+                |line: &str| Some(line.split_once("http://")?.1.split_once("/mcp")?.0.to_owned());
+            url = text.lines().find_map(find);
+            url.is_some()
+        });
+        Self { child, url: format!("http://{}/mcp", url.unwrap()) }
+    }
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        // What it started ends with it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,243 @@
+//! The gateway as a client meets it: pipes and HTTP.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpStream,
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+use serde_json::{Value, json};
+
+use crate::support::{Project, wait_for};
+
+/// The support desk's tools with a token of a secret's, or not.
+fn desk(tokens: &str) -> Project {
+    let project = Project::desk();
+    let file = fs::read_to_string(project.path().join("toolcrib.toml")).unwrap();
+    project.write("toolcrib.toml", &format!("{file}\n{tokens}"));
+    project
+}
+
+fn message(id: u32, method: &str, params: &Value) -> String {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
+}
+
+fn initialize() -> String {
+    let params = json!({
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" },
+    });
+    message(1, "initialize", &params)
+}
+
+/// A client on pipes.
+struct Piped {
+    child: Child,
+    lines: BufReader<std::process::ChildStdout>,
+}
+
+impl Piped {
+    fn start(command: &mut Command) -> Self {
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        let mut this = Self { child, lines };
+        let answer = this.ask(&initialize());
+        assert_eq!(answer["result"]["serverInfo"]["name"], json!("toolcrib"), "{answer}");
+        this.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        this
+    }
+
+    fn send(&mut self, line: &str) {
+        let stdin = self.child.stdin.as_mut().unwrap();
+        stdin.write_all(format!("{line}\n").as_bytes()).unwrap();
+        stdin.flush().unwrap();
+    }
+
+    /// The answer to a request; every line of the output is of the protocol.
+    fn ask(&mut self, request: &str) -> Value {
+        let id = serde_json::from_str::<Value>(request).unwrap()["id"].clone();
+        self.send(request);
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.lines.read_line(&mut line).unwrap(), 0, "the output ended");
+            let answer: Value = serde_json::from_str(&line).unwrap();
+            assert_eq!(answer["jsonrpc"], json!("2.0"));
+            if answer["id"] == id {
+                return answer;
+            }
+        }
+    }
+
+    fn tools(&mut self) -> Vec<String> {
+        let answer = self.ask(&message(2, "tools/list", &json!({})));
+        let tools = answer["result"]["tools"].as_array().unwrap();
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Ends the input; gives the exit code and what was said on standard error.
+    fn end(mut self) -> (Option<i32>, String) {
+        drop(self.child.stdin.take());
+        self.wait()
+    }
+
+    fn wait(mut self) -> (Option<i32>, String) {
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        (self.child.wait().unwrap().code(), said)
+    }
+}
+
+fn terminate(child: &Child) {
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+}
+
+#[test]
+fn on_pipes_a_client_gets_the_menu_of_who_it_is_served_for() {
+    let project = desk("");
+    let log = project.path().join("access.jsonl");
+    let events = project.path().join("events.jsonl");
+    let mut command = project.command(&["serve", "--skill", "billing"]);
+    command.arg("--access-log").arg(&log).arg("--events").arg(&events);
+    let mut client = Piped::start(&mut command);
+    let menu: Value = project.json(&["menu", "--skill", "billing"]).1;
+    let offered = menu["offered"].as_array().unwrap().iter();
+    let offered: Vec<_> = offered.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(client.tools(), offered);
+    let call = json!({ "name": "list_charges", "arguments": { "order_id": 1042 } });
+    let answer = client.ask(&message(3, "tools/call", &call));
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("1042") || text.contains("rows"), "{answer}");
+    let answer = client.ask(&message(4, "tools/call", &json!({ "name": "nothing" })));
+    assert_eq!(answer["error"]["code"], json!(-32602), "{answer}");
+    let (code, said) = client.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("offered"), "{said}");
+    let log = fs::read_to_string(log).unwrap();
+    let log: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let called: Vec<_> = log.iter().filter(|entry| entry["method"] == "tools/call").collect();
+    assert_eq!(called[0]["tool"], json!("list_charges"));
+    assert_eq!(called[1]["code"], json!("not_available"));
+    let events = fs::read_to_string(events).unwrap();
+    assert!(events.lines().any(|line| line.contains("\"tool.end\"")), "{events}");
+}
+
+#[test]
+fn a_signal_ends_it_in_good_order() {
+    let project = desk("");
+    let client = Piped::start(&mut project.command(&["serve", "--quiet"]));
+    terminate(&client.child);
+    let (code, said) = client.wait();
+    assert_eq!((code, &*said), (Some(3), ""));
+}
+
+#[test]
+fn it_prints_no_result_as_json_and_takes_flags_of_http_for_http_alone() {
+    let project = desk("");
+    for args in
+        [&["serve", "--json"][..], &["serve", "--allow-host", "x"], &["serve", "--http", "x"]]
+    {
+        assert_eq!(project.toolcrib(args).code, Some(2), "{args:?}");
+    }
+}
+
+/// A gateway over HTTP, and where it is.
+struct Http {
+    child: Child,
+    address: String,
+}
+
+impl Http {
+    fn start(command: &mut Command, errors: &Path) -> Self {
+        let errors_file = fs::File::create(errors).unwrap();
+        let child = command.args(["--http", "0"]).stderr(errors_file).spawn().unwrap();
+        let mut address = None;
+        wait_for(|| {
+            let said = fs::read_to_string(errors).unwrap();
+            address = said
+                .lines()
+                .find_map(|line| line.split_once("http://")?.1.split_once("/mcp"))
+                .map(|(address, _)| address.to_owned());
+            address.is_some()
+        });
+        Self { child, address: address.unwrap() }
+    }
+
+    /// The status and the body of a `tools/list` with a token.
+    fn list(&self, token: Option<&str>) -> (String, String) {
+        let meta = json!({ "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+            "io.modelcontextprotocol/clientCapabilities": {},
+        } });
+        let body = message(1, "tools/list", &meta);
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let token = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+             Mcp-Method: tools/list\r\nConnection: close\r\n{}Content-Length: {}\r\n\r\n{body}",
+            self.address,
+            token.unwrap_or_default(),
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let status = answer.split(' ').nth(1).unwrap().to_owned();
+        (status, answer)
+    }
+
+    fn end(mut self) -> Option<i32> {
+        terminate(&self.child);
+        self.child.wait().unwrap().code()
+    }
+}
+
+#[test]
+fn over_http_a_token_is_made_and_required() {
+    let project = desk("");
+    let errors = project.path().join("errors.txt");
+    let http = Http::start(&mut project.command(&["serve", "--as", "intern"]), &errors);
+    let token = fs::read_to_string(project.state().join("serve-token")).unwrap();
+    let token = token.trim();
+    assert!(!fs::read_to_string(&errors).unwrap().contains(token), "it is not printed");
+    assert_eq!(http.list(None).0, "401");
+    assert_eq!(http.list(Some("0123456789abcdef")).0, "401");
+    let (status, answer) = http.list(Some(token));
+    assert_eq!(status, "200", "{answer}");
+    assert!(answer.contains("list_charges"), "{answer}");
+    assert_eq!(http.end(), Some(3));
+
+    let shown = Http::start(&mut project.command(&["serve", "--show-token"]), &errors);
+    wait_for(|| fs::read_to_string(&errors).unwrap().contains(token));
+    assert_eq!(shown.list(Some(token)).0, "200");
+    assert_eq!(shown.end(), Some(3));
+}
+
+#[test]
+fn declared_tokens_say_for_whom_it_is_served() {
+    let tokens = "[secrets]\nA = { env = 'TOOLCRIB_TEST_A' }\n\
+                  [[serve.token]]\nsecret = 'secret:A'\nprincipal = 'intern'\n";
+    let project = desk(tokens);
+    let errors = project.path().join("errors.txt");
+    let token = "a-token-of-a-test-0001";
+    let mut command = project.command(&["serve"]);
+    let http = Http::start(command.env("TOOLCRIB_TEST_A", token), &errors);
+    assert_eq!(http.list(Some(token)).0, "200");
+    assert_eq!(http.end(), Some(3));
+    assert!(!project.state().join("serve-token").exists());
+
+    let refused = project.toolcrib(&["serve", "--http", "0"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("TOOLCRIB_TEST_A"), "{}", refused.stderr);
+    let mut refused = project.command(&["serve", "--http", "0", "--as", "x"]);
+    let refused = refused.env("TOOLCRIB_TEST_A", token).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    let mut short = project.command(&["serve", "--http", "0"]);
+    let short = short.env("TOOLCRIB_TEST_A", "short").output().unwrap();
+    assert_eq!(short.status.code(), Some(2), "{}", String::from_utf8_lossy(&short.stderr));
+}

@@ -1,0 +1,159 @@
+//! Keeps a result's data within the cap of its text, once more.
+//!
+//! Data of a tool that promises a shape is cut in its texts, the longest first, each with the marker
+//! that a cut text has: whoever holds it against the tool's output schema still finds it to fit. Other
+//! data, and such of which the texts are not what makes it large, is replaced whole.
+
+use std::fmt::{self, Write as _};
+
+use serde_json::{Value, json};
+
+use super::budget::{chars, marker_of};
+use crate::json::map_texts;
+
+/// What is left of a text that is cut, at least, beside the marker.
+const LEAST: usize = 16;
+
+pub(super) fn fit(data: Value, cap: usize, has_shape: bool) -> Value {
+    let total = json_chars(&data);
+    if total <= cap {
+        return data;
+    }
+    if has_shape && let Some(longest) = longest_text(&data, total, cap) {
+        let mut leaf = |leaf| match leaf {
+            Value::String(text) => Value::String(cut(text, longest)),
+            other => other,
+        };
+        return map_texts(data, &mut leaf, &mut |key| key);
+    }
+    let instead = json!({ "truncated": true, "chars": total });
+    // What is no longer than the word that it is missing is not worth replacing.
+    if total > json_chars(&instead) { instead } else { data }
+}
+
+/// How long, as JSON, a text may be so that all together keep within the cap; none if there is no
+/// length that leaves something of each.
+fn longest_text(data: &Value, total: usize, cap: usize) -> Option<usize> {
+    let mut lengths = Vec::new();
+    lengths_of(data, &mut lengths);
+    lengths.sort_unstable();
+    let texts: usize = lengths.iter().sum();
+    let mut room = cap.checked_sub(total - texts)?;
+    let mut waiting = lengths.len();
+    for length in lengths {
+        let share = room / waiting;
+        if length > share {
+            return (share >= 2 + LEAST + chars(&marker_of(usize::MAX))).then_some(share);
+        }
+        room -= length;
+        waiting -= 1;
+    }
+    None
+}
+
+fn lengths_of(data: &Value, into: &mut Vec<usize>) {
+    match data {
+        Value::String(text) => into.push(2 + text.chars().map(escaped).sum::<usize>()),
+        Value::Array(items) => items.iter().for_each(|item| lengths_of(item, into)),
+        Value::Object(entries) => entries.values().for_each(|value| lengths_of(value, into)),
+        _ => {}
+    }
+}
+
+/// A text that takes at most `longest` characters as JSON, marker and quotes included.
+fn cut(mut text: String, longest: usize) -> String {
+    let mut length = 2;
+    if text.chars().all(|c| {
+        length += escaped(c);
+        length <= longest
+    }) {
+        return text;
+    }
+    let marker = marker_of(chars(&text));
+    let mut left = longest.saturating_sub(2 + chars(&marker));
+    let end = text.char_indices().find_map(|(at, c)| match left.checked_sub(escaped(c)) {
+        Some(rest) => {
+            left = rest;
+            None
+        }
+        None => Some(at),
+    });
+    text.truncate(end.unwrap_or(text.len()));
+    text.push_str(&marker);
+    text
+}
+
+/// How many characters a character takes in JSON, as `serde_json` writes it.
+fn escaped(c: char) -> usize {
+    match c {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        '\0'..='\u{1f}' => 6,
+        _ => 1,
+    }
+}
+
+/// The characters of data as compact JSON, which is not written anywhere.
+fn json_chars(data: &Value) -> usize {
+    struct Count(usize);
+    impl fmt::Write for Count {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0 += chars(text);
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Counting cannot fail.
+    let _ = write!(count, "{data}");
+    count.0
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn data_is_counted_without_being_written_out() {
+        let data = json!({ "é\n\"": ["中文\u{7}", -1.5e300, u64::MAX, null, true], "": [{}, []] });
+        let expected = chars(&data.to_string());
+        let allocations = allocation_counter::measure(|| assert_eq!(json_chars(&data), expected));
+        assert_eq!(allocations.count_total, 0);
+    }
+
+    /// Whether one is the other with texts that are cut.
+    fn is_cut_of(cut: &Value, whole: &Value) -> bool {
+        match (cut, whole) {
+            (Value::String(cut), Value::String(whole)) => {
+                let marker = marker_of(chars(whole));
+                cut == whole
+                    || cut.strip_suffix(&marker).is_some_and(|head| whole.starts_with(head))
+            }
+            (Value::Array(cut), Value::Array(whole)) => {
+                cut.len() == whole.len() && cut.iter().zip(whole).all(|(a, b)| is_cut_of(a, b))
+            }
+            (Value::Object(cut), Value::Object(whole)) => {
+                cut.keys().eq(whole.keys())
+                    && cut.values().zip(whole.values()).all(|(a, b)| is_cut_of(a, b))
+            }
+            _ => cut == whole,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_shape_outlives_its_texts(
+            texts in prop::collection::vec("[a-z\\n\"é\\u{1}]{0,400}", 1..8),
+            cap in 200_usize..3_000,
+        ) {
+            let whole = json!({ "rows": texts, "count": texts.len() });
+            let cut = fit(whole.clone(), cap, true);
+            prop_assert!(json_chars(&cut) <= cap);
+            let replaced = cut == json!({ "truncated": true, "chars": json_chars(&whole) });
+            prop_assert!(replaced || is_cut_of(&cut, &whole));
+            // One long text among few is always worth cutting.
+            prop_assert!(!replaced || texts.len() > 2);
+            prop_assert_eq!(cut == whole, json_chars(&whole) <= cap);
+        }
+    }
+}

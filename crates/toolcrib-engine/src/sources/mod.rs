@@ -1,0 +1,64 @@
+//! Where tools come from, and what happens when a source cannot be listed.
+
+mod fallback;
+mod last_good;
+mod notice;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use toolcrib_core::ToolProvider;
+
+pub(crate) use self::fallback::{Fallback, Notices};
+use self::last_good::LastGood;
+pub use self::notice::Notice;
+
+/// What happens to an iteration when one of its sources cannot be listed: it answers with an error,
+/// it panics, or what it answers is no listing. Cancellation is no such failure, it ends the
+/// iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum OnFailure {
+    /// The iteration fails with the source's error: nothing is offered, nothing can be called.
+    #[default]
+    Fail,
+    /// What the source listed last for the same tenant, principal and active skills takes the place
+    /// of this listing. Where there is none the iteration fails, and so it does when a gate failed:
+    /// what a gate let pass before is no answer to what it would say now.
+    ///
+    /// Listings are kept in memory, 64 per source at most; they are gone with the engine.
+    Stale,
+    /// The source is left out, with a [`Notice`] in each iteration in which it is. Its tools are
+    /// withheld: as one entry for the source, and one for each tool that it listed when it last
+    /// could.
+    Omit,
+}
+
+/// A provider of an engine, and what happens when it fails.
+#[derive(Clone)]
+pub(crate) struct Source {
+    pub(crate) provider: Arc<dyn ToolProvider>,
+    on_failure: OnFailure,
+    /// Kept only where a failure is not the end of the iteration.
+    last_good: Option<Arc<LastGood>>,
+}
+
+impl Source {
+    pub(crate) fn new(provider: Arc<dyn ToolProvider>, on_failure: OnFailure) -> Self {
+        let last_good = (on_failure != OnFailure::Fail).then(Arc::default);
+        Self { provider, on_failure, last_good }
+    }
+
+    /// A source whose failure ends the iteration.
+    pub(crate) fn needed(provider: Arc<dyn ToolProvider>) -> Self {
+        Self::new(provider, OnFailure::Fail)
+    }
+
+    /// What its tools are called, else its id: a few words that a model may read.
+    fn name(&self) -> Arc<str> {
+        const LONGEST: usize = 80;
+        let name = self.provider.covers().unwrap_or_else(|| self.provider.id());
+        name.chars().take(LONGEST).flat_map(char::escape_debug).collect::<String>().into()
+    }
+}

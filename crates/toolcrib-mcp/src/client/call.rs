@@ -1,0 +1,165 @@
+//! One call of a remote tool.
+
+use std::sync::{Arc, Weak};
+
+use serde_json::Value;
+use toolcrib_core::{
+    BoxFuture, ContentBlock, ErrorCode, Progress, ToolBody, ToolContext, ToolError, ToolOutput,
+};
+
+use super::supervisor::Supervisor;
+use crate::connection::{CallAnswer, CallRequest, RequestError};
+
+/// The codes of JSON-RPC that say whose fault a refused call is.
+const METHOD_NOT_FOUND: i32 = -32_601;
+const INVALID_PARAMS: i32 = -32_602;
+
+/// The body of a remote tool. It does not keep the client: a client keeps the tools of its list.
+pub(super) struct RemoteCall {
+    pub(super) supervisor: Weak<Supervisor>,
+    /// The server, for whoever calls when its client is gone.
+    pub(super) server: Arc<str>,
+    /// What the server calls the tool.
+    pub(super) tool: Arc<str>,
+    /// Whether it is believed to change nothing.
+    pub(super) read_only: bool,
+}
+
+impl ToolBody for RemoteCall {
+    fn call(
+        self: Arc<Self>,
+        args: Value,
+        cx: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let Some(supervisor) = self.supervisor.upgrade() else {
+                let gone = format!("the client of MCP server `{}` is closed", self.server);
+                return Err(ToolError::new(ErrorCode::NotAvailable, gone));
+            };
+            self.run(&supervisor, args, &cx).await
+        })
+    }
+}
+
+impl RemoteCall {
+    async fn run(
+        &self,
+        supervisor: &Arc<Supervisor>,
+        args: Value,
+        cx: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let Value::Object(arguments) = args else {
+            return Err(ToolError::input_invalid("the arguments must be a JSON object"));
+        };
+        let mut tried_before = false;
+        loop {
+            let live = tokio::select! {
+                biased;
+                () = cx.cancellation().cancelled() => return Err(self.never_sent()),
+                live = supervisor.connection() => live.map_err(|error| {
+                    ToolError::new(ErrorCode::NotAvailable, error.for_model()).caused_by(error)
+                })?,
+            };
+            let progress = cx.clone();
+            let request = CallRequest {
+                tool: (*self.tool).to_owned(),
+                arguments: arguments.clone(),
+                on_progress: Box::new(move |message, percent| {
+                    let message = Progress::user(message);
+                    progress.progress(match percent {
+                        Some(percent) => message.percent(percent),
+                        None => message,
+                    });
+                }),
+                cancellation: cx.cancellation().clone(),
+            };
+            match live.call(request).await {
+                Ok(answer) => return self.answered(answer),
+                // Nothing of it reached the server, so this does not repeat anything.
+                Err(RequestError::NotSent(_)) if !tried_before => {
+                    tried_before = true;
+                    live.settled().await;
+                }
+                Err(error) => return Err(self.failed(supervisor, error)),
+            }
+        }
+    }
+
+    fn answered(&self, answer: CallAnswer) -> Result<ToolOutput, ToolError> {
+        let CallAnswer { output, is_error } = answer;
+        if !is_error {
+            return Ok(output);
+        }
+        let said = (!output.value.trim().is_empty()).then_some(output.value);
+        let texts: Vec<_> =
+            said.into_iter().chain(output.blocks.iter().map(ContentBlock::as_read)).collect();
+        Err(if texts.is_empty() {
+            ToolError::failed(format!("`{}` failed and did not say why", self.tool))
+        } else {
+            ToolError::failed(texts.join("\n"))
+        })
+    }
+
+    fn failed(&self, supervisor: &Arc<Supervisor>, error: RequestError) -> ToolError {
+        let server = supervisor.name();
+        match error {
+            RequestError::Refused { code, message } => {
+                let code = if code == METHOD_NOT_FOUND || names_no_tool(&message) {
+                    supervisor.tools_changed();
+                    ErrorCode::NotAvailable
+                } else if code == INVALID_PARAMS {
+                    ErrorCode::InputInvalid
+                } else {
+                    ErrorCode::ExecutionFailed
+                };
+                ToolError::new(code, message)
+            }
+            RequestError::NotSent(_) => ToolError::new(
+                ErrorCode::NotAvailable,
+                format!("MCP server `{server}` cannot be used at the moment; the call was not sent"),
+            )
+            .caused_by(error),
+            RequestError::Malformed(_) => ToolError::failed(format!(
+                "MCP server `{server}` gave an answer that cannot be used"
+            ))
+            .caused_by(error),
+            RequestError::Lost(_) if self.read_only => ToolError::failed(format!(
+                "the connection to MCP server `{server}` ended before an answer came; it changes \
+                 nothing, so it can be called again"
+            ))
+            .caused_by(error),
+            RequestError::Lost(_) => ToolError::new(
+                ErrorCode::OutcomeUnknown,
+                format!(
+                    "the connection to MCP server `{server}` ended before an answer came; the call \
+                     may have had its effect, so check before trying again"
+                ),
+            )
+            .caused_by(error),
+            RequestError::Cancelled if self.read_only => {
+                ToolError::new(ErrorCode::Cancelled, "the call was cancelled").caused_by(error)
+            }
+            RequestError::Cancelled => ToolError::new(
+                ErrorCode::OutcomeUnknown,
+                format!(
+                    "MCP server `{server}` was told to cancel the call; it may have had its effect, \
+                     so check before trying again"
+                ),
+            )
+            .caused_by(error),
+        }
+    }
+
+    fn never_sent(&self) -> ToolError {
+        let text =
+            format!("MCP server `{}` was not there in time; the call was not sent", self.server);
+        ToolError::new(ErrorCode::Cancelled, text)
+    }
+}
+
+/// Whether a server says that it has no such tool. Most say so as invalid parameters, as the
+/// protocol's examples do, and can only be told by their words.
+fn names_no_tool(message: &str) -> bool {
+    let message = message.to_lowercase();
+    message.contains("unknown tool") || (message.contains("tool") && message.contains("not found"))
+}

@@ -1,0 +1,84 @@
+use std::{sync::Arc, time::Duration};
+
+use super::name::InvalidServerName;
+use crate::server::InvalidServer;
+
+/// A server that cannot be used. The texts are the operator's: they may quote the server.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum McpError {
+    /// No server can have that name.
+    #[error(transparent)]
+    Name(#[from] InvalidServerName),
+    /// It cannot be reached as it is declared.
+    #[error(transparent)]
+    Server(#[from] InvalidServer),
+    /// Something else that is declared of it cannot be.
+    #[error("MCP server `{server}`: {problem}")]
+    Declared {
+        /// The server.
+        server: Arc<str>,
+        /// What is wrong, and how to right it.
+        problem: String,
+    },
+    /// It did not start, could not be dialled, or ended too often. Until it is tried again, asking
+    /// for it costs nothing and gives this.
+    #[error(
+        "MCP server `{server}` cannot be reached: {problem} (failure {failures}; {})",
+        next_try(*.next_try_in)
+    )]
+    Unreachable {
+        /// The server.
+        server: Arc<str>,
+        /// What went wrong the last time.
+        problem: Arc<str>,
+        /// How many times in a row it went wrong.
+        failures: u32,
+        /// When it may be tried again.
+        next_try_in: Duration,
+    },
+    /// It is reached, and does not list its tools.
+    #[error(
+        "MCP server `{server}` does not list its tools: {problem} (failure {failures}; {})",
+        next_try(*.next_try_in)
+    )]
+    NotListed {
+        /// The server.
+        server: Arc<str>,
+        /// What went wrong the last time.
+        problem: Arc<str>,
+        /// How many times in a row it went wrong.
+        failures: u32,
+        /// When it may be asked again.
+        next_try_in: Duration,
+    },
+    /// Its client has been closed.
+    #[error("the client of MCP server `{server}` is closed")]
+    Closed {
+        /// The server.
+        server: Arc<str>,
+    },
+}
+
+impl McpError {
+    /// The same for a model: which server, and what to do, and nothing that the server said.
+    pub fn for_model(&self) -> String {
+        match self {
+            Self::Unreachable { server, next_try_in, .. }
+            | Self::NotListed { server, next_try_in, .. } => {
+                let next = next_try(*next_try_in);
+                format!("MCP server `{server}` cannot be used at the moment; {next}")
+            }
+            // Of names and declarations, which are the operator's own words.
+            other => other.to_string(),
+        }
+    }
+}
+
+fn next_try(after: Duration) -> String {
+    if after.is_zero() {
+        "it can be tried again now".to_owned()
+    } else {
+        format!("it can be tried again in {:.1} s", after.as_secs_f64())
+    }
+}

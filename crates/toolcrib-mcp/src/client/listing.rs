@@ -1,0 +1,212 @@
+//! Gets the list of a server's tools, when it is needed.
+
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+use futures_util::FutureExt as _;
+use tokio::time::{Instant, timeout};
+use toolcrib_core::panic_text;
+
+use super::{
+    McpError,
+    call::RemoteCall,
+    flight::{Flight, InFlight, Landing},
+    listed::{Definitions, Listed},
+    live::Live,
+    pages::{Pages, PagesError, all_pages},
+    state::{Phase, Relisted, State},
+    supervisor::Supervisor,
+};
+use crate::connection::RequestError;
+
+/// What can be said of the list without waiting.
+pub(super) enum Known {
+    Fresh(Arc<Listed>),
+    /// It failed, and nobody waits for it until it is better.
+    Failed(McpError),
+    /// The server has to be asked.
+    Ask,
+}
+
+impl Supervisor {
+    /// What an iteration is told. It waits for a server that has never failed; of one that has, it
+    /// is told so at once, and the next try goes on without it.
+    pub(super) fn known(self: &Arc<Self>) -> Known {
+        let state = self.state();
+        if matches!(state.phase, Phase::Closed) {
+            return Known::Failed(self.closed_error());
+        }
+        if let Some(list) = state.fresh() {
+            return Known::Fresh(Arc::clone(list));
+        }
+        drop(state);
+        self.with(|state| {
+            let Some(error) = self.trouble(state) else {
+                return Known::Ask;
+            };
+            if !state.connecting.blocks() && !state.list.backoff.blocks() {
+                self.relist_in_background(state);
+            }
+            Known::Failed(error)
+        })
+    }
+
+    /// What stands between us and the list.
+    fn trouble(&self, state: &State) -> Option<McpError> {
+        if state.connecting.trouble().is_some() {
+            return Some(self.unreachable(state));
+        }
+        state.list.backoff.trouble().map(|trouble| McpError::NotListed {
+            server: Arc::clone(self.server()),
+            problem: Arc::clone(&trouble.problem),
+            failures: state.list.backoff.failures(),
+            next_try_in: trouble.until.saturating_duration_since(Instant::now()),
+        })
+    }
+
+    /// The list, as it is known or as the server gives it.
+    pub(super) async fn list(self: &Arc<Self>) -> Relisted {
+        loop {
+            let flight = self.with(|state| {
+                if matches!(state.phase, Phase::Closed) {
+                    return Err(self.closed_error());
+                }
+                if let Some(list) = state.fresh() {
+                    return Ok(Err(Arc::clone(list)));
+                }
+                if state.list.backoff.blocks()
+                    && let Some(error) = self.trouble(state)
+                {
+                    return Err(error);
+                }
+                Ok(Ok(self.relist(state)))
+            })?;
+            let flight = match flight {
+                Ok(flight) => flight,
+                Err(list) => return Ok(list),
+            };
+            match flight.landed().await {
+                Some(relisted) => return relisted,
+                None => tokio::task::yield_now().await,
+            }
+        }
+    }
+
+    /// The list as the server gives it now.
+    pub(super) async fn list_anew(self: &Arc<Self>) -> Relisted {
+        // One that is under way may have been answered before this was asked.
+        let before = self.state().list.under_way.as_ref().and_then(InFlight::join);
+        if let Some(before) = before {
+            before.landed().await;
+        }
+        loop {
+            let flight = self.with(|state| match state.phase {
+                Phase::Closed => Err(self.closed_error()),
+                _ => Ok(self.relist(state)),
+            })?;
+            match flight.landed().await {
+                Some(relisted) => return relisted,
+                None => tokio::task::yield_now().await,
+            }
+        }
+    }
+
+    /// Lists in the background, whether somebody waits or not.
+    pub(super) fn relist_in_background(self: &Arc<Self>, state: &mut State) {
+        let flight = self.relist(state);
+        state.list.kept = Some(flight.keep());
+    }
+
+    /// Asks the server, once for all who wait.
+    fn relist(self: &Arc<Self>, state: &mut State) -> Flight<Relisted> {
+        let under_way = state.list.under_way.as_ref();
+        if let Some(flight) = under_way.and_then(InFlight::join) {
+            return flight;
+        }
+        let (landing, flight) = self.flight();
+        state.list.under_way = Some(flight.remember());
+        let supervisor = Arc::clone(self);
+        self.spawn(async move { supervisor.relisting(landing).await });
+        flight
+    }
+
+    async fn relisting(self: &Arc<Self>, landing: Landing<Relisted>) {
+        let relisted = tokio::select! {
+            biased;
+            () = landing.abandoned() => return,
+            relisted = self.ask() => relisted,
+        };
+        // The outcome comes first: who asks in between finds it, or finds nothing under way.
+        landing.land(relisted);
+        self.with(|state| state.list.kept = None);
+    }
+
+    async fn ask(self: &Arc<Self>) -> Relisted {
+        let mut lost_before = false;
+        loop {
+            let live = self.connection().await?;
+            let provoked = {
+                let mut state = self.state();
+                std::mem::take(&mut state.list.changed)
+            };
+            let allowed = self.settings().list_timeout;
+            let asked = AssertUnwindSafe(all_pages(live.connection())).catch_unwind();
+            let problem = match timeout(allowed, asked).await {
+                Ok(Ok(Ok(pages))) => return Ok(self.listed(&live, pages, provoked)),
+                Ok(Ok(Err(PagesError::Request {
+                    error: RequestError::Lost(_) | RequestError::NotSent(_),
+                    ..
+                }))) if !lost_before => {
+                    lost_before = true;
+                    live.settled().await;
+                    continue;
+                }
+                Ok(Ok(Err(error))) => error.to_string(),
+                Ok(Err(panic)) => format!("what asks it panicked: {}", panic_text(&*panic)),
+                Err(_) => format!("it did not answer within {allowed:?}"),
+            };
+            return Err(self.with(|state| {
+                state.list.changed |= provoked;
+                let problem: Arc<str> = problem.into();
+                state.last_error = Some(Arc::clone(&problem));
+                state.list.backoff.failed(problem);
+                self.failing(state.list.backoff.trouble().map(|trouble| trouble.until));
+                self.trouble(state).unwrap_or_else(|| self.closed_error())
+            }));
+        }
+    }
+
+    /// Takes a list in, and says so if it is another.
+    fn listed(self: &Arc<Self>, live: &Live, pages: Pages, provoked: bool) -> Arc<Listed> {
+        let before = self.state().list.last.clone();
+        let definitions =
+            Definitions { server: self.name(), origin: self.origin(), settings: self.settings() };
+        let listed =
+            definitions.make(pages.tools, before.as_deref(), |remote, annotations| RemoteCall {
+                supervisor: Arc::downgrade(self),
+                server: Arc::clone(self.server()),
+                tool: remote.name.as_str().into(),
+                read_only: annotations.read_only,
+            });
+        let (listed, changed) = match before {
+            Some(before) if before.same(&listed) => (before, false),
+            _ => (Arc::new(listed), true),
+        };
+        let recovered = self.with(|state| {
+            let list = &mut state.list;
+            list.last = Some(Arc::clone(&listed));
+            list.epoch = live.epoch();
+            let ttl = pages.ttl.filter(|ttl| !ttl.is_zero());
+            list.expires = ttl.and_then(|ttl| Instant::now().checked_add(ttl));
+            if provoked {
+                list.pace.asked(!changed);
+            }
+            let recovered = list.backoff.trouble().is_some();
+            list.backoff.healthy();
+            recovered
+        });
+        if changed || recovered {
+            self.tick();
+        }
+        listed
+    }
+}

@@ -1,0 +1,473 @@
+//! Keeps one server: connects when it is asked for, notices when it is lost, waits when it fails.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use futures_util::FutureExt as _;
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use toolcrib_core::panic_text;
+use toolcrib_engine::{Breaker, BreakerState, Permit};
+
+use super::{
+    McpError,
+    builder::Settings,
+    flight::{Flight, Landing, flight},
+    live::Live,
+    name::ServerName,
+    state::{Connected, Phase, State},
+    status::{ServerState, ServerStatus, StateChange},
+};
+use crate::connection::{Connect, Connection, Signals};
+
+/// A connection that lasts this long was a good one.
+const STABLE: Duration = Duration::from_secs(10);
+
+/// Told of each change of state.
+pub(super) type Listener = Box<dyn Fn(&StateChange) + Send + Sync>;
+
+/// What keeps one server. Everything that is under way for it is a task of `tasks` and ends with
+/// `shutdown`.
+pub(super) struct Supervisor {
+    name: ServerName,
+    /// The server's name as others share it.
+    server: Arc<str>,
+    /// `mcp:git`.
+    origin: Arc<str>,
+    /// `mcp__git__*`.
+    pattern: String,
+    target: Arc<str>,
+    connect: Arc<dyn Connect>,
+    settings: Settings,
+    listeners: Vec<Listener>,
+    breaker: Breaker,
+    changes: watch::Sender<u64>,
+    tasks: TaskTracker,
+    shutdown: CancellationToken,
+    state: Mutex<State>,
+}
+
+/// Where somebody who needs the connection stands.
+enum Reached {
+    Live(Arc<Live>),
+    Soon(Flight<Connected>),
+}
+
+impl Supervisor {
+    pub(super) fn new(
+        name: ServerName,
+        connect: Arc<dyn Connect>,
+        settings: Settings,
+        listeners: Vec<Listener>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            server: name.as_str().into(),
+            origin: format!("mcp:{name}").into(),
+            pattern: name.pattern(),
+            target: connect.target().into(),
+            name,
+            connect,
+            breaker: Breaker::new(settings.breaker),
+            settings,
+            listeners,
+            changes: watch::Sender::new(0),
+            tasks: TaskTracker::new(),
+            shutdown: CancellationToken::new(),
+            state: Mutex::new(State::new()),
+        })
+    }
+
+    pub(super) fn name(&self) -> &ServerName {
+        &self.name
+    }
+
+    pub(super) fn server(&self) -> &Arc<str> {
+        &self.server
+    }
+
+    pub(super) fn origin(&self) -> &Arc<str> {
+        &self.origin
+    }
+
+    pub(super) fn pattern(&self) -> &str {
+        &self.pattern
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    pub(super) fn tick(&self) {
+        self.changes.send_modify(|ticks| *ticks = ticks.wrapping_add(1));
+    }
+
+    fn tick_at(self: &Arc<Self>, time: Instant, first: impl FnOnce(&mut State) + Send + 'static) {
+        let supervisor = Arc::clone(self);
+        self.spawn(async move {
+            sleep_until(time).await;
+            supervisor.with(first);
+            supervisor.tick();
+        });
+    }
+
+    fn is_watched(&self) -> bool {
+        self.changes.receiver_count() > 0
+    }
+
+    /// Work that ends with the client, if not before.
+    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let shutdown = self.shutdown.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                () = shutdown.cancelled() => {}
+                () = work => {}
+            }
+        });
+    }
+
+    pub(super) fn flight<T>(&self) -> (Landing<T>, Flight<T>) {
+        flight(&self.shutdown)
+    }
+
+    /// Looks at the state only.
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        // What is done under the lock leaves the state whole at every point.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state, and tells the listeners afterwards.
+    pub(super) fn with<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+        let mut state = self.state();
+        let outcome = change(&mut state);
+        let now = self.server_state(&state);
+        if now != state.reports.told {
+            let failed = matches!(now, ServerState::BackingOff | ServerState::Open);
+            let lost = state.reports.told == ServerState::Ready && now != ServerState::Closed;
+            let change = StateChange {
+                server: Arc::clone(&self.server),
+                from: state.reports.told,
+                to: now,
+                reason: state.last_error.clone().filter(|_| failed || lost),
+            };
+            state.reports.told = now;
+            if !self.listeners.is_empty() {
+                state.reports.waiting.push(change);
+            }
+        }
+        let deliver = !state.reports.waiting.is_empty() && !state.reports.delivering;
+        state.reports.delivering |= deliver;
+        drop(state);
+        if deliver {
+            self.deliver();
+        }
+        outcome
+    }
+
+    /// Tells the listeners, in order; what happens meanwhile is told here too.
+    fn deliver(&self) {
+        loop {
+            let waiting = {
+                let mut state = self.state();
+                if state.reports.waiting.is_empty() {
+                    state.reports.delivering = false;
+                    return;
+                }
+                std::mem::take(&mut state.reports.waiting)
+            };
+            for change in &waiting {
+                for listener in &self.listeners {
+                    // A listener that panics must not take the server's keeper along.
+                    let _ = catch_unwind(AssertUnwindSafe(|| listener(change)));
+                }
+            }
+        }
+    }
+
+    fn server_state(&self, state: &State) -> ServerState {
+        match &state.phase {
+            Phase::Idle if state.connecting.trouble().is_none() => ServerState::Idle,
+            Phase::Idle if self.breaker.state() != BreakerState::Closed => ServerState::Open,
+            Phase::Idle => ServerState::BackingOff,
+            Phase::Connecting(..) => ServerState::Connecting,
+            Phase::Ready(_) => ServerState::Ready,
+            Phase::Closed => ServerState::Closed,
+        }
+    }
+
+    pub(super) fn status(&self) -> ServerStatus {
+        let state = self.state();
+        let info = state.info.as_ref();
+        let waits =
+            matches!(state.phase, Phase::Idle).then(|| state.connecting.trouble()).flatten();
+        ServerStatus {
+            name: Arc::clone(&self.server),
+            target: Arc::clone(&self.target),
+            state: self.server_state(&state),
+            epoch: state.epoch,
+            server: info.map(|info| info.name.as_str().into()),
+            server_version: info.map(|info| info.version.as_str().into()),
+            protocol: info.map(|info| info.protocol.as_str().into()),
+            tools: state.list.last.as_ref().map(|list| list.offered().len()),
+            held_back: state.list.last.as_ref().map(|list| list.held_back().len()),
+            last_error: state.last_error.clone(),
+            next_try_in: waits
+                .map(|trouble| trouble.until.saturating_duration_since(Instant::now())),
+        }
+    }
+
+    /// The connection, opened if there is none. All who wait for it wait for one attempt, which
+    /// ends with the last of them.
+    pub(super) async fn connection(self: &Arc<Self>) -> Connected {
+        loop {
+            let reached = self.with(|state| self.reach(state))?;
+            let flight = match reached {
+                Reached::Live(live) => return Ok(live),
+                Reached::Soon(flight) => flight,
+            };
+            match flight.landed().await {
+                Some(connected) => return connected,
+                // Its last waiter left just before this one came, or the runtime is ending.
+                None => tokio::task::yield_now().await,
+            }
+        }
+    }
+
+    fn reach(self: &Arc<Self>, state: &mut State) -> Result<Reached, McpError> {
+        match &state.phase {
+            Phase::Closed => return Err(self.closed_error()),
+            Phase::Ready(live) => return Ok(Reached::Live(Arc::clone(live))),
+            Phase::Connecting(_, attempt) => {
+                if let Some(flight) = attempt.join() {
+                    return Ok(Reached::Soon(flight));
+                }
+            }
+            Phase::Idle => {}
+        }
+        if state.connecting.blocks() {
+            return Err(self.unreachable(state));
+        }
+        let Ok(permit) = self.breaker.admit() else {
+            return Err(self.unreachable(state));
+        };
+        state.attempts += 1;
+        let (landing, flight) = self.flight();
+        state.phase = Phase::Connecting(state.attempts, flight.remember());
+        self.tasks.spawn(Arc::clone(self).attempt(state.attempts, landing, permit));
+        Ok(Reached::Soon(flight))
+    }
+
+    /// One attempt, and what comes of it: the life of a connection up to its end.
+    async fn attempt(self: Arc<Self>, attempt: u64, landing: Landing<Connected>, permit: Permit) {
+        let under_way = UnderWay { supervisor: &self, attempt };
+        let signals = Told { supervisor: Arc::downgrade(&self) };
+        let opening = async { self.connect.connect(Arc::new(signals)).await };
+        let allowed = self.settings.start_timeout;
+        let opened = tokio::select! {
+            biased;
+            () = landing.abandoned() => return,
+            opened = timeout(allowed, AssertUnwindSafe(opening).catch_unwind()) => opened,
+        };
+        let problem = match opened {
+            Ok(Ok(Ok(connection))) => {
+                let Some(live) = self.connected(attempt, &connection) else {
+                    return connection.close().await;
+                };
+                landing.land(Ok(Arc::clone(&live)));
+                drop((landing, under_way));
+                return self.keep(live, connection, permit).await;
+            }
+            Ok(Ok(Err(error))) => error.to_string(),
+            Ok(Err(panic)) => format!("what connects to it panicked: {}", panic_text(&*panic)),
+            Err(_) => format!("it was not there within {allowed:?}"),
+        };
+        permit.failed();
+        let error = self.with(|state| {
+            if matches!(state.phase, Phase::Connecting(current, _) if current == attempt) {
+                state.phase = Phase::Idle;
+            }
+            self.cannot_connect(state, problem.into());
+            self.unreachable(state)
+        });
+        landing.land(Err(error));
+    }
+
+    /// Takes a new connection into use; nothing if nobody wants it anymore.
+    fn connected(&self, attempt: u64, connection: &Arc<dyn Connection>) -> Option<Arc<Live>> {
+        self.with(|state| {
+            if !matches!(state.phase, Phase::Connecting(current, _) if current == attempt) {
+                return None;
+            }
+            state.epoch += 1;
+            let live = Arc::new(Live::new(Arc::clone(connection), state.epoch));
+            state.phase = Phase::Ready(Arc::clone(&live));
+            state.info = Some(connection.server().clone());
+            state.connecting.works();
+            Some(live)
+        })
+    }
+
+    /// Watches over a connection until it ends.
+    async fn keep(
+        self: Arc<Self>,
+        live: Arc<Live>,
+        connection: Arc<dyn Connection>,
+        permit: Permit,
+    ) {
+        let mut permit = Some(permit);
+        let mut closed = connection.closed();
+        let reason = loop {
+            tokio::select! {
+                biased;
+                () = self.shutdown.cancelled() => break None,
+                reason = &mut closed => break Some(reason),
+                () = sleep_until(live.since() + STABLE), if permit.is_some() => {
+                    if let Some(permit) = permit.take() {
+                        permit.succeeded();
+                    }
+                    self.with(|state| {
+                        state.lost_early = 0;
+                        state.connecting.healthy();
+                    });
+                }
+            }
+        };
+        if let Some(reason) = reason {
+            self.lost(&live, reason, permit);
+        }
+        live.over().cancel();
+        connection.close().await;
+    }
+
+    /// A connection ended by itself. One that was listed is opened again behind the scenes, unless
+    /// it keeps ending.
+    fn lost(self: &Arc<Self>, live: &Live, reason: Arc<str>, early: Option<Permit>) {
+        self.with(|state| {
+            if !matches!(&state.phase, Phase::Ready(ready) if ready.epoch() == live.epoch()) {
+                return;
+            }
+            state.phase = Phase::Idle;
+            state.last_error = Some(Arc::clone(&reason));
+            if let Some(permit) = early {
+                state.lost_early += 1;
+                if state.lost_early > 1 {
+                    permit.failed();
+                    return self.cannot_connect(state, reason);
+                }
+            }
+            if state.list.last.is_some() {
+                self.relist_in_background(state);
+            }
+        });
+    }
+
+    fn cannot_connect(self: &Arc<Self>, state: &mut State, problem: Arc<str>) {
+        state.last_error = Some(Arc::clone(&problem));
+        state.connecting.failed(problem);
+        if let BreakerState::Open { retry_in } = self.breaker.state() {
+            state.connecting.wait(retry_in);
+        }
+        self.failing(state.connecting.trouble().map(|trouble| trouble.until));
+    }
+
+    /// Says that the list may be gone, and again when the server may be tried again.
+    pub(super) fn failing(self: &Arc<Self>, until: Option<Instant>) {
+        self.tick();
+        if let Some(until) = until
+            && self.is_watched()
+        {
+            self.tick_at(until, |_| {});
+        }
+    }
+
+    pub(super) fn unreachable(&self, state: &State) -> McpError {
+        let trouble = state.connecting.trouble();
+        McpError::Unreachable {
+            server: Arc::clone(&self.server),
+            problem: trouble.map_or_else(|| "it is being tried".into(), |t| Arc::clone(&t.problem)),
+            failures: state.connecting.failures(),
+            next_try_in: trouble.map_or(Duration::ZERO, |trouble| {
+                trouble.until.saturating_duration_since(Instant::now())
+            }),
+        }
+    }
+
+    pub(super) fn closed_error(&self) -> McpError {
+        McpError::Closed { server: Arc::clone(&self.server) }
+    }
+
+    /// The server says that its tools are others now, or gave reason to think so.
+    pub(super) fn tools_changed(self: &Arc<Self>) {
+        let until = {
+            let mut state = self.state();
+            state.list.changed = true;
+            let Some(until) = state.list.pace.waits_until() else {
+                drop(state);
+                return self.tick();
+            };
+            // It is not asked yet. Whoever watches hears of it when it can be.
+            if state.list.pace.announcing || !self.is_watched() {
+                return;
+            }
+            state.list.pace.announcing = true;
+            until
+        };
+        self.tick_at(until, |state| state.list.pace.announcing = false);
+    }
+
+    /// Ends everything, without waiting.
+    pub(super) fn end(&self) {
+        self.with(|state| {
+            state.phase = Phase::Closed;
+            state.list.kept = None;
+        });
+        self.shutdown.cancel();
+        self.tick();
+    }
+
+    /// Ends everything and waits until nothing is left.
+    pub(super) async fn close(&self) {
+        self.end();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+/// Takes the state back if an attempt ends without a word: given up, or by a panic.
+struct UnderWay<'a> {
+    supervisor: &'a Supervisor,
+    attempt: u64,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.supervisor.with(|state| {
+            if matches!(state.phase, Phase::Connecting(current, _) if current == self.attempt) {
+                state.phase = Phase::Idle;
+            }
+        });
+    }
+}
+
+/// What a connection tells its supervisor, which it does not keep.
+struct Told {
+    supervisor: Weak<Supervisor>,
+}
+
+impl Signals for Told {
+    fn tools_changed(&self) {
+        if let Some(supervisor) = self.supervisor.upgrade() {
+            supervisor.tools_changed();
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Servers over Streamable HTTP.
+
+mod client;
+mod events;
+mod failure;
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::future::BoxFuture;
+use rmcp::transport::{
+    StreamableHttpClientTransport, common::client_side_sse::ExponentialBackoff,
+    streamable_http_client::StreamableHttpClientTransportConfig,
+};
+use toolcrib_scope::http::{
+    HeaderMap, HeaderName, HeaderValue, HostPattern, HttpClient, HttpClientBuilder, IpNet, Url,
+    is_set_by_client, parse_url,
+};
+use url::Host;
+
+use self::client::Client;
+pub(super) use self::failure::{why_not_answered, why_not_connected};
+use super::{
+    Connect,
+    open::{Dial, Failed, Greeting, Opener, Running, Wiring, shake_hands},
+};
+use crate::server::{Http, InvalidServer};
+
+/// How many requests may be on their way at the same time. What bounds them is who calls; a bound
+/// here would let slow calls hold up quick ones.
+const MAX_CONCURRENT: usize = 1_024;
+
+/// How many messages wait between the parts of a connection.
+const BUFFERED: usize = 256;
+
+/// Headers that the protocol speaks with; one more word on them would be a second meaning.
+const OF_THE_PROTOCOL: [&str; 7] = [
+    "accept",
+    "content-type",
+    "last-event-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "mcp-session-id",
+];
+
+/// Connections to a server over Streamable HTTP. They share their HTTP connections.
+pub(crate) fn http(server: &str, http: &Http) -> Result<Arc<dyn Connect>, InvalidServer> {
+    let invalid = |problem: String| InvalidServer::Url { server: server.to_owned(), problem };
+    let url = parse_url(&http.url).map_err(|error| invalid(error.to_string()))?;
+    let host = url.host_str().unwrap_or_default().to_owned();
+    let pattern: HostPattern = host.parse().map_err(|_| invalid("its host is no name".into()))?;
+    let is_local = is_local(&url);
+    if url.scheme() != "https" && !is_local && !http.headers.is_empty() {
+        return Err(InvalidServer::HeadersInTheClear { server: server.to_owned(), host });
+    }
+    let headers = headers(server, &http.headers)?;
+    let mut builder = match &http.client {
+        Some(builder) => HttpClientBuilder::clone(builder),
+        None => HttpClient::builder(),
+    };
+    if is_local {
+        // Whoever declares the server wrote down that it is this machine, and the client asks no
+        // other host.
+        builder = builder.allow_addresses(loopback());
+    }
+    let client = builder.build().only([pattern]);
+    let target = format!("{}{}", url.origin().ascii_serialization(), url.path());
+    Ok(Opener::new(Server { target, url: Arc::from(url.as_str()), client, headers }))
+}
+
+struct Server {
+    target: String,
+    url: Arc<str>,
+    client: HttpClient,
+    headers: HeaderMap,
+}
+
+impl Dial for Server {
+    fn target(&self) -> &str {
+        &self.target
+    }
+
+    fn dial(
+        &self,
+        greeting: Greeting,
+        wiring: Wiring,
+    ) -> BoxFuture<'static, Result<Running, Failed>> {
+        let client = Client::new(self.client.clone(), self.headers.clone(), wiring.clone());
+        let mut config = StreamableHttpClientTransportConfig::with_uri(Arc::clone(&self.url))
+            .max_concurrent_requests(MAX_CONCURRENT)
+            // A session that is over ends the connection: what is opened in its place begins anew,
+            // and whoever holds the connection decides what is sent again.
+            .reinit_on_expired_session(false);
+        config.channel_buffer_capacity = BUFFERED;
+        // Of a stream that broke off, beginning with a second.
+        let mut again = ExponentialBackoff::default();
+        again.max_times = Some(10);
+        again.max_delay = Some(Duration::from_secs(30));
+        config.retry_config = Arc::new(again);
+        Box::pin(async move {
+            let transport = StreamableHttpClientTransport::with_client(client, config);
+            shake_hands(transport, greeting, wiring).await
+        })
+    }
+}
+
+fn headers(server: &str, declared: &[(String, String)]) -> Result<HeaderMap, InvalidServer> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in declared {
+        let invalid = |problem| InvalidServer::Header {
+            server: server.to_owned(),
+            header: name.escape_debug().collect(),
+            problem,
+        };
+        let parsed: HeaderName =
+            name.parse().map_err(|_| invalid("has no name that can be sent"))?;
+        if is_set_by_client(&parsed)
+            || OF_THE_PROTOCOL.contains(&parsed.as_str())
+            || parsed.as_str().starts_with("mcp-param-")
+        {
+            return Err(invalid("is set by the client alone; leave it out"));
+        }
+        let mut value =
+            HeaderValue::from_str(value).map_err(|_| invalid("has a value that cannot be sent"))?;
+        value.set_sensitive(true);
+        headers.append(parsed, value);
+    }
+    Ok(headers)
+}
+
+fn is_local(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+fn loopback() -> impl Iterator<Item = IpNet> {
+    ["127.0.0.0/8", "::1/128"].into_iter().filter_map(|net| net.parse().ok())
+}

@@ -1,0 +1,252 @@
+//! Messages as lines, over a program's pipes or one in memory.
+
+use std::{io, sync::Arc, time::Duration};
+
+use bytes::BytesMut;
+use rmcp::{
+    RoleClient,
+    model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
+    transport::Transport,
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
+    sync::Mutex,
+    time::{Instant, sleep_until, timeout},
+};
+use toolcrib_scope::process::Process;
+
+use super::{
+    call::Call,
+    ending::{CLOSED_HERE, Ending},
+    intake::Intake,
+    text::tail,
+};
+
+/// How many bytes a line may have: 16 MiB. It is held in memory whole.
+pub(super) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
+
+/// How much room there is for what is read next, at least.
+const READ_BYTES: usize = 16 * 1024;
+
+/// How long a server may leave a message unread. Its pipe holds what it has not read, so one for
+/// which there is no room so long reads no more at all.
+const WRITE_STALL: Duration = Duration::from_secs(30);
+
+/// How long a program that closed its output is given to end, so that it can be said how.
+const EXIT_GRACE: Duration = Duration::from_millis(500);
+
+/// How long a program that is to end may take by itself, once its stdin is closed.
+const CLOSE_GRACE: Duration = Duration::from_secs(2);
+
+pub(super) struct Lines<R, W> {
+    reader: R,
+    buffer: BytesMut,
+    /// How much of the buffer holds no end of a line.
+    scanned: usize,
+    resume_at: Option<Instant>,
+    is_at_end: bool,
+    writer: Arc<Mutex<Option<W>>>,
+    process: Option<Process>,
+    intake: Arc<Intake>,
+    ending: Arc<Ending>,
+}
+
+impl<R, W> Lines<R, W>
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    pub(super) fn new(
+        (reader, writer): (R, W),
+        process: Option<Process>,
+        intake: Arc<Intake>,
+        ending: Arc<Ending>,
+    ) -> Self {
+        Self {
+            reader,
+            buffer: BytesMut::new(),
+            scanned: 0,
+            resume_at: None,
+            is_at_end: false,
+            writer: Arc::new(Mutex::new(Some(writer))),
+            process,
+            intake,
+            ending,
+        }
+    }
+
+    /// A line that has been read whole, without its end.
+    fn line(&mut self) -> Option<BytesMut> {
+        let unseen = self.buffer.get(self.scanned..).unwrap_or_default();
+        let Some(end) = unseen.iter().position(|byte| *byte == b'\n') else {
+            self.scanned = self.buffer.len();
+            return None;
+        };
+        let mut line = self.buffer.split_to(self.scanned + end + 1);
+        self.scanned = 0;
+        line.truncate(line.len().saturating_sub(1));
+        Some(line)
+    }
+
+    /// Reads on. An error is why there is nothing more to read, where that is known.
+    async fn fill(&mut self) -> Result<(), Option<String>> {
+        if self.buffer.len() > MAX_LINE_BYTES {
+            return Err(Some(format!("it sent a line of more than {MAX_LINE_BYTES} bytes")));
+        }
+        self.buffer.reserve(READ_BYTES);
+        match self.reader.read_buf(&mut self.buffer).await {
+            Ok(0) => Err(None),
+            Ok(_) => Ok(()),
+            Err(error) => Err(Some(format!("its output cannot be read: {error}"))),
+        }
+    }
+
+    /// How the server ended, as far as it can be told.
+    async fn epitaph(&mut self) -> String {
+        let Some(process) = &mut self.process else {
+            return "it closed the connection".to_owned();
+        };
+        let how = match timeout(EXIT_GRACE, process.wait()).await {
+            Ok(Ok(ended)) => format!("it ended with {ended}"),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "it closed its output".to_owned(),
+        };
+        with_stderr(how, process)
+    }
+
+    async fn next(&mut self) -> Option<ServerJsonRpcMessage> {
+        loop {
+            if let Some(at) = self.resume_at {
+                sleep_until(at).await;
+                self.resume_at = None;
+            }
+            if self.is_at_end {
+                let reason = self.epitaph().await;
+                self.ending.end(reason);
+                return None;
+            }
+            let Some(line) = self.line() else {
+                match self.fill().await {
+                    Ok(()) => {}
+                    Err(None) => self.is_at_end = true,
+                    Err(Some(reason)) => {
+                        self.ending.end(reason);
+                        return None;
+                    }
+                }
+                continue;
+            };
+            let taken = self.intake.take(&line);
+            self.resume_at = taken.pause.and_then(|pause| Instant::now().checked_add(pause));
+            if let Some(reason) = taken.hopeless {
+                let reason = match &self.process {
+                    Some(process) => with_stderr(reason, process),
+                    None => reason,
+                };
+                self.ending.end(reason);
+                return None;
+            }
+            if let Some(message) = taken.message {
+                return Some(message);
+            }
+        }
+    }
+}
+
+impl<R, W> Transport<RoleClient> for Lines<R, W>
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: ClientJsonRpcMessage,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        self.intake.expect(&item);
+        let (writer, ending) = (Arc::clone(&self.writer), Arc::clone(&self.ending));
+        async move {
+            let line = line_of(&item)?;
+            let call = Call::of(&item);
+            tokio::select! {
+                biased;
+                () = ending.over() => Err(io::ErrorKind::BrokenPipe.into()),
+                written = write(&writer, &line, call.as_deref(), &ending) => written,
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        let ending = Arc::clone(&self.ending);
+        tokio::select! {
+            biased;
+            () = ending.over() => None,
+            message = self.next() => message,
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        // Ends what is still being written, which holds the writer.
+        self.ending.end(CLOSED_HERE);
+        if let Some(mut writer) = self.writer.lock().await.take() {
+            let _ = timeout(CLOSE_GRACE, writer.shutdown()).await;
+        }
+        match self.process.take() {
+            Some(mut process) => {
+                process.close(CLOSE_GRACE).await.map(|_| ()).map_err(io::Error::other)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn line_of(message: &ClientJsonRpcMessage) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(message).map_err(io::Error::other)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+async fn write<W: AsyncWrite + Unpin>(
+    writer: &Mutex<Option<W>>,
+    line: &[u8],
+    call: Option<&Call>,
+    ending: &Ending,
+) -> io::Result<()> {
+    let mut writer = writer.lock().await;
+    let Some(writer) = writer.as_mut() else { return Err(io::ErrorKind::BrokenPipe.into()) };
+    if call.is_some_and(|call| !call.begin()) {
+        return Ok(());
+    }
+    let mut left = line;
+    while !left.is_empty() {
+        let written = match timeout(WRITE_STALL, writer.write(left)).await {
+            Ok(Ok(0)) => Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => written,
+            Err(_) => {
+                let reason = format!("it has read nothing for {WRITE_STALL:?}");
+                ending.end(reason.as_str());
+                Err(io::Error::new(io::ErrorKind::TimedOut, reason))
+            }
+        };
+        match written {
+            Ok(count) => left = left.get(count..).unwrap_or_default(),
+            Err(error) => {
+                if left.len() == line.len()
+                    && let Some(call) = call
+                {
+                    call.revert();
+                }
+                return Err(error);
+            }
+        }
+    }
+    writer.flush().await
+}
+
+fn with_stderr(reason: String, process: &Process) -> String {
+    match tail(&process.stderr_tail()) {
+        stderr if stderr.is_empty() => reason,
+        stderr => format!("{reason}; the last it wrote to stderr: {stderr}"),
+    }
+}

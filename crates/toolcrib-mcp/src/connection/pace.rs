@@ -1,0 +1,49 @@
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How many messages that nobody asked for are taken as they come.
+const BURST: f64 = 256.0;
+/// How many are taken per second beyond that.
+const PER_SECOND: f64 = 1_000.0;
+
+/// The pace at which messages that nobody asked for are taken. Those beyond it are not thrown
+/// away: nothing is read until there is room for them, so that it is the sender who waits.
+pub(super) struct Pace {
+    room: f64,
+    since: Instant,
+}
+
+impl Pace {
+    pub(super) fn new() -> Self {
+        Self { room: BURST, since: Instant::now() }
+    }
+
+    /// Takes one. Says how long nothing is to be read then, if not at once.
+    pub(super) fn take(&mut self) -> Option<Duration> {
+        let now = Instant::now();
+        let gained = now.duration_since(self.since).as_secs_f64() * PER_SECOND;
+        self.since = now;
+        self.room = (self.room + gained).min(BURST) - 1.0;
+        (self.room < 0.0).then(|| Duration::from_secs_f64(-self.room / PER_SECOND))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_burst_is_taken_at_once_and_then_a_thousand_per_second() {
+        let mut pace = Pace::new();
+        assert!((0..256).all(|_| pace.take().is_none()));
+        let began = Instant::now();
+        for _ in 0..2_000 {
+            if let Some(wait) = pace.take() {
+                tokio::time::sleep(wait).await;
+            }
+        }
+        let took = began.elapsed().as_secs_f64();
+        assert!((1.9..4.1).contains(&took), "{took}");
+    }
+}

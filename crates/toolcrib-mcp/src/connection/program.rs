@@ -1,0 +1,112 @@
+//! Servers that are programs.
+
+use std::{env, ffi::OsString, sync::Arc};
+
+use futures_util::future::BoxFuture;
+use toolcrib_scope::process::{Process, ProcessSpec, Processes, find_program, inherited};
+
+use super::{
+    Connect,
+    lines::Lines,
+    open::{Dial, Failed, Greeting, Opener, Running, Wiring, shake_hands},
+    text::bounded,
+};
+use crate::server::{InvalidServer, Stdio};
+
+/// What of the host's environment a server gets beside what is declared: what programs need to find
+/// their files and to write as the user reads.
+const INHERITED: [&str; 9] =
+    ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"];
+
+/// Connections to a program that is started for each.
+pub(crate) fn stdio(server: &str, stdio: &Stdio) -> Result<Arc<dyn Connect>, InvalidServer> {
+    if stdio.command.is_empty() {
+        return Err(InvalidServer::Command { server: server.to_owned() });
+    }
+    let words = [&stdio.command].into_iter().chain(&stdio.args);
+    let target = bounded(words.map(String::as_str).collect::<Vec<_>>().join(" "));
+    Ok(Opener::new(Program { target, stdio: stdio.clone() }))
+}
+
+struct Program {
+    target: String,
+    stdio: Stdio,
+}
+
+impl Dial for Program {
+    fn target(&self) -> &str {
+        &self.target
+    }
+
+    fn dial(
+        &self,
+        greeting: Greeting,
+        wiring: Wiring,
+    ) -> BoxFuture<'static, Result<Running, Failed>> {
+        let stdio = self.stdio.clone();
+        Box::pin(async move {
+            let (process, pipes) = start(stdio).await?;
+            let Wiring { intake, ending, .. } = &wiring;
+            let lines = Lines::new(pipes, Some(process), Arc::clone(intake), Arc::clone(ending));
+            shake_hands(lines, greeting, wiring).await
+        })
+    }
+}
+
+type Pipes = (toolcrib_scope::process::ChildStdout, toolcrib_scope::process::ChildStdin);
+
+async fn start(stdio: Stdio) -> Result<(Process, Pipes), Failed> {
+    let not_started = |error: Box<dyn std::error::Error + Send + Sync>| {
+        Failed::not_reached(format!("it was not started: {error}"), Some(error))
+    };
+    let here = env::current_dir().map_err(|error| not_started(error.into()))?;
+    let working_dir = match &stdio.working_dir {
+        Some(folder) => here.join(folder),
+        None => here,
+    };
+    let program =
+        find_program(&stdio.command, &working_dir).map_err(|error| not_started(error.into()))?;
+    let mut spec = ProcessSpec::new(program, working_dir);
+    spec.args = stdio.args.into_iter().map(OsString::from).collect();
+    spec.env = environment(stdio.env);
+    spec.memory_max = stdio.memory_max;
+    spec.allow_stray_children = stdio.allow_stray_children;
+    // What may run was decided by whoever declared the server.
+    let mut process =
+        Processes::any().start(spec).await.map_err(|error| not_started(error.into()))?;
+    match (process.take_stdout(), process.take_stdin()) {
+        (Some(stdout), Some(stdin)) => Ok((process, (stdout, stdin))),
+        _ => Err(not_started("it has no pipes".into())),
+    }
+}
+
+/// What is declared, the last of several values for one name, and of the host's what is not.
+fn environment(declared: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
+    let mut env: Vec<(OsString, OsString)> = Vec::new();
+    let declared = declared.into_iter().rev().map(|(name, value)| (name.into(), value.into()));
+    for (name, value) in declared.chain(inherited(INHERITED)) {
+        if env.iter().all(|(taken, _)| *taken != name) {
+            env.push((name, value));
+        }
+    }
+    env
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_declared_comes_before_what_is_inherited() {
+        let declared = [("PATH", "/none"), ("TOKEN", "1"), ("TOKEN", "2")];
+        let env = environment(declared.map(|(n, v)| (n.to_owned(), v.to_owned())).into());
+        let of = |wanted: &str| -> Vec<_> {
+            env.iter().filter(|(name, _)| name == wanted).map(|(_, value)| value).collect()
+        };
+        assert_eq!(of("PATH"), ["/none"]);
+        assert_eq!(of("TOKEN"), ["2"]);
+        assert!(env.iter().all(
+            |(name, _)| name == "TOKEN" || INHERITED.iter().any(|inherited| name == inherited)
+        ));
+    }
+}

@@ -1,0 +1,256 @@
+//! What servers answer, in words of our own.
+//!
+//! Answers are read leniently and part by part: a content block of a kind that is not known, or one
+//! tool that cannot be read, is no reason to lose the others.
+
+use std::time::Duration;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use rmcp::model::ServerResult;
+use serde_json::{Map, Value};
+use toolcrib_core::{ContentBlock, ToolOutput};
+
+use super::{CallAnswer, Hints, Page, RemoteTool, RequestError, text::bounded};
+
+/// What came of a call, or of a part of it.
+pub(super) enum Answer {
+    Whole(CallAnswer),
+    /// It is to be sent again, with this state.
+    Again {
+        state: String,
+    },
+}
+
+/// A page of a list of tools. A tool without a name is left out.
+pub(super) fn page(result: ServerResult) -> Result<Page, RequestError> {
+    let mut page = fields(result)?;
+    let Some(Value::Array(tools)) = page.remove("tools") else {
+        return Err(malformed("it has no `tools`"));
+    };
+    let next = text(&mut page, "nextCursor");
+    let ttl = page.get("ttlMs").and_then(Value::as_u64).map(Duration::from_millis);
+    Ok(Page { tools: tools.into_iter().filter_map(tool).collect(), next, ttl })
+}
+
+fn tool(described: Value) -> Option<RemoteTool> {
+    let Value::Object(mut tool) = described else { return None };
+    let annotations = match tool.remove("annotations") {
+        Some(Value::Object(annotations)) => annotations,
+        _ => Map::new(),
+    };
+    let hint = |name: &str| annotations.get(name).and_then(Value::as_bool);
+    let annotated = annotations.get("title").and_then(Value::as_str).map(str::to_owned);
+    Some(RemoteTool {
+        name: text(&mut tool, "name")?,
+        title: text(&mut tool, "title").or(annotated),
+        description: text(&mut tool, "description"),
+        input_schema: tool.remove("inputSchema").unwrap_or_default(),
+        output_schema: tool.remove("outputSchema").filter(|schema| !schema.is_null()),
+        hints: Hints {
+            read_only: hint("readOnlyHint"),
+            destructive: hint("destructiveHint"),
+            idempotent: hint("idempotentHint"),
+        },
+    })
+}
+
+/// The answer to a call.
+pub(super) fn answer(result: ServerResult) -> Result<Answer, RequestError> {
+    let mut answer = fields(result)?;
+    match answer.get("resultType").and_then(Value::as_str) {
+        None | Some("complete") => {}
+        Some("input_required") => return again(answer),
+        Some(other) => {
+            let problem = format!("its type, `{other}`, was not asked for");
+            return Err(malformed(&problem));
+        }
+    }
+    let structured = answer.remove("structuredContent");
+    let content = match (answer.remove("content"), &structured) {
+        (Some(Value::Array(content)), _) => content,
+        (None, Some(_)) => Vec::new(),
+        _ => return Err(malformed("it has no `content`")),
+    };
+    let mut texts = Vec::new();
+    let mut blocks = Vec::new();
+    for part in content {
+        match block(part)? {
+            Part::Text(text) => texts.push(text),
+            Part::Block(block) => blocks.push(block),
+        }
+    }
+    let value = match &structured {
+        Some(structured) if texts.is_empty() => structured.to_string(),
+        _ => texts.join("\n"),
+    };
+    let is_error = answer.get("isError").and_then(Value::as_bool).unwrap_or(false);
+    let output = ToolOutput { value, structured, blocks, cost_usd: None };
+    Ok(Answer::Whole(CallAnswer { output, is_error }))
+}
+
+fn again(mut answer: Map<String, Value>) -> Result<Answer, RequestError> {
+    let asks = match answer.get("inputRequests") {
+        None | Some(Value::Null) => false,
+        Some(Value::Object(requests)) => !requests.is_empty(),
+        Some(_) => true,
+    };
+    match text(&mut answer, "requestState") {
+        Some(state) if !asks => Ok(Answer::Again { state }),
+        _ if asks => Err(malformed("it asks the user for input, which nobody can give here")),
+        _ => Err(malformed("it asks to be called again and gives no state for that")),
+    }
+}
+
+enum Part {
+    Text(String),
+    Block(ContentBlock),
+}
+
+fn block(part: Value) -> Result<Part, RequestError> {
+    let Value::Object(mut part) = part else {
+        return Err(malformed("a part of its content is no object"));
+    };
+    let kind = text(&mut part, "type").unwrap_or_default();
+    let block = match kind.as_str() {
+        "text" => return Ok(Part::Text(required(&mut part, "text")?)),
+        "image" => ContentBlock::image(required(&mut part, "mimeType")?, data(&mut part, "data")?),
+        "audio" => ContentBlock::audio(required(&mut part, "mimeType")?, data(&mut part, "data")?),
+        "resource_link" => {
+            let uri = required(&mut part, "uri")?;
+            let name = text(&mut part, "name").unwrap_or_else(|| uri.clone());
+            with_media_type(ContentBlock::link(uri, name), &mut part)
+        }
+        "resource" => {
+            let Some(Value::Object(mut resource)) = part.remove("resource") else {
+                return Err(malformed("an embedded resource is no object"));
+            };
+            let uri = required(&mut resource, "uri")?;
+            let embedded = match text(&mut resource, "text") {
+                Some(text) => ContentBlock::text(uri, text),
+                None => ContentBlock::binary(uri, data(&mut resource, "blob")?),
+            };
+            with_media_type(embedded, &mut resource)
+        }
+        other => {
+            let kind: String = other.chars().take(40).collect();
+            return Ok(Part::Text(format!("[content of type `{kind}`, which is not shown]")));
+        }
+    };
+    Ok(Part::Block(block))
+}
+
+fn with_media_type(block: ContentBlock, part: &mut Map<String, Value>) -> ContentBlock {
+    match text(part, "mimeType") {
+        Some(media_type) => block.media_type(media_type),
+        None => block,
+    }
+}
+
+fn data(part: &mut Map<String, Value>, name: &str) -> Result<Vec<u8>, RequestError> {
+    let encoded = required(part, name)?;
+    STANDARD
+        .decode(encoded.trim_ascii())
+        .map_err(|error| malformed(&format!("a `{name}` of its content is no base64: {error}")))
+}
+
+fn required(part: &mut Map<String, Value>, name: &str) -> Result<String, RequestError> {
+    text(part, name).ok_or_else(|| malformed(&format!("a part of its content has no `{name}`")))
+}
+
+fn text(of: &mut Map<String, Value>, name: &str) -> Option<String> {
+    match of.remove(name) {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
+fn fields(result: ServerResult) -> Result<Map<String, Value>, RequestError> {
+    let value = match result {
+        ServerResult::CustomResult(custom) => custom.0,
+        known => serde_json::to_value(known).map_err(|error| malformed(&error.to_string()))?,
+    };
+    match value {
+        Value::Object(fields) => Ok(fields),
+        _ => Err(malformed("it is no object")),
+    }
+}
+
+fn malformed(problem: &str) -> RequestError {
+    RequestError::Malformed(bounded(problem))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn whole(result: Value) -> ToolOutput {
+        let result = serde_json::from_value(result).unwrap();
+        match answer(result) {
+            Ok(Answer::Whole(answer)) => answer.output,
+            Ok(Answer::Again { state }) => panic!("again with {state}"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn every_kind_of_content_is_kept() {
+        let output = whole(json!({ "content": [
+            {"type": "text", "text": "a", "annotations": {"priority": 1}, "_meta": {"x": 1}},
+            {"type": "image", "data": "aGk=", "mimeType": "image/png"},
+            {"type": "audio", "data": "aGk=", "mimeType": "audio/wav"},
+            {"type": "resource_link", "uri": "file:///a", "name": "a", "mimeType": "text/plain"},
+            {"type": "resource", "resource": {"uri": "file:///b", "text": "b", "mimeType": "text/csv"}},
+            {"type": "resource", "resource": {"uri": "file:///c", "blob": "aGk="}},
+            {"type": "hologram", "depth": 3},
+        ]}));
+        assert_eq!(output.value, "a\n[content of type `hologram`, which is not shown]");
+        assert_eq!(output.structured, None);
+        assert_eq!(
+            output.blocks,
+            [
+                ContentBlock::image("image/png", *b"hi"),
+                ContentBlock::audio("audio/wav", *b"hi"),
+                ContentBlock::link("file:///a", "a").media_type("text/plain"),
+                ContentBlock::text("file:///b", "b").media_type("text/csv"),
+                ContentBlock::binary("file:///c", *b"hi"),
+            ]
+        );
+    }
+
+    #[test]
+    fn data_stands_in_for_a_text_that_is_not_there() {
+        let output = whole(json!({"content": [], "structuredContent": {"b": 1, "a": [2]}}));
+        assert_eq!(output.value, r#"{"b":1,"a":[2]}"#);
+        assert_eq!(output.structured, Some(json!({"b": 1, "a": [2]})));
+        let text = json!([{"type": "text", "text": "t"}]);
+        let output = whole(json!({"content": text, "structuredContent": {"a": 1}}));
+        assert_eq!(output.value, "t");
+        assert_eq!(whole(json!({"structuredContent": 5})).value, "5");
+        assert_eq!(whole(json!({"content": []})).value, "");
+    }
+
+    #[test]
+    fn one_odd_tool_costs_no_other() {
+        let result = json!({ "nextCursor": "n", "tools": [
+            {"name": "a", "inputSchema": {"type": "object"}, "title": "A", "annotations":
+                {"title": "other", "readOnlyHint": true, "idempotentHint": "yes"}},
+            {"name": "b", "inputSchema": "none", "description": 5, "outputSchema": null},
+            {"inputSchema": {}},
+            "c",
+            {"name": "d", "annotations": {"title": "D"}},
+        ]});
+        let page = page(serde_json::from_value(result).unwrap()).unwrap();
+        let names: Vec<_> = page.tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, ["a", "b", "d"]);
+        assert_eq!(page.next.as_deref(), Some("n"));
+        let [a, b, d] = page.tools.as_slice() else { panic!() };
+        assert_eq!(a.title.as_deref(), Some("A"));
+        assert_eq!(a.hints, Hints { read_only: Some(true), destructive: None, idempotent: None });
+        assert_eq!((&b.description, &b.output_schema), (&None, &None));
+        assert_eq!(b.input_schema, json!("none"));
+        assert_eq!(d.title.as_deref(), Some("D"));
+        assert_eq!(d.input_schema, Value::Null);
+    }
+}

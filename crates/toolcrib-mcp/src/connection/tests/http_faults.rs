@@ -1,0 +1,303 @@
+//! Servers over HTTP that misbehave.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
+};
+
+use axum::{
+    body::{Body, Bytes},
+    extract::State,
+    http::{HeaderMap, Method, StatusCode, header},
+    response::Response,
+    routing::any,
+};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::{
+    super::{Connect, RequestError, http},
+    call, unheard,
+};
+use crate::server::{Http, InvalidServer};
+
+type Script = Arc<dyn Fn(&Value) -> Response + Send + Sync>;
+
+#[derive(Clone)]
+struct Scripted {
+    /// How a call is answered.
+    script: Script,
+    seen: Arc<Mutex<Vec<(Method, HeaderMap, Value)>>>,
+}
+
+impl Scripted {
+    fn methods(&self) -> Vec<String> {
+        let seen = self.seen.lock().unwrap();
+        seen.iter()
+            .map(|(method, _, message)| match message["method"].as_str() {
+                Some(name) => name.to_owned(),
+                None => method.to_string(),
+            })
+            .collect()
+    }
+}
+
+async fn handle(
+    State(server): State<Scripted>,
+    method: Method,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+    server.seen.lock().unwrap().push((method.clone(), headers, message.clone()));
+    if method == Method::GET {
+        return status(StatusCode::METHOD_NOT_ALLOWED, "");
+    }
+    match message["method"].as_str() {
+        Some("initialize") => {
+            let result = json!({
+                "protocolVersion": "2025-11-25", "capabilities": {},
+                "serverInfo": {"name": "scripted", "version": "1"},
+            });
+            let mut response = json_answer(&message, &result);
+            response.headers_mut().insert("mcp-session-id", "session-1".parse().unwrap());
+            response
+        }
+        // As servers do that know sessions only.
+        Some("server/discover") => status(StatusCode::BAD_REQUEST, "Missing session ID"),
+        Some("tools/call") => (server.script)(&message),
+        _ => status(StatusCode::ACCEPTED, ""),
+    }
+}
+
+fn status(status: StatusCode, text: &str) -> Response {
+    Response::builder().status(status).body(Body::from(text.to_owned())).unwrap()
+}
+
+fn of_type(media_type: &str, body: impl Into<Body>) -> Response {
+    Response::builder().header(header::CONTENT_TYPE, media_type).body(body.into()).unwrap()
+}
+
+fn json_answer(request: &Value, result: &Value) -> Response {
+    let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
+    of_type("application/json; charset=utf-8", answer.to_string())
+}
+
+async fn scripted(
+    script: impl Fn(&Value) -> Response + Send + Sync + 'static,
+) -> (Arc<dyn Connect>, Scripted) {
+    let server = Scripted { script: Arc::new(script), seen: Arc::default() };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp?key=hidden", listener.local_addr().unwrap());
+    let app = axum::Router::new().route("/mcp", any(handle)).with_state(server.clone());
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    let http_server = Http::new(url).header("Authorization", "Bearer t");
+    (http("web", &http_server).unwrap(), server)
+}
+
+async fn error_of(script: impl Fn(&Value) -> Response + Send + Sync + 'static) -> RequestError {
+    let (connect, _) = scripted(script).await;
+    let connection = connect.connect(unheard()).await.unwrap();
+    connection.call_tool(call("work")).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn headers_go_with_every_request_and_the_session_is_ended() {
+    let (connect, server) = scripted(|request| json_answer(request, &json!({"content": []}))).await;
+    assert!(!connect.target().contains("hidden"), "{}", connect.target());
+    let connection = connect.connect(unheard()).await.unwrap();
+    connection.call_tool(call("work")).await.unwrap();
+    connection.close().await;
+    let second = connect.connect(unheard()).await.unwrap();
+    second.close().await;
+    let mut methods = server.methods();
+    methods.retain(|method| method != "GET");
+    assert_eq!(
+        methods,
+        [
+            "server/discover",
+            "initialize",
+            "notifications/initialized",
+            "tools/call",
+            "DELETE",
+            // What it wants is known by now.
+            "initialize",
+            "notifications/initialized",
+            "DELETE",
+        ]
+    );
+    let seen = server.seen.lock().unwrap();
+    for (method, headers, message) in seen.iter() {
+        assert_eq!(headers["authorization"], "Bearer t", "{method} {message}");
+        let in_session =
+            !matches!(message["method"].as_str(), Some("server/discover" | "initialize"));
+        assert_eq!(headers.contains_key("mcp-session-id"), in_session, "{method} {message}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_has_expired_ends_the_connection_and_what_met_it_was_not_sent() {
+    let expired = Arc::new(AtomicBool::new(false));
+    let is_expired = Arc::clone(&expired);
+    let (connect, server) = scripted(move |request| match is_expired.load(Ordering::SeqCst) {
+        true => status(StatusCode::NOT_FOUND, "no such session"),
+        false => json_answer(request, &json!({"content": []})),
+    })
+    .await;
+    let connection = connect.connect(unheard()).await.unwrap();
+    connection.call_tool(call("work")).await.unwrap();
+    expired.store(true, Ordering::SeqCst);
+    let error = connection.call_tool(call("work")).await.unwrap_err();
+    let says = "its session has expired (HTTP 404)";
+    assert!(matches!(&error, RequestError::NotSent(reason) if reason == says), "{error:?}");
+    assert_eq!(&*connection.closed().await, says);
+    connection.close().await;
+    let calls = server.methods().iter().filter(|method| *method == "tools/call").count();
+    assert_eq!(calls, 2, "one of them was sent again");
+}
+
+#[tokio::test]
+async fn a_refusal_with_words_of_the_protocol_is_one_whatever_its_id() {
+    let error = error_of(|_| {
+        let error = json!({"code": -32602, "message": "bad arguments"});
+        let body = json!({"jsonrpc": "2.0", "id": "server-error", "error": error}).to_string();
+        let mut response = of_type("application/json", body);
+        *response.status_mut() = StatusCode::BAD_REQUEST;
+        response
+    })
+    .await;
+    assert!(
+        matches!(&error, RequestError::Refused { code: -32602, message } if message == "bad arguments"),
+        "{error:?}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_answer_is_told_apart_from_what_may_have_been_done() {
+    type Case = (fn(&Value) -> Response, bool, &'static str);
+    let cases: [Case; 8] = [
+        (|_| status(StatusCode::UNAUTHORIZED, "who are you"), true, "HTTP 401: who are you"),
+        (|_| status(StatusCode::TOO_MANY_REQUESTS, "slowly"), true, "HTTP 429: slowly"),
+        (|_| status(StatusCode::BAD_GATEWAY, "upstream"), false, "HTTP 502: upstream"),
+        (|_| of_type("text/html", "<html>"), true, "its answer is of type text/html"),
+        (|_| of_type("application/json", "{}"), true, "its answer is of no request: {}"),
+        (
+            |_| of_type("application/json", r#"{"jsonrpc":"2.0","id":999,"result":{}}"#),
+            true,
+            "its answer is of no request",
+        ),
+        (|_| of_type("text/event-stream", ": nothing\n\n"), false, "the answer broke off"),
+        (
+            |_| {
+                let moved = Response::builder().status(307).header("location", "/elsewhere");
+                moved.body(Body::empty()).unwrap()
+            },
+            true,
+            "redirects",
+        ),
+    ];
+    for (script, is_answer, says) in cases {
+        let error = error_of(script).await;
+        let told = match &error {
+            RequestError::Malformed(problem) if is_answer => problem,
+            RequestError::Lost(problem) if !is_answer => problem,
+            other => panic!("{says}: {other:?}"),
+        };
+        assert!(told.contains(says), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_not_kept() {
+    fn endless(begin: &'static str) -> Body {
+        use futures_util::{StreamExt as _, stream};
+        let begin = stream::once(async move { Ok::<_, std::io::Error>(Bytes::from(begin)) });
+        let piece = Bytes::from(vec![b'x'; 64 * 1024]);
+        Body::from_stream(begin.chain(stream::repeat_with(move || Ok(piece.clone()))))
+    }
+    for (media_type, begin) in [("text/event-stream", "data: "), ("application/json", "\"")] {
+        let error = error_of(move |_| of_type(media_type, endless(begin))).await;
+        assert!(
+            matches!(&error, RequestError::Malformed(text) if text.contains("more than 16777216 bytes")),
+            "{error:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_was_sent_nothing() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    drop(listener);
+    let connect = http("web", &Http::new(url)).unwrap();
+    let Err(error) = connect.connect(unheard()).await else { panic!("connected") };
+    assert!(error.to_string().contains("no connection to `127.0.0.1`"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_goes_away_between_calls_ends_the_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let server = Scripted {
+        script: Arc::new(|request| {
+            let mut answer = json_answer(request, &json!({"content": []}));
+            answer.headers_mut().insert(header::CONNECTION, "close".parse().unwrap());
+            answer
+        }),
+        seen: Arc::default(),
+    };
+    let app = axum::Router::new().route("/mcp", any(handle)).with_state(server);
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let serving = tokio::spawn(async move {
+        tokio::select! {
+            _ = axum::serve(listener, app).into_future() => {}
+            _ = stopped => {}
+        }
+    });
+    let connection = http("web", &Http::new(url)).unwrap().connect(unheard()).await.unwrap();
+    connection.call_tool(call("work")).await.unwrap();
+    stop.send(()).unwrap();
+    serving.await.unwrap();
+    let first = connection.call_tool(call("work")).await.unwrap_err();
+    assert!(matches!(first, RequestError::NotSent(_) | RequestError::Lost(_)), "{first:?}");
+    let second = connection.call_tool(call("work")).await.unwrap_err();
+    assert!(matches!(second, RequestError::NotSent(_)), "{second:?}");
+    assert!(connection.closed().await.contains("no connection to"));
+}
+
+#[test]
+fn what_cannot_be_sent_is_refused_before_it_is_tried() {
+    let refused = |server: Http| match http("web", &server) {
+        Ok(_) => panic!("it is taken"),
+        Err(refused) => refused,
+    };
+    let local = "http://localhost:1/mcp";
+    let secret = ("Authorization", "Bearer t");
+    assert!(http("web", &Http::new(local).header(secret.0, secret.1)).is_ok());
+    assert!(http("web", &Http::new("https://docs.example/mcp").header(secret.0, secret.1)).is_ok());
+    assert!(http("web", &Http::new("http://docs.example/mcp")).is_ok());
+    assert_eq!(
+        refused(Http::new("http://docs.example/mcp").header(secret.0, secret.1)),
+        InvalidServer::HeadersInTheClear {
+            server: "web".to_owned(),
+            host: "docs.example".to_owned()
+        }
+    );
+    for header in ["Host", "Accept", "MCP-Session-Id", "Mcp-Param-Region", "a b"] {
+        let error = refused(Http::new(local).header(header, "x"));
+        assert!(matches!(error, InvalidServer::Header { .. }), "{error:?}");
+    }
+    let error = refused(Http::new(local).header("X-Key", "a\nb"));
+    assert!(error.to_string().contains("has a value that cannot be sent"), "{error}");
+    for url in ["ftp://docs.example", "https://user@docs.example/", "docs.example/mcp"] {
+        let error = refused(Http::new(url));
+        assert!(matches!(error, InvalidServer::Url { .. }), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_address_of_another_network_is_not_dialled() {
+    let connect = http("web", &Http::new("http://10.1.2.3/mcp")).unwrap();
+    let Err(error) = connect.connect(unheard()).await else { panic!("connected") };
+    assert!(error.to_string().contains("10.1.2.3"), "{error}");
+}

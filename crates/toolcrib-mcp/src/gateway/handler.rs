@@ -1,0 +1,193 @@
+//! What rmcp calls: one handler per connection or session, and per request without one.
+
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+    time::Instant,
+};
+
+use http::request::Parts;
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler,
+    model::{
+        CallToolRequestParams, CallToolResponse, Extensions, Implementation,
+        InitializeRequestParams, InitializeResult, ListToolsResult, PaginatedRequestParams,
+        ProtocolVersion, ServerCapabilities, ServerConfig, SubscriptionFilter,
+    },
+    service::{RequestContext, SubscriptionContext},
+};
+use tokio::sync::Semaphore;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+use toolcrib_core::millis;
+
+use super::{
+    MAX_SESSIONS, Serving,
+    access::Caller,
+    access_log::AccessEntry,
+    call,
+    changes::{self, Changes},
+    connection::Connection,
+    list,
+    session::{Scope, Session},
+};
+
+/// Answers the requests of a connection, or of a session over HTTP, or a single one.
+pub(super) struct Handler {
+    serving: Serving,
+    /// Where a session takes its place; there is no bound without it.
+    places: Option<Arc<Semaphore>>,
+    session: OnceLock<Arc<Session>>,
+    /// Changes since before the client could have asked for anything.
+    changes: Changes,
+    /// Serving has not ended while this is there.
+    _runs: TaskTrackerToken,
+}
+
+impl Handler {
+    pub(super) fn new(serving: &Serving, places: Option<Arc<Semaphore>>) -> Self {
+        Self {
+            _runs: serving.running.token(),
+            changes: serving.gateway.changes.later(),
+            serving: serving.clone(),
+            places,
+            session: OnceLock::new(),
+        }
+    }
+
+    /// The session, unless the request says that it is of the stateless era.
+    fn scope(&self, caller: &Caller, context: &RequestContext<RoleServer>) -> Scope {
+        let stateless = context
+            .meta
+            .protocol_version()
+            .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
+        match self.session.get() {
+            Some(session) if !stateless => Scope::Session(Arc::clone(session)),
+            _ => Scope::Request(self.serving.clone(), Arc::clone(&caller.access)),
+        }
+    }
+
+    fn begin_session(
+        &self,
+        caller: &Caller,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let connection = context.extensions.get::<Connection>().ok_or_else(nobody)?;
+        let place = match &self.places {
+            None => None,
+            Some(places) => Some(Arc::clone(places).try_acquire_owned().map_err(|_| {
+                ErrorData::internal_error(
+                    format!("{MAX_SESSIONS} sessions are open, and there are no more; try later"),
+                    None,
+                )
+            })?),
+        };
+        let (session, ended) = Session::begin(&self.serving, &caller.access, &connection.id, place)
+            .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        if self.session.set(Arc::clone(&session)).is_err() {
+            let twice = "this connection has been initialized already";
+            return Err(ErrorData::invalid_request(twice, None));
+        }
+        changes::announce_to(&self.serving, &session, ended, context.peer.clone());
+        Ok(())
+    }
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities =
+            ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("toolcrib", env!("CARGO_PKG_VERSION")))
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        let began = Instant::now();
+        let caller = caller(&context.extensions)?;
+        context.peer.set_peer_info(request.clone());
+        let answer = self.negotiate_initialize(&request).and_then(|mut answer| {
+            self.begin_session(&caller, &context)?;
+            answer.instructions = Some(self.serving.gateway.instructions(&caller.access, true));
+            Ok(answer)
+        });
+        self.serving.gateway.log(|| {
+            let mut entry = AccessEntry::new("initialize", Some(&caller));
+            entry.session = self.session.get().map(|session| Arc::clone(&session.id));
+            match &answer {
+                Ok(answer) => entry.protocol = Some(answer.protocol_version.to_string()),
+                Err(error) => entry.error = Some(error.message.as_ref().into()),
+            }
+            entry.duration_ms = millis(began.elapsed());
+            entry
+        });
+        answer
+    }
+
+    async fn discover(
+        &self,
+        context: RequestContext<RoleServer>,
+    ) -> Result<rmcp::model::DiscoverResult, ErrorData> {
+        let caller = caller(&context.extensions)?;
+        let mut info = self.get_info();
+        info.instructions = Some(self.serving.gateway.instructions(&caller.access, false));
+        let versions = self.supported_protocol_versions().into_owned();
+        Ok(rmcp::model::DiscoverResult::from_server_info(versions, info))
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let caller = caller(&context.extensions)?;
+        if request.and_then(|request| request.cursor).is_some() {
+            let message = "there is no such page: the list of tools has one, without a cursor";
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let scope = self.scope(&caller, &context);
+        list::list(&self.serving, &caller, &scope, &context).await
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let caller = caller(&context.extensions)?;
+        let scope = self.scope(&caller, &context);
+        call::call(&self.serving, &caller, &scope, request, &context).await.map(Into::into)
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        let mut accepted = SubscriptionFilter::default();
+        accepted.tools_list_changed = requested.tools_list_changed;
+        Some(accepted)
+    }
+
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        let caller = caller(&subscription.request_context().extensions)?;
+        let scope = Scope::Request(self.serving.clone(), caller.access);
+        changes::tell(&self.serving, scope, self.changes.clone(), subscription).await;
+        Ok(())
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS)
+    }
+}
+
+/// Who sent a request. One of whom that is not known is refused.
+fn caller(extensions: &Extensions) -> Result<Caller, ErrorData> {
+    let by_http = || extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>());
+    extensions.get::<Caller>().or_else(by_http).cloned().ok_or_else(nobody)
+}
+
+fn nobody() -> ErrorData {
+    ErrorData::internal_error("it is not known who sent this request", None)
+}

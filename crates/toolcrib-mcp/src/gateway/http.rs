@@ -1,0 +1,124 @@
+//! Any number of clients over HTTP: accepting connections, and ending them.
+
+use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+
+use hyper::{server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+};
+use toolcrib_core::CancellationToken;
+
+use super::{Gateway, GatewayError, HttpAccess, Serving, routes::Routes};
+
+/// How many connections are open at the same time; further ones wait.
+const MAX_CONNECTIONS: usize = 4096;
+
+/// How long a client may take to send the head of a request.
+const HEAD_WITHIN: Duration = Duration::from_secs(30);
+
+/// How long connections have to end in good order.
+const END_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long accepting rests when it failed for want of something, such as file descriptors.
+const REST: Duration = Duration::from_millis(100);
+
+impl Gateway {
+    /// Serves MCP over HTTP/1.1 at `/mcp`, and with a skill preset at `/mcp/skill/S`, until the
+    /// token fires. Then nothing more is accepted, calls are cancelled, sessions and connections
+    /// end, and nothing runs any more when this returns.
+    ///
+    /// A request is looked at in this order: its host (403), its origin (403), its token (401), its
+    /// path (404), its body, of at most 4 MiB (413). `GET /healthz` answers without a token, and
+    /// says nothing but that the gateway is there. There is no TLS: what is reached from elsewhere
+    /// stands behind a proxy that does it.
+    ///
+    /// At most 1,024 sessions are open, of all tokens together; one ends after 30 minutes without a
+    /// message. A client that hangs up ends its call, except in a session, where it may come back for
+    /// the answer.
+    ///
+    /// # Errors
+    /// [`GatewayError`] when the access is not fit to be served, or the listener fails.
+    pub async fn serve_http(
+        &self,
+        listener: TcpListener,
+        access: HttpAccess,
+        cancellation: CancellationToken,
+    ) -> Result<(), GatewayError> {
+        access.check()?;
+        for token in &access.tokens {
+            self.0.check(&token.access)?;
+        }
+        let serving = self.serving(&cancellation);
+        let routes = Arc::new(Routes::new(&serving, access)?);
+        let outcome = accept(&listener, &serving, &routes).await;
+        drop(listener);
+        serving.end().await;
+        outcome
+    }
+}
+
+async fn accept(
+    listener: &TcpListener,
+    serving: &Serving,
+    routes: &Arc<Routes>,
+) -> Result<(), GatewayError> {
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        let place = tokio::select! {
+            place = Arc::clone(&places).acquire_owned() => place,
+            () = serving.cancellation.cancelled() => return Ok(()),
+        };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = serving.cancellation.cancelled() => return Ok(()),
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                let (routes, closing) = (Arc::clone(routes), serving.cancellation.clone());
+                serving.running.spawn(async move {
+                    connection(stream, peer, routes, closing).await;
+                    drop(place);
+                });
+            }
+            Err(error) if passes(&error) => tokio::time::sleep(REST).await,
+            Err(error) => return Err(GatewayError::Listener(error)),
+        }
+    }
+}
+
+/// Whether accepting may work again: a client that went away, or no descriptor is left.
+fn passes(error: &io::Error) -> bool {
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    let kind = error.kind();
+    matches!(kind, io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset)
+        || matches!(kind, io::ErrorKind::Interrupted | io::ErrorKind::OutOfMemory)
+        || matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
+}
+
+async fn connection(
+    stream: TcpStream,
+    peer: SocketAddr,
+    routes: Arc<Routes>,
+    closing: CancellationToken,
+) {
+    // An answer is several small writes; waiting to join them costs 40 ms on each.
+    let _ = stream.set_nodelay(true);
+    let answer =
+        service_fn(|request| async { Ok::<_, Infallible>(routes.answer(request, peer).await) });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_WITHIN)
+        .serve_connection(TokioIo::new(stream), answer);
+    let mut connection = std::pin::pin!(connection);
+    // How a connection ended is the client's business; its requests are logged.
+    tokio::select! {
+        _ = connection.as_mut() => {}
+        () = closing.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            let _ = tokio::time::timeout(END_WITHIN, connection).await;
+        }
+    }
+}

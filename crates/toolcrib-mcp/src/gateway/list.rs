@@ -1,0 +1,130 @@
+//! `tools/list`: the menu of an iteration, as the protocol writes it.
+
+use std::{sync::Arc, time::Instant};
+
+use rmcp::{
+    ErrorData, RoleServer,
+    model::{JsonObject, ListToolsResult, MetaObject, Tool as WireTool, ToolAnnotations},
+    service::RequestContext,
+};
+use serde_json::{Value, json};
+use toolcrib_core::{Tool, millis};
+use toolcrib_engine::{Iteration, IterationError, Notice};
+
+use super::{
+    Serving,
+    access::Caller,
+    access_log::{AccessEntry, ListedTool},
+    session::{Purpose, Scope, StepError},
+};
+
+/// Under which key a listing says which sources it is without.
+const NOTICES: &str = "toolcrib/notices";
+
+/// The start of the origins of MCP servers' tools.
+const REMOTE: &str = "mcp:";
+
+pub(super) async fn list(
+    serving: &Serving,
+    caller: &Caller,
+    scope: &Scope,
+    context: &RequestContext<RoleServer>,
+) -> Result<ListToolsResult, ErrorData> {
+    let began = Instant::now();
+    let step = tokio::select! {
+        step = scope.step(Purpose::Tell) => step,
+        () = context.ct.cancelled() => Err(IterationError::Cancelled.into()),
+    };
+    serving.gateway.log(|| {
+        let mut entry = AccessEntry::new("tools/list", Some(caller));
+        entry.session = scope.session().map(|session| Arc::clone(&session.id));
+        entry.protocol = context.protocol_version().map(|version| version.to_string());
+        match &step {
+            Ok(step) => {
+                entry.run_id = Some(Arc::clone(&step.run_id));
+                describe(&step.iteration, &mut entry);
+            }
+            Err(error) => entry.error = Some(error.to_string().into()),
+        }
+        entry.duration_ms = millis(began.elapsed());
+        entry
+    });
+    let step = step.map_err(|error| refusal(&error))?;
+    let menu = step.iteration.menu();
+    let mut answer = ListToolsResult::with_all_items(menu.tools().iter().map(wire).collect());
+    let notices: Vec<_> = step.iteration.notices().iter().map(Notice::model_text).collect();
+    if !notices.is_empty() {
+        let meta = JsonObject::from_iter([(NOTICES.to_owned(), json!(notices))]);
+        answer.meta = Some(MetaObject::from(meta));
+    }
+    Ok(answer)
+}
+
+/// An iteration that did not begin, as a client is told. Why is the operator's, and in the access
+/// log.
+pub(super) fn refusal(error: &StepError) -> ErrorData {
+    let message = match error {
+        StepError::Iteration(IterationError::Cancelled) => "the request was cancelled",
+        StepError::Iteration(IterationError::Collision(_)) => {
+            "two tools have one name, so that none can be offered; the server's log says which"
+        }
+        _ => "the tools cannot be listed now; try again, and see the server's log for the reason",
+    };
+    ErrorData::internal_error(message, None)
+}
+
+/// What the log says of a listing.
+fn describe(iteration: &Iteration, entry: &mut AccessEntry) {
+    entry.offered = Some(iteration.menu().len());
+    entry.withheld = Some(iteration.withheld().len());
+    entry.notices = iteration.notices().to_vec();
+    let offered = iteration.menu().tools().iter().map(|tool| ListedTool {
+        name: tool.name().to_string().into(),
+        origin: tool.origin().into(),
+        withheld_by: None,
+        reason: None,
+    });
+    let withheld = iteration.withheld().explain().map(|tool| ListedTool {
+        name: tool.name,
+        origin: tool.origin,
+        withheld_by: Some(tool.by),
+        reason: Some(tool.reason),
+    });
+    entry.remote = offered.chain(withheld).filter(|tool| is_remote(&tool.origin)).collect();
+}
+
+/// Whether a tool, or a source by its path, is of an MCP server.
+fn is_remote(origin: &str) -> bool {
+    origin.split(" > ").any(|source| source.starts_with(REMOTE))
+}
+
+/// A tool as the protocol writes it. What its author says of its effects are hints there.
+fn wire(tool: &Tool) -> WireTool {
+    let definition = tool.definition();
+    let mut wire = WireTool::new_with_raw(
+        definition.name().to_string(),
+        Some(definition.description().to_owned().into()),
+        object(definition.input_schema()),
+    );
+    let says = definition.annotations();
+    let hints = ToolAnnotations::new()
+        .read_only(says.read_only)
+        .destructive(says.destructive)
+        .idempotent(says.idempotent);
+    wire.annotations = Some(hints);
+    wire.title = definition.title().map(str::to_owned);
+    wire.output_schema = output_schema(tool).cloned().map(Arc::new);
+    wire
+}
+
+/// The schema of a tool's structured results, as clients of both eras take it: those before
+/// 2026-07-28 know only schemas of objects, and refuse the whole list over another one.
+pub(super) fn output_schema(tool: &Tool) -> Option<&JsonObject> {
+    let schema = tool.definition().output_schema()?.as_object()?;
+    schema.get("type").is_some_and(|kind| kind == "object").then_some(schema)
+}
+
+/// A schema, which is an object in every definition.
+fn object(schema: &Value) -> JsonObject {
+    schema.as_object().cloned().unwrap_or_default()
+}

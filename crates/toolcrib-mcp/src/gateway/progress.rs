@@ -1,0 +1,124 @@
+//! Progress of a call, for a client that asked for it: what its tool says to users.
+
+use std::{pin::pin, sync::Arc};
+
+use rmcp::{
+    Peer, RoleServer,
+    model::{ProgressNotificationParam, ProgressToken},
+};
+use tokio::sync::mpsc;
+use toolcrib_core::{Audience, EventKind, Events, Subscription};
+
+/// How many messages wait for a slow client; more are dropped.
+const QUEUE: usize = 64;
+
+/// A message, and how much is done, 0 to 100.
+type Message = (String, Option<u8>);
+
+/// Waits for a call, and passes its progress on meanwhile. What it said before it ended is sent
+/// before this is done.
+pub(super) async fn passed_on<T>(
+    events: &Events,
+    call_id: &Arc<str>,
+    token: ProgressToken,
+    client: &Peer<RoleServer>,
+    call: impl Future<Output = T>,
+) -> T {
+    let (sender, queue) = mpsc::channel(QUEUE);
+    let listening = Listening::to(events, Arc::clone(call_id), sender);
+    let mut call = pin!(call);
+    let mut pass_on = pin!(pass_on(queue, token, client));
+    let result = tokio::select! {
+        result = &mut call => result,
+        // The client takes nothing any more; that ends calls elsewhere.
+        () = &mut pass_on => return call.await,
+    };
+    drop(listening);
+    pass_on.await;
+    result
+}
+
+/// Listens to a call until it is dropped.
+struct Listening(Subscription);
+
+impl Listening {
+    fn to(events: &Events, call: Arc<str>, sender: mpsc::Sender<Message>) -> Self {
+        Self(events.on("tool.progress", move |event| {
+            if let EventKind::ToolProgress { call_id, message, percent, audience, .. } = &event.kind
+                && *audience == Audience::User
+                && *call_id == call
+            {
+                let _ = sender.try_send((message.clone(), *percent));
+            }
+        }))
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.0.unsubscribe();
+    }
+}
+
+async fn pass_on(
+    mut queue: mpsc::Receiver<Message>,
+    token: ProgressToken,
+    client: &Peer<RoleServer>,
+) {
+    let mut count = Count::default();
+    while let Some((message, percent)) = queue.recv().await {
+        let (done, total) = count.next(percent);
+        let mut progress =
+            ProgressNotificationParam::new(token.clone(), done).with_message(message);
+        progress.total = total;
+        if client.notify_progress(progress).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Numbers that only grow, as the protocol wants them, whatever a tool says.
+#[derive(Default)]
+struct Count(f64);
+
+impl Count {
+    /// How much is done, and of how much: percent where the tool says so, else how many messages
+    /// there were.
+    fn next(&mut self, percent: Option<u8>) -> (f64, Option<f64>) {
+        match percent.map(f64::from) {
+            Some(percent) if percent > self.0 => {
+                self.0 = percent;
+                (percent, Some(100.0))
+            }
+            // A tool that starts at 0 has done nothing, and says so first.
+            Some(_) => {
+                self.0 += 0.01;
+                (self.0, Some(100.0).filter(|total| self.0 <= *total))
+            }
+            None => {
+                self.0 += 1.0;
+                (self.0, None)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_grow_whatever_a_tool_says() {
+        let mut count = Count::default();
+        let said = [None, Some(0), Some(50), Some(50), Some(20), None, Some(100), Some(100), None];
+        let mut last = 0.0;
+        for percent in said {
+            let (done, total) = count.next(percent);
+            assert!(done > last, "{percent:?}: {done} after {last}");
+            assert!(total.is_none_or(|total| done <= total), "{done} of {total:?}");
+            last = done;
+        }
+        assert_eq!(Count::default().next(Some(50)), (50.0, Some(100.0)));
+        assert_eq!(Count::default().next(None), (1.0, None));
+    }
+}

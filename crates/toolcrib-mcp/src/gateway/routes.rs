@@ -1,0 +1,229 @@
+//! From an HTTP request to the protocol: host, origin, token, path and body, in this order.
+
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
+    header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE},
+    request::Parts,
+};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited, combinators::BoxBody};
+use hyper::body::Incoming;
+use percent_encoding::percent_decode_str;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::json;
+use tokio::sync::Semaphore;
+use toolcrib_core::{SkillId, millis};
+
+use super::{
+    GatewayError, HttpAccess, MAX_SESSIONS, Serving,
+    access::{Access, Caller, Token, digest},
+    access_log::AccessEntry,
+    authority::{Hosts, Origins},
+    handler::Handler,
+    sessions::Sessions,
+};
+
+/// The largest body of a request, in bytes.
+pub(super) const MAX_BODY: usize = 4 * 1024 * 1024;
+
+/// How long a client may take to send it.
+const BODY_WITHIN: Duration = Duration::from_secs(30);
+
+const MCP: &str = "/mcp";
+const SKILL: &str = "/mcp/skill/";
+const HEALTH: &str = "/healthz";
+
+type Body = BoxBody<Bytes, Infallible>;
+
+/// What is served, to whom, where.
+pub(super) struct Routes {
+    serving: Serving,
+    hosts: Hosts,
+    origins: Origins,
+    doors: Vec<Door>,
+}
+
+/// What one token opens.
+struct Door {
+    token: Token,
+    access: Arc<Access>,
+    /// The same, with one more skill, per skill that there is.
+    with_skill: HashMap<SkillId, Arc<Access>>,
+    mcp: StreamableHttpService<Handler, Sessions>,
+}
+
+/// A request that is refused before the protocol is looked at.
+struct Refusal {
+    status: StatusCode,
+    message: String,
+}
+
+impl Refusal {
+    fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into() }
+    }
+}
+
+impl Routes {
+    pub(super) fn new(serving: &Serving, access: HttpAccess) -> Result<Self, GatewayError> {
+        let places = Arc::new(Semaphore::new(MAX_SESSIONS));
+        Ok(Self {
+            hosts: Hosts::new(&access.hosts)?,
+            origins: Origins::new(&access.origins)?,
+            doors: access
+                .tokens
+                .into_iter()
+                .map(|token| Door::new(serving, &places, token))
+                .collect(),
+            serving: serving.clone(),
+        })
+    }
+
+    pub(super) async fn answer(
+        &self,
+        request: Request<Incoming>,
+        peer: SocketAddr,
+    ) -> Response<Body> {
+        let began = Instant::now();
+        if request.uri().path() == HEALTH
+            && request.method() == Method::GET
+            && self.hosts.allow(request.uri(), request.headers())
+        {
+            return text(StatusCode::OK, "ok\n");
+        }
+        let (mut parts, body) = request.into_parts();
+        let mut caller = Caller { access: Arc::default(), peer: Some(peer) };
+        let door = match self.admit(&parts, &mut caller) {
+            Ok(door) => door,
+            Err(refusal) => return self.refuse(&refusal, &caller, began),
+        };
+        let body = match whole(body).await {
+            Ok(body) => body,
+            Err(refusal) => return self.refuse(&refusal, &caller, began),
+        };
+        parts.extensions.insert(caller);
+        // What the handler is given of a request is kept while it runs: not the token.
+        parts.headers.remove(AUTHORIZATION);
+        door.mcp.handle(Request::from_parts(parts, Full::new(body))).await
+    }
+
+    /// Finds what a request may go through, and who sent it.
+    fn admit(&self, parts: &Parts, caller: &mut Caller) -> Result<&Door, Refusal> {
+        if !self.hosts.allow(&parts.uri, &parts.headers) {
+            let message = "this host is not served here; the operator allows hosts by name";
+            return Err(Refusal::new(StatusCode::FORBIDDEN, message));
+        }
+        if !self.origins.allow(&parts.headers) {
+            let message = "pages of this origin may not send requests; the operator allows origins";
+            return Err(Refusal::new(StatusCode::FORBIDDEN, message));
+        }
+        let door = self.door(&parts.headers).ok_or_else(|| {
+            let message = "a valid token is needed: `Authorization: Bearer TOKEN`";
+            Refusal::new(StatusCode::UNAUTHORIZED, message)
+        })?;
+        caller.access = Arc::clone(&door.access);
+        match parts.uri.path() {
+            MCP => {}
+            path => match path.strip_prefix(SKILL) {
+                Some(skill) => caller.access = door.with_skill(skill)?,
+                None => {
+                    let message = format!("there is nothing here; MCP is served at `{MCP}`");
+                    return Err(Refusal::new(StatusCode::NOT_FOUND, message));
+                }
+            },
+        }
+        Ok(door)
+    }
+
+    /// What a request's token opens. All tokens are compared, so that the time says nothing.
+    fn door(&self, headers: &HeaderMap) -> Option<&Door> {
+        let mut sent = headers.get_all(AUTHORIZATION).iter();
+        let (Some(sent), None) = (sent.next(), sent.next()) else {
+            return None;
+        };
+        let (scheme, token) = sent.to_str().ok()?.split_once(' ')?;
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return None;
+        }
+        let sent = digest(token.trim().as_bytes());
+        self.doors
+            .iter()
+            .fold(None, |found, door| if door.token.is(&sent) { Some(door) } else { found })
+    }
+
+    fn refuse(&self, refusal: &Refusal, caller: &Caller, began: Instant) -> Response<Body> {
+        self.serving.gateway.log(|| {
+            let mut entry = AccessEntry::new("http", Some(caller));
+            entry.status = Some(refusal.status.as_u16());
+            entry.error = Some(refusal.message.as_str().into());
+            entry.duration_ms = millis(began.elapsed());
+            entry
+        });
+        let body = json!({ "error": refusal.message }).to_string();
+        let mut response = text(refusal.status, body);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if refusal.status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+impl Door {
+    fn new(serving: &Serving, places: &Arc<Semaphore>, token: Token) -> Self {
+        let with_skill =
+            |skill: &SkillId| (skill.clone(), Arc::new(token.access.clone().skill(skill.clone())));
+        let skills = serving.gateway.engine.skills().iter();
+        let with_skill = skills.map(|skill| with_skill(&skill.id)).collect();
+        // Hosts, origins and the size of bodies are checked before, in this order.
+        let config = StreamableHttpServerConfig::default()
+            .disable_allowed_hosts()
+            .with_json_response(true)
+            .with_cancellation_token(serving.cancellation.clone());
+        let (serving, places) = (serving.clone(), Arc::clone(places));
+        let handler = move || Ok(Handler::new(&serving, Some(Arc::clone(&places))));
+        Self {
+            access: Arc::new(token.access.clone()),
+            token,
+            with_skill,
+            mcp: StreamableHttpService::new(handler, Arc::new(Sessions::new()), config),
+        }
+    }
+
+    fn with_skill(&self, skill: &str) -> Result<Arc<Access>, Refusal> {
+        let skill = percent_decode_str(skill).decode_utf8_lossy();
+        let found = self.with_skill.iter().find(|(id, _)| *id.as_str() == *skill);
+        found.map(|(_, access)| Arc::clone(access)).ok_or_else(|| {
+            Refusal::new(StatusCode::NOT_FOUND, format!("there is no skill `{skill}`"))
+        })
+    }
+}
+
+/// The body of a request, when all of it is there.
+async fn whole(body: Incoming) -> Result<Bytes, Refusal> {
+    let body = Limited::new(body, MAX_BODY).collect();
+    match tokio::time::timeout(BODY_WITHIN, body).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let message = format!("the body of a request has at most {MAX_BODY} bytes");
+            Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message))
+        }
+        Ok(Err(_)) => Err(Refusal::new(StatusCode::BAD_REQUEST, "the body did not come whole")),
+        Err(_) => Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "the body did not come in time")),
+    }
+}
+
+fn text(status: StatusCode, body: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(Full::new(body.into()).boxed());
+    *response.status_mut() = status;
+    response
+}

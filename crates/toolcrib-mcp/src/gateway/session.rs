@@ -1,0 +1,156 @@
+//! Where a request's iteration comes from: the turn of its session, or one of its own.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, OwnedSemaphorePermit};
+use tokio_util::sync::DropGuard;
+use toolcrib_core::{CancellationToken, Digest, Events};
+use toolcrib_engine::{Iteration, IterationError, Turn, TurnError};
+
+use super::{Serving, access::Access};
+
+/// What a session remembers: its turn, and what its client knows of the menu.
+pub(super) struct Session {
+    /// The conversation of its identity.
+    pub(super) id: Arc<str>,
+    run_id: Arc<str>,
+    events: Events,
+    /// Locked while an iteration begins; its calls run beside those of others.
+    turn: tokio::sync::Mutex<Turn>,
+    /// The fingerprint of the menu that the client was last told of.
+    known: Mutex<Option<Digest>>,
+    /// That the menu may be another one because of something that the session did.
+    pub(super) recheck: Arc<Notify>,
+    _place: Option<OwnedSemaphorePermit>,
+    _ended: DropGuard,
+}
+
+impl Session {
+    /// Begins a session. The token that comes with it fires when it is gone.
+    pub(super) fn begin(
+        serving: &Serving,
+        access: &Access,
+        id: &Arc<str>,
+        place: Option<OwnedSemaphorePermit>,
+    ) -> Result<(Arc<Self>, CancellationToken), TurnError> {
+        let events = Events::new();
+        let options = serving
+            .gateway
+            .turn_options(access, &serving.cancellation)
+            .conversation(Arc::clone(id))
+            .events(events.clone());
+        let turn = serving.gateway.engine.turn(options)?;
+        let ended = CancellationToken::new();
+        let session = Self {
+            id: Arc::clone(id),
+            run_id: Arc::clone(turn.run_id()),
+            events,
+            turn: tokio::sync::Mutex::new(turn),
+            known: Mutex::new(None),
+            recheck: Arc::default(),
+            _place: place,
+            _ended: ended.clone().drop_guard(),
+        };
+        Ok((Arc::new(session), ended))
+    }
+
+    async fn iteration(&self, purpose: Purpose) -> Result<Iteration, IterationError> {
+        let mut turn = self.turn.lock().await;
+        let iteration = turn.iteration().await?;
+        if purpose == Purpose::Tell {
+            // Under the lock: a look that comes later compares with this.
+            *self.known() = Some(iteration.menu().fingerprint());
+        }
+        Ok(iteration)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<Digest>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the client knows another menu than there is, which it then counts as told of. A
+    /// client that never asked for the menu knows none, and there is nothing to tell it.
+    pub(super) async fn menu_changed(&self) -> bool {
+        let Ok(iteration) = self.iteration(Purpose::Look).await else {
+            return false;
+        };
+        let menu = iteration.menu().fingerprint();
+        let mut known = self.known();
+        let changed = known.is_some_and(|known| known != menu);
+        if changed {
+            *known = Some(menu);
+        }
+        changed
+    }
+}
+
+/// What an iteration is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The client is told its menu, and knows it from then on.
+    Tell,
+    /// The menu is only looked at, or called from.
+    Look,
+}
+
+/// Where a request's iteration comes from.
+pub(super) enum Scope {
+    /// An era with sessions.
+    Session(Arc<Session>),
+    /// The stateless era: nothing is remembered, and nothing can be activated.
+    Request(Serving, Arc<Access>),
+}
+
+/// An iteration, and what lives as long.
+pub(super) struct Step {
+    pub(super) iteration: Iteration,
+    /// Where to listen to it.
+    pub(super) events: Events,
+    pub(super) run_id: Arc<str>,
+    pub(super) session: Option<Arc<Session>>,
+    /// Dropping it would cancel the iteration's calls.
+    _turn: Option<Turn>,
+}
+
+/// An iteration that did not begin.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StepError {
+    #[error(transparent)]
+    Turn(#[from] TurnError),
+    #[error(transparent)]
+    Iteration(#[from] IterationError),
+}
+
+impl Scope {
+    pub(super) fn session(&self) -> Option<&Arc<Session>> {
+        match self {
+            Self::Session(session) => Some(session),
+            Self::Request(..) => None,
+        }
+    }
+
+    /// Begins an iteration.
+    pub(super) async fn step(&self, purpose: Purpose) -> Result<Step, StepError> {
+        match self {
+            Self::Session(session) => Ok(Step {
+                iteration: session.iteration(purpose).await?,
+                events: session.events.clone(),
+                run_id: Arc::clone(&session.run_id),
+                session: Some(Arc::clone(session)),
+                _turn: None,
+            }),
+            Self::Request(serving, access) => {
+                let events = Events::new();
+                let options = serving
+                    .gateway
+                    .turn_options(access, &serving.cancellation)
+                    .without_read_skill()
+                    .events(events.clone());
+                let mut turn = serving.gateway.engine.turn(options)?;
+                let iteration = turn.iteration().await?;
+                let run_id = Arc::clone(turn.run_id());
+                Ok(Step { iteration, events, run_id, session: None, _turn: Some(turn) })
+            }
+        }
+    }
+}

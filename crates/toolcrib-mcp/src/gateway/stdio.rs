@@ -1,0 +1,65 @@
+//! One client on a pair of pipes, such as standard input and output.
+
+use std::{sync::Arc, time::Duration};
+
+use rmcp::{
+    service::{ServerInitializeError, serve_server_with_ct},
+    transport::async_rw::AsyncRwTransport,
+};
+use tokio::io::{AsyncRead, AsyncWrite};
+use toolcrib_core::CancellationToken;
+use uuid::Uuid;
+
+use super::{
+    Gateway, GatewayError,
+    access::{Access, Caller},
+    connection::{Connection, Watched},
+    handler::Handler,
+};
+
+/// The longest line that is taken, in bytes, as long as the largest body over HTTP. A longer one is
+/// skipped.
+const MAX_LINE: usize = super::routes::MAX_BODY;
+
+/// How long calls go on once the input has ended: enough to answer what was piped in, and less than
+/// clients wait before they send signals.
+const GRACE: Duration = Duration::from_secs(1);
+
+impl Gateway {
+    /// Serves the one client at the other end of these pipes, as this access, until its input
+    /// ends or the token fires. Calls that still run then are cancelled, a second after the end of
+    /// the input, and nothing runs any more when this returns.
+    ///
+    /// # Errors
+    /// [`GatewayError`] when the access presets a skill that is not there, or the client begins with
+    /// something that is not the protocol.
+    pub async fn serve_stdio(
+        &self,
+        stdin: impl AsyncRead + Send + Unpin + 'static,
+        stdout: impl AsyncWrite + Send + Unpin + 'static,
+        access: Access,
+        cancellation: CancellationToken,
+    ) -> Result<(), GatewayError> {
+        self.0.check(&access)?;
+        let serving = self.serving(&cancellation);
+        let id: Arc<str> = Uuid::now_v7().simple().to_string().into();
+        let caller = Caller { access: Arc::new(access), peer: None };
+        let pipes = AsyncRwTransport::new_server(stdin, stdout).with_max_line_length(MAX_LINE);
+        let transport = Watched::new(pipes, Connection::new(id, GRACE), Some(caller));
+        let handler = Handler::new(&serving, None);
+        let begun = serve_server_with_ct(handler, transport, serving.cancellation.clone()).await;
+        let outcome = match begun {
+            Ok(client) => {
+                // The other way to end is a panic inside rmcp, after which nothing is served either.
+                let _ = client.waiting().await;
+                Ok(())
+            }
+            Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
+                Ok(())
+            }
+            Err(error) => Err(GatewayError::Handshake(error.to_string())),
+        };
+        serving.end().await;
+        outcome
+    }
+}

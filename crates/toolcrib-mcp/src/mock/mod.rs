@@ -1,0 +1,203 @@
+//! A server in this process that fails when told to.
+
+mod script;
+mod server;
+mod wire;
+
+use std::{
+    fmt,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use toolcrib_core::Tool;
+
+use self::script::{Refusal, Script};
+use crate::{
+    client::{McpClient, McpClientBuilder, McpError, Reach},
+    connection,
+};
+
+/// A client in front of a server that offers these tools, over a pipe in memory and through the
+/// same protocol code as any other: what works with it works with a real server.
+///
+/// The server calls the tools by their own names, so a model calls them as `mcp__mock__<name>`. It
+/// runs their bodies without checking arguments, as servers do that leave it to their callers, and
+/// what a body says of its effects it tells the client.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use toolcrib_core::{ErrorCode, Tool, ToolContext, ToolContextParts};
+/// use toolcrib_mcp::mock_mcp_client;
+///
+/// #[derive(serde::Deserialize)]
+/// struct Args { city: String }
+///
+/// let weather = Tool::builder("weather")
+///     .description("The weather in a city, now.")
+///     .handler(|args: Args, _cx: ToolContext| async move { format!("{}: sunny", args.city) })?;
+/// let (client, server) = mock_mcp_client([weather]).build()?;
+///
+/// let tools = client.tools().await?;
+/// assert_eq!(tools[0].name(), "mcp__mock__weather");
+///
+/// let call = || tools[0].call(
+///     serde_json::json!({ "city": "Oslo" }),
+///     ToolContext::from(ToolContextParts::detached()),
+/// );
+/// assert_eq!(call().await.unwrap().value, "Oslo: sunny");
+///
+/// // It dies with the next call in its hands: whether it had an effect, nobody knows.
+/// server.crash_during_call();
+/// assert_eq!(call().await.unwrap_err().code, ErrorCode::OutcomeUnknown);
+/// assert_eq!(server.calls(), 2);
+/// # Ok(())
+/// # }
+/// ```
+pub fn mock_mcp_client(tools: impl IntoIterator<Item = Tool>) -> MockMcpBuilder {
+    MockMcpBuilder {
+        name: "mock".into(),
+        script: Script::new(tools.into_iter().collect()),
+        change: Box::new(|client| client),
+    }
+}
+
+/// Builds a client and the server that it talks to; [`mock_mcp_client`] starts it.
+#[must_use = "a builder makes nothing until it is built"]
+pub struct MockMcpBuilder {
+    name: Arc<str>,
+    script: Script,
+    change: Box<dyn FnOnce(McpClientBuilder) -> McpClientBuilder + Send>,
+}
+
+impl MockMcpBuilder {
+    /// What the server is called. Default: `mock`.
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Speaks no version of the protocol newer than 2025-11-25, the last one with sessions. Default:
+    /// the newest.
+    pub fn legacy(mut self) -> Self {
+        self.script.legacy = true;
+        self
+    }
+
+    /// How many tools a page of the list has at most, at least one. Default: all on one.
+    pub fn page_size(mut self, tools: usize) -> Self {
+        self.script.page_size = tools.max(1);
+        self
+    }
+
+    /// Sets up the client, as `mcp_client` would be: `.client(|client| client.trusted())`. The last
+    /// one counts.
+    pub fn client(
+        mut self,
+        change: impl FnOnce(McpClientBuilder) -> McpClientBuilder + Send + 'static,
+    ) -> Self {
+        self.change = Box::new(change);
+        self
+    }
+
+    /// The client, and a handle on the server. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// As [`McpClientBuilder::build`].
+    pub fn build(self) -> Result<(McpClient, MockServer), McpError> {
+        let script = Arc::new(self.script);
+        let connections = Arc::clone(&script);
+        let connect = connection::pipe("mock", move || server::open(&connections));
+        let client = McpClientBuilder::new(self.name, Reach::Connect(connect));
+        Ok(((self.change)(client).build()?, MockServer(script)))
+    }
+}
+
+impl fmt::Debug for MockMcpBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MockMcpBuilder").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// What a test tells the server behind a [`mock_mcp_client`], and what it learns of it. Cloning
+/// shares it.
+#[derive(Clone)]
+pub struct MockServer(Arc<Script>);
+
+impl MockServer {
+    /// Offers other tools from now on, and announces it. Done when the announcement was sent, not
+    /// when the client has it: wait for a tick of [`McpClient::changes`].
+    pub async fn set_tools(&self, tools: impl IntoIterator<Item = Tool>) {
+        self.0.state().tools = tools.into_iter().collect();
+        self.announce_changes(1).await;
+    }
+
+    /// Announces so many times that its tools changed, whether they did or not.
+    pub async fn announce_changes(&self, times: usize) {
+        for _ in 0..times {
+            self.0.announce().await;
+        }
+    }
+
+    /// Answers the next call with a protocol error; several wait in line.
+    pub fn fail_next_call(&self, code: i32, message: impl Into<String>) {
+        self.0.state().fail_calls.push_back(Refusal { code, message: message.into() });
+    }
+
+    /// Answers the next request for the list with a protocol error; several wait in line.
+    pub fn fail_next_list(&self, code: i32, message: impl Into<String>) {
+        self.0.state().fail_lists.push_back(Refusal { code, message: message.into() });
+    }
+
+    /// Waits so long before it answers lists and calls, from now on.
+    pub fn delay(&self, time: Duration) {
+        self.0.state().delay = time;
+    }
+
+    /// Ends the connections there are, at once, as a process that dies does.
+    pub fn crash(&self) {
+        self.0.crash();
+    }
+
+    /// Ends the connection when the next call has been carried out, before it is answered.
+    pub fn crash_during_call(&self) {
+        self.0.state().crash_during_call = true;
+    }
+
+    /// Refuses so many connections, from now on.
+    pub fn refuse_connections(&self, times: usize) {
+        self.0.state().refuse = times;
+    }
+
+    /// How many calls have reached it.
+    pub fn calls(&self) -> u64 {
+        self.0.calls.load(Ordering::Relaxed)
+    }
+
+    /// How many times its list was asked for; each page counts.
+    pub fn lists(&self) -> u64 {
+        self.0.lists.load(Ordering::Relaxed)
+    }
+
+    /// How many connections were begun, refused ones included.
+    pub fn connections(&self) -> u64 {
+        self.0.connections.load(Ordering::Relaxed)
+    }
+
+    /// How many calls were cancelled by the client while they were carried out.
+    pub fn cancelled(&self) -> u64 {
+        self.0.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for MockServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MockServer")
+            .field("connections", &self.connections())
+            .field("lists", &self.lists())
+            .field("calls", &self.calls())
+            .field("cancelled", &self.cancelled())
+            .finish()
+    }
+}

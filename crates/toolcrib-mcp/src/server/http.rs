@@ -1,0 +1,49 @@
+use std::{fmt, sync::Arc};
+
+use toolcrib_scope::http::HttpClientBuilder;
+
+/// A server over Streamable HTTP.
+///
+/// A URL with a literal loopback address or `localhost` may be dialled, for this server alone; other
+/// addresses that are not of the public internet need a [client](Self::client) that allows them.
+/// Redirects are refused.
+#[derive(Clone)]
+pub struct Http {
+    pub(crate) url: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) client: Option<Arc<HttpClientBuilder>>,
+}
+
+impl Http {
+    /// A server by the URL of its endpoint, such as `https://docs.example/mcp`.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self { url: url.into(), headers: Vec::new(), client: None }
+    }
+
+    /// Sends a header with every request, such as `Authorization`. A secret is sent by `https` or
+    /// within this machine only: with `http` to elsewhere, headers fail the build.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets what dials: addresses that are allowed, certificate authorities that are trusted.
+    /// Default: the public internet, and the authorities of the system.
+    #[must_use]
+    pub fn client(mut self, client: HttpClientBuilder) -> Self {
+        self.client = Some(Arc::new(client));
+        self
+    }
+}
+
+/// Without the values of its headers, which may be secrets.
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
+        f.debug_struct("Http")
+            .field("url", &self.url)
+            .field("headers", &names)
+            .finish_non_exhaustive()
+    }
+}

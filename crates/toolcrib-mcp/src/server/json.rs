@@ -1,0 +1,192 @@
+//! JSON as editors write it, with comments and trailing commas, and the place of everything.
+
+use std::{collections::HashMap, sync::Arc};
+
+use jsonc_parser::{
+    CollectOptions, ParseOptions,
+    ast::{self, ObjectProp},
+    common::Ranged,
+    parse_to_ast,
+};
+use toolcrib_config::{Diagnostic, Help, Located, Problems, Spot, suggest};
+
+/// A text, and where problems with it are put.
+pub(super) struct Source<'a> {
+    pub(super) file: Arc<str>,
+    pub(super) text: &'a str,
+    pub(super) problems: &'a Problems,
+}
+
+/// A value in it, and how messages call it.
+pub(super) struct Value<'a> {
+    source: &'a Source<'a>,
+    what: String,
+    value: &'a ast::Value<'a>,
+}
+
+/// An object whose keys are each there once.
+pub(super) struct Object<'a> {
+    source: &'a Source<'a>,
+    properties: Vec<&'a ObjectProp<'a>>,
+}
+
+impl Source<'_> {
+    /// Reads the text. `None` when it is no JSON, which is recorded.
+    pub(super) fn parse(&self) -> Option<ast::Value<'_>> {
+        let strict = ParseOptions {
+            allow_loose_object_property_names: false,
+            allow_missing_commas: false,
+            allow_single_quoted_strings: false,
+            allow_hexadecimal_numbers: false,
+            allow_unary_plus_numbers: false,
+            allow_bare_decimal_point_numbers: false,
+            allow_non_finite_numbers: false,
+            allow_extended_string_escapes: false,
+            ..ParseOptions::default()
+        };
+        match parse_to_ast(self.text, &CollectOptions::default(), &strict) {
+            Ok(parsed) => {
+                if parsed.value.is_none() {
+                    self.refuse(0, "this file is empty", EXAMPLE);
+                }
+                parsed.value
+            }
+            Err(error) => {
+                let problem = format!("this is not JSON: {}", error.kind());
+                self.refuse(error.range().start, problem, None);
+                None
+            }
+        }
+    }
+
+    pub(super) fn spot(&self, offset: usize) -> Spot {
+        let before = self.text.get(..offset).unwrap_or(self.text);
+        Spot::start_of(Arc::clone(&self.file)).after(before)
+    }
+
+    fn refuse(&self, offset: usize, message: impl Into<String>, help: impl Into<Help>) {
+        self.problems.push(Diagnostic::error(&self.spot(offset), message).help(help));
+    }
+}
+
+/// What a file looks like.
+pub(super) const EXAMPLE: &str =
+    r#"write { "mcpServers": { "git": { "command": "uvx", "args": ["mcp-server-git"] } } }"#;
+
+impl<'a> Value<'a> {
+    /// The whole of a text.
+    pub(super) fn root(source: &'a Source<'a>, value: &'a ast::Value<'a>) -> Self {
+        Self { source, what: "this file".to_owned(), value }
+    }
+
+    /// Records an error about this value.
+    pub(super) fn refuse(&self, message: impl Into<String>, help: impl Into<Help>) {
+        self.source.refuse(self.value.start(), message, help);
+    }
+
+    /// Records an error at a byte of this text, as near as can be told.
+    pub(super) fn refuse_at(&self, offset: usize, message: impl Into<String>) {
+        let start = self.value.start();
+        // A text with escapes is longer in the file than it is.
+        let written = self.source.text.get(start + 1..).unwrap_or_default();
+        let is_plain = self.text_silently().is_some_and(|text| written.starts_with(text));
+        let offset = if is_plain { start + 1 + offset } else { start };
+        self.source.refuse(offset, message, None);
+    }
+
+    fn wrong_type(&self, expected: &str) {
+        let found = match self.value {
+            ast::Value::StringLit(_) => "a text",
+            ast::Value::NumberLit(_) => "a number",
+            ast::Value::BooleanLit(_) => "`true` or `false`",
+            ast::Value::Object(_) => "an object",
+            ast::Value::Array(_) => "a list",
+            ast::Value::NullKeyword(_) => "`null`",
+        };
+        self.refuse(format!("{} must be {expected}; this is {found}", self.what), None);
+    }
+
+    fn text_silently(&self) -> Option<&'a str> {
+        self.value.as_string_lit().map(|text| &*text.value)
+    }
+
+    pub(super) fn text(&self) -> Option<&'a str> {
+        let text = self.text_silently();
+        if text.is_none() {
+            self.wrong_type("a text in quotes");
+        }
+        text
+    }
+
+    pub(super) fn boolean(&self) -> Option<bool> {
+        let value = self.value.as_boolean_lit().map(|value| value.value);
+        if value.is_none() {
+            self.wrong_type("`true` or `false`");
+        }
+        value
+    }
+
+    pub(super) fn items(&self) -> Option<Vec<Self>> {
+        let Some(list) = self.value.as_array() else {
+            self.wrong_type("a list");
+            return None;
+        };
+        let item = |(position, value)| Self {
+            source: self.source,
+            what: format!("{}[{position}]", self.what.trim_matches('`')),
+            value,
+        };
+        Some(list.elements.iter().enumerate().map(item).collect())
+    }
+
+    /// Its entries; a key that stands twice is recorded, and counts where it stands first.
+    pub(super) fn object(&self) -> Option<Object<'a>> {
+        let Some(object) = self.value.as_object() else {
+            self.wrong_type("an object in `{…}`");
+            return None;
+        };
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        let mut properties = Vec::with_capacity(object.properties.len());
+        for property in &object.properties {
+            let name = property.name.as_str();
+            match places.get(name) {
+                Some(first) => {
+                    let first = self.source.spot(*first);
+                    let message =
+                        format!("{} stands here twice; the first is at {first}", quoted(name));
+                    self.source.refuse(property.start(), message, "keep one of them");
+                }
+                None => {
+                    places.insert(name, property.start());
+                    properties.push(property);
+                }
+            }
+        }
+        Some(Object { source: self.source, properties })
+    }
+}
+
+impl<'a> Object<'a> {
+    /// What stands under a key. `null` is as if it were not there.
+    pub(super) fn value(&self, key: &str) -> Option<Value<'a>> {
+        let property = self.properties.iter().find(|property| property.name.as_str() == key)?;
+        let is_null = property.value.as_null_keyword().is_some();
+        (!is_null).then(|| self.of(property))
+    }
+
+    /// Every entry, in the order of the file.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (Located<&'a str>, Value<'a>)> {
+        self.properties.iter().map(|property| {
+            let at = self.source.spot(property.start());
+            (Located { value: property.name.as_str(), at }, self.of(property))
+        })
+    }
+
+    fn of(&self, property: &'a ObjectProp<'a>) -> Value<'a> {
+        Value { source: self.source, what: quoted(property.name.as_str()), value: &property.value }
+    }
+}
+
+pub(super) fn quoted(name: &str) -> String {
+    suggest::quoted([name])
+}

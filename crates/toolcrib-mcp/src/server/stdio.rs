@@ -1,0 +1,87 @@
+use std::{fmt, path::PathBuf};
+
+/// A server that is a program, started here and ended with all that it started.
+///
+/// Of the host's environment it gets `HOME`, `LANG`, `LC_ALL`, `LOGNAME`, `PATH`, `SHELL`, `TERM`,
+/// `TMPDIR` and `USER`, and beside them what is declared here. No shell is involved.
+#[derive(Clone)]
+pub struct Stdio {
+    pub(crate) command: String,
+    pub(crate) args: Vec<String>,
+    pub(crate) env: Vec<(String, String)>,
+    pub(crate) working_dir: Option<PathBuf>,
+    pub(crate) memory_max: Option<u64>,
+    pub(crate) allow_stray_children: bool,
+}
+
+impl Stdio {
+    /// A program by its path, or by its name on the `PATH`.
+    pub fn new(command: impl Into<String>) -> Self {
+        Self {
+            command: command.into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            working_dir: None,
+            memory_max: None,
+            allow_stray_children: false,
+        }
+    }
+
+    /// Adds an argument, behind those added before. Everybody on the machine can see a program's
+    /// arguments, and so they stand in operators' texts too: pass secrets by [`env`](Self::env).
+    #[must_use]
+    pub fn arg(mut self, arg: impl Into<String>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// Adds arguments, in order.
+    #[must_use]
+    pub fn args<T: Into<String>>(mut self, args: impl IntoIterator<Item = T>) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets a variable of its environment.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// The folder that it runs in. Default: the process's working folder.
+    #[must_use]
+    pub fn working_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.working_dir = Some(dir.into());
+        self
+    }
+
+    /// How many bytes of address space each of its processes may have. Default: the host's limit,
+    /// because runtimes such as Node reserve far more than they use.
+    #[must_use]
+    pub fn memory_max(mut self, bytes: u64) -> Self {
+        self.memory_max = Some(bytes);
+        self
+    }
+
+    /// Runs it even where what it starts could outlive it;
+    /// see [`toolcrib_scope::process::support`].
+    #[must_use]
+    pub fn allow_stray_children(mut self) -> Self {
+        self.allow_stray_children = true;
+        self
+    }
+}
+
+/// Without the values of its environment, which may be secrets.
+impl fmt::Debug for Stdio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.env.iter().map(|(name, _)| name).collect();
+        f.debug_struct("Stdio")
+            .field("command", &self.command)
+            .field("args", &self.args)
+            .field("env", &names)
+            .field("working_dir", &self.working_dir)
+            .finish_non_exhaustive()
+    }
+}

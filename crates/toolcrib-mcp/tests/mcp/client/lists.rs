@@ -1,0 +1,193 @@
+//! What is listed, and when the server is asked for it.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::json;
+use toolcrib_core::{
+    CancellationToken, Catalog, Identity, ListContext, Listing, ToolContext, ToolProvider as _,
+};
+use toolcrib_engine::{OnFailure, TurnOptions};
+use toolcrib_mcp::{McpClient, McpClientBuilder};
+
+use super::support::{
+    builder, built, echo, engine, engine_of, held_back, menu, mock, names, offered, once,
+};
+
+fn ask(client: &McpClient) -> Listing {
+    let cx = ListContext::new(Arc::new(Identity::conversation("c")), CancellationToken::new());
+    Arc::new(client.clone()).list(&cx, Catalog::new())
+}
+
+fn now(listing: Listing) -> Catalog {
+    match listing {
+        Listing::Now(answer) => answer.unwrap(),
+        Listing::Later(_) => panic!("the server is asked"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_engine_offers_and_calls_what_a_server_lists() {
+    for legacy in [false, true] {
+        let builder = mock(&["b", "a", "c"]);
+        let (client, server) = built(if legacy { builder.legacy() } else { builder });
+        let engine = engine_of(&client, OnFailure::Fail);
+        assert_eq!(server.connections(), 0, "nothing starts before it is asked for");
+
+        assert_eq!(offered(&engine).await, ["mcp__mock__a", "mcp__mock__b", "mcp__mock__c"]);
+        let result = once(&engine, "mcp__mock__b", json!({ "x": 1 })).await;
+        assert_eq!(&*result.value, r#"b: {"x":1}"#);
+        assert!(result.text.contains("<tool_output") || result.text != result.value, "is fenced");
+
+        let status = client.status();
+        let protocol = status.protocol.as_deref();
+        assert_eq!(protocol, Some(if legacy { "2025-11-25" } else { "2026-07-28" }));
+        assert_eq!((status.server.as_deref(), status.tools), (Some("mock"), Some(3)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_tool_says_where_it_is_from_and_nothing_is_believed_of_it() {
+    let gentle = builder("look").read_only().idempotent();
+    let gentle = gentle.handler(|_: serde_json::Value, _: ToolContext| async {}).unwrap();
+    let (client, _server) = built(toolcrib_mcp::mock_mcp_client([gentle.clone()]));
+    let tool = client.tools().await.unwrap().remove(0);
+    assert_eq!((tool.origin(), tool.toolset()), ("mcp:mock", Some("mcp")));
+    assert!(tool.untrusted());
+    let said = tool.annotations();
+    assert_eq!((said.read_only, said.destructive, said.idempotent), (false, true, false));
+
+    let trusted = toolcrib_mcp::mock_mcp_client([gentle]).client(McpClientBuilder::trusted);
+    let (client, _server) = built(trusted);
+    let tool = client.tools().await.unwrap().remove(0);
+    assert!(tool.untrusted(), "trust is in what it says of its tools, not in what they bring");
+    let said = tool.annotations();
+    assert_eq!((said.read_only, said.destructive, said.idempotent), (true, false, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_holds_is_answered_at_once_and_is_the_same() {
+    let (client, server) = built(mock(&["a", "b"]));
+    assert!(matches!(ask(&client), Listing::Later(_)));
+    client.tools().await.unwrap();
+    let (first, second) = (now(ask(&client)), now(ask(&client)));
+    assert!(first.same(&second));
+    assert_eq!(server.lists(), 1);
+
+    // Asked again, an unchanged list has the very same tools.
+    client.refresh().await.unwrap();
+    assert_eq!(server.lists(), 2);
+    assert!(now(ask(&client)).same(&first));
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_pages_are_followed() {
+    let (client, server) = built(mock(&["e", "d", "c", "b", "a"]).page_size(2));
+    let tools = client.tools().await.unwrap();
+    assert_eq!(
+        names(&tools),
+        ["mcp__mock__a", "mcp__mock__b", "mcp__mock__c", "mcp__mock__d", "mcp__mock__e"]
+    );
+    assert_eq!(server.lists(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_that_is_announced_is_in_the_next_iteration() {
+    for legacy in [false, true] {
+        let builder = mock(&["a"]);
+        let (client, server) = built(if legacy { builder.legacy() } else { builder });
+        let engine = engine_of(&client, OnFailure::Fail);
+        let mut turn = engine.turn(TurnOptions::default()).unwrap();
+        assert_eq!(menu(&turn.iteration().await.unwrap()), ["mcp__mock__a"]);
+
+        let kept = client.tools().await.unwrap().remove(0);
+        let mut changes = client.changes();
+        server.set_tools([echo("b"), echo("a")]).await;
+        changes.changed().await.unwrap();
+        let iteration = turn.iteration().await.unwrap();
+        assert_eq!(menu(&iteration), ["mcp__mock__a", "mcp__mock__b"]);
+        assert_eq!(iteration.menu().tools()[0].digest(), kept.digest());
+        assert!(client.tools().await.unwrap()[0].same(&kept), "what did not change stays");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_announcements_costs_a_few_listings_and_hides_no_change() {
+    let (client, server) = built(mock(&["a"]));
+    client.tools().await.unwrap();
+    let mut changes = client.changes();
+    // Ten seconds of it, and an iteration every 10 ms.
+    for _ in 0..1_000 {
+        server.announce_changes(3).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        client.tools().await.unwrap();
+    }
+    assert!(server.lists() < 12, "asked {} times", server.lists());
+
+    changes.mark_unchanged();
+    server.set_tools([echo("b")]).await;
+    // It is seen at the latest when the longest gap is over, and whoever watches is told so.
+    let names = loop {
+        changes.changed().await.unwrap();
+        let tools = client.tools().await.unwrap();
+        if *tools[0].name() == *"mcp__mock__b" {
+            break names(&tools).len();
+        }
+    };
+    assert_eq!(names, 1);
+
+    // A change for real makes the next one count at once.
+    changes.mark_unchanged();
+    server.set_tools([echo("c")]).await;
+    changes.changed().await.unwrap();
+    assert_eq!(client.tools().await.unwrap()[0].name(), "mcp__mock__c");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_operator_does_not_want_is_held_back_with_the_reason() {
+    let wanted = mock(&["read_a", "read_b", "write_a"])
+        .client(|client| client.include(["read_*"]).exclude(["*_b"]));
+    let (client, _server) = built(wanted);
+    let catalog = client.catalog().await.unwrap();
+    assert_eq!(names(catalog.offered()), ["mcp__mock__read_a"]);
+    assert_eq!(
+        held_back(&catalog),
+        ["mcp__mock__read_b: in `exclude`", "mcp__mock__write_a: not in `include`"]
+    );
+    assert_eq!(client.status().held_back, Some(2));
+
+    let engine = engine_of(&client, OnFailure::Fail);
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let iteration = turn.iteration().await.unwrap();
+    let why = iteration.withheld().why("mcp__mock__write_a").unwrap();
+    assert!(why.reason.contains("not in `include`"), "{why:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_of_two_names_is_offered_under_one_that_models_take() {
+    let long = "x".repeat(64);
+    let (client, _server) = built(mock(&[&long]));
+    let tools = client.tools().await.unwrap();
+    assert_eq!(tools[0].name().len(), 64);
+    assert_eq!(tools[0].name(), client.name().tool_name(&long).as_str());
+    let engine = engine().provider(Arc::new(client.clone())).build().unwrap();
+    let result = once(&engine, tools[0].name(), json!({})).await;
+    assert_eq!(*result.value, format!("{long}: {{}}"), "the way back is a map");
+}
+
+#[tokio::test(start_paused = true)]
+async fn settings_of_the_client_are_those_of_its_tools() {
+    let set = mock(&["a"])
+        .client(|client| client.call_timeout(Duration::from_secs(3)).max_result_chars(500));
+    let tool = built(set).0.tools().await.unwrap().remove(0);
+    assert_eq!(tool.timeout(), Some(Duration::from_secs(3)));
+    assert_eq!(tool.max_result_chars(), Some(500));
+
+    let error = mock(&[]).client(|client| client.max_result_chars(5)).build().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "MCP server `mock`: `max_result_chars` is 5; it must be 100 or more, so that the words that \
+         say what is missing fit"
+    );
+    let error = mock(&[]).name("a__b").build().unwrap_err();
+    assert!(error.to_string().contains("`a__b` cannot be the name of an MCP server"), "{error}");
+}

@@ -1,0 +1,8 @@
+//! The client, through the real protocol and an engine.
+
+mod calls;
+mod ends;
+mod failures;
+mod lists;
+mod mock;
+mod support;

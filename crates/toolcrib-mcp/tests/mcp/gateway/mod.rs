@@ -1,0 +1,12 @@
+//! The gateway, as clients of both eras see it: on pipes and over HTTP.
+#![cfg(feature = "gateway")]
+
+mod calls;
+mod changes;
+mod ends;
+mod http;
+mod lists;
+mod log;
+mod support;
+mod upstream;
+mod web;

@@ -1,0 +1,95 @@
+//! `mcpServers` files that a project takes in, and those that are imported beside it.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use toolcrib_config::{Diagnostic, Problems};
+use toolcrib_mcp::server::{FileServer, read_servers};
+
+use crate::{
+    config::ProjectFile,
+    error::LoadError,
+    root::{MAX_TEXT, Root, near, read_text},
+};
+
+/// The servers of all files, in order.
+#[derive(Debug, Default)]
+pub(crate) struct McpFiles {
+    pub(super) servers: Vec<Declared>,
+}
+
+/// A server of a file.
+#[derive(Debug)]
+pub(super) struct Declared {
+    pub(super) server: FileServer,
+    /// Whether its file is none of the project's.
+    pub(super) is_imported: bool,
+}
+
+impl McpFiles {
+    /// Reads the project's own files, whose programs run in its folder, then the others, whose
+    /// programs run where this process does.
+    ///
+    /// # Errors
+    /// [`LoadError::Import`] for a file that is none of the project's and cannot be read.
+    pub(crate) fn read(
+        file: &ProjectFile,
+        root: &Root,
+        imports: &[PathBuf],
+        problems: &Problems,
+    ) -> Result<Self, LoadError> {
+        let mut this = Self::default();
+        for name in &file.mcp_files {
+            if let Some(text) = root.named_text(name, MAX_TEXT, problems) {
+                this.take(&name.value, &text, root.path(), false, problems);
+            }
+        }
+        let refuse = |path: &Path, problem| LoadError::Import { path: path.to_owned(), problem };
+        for path in imports {
+            let here = std::env::current_dir()
+                .map_err(|error| refuse(path, format!("this folder is gone: {error}")))?;
+            let text = read_text(path, MAX_TEXT).map_err(|error| {
+                let folder = path.parent().filter(|folder| *folder != Path::new(""));
+                let help = near(&error, folder.unwrap_or(&here), &path.to_string_lossy());
+                let help = help.map(|help| format!("; {help}")).unwrap_or_default();
+                refuse(path, format!("it {error}{help}"))
+            })?;
+            this.take(&path.to_string_lossy(), &text, &here, true, problems);
+        }
+        Ok(this)
+    }
+
+    fn take(
+        &mut self,
+        file: &str,
+        text: &str,
+        working_dir: &Path,
+        is_imported: bool,
+        problems: &Problems,
+    ) {
+        let found = read_servers(file, text, working_dir, &|name| std::env::var(name).ok());
+        problems.merge(found.problems);
+        for server in found.servers {
+            if let Some(other) = self.get(&server.name) {
+                let message = format!(
+                    "there is an MCP server `{}` already, at {}",
+                    server.name, other.server.at
+                );
+                problems.push(Diagnostic::error(&server.at, message).help("rename one of them"));
+            } else {
+                self.servers.push(Declared { server, is_imported });
+            }
+        }
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&Declared> {
+        self.servers.iter().find(|declared| *declared.server.name == *name)
+    }
+
+    /// The names of the servers, disabled and broken ones included.
+    pub(crate) fn names(&self) -> impl Iterator<Item = Arc<str>> {
+        self.servers.iter().map(|declared| Arc::clone(&declared.server.name))
+    }
+}

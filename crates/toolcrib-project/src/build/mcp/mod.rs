@@ -1,0 +1,293 @@
+//! MCP servers: from sections and files to clients. Nothing is started or dialled.
+
+mod files;
+mod value;
+
+use std::sync::Arc;
+
+use toolcrib_config::{Diagnostic, Problems, Spot, suggest};
+use toolcrib_engine::OnFailure;
+use toolcrib_mcp::{
+    McpClient, McpClientBuilder, ServerName, mcp_client,
+    server::{Http, Stdio, Transport},
+};
+use toolcrib_scope::{
+    http::{HttpClient, IpNet},
+    process,
+};
+
+pub(crate) use self::files::McpFiles;
+use self::value::{Values, WrittenSecret};
+use super::{Names, tools::allowed_nets};
+use crate::{
+    config::{EndpointSection, McpSection, McpSettings, Pair, ProgramSection, Reach},
+    mcp::McpServer,
+    root::Root,
+    secrets::EnvironmentSecrets,
+};
+
+/// What servers are built with.
+pub(crate) struct McpSources<'a> {
+    pub(crate) sections: &'a [McpSection],
+    pub(crate) files: &'a McpFiles,
+    pub(crate) secrets: &'a EnvironmentSecrets,
+    pub(crate) names: &'a Names,
+    pub(crate) root: &'a Root,
+    pub(crate) problems: &'a Problems,
+}
+
+/// One server before it is built.
+struct Plan<'a> {
+    name: &'a Arc<str>,
+    at: &'a Spot,
+    /// How it is reached, else why it cannot be used.
+    transport: Result<Transport, Arc<str>>,
+    secrets: Vec<String>,
+    settings: Option<&'a McpSettings>,
+    /// What holds where the settings do not say it.
+    on_failure: OnFailure,
+}
+
+impl McpSources<'_> {
+    /// The servers: those of sections in the order of the project file, then those of files.
+    pub(crate) fn build(&self) -> Vec<McpServer> {
+        self.report_sections_of_no_server();
+        let of_sections = self.sections.iter().filter_map(|section| self.of_section(section));
+        let of_files = self.files.servers.iter().filter_map(|declared| {
+            let server = &declared.server;
+            // Whoever imports a file has nowhere to say it, and the hosts that such files are made
+            // for go on without a server that fails.
+            let on_failure =
+                if declared.is_imported { OnFailure::Omit } else { OnFailure::default() };
+            let section = self.sections.iter().find(|section| section.name.value == server.name);
+            Some(Plan {
+                name: &server.name,
+                at: &server.at,
+                transport: Ok(server.transport.clone()?),
+                secrets: server.secrets.clone(),
+                settings: section.map(|section| &section.settings),
+                on_failure,
+            })
+        });
+        of_sections.chain(of_files).filter_map(|plan| self.server(plan)).collect()
+    }
+
+    /// A section that declares a server must be the only one that does, and one that does not must
+    /// mean a server of a file.
+    fn report_sections_of_no_server(&self) {
+        for McpSection { name, reach, .. } in self.sections {
+            let of_file = self.files.get(&name.value);
+            match (reach, of_file) {
+                (Reach::OfFile, None) => {
+                    let message =
+                        format!("`[mcp.{}]` does not say where the server is", name.value);
+                    let others: Vec<_> = self.files.names().collect();
+                    let near = suggest::nearest(&name.value, others.iter().map(|name| &**name));
+                    let help = match near {
+                        Some(near) => format!("did you mean `[mcp.{near}]`?"),
+                        None => {
+                            "write `command` for a program, or `url`; without them it must be a \
+                                 server of a file of `mcp_files`"
+                                .to_owned()
+                        }
+                    };
+                    self.refuse(&name.at, message, &help);
+                }
+                (Reach::Program(_) | Reach::Endpoint(_) | Reach::Broken, Some(other)) => {
+                    let message = format!(
+                        "there is an MCP server `{}` already, at {}",
+                        name.value, other.server.at
+                    );
+                    let help = "rename one of them; without `command` and `url` the section sets \
+                                something of that one";
+                    self.refuse(&name.at, message, help);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn of_section<'a>(&self, section: &'a McpSection) -> Option<Plan<'a>> {
+        let mut values = Values::new(self.secrets, self.names, self.problems);
+        let transport = match &section.reach {
+            Reach::Program(program) => self.program(program, &mut values)?.into(),
+            Reach::Endpoint(endpoint) => endpoint_of(endpoint, &mut values)?.into(),
+            Reach::OfFile | Reach::Broken => return None,
+        };
+        let Values { learned, missing, .. } = values;
+        let transport = match missing {
+            None => Ok(transport),
+            Some(WrittenSecret { reason, at }) => {
+                let help = format!(
+                    "until that is changed, the MCP server `{}` cannot be used",
+                    section.name.value
+                );
+                self.problems.push(Diagnostic::warning(&at, &*reason).help(help));
+                Err(reason)
+            }
+        };
+        Some(Plan {
+            name: &section.name.value,
+            at: &section.name.at,
+            transport,
+            secrets: learned,
+            settings: Some(&section.settings),
+            on_failure: OnFailure::default(),
+        })
+    }
+
+    fn program(&self, program: &ProgramSection, values: &mut Values<'_>) -> Option<Stdio> {
+        let command = values.plain(&program.command);
+        let args: Vec<_> = program.args.iter().map(|arg| values.plain(arg)).collect();
+        let env = pairs(&program.env, values, toolcrib_mcp::server::is_secret_variable);
+        let dir = match &program.cwd {
+            None => Some(self.root.path().to_owned()),
+            // A server may well work outside the project: on the folder that it is there for.
+            Some(cwd) => values.plain(cwd).map(|cwd| self.root.path().join(cwd)),
+        };
+        let args: Option<Vec<_>> = args.into_iter().collect();
+        let mut stdio = Stdio::new(command?).args(args?).working_dir(dir?);
+        for (name, value) in env? {
+            stdio = stdio.env(name, value);
+        }
+        Some(stdio)
+    }
+
+    fn server(&self, plan: Plan<'_>) -> Option<McpServer> {
+        // What is wrong with a name was recorded where it is read.
+        let name = ServerName::new(Arc::clone(plan.name)).ok()?;
+        let nothing = McpSettings::default();
+        let settings = plan.settings.unwrap_or(&nothing);
+        let client = match plan.transport {
+            Ok(transport) => Ok(self.client(&name, plan.at, transport, settings)?),
+            Err(reason) => Err(reason),
+        };
+        Some(McpServer {
+            name,
+            origin: plan.at.to_string().into(),
+            on_failure: settings.on_failure.unwrap_or(plan.on_failure),
+            trusted: settings.trusted.unwrap_or_default(),
+            client,
+            secrets: plan.secrets,
+        })
+    }
+
+    /// `None` when it cannot be as it is declared, which is recorded.
+    fn client(
+        &self,
+        name: &ServerName,
+        at: &Spot,
+        transport: Transport,
+        settings: &McpSettings,
+    ) -> Option<McpClient> {
+        let transport = match transport {
+            Transport::Stdio(stdio) => self.limited(name, at, stdio, settings)?.into(),
+            Transport::Http(http) => self.allowed(http, settings)?.into(),
+            other => other,
+        };
+        let built = with_settings(mcp_client(name.as_str(), transport), settings).build();
+        built.map_err(|error| self.problems.push(Diagnostic::error(at, error.to_string()))).ok()
+    }
+
+    fn limited(
+        &self,
+        name: &ServerName,
+        at: &Spot,
+        mut stdio: Stdio,
+        settings: &McpSettings,
+    ) -> Option<Stdio> {
+        if let Some(first) = settings.allow_addresses.first() {
+            let message = format!("`allow_addresses` is not for `{name}`, which is a program");
+            self.refuse(&first.at, message, "leave it out");
+        }
+        if let Some(bytes) = &settings.memory_max {
+            stdio = stdio.memory_max(bytes.value);
+        }
+        if settings.allow_stray_children.as_ref().is_some_and(|allow| allow.value) {
+            stdio = stdio.allow_stray_children();
+        } else if let Err(unsupported) = process::support() {
+            let message = format!("what `{name}` starts could outlive it here: {unsupported}");
+            let help = format!("or write below [mcp.{name}]: allow_stray_children = true");
+            self.refuse(at, message, &help);
+            return None;
+        }
+        if let Err(missing) = stdio.find_program() {
+            let help = format!("until that is changed, the MCP server `{name}` cannot be used");
+            self.problems.push(Diagnostic::warning(at, missing.to_string()).help(help));
+        }
+        Some(stdio)
+    }
+
+    fn allowed(&self, http: Http, settings: &McpSettings) -> Option<Http> {
+        let of_programs = [
+            ("memory_max", settings.memory_max.as_ref().map(|value| &value.at)),
+            ("allow_stray_children", settings.allow_stray_children.as_ref().map(|value| &value.at)),
+        ];
+        for (key, at) in of_programs {
+            if let Some(at) = at {
+                self.refuse(at, format!("`{key}` is only for a program"), "leave it out");
+            }
+        }
+        let nets: Vec<IpNet> = allowed_nets(&settings.allow_addresses, self.problems);
+        Some(if nets.is_empty() {
+            http
+        } else {
+            http.client(HttpClient::builder().allow_addresses(nets))
+        })
+    }
+
+    fn refuse(&self, at: &Spot, message: String, help: &str) {
+        self.problems.push(Diagnostic::error(at, message).help(help));
+    }
+}
+
+fn endpoint_of(endpoint: &EndpointSection, values: &mut Values<'_>) -> Option<Http> {
+    let url = values.plain(&endpoint.url);
+    let headers = pairs(&endpoint.headers, values, toolcrib_mcp::server::is_secret_header);
+    let mut http = Http::new(url?);
+    for (name, value) in headers? {
+        http = http.header(name, value);
+    }
+    Some(http)
+}
+
+/// Names with their values; those that are called as secrets are become secrets.
+fn pairs(
+    pairs: &[Pair],
+    values: &mut Values<'_>,
+    is_secret: impl Fn(&str) -> bool,
+) -> Option<Vec<(String, String)>> {
+    let pairs: Vec<_> = pairs
+        .iter()
+        .map(|pair| {
+            let value = values.with_secrets(&pair.value)?;
+            if is_secret(&pair.name.value) {
+                values.learned.extend(toolcrib_mcp::server::secrets_in(&value));
+            }
+            Some((pair.name.value.to_string(), value))
+        })
+        .collect();
+    pairs.into_iter().collect()
+}
+
+fn with_settings(mut client: McpClientBuilder, settings: &McpSettings) -> McpClientBuilder {
+    if settings.trusted == Some(true) {
+        client = client.trusted();
+    }
+    if let Some(globs) = &settings.include {
+        client = client.include(globs);
+    }
+    if let Some(timeout) = settings.timeout {
+        client = client.call_timeout(timeout);
+    }
+    if let Some(timeout) = settings.start_timeout {
+        client = client.start_timeout(timeout);
+    }
+    if let Some(timeout) = settings.list_timeout {
+        client = client.list_timeout(timeout);
+    }
+    if let Some(chars) = settings.max_result_chars {
+        client = client.max_result_chars(chars);
+    }
+    client.exclude(&settings.exclude)
+}

@@ -1,0 +1,219 @@
+//! `[mcp.NAME]`: an MCP server, or what is set of one that a file declares.
+
+use std::{ops::RangeFrom, sync::Arc, time::Duration};
+
+use toolcrib_config::{Diagnostic, Located, Table, Value};
+use toolcrib_core::ToolBuilder;
+use toolcrib_engine::OnFailure;
+use toolcrib_mcp::ServerName;
+
+use super::{text::Text, tool::MAX_CHARS};
+
+/// How much memory a server may have: with less none starts.
+const MEMORY: RangeFrom<u64> = 1 << 20..;
+
+/// The keys by which a program is declared, beside its own. What can also be set of a server that a
+/// file declares is looked at where it is known what that is.
+const OF_PROGRAMS: [&str; 3] = ["args", "env", "cwd"];
+/// The same of an endpoint.
+const OF_ENDPOINTS: [&str; 1] = ["headers"];
+
+/// A section.
+#[derive(Debug)]
+pub(crate) struct McpSection {
+    pub(crate) name: Located<Arc<str>>,
+    pub(crate) reach: Reach,
+    pub(crate) settings: McpSettings,
+}
+
+/// How the server is reached.
+#[derive(Debug)]
+pub(crate) enum Reach {
+    Program(ProgramSection),
+    Endpoint(EndpointSection),
+    /// As a file says that declares it.
+    OfFile,
+    /// Somehow, but it is of no use; the problem is recorded.
+    Broken,
+}
+
+/// A server that is a program.
+#[derive(Debug)]
+pub(crate) struct ProgramSection {
+    pub(crate) command: Text,
+    pub(crate) args: Vec<Text>,
+    pub(crate) env: Vec<Pair>,
+    pub(crate) cwd: Option<Text>,
+}
+
+/// A server behind a URL.
+#[derive(Debug)]
+pub(crate) struct EndpointSection {
+    pub(crate) url: Text,
+    pub(crate) headers: Vec<Pair>,
+}
+
+/// A variable of an environment, or a header.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    pub(crate) name: Located<Arc<str>>,
+    pub(crate) value: Text,
+}
+
+/// What is set of a server, wherever it is declared.
+#[derive(Debug, Default)]
+pub(crate) struct McpSettings {
+    pub(crate) trusted: Option<bool>,
+    pub(crate) on_failure: Option<OnFailure>,
+    pub(crate) include: Option<Vec<Arc<str>>>,
+    pub(crate) exclude: Vec<Arc<str>>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) start_timeout: Option<Duration>,
+    pub(crate) list_timeout: Option<Duration>,
+    pub(crate) max_result_chars: Option<usize>,
+    pub(crate) memory_max: Option<Located<u64>>,
+    pub(crate) allow_stray_children: Option<Located<bool>>,
+    pub(crate) allow_addresses: Vec<Located<Arc<str>>>,
+}
+
+impl McpSection {
+    pub(super) fn read_all(file: &Table<'_>) -> Vec<Self> {
+        let Some(servers) = file.value("mcp").and_then(|value| value.entries("`[mcp]`")) else {
+            return Vec::new();
+        };
+        servers.rest().filter_map(|(name, value)| Self::read(name, &value)).collect()
+    }
+
+    fn read(name: Located<Arc<str>>, value: &Value<'_>) -> Option<Self> {
+        if !value.is_table() {
+            let help = "write `[mcp.NAME]`, with a name of your choice, and below it `command` for \
+                        a program, or `url`";
+            value.refuse(format!("`{}` is not an MCP server", name.value), help);
+            return None;
+        }
+        if let Err(error) = ServerName::new(Arc::clone(&name.value)) {
+            value.problems().push(Diagnostic::error(&name.at, error.to_string()));
+        }
+        let what = format!("`[mcp.{}]`", name.value);
+        value.table(&what, |table| {
+            let settings = McpSettings::read(table);
+            let reach = Reach::read(table);
+            Self { reach, settings, name }
+        })
+    }
+
+    /// The texts in which secrets may stand.
+    pub(crate) fn secret_texts(&self) -> impl Iterator<Item = &Text> {
+        let pairs = match &self.reach {
+            Reach::Program(program) => program.env.as_slice(),
+            Reach::Endpoint(endpoint) => endpoint.headers.as_slice(),
+            Reach::OfFile | Reach::Broken => &[],
+        };
+        pairs.iter().map(|pair| &pair.value)
+    }
+}
+
+impl Reach {
+    fn read(table: &Table<'_>) -> Self {
+        let (command, url) = (table.value("command"), table.value("url"));
+        table.explain("working_dir", "it is called `cwd` here, as in `mcpServers` files");
+        table.explain("program", "it is called `command` here, as in `mcpServers` files");
+        table.explain("disabled", "leave the section out, or make it a comment");
+        table.explain("type", "it follows from `command` or `url`");
+        match (command, url) {
+            (Some(_), Some(url)) => {
+                url.refuse("`command` and `url` both say where the server is", "keep one of them");
+                let _ = (pairs(table, "env"), pairs(table, "headers"), texts(table, "args"));
+                let _ = table.value("cwd");
+                Self::Broken
+            }
+            (Some(command), None) => {
+                refuse_others(table, &OF_ENDPOINTS, "`url`");
+                let (args, env) = (texts(table, "args"), pairs(table, "env"));
+                let cwd = table.value("cwd").map(|cwd| Text::read(&cwd));
+                match (Text::read(&command), args, env, cwd) {
+                    (Some(command), Some(args), Some(env), cwd) if !matches!(cwd, Some(None)) => {
+                        let cwd = cwd.flatten();
+                        Self::Program(ProgramSection { command, args, env, cwd })
+                    }
+                    _ => Self::Broken,
+                }
+            }
+            (None, Some(url)) => {
+                refuse_others(table, &OF_PROGRAMS, "`command`");
+                match (Text::read(&url), pairs(table, "headers")) {
+                    (Some(url), Some(headers)) => Self::Endpoint(EndpointSection { url, headers }),
+                    _ => Self::Broken,
+                }
+            }
+            (None, None) => {
+                for key in ["args", "env", "cwd", "headers"] {
+                    if let Some(value) = table.value(key) {
+                        let help = "without `command` and `url` a section only sets something of a \
+                                    server that a file of `mcp_files` declares";
+                        value.refuse(format!("`{key}` says nothing by itself"), help);
+                    }
+                }
+                Self::OfFile
+            }
+        }
+    }
+}
+
+/// Keys that belong to the other kind of server.
+fn refuse_others(table: &Table<'_>, keys: &[&'static str], owner: &str) {
+    for key in keys {
+        if let Some(value) = table.value(key) {
+            value.refuse(format!("`{key}` is only for a server with {owner}"), "leave it out");
+        }
+    }
+}
+
+fn texts(table: &Table<'_>, key: &'static str) -> Option<Vec<Text>> {
+    let Some(list) = table.value(key) else { return Some(Vec::new()) };
+    list.items()?.iter().map(Text::read_any).collect()
+}
+
+fn pairs(table: &Table<'_>, key: &'static str) -> Option<Vec<Pair>> {
+    let Some(value) = table.value(key) else { return Some(Vec::new()) };
+    let entries = value.entries(&format!("`{key}`"))?;
+    let pairs: Vec<_> = entries
+        .rest()
+        .map(|(name, value)| Some(Pair { name, value: Text::read_any(&value)? }))
+        .collect();
+    pairs.into_iter().collect()
+}
+
+impl McpSettings {
+    fn read(table: &Table<'_>) -> Self {
+        use OnFailure::{Fail, Omit, Stale};
+        let words = [("fail", Fail), ("stale", Stale), ("omit", Omit)];
+        Self {
+            trusted: table.boolean("trusted"),
+            on_failure: table
+                .value("on_failure")
+                .and_then(|value| value.word(&words))
+                .map(|word| word.value),
+            include: table.has("include").then(|| globs(table, "include")),
+            exclude: globs(table, "exclude"),
+            timeout: table.duration("timeout"),
+            start_timeout: table.duration("start_timeout"),
+            list_timeout: table.duration("list_timeout"),
+            max_result_chars: table
+                .integer("max_result_chars", ToolBuilder::MIN_RESULT_CHARS..=MAX_CHARS),
+            memory_max: table.value("memory_max").and_then(|value| value.size(MEMORY)),
+            allow_stray_children: table
+                .value("allow_stray_children")
+                .and_then(|value| value.boolean()),
+            allow_addresses: table
+                .value("allow_addresses")
+                .and_then(|addresses| addresses.items())
+                .map(|addresses| addresses.iter().filter_map(Value::text).collect())
+                .unwrap_or_default(),
+        }
+    }
+}
+
+fn globs(table: &Table<'_>, key: &'static str) -> Vec<Arc<str>> {
+    table.texts(key).into_iter().map(|glob| glob.value).collect()
+}

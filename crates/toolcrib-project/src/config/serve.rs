@@ -1,0 +1,39 @@
+//! `[[serve.token]]`: who may ask a gateway over HTTP, and as whom.
+
+use std::sync::Arc;
+
+use toolcrib_config::{Located, Spot, Table};
+
+use super::secret_reference;
+
+/// `[serve]`.
+#[derive(Debug, Default)]
+pub(crate) struct ServeSection {
+    pub(crate) tokens: Vec<TokenSection>,
+}
+
+/// `[[serve.token]]`.
+#[derive(Debug)]
+pub(crate) struct TokenSection {
+    pub(crate) at: Spot,
+    /// The secret that holds the token; `None` when it is of no use, which is recorded.
+    pub(crate) secret: Option<Located<Arc<str>>>,
+    pub(crate) principal: Option<Arc<str>>,
+    pub(crate) tenant: Option<Arc<str>>,
+}
+
+impl ServeSection {
+    pub(super) fn read(table: &Table<'_>) -> Self {
+        let tokens = table.value("token").map(|tokens| {
+            tokens.tables("`[[serve.token]]`", |table| TokenSection {
+                at: table.at().clone(),
+                secret: table
+                    .required("secret", "\"secret:NAME\"")
+                    .and_then(|value| secret_reference(&value, "secret")),
+                principal: table.text("principal").map(|text| text.value),
+                tenant: table.text("tenant").map(|text| text.value),
+            })
+        });
+        Self { tokens: tokens.unwrap_or_default() }
+    }
+}

@@ -1,0 +1,97 @@
+//! MCP servers of a project.
+
+use std::{fmt, sync::Arc};
+
+use toolcrib_core::{
+    Catalog, DiscoveryError, DiscoveryErrorClass, ListContext, Listing, ToolProvider,
+};
+use toolcrib_engine::{EngineBuilder, OnFailure, Redactor};
+use toolcrib_mcp::{McpClient, ServerName};
+
+/// An MCP server of a project. Nothing of it is started or dialled before its tools are asked for.
+#[derive(Clone)]
+pub struct McpServer {
+    pub(crate) name: ServerName,
+    pub(crate) origin: Arc<str>,
+    pub(crate) on_failure: OnFailure,
+    pub(crate) trusted: bool,
+    /// The client; else why there can be none, for the operator.
+    pub(crate) client: Result<McpClient, Arc<str>>,
+    /// What nobody must read of what is declared of it.
+    pub(crate) secrets: Vec<String>,
+}
+
+impl McpServer {
+    /// What it is called here.
+    pub fn name(&self) -> &ServerName {
+        &self.name
+    }
+
+    /// Where it is declared: `toolcrib.toml:12`, `.mcp.json:3`.
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// What happens to an iteration when it cannot be listed.
+    pub fn on_failure(&self) -> OnFailure {
+        self.on_failure
+    }
+
+    /// Whether it is believed what it says of its tools' effects.
+    pub fn is_trusted(&self) -> bool {
+        self.trusted
+    }
+
+    /// Its client, which all engines of the project share.
+    ///
+    /// # Errors
+    /// Why there can be none: a secret that it needs is not there.
+    pub fn client(&self) -> Result<&McpClient, &str> {
+        self.client.as_ref().map_err(|reason| &**reason)
+    }
+
+    pub(crate) fn add_to(&self, engine: EngineBuilder) -> EngineBuilder {
+        let provider: Arc<dyn ToolProvider> = match &self.client {
+            Ok(client) => Arc::new(client.clone()),
+            Err(reason) => {
+                Arc::new(Unusable { name: self.name.clone(), reason: Arc::clone(reason) })
+            }
+        };
+        engine.source(provider, self.on_failure)
+    }
+
+    pub(crate) fn hide_from(&self, redactor: &Redactor) {
+        for secret in &self.secrets {
+            // One that is too short to be redacted stands in too many texts by chance.
+            let _ = redactor.learn(secret);
+        }
+    }
+}
+
+impl fmt::Debug for McpServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpServer")
+            .field("name", &self.name)
+            .field("origin", &self.origin)
+            .field("on_failure", &self.on_failure)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A server that there can be no client of: it fails as one does that cannot be reached, so that
+/// what is declared of its failure holds.
+struct Unusable {
+    name: ServerName,
+    reason: Arc<str>,
+}
+
+impl ToolProvider for Unusable {
+    fn id(&self) -> &str {
+        self.name.as_str()
+    }
+
+    fn list(self: Arc<Self>, _: &ListContext, into: Catalog) -> Listing {
+        let message = format!("MCP server `{}` cannot be used: {}", self.name, self.reason);
+        Listing::failed(into, DiscoveryError::new(DiscoveryErrorClass::Source, message))
+    }
+}

@@ -1,0 +1,264 @@
+//! MCP servers: what is declared of them. Nothing is started here.
+
+use std::path::PathBuf;
+
+use toolcrib_engine::OnFailure;
+use toolcrib_project::{LoadError, LoadOptions, McpServer, Project};
+
+use crate::{documented::block, folder::Folder};
+
+const SERVER: &str = "[mcp.git]\ncommand = \"true\"\n";
+
+#[test]
+fn documented_servers_load_in_order_and_are_not_started() {
+    let file = block("## MCP servers").replace("\"uvx\"", "\"true\"");
+    let folder = Folder::with(&format!("{file}[secrets]\nDOCS_TOKEN = {{ env = \"PATH\" }}\n"))
+        .file(".mcp.json", r#"{ "mcpServers": { "time": { "command": "true" } } }"#);
+    let project = folder.load();
+    assert!(project.warnings().is_empty(), "{}", project.warnings());
+    let servers: Vec<_> = project
+        .mcp_servers()
+        .iter()
+        .map(|server| (server.name().as_str(), server.origin(), server.on_failure()))
+        .collect();
+    let at = |name: &str| {
+        let line =
+            file.lines().position(|line| line.starts_with(&format!("[mcp.{name}]"))).unwrap() + 1;
+        format!("toolcrib.toml:{line}")
+    };
+    assert_eq!(
+        servers,
+        [
+            ("git", &*at("git"), OnFailure::Fail),
+            ("docs", &*at("docs"), OnFailure::Omit),
+            ("time", ".mcp.json:1", OnFailure::Stale),
+        ]
+    );
+    let trusted: Vec<_> = project.mcp_servers().iter().map(McpServer::is_trusted).collect();
+    assert_eq!(trusted, [true, false, false]);
+    for server in project.mcp_servers() {
+        assert_eq!(server.client().unwrap().status().state.as_str(), "idle");
+    }
+    let hidden = project.redactor().text(&std::env::var("PATH").unwrap()).into_owned();
+    assert_eq!(hidden, "[redacted]");
+}
+
+#[test]
+fn everything_that_is_wrong_with_servers_is_said_at_its_place() {
+    let folder = Folder::with(
+        r#"
+mcp_files = [".mcp.json", "missing.json"]
+policy_default = "allow"
+[mcp]
+flat = 1
+[mcp.both]
+command = "true"
+url = "https://a.example/mcp"
+[mcp."a b"]
+command = "true"
+[mcp.nowhere]
+trusted = true
+[mcp.times]
+trusted = true
+[mcp.slips]
+command = "true"
+working_dir = "x"
+on_failure = "ignore"
+timeout = 5
+max_result_chars = 1
+[mcp.mixed]
+url = "https://a.example/mcp"
+args = []
+memory_max = "1MiB"
+[mcp.variables]
+command = "true"
+args = ["${TOOLCRIB_TEST_NOT_SET}", "x{secret:KEY}"]
+env = { A = "é{secret:NONE}", B = "${workspaceFolder}" }
+[mcp.nets]
+url = "https://a.example/mcp"
+allow_addresses = ["10.0.0.0/99"]
+[mcp.clear]
+url = "http://far.example/mcp"
+headers = { Authorization = "x" }
+[mcp.link]
+url = "mailto:x"
+[mcp.time]
+command = "true"
+[mcp.files]
+memory_max = "1GiB"
+allow_addresses = ["127.0.0.1"]
+[serve]
+[[serve.token]]
+principal = "a"
+[[serve.token]]
+secret = "hush"
+[[serve.token]]
+secret = "secret:NOPE"
+[secrets]
+KEY = { env = "PATH" }
+[[policy]]
+effect = "deny"
+tool = ["mcp__gti__*", "mcp__nets__x", "mcp__*__delete_*", "delete_*", "mcp__x_*"]
+toolset = "mcp"
+"#,
+    )
+    .file(
+        ".mcp.json",
+        r#"{ "mcpServers": {
+  "time": { "command": "true" },
+  "files": { "command": "true", "args": ["${TOOLCRIB_TEST_NOT_SET}"] },
+  "off": { "type": "sse", "disabled": true }
+} }"#,
+    );
+    insta::assert_snapshot!(folder.problems(), @r#"
+    toolcrib.toml:2:27: `missing.json` is not there
+    toolcrib.toml:5:8: `flat` is not an MCP server
+        help: write `[mcp.NAME]`, with a name of your choice, and below it `command` for a program, or `url`
+    toolcrib.toml:8:7: `command` and `url` both say where the server is
+        help: keep one of them
+    toolcrib.toml:9:6: `a b` cannot be the name of an MCP server: it contains ' '; use 1 to 32 of the characters a-z, A-Z, 0-9, `_` and `-`, without `__` and not ending in `_`
+    toolcrib.toml:11:6: `[mcp.nowhere]` does not say where the server is
+        help: write `command` for a program, or `url`; without them it must be a server of a file of `mcp_files`
+    toolcrib.toml:13:6: `[mcp.times]` does not say where the server is
+        help: did you mean `[mcp.time]`?
+    toolcrib.toml:17:1: unknown key `working_dir` in `[mcp.slips]`
+        help: it is called `cwd` here, as in `mcpServers` files
+    toolcrib.toml:18:14: `on_failure` cannot be `ignore`
+        help: the values are `fail`, `stale`, `omit`
+    toolcrib.toml:19:11: `timeout` must be a duration in quotes, such as "30s"; this is a whole number
+    toolcrib.toml:20:20: `max_result_chars` must be from 100 to 10000000
+    toolcrib.toml:23:8: `args` is only for a server with `command`
+        help: leave it out
+    toolcrib.toml:24:14: `memory_max` is only for a program
+        help: leave it out
+    toolcrib.toml:27:10: the environment variable `TOOLCRIB_TEST_NOT_SET` is not set; set it, or write `${TOOLCRIB_TEST_NOT_SET:-DEFAULT}`
+    toolcrib.toml:27:47: no secret may stand here: other programs of this machine can read it
+        help: give it to a program in its `env`, to an endpoint in its `headers`
+    toolcrib.toml:28:23: there is no secret `NONE`
+        help: there is only `KEY`
+    toolcrib.toml:28:36: `${workspaceFolder}` is known to an editor only; write what it stands for, or `${VAR}` with a variable of the environment
+    toolcrib.toml:31:20: `10.0.0.0/99` is neither an address nor a net
+        help: write an address such as "127.0.0.1" or a net such as "10.1.0.0/16"
+    toolcrib.toml:32:6: mcp server `clear`: headers would go to `far.example` unencrypted; use https, or leave them out
+    toolcrib.toml:35:6: mcp server `link`: the URL cannot be used: it begins with `mailto:`, and with neither http:// nor https://
+    toolcrib.toml:37:6: there is an MCP server `time` already, at .mcp.json:2
+        help: rename one of them; without `command` and `url` the section sets something of that one
+    toolcrib.toml:43:1: `secret` is missing in `[[serve.token]]`
+        help: write for example: secret = "secret:NAME"
+    toolcrib.toml:46:10: this is no reference to a secret
+        help: write secret = "secret:NAME", and below a [secrets]: NAME = { env = "VARIABLE" }; the secret itself does not belong in this file
+    toolcrib.toml:48:10: there is no secret `NOPE`
+        help: there is only `KEY`
+    toolcrib.toml:50:1: warning: nothing refers to the secret `KEY`
+        help: use it, or leave it out
+    toolcrib.toml:53:9: there is no MCP server `gti`
+        help: the MCP servers are `a b`, `both`, `clear`, `files`, `link`, `mixed`, `nets`, `nowhere`, `off`, `slips`, `time`, `times`, `variables`
+    toolcrib.toml:53:60: warning: no tool matches `delete_*`
+    toolcrib.toml:53:72: warning: no tool matches `mcp__x_*`
+    .mcp.json:3:43: server `files` cannot be used: the environment variable `TOOLCRIB_TEST_NOT_SET` is not set; set it, or write `${TOOLCRIB_TEST_NOT_SET:-DEFAULT}`
+    "#);
+}
+
+#[test]
+fn names_of_remote_tools_are_taken_for_servers_that_there_are() {
+    let skill = |tool: &str| {
+        format!(
+            "---\nname: s\ndescription: S.\nallowed-tools: mcp__git__log\nmetadata:\n  \
+             toolcrib-tools: {tool}\n---\nDo.\n"
+        )
+    };
+    let with = |tool| Folder::with(SERVER).skill("s", &skill(tool));
+    assert!(with("mcp__git__log").load().warnings().is_empty());
+    insta::assert_snapshot!(with("mcp__got__log").problems(), @r#"
+    skills/s/SKILL.md:6:19: there is no MCP server `got`
+        help: did you mean `mcp__git__log`?
+    "#);
+    let nothing = Folder::with("").skill("s", &skill("mcp__got__log"));
+    insta::assert_snapshot!(nothing.problems(), @r#"
+    skills/s/SKILL.md:4:16: warning: `allowed-tools` names `mcp__git__log`, which is no tool of this project
+        help: nothing acts on it; tools of a skill are named in `metadata.toolcrib-tools`
+    skills/s/SKILL.md:6:19: there is no MCP server `got`
+        help: write `[mcp.got]`, and below it `command` or `url`
+    "#);
+}
+
+#[test]
+fn what_is_missing_of_a_server_is_a_warning() {
+    let project = Folder::with(
+        "[mcp.git]\ncommand = 'toolcrib-no-such-program'\n[mcp.docs]\n\
+         url = 'https://docs.example/mcp'\nheaders = { Authorization = 'Bearer {secret:KEY}' }\n\
+         [[serve.token]]\nsecret = 'secret:KEY'\n\
+         [secrets]\nKEY = { env = 'TOOLCRIB_TEST_NOT_SET' }\n",
+    )
+    .load();
+    insta::assert_snapshot!(project.warnings(), @r#"
+    toolcrib.toml:1:6: warning: there is no program `toolcrib-no-such-program` on the PATH; install it, or name its file with a `/` in it
+        help: until that is changed, the MCP server `git` cannot be used
+    toolcrib.toml:5:45: warning: the secret `KEY` cannot be read: the environment variable `TOOLCRIB_TEST_NOT_SET` is not set
+        help: until that is changed, the MCP server `docs` cannot be used
+    toolcrib.toml:7:10: warning: the secret `KEY` cannot be read: the environment variable `TOOLCRIB_TEST_NOT_SET` is not set
+        help: until that is changed, `serve --http` does not start
+    "#);
+    let [git, docs] = project.mcp_servers() else { panic!() };
+    assert!(git.client().is_ok());
+    assert!(docs.client().unwrap_err().contains("TOOLCRIB_TEST_NOT_SET"));
+    let [token] = project.serve_tokens() else { panic!() };
+    assert!(project.token(token).is_err());
+}
+
+#[test]
+fn files_are_imported_with_a_project_and_without() {
+    let folder = Folder::with(SERVER)
+        .file("a.json", r#"{ "mcpServers": { "docs": { "url": "https://docs.example/mcp" } } }"#)
+        .file("b.json", r#"{ "servers": { "git": { "command": "true" } } }"#);
+    let import = |name: &str| folder.path().join(name);
+    let options = |imports: &[PathBuf]| LoadOptions {
+        imports: imports.to_vec(),
+        state: Some(folder.path().join("state")),
+        ..LoadOptions::default()
+    };
+    let names = |project: &Project| -> Vec<_> {
+        let servers = project.mcp_servers().iter();
+        servers.map(|server| (server.name().to_string(), server.on_failure())).collect()
+    };
+    let (git, docs) = ("git".to_owned(), "docs".to_owned());
+    let project = Project::load(folder.path(), &options(&[import("a.json")])).unwrap();
+    assert_eq!(names(&project), [(git.clone(), OnFailure::Fail), (docs.clone(), OnFailure::Omit)]);
+    let project = Project::of_imports(&options(&[import("b.json"), import("a.json")])).unwrap();
+    assert_eq!(names(&project), [(git, OnFailure::Omit), (docs, OnFailure::Omit)]);
+    assert!(project.tools().is_empty() && project.skills().is_empty());
+    assert!(!folder.path().join("state").exists());
+
+    let refused = |loaded: Result<Project, LoadError>| {
+        let text = loaded.unwrap_err().to_string();
+        text.replace(&folder.path().to_string_lossy().into_owned(), "DIR")
+    };
+    insta::assert_snapshot!(
+        refused(Project::load(folder.path(), &options(&[import("b.json")]))),
+        @r#"
+    toolcrib.toml:1:6: there is an MCP server `git` already, at DIR/b.json:1
+        help: rename one of them; without `command` and `url` the section sets something of that one
+    "#
+    );
+    insta::assert_snapshot!(refused(Project::of_imports(&options(&[import("c.json")]))), @"DIR/c.json: it is not there; did you mean `DIR/a.json`?");
+}
+
+#[test]
+fn the_token_is_made_once_and_kept_from_others() {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+
+    let folder = Folder::with("");
+    let project = folder.load();
+    let made = project.token_file().unwrap();
+    assert_eq!(made.path, project.state().join("serve-token"));
+    assert_eq!(made.token.expose().len(), 64);
+    assert_eq!(fs::metadata(&made.path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(project.token_file().unwrap().token.expose(), made.token.expose());
+    assert_eq!(fs::read_dir(project.state()).unwrap().count(), 2, "the token and .gitignore");
+
+    fs::set_permissions(&made.path, fs::Permissions::from_mode(0o640)).unwrap();
+    assert!(project.token_file().unwrap_err().to_string().contains("by others"));
+    fs::set_permissions(&made.path, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::write(&made.path, " \n").unwrap();
+    assert!(project.token_file().unwrap_err().to_string().contains("holds no token"));
+}

@@ -1,0 +1,57 @@
+//! Faults of the process itself, before and after it serves.
+
+use std::{
+    env,
+    io::{self, Write as _},
+    os::unix::process::CommandExt as _,
+    path::Path,
+    process::Command,
+    thread,
+    time::Duration,
+};
+
+/// Set in the second life of [`ignore_term`].
+const IGNORES: &str = "CHAOS_IGNORES_TERM";
+
+/// Stays until it is killed, or long enough to be noticed.
+pub(crate) fn linger() {
+    thread::sleep(Duration::from_secs(600));
+}
+
+/// Starts this program over by way of a shell that ignores SIGTERM, which is inherited.
+pub(crate) fn ignore_term() -> io::Result<()> {
+    if env::var_os(IGNORES).is_some() {
+        return Ok(());
+    }
+    Err(Command::new("sh")
+        .args(["-c", "trap '' TERM; exec \"$@\"", "sh"])
+        .arg(env::current_exe()?)
+        .args(env::args_os().skip(1))
+        .env(IGNORES, "1")
+        .exec())
+}
+
+/// Leaves two processes behind that have a session of their own and no parent here.
+pub(crate) fn daemonise_others(log: Option<&Path>) -> io::Result<()> {
+    for _ in 0..2 {
+        let mut command = Command::new("setsid");
+        command.arg("--fork").arg(env::current_exe()?).arg("linger");
+        if let Some(log) = log {
+            command.arg("--log").arg(log);
+        }
+        if !command.status()?.success() {
+            return Err(io::Error::other("setsid failed"));
+        }
+    }
+    Ok(())
+}
+
+/// 100 MB to standard error.
+pub(crate) fn shout() {
+    let line = [b'e'; 1_000_000];
+    for _ in 0..100 {
+        if io::stderr().write_all(&line).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Packages of others in a folder of their own, in the versions and with the digests that a list
+//! names.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    problem::Problem,
+    workspace::{Workspace, output, run, unreadable},
+};
+
+/// The oldest Python that all of the lists take.
+const FITS: &str = "import ensurepip, sys, venv; assert sys.version_info >= (3, 11), sys.version";
+
+/// The interpreter that sees the packages, once [`install`] has run.
+pub(crate) fn interpreter(folder: &Path) -> PathBuf {
+    folder.join("venv").join("bin").join("python")
+}
+
+/// Whether the interpreter can be started; a copied or moved folder leads nowhere.
+pub(crate) fn works(workspace: &Workspace, folder: &Path) -> bool {
+    output(workspace.program(interpreter(folder)).args(["-c", ""]), "").is_ok()
+}
+
+/// Makes `venv` in the folder anew, with what the list names and nothing else.
+pub(crate) fn install(workspace: &Workspace, folder: &Path, list: &str) -> Result<(), Problem> {
+    output(
+        workspace.program("python3").args(["-c", FITS]),
+        "tests against the programs of others need Python 3.11 or newer as `python3`, with its \
+         modules venv and ensurepip (Debian and Ubuntu: `apt-get install python3 python3-venv`)",
+    )?;
+    run(
+        workspace.program("python3").args(["-m", "venv", "--clear"]).arg(folder.join("venv")),
+        "install Python's module venv (Debian and Ubuntu: `apt-get install python3-venv`), and make \
+         the target folder writable",
+    )?;
+    run(
+        workspace
+            .program(interpreter(folder))
+            .args(["-m", "pip", "install", "--quiet", "--no-deps"])
+            .args(["--only-binary", ":all:", "--require-hashes", "--requirement", list])
+            .env("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+        "the packages come from the Python package index: is it within reach? Where this machine \
+         has other files of them, the requirements.in beside the list says how that is made",
+    )
+}
+
+/// What was installed last into a folder, as the text of what pins it. Written when all is done,
+/// so what was broken off counts as not installed.
+pub(crate) struct Installed(PathBuf);
+
+impl Installed {
+    pub(crate) fn in_folder(folder: &Path) -> Self {
+        Self(folder.join("installed.txt"))
+    }
+
+    pub(crate) fn is(&self, pins: &str) -> bool {
+        fs::read_to_string(&self.0).is_ok_and(|text| text == pins)
+    }
+
+    pub(crate) fn write(&self, pins: &str) -> Result<(), Problem> {
+        fs::write(&self.0, pins).map_err(|error| unwritable(&self.0, &error))
+    }
+}
+
+/// The texts of files of the workspace, one after another.
+pub(crate) fn texts(workspace: &Workspace, files: &[&str]) -> Result<String, Problem> {
+    let mut all = String::new();
+    for file in files {
+        let path = workspace.root().join(file);
+        all += &fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
+    }
+    Ok(all)
+}
+
+/// A place in the target folder that cannot be written.
+pub(crate) fn unwritable(path: &Path, error: &std::io::Error) -> Problem {
+    Problem::new(
+        format!("{} cannot be written: {error}", path.display()),
+        "make the target folder writable",
+    )
+}
