@@ -47,7 +47,10 @@ pub use self::{
     definition::{Annotations, InvalidTool, Lifetime, OnCollision, ToolDefinition},
     depth::{DEEPEST_JSON, dismantle, nests_too_deep},
     digest::{Digest, args_digest, canonical_schema},
-    event::{ActivatedBy, Event, EventKind, EventStream, Events, RunEvents, Subscription, millis},
+    event::{
+        ActivatedBy, Event, EventKind, EventStream, Events, NotOffered, RunEvents, Subscription,
+        millis,
+    },
     extract::{Args, Json, State},
     fence::{FENCE_NOTICE, fence, fence_chars, unfence},
     hidden::is_hidden,

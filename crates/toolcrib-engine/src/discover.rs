@@ -1,6 +1,7 @@
 //! Asks the providers of a turn, once per iteration, and says so.
 
 use std::{
+    borrow::Cow,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::Instant,
@@ -122,6 +123,10 @@ impl Asked {
         let answer = answer.and_then(|catalog| self.handed.came_back(catalog));
         let answer = answer.map_err(|mut failed| {
             failed.error = failed.error.in_provider(|| self.source.path());
+            // Here, once, for events, notices, and whoever the error is handed to.
+            if let Cow::Owned(redacted) = self.redactor.text(failed.error.message()) {
+                failed.error = failed.error.with_message(redacted);
+            }
             failed
         });
         let duration_ms = millis(self.began.elapsed());
@@ -133,7 +138,7 @@ impl Asked {
             },
             Err(failed) => EventKind::DiscoveryFailed {
                 provider: failed.error.provider().unwrap_or_default().into(),
-                error: self.redactor.text(failed.error.message()).into_owned(),
+                error: failed.error.message().to_owned(),
                 error_class: failed.error.class(),
                 duration_ms,
             },

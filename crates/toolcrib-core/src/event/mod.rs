@@ -122,6 +122,9 @@ pub enum EventKind {
         origins: Vec<Arc<str>>,
         /// How many known tools are withheld; a source that is left out counts as one.
         withheld: usize,
+        /// Each of them, when it was worked out anew: told once, and not in every iteration.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        withheld_tools: Vec<NotOffered>,
         /// The menu's fingerprint.
         fingerprint: Digest,
         /// Whether it differs from the iteration before.
@@ -349,6 +352,19 @@ pub enum EventKind {
         /// What the panic said.
         error: String,
     },
+}
+
+/// A known tool that is not offered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NotOffered {
+    /// The tool; of a source that was left out, what its tools are called.
+    pub name: Arc<str>,
+    /// Where it comes from.
+    pub origin: Arc<str>,
+    /// Who withholds it: `gate`, `policy`, `skill`, `schema` or `discovery`.
+    pub by: Arc<str>,
+    /// The rules and the gates, with their reasons. What would have to change is not in it.
+    pub reason: String,
 }
 
 /// Who activated a skill.

@@ -193,6 +193,15 @@ impl DiscoveryError {
         self
     }
 
+    /// The same error with another text and without its source, whose text cannot be changed. For
+    /// engines, which redact what leaves them.
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        self.0.message = message.into();
+        self.0.source = None;
+        self
+    }
+
     /// The class.
     pub fn class(&self) -> DiscoveryErrorClass {
         self.0.class

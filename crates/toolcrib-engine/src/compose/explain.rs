@@ -28,6 +28,15 @@ pub(super) fn denial(
 
 /// Names what withholds the tool, and every fact that must change for it to be offered.
 pub(super) fn explain(visibility: &Visibility, tool: &Tool, facts: Facts<'_>) -> Explanation {
+    let mut explanation = withheld_by(visibility, tool, facts);
+    if explanation.by.is_some() {
+        say_what_offers_it(&mut explanation.reasons, visibility, tool, facts);
+    }
+    explanation
+}
+
+/// Names what withholds the tool.
+pub(super) fn withheld_by(visibility: &Visibility, tool: &Tool, facts: Facts<'_>) -> Explanation {
     let ruling = judge(&visibility.policy, &visibility.skills, tool, facts);
     let admitted = visibility.skills.admit(facts.skills, tool);
     let by = if !ruling.offers() {
@@ -45,6 +54,17 @@ pub(super) fn explain(visibility: &Visibility, tool: &Tool, facts: Facts<'_>) ->
         let active: Vec<_> = facts.skills.iter().map(|skill| format!("`{skill}`")).collect();
         reasons.push(format!("no active skill lists it (active: {})", active.join(", ")));
     }
+    Explanation { by: Some(by), reasons }
+}
+
+/// Adds every fact that must change for the tool to be offered, and the rules that stand behind
+/// them.
+fn say_what_offers_it(
+    reasons: &mut Vec<String>,
+    visibility: &Visibility,
+    tool: &Tool,
+    facts: Facts<'_>,
+) {
     match Search::new(visibility, tool, facts).run() {
         Found::Smallest(changes) => {
             for further in further_rules(visibility, tool, facts, &changes) {
@@ -64,7 +84,6 @@ pub(super) fn explain(visibility: &Visibility, tool: &Tool, facts: Facts<'_>) ->
                 .to_owned(),
         ),
     }
-    Explanation { by: Some(by), reasons }
 }
 
 /// The rules that would still deny the tool if one of the changes were left out.

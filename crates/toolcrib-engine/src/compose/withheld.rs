@@ -1,10 +1,13 @@
 use std::{fmt, sync::Arc};
 
 use serde::Serialize;
-use toolcrib_core::{Catalog, HeldBack, Tool};
+use toolcrib_core::{Catalog, HeldBack, NotOffered, Tool};
 
-use super::{Situation, Visibility, explain};
-use crate::sources::Notice;
+use super::{
+    Situation, Visibility,
+    explain::{self, Explanation},
+};
+use crate::{policy::Facts, sources::Notice};
 
 /// What is known and not offered in an iteration. Reasons are only worked out and put into words
 /// when somebody asks for them.
@@ -148,13 +151,23 @@ impl Withheld {
 
     /// Each with its reason.
     pub fn explain(&self) -> impl ExactSizeIterator<Item = WithheldTool> + '_ {
-        self.hidden.iter().map(|hidden| self.explained(hidden))
+        self.hidden.iter().map(|hidden| self.explained(hidden, explain::explain))
+    }
+
+    /// Each with what withholds it, without what would have to change: nothing is searched for.
+    pub(crate) fn not_offered(&self) -> Vec<NotOffered> {
+        let told = |hidden| {
+            let WithheldTool { name, origin, by, reason } =
+                self.explained(hidden, explain::withheld_by);
+            NotOffered { name, origin, by: by.to_string().into(), reason }
+        };
+        self.hidden.iter().map(told).collect()
     }
 
     /// One with its reason; `None` for a name that is not withheld.
     pub fn why(&self, name: &str) -> Option<WithheldTool> {
         let hidden = self.hidden.iter().find(|hidden| hidden.name() == name);
-        hidden.map(|hidden| self.explained(hidden))
+        hidden.map(|hidden| self.explained(hidden, explain::explain))
     }
 
     /// The policy rule that withholds a tool of this name: what makes `policy.denied`.
@@ -166,7 +179,11 @@ impl Withheld {
             .find_map(|tool| explain::denial(&self.visibility, tool, self.situation.facts()))
     }
 
-    fn explained(&self, hidden: &Hidden) -> WithheldTool {
+    fn explained(
+        &self,
+        hidden: &Hidden,
+        ruled: impl Fn(&Visibility, &Tool, Facts<'_>) -> Explanation,
+    ) -> WithheldTool {
         let (by, mut reasons) = match hidden {
             Hidden::Gate(held_back) => (Some(WithheldBy::Gate), vec![held(held_back)]),
             Hidden::Schema { problem, .. } => (
@@ -187,9 +204,7 @@ impl Withheld {
                 (Some(WithheldBy::Discovery), reasons.collect())
             }
         };
-        let rules = hidden
-            .tool()
-            .map(|tool| explain::explain(&self.visibility, tool, self.situation.facts()));
+        let rules = hidden.tool().map(|tool| ruled(&self.visibility, tool, self.situation.facts()));
         let ruled_by = rules.as_ref().and_then(|rules| rules.by);
         reasons.extend(rules.into_iter().flat_map(|rules| rules.reasons));
         WithheldTool {

@@ -219,15 +219,16 @@ impl Turn {
         let Discovered { catalog, notices } = discovered;
         let situation = self.state.situation(active_skills);
         let before = self.composed.as_ref().map(|composed| composed.menu.fingerprint());
-        let composed = match self.composed.take() {
+        let (composed, is_new) = match self.composed.take() {
             Some(composed) if composed.holds_for(&catalog, &notices, &situation.active_skills) => {
                 self.spare = catalog;
-                composed
+                (composed, false)
             }
             old => {
                 self.spare = old.map(Composed::into_catalog).unwrap_or_default();
                 let engine = &self.state.engine;
-                compose(&engine.visibility, &engine.validators, &situation, catalog, notices)?
+                let (visibility, validators) = (&engine.visibility, &engine.validators);
+                (compose(visibility, validators, &situation, catalog, notices)?, true)
             }
         };
         let composed = self.composed.insert(composed);
@@ -249,6 +250,7 @@ impl Turn {
             tools: menu.names().cloned().collect(),
             origins: menu.tools().iter().map(|tool| Arc::clone(tool.shared_origin())).collect(),
             withheld: withheld.len(),
+            withheld_tools: if is_new { withheld.not_offered() } else { Vec::new() },
             fingerprint: menu.fingerprint(),
             changed: before != Some(menu.fingerprint()),
         });
