@@ -2,7 +2,7 @@
 //! names.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -45,6 +45,38 @@ pub(crate) fn install(workspace: &Workspace, folder: &Path, list: &str) -> Resul
         "the packages come from the Python package index: is it within reach? Where this machine \
          has other files of them, the requirements.in beside the list says how that is made",
     )
+}
+
+/// Makes `node_modules` in the folder anew, with what a `package.json` and its lock beside it name
+/// and nothing else. `node` holds the Node and the npm that do it.
+pub(crate) fn npm_ci(
+    workspace: &Workspace,
+    folder: &Path,
+    node: &Path,
+    files: [&str; 2],
+) -> Result<(), Problem> {
+    for source in files {
+        let source = workspace.root().join(source);
+        let copy = folder.join(source.file_name().unwrap_or_default());
+        fs::copy(&source, &copy).map_err(|error| unwritable(&copy, &error))?;
+    }
+    run(
+        workspace
+            .program(node.join("bin/node"))
+            .arg(node.join("lib/node_modules/npm/bin/npm-cli.js"))
+            .args(["ci", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund"])
+            .current_dir(folder),
+        "the packages come from the npm registry: is it within reach?",
+    )
+}
+
+/// Puts a link to a folder in place, also of one that leads nowhere.
+pub(crate) fn link(to: &Path, link: &Path) -> Result<(), Problem> {
+    match fs::remove_file(link) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => std::os::unix::fs::symlink(to, link),
+    }
+    .map_err(|error| unwritable(link, &error))
 }
 
 /// What was installed last into a folder, as the text of what pins it. Written when all is done,

@@ -1,12 +1,9 @@
 //! MCP servers and clients of others, against which the client and the gateway are tested.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use crate::{
-    packages::{self, Installed, unwritable},
+    packages::{self, Installed},
     problem::Problem,
     workspace::{Workspace, output, run},
 };
@@ -40,7 +37,7 @@ pub(crate) fn install(workspace: &Workspace) -> Result<(), Problem> {
     }
     packages::install(workspace, &folder, REQUIREMENTS)?;
     link_node(workspace, &folder)?;
-    install_npm_packages(workspace, &folder)?;
+    packages::npm_ci(workspace, &folder, &folder.join("node"), [PACKAGE, LOCK])?;
     installed.write(&pins)
 }
 
@@ -71,28 +68,5 @@ fn link_node(workspace: &Workspace, folder: &Path) -> Result<(), Problem> {
         workspace.program(packages::interpreter(folder)).args(["-c", NODE]),
         "delete the folder, and repeat",
     )?;
-    let link = folder.join("node");
-    match fs::remove_file(&link) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(unwritable(&link, &error));
-        }
-        _ => {}
-    }
-    std::os::unix::fs::symlink(inside, &link).map_err(|error| unwritable(&link, &error))
-}
-
-fn install_npm_packages(workspace: &Workspace, folder: &Path) -> Result<(), Problem> {
-    for source in [PACKAGE, LOCK] {
-        let source = workspace.root().join(source);
-        let copy = folder.join(source.file_name().unwrap_or_default());
-        fs::copy(&source, &copy).map_err(|error| unwritable(&copy, &error))?;
-    }
-    run(
-        workspace
-            .program(node(folder))
-            .arg(folder.join("node/lib/node_modules/npm/bin/npm-cli.js"))
-            .args(["ci", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund"])
-            .current_dir(folder),
-        "the packages come from the npm registry: is it within reach?",
-    )
+    packages::link(Path::new(&inside), &folder.join("node"))
 }

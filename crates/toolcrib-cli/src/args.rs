@@ -7,12 +7,13 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, Parser, Subcommand};
 use toolcrib_core::{ToolChoice, ToolName};
 
-pub(crate) use self::serve::{DEFAULT_ADDRESS, HttpAddress, ServeArgs};
+pub(crate) use self::serve::{HttpAddress, ServeArgs};
 
 const EXIT_CODES: &str = "\
 Exit codes:
   0  fine: the model answered, or the cap on steps was reached; what `serve` read has ended
-  1  failed: the run failed or timed out, a call was not ok, a server cannot be reached
+  1  failed: the run failed or timed out, a call was not ok, the server of `mcp test` or one that
+     may not be left out cannot be reached
   2  the command line or the project is wrong
   3  cancelled by Ctrl-C or SIGTERM (twice: at once)";
 
@@ -36,10 +37,16 @@ pub(crate) struct Global {
     /// Where the project keeps what it writes [default: .toolcrib in the project]
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) state: Option<PathBuf>,
-    /// Take in the MCP servers of this `mcpServers` file, beside the project's or, without
-    /// `--project`, with no project at all; may be given again
+    /// Take in the MCP servers of this `mcpServers` file, beside those of `--project`, else with no
+    /// project at all; may be given again
     #[arg(long = "import", value_name = "FILE", global = true)]
     pub(crate) imports: Vec<PathBuf>,
+    /// Leave the project out in whose folder this is, and with it its rules: imported servers alone
+    #[arg(long, global = true, requires = "imports", conflicts_with = "project")]
+    pub(crate) no_project: bool,
+    /// Start programs of imported files also where what they start could outlive them
+    #[arg(long, global = true, requires = "imports")]
+    pub(crate) allow_stray_children: bool,
     /// Print one JSON object instead of text
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -49,6 +56,13 @@ pub(crate) struct Global {
     /// Print results and reasons in full
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
+}
+
+impl Global {
+    /// Whether there is a project beside imported servers.
+    pub(crate) fn has_project(&self) -> bool {
+        self.project.is_some() || self.imports.is_empty()
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -218,7 +232,8 @@ pub(crate) struct CallArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
-    /// Ask every server for its tools, and say where it stands
+    /// Ask every server for its tools, and say where it stands; the exit code is 0 also when some
+    /// cannot be reached
     #[command(after_help = "\
 Examples:
   toolcrib mcp list -p my-agent

@@ -7,6 +7,9 @@ use std::{
 
 use tokio::time::Instant;
 
+/// Thirty years.
+const AGES: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
 /// When a [`Breaker`] opens, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BreakerConfig {
@@ -160,7 +163,8 @@ impl Inner {
 
     fn open(&self) -> State {
         let now = Instant::now();
-        State::Open { until: now.checked_add(self.config.open_for).unwrap_or(now) }
+        // A time that cannot be told is one that nobody lives to see.
+        State::Open { until: now.checked_add(self.config.open_for).unwrap_or(now + AGES) }
     }
 }
 

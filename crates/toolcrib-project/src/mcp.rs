@@ -45,7 +45,8 @@ impl McpServer {
     /// Its client, which all engines of the project share.
     ///
     /// # Errors
-    /// Why there can be none: a secret that it needs is not there.
+    /// Why there can be none: a secret that it needs is not there, or it stands in a file that was
+    /// imported and cannot be used as it is declared there.
     pub fn client(&self) -> Result<&McpClient, &str> {
         self.client.as_ref().map_err(|reason| &**reason)
     }
@@ -53,9 +54,7 @@ impl McpServer {
     pub(crate) fn add_to(&self, engine: EngineBuilder) -> EngineBuilder {
         let provider: Arc<dyn ToolProvider> = match &self.client {
             Ok(client) => Arc::new(client.clone()),
-            Err(reason) => {
-                Arc::new(Unusable { name: self.name.clone(), reason: Arc::clone(reason) })
-            }
+            Err(reason) => Arc::new(Unusable::new(&self.name, Arc::clone(reason))),
         };
         engine.source(provider, self.on_failure)
     }
@@ -79,15 +78,27 @@ impl fmt::Debug for McpServer {
 }
 
 /// A server that there can be no client of: it fails as one does that cannot be reached, so that
-/// what is declared of its failure holds.
+/// what is declared of its failure holds, under the names that its client would have.
 struct Unusable {
     name: ServerName,
+    id: String,
+    pattern: String,
     reason: Arc<str>,
+}
+
+impl Unusable {
+    fn new(name: &ServerName, reason: Arc<str>) -> Self {
+        Self { name: name.clone(), id: format!("mcp:{name}"), pattern: name.pattern(), reason }
+    }
 }
 
 impl ToolProvider for Unusable {
     fn id(&self) -> &str {
-        self.name.as_str()
+        &self.id
+    }
+
+    fn covers(&self) -> Option<&str> {
+        Some(&self.pattern)
     }
 
     fn list(self: Arc<Self>, _: &ListContext, into: Catalog) -> Listing {

@@ -48,7 +48,12 @@ pub struct LoadOptions {
     /// `mcpServers` files whose servers stand beside the project's own. They may lie outside the
     /// project, and their programs run in this process's working folder. One that cannot be listed
     /// is left out, with a notice, unless the project has a `[mcp.NAME]` for it that says otherwise.
+    /// One that cannot be used as it is declared fails so too, and is a warning.
     pub imports: Vec<PathBuf>,
+    /// Whether what programs of imported files start may outlive them, where the project has no
+    /// `[mcp.NAME]` that says it. Default: no; then they are not started where that cannot be
+    /// prevented.
+    pub allow_stray_children: bool,
     /// Ends the wait for another process that makes the same database.
     pub cancel: CancellationToken,
 }
@@ -171,6 +176,7 @@ impl Project {
             secrets: &secrets,
             names: &names,
             root,
+            allow_stray_children: options.allow_stray_children,
             problems: &problems,
         };
         let mcp = mcp.build();

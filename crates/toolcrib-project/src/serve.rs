@@ -96,9 +96,13 @@ pub(crate) fn token_file(state: &Path) -> Result<TokenFile, TokenError> {
     if !path.try_exists().map_err(fail)? {
         make(&path).map_err(fail)?;
     }
+    // Before it is opened: to open a pipe waits for whoever writes into it.
+    if !path.metadata().map_err(fail)?.is_file() {
+        return Err(TokenError::NoToken { path });
+    }
     let file = OpenOptions::new().read(true).open(&path).map_err(fail)?;
     let found = file.metadata().map_err(fail)?;
-    if !found.is_file() || found.permissions().mode() & 0o077 != 0 {
+    if found.permissions().mode() & 0o077 != 0 {
         return Err(TokenError::Open { path });
     }
     let mut text = String::new();
@@ -117,9 +121,10 @@ fn make(path: &Path) -> io::Result<()> {
     let fresh = path.with_file_name(format!(".{FILE}-{}", Uuid::new_v4().simple()));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
     let written = file.write_all(token.as_bytes()).and_then(|()| fs::hard_link(&fresh, path));
-    fs::remove_file(&fresh)?;
+    let removed = fs::remove_file(&fresh);
     match written {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        written => written,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => removed,
+        Err(error) => Err(error),
+        Ok(()) => removed,
     }
 }

@@ -9,8 +9,7 @@ use std::{
 use clap::Args;
 
 /// Where HTTP is served if nothing else is said: this machine alone.
-pub(crate) const DEFAULT_ADDRESS: SocketAddr =
-    SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8808);
+const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8808);
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
@@ -21,14 +20,14 @@ pub(crate) struct ServeArgs {
     /// Start with this skill active; may be given again, the last one is the active one
     #[arg(long = "skill", value_name = "SKILL")]
     pub(crate) skills: Vec<String>,
-    /// Act for this principal [default: nobody; over HTTP what the project's tokens say]
+    /// Act for this principal [default: nobody]; over HTTP only where the project declares no token
     #[arg(long = "as", value_name = "PRINCIPAL")]
     pub(crate) principal: Option<String>,
-    /// Act within this tenant [default: none; over HTTP what the project's tokens say]
+    /// Act within this tenant [default: none]; over HTTP only where the project declares no token
     #[arg(long, value_name = "TENANT")]
     pub(crate) tenant: Option<String>,
-    /// Let requests name this host, NAME or NAME:PORT; may be given again [default: localhost,
-    /// 127.0.0.1 and [::1]]
+    /// Let requests name this host, NAME or NAME:PORT, beside the address that is served at; may be
+    /// given again [default: localhost, 127.0.0.1 and [::1]]
     #[arg(long = "allow-host", value_name = "HOST", requires = "http")]
     pub(crate) hosts: Vec<String>,
     /// Let web pages of this origin, such as https://tools.example, send requests; may be given
@@ -43,7 +42,9 @@ pub(crate) struct ServeArgs {
     /// called *.jsonl, *.ndjson or *.log
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
-    /// Add one line for each request to this file, as JSON; - is standard error, as text
+    /// Add one line for each request to this file, as JSON; - is standard error, as text. Within
+    /// the project's and the state folder a file that is there is only added to if it is called
+    /// *.jsonl, *.ndjson or *.log
     #[arg(long, value_name = "FILE")]
     pub(crate) access_log: Option<PathBuf>,
 }

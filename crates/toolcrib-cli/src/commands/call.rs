@@ -1,8 +1,8 @@
 //! `toolcrib call`: one call through the whole pipe.
 
 use toolcrib_config::suggest;
-use toolcrib_core::{CancellationToken, ErrorCode, ToolCall};
-use toolcrib_engine::IterationError;
+use toolcrib_core::{CancellationToken, ErrorCode, Glob, ToolCall};
+use toolcrib_engine::{IterationError, WithheldTool};
 use toolcrib_project::{Mode, Project};
 
 use super::{
@@ -53,16 +53,17 @@ pub(super) async fn make(
     let Some(result) = iteration.execute(vec![call]).await.pop() else {
         return Err(Problem::failed("internal", "the call gave no result"));
     };
+    let why = (result.code == Some(ErrorCode::NotAvailable))
+        .then(|| withheld(iteration.withheld().explain(), &result.name))
+        .flatten();
     if global.json {
-        output::json(&CallJson::from(&result));
+        output::json(&CallJson::with_reason(&result, why.as_ref()));
     } else {
-        let mut withheld = iteration.withheld().explain();
-        let refused = result.code == Some(ErrorCode::NotAvailable);
-        let why = refused.then(|| withheld.find(|tool| *tool.name == *result.name)).flatten();
         output::call(&result, why.as_ref(), global.verbose);
         if !is_offered && why.is_none() {
             let menu = iteration.menu().tools().iter().map(|tool| tool.name().as_str());
-            let withheld = iteration.withheld().names();
+            // A server that was left out stands there by a pattern, which nobody can call.
+            let withheld = iteration.withheld().names().filter(|name| !name.contains('*'));
             output::meant(suggest::nearest(&result.name, menu.chain(withheld)));
         }
     }
@@ -73,4 +74,18 @@ pub(super) async fn make(
         Some(ErrorCode::OutcomeUnknown) if turn.cancellation().is_cancelled() => exit::CANCELLED,
         Some(_) => exit::FAILED,
     })
+}
+
+/// Why a tool is withheld: as itself, else because its server was left out.
+fn withheld(all: impl Iterator<Item = WithheldTool>, name: &str) -> Option<WithheldTool> {
+    let mut of_server = None;
+    for tool in all {
+        if *tool.name == *name {
+            return Some(tool);
+        }
+        if tool.name.contains('*') && Glob::new(&*tool.name).matches(name) {
+            of_server.get_or_insert(tool);
+        }
+    }
+    of_server
 }

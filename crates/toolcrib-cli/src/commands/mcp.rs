@@ -1,10 +1,14 @@
 //! `toolcrib mcp`: the MCP servers of a project, one by one.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures_util::future::join_all;
 use toolcrib_config::suggest;
-use toolcrib_core::{CancellationToken, Catalog};
+use toolcrib_core::{CancellationToken, Tool};
+use toolcrib_engine::{Engine, TurnOptions, WithheldTool};
 use toolcrib_mcp::{McpClient, ServerStatus};
 use toolcrib_project::{McpServer, Mode, Project};
 
@@ -21,8 +25,14 @@ pub(crate) struct Asked<'a> {
     /// Where its client stood then; `None` where there is no client.
     pub(crate) status: Option<ServerStatus>,
     /// What it lists, else why it does not.
-    pub(crate) listed: Result<Catalog, String>,
+    pub(crate) listed: Result<Offer, String>,
     pub(crate) took: Duration,
+}
+
+/// What a server lists, as an engine takes it that nothing forbids anything.
+pub(crate) struct Offer {
+    pub(crate) offered: Vec<Tool>,
+    pub(crate) held_back: Vec<WithheldTool>,
 }
 
 pub(super) async fn mcp(
@@ -103,12 +113,28 @@ pub(super) async fn ask_all(project: &Project) -> Vec<Asked<'_>> {
 async fn ask(server: &McpServer) -> Asked<'_> {
     let begun = Instant::now();
     let listed = match server.client() {
-        Ok(client) => client.catalog().await.map_err(|error| error.to_string()),
+        Ok(client) => offer(client).await,
         Err(reason) => Err(reason.to_owned()),
     };
     let took = begun.elapsed();
     let status = server.client().ok().map(McpClient::status);
     Asked { server, status, listed, took }
+}
+
+/// The client alone does not look whether a schema can be enforced; an engine does.
+async fn offer(client: &McpClient) -> Result<Offer, String> {
+    // It says best itself why there is no list, and is not asked twice for one.
+    client.catalog().await.map_err(|error| error.to_string())?;
+    let engine = Engine::builder().provider(Arc::new(client.clone())).build();
+    let mut turn = engine
+        .map_err(|error| error.to_string())?
+        .turn(TurnOptions::default())
+        .map_err(|error| error.to_string())?;
+    let iteration = turn.iteration().await.map_err(|error| error.to_string())?;
+    Ok(Offer {
+        offered: iteration.menu().tools().to_vec(),
+        held_back: iteration.withheld().explain().collect(),
+    })
 }
 
 async fn unless_cancelled<T>(

@@ -3,8 +3,8 @@
 mod call;
 mod call_arguments;
 mod check;
-mod events_file;
 mod init;
+mod json_lines;
 mod mcp;
 mod menu;
 mod models;
@@ -20,7 +20,7 @@ use toolcrib_engine::{Engine, TurnOptions};
 use toolcrib_project::{LoadOptions, Mode, Project, find};
 
 pub(crate) use self::{
-    mcp::Asked,
+    mcp::{Asked, Offer},
     models::{Listed, State},
     problem::{Form, Problem, misread},
 };
@@ -59,24 +59,14 @@ async fn load(
     model: ChosenModel,
     cancellation: &CancellationToken,
 ) -> Result<Project, Problem> {
-    let dir = match &global.project {
-        Some(dir) => Some(dir.clone()),
-        None if !global.imports.is_empty() => None,
-        None => {
-            let here = std::env::current_dir()
-                .map_err(|error| Problem::usage(format!("this folder is gone: {error}")))?;
-            let dir = find(&here).map_err(|error| {
-                Problem::usage(format!("{error}; name one with `--project DIR`"))
-            })?;
-            Some(dir)
-        }
-    };
+    let dir = project_folder(global)?;
     let options = LoadOptions {
         state: absolute(global.state.as_ref())?,
         mode,
         model: model.name,
         base_url: model.base_url,
         imports: global.imports.clone(),
+        allow_stray_children: global.allow_stray_children,
         cancel: cancellation.clone(),
     };
     let loading = tokio::task::spawn_blocking(move || match dir {
@@ -96,6 +86,29 @@ async fn load(
         output::warnings(project.warnings());
     }
     Ok(project)
+}
+
+/// The project's folder; `None` for imported servers alone.
+fn project_folder(global: &Global) -> Result<Option<PathBuf>, Problem> {
+    if let Some(dir) = &global.project {
+        return Ok(Some(dir.clone()));
+    }
+    if global.no_project {
+        return Ok(None);
+    }
+    let here = std::env::current_dir()
+        .map_err(|error| Problem::usage(format!("this folder is gone: {error}")))?;
+    match find(&here) {
+        // Its rules must not be lost by the way.
+        Ok(dir) if !global.imports.is_empty() => Err(Problem::usage(format!(
+            "this is in the project {}, whose rules `--import` leaves out; say `--project` with its \
+             folder to take the file in there, or `--no-project`",
+            dir.display()
+        ))),
+        Ok(dir) => Ok(Some(dir)),
+        Err(_) if !global.imports.is_empty() => Ok(None),
+        Err(error) => Err(Problem::usage(format!("{error}; name one with `--project DIR`"))),
+    }
 }
 
 /// Loads the project, does something with it, and ends what runs for it, whatever came of that.

@@ -8,8 +8,8 @@ use toolcrib_mcp::ServerState;
 use toolcrib_project::{Mode, Project};
 
 use super::{
-    ChosenModel, Problem, events_file, models::first_configured, recording::Recording,
-    turn_options, with_project,
+    ChosenModel, Problem, json_lines, models::first_configured, recording::Recording, turn_options,
+    with_project,
 };
 use crate::{
     args::{Global, RunArgs},
@@ -53,7 +53,7 @@ async fn follow(
 
     let run = agent.run(args.message, options);
     if let Some(path) = &args.events {
-        run.on("*", events_file::writer(path, project)?);
+        run.on("*", json_lines::events(path, project)?);
     }
     let recording = args.record.as_deref().map(Recording::begin).transpose()?;
     if tells {

@@ -1,25 +1,20 @@
 //! `toolcrib serve`: the project's engine as an MCP server.
 
-use std::{
-    fs::OpenOptions,
-    io::{IsTerminal as _, Write as _},
-    net::SocketAddr,
-    path::Path,
-    sync::{Mutex, PoisonError},
-};
+mod http;
+
+use std::io::IsTerminal as _;
 
 use futures_util::future::join_all;
-use tokio::net::TcpListener;
 use toolcrib_core::CancellationToken;
-use toolcrib_engine::{Engine, TurnOptions};
-use toolcrib_mcp::{Access, AccessEntry, Gateway, GatewayError, HttpAccess, McpClient};
-use toolcrib_project::{Mode, Project, TokenFile};
+use toolcrib_engine::TurnOptions;
+use toolcrib_mcp::{Access, Gateway, GatewayError, McpClient};
+use toolcrib_project::{Mode, Project};
 
-use super::{ChosenModel, Problem, engine, events_file, mcp::ask_all, skills, with_project};
+use super::{Asked, ChosenModel, Problem, engine, json_lines, mcp::ask_all, skills, with_project};
 use crate::{
-    args::{DEFAULT_ADDRESS, Global, HttpAddress, ServeArgs},
+    args::{Global, HttpAddress, ServeArgs},
     exit::{self, Exit},
-    output::{self, Served},
+    output,
 };
 
 pub(super) async fn serve(
@@ -49,7 +44,7 @@ async fn serve_project(
 ) -> Result<Exit, Problem> {
     let engine = engine(project)?;
     if let Some(path) = &args.events {
-        engine.events().on("*", events_file::writer(path, project)?);
+        engine.events().on("*", json_lines::events(path, project)?);
     }
     let mut access = Access::new();
     access.principal = args.principal.as_deref().map(Into::into);
@@ -62,15 +57,22 @@ async fn serve_project(
         gateway = gateway.changes(changes);
     }
     if let Some(path) = &args.access_log {
-        gateway = gateway.access_log(access_log(path)?);
+        gateway = gateway.access_log(json_lines::access_log(path, project)?);
     }
     let gateway = gateway.build();
 
-    let (asker, quiet) = (access.clone(), global.quiet);
+    let accesses = if args.http.is_some() && !project.serve_tokens().is_empty() {
+        http::declared(project, &access).collect()
+    } else {
+        vec![access.clone()]
+    };
+    let quiet = global.quiet;
     let telling = async {
-        if !quiet {
-            tell(asker, project, &engine, &cancellation).await;
-            join_all(clients().map(|client| follow(client, &engine))).await;
+        // Told of or not, the servers start now and not in the first request.
+        let asked = ask_all(project).await;
+        if !quiet && !cancellation.is_cancelled() {
+            tell(project, &asked, accesses, &cancellation).await;
+            join_all(asked.iter().map(|asked| follow(project, asked))).await;
         }
         std::future::pending::<()>().await;
     };
@@ -78,16 +80,18 @@ async fn serve_project(
         match args.http {
             None => {
                 if !global.quiet && std::io::stdin().is_terminal() {
-                    output::how_to_start(project);
+                    output::how_to_start(global, args, project);
                 }
                 let (stdin, stdout) = (tokio::io::stdin(), tokio::io::stdout());
                 let served = gateway.serve_stdio(stdin, stdout, access, cancellation.clone());
-                served.await.map_err(problem)
+                served.await.map_err(|error| problem(&error))
             }
             Some(HttpAddress(address)) => {
-                let listener = listen(address).await?;
-                let access = http_access(global, args, project, &engine, access, &listener)?;
-                gateway.serve_http(listener, access, cancellation.clone()).await.map_err(problem)
+                let listener = http::listen(address).await?;
+                let at = listener.local_addr().unwrap_or(address);
+                let (access, tokens) = http::access(global, args, project, &engine, access, at)?;
+                let served = gateway.serve_http(listener, access, cancellation.clone());
+                served.await.map_err(|error| http::problem(&error, &tokens))
             }
         }
     };
@@ -98,137 +102,51 @@ async fn serve_project(
     Ok(if cancellation.is_cancelled() { exit::CANCELLED } else { exit::FINE })
 }
 
-/// Says what is served, as soon as all servers have answered or cannot.
+/// Says what is served, and for whom. On an engine of its own: nobody has asked for these menus, so
+/// they stand in no events.
 async fn tell(
-    access: Access,
     project: &Project,
-    engine: &Engine,
+    asked: &[Asked<'_>],
+    accesses: Vec<Access>,
     cancellation: &CancellationToken,
 ) {
-    let servers = ask_all(project).await;
-    let mut options = TurnOptions::default().cancellation(cancellation.child_token());
-    options.principal = access.principal;
-    options.tenant = access.tenant;
-    options.skills = access.skills;
-    // The skills are there: they were looked up.
-    let Ok(mut turn) = engine.turn(options) else { return };
-    let iteration = turn.iteration().await;
-    if !cancellation.is_cancelled() {
-        output::served(project, &servers, iteration.as_ref().map_err(ToString::to_string), engine);
+    let Ok(engine) = engine(project) else { return };
+    for access in accesses {
+        let principal = access.principal.clone();
+        let mut options = TurnOptions::default().cancellation(cancellation.child_token());
+        options.principal = access.principal;
+        options.tenant = access.tenant;
+        options.skills = access.skills;
+        // The skills are there: they were looked up.
+        let Ok(mut turn) = engine.turn(options) else { return };
+        let iteration = turn.iteration().await;
+        if cancellation.is_cancelled() {
+            return;
+        }
+        let iteration = iteration.as_ref().map_err(ToString::to_string);
+        output::served(project, principal.as_deref(), iteration, engine.redactor());
     }
+    output::asked(asked, engine.redactor());
 }
 
-/// Says each time that a client stands elsewhere with its server.
-async fn follow(client: &McpClient, engine: &Engine) {
+/// Says each time that a client stands elsewhere with its server than it was last told.
+async fn follow(project: &Project, asked: &Asked<'_>) {
+    let (Ok(client), Some(told)) = (asked.server.client(), &asked.status) else { return };
+    let redactor = project.redactor();
     let mut changes = client.changes();
-    let mut last = client.status().state;
-    while changes.changed().await.is_ok() {
+    let mut last = told.state;
+    loop {
         let status = client.status();
         if status.state != last {
             last = status.state;
-            output::server_state(&status, engine.redactor());
+            output::server_state(&status, &redactor);
         }
-    }
-}
-
-async fn listen(address: SocketAddr) -> Result<TcpListener, Problem> {
-    TcpListener::bind(address).await.map_err(|error| {
-        Problem::failed("address_unavailable", format!("{address} cannot be served at: {error}"))
-    })
-}
-
-/// Who may ask, and where the token is; both are told.
-fn http_access(
-    global: &Global,
-    args: &ServeArgs,
-    project: &Project,
-    engine: &Engine,
-    default: Access,
-    listener: &TcpListener,
-) -> Result<HttpAccess, Problem> {
-    let mut access = HttpAccess::new();
-    for host in &args.hosts {
-        access = access.allow_host(host);
-    }
-    for origin in &args.origins {
-        access = access.allow_origin(origin);
-    }
-    let address = listener.local_addr().unwrap_or(DEFAULT_ADDRESS);
-    let declared = project.serve_tokens();
-    let mut file = None;
-    if declared.is_empty() {
-        let made = project
-            .token_file()
-            .map_err(|error| Problem::failed("token_unavailable", error.to_string()))?;
-        // It stands in no result; should it come into one all the same, nobody reads it.
-        let _ = engine.redactor().learn(made.token.expose());
-        access = access.token(made.token.expose(), default);
-        file = Some(made);
-    } else {
-        if args.principal.is_some() || args.tenant.is_some() || args.show_token {
-            return Err(Problem::usage(
-                "`--as`, `--tenant` and `--show-token` are for a project without \
-                 `[[serve.token]]`: here each token says for whom it stands",
-            ));
-        }
-        for token in declared {
-            let value = project.token(token).map_err(|error| {
-                Problem::invalid(format!("{}: the token cannot be had: {error}", token.origin()))
-            })?;
-            let _ = engine.redactor().learn(value.expose());
-            let mut of_token = Access::new();
-            of_token.principal = token.principal().cloned();
-            of_token.tenant = token.tenant().cloned();
-            of_token.skills.clone_from(&default.skills);
-            access = access.token(value.expose(), of_token);
-        }
-    }
-    let token = file.as_ref().map(|TokenFile { path, .. }| path.as_path());
-    if !global.quiet {
-        output::at(&Served { address, token, is_exposed: !address.ip().is_loopback() });
-    }
-    if let (true, Some(file)) = (args.show_token, &file) {
-        output::token(file.token.expose());
-    }
-    Ok(access)
-}
-
-fn problem(error: GatewayError) -> Problem {
-    match error {
-        GatewayError::Host(_) | GatewayError::Origin(_) => Problem::usage(error.to_string()),
-        GatewayError::TokenTooShort { .. } | GatewayError::SameToken { .. } => {
-            Problem::invalid(format!("`[[serve.token]]`: {error}"))
-        }
-        error => Problem::failed("serve_failed", error.to_string()),
-    }
-}
-
-/// Writes one line for each request.
-fn access_log(path: &Path) -> Result<impl Fn(&AccessEntry) + Send + Sync + use<>, Problem> {
-    let file = if path == Path::new("-") {
-        None
-    } else {
-        let mut options = OpenOptions::new();
-        let opened = options.append(true).create(true).open(path);
-        Some(opened.map_err(|error| {
-            let path = path.display();
-            Problem::usage(format!("`--access-log`: {path} cannot be written: {error}"))
-        })?)
-    };
-    let place = format!("the access log {}", path.display());
-    let file = Mutex::new(file);
-    Ok(move |entry: &AccessEntry| {
-        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(out) = file.as_mut() else {
-            output::request(entry);
+        if changes.changed().await.is_err() {
             return;
-        };
-        let written = serde_json::to_vec(entry).map_err(Into::into).and_then(|mut line| {
-            line.push(b'\n');
-            out.write_all(&line)
-        });
-        if let Err(error) = written {
-            output::lost(place.clone(), error);
         }
-    })
+    }
+}
+
+fn problem(error: &GatewayError) -> Problem {
+    Problem::failed("serve_failed", error.to_string())
 }

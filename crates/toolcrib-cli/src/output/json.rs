@@ -11,7 +11,8 @@ use serde::Serialize;
 use serde_json::Value;
 use toolcrib_agent::{MenuSummary, RunError, RunOutcome, Stopped};
 use toolcrib_core::{
-    Annotations, Digest, ErrorCode, StopReason, ToolDefinition, ToolName, ToolResult, Usage,
+    Annotations, ContentBlock, Digest, ErrorCode, StopReason, ToolDefinition, ToolName, ToolResult,
+    Usage,
 };
 use toolcrib_engine::{Iteration, Notice, OnFailure, WithheldTool};
 use toolcrib_project::{Diagnostic, Project, Severity};
@@ -95,10 +96,22 @@ pub(crate) struct CallJson<'a> {
     code: Option<ErrorCode>,
     value: &'a str,
     structured: Option<&'a Value>,
+    /// What every model reads of each block that is not plain text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    blocks: Vec<String>,
     cost_usd: Option<f64>,
     duration_ms: u64,
     untrusted: bool,
     cause: Option<&'a str>,
+}
+
+impl<'a> CallJson<'a> {
+    /// With why a tool is withheld, where nothing else says why there is no result.
+    pub(crate) fn with_reason(result: &'a ToolResult, withheld: Option<&'a WithheldTool>) -> Self {
+        let call = Self::from(result);
+        let reason = withheld.map(|withheld| withheld.reason.as_str());
+        Self { cause: call.cause.or(reason), ..call }
+    }
 }
 
 impl<'a> From<&'a ToolResult> for CallJson<'a> {
@@ -110,6 +123,7 @@ impl<'a> From<&'a ToolResult> for CallJson<'a> {
             code: result.code,
             value: &result.value,
             structured: result.structured.as_ref(),
+            blocks: result.blocks.iter().map(ContentBlock::as_read).collect(),
             cost_usd: result.cost_usd,
             duration_ms: whole_ms(result.duration),
             untrusted: result.untrusted,

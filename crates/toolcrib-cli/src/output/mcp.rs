@@ -1,15 +1,15 @@
 //! MCP servers, and what they list.
 
 use serde::Serialize;
-use toolcrib_core::{Catalog, Tool};
-use toolcrib_engine::{OnFailure, Redactor};
+use toolcrib_core::Tool;
+use toolcrib_engine::{OnFailure, Redactor, WithheldBy};
 
 use super::{
     json::whole_ms,
     say,
     text::{BAD, DIM, GOOD, STRONG, WARN, count, duration, one_line, safe},
 };
-use crate::commands::Asked;
+use crate::commands::{Asked, Offer};
 
 /// Prints all servers.
 pub(crate) fn servers(asked: &[Asked<'_>], redactor: &Redactor) {
@@ -24,14 +24,14 @@ pub(crate) fn servers(asked: &[Asked<'_>], redactor: &Redactor) {
 /// Prints one server with its tools.
 pub(crate) fn server(asked: &Asked<'_>, redactor: &Redactor) {
     head(asked, redactor);
-    let Ok(catalog) = &asked.listed else { return };
-    for tool in catalog.offered() {
+    let Ok(offer) = &asked.listed else { return };
+    for tool in &offer.offered {
         let description = one_line(tool.description(), 72);
         say!("  {GOOD}{}{GOOD:#}  {DIM}{description}{DIM:#}", tool.name());
     }
-    for held in catalog.held_back() {
-        let reason = safe(&redactor.text(&held.reason.to_string()));
-        say!("  {WARN}{}{WARN:#}  {DIM}held back:{DIM:#} {reason}", held.tool.name());
+    for held in &offer.held_back {
+        let reason = safe(&redactor.text(&held.reason));
+        say!("  {WARN}{}{WARN:#}  {DIM}held back:{DIM:#} {reason}", safe(&held.name));
     }
 }
 
@@ -48,7 +48,7 @@ fn head(asked: &Asked<'_>, redactor: &Redactor) {
         if server.is_trusted() { ", trusted" } else { "" }
     );
     match &asked.listed {
-        Ok(catalog) => {
+        Ok(offer) => {
             let status = asked.status.as_ref();
             let is = status.and_then(|status| {
                 let version = status.server_version.as_deref().unwrap_or_default();
@@ -58,9 +58,9 @@ fn head(asked: &Asked<'_>, redactor: &Redactor) {
             say!(
                 "  {}{}, {} held back, {} characters for the model, {}",
                 safe(&is.unwrap_or_default()),
-                count(catalog.offered().len(), "tool"),
-                catalog.held_back().len(),
-                chars(catalog),
+                count(offer.offered.len(), "tool"),
+                offer.held_back.len(),
+                chars(offer),
                 duration(asked.took)
             );
         }
@@ -68,8 +68,8 @@ fn head(asked: &Asked<'_>, redactor: &Redactor) {
     }
 }
 
-fn chars(catalog: &Catalog) -> usize {
-    catalog.offered().iter().map(of_model).sum()
+fn chars(offer: &Offer) -> usize {
+    offer.offered.iter().map(of_model).sum()
 }
 
 fn of_model(tool: &Tool) -> usize {
@@ -122,7 +122,7 @@ struct OfferedJson<'a> {
 #[derive(Serialize)]
 struct HeldBackJson<'a> {
     name: &'a str,
-    by: &'a str,
+    by: WithheldBy,
     reason: String,
 }
 
@@ -130,7 +130,7 @@ impl<'a> ServerJson<'a> {
     fn new(asked: &'a Asked<'a>, redactor: &Redactor) -> Self {
         let server = asked.server;
         let status = asked.status.as_ref();
-        let catalog = asked.listed.as_ref().ok();
+        let offer = asked.listed.as_ref().ok();
         let hidden = |text: &str| redactor.text(text).into_owned();
         Self {
             name: server.name().as_str(),
@@ -138,15 +138,15 @@ impl<'a> ServerJson<'a> {
             target: status.map(|status| hidden(&status.target)),
             trusted: server.is_trusted(),
             on_failure: server.on_failure(),
-            ok: catalog.is_some(),
+            ok: offer.is_some(),
             error: asked.listed.as_ref().err().map(|error| hidden(error)),
             state: status.map(|status| status.state.as_str()),
             server: status.and_then(|status| status.server.as_deref()),
             server_version: status.and_then(|status| status.server_version.as_deref()),
             protocol: status.and_then(|status| status.protocol.as_deref()),
-            tool_count: catalog.map(|catalog| catalog.offered().len()),
-            held_back_count: catalog.map(|catalog| catalog.held_back().len()),
-            chars: catalog.map(chars),
+            tool_count: offer.map(|offer| offer.offered.len()),
+            held_back_count: offer.map(|offer| offer.held_back.len()),
+            chars: offer.map(chars),
             duration_ms: whole_ms(asked.took),
             tools: None,
             held_back: None,
@@ -155,20 +155,20 @@ impl<'a> ServerJson<'a> {
 
     /// With each tool that is offered or held back.
     pub(crate) fn with_tools(asked: &'a Asked<'a>, redactor: &Redactor) -> Self {
-        let catalog = asked.listed.as_ref().ok();
+        let offer = asked.listed.as_ref().ok();
         let offered = |tool: &'a Tool| OfferedJson {
             name: tool.name().as_str(),
             description: tool.description(),
             chars: of_model(tool),
         };
         Self {
-            tools: catalog.map(|catalog| catalog.offered().iter().map(offered).collect()),
-            held_back: catalog.map(|catalog| {
-                let held = catalog.held_back().iter();
+            tools: offer.map(|offer| offer.offered.iter().map(offered).collect()),
+            held_back: offer.map(|offer| {
+                let held = offer.held_back.iter();
                 held.map(|held| HeldBackJson {
-                    name: held.tool.name().as_str(),
-                    by: &held.gate,
-                    reason: redactor.text(&held.reason.to_string()).into_owned(),
+                    name: &held.name,
+                    by: held.by,
+                    reason: redactor.text(&held.reason).into_owned(),
                 })
                 .collect()
             }),

@@ -26,7 +26,7 @@ pub(crate) use self::{
     mcp::{ServerJson, ServersJson, server, servers},
     models::{ModelsJson, chosen_model, models},
     narrator::Narrator,
-    serve::{Served, at, how_to_start, request, served, server_state, token},
+    serve::{Served, asked, at, how_to_start, request, served, server_state, token},
     streams::{delivered, lost, settle},
     summary::{recorded, summary},
 };
@@ -136,7 +136,12 @@ pub(crate) fn menu(iteration: &Iteration, why: bool) {
 /// What a call came to, and for a tool that is known and not offered, why.
 pub(crate) fn call(result: &ToolResult, withheld: Option<&WithheldTool>, verbose: bool) {
     if result.is_ok() {
-        say!("{}", safe(&result.value));
+        if !result.value.is_empty() || result.blocks.is_empty() {
+            say!("{}", safe(&result.value));
+        }
+        for block in result.blocks.iter() {
+            say!("{}", safe(&block.as_read()));
+        }
     } else {
         let code = result.code.map_or("", |code| code.as_str());
         complain(&format!("{code}: {}", result.value));

@@ -2,8 +2,8 @@
 
 use std::{net::SocketAddr, path::Path};
 
-use serde_json::json;
-use toolcrib_engine::{Engine, Iteration, Redactor};
+use serde_json::{Value, json};
+use toolcrib_engine::{Iteration, Redactor};
 use toolcrib_mcp::{AccessEntry, ServerState, ServerStatus};
 use toolcrib_project::Project;
 
@@ -11,11 +11,16 @@ use super::{
     note,
     text::{BAD, DIM, GOOD, STRONG, WARN, count, safe, shell_word, shown},
 };
-use crate::commands::Asked;
+use crate::{
+    args::{Global, ServeArgs},
+    commands::Asked,
+};
 
 /// Where it is served over HTTP.
 pub(crate) struct Served<'a> {
     pub(crate) address: SocketAddr,
+    /// What a request may name, with the port.
+    pub(crate) host: String,
     /// The file of the token, unless the project declares its own.
     pub(crate) token: Option<&'a Path>,
     /// Whether others than this machine can reach it.
@@ -23,23 +28,63 @@ pub(crate) struct Served<'a> {
 }
 
 /// Says how an MCP client is told to start it, to whoever started it on a terminal.
-pub(crate) fn how_to_start(project: &Project) {
-    let args = ["serve".to_owned(), "-p".to_owned(), project.root().to_string_lossy().into_owned()];
-    let entry = json!({ "mcpServers": { "toolcrib": { "command": "toolcrib", "args": args } } });
+pub(crate) fn how_to_start(global: &Global, args: &ServeArgs, project: &Project) {
+    let entry = json!({ "mcpServers": { "toolcrib": start(global, args, project.root()) } });
     note!("{DIM}serving on standard input and output; an MCP client starts it itself, by{DIM:#}");
     note!("  {}", safe(&entry.to_string()));
 }
 
+/// The command line that does the same wherever it is started, as MCP clients keep it.
+fn start(global: &Global, args: &ServeArgs, root: &Path) -> Value {
+    let mut words = vec!["serve".to_owned()];
+    let mut flag = |name: &str, value: &str| words.push(format!("--{name}={value}"));
+    let path = |path: &Path| {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        path.to_string_lossy().into_owned()
+    };
+    if global.has_project() {
+        flag("project", &root.to_string_lossy());
+    }
+    global.imports.iter().for_each(|import| flag("import", &path(import)));
+    let paths =
+        [("state", &global.state), ("events", &args.events), ("access-log", &args.access_log)];
+    for (name, given) in paths {
+        if let Some(given) = given {
+            let is_stderr = given == Path::new("-");
+            flag(name, &if is_stderr { "-".to_owned() } else { path(given) });
+        }
+    }
+    for (name, given) in [("as", &args.principal), ("tenant", &args.tenant)] {
+        if let Some(given) = given {
+            flag(name, given);
+        }
+    }
+    args.skills.iter().for_each(|skill| flag("skill", skill));
+    let switches = [
+        ("--no-project", !global.has_project()),
+        ("--allow-stray-children", global.allow_stray_children),
+        ("--quiet", global.quiet),
+    ];
+    words.extend(switches.iter().filter(|(_, on)| *on).map(|(name, _)| (*name).to_owned()));
+    let mut entry = json!({ "command": "toolcrib", "args": words });
+    // Imported programs run where the command is given.
+    if let (false, Some(entry)) = (global.imports.is_empty(), entry.as_object_mut()) {
+        entry.insert("cwd".to_owned(), path(Path::new(".")).into());
+    }
+    entry
+}
+
 /// Says where it is served, and how it is reached.
 pub(crate) fn at(served: &Served<'_>) {
-    let Served { address, token, is_exposed } = served;
-    note!("{GOOD}serving{GOOD:#} http://{address}/mcp {DIM}(with a skill: /mcp/skill/NAME){DIM:#}");
+    let Served { address, host, token, is_exposed } = served;
+    let host = safe(host);
+    note!("{GOOD}serving{GOOD:#} http://{host}/mcp {DIM}(with a skill: /mcp/skill/NAME){DIM:#}");
     match token {
         Some(path) => {
             let word = safe(&shell_word(path));
             note!("  {DIM}token{DIM:#} in {}, which only you can read", shown(path));
             note!(
-                "  claude mcp add --transport http toolcrib http://{address}/mcp --header \
+                "  claude mcp add --transport http toolcrib http://{host}/mcp --header \
                  \"Authorization: Bearer $(cat {word})\""
             );
         }
@@ -59,30 +104,41 @@ pub(crate) fn token(token: &str) {
     note!("  token {}", safe(token));
 }
 
-/// Says what is offered to whom it is served for, and where the servers stand.
+/// Says what is offered to one of those whom it is served for.
 pub(crate) fn served(
     project: &Project,
-    servers: &[Asked<'_>],
+    principal: Option<&str>,
     iteration: Result<&Iteration, String>,
-    engine: &Engine,
+    redactor: &Redactor,
 ) {
-    let hidden = |text: &str| safe(&engine.redactor().text(text));
+    let whose = principal.map(|principal| format!(" for {}", safe(principal))).unwrap_or_default();
     match iteration {
         Ok(iteration) => note!(
-            "{STRONG}{}{STRONG:#}: {} offered, {} withheld {DIM}(`toolcrib menu --why` says why){DIM:#}",
+            "{STRONG}{}{STRONG:#}: {} offered, {} withheld{whose} {DIM}(`toolcrib menu --why` says why){DIM:#}",
             safe(project.name()),
             count(iteration.menu().len(), "tool"),
             iteration.withheld().len()
         ),
-        Err(error) => note!("{BAD}nothing can be offered now{BAD:#}: {}", hidden(&error)),
+        Err(error) => {
+            note!(
+                "{BAD}nothing can be offered{whose} now{BAD:#}: {}",
+                safe(&redactor.text(&error))
+            );
+        }
     }
+}
+
+/// Says what came of asking the servers for their tools.
+pub(crate) fn asked(servers: &[Asked<'_>], redactor: &Redactor) {
     for Asked { server, listed, .. } in servers {
         match listed {
-            Ok(catalog) => {
-                let tools = count(catalog.offered().len(), "tool");
+            Ok(offer) => {
+                let tools = count(offer.offered.len(), "tool");
                 note!("  {GOOD}✓{GOOD:#} {} {DIM}{tools}{DIM:#}", server.name());
             }
-            Err(reason) => note!("  {BAD}✗{BAD:#} {} {}", server.name(), hidden(reason)),
+            Err(reason) => {
+                note!("  {BAD}✗{BAD:#} {} {}", server.name(), safe(&redactor.text(reason)));
+            }
         }
     }
 }
@@ -96,7 +152,9 @@ pub(crate) fn server_state(status: &ServerStatus, redactor: &Redactor) {
 
 /// One request, on a line of the access log that people read.
 pub(crate) fn request(entry: &AccessEntry) {
-    let code = entry.code.map_or("ok", |code| code.as_str());
+    // What has no class was refused before there was a call.
+    let uncoded = if entry.error.is_some() { "failed" } else { "ok" };
+    let code = entry.code.map_or(uncoded, |code| code.as_str());
     let who = entry.principal.as_deref().unwrap_or("-");
     let tool = entry.tool.as_deref().unwrap_or_default();
     let origin = entry.origin.as_deref().map(|origin| format!(" ({origin})"));
@@ -115,4 +173,56 @@ pub(crate) fn request(entry: &AccessEntry) {
         entry.duration_ms,
         safe(&error.unwrap_or_default())
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn read(words: &[&str]) -> (Global, ServeArgs) {
+        let Cli { global, command } =
+            Cli::try_parse_from(["toolcrib"].iter().chain(words)).unwrap();
+        let Command::Serve(args) = command else { panic!("{words:?}") };
+        (global, args)
+    }
+
+    #[test]
+    fn what_a_client_is_told_to_start_is_what_was_started() {
+        let started = read(&[
+            "serve",
+            "--import",
+            "a.json",
+            "--as=-intern",
+            "--tenant",
+            "acme",
+            "--skill",
+            "one",
+            "--skill",
+            "two",
+            "--state",
+            "s",
+            "--access-log",
+            "-",
+            "--allow-stray-children",
+        ]);
+        let entry = start(&started.0, &started.1, Path::new("/project"));
+        let words: Vec<_> =
+            entry["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+        let (global, args) = read(&words);
+        let here = std::path::absolute(".").unwrap();
+        assert_eq!(global.imports, [here.join("a.json")]);
+        assert_eq!(global.state, Some(here.join("s")));
+        assert!(global.no_project && global.allow_stray_children);
+        assert_eq!((args.principal, args.tenant), (started.1.principal, started.1.tenant));
+        assert_eq!(args.skills, ["one", "two"]);
+        assert_eq!(args.access_log.as_deref(), Some(Path::new("-")));
+        assert_eq!(entry["cwd"].as_str().map(Path::new), Some(&*here));
+
+        let (global, args) = read(&["serve"]);
+        let entry = start(&global, &args, Path::new("/project"));
+        assert_eq!(entry["args"], json!(["serve", "--project=/project"]));
+    }
 }

@@ -1,10 +1,10 @@
 //! MCP servers of a project: listed, tested, called, and nothing of them left afterwards.
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, process::Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Outcome, Project, toolcrib};
+use crate::support::{Outcome, Project, toolcrib, wait_for};
 
 /// The fixture as it stands in the project's file.
 fn server() -> String {
@@ -76,13 +76,19 @@ fn the_menu_has_the_tools_of_servers_and_says_where_each_is_from() {
     let names = |list: &Value, key: &str| -> Vec<String> {
         list.as_array().unwrap().iter().map(|one| one[key].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(names(&menu["offered"], "name"), ["mcp__small__echo", "mcp__small__mark"]);
-    assert_eq!(names(&menu["offered"], "origin"), ["mcp:small", "mcp:small"]);
+    assert_eq!(
+        names(&menu["offered"], "name"),
+        ["mcp__small__echo", "mcp__small__mark", "mcp__small__picture"]
+    );
+    assert_eq!(names(&menu["offered"], "origin"), ["mcp:small", "mcp:small", "mcp:small"]);
     assert_eq!(menu["offered"][0]["annotations"]["read_only"], json!(true));
     assert_eq!(menu["offered"][0]["untrusted"], json!(true));
     let mut withheld = names(&menu["withheld"], "name");
     withheld.sort();
-    assert_eq!(withheld, ["mcp__small__add", "mcp__small__broken", "mcp__small__fail"]);
+    assert_eq!(
+        withheld,
+        ["mcp__small__add", "mcp__small__broken", "mcp__small__dangling", "mcp__small__fail"]
+    );
     let why = run(&project, &["menu", "--why"]).stdout;
     for words in ["mcp__small__fail", "It only fails.", "from mcp:small", "`exclude`"] {
         assert!(why.contains(words), "{words}: {why}");
@@ -126,7 +132,7 @@ fn servers_are_listed_with_what_became_of_each() {
     };
     assert_eq!(small["server"], json!("small"));
     assert_eq!(small["server_version"], json!("1.2.3"));
-    assert_eq!((&small["tool_count"], &small["held_back_count"]), (&json!(3), &json!(2)));
+    assert_eq!((&small["tool_count"], &small["held_back_count"]), (&json!(4), &json!(3)));
     assert_eq!((&gone["ok"], &gone["on_failure"]), (&json!(false), &json!("omit")));
     let error = gone["error"].as_str().unwrap();
     assert!(error.contains("this server does not start"), "{error}");
@@ -134,12 +140,21 @@ fn servers_are_listed_with_what_became_of_each() {
     let shown = run(&project, &["mcp", "test", "small"]);
     assert_eq!(shown.code, Some(0));
     assert!(shown.stdout.contains("mcp__small__broken  held back:"), "{}", shown.stdout);
+    // Its list takes it; an engine cannot enforce its schema, so nobody is offered it.
+    let dangling = "mcp__small__dangling  held back: its schema cannot be enforced";
+    assert!(shown.stdout.contains(dangling), "{}", shown.stdout);
     let failed = run(&project, &["mcp", "test", "gone"]);
     assert_eq!(failed.code, Some(1), "{}", failed.stdout);
     let menu = run(&project, &["menu"]);
     assert_eq!(menu.code, Some(0), "{}", menu.stderr);
     assert!(menu.stderr.contains("left out"), "{}", menu.stderr);
     assert!(menu.stdout.contains("mcp__gone__*"), "{}", menu.stdout);
+    let called = run(&project, &["mcp", "call", "gone", "echo"]);
+    assert_eq!(called.code, Some(1));
+    assert!(called.stderr.contains("this server does not start"), "{}", called.stderr);
+    assert!(!called.stderr.contains("did you mean"), "{}", called.stderr);
+    let (_, called) = json(&project, &["mcp", "call", "gone", "echo"]);
+    assert!(called["cause"].as_str().unwrap().contains("this server does not start"), "{called}");
     assert!(!is_left(&project));
 }
 
@@ -166,6 +181,57 @@ fn without_its_secret_a_server_fails_and_says_which() {
     assert_eq!(checked.code, Some(0));
     assert!(checked.stdout.contains("MCP server small"), "{}", checked.stdout);
     assert!(!project.path().join("started.log").exists(), "check starts nothing");
+}
+
+#[test]
+fn parts_that_are_no_plain_text_are_shown_as_a_model_reads_them() {
+    let project = project("");
+    let shown = run(&project, &["mcp", "call", "small", "picture"]);
+    assert_eq!((shown.code, &*shown.stdout), (Some(0), "[image image/png, 3 bytes]\n"));
+    let (_, called) = json(&project, &["mcp", "call", "small", "picture"]);
+    assert_eq!(called["blocks"], json!(["[image image/png, 3 bytes]"]));
+}
+
+#[test]
+fn quiet_or_not_servers_start_with_the_gateway() {
+    let project = project("");
+    let mut command = project.command(&["serve", "--quiet"]);
+    command.env("TOOLCRIB_TEST_MARK", MARK).stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    wait_for(|| {
+        let log = fs::read_to_string(project.path().join("started.log"));
+        log.is_ok_and(|log| log.contains(" start"))
+    });
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    // It was ended while it was still being connected to.
+    wait_for(|| !is_left(&project));
+}
+
+#[test]
+fn an_import_never_leaves_a_project_s_rules_out_by_the_way() {
+    let project = project("");
+    let file = json!({ "mcpServers": {
+        "more": { "command": "python3", "args": [server()] },
+        "old": { "type": "sse", "url": "https://a.example/sse" },
+    } });
+    project.write("more.json", &file.to_string());
+    let here = |args: &[&str]| -> Outcome {
+        let mut command = toolcrib();
+        command.args(args).args(["--import", "more.json"]).current_dir(project.path());
+        command.env("TOOLCRIB_TEST_MARK", MARK).output().unwrap().into()
+    };
+    let refused = here(&["menu"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    assert!(refused.stderr.contains("`--no-project`"), "{}", refused.stderr);
+    let alone = here(&["menu", "--no-project"]);
+    assert_eq!(alone.code, Some(0), "{}", alone.stderr);
+    assert!(alone.stdout.contains("mcp__more__echo") && !alone.stdout.contains("mcp__small"));
+    assert!(alone.stdout.contains("mcp__old__*"), "{}", alone.stdout);
+    assert!(alone.stderr.contains("`old` is reached by HTTP+SSE"), "{}", alone.stderr);
+    let beside = here(&["menu", "--project", "."]);
+    assert_eq!(beside.code, Some(0), "{}", beside.stderr);
+    assert!(beside.stdout.contains("mcp__more__echo") && beside.stdout.contains("mcp__small"));
 }
 
 #[test]

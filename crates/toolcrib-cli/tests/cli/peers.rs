@@ -4,11 +4,13 @@
 use std::{
     env, fs,
     io::Write as _,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::support::{Project, wait_for};
 
@@ -85,6 +87,28 @@ annotation = {{ read_only = false }}
             "---\nname: talking\ndescription: Talks.\nmetadata:\n  toolcrib-tools: {ECHO}\n---\nTalk.\n"
         );
         Project::of(&[("toolcrib.toml", &file), ("skills/talking/SKILL.md", &skill)])
+    }
+
+    /// `npx` and `uvx` that start what is installed here, whatever version they are asked for.
+    fn launchers(&self) -> TempDir {
+        let folder = TempDir::new().unwrap();
+        let node = format!(
+            "exec '{}' '{}/mcp-'",
+            self.path("node/bin/node"),
+            self.path("node_modules/.bin")
+        );
+        let npx =
+            format!("#!/bin/sh\nshift\nname=${{1%@*}}; shift\n{node}\"${{name##*/}}\" \"$@\"\n");
+        let uvx = format!(
+            "#!/bin/sh\nname=${{1%@*}}; shift\nexec '{}/'\"$name\" \"$@\"\n",
+            self.path("venv/bin")
+        );
+        for (name, script) in [("npx", npx), ("uvx", uvx)] {
+            let path = folder.path().join(name);
+            fs::write(&path, script).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        folder
     }
 
     /// A client that does steps, and what it saw of them.
@@ -257,6 +281,76 @@ fn the_inspector_lists_and_calls() {
     let call = ["--method", "tools/call", "--tool-name", ECHO, "--tool-arg", "message=hello"];
     let (ok, answer) = peers.inspect(&project, &call);
     assert!(ok && answer.contains("Echo: hello") && answer.contains("<untrusted "), "{answer}");
+}
+
+/// `examples/gateway`, with three servers of others, as a plain client sees it: for a reader, and
+/// under the skill.
+#[test]
+fn the_gateway_example_is_three_servers_behind_one_door() {
+    let Some(peers) = Peers::find() else { return };
+    let example = Project::copy_of("gateway");
+    let launchers = peers.launchers();
+    let path = format!("PATH={}:{}", launchers.path().display(), env::var("PATH").unwrap());
+    let repository = format!("REPOSITORY={}/../..", env!("CARGO_MANIFEST_DIR"));
+    let client = |more: &[&str], steps: Vec<Value>| {
+        let toolcrib = example.command(&[&["serve", "--quiet"], more].concat());
+        let mut command = vec![
+            "env".to_owned(),
+            path.clone(),
+            repository.clone(),
+            env!("CARGO_BIN_EXE_toolcrib").to_owned(),
+        ];
+        command.extend(toolcrib.get_args().map(|arg| arg.to_str().unwrap().to_owned()));
+        let job = json!({"mode": "legacy", "command": command, "steps": steps});
+        peers.drive(Sdk::Python, &job)["steps"].as_array().unwrap().clone()
+    };
+    let file = json!({"path": "releases/0.2.md", "content": "# 0.2"});
+    let write = json!({"do": "call", "name": "mcp__files__write_file", "arguments": file});
+
+    let seen = client(&["--as", "reader"], vec![json!({"do": "list"}), write.clone()]);
+    let names: Vec<_> =
+        seen[0]["tools"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    insta::assert_snapshot!(names.join("\n"), @r#"
+    mcp__files__directory_tree
+    mcp__files__get_file_info
+    mcp__files__list_allowed_directories
+    mcp__files__list_directory
+    mcp__files__list_directory_with_sizes
+    mcp__files__read_file
+    mcp__files__read_media_file
+    mcp__files__read_multiple_files
+    mcp__files__read_text_file
+    mcp__files__search_files
+    mcp__git__git_branch
+    mcp__git__git_diff
+    mcp__git__git_diff_staged
+    mcp__git__git_diff_unstaged
+    mcp__git__git_log
+    mcp__git__git_show
+    mcp__git__git_status
+    mcp__time__convert_time
+    mcp__time__get_current_time
+    read_skill
+    "#);
+    assert_eq!(seen[1]["error"]["data"]["code"], "not_available");
+
+    let log = json!({"do": "call", "name": "mcp__git__git_log", "arguments": {"repo_path": format!("{}/../..", env!("CARGO_MANIFEST_DIR")), "max_count": 1}});
+    let seen = client(&["--skill", "release-notes"], vec![json!({"do": "list"}), log, write]);
+    assert_eq!(
+        seen[0]["tools"],
+        json!([
+            "mcp__files__list_directory",
+            "mcp__files__read_text_file",
+            "mcp__files__write_file",
+            "mcp__git__git_log",
+            "mcp__git__git_show",
+            "read_skill"
+        ])
+    );
+    assert!(seen[1]["text"].as_str().unwrap().starts_with("<untrusted "), "{}", seen[1]);
+    assert_eq!(seen[2]["is_error"], false, "{}", seen[2]);
+    let written = fs::read_to_string(example.path().join("notes/releases/0.2.md")).unwrap();
+    assert_eq!(written, "# 0.2");
 }
 
 /// A gateway over HTTP, which ends with the value.

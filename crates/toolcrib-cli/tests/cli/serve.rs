@@ -4,6 +4,7 @@ use std::{
     fs,
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
+    os::unix::fs::PermissionsExt as _,
     path::Path,
     process::{Child, Command, Stdio},
 };
@@ -152,8 +153,12 @@ struct Http {
 
 impl Http {
     fn start(command: &mut Command, errors: &Path) -> Self {
+        Self::start_at(command, "0", errors)
+    }
+
+    fn start_at(command: &mut Command, at: &str, errors: &Path) -> Self {
         let errors_file = fs::File::create(errors).unwrap();
-        let child = command.args(["--http", "0"]).stderr(errors_file).spawn().unwrap();
+        let child = command.args(["--http", at]).stderr(errors_file).spawn().unwrap();
         let mut address = None;
         wait_for(|| {
             let said = fs::read_to_string(errors).unwrap();
@@ -240,4 +245,75 @@ fn declared_tokens_say_for_whom_it_is_served() {
     let mut short = project.command(&["serve", "--http", "0"]);
     let short = short.env("TOOLCRIB_TEST_A", "short").output().unwrap();
     assert_eq!(short.status.code(), Some(2), "{}", String::from_utf8_lossy(&short.stderr));
+}
+
+#[test]
+fn what_is_offered_is_said_for_each_declared_token() {
+    let tokens = "[secrets]\nA = { env = 'TOOLCRIB_TEST_A' }\nB = { env = 'TOOLCRIB_TEST_B' }\n\
+                  [[serve.token]]\nsecret = 'secret:A'\nprincipal = 'intern'\n\
+                  [[serve.token]]\nsecret = 'secret:B'\nprincipal = 'ana'\n";
+    let project = desk(tokens);
+    let errors = project.path().join("errors.txt");
+    let mut command = project.command(&["serve"]);
+    command.env("TOOLCRIB_TEST_A", "a-token-of-a-test-0001");
+    let http = Http::start(command.env("TOOLCRIB_TEST_B", "a-token-of-a-test-0002"), &errors);
+    wait_for(|| fs::read_to_string(&errors).unwrap().contains("withheld for ana"));
+    assert!(fs::read_to_string(&errors).unwrap().contains("withheld for intern"));
+    assert_eq!(http.end(), Some(3));
+}
+
+#[test]
+fn the_address_that_is_printed_is_served_whatever_hosts_are_allowed() {
+    let project = desk("");
+    let errors = project.path().join("errors.txt");
+    let token = |project: &Project| {
+        fs::read_to_string(project.state().join("serve-token")).unwrap().trim().to_owned()
+    };
+    let mut named = project.command(&["serve", "--allow-host", "tools.example"]);
+    let http = Http::start(&mut named, &errors);
+    let (status, answer) = http.list(Some(&token(&project)));
+    assert_eq!(status, "200", "{answer}");
+    assert_eq!(http.end(), Some(3));
+
+    let mut elsewhere = project.command(&["serve"]);
+    let http = Http::start_at(&mut elsewhere, "127.0.0.2:0", &errors);
+    assert_eq!(http.list(Some(&token(&project))).0, "200");
+    assert_eq!(http.end(), Some(3));
+}
+
+#[test]
+fn a_refusal_is_told_as_one_in_the_log_that_people_read() {
+    let project = desk("");
+    let errors = project.path().join("errors.txt");
+    let http = Http::start(&mut project.command(&["serve", "--access-log", "-"]), &errors);
+    assert_eq!(http.list(None).0, "401");
+    wait_for(|| fs::read_to_string(&errors).unwrap().contains("http 401"));
+    let said = fs::read_to_string(&errors).unwrap();
+    let line = said.lines().find(|line| line.contains("http 401")).unwrap();
+    assert!(line.contains(" failed ") && !line.contains(" ok "), "{line}");
+    assert_eq!(http.end(), Some(3));
+}
+
+#[test]
+fn the_access_log_never_takes_a_file_of_the_project() {
+    let project = desk("");
+    let file = project.path().join("toolcrib.toml");
+    let before = fs::read_to_string(&file).unwrap();
+    let refused = project.toolcrib(&["serve", "--access-log", file.to_str().unwrap()]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--access-log"), "{}", refused.stderr);
+    assert_eq!(fs::read_to_string(&file).unwrap(), before);
+}
+
+#[test]
+fn a_token_file_that_is_too_short_is_named() {
+    let project = desk("");
+    fs::create_dir_all(project.state()).unwrap();
+    let file = project.state().join("serve-token");
+    fs::write(&file, "short").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let refused = project.toolcrib(&["serve", "--http", "0"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("serve-token"), "{}", refused.stderr);
+    assert!(!refused.stderr.contains("[[serve.token]]"), "{}", refused.stderr);
 }

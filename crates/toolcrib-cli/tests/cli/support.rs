@@ -25,8 +25,14 @@ pub(crate) struct Outcome {
 impl Project {
     /// A copy of the support desk.
     pub(crate) fn desk() -> Self {
+        Self::copy_of("support-desk")
+    }
+
+    /// A copy of a project of `examples/`.
+    pub(crate) fn copy_of(example: &str) -> Self {
         let this = Self { dir: TempDir::new().unwrap() };
-        Self::copy_desk(this.path());
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+        copy(&examples.join(example), this.path());
         this
     }
 

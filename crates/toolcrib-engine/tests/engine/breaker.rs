@@ -13,6 +13,14 @@ fn breaker(failures: u32) -> Breaker {
 }
 
 #[tokio::test(start_paused = true)]
+async fn one_that_is_to_stay_open_for_ever_does() {
+    let breaker = Breaker::new(BreakerConfig { failures: 1, open_for: Duration::MAX });
+    breaker.admit().unwrap().failed();
+    advance(Duration::from_secs(1_000_000)).await;
+    breaker.admit().unwrap_err();
+}
+
+#[tokio::test(start_paused = true)]
 async fn it_opens_after_failures_in_a_row_and_closes_after_one_success() {
     let breaker = breaker(2);
     breaker.admit().unwrap().failed();

@@ -1,5 +1,7 @@
 //! What comes back is clean: secrets out, hostile text harmless, a fence that holds.
 
+use std::error::Error;
+
 use serde_json::{Value, json};
 use toolcrib_core::{
     DiscoveryError, ErrorCode, Listing, Progress, Tool, ToolBuilder, ToolCall, ToolContext,
@@ -98,8 +100,14 @@ async fn a_source_that_fails_does_not_tell_its_secrets_to_the_listeners() {
         .unwrap();
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let log = Log::of(turn.events().run());
-    turn.iteration().await.unwrap_err();
+    let error = turn.iteration().await.unwrap_err();
     assert_eq!(log.of_name("tools.discovery_failed")[0]["error"], "401 for [redacted]");
+    // Nor to whoever reports the error, causes included.
+    let mut cause = Some(&error as &dyn Error);
+    while let Some(error) = cause {
+        assert!(!format!("{error} {error:?}").contains(SECRET), "{error:?}");
+        cause = error.source();
+    }
 }
 
 fn echo(builder: ToolBuilder) -> Tool {

@@ -10,7 +10,9 @@ use toolcrib_core::{
 };
 use toolcrib_engine::{Engine, TurnOptions, WithheldBy, WithheldTool};
 
-use crate::support::{builder, engine, policy, rule, rule_on, says, skill_id, skills, tool, why};
+use crate::support::{
+    Log, builder, engine, policy, rule, rule_on, says, skill_id, skills, tool, why,
+};
 
 const SKILLS: [&str; 3] = ["s0", "s1", "s2"];
 const ROLES: [&str; 3] = ["r0", "r1", "r2"];
@@ -385,4 +387,34 @@ async fn a_reason_names_the_rule_that_would_deny_next() {
          without role `trainee`"
     );
     assert!(iteration.withheld().why("no_such_tool").is_none());
+}
+
+#[tokio::test]
+async fn events_say_what_withholds_a_tool_once() {
+    let engine = engine()
+        .provider(gated_tools("slow", static_tools([tool("late")]), |_: &Tool, _: &ListContext| {
+            false
+        }))
+        .tool(tool("write"))
+        .tool(tool("read"))
+        .policy(policy([rule_on("rule 1", Effect::Deny, "write")]))
+        .build()
+        .unwrap();
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let log = Log::of(turn.events().run());
+    turn.iteration().await.unwrap();
+    turn.iteration().await.unwrap();
+    let offered = log.of_name("tools.offered");
+    let told: Vec<_> = offered[0]["withheld_tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| format!("{} {} {}", one["name"], one["by"], one["reason"]))
+        .collect();
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    "late" "gate" "gate `slow`: the gate says no"
+    "write" "policy" "rule 1 denies it"
+    "#);
+    assert_eq!(offered[0]["withheld"], 2);
+    assert_eq!(offered[1].get("withheld_tools"), None);
 }

@@ -12,6 +12,8 @@ use tokio::time::Instant;
 const BASE: Duration = Duration::from_millis(200);
 /// The longest wait.
 const CAP: Duration = Duration::from_secs(30);
+/// Thirty years.
+const AGES: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 /// Failures in a row, and the wait that they ask for: a random part of a time that doubles with
 /// each, so that those who lost one server together do not come back together.
@@ -48,9 +50,10 @@ impl Backoff {
 
     /// Waits at least as long as this, from now on.
     pub(super) fn wait(&mut self, least: Duration) {
-        if let Some(trouble) = &mut self.trouble
-            && let Some(until) = Instant::now().checked_add(least)
-        {
+        if let Some(trouble) = &mut self.trouble {
+            let now = Instant::now();
+            // A time that cannot be told is one that nobody lives to see.
+            let until = now.checked_add(least).unwrap_or(now + AGES);
             trouble.until = trouble.until.max(until);
         }
     }

@@ -51,6 +51,7 @@ impl RemoteCall {
         let Value::Object(arguments) = args else {
             return Err(ToolError::input_invalid("the arguments must be a JSON object"));
         };
+        let arguments = Arc::new(arguments);
         let mut tried_before = false;
         loop {
             let live = tokio::select! {
@@ -63,7 +64,7 @@ impl RemoteCall {
             let progress = cx.clone();
             let request = CallRequest {
                 tool: (*self.tool).to_owned(),
-                arguments: arguments.clone(),
+                arguments: Arc::clone(&arguments),
                 on_progress: Box::new(move |message, percent| {
                     let message = Progress::user(message);
                     progress.progress(match percent {
@@ -76,6 +77,9 @@ impl RemoteCall {
             match live.call(request).await {
                 Ok(answer) => return self.answered(answer),
                 // Nothing of it reached the server, so this does not repeat anything.
+                Err(RequestError::NotSent(_)) if cx.cancellation().is_cancelled() => {
+                    return Err(self.never_sent());
+                }
                 Err(RequestError::NotSent(_)) if !tried_before => {
                     tried_before = true;
                     live.settled().await;
@@ -104,7 +108,9 @@ impl RemoteCall {
         let server = supervisor.name();
         match error {
             RequestError::Refused { code, message } => {
-                let code = if code == METHOD_NOT_FOUND || names_no_tool(&message) {
+                let is_unknown = code == METHOD_NOT_FOUND
+                    || code == INVALID_PARAMS && names_no_tool(&message);
+                let code = if is_unknown {
                     supervisor.tools_changed();
                     ErrorCode::NotAvailable
                 } else if code == INVALID_PARAMS {

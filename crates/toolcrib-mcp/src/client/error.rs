@@ -3,7 +3,9 @@ use std::{sync::Arc, time::Duration};
 use super::name::InvalidServerName;
 use crate::server::InvalidServer;
 
-/// A server that cannot be used. The texts are the operator's: they may quote the server.
+/// A server that cannot be used. The texts are the operator's: they may quote the server. They stay
+/// the same until something else goes wrong, so that what is compared with them does too; how often
+/// it went wrong and when it is tried again is in the fields.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpError {
@@ -23,10 +25,7 @@ pub enum McpError {
     },
     /// It did not start, could not be dialled, or ended too often. Until it is tried again, asking
     /// for it costs nothing and gives this.
-    #[error(
-        "MCP server `{server}` cannot be reached: {problem} (failure {failures}; {})",
-        next_try(*.next_try_in)
-    )]
+    #[error("MCP server `{server}` cannot be reached: {problem}")]
     Unreachable {
         /// The server.
         server: Arc<str>,
@@ -38,10 +37,7 @@ pub enum McpError {
         next_try_in: Duration,
     },
     /// It is reached, and does not list its tools.
-    #[error(
-        "MCP server `{server}` does not list its tools: {problem} (failure {failures}; {})",
-        next_try(*.next_try_in)
-    )]
+    #[error("MCP server `{server}` does not list its tools: {problem}")]
     NotListed {
         /// The server.
         server: Arc<str>,

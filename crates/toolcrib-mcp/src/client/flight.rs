@@ -33,6 +33,7 @@ impl<T> Landing<T> {
 }
 
 /// The end of one who waits.
+#[derive(Clone)]
 pub(super) struct Flight<T> {
     outcome: watch::Receiver<Option<T>>,
     alive: Arc<DropGuard>,

@@ -79,7 +79,10 @@ impl Definitions<'_> {
         body: impl Fn(&RemoteTool, Annotations) -> B,
     ) -> Listed {
         // By content where names are equal: the order of a server's list decides nothing.
-        remotes.sort_by(|a, b| a.name.cmp(&b.name).then_with(|| content(a).cmp(&content(b))));
+        remotes.sort_by(|a, b| a.name.cmp(&b.name));
+        for twins in remotes.chunk_by_mut(|a, b| a.name == b.name).filter(|twins| twins.len() > 1) {
+            twins.sort_by_cached_key(content);
+        }
         let mut listed = Listed { offered: Vec::new(), held_back: Vec::new(), known: Vec::new() };
         for remote in remotes {
             let before = before.and_then(|before| before.find(&remote));

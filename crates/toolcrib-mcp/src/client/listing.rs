@@ -1,6 +1,6 @@
 //! Gets the list of a server's tools, when it is needed.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
 use tokio::time::{Instant, timeout};
@@ -18,9 +18,14 @@ use super::{
 };
 use crate::connection::RequestError;
 
+/// How long an iteration waits for a list that is to take the place of one that it has.
+const RENEWED_WITHIN: Duration = Duration::from_secs(1);
+
 /// What can be said of the list without waiting.
 pub(super) enum Known {
     Fresh(Arc<Listed>),
+    /// This one holds no longer, and the server is being asked for another.
+    Renewing(Arc<Listed>, Flight<Relisted>),
     /// It failed, and nobody waits for it until it is better.
     Failed(McpError),
     /// The server has to be asked.
@@ -41,7 +46,12 @@ impl Supervisor {
         drop(state);
         self.with(|state| {
             let Some(error) = self.trouble(state) else {
-                return Known::Ask;
+                let Some(last) = state.renewable() else { return Known::Ask };
+                let flight = self.relist_in_background(state);
+                return match state.list.is_slow {
+                    true => Known::Fresh(last),
+                    false => Known::Renewing(last, flight),
+                };
             };
             if !state.connecting.blocks() && !state.list.backoff.blocks() {
                 self.relist_in_background(state);
@@ -91,6 +101,22 @@ impl Supervisor {
         }
     }
 
+    /// The list that a server is being asked for, or the one before if that takes long: other servers'
+    /// tools are waited for too. Of a server that took long once, nobody waits again until it is
+    /// quick.
+    pub(super) async fn renewed(
+        self: &Arc<Self>,
+        before: Arc<Listed>,
+        flight: Flight<Relisted>,
+    ) -> Relisted {
+        match timeout(RENEWED_WITHIN, flight.landed()).await {
+            Ok(Some(relisted)) => return relisted,
+            Ok(None) => {}
+            Err(_) => self.with(|state| state.list.is_slow = true),
+        }
+        Ok(before)
+    }
+
     /// The list as the server gives it now.
     pub(super) async fn list_anew(self: &Arc<Self>) -> Relisted {
         // One that is under way may have been answered before this was asked.
@@ -111,9 +137,10 @@ impl Supervisor {
     }
 
     /// Lists in the background, whether somebody waits or not.
-    pub(super) fn relist_in_background(self: &Arc<Self>, state: &mut State) {
+    pub(super) fn relist_in_background(self: &Arc<Self>, state: &mut State) -> Flight<Relisted> {
         let flight = self.relist(state);
         state.list.kept = Some(flight.keep());
+        flight
     }
 
     /// Asks the server, once for all who wait.
@@ -124,34 +151,49 @@ impl Supervisor {
         }
         let (landing, flight) = self.flight();
         state.list.under_way = Some(flight.remember());
-        let supervisor = Arc::clone(self);
-        self.spawn(async move { supervisor.relisting(landing).await });
+        state.list.listings += 1;
+        let (supervisor, number) = (Arc::clone(self), state.list.listings);
+        self.spawn(async move { supervisor.relisting(number, landing).await });
         flight
     }
 
-    async fn relisting(self: &Arc<Self>, landing: Landing<Relisted>) {
+    async fn relisting(self: &Arc<Self>, number: u64, landing: Landing<Relisted>) {
+        // However often it is lost and found meanwhile.
+        let allowed = self.settings().start_timeout.saturating_add(self.settings().list_timeout);
         let relisted = tokio::select! {
             biased;
             () = landing.abandoned() => return,
-            relisted = self.ask() => relisted,
+            relisted = timeout(allowed, self.ask()) => relisted.unwrap_or_else(|_| {
+                Err(self.not_listed(format!("it did not answer within {allowed:?}")))
+            }),
         };
         // The outcome comes first: who asks in between finds it, or finds nothing under way.
         landing.land(relisted);
-        self.with(|state| state.list.kept = None);
+        self.with(|state| {
+            // One that was begun since then is kept for itself.
+            if state.list.listings == number {
+                state.list.kept = None;
+            }
+        });
     }
 
     async fn ask(self: &Arc<Self>) -> Relisted {
         let mut lost_before = false;
         loop {
             let live = self.connection().await?;
-            let provoked = {
-                let mut state = self.state();
-                std::mem::take(&mut state.list.changed)
-            };
+            let (announced, began) = (self.state().list.announced, Instant::now());
             let allowed = self.settings().list_timeout;
             let asked = AssertUnwindSafe(all_pages(live.connection())).catch_unwind();
-            let problem = match timeout(allowed, asked).await {
-                Ok(Ok(Ok(pages))) => return Ok(self.listed(&live, pages, provoked)),
+            let asked = timeout(allowed, asked).await;
+            match &asked {
+                Err(_) => live.does_not_answer(self.settings().breaker.failures),
+                Ok(_) => live.answers(),
+            }
+            let problem = match asked {
+                Ok(Ok(Ok(pages))) => {
+                    self.with(|state| state.list.is_slow = began.elapsed() > RENEWED_WITHIN);
+                    return Ok(self.listed(&live, pages, announced));
+                }
                 Ok(Ok(Err(PagesError::Request {
                     error: RequestError::Lost(_) | RequestError::NotSent(_),
                     ..
@@ -164,19 +206,23 @@ impl Supervisor {
                 Ok(Err(panic)) => format!("what asks it panicked: {}", panic_text(&*panic)),
                 Err(_) => format!("it did not answer within {allowed:?}"),
             };
-            return Err(self.with(|state| {
-                state.list.changed |= provoked;
-                let problem: Arc<str> = problem.into();
-                state.last_error = Some(Arc::clone(&problem));
-                state.list.backoff.failed(problem);
-                self.failing(state.list.backoff.trouble().map(|trouble| trouble.until));
-                self.trouble(state).unwrap_or_else(|| self.closed_error())
-            }));
+            return Err(self.not_listed(problem));
         }
     }
 
-    /// Takes a list in, and says so if it is another.
-    fn listed(self: &Arc<Self>, live: &Live, pages: Pages, provoked: bool) -> Arc<Listed> {
+    fn not_listed(self: &Arc<Self>, problem: String) -> McpError {
+        self.with(|state| {
+            let problem: Arc<str> = problem.into();
+            state.last_error = Some(Arc::clone(&problem));
+            state.list.backoff.failed(problem);
+            self.failing(state.list.backoff.trouble().map(|trouble| trouble.until));
+            self.trouble(state).unwrap_or_else(|| self.closed_error())
+        })
+    }
+
+    /// Takes a list in, and says so if it is another. When it was asked for, changes had been
+    /// `announced` that many times.
+    fn listed(self: &Arc<Self>, live: &Live, pages: Pages, announced: u64) -> Arc<Listed> {
         let before = self.state().list.last.clone();
         let definitions =
             Definitions { server: self.name(), origin: self.origin(), settings: self.settings() };
@@ -194,13 +240,14 @@ impl Supervisor {
         let recovered = self.with(|state| {
             let list = &mut state.list;
             list.last = Some(Arc::clone(&listed));
-            list.epoch = live.epoch();
+            // After a reconnect it may be offered again to those whom it was taken from.
+            let is_new = std::mem::replace(&mut list.epoch, live.epoch()) != live.epoch();
             let ttl = pages.ttl.filter(|ttl| !ttl.is_zero());
             list.expires = ttl.and_then(|ttl| Instant::now().checked_add(ttl));
-            if provoked {
+            if std::mem::replace(&mut list.heard, announced) != announced {
                 list.pace.asked(!changed);
             }
-            let recovered = list.backoff.trouble().is_some();
+            let recovered = is_new || list.backoff.trouble().is_some();
             list.backoff.healthy();
             recovered
         });

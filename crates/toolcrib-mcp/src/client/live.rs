@@ -1,4 +1,10 @@
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -16,11 +22,22 @@ pub(super) struct Live {
     since: Instant,
     /// Fires when the supervisor has taken note that it is over.
     over: CancellationToken,
+    /// Fires when it is to be ended because the server answers no more.
+    hangs: CancellationToken,
+    /// How many times in a row it did not answer when asked for the list.
+    unanswered: AtomicU32,
 }
 
 impl Live {
     pub(super) fn new(connection: Arc<dyn Connection>, epoch: u64) -> Self {
-        Self { connection, epoch, since: Instant::now(), over: CancellationToken::new() }
+        Self {
+            connection,
+            epoch,
+            since: Instant::now(),
+            over: CancellationToken::new(),
+            hangs: CancellationToken::new(),
+            unanswered: AtomicU32::new(0),
+        }
     }
 
     pub(super) fn connection(&self) -> &dyn Connection {
@@ -37,6 +54,22 @@ impl Live {
 
     pub(super) fn over(&self) -> &CancellationToken {
         &self.over
+    }
+
+    pub(super) fn hangs(&self) -> &CancellationToken {
+        &self.hangs
+    }
+
+    /// It answered when asked for the list, whatever it said.
+    pub(super) fn answers(&self) {
+        self.unanswered.store(0, Ordering::Relaxed);
+    }
+
+    /// It did not, and is given up when that is the case so many times in a row.
+    pub(super) fn does_not_answer(&self, at_most: u32) {
+        if self.unanswered.fetch_add(1, Ordering::Relaxed).saturating_add(1) >= at_most {
+            self.hangs.cancel();
+        }
     }
 
     pub(super) async fn call(&self, request: CallRequest) -> Result<CallAnswer, RequestError> {

@@ -103,7 +103,8 @@ impl McpClient {
     }
 
     /// Ends the connection and waits until no process and no task of it is left. From then on
-    /// everything answers that the client is closed.
+    /// everything answers that the client is closed. A program that was just being started is killed
+    /// and not waited for.
     pub async fn close(&self) {
         self.0.0.close().await;
     }
@@ -131,16 +132,24 @@ impl ToolProvider for McpClient {
                 Listing::now(into)
             }
             Known::Failed(error) => Listing::failed(into, DiscoveryError::source_failed(error)),
-            Known::Ask => {
+            known @ (Known::Ask | Known::Renewing(..)) => {
                 let cancellation = cx.cancellation().clone();
                 Listing::later(async move {
+                    let listed = async {
+                        match known {
+                            Known::Renewing(before, flight) => {
+                                self.0.0.renewed(before, flight).await
+                            }
+                            _ => self.0.0.list().await,
+                        }
+                    };
                     let listed = tokio::select! {
                         biased;
                         () = cancellation.cancelled() => Err(DiscoveryError::new(
                             DiscoveryErrorClass::Cancelled,
                             "the run was cancelled",
                         )),
-                        listed = self.0.0.list() => listed.map_err(DiscoveryError::source_failed),
+                        listed = listed => listed.map_err(DiscoveryError::source_failed),
                     };
                     match listed {
                         Ok(list) => {

@@ -8,6 +8,8 @@ use crate::connection::{Connection, RemoteTool, RequestError};
 const MOST_PAGES: usize = 1_000;
 /// The most tools that are taken of one server.
 const MOST_TOOLS: usize = 10_000;
+/// The most that their descriptions and schemas hold, in bytes: 64 MiB. They are held in memory.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
 
 /// All tools that a server lists, as they came.
 #[derive(Debug)]
@@ -40,15 +42,23 @@ pub(super) enum PagesError {
     /// They are more than anybody can use.
     #[error("it lists more than {MOST_TOOLS} tools")]
     TooManyTools,
+    /// The same.
+    #[error("its tools are described in more than {MOST_BYTES} bytes")]
+    TooLarge,
 }
 
 pub(super) async fn all_pages(connection: &dyn Connection) -> Result<Pages, PagesError> {
     let mut all = Pages { tools: Vec::new(), ttl: None };
     let mut seen = HashSet::new();
     let mut cursor: Option<String> = None;
+    let mut bytes = 0;
     for page in 1..=MOST_PAGES {
         let answer = connection.list_tools(cursor.take()).await;
         let answer = answer.map_err(|error| PagesError::Request { page, error })?;
+        bytes += answer.bytes;
+        if bytes > MOST_BYTES {
+            return Err(PagesError::TooLarge);
+        }
         all.tools.extend(answer.tools);
         if all.tools.len() > MOST_TOOLS {
             return Err(PagesError::TooManyTools);

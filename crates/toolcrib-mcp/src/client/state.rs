@@ -3,11 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     McpError,
     backoff::Backoff,
-    flight::{InFlight, Kept},
+    flight::{Flight, InFlight, Kept},
     listed::Listed,
     live::Live,
     status::{ServerState, StateChange},
@@ -27,8 +28,9 @@ pub(super) type Relisted = Result<Arc<Listed>, McpError>;
 pub(super) enum Phase {
     /// Not connected; whether that is because something failed, the back-off knows.
     Idle,
-    /// The attempt of that number is under way.
-    Connecting(u64, InFlight<Connected>),
+    /// The attempt of that number is under way, and goes on when nobody waits for it: one that is
+    /// slower than all who wait would else begin again with each, and never fail.
+    Connecting(u64, Flight<Connected>),
     Ready(Arc<Live>),
     Closed,
 }
@@ -38,6 +40,8 @@ pub(super) struct State {
     /// How many attempts there have been, and how many of them connected.
     pub(super) attempts: u64,
     pub(super) epoch: u64,
+    /// Fires when nothing is left of the connection before.
+    pub(super) closing: Option<CancellationToken>,
     /// How many connections in a row were lost soon after they began.
     pub(super) lost_early: u32,
     pub(super) connecting: Backoff,
@@ -54,11 +58,17 @@ pub(super) struct List {
     /// The connection that it came by.
     pub(super) epoch: u64,
     pub(super) expires: Option<Instant>,
-    /// The server said since then that it is another.
-    pub(super) changed: bool,
+    /// How often the server said that it is another, and how much of that was said before it was
+    /// asked for what `last` is.
+    pub(super) announced: u64,
+    pub(super) heard: u64,
+    /// Whether the server took long to list its tools anew.
+    pub(super) is_slow: bool,
     pub(super) pace: Pace,
     pub(super) backoff: Backoff,
+    /// The listing of that number is under way.
     pub(super) under_way: Option<InFlight<Relisted>>,
+    pub(super) listings: u64,
     /// Set while the list is got anew in the background, after a connection was lost or a failure.
     pub(super) kept: Option<Kept>,
 }
@@ -99,6 +109,7 @@ impl State {
             phase: Phase::Idle,
             attempts: 0,
             epoch: 0,
+            closing: None,
             lost_early: 0,
             connecting: Backoff::default(),
             info: None,
@@ -111,16 +122,26 @@ impl State {
     /// The list, as long as it holds and needs no asking.
     pub(super) fn fresh(&self) -> Option<&Arc<Listed>> {
         let last = self.list.last.as_ref()?;
-        let holds = match &self.phase {
-            Phase::Ready(live) if live.epoch() == self.list.epoch => {
-                let expired = self.list.expires.is_some_and(|time| time <= Instant::now());
-                let told = self.list.changed && self.list.pace.waits_until().is_none();
-                !expired && !told
-            }
-            _ => false,
+        let holds = if self.is_listed() {
+            let expired = self.list.expires.is_some_and(|time| time <= Instant::now());
+            let told =
+                self.list.announced != self.list.heard && self.list.pace.waits_until().is_none();
+            !expired && !told
+        } else {
+            // While it is got anew behind a connection that was lost, the old one stands.
+            self.renewing()
         };
-        // While it is got anew behind a connection that was lost, the old one stands.
-        (holds || self.renewing()).then_some(last)
+        holds.then_some(last)
+    }
+
+    /// Whether the last list is of the connection that there is.
+    fn is_listed(&self) -> bool {
+        matches!(&self.phase, Phase::Ready(live) if live.epoch() == self.list.epoch)
+    }
+
+    /// The list of this connection, though it may hold no longer.
+    pub(super) fn renewable(&self) -> Option<Arc<Listed>> {
+        self.list.last.clone().filter(|_| self.is_listed())
     }
 
     /// Whether list and connection are renewed in the background after the connection was lost, and

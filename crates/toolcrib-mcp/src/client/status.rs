@@ -47,7 +47,8 @@ impl fmt::Display for ServerState {
 pub struct ServerStatus {
     /// Its name here.
     pub name: Arc<str>,
-    /// What is started or dialled, without secrets.
+    /// What is started or dialled: the command line, with whatever was put into its arguments, or the
+    /// URL without its query. It may hold secrets, as these may.
     pub target: Arc<str>,
     /// Where the client stands with it.
     pub state: ServerState,

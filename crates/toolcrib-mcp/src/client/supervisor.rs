@@ -29,11 +29,17 @@ use crate::connection::{Connect, Connection, Signals};
 /// A connection that lasts this long was a good one.
 const STABLE: Duration = Duration::from_secs(10);
 
+/// How long a connection that was lost may take to end before another is opened in any case.
+const CLOSE_GRACE: Duration = Duration::from_secs(5);
+
+/// Why a connection is ended from here.
+const HANGS: &str = "it did not answer several times in a row when asked for its tools";
+
 /// Told of each change of state.
 pub(super) type Listener = Box<dyn Fn(&StateChange) + Send + Sync>;
 
-/// What keeps one server. Everything that is under way for it is a task of `tasks` and ends with
-/// `shutdown`.
+/// What keeps one server. Everything that it has under way is a task of `tasks` and ends with
+/// `shutdown`; what a connection sends to cancel calls may end a moment later.
 pub(super) struct Supervisor {
     name: ServerName,
     /// The server's name as others share it.
@@ -227,7 +233,7 @@ impl Supervisor {
     }
 
     /// The connection, opened if there is none. All who wait for it wait for one attempt, which
-    /// ends with the last of them.
+    /// goes on without them.
     pub(super) async fn connection(self: &Arc<Self>) -> Connected {
         loop {
             let reached = self.with(|state| self.reach(state))?;
@@ -237,7 +243,7 @@ impl Supervisor {
             };
             match flight.landed().await {
                 Some(connected) => return connected,
-                // Its last waiter left just before this one came, or the runtime is ending.
+                // It broke off: the client is closed, or the runtime is ending.
                 None => tokio::task::yield_now().await,
             }
         }
@@ -248,7 +254,7 @@ impl Supervisor {
             Phase::Closed => return Err(self.closed_error()),
             Phase::Ready(live) => return Ok(Reached::Live(Arc::clone(live))),
             Phase::Connecting(_, attempt) => {
-                if let Some(flight) = attempt.join() {
+                if let Some(flight) = attempt.remember().join() {
                     return Ok(Reached::Soon(flight));
                 }
             }
@@ -262,7 +268,7 @@ impl Supervisor {
         };
         state.attempts += 1;
         let (landing, flight) = self.flight();
-        state.phase = Phase::Connecting(state.attempts, flight.remember());
+        state.phase = Phase::Connecting(state.attempts, flight.clone());
         self.tasks.spawn(Arc::clone(self).attempt(state.attempts, landing, permit));
         Ok(Reached::Soon(flight))
     }
@@ -271,7 +277,14 @@ impl Supervisor {
     async fn attempt(self: Arc<Self>, attempt: u64, landing: Landing<Connected>, permit: Permit) {
         let under_way = UnderWay { supervisor: &self, attempt };
         let signals = Told { supervisor: Arc::downgrade(&self) };
-        let opening = async { self.connect.connect(Arc::new(signals)).await };
+        let before = self.state().closing.clone();
+        let opening = async {
+            // Two of one server would be in each other's way: over a lock, a file, a port.
+            if let Some(before) = before {
+                let _ = timeout(CLOSE_GRACE, before.cancelled()).await;
+            }
+            self.connect.connect(Arc::new(signals)).await
+        };
         let allowed = self.settings.start_timeout;
         let opened = tokio::select! {
             biased;
@@ -324,6 +337,11 @@ impl Supervisor {
         connection: Arc<dyn Connection>,
         permit: Permit,
     ) {
+        // Dropped on every way out, also when the runtime ends under it.
+        let in_use = InUse { supervisor: &self, live: &live };
+        let gone = CancellationToken::new();
+        let _gone = gone.clone().drop_guard();
+        self.state().closing = Some(gone);
         let mut permit = Some(permit);
         let mut closed = connection.closed();
         let reason = loop {
@@ -331,6 +349,7 @@ impl Supervisor {
                 biased;
                 () = self.shutdown.cancelled() => break None,
                 reason = &mut closed => break Some(reason),
+                () = live.hangs().cancelled() => break Some(HANGS.into()),
                 () = sleep_until(live.since() + STABLE), if permit.is_some() => {
                     if let Some(permit) = permit.take() {
                         permit.succeeded();
@@ -345,7 +364,7 @@ impl Supervisor {
         if let Some(reason) = reason {
             self.lost(&live, reason, permit);
         }
-        live.over().cancel();
+        drop(in_use);
         connection.close().await;
     }
 
@@ -410,7 +429,7 @@ impl Supervisor {
     pub(super) fn tools_changed(self: &Arc<Self>) {
         let until = {
             let mut state = self.state();
-            state.list.changed = true;
+            state.list.announced += 1;
             let Some(until) = state.list.pace.waits_until() else {
                 drop(state);
                 return self.tick();
@@ -456,6 +475,23 @@ impl Drop for UnderWay<'_> {
                 state.phase = Phase::Idle;
             }
         });
+    }
+}
+
+/// Takes the state back where a connection is not looked after any more, whatever the reason.
+struct InUse<'a> {
+    supervisor: &'a Supervisor,
+    live: &'a Live,
+}
+
+impl Drop for InUse<'_> {
+    fn drop(&mut self) {
+        self.supervisor.with(|state| {
+            if matches!(&state.phase, Phase::Ready(ready) if ready.epoch() == self.live.epoch()) {
+                state.phase = Phase::Idle;
+            }
+        });
+        self.live.over().cancel();
     }
 }
 

@@ -12,7 +12,10 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep},
+};
 use toolcrib_core::{ErrorCode, Tool, ToolContextParts, ToolOutput};
 
 use super::{McpClient, McpClientBuilder, builder::Reach};
@@ -29,6 +32,11 @@ struct Fake {
     /// How many connections are being opened now.
     opening: AtomicUsize,
     calls: AtomicUsize,
+    /// How many connections there are, and how many there were at most.
+    open: AtomicUsize,
+    most_open: AtomicUsize,
+    /// Ends a connection, which takes a second.
+    crash: Notify,
     connect: Box<dyn Fn(usize) -> BoxFuture<'static, ()> + Send + Sync>,
     lists: Box<Lists>,
     /// What becomes of calls, one after the other; then they succeed.
@@ -43,6 +51,9 @@ impl Fake {
             connects: AtomicUsize::new(0),
             opening: AtomicUsize::new(0),
             calls: AtomicUsize::new(0),
+            open: AtomicUsize::new(0),
+            most_open: AtomicUsize::new(0),
+            crash: Notify::new(),
             connect: Box::new(|_| Box::pin(async {})),
             lists: Box::new(lists),
             fates: Mutex::default(),
@@ -90,6 +101,7 @@ impl Connect for Dial {
         Box::pin(async move {
             opened.await;
             drop(opening);
+            fake.most_open.fetch_max(fake.open.fetch_add(1, Relaxed) + 1, Relaxed);
             let info = ServerInfo {
                 name: "fake".into(),
                 version: "1".into(),
@@ -135,11 +147,19 @@ impl Connection for Open {
     }
 
     fn closed(&self) -> BoxFuture<'static, Arc<str>> {
-        Box::pin(pending())
+        let fake = Arc::clone(&self.fake);
+        Box::pin(async move {
+            fake.crash.notified().await;
+            "it closed its output".into()
+        })
     }
 
     fn close(&self) -> BoxFuture<'static, ()> {
-        Box::pin(async {})
+        let fake = Arc::clone(&self.fake);
+        Box::pin(async move {
+            sleep(Duration::from_secs(1)).await;
+            fake.open.fetch_sub(1, Relaxed);
+        })
     }
 }
 
@@ -155,12 +175,19 @@ fn remote(name: &str) -> RemoteTool {
 }
 
 fn page(tools: Vec<RemoteTool>, next: Option<&str>) -> Page {
-    Page { tools, next: next.map(str::to_owned), ttl: None }
+    Page { tools, bytes: 0, next: next.map(str::to_owned), ttl: None }
 }
 
 async fn call(tool: &Tool) -> Result<ToolOutput, ErrorCode> {
     let cx = ToolContextParts::detached().into();
     tool.call(json!({}), cx).await.map_err(|error| error.code)
+}
+
+/// One that never gets ready.
+fn hanging() -> Fake {
+    let mut hanging = Fake::of(vec![remote("t")]);
+    hanging.connect = Box::new(|_| Box::pin(pending()));
+    hanging
 }
 
 async fn why_not_listed(fake: Fake) -> String {
@@ -217,9 +244,7 @@ async fn what_was_not_sent_is_sent_once_more() {
 
 #[tokio::test(start_paused = true)]
 async fn a_start_that_hangs_ends_in_time_and_leaves_nothing() {
-    let mut hanging = Fake::of(vec![remote("t")]);
-    hanging.connect = Box::new(|_| Box::pin(pending()));
-    let (client, fake) = hanging.set_up(|client| client.start_timeout(Duration::from_secs(3)));
+    let (client, fake) = hanging().set_up(|client| client.start_timeout(Duration::from_secs(3)));
     let began = Instant::now();
     let error = client.tools().await.unwrap_err().to_string();
     assert!(error.contains("it was not there within 3s"), "{error}");
@@ -228,11 +253,10 @@ async fn a_start_that_hangs_ends_in_time_and_leaves_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_start_goes_with_the_last_who_waits_for_it() {
-    let mut hanging = Fake::of(vec![remote("t")]);
-    hanging.connect =
-        Box::new(|attempt| if attempt == 0 { Box::pin(pending()) } else { Box::pin(async {}) });
-    let (client, fake) = hanging.client();
+async fn a_start_outlives_whoever_waits_for_it() {
+    let mut slow = Fake::of(vec![remote("t")]);
+    slow.connect = Box::new(|_| Box::pin(sleep(Duration::from_secs(8))));
+    let (client, fake) = slow.client();
     let waits = || {
         let client = client.clone();
         tokio::spawn(async move { client.tools().await.map(|tools| tools.len()) })
@@ -241,13 +265,45 @@ async fn a_start_goes_with_the_last_who_waits_for_it() {
     sleep(Duration::from_secs(1)).await;
     first.abort();
     sleep(Duration::from_secs(1)).await;
-    assert_eq!(fake.opening.load(Relaxed), 1, "somebody still waits");
     second.abort();
     sleep(Duration::from_secs(1)).await;
-    assert_eq!(fake.opening.load(Relaxed), 0);
-    // Nobody failed, so the next one is not kept waiting.
+    assert_eq!(fake.opening.load(Relaxed), 1, "who is slower than all patience would never start");
     assert_eq!(client.tools().await.unwrap().len(), 1);
+    assert_eq!(fake.connects.load(Relaxed), 1);
+
+    let (client, fake) = hanging().client();
+    let waiting = tokio::spawn({
+        let client = client.clone();
+        async move { client.tools().await.map(|tools| tools.len()) }
+    });
+    sleep(Duration::from_secs(1)).await;
+    client.close().await;
+    assert_eq!(fake.opening.load(Relaxed), 0, "with the client it ends");
+    waiting.await.unwrap().unwrap_err();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_connection_waits_for_the_end_of_the_one_before() {
+    let (client, fake) = Fake::of(vec![remote("t")]).client();
+    client.tools().await.unwrap();
+    sleep(Duration::from_secs(60)).await;
+    fake.crash.notify_one();
+    while client.status().epoch < 2 {
+        sleep(Duration::from_millis(10)).await;
+    }
     assert_eq!(fake.connects.load(Relaxed), 2);
+    assert_eq!(fake.most_open.load(Relaxed), 1);
+}
+
+#[test]
+fn a_connection_whose_runtime_ended_is_not_used_by_the_next() {
+    let (client, fake) = Fake::of(vec![remote("t")]).client();
+    for connections in 1..=2 {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let tool = runtime.block_on(client.refresh()).unwrap().remove(0);
+        assert_eq!(runtime.block_on(call(&tool)).unwrap().value, "ran");
+        assert_eq!(fake.connects.load(Relaxed), connections);
+    }
 }
 
 #[tokio::test(start_paused = true)]

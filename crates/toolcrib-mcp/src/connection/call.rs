@@ -1,9 +1,10 @@
 use std::sync::{
-    Arc, OnceLock,
+    Arc, Mutex, OnceLock, PoisonError,
     atomic::{AtomicU8, Ordering},
 };
 
-use rmcp::model::{ClientJsonRpcMessage, GetExtensions as _};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetExtensions as _};
+use serde_json::{Map, Value};
 
 /// Told of a server's progress: a text, and how much is done, 0 to 100.
 pub(super) type OnProgress = Arc<dyn Fn(String, Option<u8>) + Send + Sync>;
@@ -24,11 +25,18 @@ pub(super) struct Call {
     stage: AtomicU8,
     on_progress: Option<OnProgress>,
     fault: OnceLock<String>,
+    /// The result, where it does not go through the protocol library.
+    result: Mutex<Option<Map<String, Value>>>,
 }
 
 impl Call {
     pub(super) fn new(on_progress: Option<OnProgress>) -> Arc<Self> {
-        Arc::new(Self { stage: AtomicU8::new(WAITING), on_progress, fault: OnceLock::new() })
+        Arc::new(Self {
+            stage: AtomicU8::new(WAITING),
+            on_progress,
+            fault: OnceLock::new(),
+            result: Mutex::default(),
+        })
     }
 
     /// The call that a message is the request of.
@@ -60,6 +68,24 @@ impl Call {
         if let Some(on_progress) = &self.on_progress {
             on_progress(text, percent);
         }
+    }
+
+    /// Whether the result of a request needs no look of the protocol library, which would read it a
+    /// second time and write it out again: that of a `tools/call`.
+    pub(super) fn takes_result(message: &ClientJsonRpcMessage) -> bool {
+        matches!(
+            message,
+            ClientJsonRpcMessage::Request(request)
+                if matches!(request.request, ClientRequest::CallToolRequest(_))
+        )
+    }
+
+    pub(super) fn set_result(&self, result: Map<String, Value>) {
+        *self.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+    }
+
+    pub(super) fn take_result(&self) -> Option<Map<String, Value>> {
+        self.result.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Says that there is an answer, and why it cannot be used.

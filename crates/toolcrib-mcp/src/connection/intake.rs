@@ -7,17 +7,17 @@
 
 use std::{
     borrow::Cow,
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta as _, NumberOrString, RequestId,
-    ServerJsonRpcMessage,
+    ServerJsonRpcMessage, ServerNotification, ServerResult,
 };
 use serde::{Deserialize, de::IgnoredAny};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     Signals,
@@ -30,6 +30,13 @@ use super::{
 /// of their log where messages belong; one that writes nothing else is no server.
 const MAX_JUNK: usize = 100;
 
+/// How many requests of the server wait for their answers at most; a real one has one or two. What
+/// it asks beyond that is dropped, so that one that does not take its answers fills no memory.
+const MAX_OWED: usize = 16;
+
+/// How many bytes the id of a request of the server may have, which goes back with the answer.
+const MAX_ID_BYTES: usize = 256;
+
 /// Takes in what a connection reads, on all its streams.
 pub(super) struct Intake {
     signals: Arc<dyn Signals>,
@@ -39,6 +46,10 @@ pub(super) struct Intake {
 struct State {
     expected: HashMap<i64, Expected>,
     calls: HashMap<i64, Arc<Call>>,
+    /// The subscription, of which there is one at a time.
+    listening: Option<i64>,
+    /// The requests of the server that are not answered yet.
+    owed: HashSet<RequestId>,
     pace: Pace,
     junk: usize,
     first_junk: String,
@@ -48,6 +59,8 @@ struct State {
 struct Expected {
     token: Option<i64>,
     call: Option<Arc<Call>>,
+    /// Whether the call takes the result itself.
+    takes_result: bool,
 }
 
 /// What came of a message.
@@ -55,8 +68,8 @@ struct Expected {
 pub(super) struct Taken {
     /// What the protocol library is to see of it.
     pub(super) message: Option<ServerJsonRpcMessage>,
-    /// Whether the message was put in place of an answer that cannot be used.
-    pub(super) is_fault: bool,
+    /// Whether the message is of our own, in place of what was read.
+    pub(super) is_ours: bool,
     /// How long nothing more is to be read.
     pub(super) pause: Option<Duration>,
     /// Why nothing more is to be read at all.
@@ -73,6 +86,13 @@ struct Envelope<'a> {
     method: Option<Cow<'a, str>>,
     result: Option<IgnoredAny>,
     error: Option<IgnoredAny>,
+}
+
+/// The answer to a call.
+#[derive(Deserialize)]
+struct Answer {
+    result: Option<Map<String, Value>>,
+    error: Option<ErrorData>,
 }
 
 #[derive(Deserialize)]
@@ -94,6 +114,8 @@ impl Intake {
         let state = State {
             expected: HashMap::new(),
             calls: HashMap::new(),
+            listening: None,
+            owed: HashSet::new(),
             pace: Pace::new(),
             junk: 0,
             first_junk: String::new(),
@@ -121,7 +143,14 @@ impl Intake {
         if let (Some(token), Some(call)) = (token, &call) {
             state.calls.insert(token, Arc::clone(call));
         }
-        state.expected.insert(id, Expected { token, call });
+        if matches!(request.request, ClientRequest::SubscriptionsListenRequest(_))
+            && let Some(before) = state.listening.replace(id)
+        {
+            // It broke off without an answer, or nobody would ask again.
+            state.answered(before);
+        }
+        let takes_result = Call::takes_result(message);
+        state.expected.insert(id, Expected { token, call, takes_result });
     }
 
     /// The answer to a request is not waited for any more.
@@ -129,6 +158,17 @@ impl Intake {
         if let NumberOrString::Number(id) = id {
             self.state().answered(*id);
         }
+    }
+
+    /// If the message answers a request of the server: what is to be dropped once it is sent, or
+    /// cannot be.
+    pub(super) fn owed(self: &Arc<Self>, message: &ClientJsonRpcMessage) -> Option<Owed> {
+        let id = match message {
+            ClientJsonRpcMessage::Response(response) => response.id.clone(),
+            ClientJsonRpcMessage::Error(error) => error.id.clone()?,
+            _ => return None,
+        };
+        Some(Owed { intake: Arc::clone(self), id })
     }
 
     /// How many answers are waited for.
@@ -143,8 +183,23 @@ impl Intake {
         self.signals.tools_changed();
     }
 
-    /// Takes one message.
+    /// Whether answers to more than one call are waited for.
+    pub(super) fn has_other_calls(&self) -> bool {
+        self.state().expected.values().filter(|expected| expected.call.is_some()).nth(1).is_some()
+    }
+
+    /// Takes one message, of a stream that may hold any.
     pub(super) fn take(&self, bytes: &[u8]) -> Taken {
+        self.take_if(bytes, |_| true)
+    }
+
+    /// Takes one message where only the answer to this request belongs. One to another request is
+    /// not taken for that, and does not end it.
+    pub(super) fn take_answer_to(&self, id: Option<&RequestId>, bytes: &[u8]) -> Taken {
+        self.take_if(bytes, |answered| id == Some(&RequestId::Number(answered)))
+    }
+
+    fn take_if(&self, bytes: &[u8], belongs: impl Fn(i64) -> bool) -> Taken {
         if bytes.trim_ascii().is_empty() {
             return self.unasked(None);
         }
@@ -164,9 +219,12 @@ impl Intake {
                 let message = self.notification(method, bytes);
                 self.unasked(message)
             }
-            (Some(_), _) => self.unasked(serde_json::from_slice(bytes).ok()),
-            (None, _) => match id.and_then(|id| Some((id, self.state().answered(id)?))) {
-                Some((id, expected)) => answer(bytes, id, expected.call.as_deref(), is_answer),
+            (Some(_), _) => self.unasked(self.request(bytes)),
+            (None, _) => match id
+                .filter(|id| belongs(*id))
+                .and_then(|id| Some((id, self.state().answered(id)?)))
+            {
+                Some((id, expected)) => answer(bytes, id, &expected, is_answer),
                 // A server that could not read a request cannot say which one it answers.
                 None if envelope.error.is_some() && envelope.id.is_none() => {
                     self.unasked(serde_json::from_slice(bytes).ok())
@@ -189,12 +247,43 @@ impl Intake {
         match method {
             "notifications/tools/list_changed" => self.signals.tools_changed(),
             "notifications/progress" => self.progress(bytes),
-            "notifications/cancelled" | "notifications/subscriptions/acknowledged" => {
+            "notifications/cancelled" => {
+                let message = serde_json::from_slice(bytes).ok()?;
+                return (!self.cancels_its_own(&message)).then_some(message);
+            }
+            "notifications/subscriptions/acknowledged" => {
                 return serde_json::from_slice(bytes).ok();
             }
             _ => {}
         }
         None
+    }
+
+    /// A request of the server, if it is answered.
+    fn request(&self, bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
+        let message = serde_json::from_slice(bytes).ok()?;
+        let ServerJsonRpcMessage::Request(request) = &message else { return None };
+        if matches!(&request.id, NumberOrString::String(id) if id.len() > MAX_ID_BYTES) {
+            return None;
+        }
+        let mut state = self.state();
+        let is_new = state.owed.len() < MAX_OWED && state.owed.insert(request.id.clone());
+        drop(state);
+        is_new.then_some(message)
+    }
+
+    /// Whether it cancels a request of the server, whose answer is on its way in any case.
+    fn cancels_its_own(&self, message: &ServerJsonRpcMessage) -> bool {
+        let ServerJsonRpcMessage::Notification(message) = message else { return false };
+        let ServerNotification::CancelledNotification(cancelled) = &message.notification else {
+            return false;
+        };
+        cancelled.params.request_id.as_ref().is_some_and(|id| self.state().owed.contains(id))
+    }
+
+    /// Takes something that is no message at all, `count` times.
+    pub(super) fn idle(&self, count: usize) -> Option<Duration> {
+        self.state().pace.take_many(count)
     }
 
     fn progress(&self, bytes: &[u8]) {
@@ -243,6 +332,18 @@ impl Intake {
     }
 }
 
+/// The answer to a request of the server, until it is sent.
+pub(super) struct Owed {
+    intake: Arc<Intake>,
+    id: RequestId,
+}
+
+impl Drop for Owed {
+    fn drop(&mut self) {
+        self.intake.state().owed.remove(&self.id);
+    }
+}
+
 impl State {
     fn answered(&mut self, id: i64) -> Option<Expected> {
         let expected = self.expected.remove(&id)?;
@@ -254,21 +355,39 @@ impl State {
 }
 
 /// An answer that is waited for, or why it cannot be used.
-fn answer(bytes: &[u8], id: i64, call: Option<&Call>, is_answer: bool) -> Taken {
-    let read = match is_answer {
-        true => {
-            serde_json::from_slice(bytes).map_err(|error| format!("it cannot be read: {error}"))
-        }
-        false => Err("it holds neither a result nor an error".to_owned()),
+fn answer(bytes: &[u8], id: i64, expected: &Expected, is_answer: bool) -> Taken {
+    let call = expected.call.as_deref();
+    let read = match (is_answer, call) {
+        (false, _) => Err("it holds neither a result nor an error".to_owned()),
+        (true, Some(call)) if expected.takes_result => taken_result(bytes, id, call),
+        (true, _) => serde_json::from_slice(bytes)
+            .map(|message| Taken { message: Some(message), ..Taken::default() })
+            .map_err(unreadable),
     };
-    match read {
-        Ok(message) => Taken { message: Some(message), ..Taken::default() },
-        Err(problem) => {
-            let problem = format!("{problem}; it begins: {}", preview(bytes));
-            let message = Some(fault(id, call, problem));
-            Taken { message, is_fault: true, ..Taken::default() }
+    read.unwrap_or_else(|problem| {
+        let problem = format!("{problem}; it begins: {}", preview(bytes));
+        let message = Some(fault(id, call, problem));
+        Taken { message, is_ours: true, ..Taken::default() }
+    })
+}
+
+/// Gives a result to its call, and the library a word that the request is over.
+fn taken_result(bytes: &[u8], id: i64, call: &Call) -> Result<Taken, String> {
+    let answer: Answer = serde_json::from_slice(bytes).map_err(unreadable)?;
+    let id = RequestId::Number(id);
+    let message = match answer {
+        Answer { error: Some(error), .. } => ServerJsonRpcMessage::error(error, Some(id)),
+        Answer { result, .. } => {
+            call.set_result(result.unwrap_or_default());
+            ServerJsonRpcMessage::response(ServerResult::empty(()), id)
         }
-    }
+    };
+    Ok(Taken { message: Some(message), is_ours: true, ..Taken::default() })
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "for `map_err`")]
+fn unreadable(error: serde_json::Error) -> String {
+    format!("it cannot be read: {error}")
 }
 
 /// The end of a request whose answer cannot be used.

@@ -165,14 +165,14 @@ where
         item: ClientJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         self.intake.expect(&item);
+        let owed = self.intake.owed(&item);
         let (writer, ending) = (Arc::clone(&self.writer), Arc::clone(&self.ending));
         async move {
-            let line = line_of(&item)?;
-            let call = Call::of(&item);
+            let _owed = owed;
             tokio::select! {
                 biased;
                 () = ending.over() => Err(io::ErrorKind::BrokenPipe.into()),
-                written = write(&writer, &line, call.as_deref(), &ending) => written,
+                written = write(&writer, &item, &ending) => written,
             }
         }
     }
@@ -209,16 +209,18 @@ fn line_of(message: &ClientJsonRpcMessage) -> io::Result<Vec<u8>> {
 
 async fn write<W: AsyncWrite + Unpin>(
     writer: &Mutex<Option<W>>,
-    line: &[u8],
-    call: Option<&Call>,
+    message: &ClientJsonRpcMessage,
     ending: &Ending,
 ) -> io::Result<()> {
     let mut writer = writer.lock().await;
     let Some(writer) = writer.as_mut() else { return Err(io::ErrorKind::BrokenPipe.into()) };
-    if call.is_some_and(|call| !call.begin()) {
+    // Only now: what waits for its turn is held once.
+    let line = line_of(message)?;
+    let call = Call::of(message);
+    if call.as_ref().is_some_and(|call| !call.begin()) {
         return Ok(());
     }
-    let mut left = line;
+    let mut left = line.as_slice();
     while !left.is_empty() {
         let written = match timeout(WRITE_STALL, writer.write(left)).await {
             Ok(Ok(0)) => Err(io::ErrorKind::WriteZero.into()),
@@ -233,7 +235,7 @@ async fn write<W: AsyncWrite + Unpin>(
             Ok(count) => left = left.get(count..).unwrap_or_default(),
             Err(error) => {
                 if left.len() == line.len()
-                    && let Some(call) = call
+                    && let Some(call) = &call
                 {
                     call.revert();
                 }

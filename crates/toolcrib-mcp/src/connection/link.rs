@@ -28,6 +28,7 @@ use super::{
     open::{Running, Wiring},
     request::{Requests, is_unknown_method},
     result::{self, Answer},
+    text::bounded,
 };
 
 /// How often a call is sent again because its answer asks for that; what the protocol's own SDKs do.
@@ -60,9 +61,11 @@ impl Link {
         let announces_changes = tools.is_some_and(|tools| tools.list_changed == Some(true));
         let named = info.and_then(|info| info.server_info.as_ref());
         let server = ServerInfo {
-            name: named.map(|named| named.name.clone()).unwrap_or_default(),
-            version: named.map(|named| named.version.clone()).unwrap_or_default(),
-            protocol: info.map(|info| info.protocol_version.to_string()).unwrap_or_default(),
+            name: named.map(|named| bounded(named.name.clone())).unwrap_or_default(),
+            version: named.map(|named| bounded(named.version.clone())).unwrap_or_default(),
+            protocol: info
+                .map(|info| bounded(info.protocol_version.to_string()))
+                .unwrap_or_default(),
             announces_changes,
         };
         let requests = Requests::new(running.peer().clone(), wiring.clone());
@@ -134,10 +137,13 @@ impl Connection for Link {
 async fn call_tool(requests: Requests, request: CallRequest) -> Result<CallAnswer, RequestError> {
     let CallRequest { tool, arguments, on_progress, cancellation } = request;
     let on_progress: OnProgress = Arc::from(on_progress);
-    let mut params = CallToolRequestParams::new(tool).with_arguments(arguments);
+    let mut state = None;
     for round in 0..MAX_ROUNDS {
         let progress = Some(Arc::clone(&on_progress));
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
+        let mut params =
+            CallToolRequestParams::new(tool.clone()).with_arguments((*arguments).clone());
+        params.request_state = state;
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let result = match requests.ask(request, progress, Some(&cancellation)).await {
             // The rounds before this one were sent.
             Err(RequestError::NotSent(reason)) if round > 0 => {
@@ -147,7 +153,7 @@ async fn call_tool(requests: Requests, request: CallRequest) -> Result<CallAnswe
         };
         match result::answer(result)? {
             Answer::Whole(answer) => return Ok(answer),
-            Answer::Again { state } => params.request_state = Some(state),
+            Answer::Again { state: next } => state = Some(next),
         }
     }
     let problem = format!("it asked {MAX_ROUNDS} times to be called again");

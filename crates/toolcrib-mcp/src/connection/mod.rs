@@ -31,13 +31,14 @@ pub(crate) use self::{http::http, program::stdio};
 /// Opens connections to one server. Each is independent of those before it.
 pub(crate) trait Connect: Send + Sync + 'static {
     /// Starts or dials the server and agrees on a version with it. Dropping the future undoes
-    /// what it began: no process stays.
+    /// what it began, without waiting for that: a process is killed.
     fn connect(
         &self,
         signals: Arc<dyn Signals>,
     ) -> BoxFuture<'static, Result<Arc<dyn Connection>, ConnectError>>;
 
-    /// The server as an operator knows it: its command line or its URL, without secrets.
+    /// The server as an operator knows it: its command line, with whatever was put into its
+    /// arguments, or its URL without the query.
     fn target(&self) -> &str;
 }
 
@@ -86,6 +87,8 @@ pub(crate) struct ServerInfo {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Page {
     pub(crate) tools: Vec<RemoteTool>,
+    /// How much their descriptions and schemas hold, in bytes.
+    pub(crate) bytes: usize,
     /// Where the next page begins; none on the last.
     pub(crate) next: Option<String>,
     /// How long the list holds, where the server says so.
@@ -115,7 +118,8 @@ pub(crate) struct Hints {
 pub(crate) struct CallRequest {
     /// The server's own name of the tool.
     pub(crate) tool: String,
-    pub(crate) arguments: Map<String, Value>,
+    /// Shared with whoever may have to send it again.
+    pub(crate) arguments: Arc<Map<String, Value>>,
     /// Told of the server's progress: a text, and how much is done, 0 to 100.
     pub(crate) on_progress: Box<dyn Fn(String, Option<u8>) + Send + Sync>,
     /// Ends the call: the server is told, and the answer is no longer waited for.
@@ -165,7 +169,7 @@ pub(crate) enum RequestError {
     /// The server answered with something that is no answer to this request.
     #[error("the answer cannot be used: {0}")]
     Malformed(String),
-    /// The request was cancelled here; the server was told.
+    /// The request was cancelled here, after it was sent or begun to be; the server is told.
     #[error("it was cancelled")]
     Cancelled,
 }

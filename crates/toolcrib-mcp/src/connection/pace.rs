@@ -21,10 +21,16 @@ impl Pace {
 
     /// Takes one. Says how long nothing is to be read then, if not at once.
     pub(super) fn take(&mut self) -> Option<Duration> {
+        self.take_many(1)
+    }
+
+    /// Takes so many at once.
+    pub(super) fn take_many(&mut self, count: usize) -> Option<Duration> {
+        let count = f64::from(u32::try_from(count).unwrap_or(u32::MAX));
         let now = Instant::now();
         let gained = now.duration_since(self.since).as_secs_f64() * PER_SECOND;
         self.since = now;
-        self.room = (self.room + gained).min(BURST) - 1.0;
+        self.room = (self.room + gained).min(BURST) - count;
         (self.room < 0.0).then(|| Duration::from_secs_f64(-self.room / PER_SECOND))
     }
 }

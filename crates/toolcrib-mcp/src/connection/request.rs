@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use rmcp::{
     RoleClient,
-    model::{ClientRequest, ErrorCode, ErrorData, GetExtensions as _, ServerResult},
+    model::{ClientRequest, ErrorCode, ErrorData, GetExtensions as _},
     service::{Peer, PeerRequestOptions, RequestHandle, ServiceError},
 };
+use serde_json::{Map, Value};
 use toolcrib_core::CancellationToken;
 
 use super::{
@@ -15,6 +16,7 @@ use super::{
     http,
     intake::Intake,
     open::Wiring,
+    result,
     text::bounded,
 };
 
@@ -37,7 +39,7 @@ impl Requests {
         mut request: ClientRequest,
         on_progress: Option<OnProgress>,
         cancellation: Option<&CancellationToken>,
-    ) -> Result<ServerResult, RequestError> {
+    ) -> Result<Map<String, Value>, RequestError> {
         let Wiring { intake, ending, .. } = &self.wiring;
         let call = Call::new(on_progress);
         request.extensions_mut().insert(Arc::clone(&call));
@@ -51,7 +53,7 @@ impl Requests {
         let options = PeerRequestOptions::no_options();
         let sent = tokio::select! {
             biased;
-            () = &mut cancelled => return Err(RequestError::Cancelled),
+            () = &mut cancelled => return Err(cancelled_here(&call)),
             () = ending.over() => return Err(self.unanswered(&call)),
             sent = self.peer.send_cancellable_request(request, options) => sent,
         };
@@ -62,7 +64,7 @@ impl Requests {
             tokio::select! {
                 biased;
                 answer = &mut handle.rx => answer,
-                () = &mut cancelled => return Err(RequestError::Cancelled),
+                () = &mut cancelled => return Err(cancelled_here(&call)),
                 () = ending.over() => {
                     waiting.answered();
                     return Err(self.unanswered(&call));
@@ -71,7 +73,10 @@ impl Requests {
         };
         waiting.answered();
         match answer {
-            Ok(Ok(result)) => Ok(result),
+            Ok(Ok(result)) => match call.take_result() {
+                Some(result) => Ok(result),
+                None => result::fields(result),
+            },
             Ok(Err(error)) => Err(self.failed(error, &call)),
             Err(_) => Err(self.unanswered(&call)),
         }
@@ -111,6 +116,15 @@ impl Requests {
 
     fn reason(&self) -> Option<Arc<str>> {
         self.wiring.ending.reason()
+    }
+}
+
+/// What to say of a request that was cancelled. One that nobody has begun to write never will be.
+fn cancelled_here(call: &Call) -> RequestError {
+    if call.withdraw() {
+        RequestError::NotSent("it was cancelled before".to_owned())
+    } else {
+        RequestError::Cancelled
     }
 }
 

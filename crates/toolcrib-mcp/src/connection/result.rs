@@ -3,7 +3,7 @@
 //! Answers are read leniently and part by part: a content block of a kind that is not known, or one
 //! tool that cannot be read, is no reason to lose the others.
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rmcp::model::ServerResult;
@@ -22,14 +22,32 @@ pub(super) enum Answer {
 }
 
 /// A page of a list of tools. A tool without a name is left out.
-pub(super) fn page(result: ServerResult) -> Result<Page, RequestError> {
-    let mut page = fields(result)?;
+pub(super) fn page(mut page: Map<String, Value>) -> Result<Page, RequestError> {
     let Some(Value::Array(tools)) = page.remove("tools") else {
         return Err(malformed("it has no `tools`"));
     };
     let next = text(&mut page, "nextCursor");
     let ttl = page.get("ttlMs").and_then(Value::as_u64).map(Duration::from_millis);
-    Ok(Page { tools: tools.into_iter().filter_map(tool).collect(), next, ttl })
+    let bytes = tools.iter().map(bytes).sum();
+    Ok(Page { tools: tools.into_iter().filter_map(tool).collect(), bytes, next, ttl })
+}
+
+/// How long data is as JSON, which is not written anywhere.
+fn bytes(data: &Value) -> usize {
+    struct Count(usize);
+    impl io::Write for Count {
+        fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+            self.0 += piece.len();
+            Ok(piece.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Counting cannot fail.
+    let _ = serde_json::to_writer(&mut count, data);
+    count.0
 }
 
 fn tool(described: Value) -> Option<RemoteTool> {
@@ -55,8 +73,7 @@ fn tool(described: Value) -> Option<RemoteTool> {
 }
 
 /// The answer to a call.
-pub(super) fn answer(result: ServerResult) -> Result<Answer, RequestError> {
-    let mut answer = fields(result)?;
+pub(super) fn answer(mut answer: Map<String, Value>) -> Result<Answer, RequestError> {
     match answer.get("resultType").and_then(Value::as_str) {
         None | Some("complete") => {}
         Some("input_required") => return again(answer),
@@ -164,7 +181,8 @@ fn text(of: &mut Map<String, Value>, name: &str) -> Option<String> {
     }
 }
 
-fn fields(result: ServerResult) -> Result<Map<String, Value>, RequestError> {
+/// What a result holds, as it was read.
+pub(super) fn fields(result: ServerResult) -> Result<Map<String, Value>, RequestError> {
     let value = match result {
         ServerResult::CustomResult(custom) => custom.0,
         known => serde_json::to_value(known).map_err(|error| malformed(&error.to_string()))?,

@@ -10,7 +10,9 @@ use super::GatewayError;
 /// The shortest token that is taken, in characters.
 pub(super) const MIN_TOKEN_CHARS: usize = 16;
 
-/// On whose behalf requests are served. The engine's identity, roles and policy follow from it.
+/// On whose behalf requests are served. The engine's identity, roles and policy follow from it: an
+/// access that names nobody has no roles, so that a rule which denies something to a role does not
+/// hold for it.
 ///
 /// Neighbour: an [`Identity`](toolcrib_core::Identity) has a conversation too, which is the
 /// session's id or, without sessions, the run's.

@@ -4,12 +4,19 @@ use std::{net::SocketAddr, sync::Arc, time::SystemTime};
 
 use serde::{Serialize, Serializer};
 use toolcrib_core::ErrorCode;
-use toolcrib_engine::{Notice, WithheldBy};
+use toolcrib_engine::{Notice, Redactor, WithheldBy};
 
 use super::access::Caller;
 
+/// The most of a name that is none of a tool's, in characters.
+const LONGEST_NAME: usize = 64;
+
+/// The most of an error's text, in characters.
+const LONGEST_ERROR: usize = 1_000;
+
 /// One request that was answered or refused: who asked for what, and what it came to. It holds no
-/// arguments, values or tokens.
+/// arguments, values or tokens; only `error` may quote some, redacted as in events, since it is what a
+/// tool or its server said.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct AccessEntry {
@@ -34,13 +41,13 @@ pub struct AccessEntry {
     /// The version of the protocol, such as `2026-07-28`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
-    /// The protocol's method, such as `tools/call`; `http` for a request that was refused before
-    /// the protocol was looked at.
+    /// The protocol's method, such as `tools/call`; `http` for a request that was refused with an
+    /// HTTP status.
     pub method: &'static str,
-    /// The HTTP status of a request that was refused before the protocol was looked at.
+    /// The HTTP status that a request was refused with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// The name that was called.
+    /// The name that was called. One that is not offered is redacted, and cut to 64 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<Arc<str>>,
     /// Where the called tool comes from, such as `mcp:git`.
@@ -49,7 +56,7 @@ pub struct AccessEntry {
     /// The class of the failure of a call; none where it succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<ErrorCode>,
-    /// What went wrong, for the operator.
+    /// What went wrong, for the operator, in at most 1,000 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Arc<str>>,
     /// How long it took, in milliseconds.
@@ -113,6 +120,25 @@ impl AccessEntry {
             remote: Vec::new(),
             notices: Vec::new(),
         }
+    }
+
+    /// Redacts and cuts what a client or a server wrote.
+    pub(super) fn cleaned(mut self, redactor: &Redactor) -> Self {
+        let clean = |text: Arc<str>, longest| cut(&redactor.text(&text), longest);
+        self.error = self.error.map(|error| clean(error, LONGEST_ERROR));
+        self.protocol = self.protocol.map(|version| cut(&version, LONGEST_NAME).as_ref().into());
+        // A name that is offered is its tool's.
+        if self.origin.is_none() {
+            self.tool = self.tool.map(|name| clean(name, LONGEST_NAME));
+        }
+        self
+    }
+}
+
+fn cut(text: &str, longest: usize) -> Arc<str> {
+    match text.char_indices().nth(longest) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()).into(),
+        None => text.into(),
     }
 }
 

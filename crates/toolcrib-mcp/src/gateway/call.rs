@@ -1,4 +1,5 @@
-//! `tools/call`: an iteration of its own, so that calls of one session run at the same time.
+//! `tools/call`: an iteration of its own, so that calls of one session run at the same time, but a
+//! call of a sequential tool alone among those of its connection.
 
 use std::{pin::pin, sync::Arc, time::Instant};
 
@@ -53,6 +54,12 @@ async fn answer(
     context: &RequestContext<RoleServer>,
     mut entry: Option<&mut AccessEntry>,
 ) -> Result<CallToolResult, ErrorData> {
+    let connection = context.extensions.get::<Connection>();
+    let _place = connection.map(Connection::place).transpose().inspect_err(|refused| {
+        if let Some(entry) = &mut entry {
+            entry.error = Some(refused.message.as_ref().into());
+        }
+    })?;
     let step = tokio::select! {
         step = scope.step(Purpose::Look) => step,
         () = nobody_waits(context) => Err(StepError::from(IterationError::Cancelled)),
@@ -70,6 +77,18 @@ async fn answer(
         entry.origin = tool.as_ref().map(|tool| tool.origin().into());
     }
 
+    let alone = tool.as_ref().is_some_and(|tool| tool.sequential());
+    let _share = match connection {
+        None => None,
+        Some(connection) => tokio::select! {
+            share = connection.share(alone) => share,
+            () = nobody_waits(context) => {
+                // It does not run, and says so as any call that was cancelled.
+                step.iteration.cancellation().cancel();
+                None
+            }
+        },
+    };
     let arguments = Value::Object(request.arguments.unwrap_or_default());
     let call = ToolCall::new(context.id.to_string(), Arc::clone(name), arguments);
     let result = run(step, call, context).await?;

@@ -3,14 +3,18 @@
 use std::{sync::Arc, time::Duration};
 
 use rmcp::{
-    RoleServer,
+    ErrorData, RoleServer,
     model::{ClientJsonRpcMessage, GetExtensions, JsonRpcMessage, ServerJsonRpcMessage},
     transport::Transport,
 };
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::DropGuard;
 use toolcrib_core::CancellationToken;
 
 use super::access::Caller;
+
+/// How many requests of a connection are worked on at the same time, those that wait included.
+const MAX_REQUESTS: u32 = 256;
 
 /// A connection, or a session over HTTP. Travels with each of its requests.
 #[derive(Debug, Clone)]
@@ -21,17 +25,46 @@ pub(super) struct Connection {
     gone: CancellationToken,
     /// How long calls go on after that.
     grace: Duration,
+    /// A place for each request that is worked on.
+    places: Arc<Semaphore>,
+    /// A share for each call that runs; all of them for one that runs alone.
+    shares: Arc<Semaphore>,
 }
 
 impl Connection {
     pub(super) fn new(id: Arc<str>, grace: Duration) -> Self {
-        Self { id, gone: CancellationToken::new(), grace }
+        let all = || Arc::new(Semaphore::new(MAX_REQUESTS as usize));
+        Self { id, gone: CancellationToken::new(), grace, places: all(), shares: all() }
+    }
+
+    /// Done when the client sends nothing more.
+    pub(super) async fn gone(&self) {
+        self.gone.cancelled().await;
     }
 
     /// Done when nobody waits for an answer any more.
     pub(super) async fn ended(&self) {
-        self.gone.cancelled().await;
+        self.gone().await;
         tokio::time::sleep(self.grace).await;
+    }
+
+    /// A request's place, until it is dropped.
+    pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, ErrorData> {
+        Arc::clone(&self.places).try_acquire_owned().map_err(|_| {
+            let message = format!(
+                "{MAX_REQUESTS} requests of this connection are being worked on, and there are no \
+                 more at a time; send this one again when one of them is answered"
+            );
+            ErrorData::internal_error(message, None)
+        })
+    }
+
+    /// Waits until a call may run, beside others or alone, which it does until this is dropped.
+    /// Calls begin in the order in which they wait, as in a batch.
+    pub(super) async fn share(&self, alone: bool) -> Option<OwnedSemaphorePermit> {
+        let shares = if alone { MAX_REQUESTS } else { 1 };
+        // It is never closed.
+        Arc::clone(&self.shares).acquire_many_owned(shares).await.ok()
     }
 }
 

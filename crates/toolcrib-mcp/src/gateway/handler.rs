@@ -10,9 +10,10 @@ use http::request::Parts;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, Extensions, Implementation,
-        InitializeRequestParams, InitializeResult, ListToolsResult, PaginatedRequestParams,
-        ProtocolVersion, ServerCapabilities, ServerConfig, SubscriptionFilter,
+        CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, Extensions,
+        Implementation, InitializeRequestParams, InitializeResult, ListToolsResult,
+        PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
+        SubscriptionFilter,
     },
     service::{RequestContext, SubscriptionContext},
 };
@@ -21,7 +22,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use toolcrib_core::millis;
 
 use super::{
-    MAX_SESSIONS, Serving,
+    Serving,
     access::Caller,
     access_log::AccessEntry,
     call,
@@ -75,10 +76,9 @@ impl Handler {
         let place = match &self.places {
             None => None,
             Some(places) => Some(Arc::clone(places).try_acquire_owned().map_err(|_| {
-                ErrorData::internal_error(
-                    format!("{MAX_SESSIONS} sessions are open, and there are no more; try later"),
-                    None,
-                )
+                let message = "this token has as many sessions open as it may; end one with DELETE, \
+                               or try later";
+                ErrorData::internal_error(message, None)
             })?),
         };
         let (session, ended) = Session::begin(&self.serving, &caller.access, &connection.id, place)
@@ -159,6 +159,24 @@ impl ServerHandler for Handler {
         let caller = caller(&context.extensions)?;
         let scope = self.scope(&caller, &context);
         call::call(&self.serving, &caller, &scope, request, &context).await.map(Into::into)
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        // A request whose parameters are not what its method takes comes here as well.
+        Err(match request.method.as_str() {
+            "tools/call" => ErrorData::invalid_params(
+                "`tools/call` takes `name`, a string, and `arguments`, an object or absent",
+                None,
+            ),
+            method @ ("initialize" | "tools/list" | "server/discover") => {
+                ErrorData::invalid_params(format!("these are no parameters of `{method}`"), None)
+            }
+            _ => ErrorData::new(rmcp::model::ErrorCode::METHOD_NOT_FOUND, request.method, None),
+        })
     }
 
     fn accepted_subscription_filter(

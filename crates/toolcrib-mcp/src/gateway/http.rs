@@ -21,7 +21,7 @@ const HEAD_WITHIN: Duration = Duration::from_secs(30);
 /// How long connections have to end in good order.
 const END_WITHIN: Duration = Duration::from_secs(5);
 
-/// How long accepting rests when it failed for want of something, such as file descriptors.
+/// How long accepting rests when it failed.
 const REST: Duration = Duration::from_millis(100);
 
 impl Gateway {
@@ -34,9 +34,11 @@ impl Gateway {
     /// says nothing but that the gateway is there. There is no TLS: what is reached from elsewhere
     /// stands behind a proxy that does it.
     ///
-    /// At most 1,024 sessions are open, of all tokens together; one ends after 30 minutes without a
-    /// message. A client that hangs up ends its call, except in a session, where it may come back for
-    /// the answer.
+    /// Each token has an equal share of [`MAX_SESSIONS`](crate::MAX_SESSIONS), of at least 16, so
+    /// that none can shut out another; a session ends after 30 minutes without a message. A client
+    /// that hangs up ends its call, except in a session: there the call runs on, and the client may
+    /// come back for the answer as long as it runs. An answer that came while nobody was there is
+    /// lost, though what the call did is not.
     ///
     /// # Errors
     /// [`GatewayError`] when the access is not fit to be served, or the listener fails.
@@ -82,20 +84,19 @@ async fn accept(
                     drop(place);
                 });
             }
-            Err(error) if passes(&error) => tokio::time::sleep(REST).await,
-            Err(error) => return Err(GatewayError::Listener(error)),
+            Err(error) if is_for_good(&error) => return Err(GatewayError::Listener(error)),
+            Err(_) => tokio::time::sleep(REST).await,
         }
     }
 }
 
-/// Whether accepting may work again: a client that went away, or no descriptor is left.
-fn passes(error: &io::Error) -> bool {
-    const ENFILE: i32 = 23;
-    const EMFILE: i32 = 24;
-    let kind = error.kind();
-    matches!(kind, io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset)
-        || matches!(kind, io::ErrorKind::Interrupted | io::ErrorKind::OutOfMemory)
-        || matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
+/// Whether the listener is none any more. Anything else passes: a client that went away, no
+/// descriptor left, or an error of the network that `accept` reports for the connection it was to be.
+fn is_for_good(error: &io::Error) -> bool {
+    const EBADF: i32 = 9;
+    const EINVAL: i32 = 22;
+    const ENOTSOCK: i32 = if cfg!(target_os = "linux") { 88 } else { 38 };
+    matches!(error.raw_os_error(), Some(EBADF | EINVAL | ENOTSOCK))
 }
 
 async fn connection(
@@ -119,6 +120,20 @@ async fn connection(
         () = closing.cancelled() => {
             connection.as_mut().graceful_shutdown();
             let _ = tokio::time::timeout(END_WITHIN, connection).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn only_a_listener_that_is_none_ends_serving() {
+        for (number, ends) in [(9, true), (22, true), (88, true), (24, false), (100, false)] {
+            let error = io::Error::from_raw_os_error(number);
+            assert_eq!(is_for_good(&error), ends, "{error}");
         }
     }
 }

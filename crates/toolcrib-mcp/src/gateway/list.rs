@@ -15,6 +15,7 @@ use super::{
     Serving,
     access::Caller,
     access_log::{AccessEntry, ListedTool},
+    connection::Connection,
     session::{Purpose, Scope, StepError},
 };
 
@@ -31,23 +32,30 @@ pub(super) async fn list(
     context: &RequestContext<RoleServer>,
 ) -> Result<ListToolsResult, ErrorData> {
     let began = Instant::now();
+    let log = |describe: &dyn Fn(&mut AccessEntry)| {
+        serving.gateway.log(|| {
+            let mut entry = AccessEntry::new("tools/list", Some(caller));
+            entry.session = scope.session().map(|session| Arc::clone(&session.id));
+            entry.protocol = context.protocol_version().map(|version| version.to_string());
+            entry.duration_ms = millis(began.elapsed());
+            describe(&mut entry);
+            entry
+        });
+    };
+    let place = context.extensions.get::<Connection>().map(Connection::place).transpose();
+    let _place = place.inspect_err(|refused| {
+        log(&|entry| entry.error = Some(refused.message.as_ref().into()));
+    })?;
     let step = tokio::select! {
         step = scope.step(Purpose::Tell) => step,
         () = context.ct.cancelled() => Err(IterationError::Cancelled.into()),
     };
-    serving.gateway.log(|| {
-        let mut entry = AccessEntry::new("tools/list", Some(caller));
-        entry.session = scope.session().map(|session| Arc::clone(&session.id));
-        entry.protocol = context.protocol_version().map(|version| version.to_string());
-        match &step {
-            Ok(step) => {
-                entry.run_id = Some(Arc::clone(&step.run_id));
-                describe(&step.iteration, &mut entry);
-            }
-            Err(error) => entry.error = Some(error.to_string().into()),
+    log(&|entry| match &step {
+        Ok(step) => {
+            entry.run_id = Some(Arc::clone(&step.run_id));
+            describe(&step.iteration, entry);
         }
-        entry.duration_ms = millis(began.elapsed());
-        entry
+        Err(error) => entry.error = Some(error.to_string().into()),
     });
     let step = step.map_err(|error| refusal(&error))?;
     let menu = step.iteration.menu();

@@ -21,6 +21,7 @@ mod connection;
 mod handler;
 mod http;
 mod list;
+mod output;
 mod progress;
 mod result;
 mod routes;
@@ -32,7 +33,7 @@ use std::{borrow::Cow, fmt, path::PathBuf, sync::Arc};
 
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
-use toolcrib_core::{CancellationToken, FENCE_NOTICE};
+use toolcrib_core::{CancellationToken, FENCE_NOTICE, SkillId};
 use toolcrib_engine::{Engine, TurnError, TurnOptions};
 
 use self::changes::Changes;
@@ -40,15 +41,19 @@ pub use self::{
     access::{Access, HttpAccess},
     access_log::{AccessEntry, ListedTool},
 };
+use crate::McpClient;
 
-/// How many sessions may be open over HTTP, of all clients together.
+/// How many sessions may be open over HTTP. Each token has an equal share of them, of at least 16.
 pub const MAX_SESSIONS: usize = 1024;
 
 /// An engine as an MCP server, on standard input and output or over HTTP, in both eras of the
 /// protocol. Cloning shares it; it may serve any number of times.
 ///
-/// What a client sees and may do is what the engine says for its [`Access`]: the gateway decides
-/// nothing of its own.
+/// What a client sees and may do is what the engine says for its [`Access`]. The calls of one
+/// connection, or of one session over HTTP, run at the same time as those of a batch do: a call of a
+/// [sequential](toolcrib_core::ToolBuilder::sequential) tool alone among them. At most 256 requests of
+/// it are worked on; further ones are refused at once. Over HTTP without a session each request
+/// stands alone, and there is one at a time on each TCP connection.
 ///
 /// ```no_run
 /// use toolcrib_core::CancellationToken;
@@ -142,24 +147,29 @@ impl Shared {
     /// Writes a line of the access log; it is only made when there is one.
     fn log(&self, entry: impl FnOnce() -> AccessEntry) {
         if let Some(log) = &self.log {
-            log(&entry());
+            log(&entry().cleaned(self.engine.redactor()));
         }
     }
 
     /// What a client is told of the server, for its model: what the operator says, what fences
-    /// are, and how skills are used here. Only a session is offered `read_skill`.
+    /// are, the skills that are active, and how others are activated, which only a session can.
     fn instructions(&self, access: &Access, in_session: bool) -> String {
         let mut lines = Vec::from_iter(self.instructions.as_deref().map(Cow::Borrowed));
         lines.push(FENCE_NOTICE.into());
-        if in_session && !self.engine.skills().is_empty() {
+        let active = |id: &SkillId| self.engine.skills().get(id.as_str());
+        let named_before = |at: usize, id| access.skills.iter().take(at).any(|before| before == id);
+        let once = access.skills.iter().enumerate().filter(|(at, id)| !named_before(*at, *id));
+        lines.extend(once.filter_map(|(_, id)| active(id)).map(|skill| {
+            let (id, body) = (&skill.id, &skill.body);
+            format!("Skill `{id}` is active. Its instructions:\n\n{body}\n").into()
+        }));
+        let others = self.engine.skills().iter().any(|skill| !access.skills.contains(&skill.id));
+        if in_session && others {
             lines.push(
                 "Skills: call `read_skill` to activate one. Its tools are in the list of tools \
                  from then on; that the list has changed is announced."
                     .into(),
             );
-        } else if !access.skills.is_empty() {
-            let skills: Vec<_> = access.skills.iter().map(|skill| format!("`{skill}`")).collect();
-            lines.push(format!("Active skills: {}.", skills.join(", ")).into());
         }
         lines.join("\n")
     }
@@ -182,9 +192,15 @@ pub struct GatewayBuilder {
 }
 
 impl GatewayBuilder {
+    /// Tells clients when what this MCP server offers changes their menu. Say it of each client that
+    /// is a provider of the engine: nobody is told of changes at a server that is not watched.
+    pub fn watch(self, client: &McpClient) -> Self {
+        self.changes(client.changes())
+    }
+
     /// Looks at the menu again whenever this number changes, and tells the clients whose menu is
-    /// another one then. May be called several times; of a client of an MCP server, with
-    /// [`McpClient::changes`](crate::McpClient::changes).
+    /// another one then. May be called several times. For a source of one's own; an MCP server is
+    /// [watched](Self::watch).
     pub fn changes(mut self, changes: watch::Receiver<u64>) -> Self {
         self.changes.add(changes);
         self
@@ -204,7 +220,7 @@ impl GatewayBuilder {
     }
 
     /// Calls a function for each `initialize`, `tools/list` and `tools/call`, once it is answered, and
-    /// for each HTTP request that is refused before that. It runs on the request's time: let it be
+    /// for each HTTP request that is refused with a status. It runs on the request's time: let it be
     /// short. Default: nothing is logged.
     pub fn access_log(mut self, log: impl Fn(&AccessEntry) + Send + Sync + 'static) -> Self {
         self.log = Some(Arc::new(log));

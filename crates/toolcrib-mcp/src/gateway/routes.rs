@@ -1,7 +1,6 @@
 //! From an HTTP request to the protocol: host, origin, token, path and body, in this order.
 
 use std::{
-    collections::HashMap,
     convert::Infallible,
     net::SocketAddr,
     sync::Arc,
@@ -14,7 +13,7 @@ use http::{
     header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE},
     request::Parts,
 };
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited, combinators::BoxBody};
+use http_body_util::{BodyExt, Collected, Full, LengthLimitError, Limited, combinators::BoxBody};
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -37,6 +36,9 @@ pub(super) const MAX_BODY: usize = 4 * 1024 * 1024;
 /// How long a client may take to send it.
 const BODY_WITHIN: Duration = Duration::from_secs(30);
 
+/// How many sessions each token may have open, however many tokens there are.
+const LEAST_SESSIONS: usize = 16;
+
 const MCP: &str = "/mcp";
 const SKILL: &str = "/mcp/skill/";
 const HEALTH: &str = "/healthz";
@@ -56,11 +58,11 @@ struct Door {
     token: Token,
     access: Arc<Access>,
     /// The same, with one more skill, per skill that there is.
-    with_skill: HashMap<SkillId, Arc<Access>>,
+    with_skill: Vec<(SkillId, Arc<Access>)>,
     mcp: StreamableHttpService<Handler, Sessions>,
 }
 
-/// A request that is refused before the protocol is looked at.
+/// A request that is refused before the protocol is looked at, which refuses others.
 struct Refusal {
     status: StatusCode,
     message: String,
@@ -74,14 +76,14 @@ impl Refusal {
 
 impl Routes {
     pub(super) fn new(serving: &Serving, access: HttpAccess) -> Result<Self, GatewayError> {
-        let places = Arc::new(Semaphore::new(MAX_SESSIONS));
+        let share = (MAX_SESSIONS / access.tokens.len().max(1)).max(LEAST_SESSIONS);
         Ok(Self {
             hosts: Hosts::new(&access.hosts)?,
             origins: Origins::new(&access.origins)?,
             doors: access
                 .tokens
                 .into_iter()
-                .map(|token| Door::new(serving, &places, token))
+                .map(|token| Door::new(serving, share, token))
                 .collect(),
             serving: serving.clone(),
         })
@@ -109,10 +111,19 @@ impl Routes {
             Ok(body) => body,
             Err(refusal) => return self.refuse(&refusal, &caller, began),
         };
-        parts.extensions.insert(caller);
+        parts.extensions.insert(caller.clone());
         // What the handler is given of a request is kept while it runs: not the token.
         parts.headers.remove(AUTHORIZATION);
-        door.mcp.handle(Request::from_parts(parts, Full::new(body))).await
+        let answer = door.mcp.handle(Request::from_parts(parts, Full::new(body))).await;
+        let status = answer.status();
+        if !status.is_client_error() && !status.is_server_error() {
+            return answer;
+        }
+        // A refusal is there whole. What it says is the client's and the operator's.
+        let (head, body) = answer.into_parts();
+        let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
+        self.log(status, &String::from_utf8_lossy(&body), &caller, began);
+        Response::from_parts(head, Full::new(body).boxed())
     }
 
     /// Finds what a request may go through, and who sent it.
@@ -159,14 +170,18 @@ impl Routes {
             .fold(None, |found, door| if door.token.is(&sent) { Some(door) } else { found })
     }
 
-    fn refuse(&self, refusal: &Refusal, caller: &Caller, began: Instant) -> Response<Body> {
+    fn log(&self, status: StatusCode, message: &str, caller: &Caller, began: Instant) {
         self.serving.gateway.log(|| {
             let mut entry = AccessEntry::new("http", Some(caller));
-            entry.status = Some(refusal.status.as_u16());
-            entry.error = Some(refusal.message.as_str().into());
+            entry.status = Some(status.as_u16());
+            entry.error = Some(message.into());
             entry.duration_ms = millis(began.elapsed());
             entry
         });
+    }
+
+    fn refuse(&self, refusal: &Refusal, caller: &Caller, began: Instant) -> Response<Body> {
+        self.log(refusal.status, &refusal.message, caller, began);
         let body = json!({ "error": refusal.message }).to_string();
         let mut response = text(refusal.status, body);
         let headers = response.headers_mut();
@@ -179,7 +194,7 @@ impl Routes {
 }
 
 impl Door {
-    fn new(serving: &Serving, places: &Arc<Semaphore>, token: Token) -> Self {
+    fn new(serving: &Serving, sessions: usize, token: Token) -> Self {
         let with_skill =
             |skill: &SkillId| (skill.clone(), Arc::new(token.access.clone().skill(skill.clone())));
         let skills = serving.gateway.engine.skills().iter();
@@ -189,7 +204,7 @@ impl Door {
             .disable_allowed_hosts()
             .with_json_response(true)
             .with_cancellation_token(serving.cancellation.clone());
-        let (serving, places) = (serving.clone(), Arc::clone(places));
+        let (serving, places) = (serving.clone(), Arc::new(Semaphore::new(sessions)));
         let handler = move || Ok(Handler::new(&serving, Some(Arc::clone(&places))));
         Self {
             access: Arc::new(token.access.clone()),
@@ -201,7 +216,7 @@ impl Door {
 
     fn with_skill(&self, skill: &str) -> Result<Arc<Access>, Refusal> {
         let skill = percent_decode_str(skill).decode_utf8_lossy();
-        let found = self.with_skill.iter().find(|(id, _)| *id.as_str() == *skill);
+        let found = self.with_skill.iter().find(|(id, _)| id.as_str() == skill);
         found.map(|(_, access)| Arc::clone(access)).ok_or_else(|| {
             Refusal::new(StatusCode::NOT_FOUND, format!("there is no skill `{skill}`"))
         })

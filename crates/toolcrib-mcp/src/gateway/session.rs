@@ -58,7 +58,7 @@ impl Session {
         let mut turn = self.turn.lock().await;
         let iteration = turn.iteration().await?;
         if purpose == Purpose::Tell {
-            // Under the lock: a look that comes later compares with this.
+            // While the turn is locked: a look that comes later compares with this.
             *self.known() = Some(iteration.menu().fingerprint());
         }
         Ok(iteration)
@@ -71,7 +71,9 @@ impl Session {
     /// Whether the client knows another menu than there is, which it then counts as told of. A
     /// client that never asked for the menu knows none, and there is nothing to tell it.
     pub(super) async fn menu_changed(&self) -> bool {
-        let Ok(iteration) = self.iteration(Purpose::Look).await else {
+        // Locked to the end: what the client is told of meanwhile is not older than what is compared.
+        let mut turn = self.turn.lock().await;
+        let Ok(iteration) = turn.iteration().await else {
             return false;
         };
         let menu = iteration.menu().fingerprint();

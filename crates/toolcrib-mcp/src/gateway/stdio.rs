@@ -15,6 +15,7 @@ use super::{
     access::{Access, Caller},
     connection::{Connection, Watched},
     handler::Handler,
+    output::Output,
 };
 
 /// The longest line that is taken, in bytes, as long as the largest body over HTTP. A longer one is
@@ -25,10 +26,14 @@ const MAX_LINE: usize = super::routes::MAX_BODY;
 /// clients wait before they send signals.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// How long a client may take to read what is left, from the end of its input or the token.
+const READ_WITHIN: Duration = Duration::from_secs(5);
+
 impl Gateway {
     /// Serves the one client at the other end of these pipes, as this access, until its input
     /// ends or the token fires. Calls that still run then are cancelled, a second after the end of
-    /// the input, and nothing runs any more when this returns.
+    /// the input, and nothing runs any more when this returns. A client that does not read its
+    /// output has five seconds for it then; what it did not read is lost.
     ///
     /// # Errors
     /// [`GatewayError`] when the access presets a skill that is not there, or the client begins with
@@ -44,8 +49,17 @@ impl Gateway {
         let serving = self.serving(&cancellation);
         let id: Arc<str> = Uuid::now_v7().simple().to_string().into();
         let caller = Caller { access: Arc::new(access), peer: None };
+        let connection = Connection::new(id, GRACE);
+        let (input, closing) = (connection.clone(), serving.cancellation.clone());
+        let stdout = Output::new(stdout, async move {
+            tokio::select! {
+                () = input.gone() => {}
+                () = closing.cancelled() => {}
+            }
+            tokio::time::sleep(READ_WITHIN).await;
+        });
         let pipes = AsyncRwTransport::new_server(stdin, stdout).with_max_line_length(MAX_LINE);
-        let transport = Watched::new(pipes, Connection::new(id, GRACE), Some(caller));
+        let transport = Watched::new(pipes, connection, Some(caller));
         let handler = Handler::new(&serving, None);
         let begun = serve_server_with_ct(handler, transport, serving.cancellation.clone()).await;
         let outcome = match begun {

@@ -29,6 +29,9 @@ pub struct FileServer {
     /// What nobody must read: values of variables, of its environment and of headers that are
     /// called as secrets are.
     pub secrets: Vec<String>,
+    /// All that is wrong with this server, or probably not as meant; the others can be used all the
+    /// same.
+    pub problems: Diagnostics,
 }
 
 /// What stands in a file.
@@ -36,8 +39,8 @@ pub struct FileServer {
 pub struct ServersFile {
     /// The servers, in the order of the file, broken ones included.
     pub servers: Vec<FileServer>,
-    /// All that is wrong with the file, or probably not as meant. No part of it is repeated that
-    /// may be a secret.
+    /// All that is wrong with the file or with the names in it, or probably not as meant; what is
+    /// wrong with a server stands there. No part of the file is repeated that may be a secret.
     pub problems: Diagnostics,
 }
 
@@ -54,15 +57,16 @@ pub fn read_servers(
     variables: &dyn Fn(&str) -> Option<String>,
 ) -> ServersFile {
     let problems = Problems::new(file);
-    let source = Source { file: file.into(), text, problems: &problems };
+    let source = Source::new(file, text, &problems);
     let root = source.parse();
-    let reader = Reader { problems: &problems, working_dir, variables };
+    let reader = Reader { file, problems: &problems, working_dir, variables };
     let servers = root.as_ref().map(|root| reader.servers(&Value::root(&source, root)));
     ServersFile { servers: servers.unwrap_or_default(), problems: problems.into_diagnostics() }
 }
 
 /// What an entry is read with.
 struct Reader<'a> {
+    file: &'a str,
     problems: &'a Problems,
     working_dir: &'a Path,
     variables: &'a dyn Fn(&str) -> Option<String>,
@@ -71,6 +75,7 @@ struct Reader<'a> {
 /// An entry as it is read.
 struct Entry<'a> {
     reader: &'a Reader<'a>,
+    problems: &'a Problems,
     name: &'a str,
     object: Object<'a>,
     secrets: Vec<String>,
@@ -124,24 +129,33 @@ impl Reader<'_> {
     }
 
     fn server(&self, name: Arc<str>, written: Located<&str>, value: &Value<'_>) -> FileServer {
+        let problems = Problems::new(self.file);
         let mut server = FileServer {
             name,
             at: written.at,
             disabled: false,
             transport: None,
             secrets: Vec::new(),
+            problems: Diagnostics::default(),
         };
-        let Some(object) = value.object() else { return server };
+        self.fill(&mut server, written.value, value, &problems);
+        server.problems = problems.into_diagnostics();
+        server
+    }
+
+    fn fill(&self, server: &mut FileServer, written: &str, value: &Value<'_>, problems: &Problems) {
+        let source = value.source(problems);
+        let value = value.in_source(&source);
+        let Some(object) = value.object() else { return };
         let disabled = object.value("disabled").and_then(|disabled| disabled.boolean());
         server.disabled = disabled.unwrap_or_default();
         if !server.disabled {
-            let mut entry =
-                Entry { reader: self, name: written.value, object, secrets: Vec::new() };
+            let secrets = Vec::new();
+            let mut entry = Entry { reader: self, problems, name: written, object, secrets };
             entry.warn_of_other_keys();
-            server.transport = entry.transport(value);
+            server.transport = entry.transport(&value);
             server.secrets = entry.secrets;
         }
-        server
     }
 
     fn refuse(&self, at: &Spot, message: String, help: &str) {
@@ -168,7 +182,7 @@ impl Entry<'_> {
                     .to_owned()
             })
         };
-        self.reader.problems.push(Diagnostic::warning(&first.at, message).help(help));
+        self.problems.push(Diagnostic::warning(&first.at, message).help(help));
     }
 
     /// How the server is reached; what is wrong is recorded.
@@ -338,14 +352,18 @@ mod tests {
         read_servers(".mcp.json", text, Path::new("/work dir"), &variables)
     }
 
-    fn problems(text: &str) -> String {
-        read(text).problems.to_string()
+    /// All problems, those of servers too.
+    fn problems(text: &str) -> Diagnostics {
+        let found = read(text);
+        let problems = Problems::new(".mcp.json");
+        problems.merge(found.problems);
+        found.servers.into_iter().for_each(|server| problems.merge(server.problems));
+        problems.into_diagnostics()
     }
 
     #[test]
     fn files_of_several_products_are_read_as_they_are() {
-        let found = read(
-            r#"{
+        let text = r#"{
                 // Claude Code, Claude Desktop, Cursor
                 "mcpServers": {
                     "git": { "command": "uvx", "args": ["mcp-server-git", "--repository", "${HOME}/x"] },
@@ -360,9 +378,9 @@ mod tests {
                     },
                 },
                 "globalShortcut": "",
-            }"#,
-        );
-        insta::assert_snapshot!(found.problems, @r#"
+            }"#;
+        let found = read(text);
+        insta::assert_snapshot!(problems(text), @r#"
         .mcp.json:5:21: warning: `My docs` is called `My_docs` here
         .mcp.json:12:25: warning: not used here, in server `files`: `alwaysAllow`, `autoApprove`
         "#);
@@ -469,7 +487,7 @@ mod tests {
             r#"{"mcpServers": {}}"#,
         ] {
             let found = read(text);
-            assert_eq!(found.problems, Diagnostics::default(), "{text}");
+            assert_eq!(problems(text), Diagnostics::default(), "{text}");
             assert!(found.servers.iter().all(|server| server.transport.is_some()), "{text}");
         }
     }

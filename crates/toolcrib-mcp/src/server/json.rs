@@ -1,6 +1,6 @@
 //! JSON as editors write it, with comments and trailing commas, and the place of everything.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{cell::RefCell, collections::HashMap, sync::Arc};
 
 use jsonc_parser::{
     CollectOptions, ParseOptions,
@@ -12,9 +12,11 @@ use toolcrib_config::{Diagnostic, Help, Located, Problems, Spot, suggest};
 
 /// A text, and where problems with it are put.
 pub(super) struct Source<'a> {
-    pub(super) file: Arc<str>,
-    pub(super) text: &'a str,
-    pub(super) problems: &'a Problems,
+    text: &'a str,
+    problems: &'a Problems,
+    /// The place that was told last, with its byte: most are told in the order of the text, and to
+    /// count from the start for each takes minutes in a long one.
+    last: RefCell<(usize, Spot)>,
 }
 
 /// A value in it, and how messages call it.
@@ -30,7 +32,11 @@ pub(super) struct Object<'a> {
     properties: Vec<&'a ObjectProp<'a>>,
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
+    pub(super) fn new(file: &str, text: &'a str, problems: &'a Problems) -> Self {
+        Self { text, problems, last: RefCell::new((0, Spot::start_of(file))) }
+    }
+
     /// Reads the text. `None` when it is no JSON, which is recorded.
     pub(super) fn parse(&self) -> Option<ast::Value<'_>> {
         let strict = ParseOptions {
@@ -60,8 +66,14 @@ impl Source<'_> {
     }
 
     pub(super) fn spot(&self, offset: usize) -> Spot {
-        let before = self.text.get(..offset).unwrap_or(self.text);
-        Spot::start_of(Arc::clone(&self.file)).after(before)
+        let mut last = self.last.borrow_mut();
+        if last.0 > offset {
+            *last = (0, Spot::start_of(Arc::clone(&last.1.file)));
+        }
+        if let Some(between) = self.text.get(last.0..offset) {
+            *last = (offset, last.1.after(between));
+        }
+        last.1.clone()
     }
 
     fn refuse(&self, offset: usize, message: impl Into<String>, help: impl Into<Help>) {
@@ -77,6 +89,22 @@ impl<'a> Value<'a> {
     /// The whole of a text.
     pub(super) fn root(source: &'a Source<'a>, value: &'a ast::Value<'a>) -> Self {
         Self { source, what: "this file".to_owned(), value }
+    }
+
+    /// Its text again, with other problems.
+    pub(super) fn source<'b>(&self, problems: &'b Problems) -> Source<'b>
+    where
+        'a: 'b,
+    {
+        Source { text: self.source.text, problems, last: self.source.last.clone() }
+    }
+
+    /// The same value, whose problems are put where that source has them.
+    pub(super) fn in_source<'b>(&self, source: &'b Source<'b>) -> Value<'b>
+    where
+        'a: 'b,
+    {
+        Value { source, what: self.what.clone(), value: self.value }
     }
 
     /// Records an error about this value.

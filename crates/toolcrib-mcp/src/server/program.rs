@@ -1,6 +1,6 @@
 //! What can be known of a program before it is started.
 
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 use toolcrib_scope::process::{FindProgramError, find_program};
 
@@ -13,6 +13,9 @@ impl Stdio {
     /// # Errors
     /// [`FindProgramError`] when there is no executable file.
     pub fn find_program(&self) -> Result<PathBuf, FindProgramError> {
-        find_program(&self.command, self.working_dir.as_deref().unwrap_or(Path::new(".")))
+        let folder = self.working_dir.as_deref().unwrap_or(Path::new("."));
+        // Where this process stands nowhere, what is relative is nowhere either.
+        let folder = path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        find_program(&self.command, &folder)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use toolcrib_engine::OnFailure;
+use toolcrib_engine::{OnFailure, TurnOptions};
 use toolcrib_project::{LoadError, LoadOptions, McpServer, Project};
 
 use crate::{documented::block, folder::Folder};
@@ -244,6 +244,80 @@ fn files_are_imported_with_a_project_and_without() {
 }
 
 #[test]
+fn of_an_imported_file_a_server_that_cannot_be_used_costs_no_other() {
+    let folder = Folder::with(SERVER).file(
+        "a.json",
+        r#"{ "mcpServers": {
+  "good": { "command": "true" },
+  "old": { "type": "sse", "url": "https://a.example/sse" },
+  "asks": { "command": "true", "env": { "K": "${input:key}" } },
+  "unset": { "command": "true", "args": ["${TOOLCRIB_TEST_NOT_SET}"] },
+  "clear": { "url": "http://far.example/mcp", "headers": { "Authorization": "x" } }
+} }"#,
+    );
+    let options = LoadOptions {
+        imports: vec![folder.path().join("a.json")],
+        state: Some(folder.path().join("state")),
+        ..LoadOptions::default()
+    };
+    let project = Project::of_imports(&options).unwrap();
+    let servers = project.mcp_servers();
+    let usable: Vec<_> = servers
+        .iter()
+        .map(|server| (server.name().as_str(), server.client().is_ok(), server.on_failure()))
+        .collect();
+    assert_eq!(
+        usable,
+        [
+            ("good", true, OnFailure::Omit),
+            ("old", false, OnFailure::Omit),
+            ("asks", false, OnFailure::Omit),
+            ("unset", false, OnFailure::Omit),
+            ("clear", false, OnFailure::Omit),
+        ]
+    );
+    let warned = project.warnings().to_string();
+    assert_eq!(project.warnings().errors().count(), 0);
+    for words in [
+        "a.json:3:",
+        "`sse`",
+        "a.json:4:",
+        "`${input:key}`",
+        "a.json:5:",
+        "a.json:6:",
+        "far.example",
+    ] {
+        assert!(warned.contains(words), "{words}: {warned}");
+    }
+
+    // The project's own files are held to what they say.
+    let own = Folder::with("mcp_files = [\"a.json\"]\n").file(
+        "a.json",
+        r#"{ "mcpServers": { "old": { "type": "sse", "url": "https://a.example/sse" } } }"#,
+    );
+    assert!(own.problems().to_string().contains("`sse`"));
+}
+
+#[test]
+fn a_server_without_its_secret_stands_for_the_names_that_its_tools_would_have() {
+    let project = Folder::with(
+        "[mcp.git]\ncommand = 'true'\nenv = { A = 'secret:KEY' }\non_failure = 'omit'\n\
+         [secrets]\nKEY = { env = 'TOOLCRIB_TEST_NOT_SET' }\n",
+    )
+    .load();
+    let engine = project.engine_builder().build().unwrap();
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let iteration = runtime.block_on(turn.iteration()).unwrap();
+    let withheld: Vec<_> = iteration
+        .withheld()
+        .explain()
+        .map(|tool| (tool.name.to_string(), tool.origin.to_string()))
+        .collect();
+    assert_eq!(withheld, [("mcp__git__*".to_owned(), "mcp:git".to_owned())]);
+}
+
+#[test]
 fn the_token_is_made_once_and_kept_from_others() {
     use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -260,5 +334,11 @@ fn the_token_is_made_once_and_kept_from_others() {
     assert!(project.token_file().unwrap_err().to_string().contains("by others"));
     fs::set_permissions(&made.path, fs::Permissions::from_mode(0o600)).unwrap();
     fs::write(&made.path, " \n").unwrap();
+    assert!(project.token_file().unwrap_err().to_string().contains("holds no token"));
+
+    fs::remove_file(&made.path).unwrap();
+    // To open a pipe that nobody writes into would never end.
+    let pipe = std::process::Command::new("mkfifo").arg(&made.path).status().unwrap();
+    assert!(pipe.success());
     assert!(project.token_file().unwrap_err().to_string().contains("holds no token"));
 }

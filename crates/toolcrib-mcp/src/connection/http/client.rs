@@ -96,7 +96,7 @@ impl Client {
         if call.is_some_and(|call| !call.begin()) {
             return Err(HttpFailure::Withdrawn.into());
         }
-        let Wiring { ending, .. } = &self.0.wiring;
+        let Wiring { intake, ending, .. } = &self.0.wiring;
         let answer = self.0.http.stream(request, ending.token()).await;
         answer.map_err(|error| {
             if !error.may_have_reached_server()
@@ -104,7 +104,8 @@ impl Client {
             {
                 call.revert();
             }
-            if matches!(error, HttpError::Connect { .. }) {
+            // While others wait for their answers, theirs say whether the server is still there.
+            if matches!(error, HttpError::Connect { .. }) && !intake.has_other_calls() {
                 ending.end(error.to_string());
             }
             HttpFailure::Http(error).into()
@@ -158,7 +159,7 @@ impl Client {
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let session = session_of(&answer);
         let body = read(answer, MAX_JSON_BYTES).await?;
-        let taken = self.0.wiring.intake.take(&body);
+        let taken = self.0.wiring.intake.take_answer_to(id, &body);
         if let Some(pause) = taken.pause {
             sleep(pause).await;
         }
@@ -193,6 +194,7 @@ impl StreamableHttpClient for Client {
         let session = session_id.as_deref();
         let request = self.request(Method::POST, &uri, session, custom_headers)?;
         intake.expect(&message);
+        let _owed = intake.owed(&message);
         let call = Call::of(&message);
         let answer = self.post(&message, request, call.as_deref()).await?;
         let status = answer.status();

@@ -130,7 +130,7 @@ fn headers(server: &str, declared: &[(String, String)]) -> Result<HeaderMap, Inv
 
 fn is_local(url: &Url) -> bool {
     match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Domain(name)) => name == "localhost",
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,

@@ -153,11 +153,48 @@ async fn a_call_that_is_cancelled_before_it_begins_is_not_sent() {
     let request = call("never");
     request.cancellation.cancel();
     let error = connection.call_tool(request).await.unwrap_err();
-    assert!(matches!(error, RequestError::Cancelled), "{error:?}");
+    assert!(matches!(error, RequestError::NotSent(_)), "{error:?}");
     let (calling, request) = under_way(&connection, &mut server).await;
     assert_eq!(request["params"]["name"], "work");
     server.answer(&request, json!({"content": []})).await;
     calling.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_cancelled_while_it_waits_to_be_written_never_is() {
+    let (connect, mut connections) = raw(512);
+    let server = tokio::spawn(async move {
+        let mut server = connections.recv().await.unwrap();
+        server.greet_legacy().await;
+        server
+    });
+    let connection = connect.connect(unheard()).await.unwrap();
+    let mut server = server.await.unwrap();
+    let second = std::time::Duration::from_secs(1);
+    let large = json!({"text": "x".repeat(4096)});
+    let half = tokio::spawn(connection.call_tool(call_with("half", large)));
+    tokio::time::sleep(second).await;
+    let request = call("waiting");
+    let cancellation = request.cancellation.clone();
+    let waiting = tokio::spawn(connection.call_tool(request));
+    tokio::time::sleep(second).await;
+    cancellation.cancel();
+    let error = waiting.await.unwrap().unwrap_err();
+    assert!(matches!(error, RequestError::NotSent(_)), "{error:?}");
+
+    let later = tokio::spawn(connection.call_tool(call("later")));
+    for expected in ["half", "later"] {
+        let request = loop {
+            let message = server.read().await.unwrap();
+            if message["method"] == "tools/call" {
+                break message;
+            }
+        };
+        assert_eq!(request["params"]["name"], expected);
+        server.answer(&request, json!({"content": []})).await;
+    }
+    half.await.unwrap().unwrap();
+    later.await.unwrap().unwrap();
 }
 
 #[tokio::test]

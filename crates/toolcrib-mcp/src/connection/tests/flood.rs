@@ -82,6 +82,41 @@ async fn a_flood_of_announcements_is_read_at_a_pace_and_its_sender_waits() {
     drop(server.await.unwrap());
 }
 
+#[tokio::test(start_paused = true)]
+async fn of_requests_whose_answers_are_not_taken_only_a_few_are_answered() {
+    let (connect, mut connections) = raw(512);
+    let server = tokio::spawn(async move {
+        let mut server = connections.recv().await.unwrap();
+        server.greet_legacy().await;
+        server
+    });
+    let _connection = connect.connect(unheard()).await.unwrap();
+    let mut server = server.await.unwrap();
+    let ping = |id: serde_json::Value| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+    server.write(&ping(json!("x".repeat(10_000)))).await;
+    for id in 0..200 {
+        server.write(&ping(json!(id))).await;
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let mut answered = 0;
+    let mut asked_again = false;
+    loop {
+        let answer = server.read().await.unwrap();
+        assert_eq!(answer["result"], json!({}), "{answer}");
+        if answer["id"] == "last" {
+            break;
+        }
+        assert!(answer["id"].is_number(), "an id that long is not sent back");
+        answered += 1;
+        if answered > 16 && !asked_again {
+            // There is room again.
+            asked_again = true;
+            server.write(&ping(json!("last"))).await;
+        }
+    }
+    assert!(answered < 50, "{answered}");
+}
+
 #[tokio::test]
 async fn closing_does_not_wait_for_a_flood() {
     let (connect, mut connections) = raw(4096);

@@ -173,6 +173,40 @@ async fn a_refusal_with_words_of_the_protocol_is_one_whatever_its_id() {
 }
 
 #[tokio::test]
+async fn an_answer_with_another_calls_id_is_nobodys() {
+    let first = Arc::new(Mutex::new(None));
+    let release = Arc::new(tokio::sync::Notify::new());
+    let (id, released) = (Arc::clone(&first), Arc::clone(&release));
+    let answer = |id: &Value, text: &str| {
+        let result = json!({"content": [{"type": "text", "text": text}]});
+        json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string()
+    };
+    let (connect, _) = scripted(move |request| {
+        let mut first = id.lock().unwrap();
+        if let Some(first) = &*first {
+            return of_type("application/json", answer(first, "another's"));
+        }
+        *first = Some(request["id"].clone());
+        let (body, released) = (answer(&request["id"], "its own"), Arc::clone(&released));
+        let body = futures_util::stream::once(async move {
+            released.notified().await;
+            Ok::<_, std::io::Error>(body)
+        });
+        of_type("application/json", Body::from_stream(body))
+    })
+    .await;
+    let connection = connect.connect(unheard()).await.unwrap();
+    let waiting = tokio::spawn(connection.call_tool(call("first")));
+    while first.lock().unwrap().is_none() {
+        tokio::task::yield_now().await;
+    }
+    let swapped = connection.call_tool(call("second")).await.unwrap_err();
+    assert!(matches!(swapped, RequestError::Malformed(_)), "{swapped:?}");
+    release.notify_one();
+    assert_eq!(waiting.await.unwrap().unwrap().output.value, "its own");
+}
+
+#[tokio::test]
 async fn what_is_no_answer_is_told_apart_from_what_may_have_been_done() {
     type Case = (fn(&Value) -> Response, bool, &'static str);
     let cases: [Case; 8] = [

@@ -50,7 +50,7 @@ fn call_with(tool: &str, arguments: Value) -> CallRequest {
     };
     CallRequest {
         tool: tool.to_owned(),
-        arguments,
+        arguments: Arc::new(arguments),
         on_progress: Box::new(|_, _| {}),
         cancellation: CancellationToken::new(),
     }

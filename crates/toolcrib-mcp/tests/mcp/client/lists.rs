@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
+use tokio::time::Instant;
 use toolcrib_core::{
     CancellationToken, Catalog, Identity, ListContext, Listing, ToolContext, ToolProvider as _,
 };
@@ -107,6 +108,50 @@ async fn a_change_that_is_announced_is_in_the_next_iteration() {
         assert_eq!(menu(&iteration), ["mcp__mock__a", "mcp__mock__b"]);
         assert_eq!(iteration.menu().tools()[0].digest(), kept.digest());
         assert!(client.tools().await.unwrap()[0].same(&kept), "what did not change stays");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_outlives_a_listing_that_nobody_waited_for() {
+    let (client, server) = built(mock(&["a"]));
+    client.tools().await.unwrap();
+    let mut changes = client.changes();
+    server.set_tools([echo("b")]).await;
+    changes.changed().await.unwrap();
+    server.delay(Duration::from_secs(3_600));
+    let waiting = tokio::spawn({
+        let client = client.clone();
+        async move { client.tools().await }
+    });
+    while server.lists() < 2 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    waiting.abort();
+    waiting.await.unwrap_err();
+    server.delay(Duration::ZERO);
+    assert_eq!(names(&client.tools().await.unwrap()), ["mcp__mock__b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_that_is_slow_to_come_holds_nobody_up_twice() {
+    let (client, server) = built(mock(&["a"]));
+    let engine = engine_of(&client, OnFailure::Fail);
+    assert_eq!(offered(&engine).await, ["mcp__mock__a"]);
+    server.delay(Duration::from_secs(10));
+    for first in [true, false] {
+        let mut changes = client.changes();
+        server.set_tools([echo(if first { "b" } else { "c" })]).await;
+        changes.changed().await.unwrap();
+        let before = if first { "mcp__mock__a" } else { "mcp__mock__b" };
+        for again in [false, true] {
+            let began = Instant::now();
+            assert_eq!(offered(&engine).await, [before]);
+            let waits = u64::from(first && !again);
+            assert_eq!(began.elapsed().as_secs(), waits, "first: {first}, again: {again}");
+        }
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        let after = if first { "mcp__mock__b" } else { "mcp__mock__c" };
+        assert_eq!(offered(&engine).await, [after]);
     }
 }
 

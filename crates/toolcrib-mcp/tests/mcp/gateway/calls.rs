@@ -1,6 +1,9 @@
 //! `tools/call` is the pipe.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
 
 use rmcp::{
     ServiceError,
@@ -8,7 +11,7 @@ use rmcp::{
     service::PeerRequestOptions,
 };
 use serde_json::{Value, json};
-use tokio::sync::Barrier;
+use tokio::sync::{Barrier, Semaphore};
 use toolcrib_core::{ContentBlock, Policy, Progress, Rule, ToolContext, ToolError, ToolOutput};
 use toolcrib_engine::Limits;
 use toolcrib_mcp::{Access, Gateway};
@@ -194,6 +197,86 @@ async fn calls_of_one_client_run_at_the_same_time() {
         let (one, two) =
             tokio::join!(client.call("meets", json!({})), client.call("meets", json!({})));
         assert_eq!((text(&one).as_str(), text(&two).as_str()), ("met", "met"));
+    }
+}
+
+#[tokio::test]
+async fn a_call_of_a_sequential_tool_runs_alone() {
+    for era in ERAS {
+        let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let counts = (Arc::clone(&inside), Arc::clone(&most));
+        let alone = builder("alone").sequential().handler(move |_: Value, _| {
+            let (inside, most) = counts.clone();
+            async move {
+                most.fetch_max(inside.fetch_add(1, Relaxed) + 1, Relaxed);
+                for _ in 0..50 {
+                    tokio::task::yield_now().await;
+                }
+                inside.fetch_sub(1, Relaxed);
+                "ran"
+            }
+        });
+        let client = Client::to(engine().tool(alone.unwrap()), era).await;
+        let call = || client.call("alone", json!({}));
+        let results = tokio::join!(call(), call(), call());
+        assert_eq!(text(&results.2), "ran");
+        assert_eq!(most.load(Relaxed), 1, "{era:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_asks_for_too_much_at_a_time_is_told_so() {
+    for era in ERAS {
+        let begun = Arc::new(Semaphore::new(0));
+        let begins = Arc::clone(&begun);
+        let holds = builder("holds").handler(move |_: Value, cx: ToolContext| {
+            begins.add_permits(1);
+            async move {
+                cx.cancellation().cancelled().await;
+                "stopped"
+            }
+        });
+        let client = Client::to(engine().tool(holds.unwrap()), era).await;
+        let calls: Vec<_> = (0..256)
+            .map(|_| {
+                let peer = client.peer.peer().clone();
+                tokio::spawn(
+                    async move { peer.call_tool(CallToolRequestParams::new("holds")).await },
+                )
+            })
+            .collect();
+        begun.acquire_many(256).await.unwrap().forget();
+        let listing = client.peer.list_tools(None).await.unwrap_err();
+        assert!(listing.to_string().contains("256 requests of this connection"), "{listing}");
+        let refused = client.refused("holds").await;
+        assert!(refused.message.starts_with("256 requests of this connection"), "{refused:?}");
+        client.cancellation.cancel();
+        client.served.await.unwrap().unwrap();
+        for call in calls {
+            let _ = call.await.unwrap();
+        }
+        assert_eq!(begun.available_permits(), 0);
+    }
+}
+
+#[tokio::test]
+async fn data_that_has_no_place_is_left_out_so_that_clients_can_take_the_rest() {
+    let rows = builder("rows").output_schema(json!({
+        "type": "object",
+        "properties": { "rows": { "type": "array" } },
+        "required": ["rows"],
+    }));
+    let rows = rows.handler(|_: Value, _| async {
+        ToolOutput::text("all rows").structured(json!({ "rows": vec![123_456_789; 1000] }))
+    });
+    let limits = Limits { batch_result_chars: 1000, ..Limits::default() };
+    for era in ERAS {
+        let client = Client::to(engine().tool(rows.clone().unwrap()).limits(limits), era).await;
+        let result = client.call("rows", json!({})).await;
+        assert_eq!((result.is_error, &result.structured_content), (Some(true), &None));
+        assert_eq!(result.meta, None);
+        let said = text(&result);
+        assert!(said.starts_with("The call was done") && said.contains("\nall rows"), "{said}");
     }
 }
 

@@ -1,11 +1,16 @@
 //! Whatever ends a connection ends its calls, and serving waits for them.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    sync::Notify,
+};
 use toolcrib_core::CancellationToken;
 use toolcrib_mcp::{Access, Gateway};
 
-use super::support::{Client, ERAS, engine, tool, waits};
+use super::support::{Client, ERAS, builder, engine, tool, waits};
 
 #[tokio::test]
 async fn the_end_of_the_input_ends_calls_that_still_run() {
@@ -74,6 +79,47 @@ async fn what_is_piped_in_is_answered_though_the_input_ends() {
     assert_eq!(answers[0]["result"]["protocolVersion"], "2025-06-18");
     let result = answers.iter().find(|answer| answer["id"] == 2).unwrap();
     assert_eq!(result["result"]["content"][0]["text"], "a ran");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_read_keeps_nothing_running() {
+    for by_token in [true, false] {
+        let done = Arc::new(Notify::new());
+        let says = Arc::clone(&done);
+        let long = builder("long").handler(move |_: Value, _| {
+            let done = Arc::clone(&says);
+            async move {
+                done.notify_one();
+                "x".repeat(10_000)
+            }
+        });
+        let gateway = Gateway::builder(engine().tool(long.unwrap()).build().unwrap()).build();
+        let (mut stdin, far_in) = tokio::io::duplex(1 << 16);
+        let (stdout, far_out) = tokio::io::duplex(1024);
+        let cancellation = CancellationToken::new();
+        let token = cancellation.clone();
+        let served = tokio::spawn(async move {
+            gateway.serve_stdio(far_in, far_out, Access::new(), token).await
+        });
+        for line in [
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+                "protocolVersion": "2025-06-18", "capabilities": {},
+                "clientInfo": { "name": "pipe", "version": "1" },
+            } }),
+            json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+            json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "long" } }),
+        ] {
+            stdin.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+        }
+        done.notified().await;
+        // What it cannot be told it is not waited for.
+        match by_token {
+            true => cancellation.cancel(),
+            false => drop(stdin),
+        }
+        served.await.unwrap().unwrap();
+        drop(stdout);
+    }
 }
 
 #[tokio::test]

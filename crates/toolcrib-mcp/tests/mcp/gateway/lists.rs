@@ -90,6 +90,9 @@ async fn only_a_session_is_offered_read_skill_and_is_told_of_it() {
     {
         let preset = Client::of(&gateway, era, Access::new().skill(billing.clone())).await;
         assert_eq!(preset.names().await, menu, "{era:?}");
+        let told = preset.peer.peer_info().unwrap().instructions.clone().unwrap();
+        let body = "Skill `billing` is active. Its instructions:\n\nHow to do billing.";
+        assert!(told.contains(body) && !told.contains("`read_skill`"), "{told}");
     }
 }
 

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 use toolcrib_core::{Policy, Rule};
+use toolcrib_engine::Redactor;
 use toolcrib_mcp::{Access, Gateway};
 
 use super::{
     support::{Client, ERAS, Era, Log, builder, engine, tool},
-    web::{ANA, Web, stateless, two},
+    web::{ANA, Web, request, stateless, two},
 };
 
 #[tokio::test]
@@ -77,5 +78,35 @@ async fn over_http_the_peer_is_logged_and_no_token() {
     assert!(refused[0]["peer"].is_string() && refused[0].get("principal").is_none());
     let all = format!("{calls:?}{refused:?}");
     assert!(!all.contains("token-0"), "{all}");
+    web.end().await;
+}
+
+#[tokio::test]
+async fn what_clients_write_is_redacted_and_cut_and_refusals_have_their_status() {
+    let log = Log::default();
+    let redactor = Redactor::new(["sk-live-0123456789".to_owned()]);
+    let engine = engine().redactor(redactor).tool(tool("a")).build().unwrap();
+    let web = Web::of(&Gateway::builder(engine).access_log(log.listener()).build(), two()).await;
+    let long = "n".repeat(100_000);
+    for name in ["get-sk-live-0123456789", &long] {
+        let session = web.session("/mcp", ANA).await;
+        web.post(ANA, Some(&session), &request("tools/call", &json!({ "name": name }))).await;
+    }
+    let calls = log.of("tools/call");
+    assert_eq!(calls[0]["tool"], "get-[redacted]");
+    assert_eq!(calls[1]["tool"].as_str().unwrap().chars().count(), 65);
+    assert!(calls[1].to_string().len() < 3_000, "{}", calls[1]);
+
+    // Of these the protocol's side says no.
+    web.post(ANA, Some("no-session"), &request("tools/list", &json!({}))).await;
+    let mut unread = stateless("/mcp", ANA, "tools/list", json!({}));
+    unread.headers_mut().insert("accept", "text/html".parse().unwrap());
+    let reply = web.reply(unread).await;
+    assert_eq!((reply.status, reply.body.is_empty()), (406, false));
+    let refused = log.of("http");
+    let statuses: Vec<_> = refused.iter().map(|entry| entry["status"].as_u64().unwrap()).collect();
+    assert_eq!(statuses, [404, 406]);
+    assert_eq!(refused[0]["principal"], "ana");
+    assert!(refused[0]["error"].as_str().unwrap().contains("Session not found"), "{refused:?}");
     web.end().await;
 }

@@ -18,8 +18,7 @@ fn gateway(tools: Vec<toolcrib_core::Tool>) -> (Gateway, McpClient, MockServer, 
     let (client, server) = mock_mcp_client(tools).build().unwrap();
     let log = Log::default();
     let engine = engine().provider(Arc::new(client.clone())).build().unwrap();
-    let gateway =
-        Gateway::builder(engine).changes(client.changes()).access_log(log.listener()).build();
+    let gateway = Gateway::builder(engine).watch(&client).access_log(log.listener()).build();
     (gateway, client, server, log)
 }
 

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use toolcrib_config::{Diagnostic, Problems};
+use toolcrib_config::{Diagnostic, Problems, Severity};
 use toolcrib_mcp::server::{FileServer, read_servers};
 
 use crate::{
@@ -24,6 +24,8 @@ pub(crate) struct McpFiles {
 #[derive(Debug)]
 pub(super) struct Declared {
     pub(super) server: FileServer,
+    /// Why it cannot be used, where that is no error of the project.
+    pub(super) unusable: Option<Arc<str>>,
     /// Whether its file is none of the project's.
     pub(super) is_imported: bool,
 }
@@ -78,9 +80,15 @@ impl McpFiles {
                     server.name, other.server.at
                 );
                 problems.push(Diagnostic::error(&server.at, message).help("rename one of them"));
-            } else {
-                self.servers.push(Declared { server, is_imported });
+                continue;
             }
+            let unusable = if is_imported {
+                unusable(&server, problems)
+            } else {
+                problems.merge(server.problems.clone());
+                None
+            };
+            self.servers.push(Declared { server, unusable, is_imported });
         }
     }
 
@@ -92,4 +100,23 @@ impl McpFiles {
     pub(crate) fn names(&self) -> impl Iterator<Item = Arc<str>> {
         self.servers.iter().map(|declared| Arc::clone(&declared.server.name))
     }
+}
+
+/// Why a server of an imported file cannot be used. Its file is for another host, and nobody mends
+/// it for this one: what is wrong is told, and the others are there all the same.
+fn unusable(server: &FileServer, problems: &Problems) -> Option<Arc<str>> {
+    server.problems.iter().for_each(|problem| problems.push(softened(problem, &server.name)));
+    server.problems.errors().next().map(|error| error.message.as_str().into())
+}
+
+/// A problem with a server of an imported file, as a warning.
+pub(super) fn softened(problem: &Diagnostic, server: &str) -> Diagnostic {
+    let mut softened = problem.clone();
+    if problem.severity == Severity::Error {
+        softened.severity = Severity::Warning;
+        softened.help.get_or_insert_with(|| {
+            format!("until that is changed, the MCP server `{server}` cannot be used")
+        });
+    }
+    softened
 }

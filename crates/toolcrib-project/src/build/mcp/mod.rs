@@ -17,7 +17,10 @@ use toolcrib_scope::{
 };
 
 pub(crate) use self::files::McpFiles;
-use self::value::{Values, WrittenSecret};
+use self::{
+    files::softened,
+    value::{Values, WrittenSecret},
+};
 use super::{Names, tools::allowed_nets};
 use crate::{
     config::{EndpointSection, McpSection, McpSettings, Pair, ProgramSection, Reach},
@@ -33,6 +36,8 @@ pub(crate) struct McpSources<'a> {
     pub(crate) secrets: &'a EnvironmentSecrets,
     pub(crate) names: &'a Names,
     pub(crate) root: &'a Root,
+    /// Whether what programs of imported files start may outlive them.
+    pub(crate) allow_stray_children: bool,
     pub(crate) problems: &'a Problems,
 }
 
@@ -44,8 +49,29 @@ struct Plan<'a> {
     transport: Result<Transport, Arc<str>>,
     secrets: Vec<String>,
     settings: Option<&'a McpSettings>,
-    /// What holds where the settings do not say it.
-    on_failure: OnFailure,
+    is_imported: bool,
+}
+
+impl Plan<'_> {
+    /// What holds where the settings do not say it. Whoever imports a file has nowhere to say it,
+    /// and the hosts that such files are made for go on without a server that fails.
+    fn on_failure(&self) -> OnFailure {
+        if self.is_imported { OnFailure::Omit } else { OnFailure::default() }
+    }
+}
+
+/// Why there can be no client of a server.
+enum Unfit {
+    /// Recorded already.
+    Told(Arc<str>),
+    /// To be recorded.
+    Error(Box<Diagnostic>),
+}
+
+impl Unfit {
+    fn error(problem: Diagnostic) -> Self {
+        Self::Error(Box::new(problem))
+    }
 }
 
 impl McpSources<'_> {
@@ -55,18 +81,18 @@ impl McpSources<'_> {
         let of_sections = self.sections.iter().filter_map(|section| self.of_section(section));
         let of_files = self.files.servers.iter().filter_map(|declared| {
             let server = &declared.server;
-            // Whoever imports a file has nowhere to say it, and the hosts that such files are made
-            // for go on without a server that fails.
-            let on_failure =
-                if declared.is_imported { OnFailure::Omit } else { OnFailure::default() };
+            let transport = match &declared.unusable {
+                Some(reason) => Err(Arc::clone(reason)),
+                None => Ok(server.transport.clone()?),
+            };
             let section = self.sections.iter().find(|section| section.name.value == server.name);
             Some(Plan {
                 name: &server.name,
                 at: &server.at,
-                transport: Ok(server.transport.clone()?),
+                transport,
                 secrets: server.secrets.clone(),
                 settings: section.map(|section| &section.settings),
-                on_failure,
+                is_imported: declared.is_imported,
             })
         });
         of_sections.chain(of_files).filter_map(|plan| self.server(plan)).collect()
@@ -132,7 +158,7 @@ impl McpSources<'_> {
             transport,
             secrets: learned,
             settings: Some(&section.settings),
-            on_failure: OnFailure::default(),
+            is_imported: false,
         })
     }
 
@@ -158,44 +184,56 @@ impl McpSources<'_> {
         let name = ServerName::new(Arc::clone(plan.name)).ok()?;
         let nothing = McpSettings::default();
         let settings = plan.settings.unwrap_or(&nothing);
-        let client = match plan.transport {
-            Ok(transport) => Ok(self.client(&name, plan.at, transport, settings)?),
-            Err(reason) => Err(reason),
+        let client = match &plan.transport {
+            Ok(transport) => self.client(&name, &plan, transport.clone(), settings),
+            Err(reason) => Err(Unfit::Told(Arc::clone(reason))),
+        };
+        let client = match client {
+            Ok(client) => Ok(client),
+            Err(Unfit::Told(reason)) => Err(reason),
+            Err(Unfit::Error(problem)) if plan.is_imported => {
+                let reason = problem.message.as_str().into();
+                self.problems.push(softened(&problem, &name.to_string()));
+                Err(reason)
+            }
+            Err(Unfit::Error(problem)) => {
+                self.problems.push(*problem);
+                return None;
+            }
         };
         Some(McpServer {
             name,
             origin: plan.at.to_string().into(),
-            on_failure: settings.on_failure.unwrap_or(plan.on_failure),
+            on_failure: settings.on_failure.unwrap_or(plan.on_failure()),
             trusted: settings.trusted.unwrap_or_default(),
             client,
             secrets: plan.secrets,
         })
     }
 
-    /// `None` when it cannot be as it is declared, which is recorded.
     fn client(
         &self,
         name: &ServerName,
-        at: &Spot,
+        plan: &Plan<'_>,
         transport: Transport,
         settings: &McpSettings,
-    ) -> Option<McpClient> {
+    ) -> Result<McpClient, Unfit> {
         let transport = match transport {
-            Transport::Stdio(stdio) => self.limited(name, at, stdio, settings)?.into(),
-            Transport::Http(http) => self.allowed(http, settings)?.into(),
+            Transport::Stdio(stdio) => self.limited(name, plan, stdio, settings)?.into(),
+            Transport::Http(http) => self.allowed(http, settings).into(),
             other => other,
         };
         let built = with_settings(mcp_client(name.as_str(), transport), settings).build();
-        built.map_err(|error| self.problems.push(Diagnostic::error(at, error.to_string()))).ok()
+        built.map_err(|error| Unfit::error(Diagnostic::error(plan.at, error.to_string())))
     }
 
     fn limited(
         &self,
         name: &ServerName,
-        at: &Spot,
+        plan: &Plan<'_>,
         mut stdio: Stdio,
         settings: &McpSettings,
-    ) -> Option<Stdio> {
+    ) -> Result<Stdio, Unfit> {
         if let Some(first) = settings.allow_addresses.first() {
             let message = format!("`allow_addresses` is not for `{name}`, which is a program");
             self.refuse(&first.at, message, "leave it out");
@@ -203,22 +241,26 @@ impl McpSources<'_> {
         if let Some(bytes) = &settings.memory_max {
             stdio = stdio.memory_max(bytes.value);
         }
-        if settings.allow_stray_children.as_ref().is_some_and(|allow| allow.value) {
+        let of_import = plan.is_imported && self.allow_stray_children;
+        if settings.allow_stray_children.as_ref().map_or(of_import, |allow| allow.value) {
             stdio = stdio.allow_stray_children();
         } else if let Err(unsupported) = process::support() {
             let message = format!("what `{name}` starts could outlive it here: {unsupported}");
-            let help = format!("or write below [mcp.{name}]: allow_stray_children = true");
-            self.refuse(at, message, &help);
-            return None;
+            let help = if plan.is_imported {
+                "or say `--allow-stray-children`".to_owned()
+            } else {
+                format!("or write below [mcp.{name}]: allow_stray_children = true")
+            };
+            return Err(Unfit::error(Diagnostic::error(plan.at, message).help(help)));
         }
         if let Err(missing) = stdio.find_program() {
             let help = format!("until that is changed, the MCP server `{name}` cannot be used");
-            self.problems.push(Diagnostic::warning(at, missing.to_string()).help(help));
+            self.problems.push(Diagnostic::warning(plan.at, missing.to_string()).help(help));
         }
-        Some(stdio)
+        Ok(stdio)
     }
 
-    fn allowed(&self, http: Http, settings: &McpSettings) -> Option<Http> {
+    fn allowed(&self, http: Http, settings: &McpSettings) -> Http {
         let of_programs = [
             ("memory_max", settings.memory_max.as_ref().map(|value| &value.at)),
             ("allow_stray_children", settings.allow_stray_children.as_ref().map(|value| &value.at)),
@@ -229,11 +271,11 @@ impl McpSources<'_> {
             }
         }
         let nets: Vec<IpNet> = allowed_nets(&settings.allow_addresses, self.problems);
-        Some(if nets.is_empty() {
+        if nets.is_empty() {
             http
         } else {
             http.client(HttpClient::builder().allow_addresses(nets))
-        })
+        }
     }
 
     fn refuse(&self, at: &Spot, message: String, help: &str) {

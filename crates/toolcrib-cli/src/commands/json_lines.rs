@@ -1,0 +1,117 @@
+//! Files of JSON Lines: that of `--events`, and that of `serve --access-log`.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Write},
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
+
+use serde::Serialize;
+use toolcrib_core::Event;
+use toolcrib_mcp::AccessEntry;
+use toolcrib_project::Project;
+
+use super::Problem;
+use crate::output;
+
+/// What a file must be called to be written where the project keeps files of its own.
+const OUR_OWN: [&str; 3] = ["jsonl", "ndjson", "log"];
+
+/// What events are written to, inline, so that none is lost, whatever happens next. A file that is
+/// there is replaced; `-` is standard error.
+pub(super) fn events(
+    path: &Path,
+    project: &Project,
+) -> Result<impl Fn(&Event) + Send + Sync + use<>, Problem> {
+    let to_stderr = path == Path::new("-");
+    let lines = if to_stderr {
+        Lines::new("standard error".to_owned(), Box::new(io::stderr()))
+    } else {
+        let replaced = OpenOptions::new().write(true).create(true).truncate(true).clone();
+        Lines::file("--events", "the events file", path, project, &replaced)?
+    };
+    Ok(move |event: &Event| lines.write(event, to_stderr))
+}
+
+/// What one line for each request is added to; `-` is standard error, for people.
+pub(super) fn access_log(
+    path: &Path,
+    project: &Project,
+) -> Result<impl Fn(&AccessEntry) + Send + Sync + use<>, Problem> {
+    let added_to = OpenOptions::new().append(true).create(true).clone();
+    let lines = (path != Path::new("-"))
+        .then(|| Lines::file("--access-log", "the access log", path, project, &added_to))
+        .transpose()?;
+    Ok(move |entry: &AccessEntry| match &lines {
+        Some(lines) => lines.write(entry, false),
+        None => output::request(entry),
+    })
+}
+
+/// A place for lines.
+///
+/// A full disk does not end the work: nothing more is written behind a line that may be half there,
+/// and the program's end tells.
+struct Lines {
+    place: String,
+    out: Mutex<Option<Box<dyn Write + Send>>>,
+}
+
+impl Lines {
+    fn new(place: String, out: Box<dyn Write + Send>) -> Self {
+        Self { place, out: Mutex::new(Some(out)) }
+    }
+
+    fn file(
+        flag: &str,
+        what: &str,
+        path: &Path,
+        project: &Project,
+        options: &OpenOptions,
+    ) -> Result<Self, Problem> {
+        let shown = path.display();
+        if is_of_the_project(path, project) {
+            return Err(Problem::usage(format!(
+                "`{flag}`: {shown} lies where the project keeps its files, and may be one of them; \
+                 name a file that is not there yet, or one called *.jsonl, *.ndjson or *.log"
+            )));
+        }
+        let file: File = options.open(path).map_err(|error| {
+            Problem::usage(format!("`{flag}`: {shown} cannot be written: {error}"))
+        })?;
+        Ok(Self::new(format!("{what} {shown}"), Box::new(file)))
+    }
+
+    fn write(&self, line: &impl Serialize, may_be_closed: bool) {
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(file) = out.as_mut() else {
+            return;
+        };
+        if let Err(error) = write_line(file, line) {
+            *out = None;
+            // Whoever closed standard error wants no more.
+            if !(may_be_closed && error.kind() == io::ErrorKind::BrokenPipe) {
+                output::lost(self.place.clone(), error);
+            }
+        }
+    }
+}
+
+fn write_line(file: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(line)?;
+    line.push(b'\n');
+    file.write_all(&line)
+}
+
+/// Whether the file is there and may be one that the project reads or keeps.
+fn is_of_the_project(path: &Path, project: &Project) -> bool {
+    // As it really lies: a link may lead into the project.
+    let Ok(path) = path.canonicalize() else {
+        return false;
+    };
+    let is_ours =
+        path.extension().is_some_and(|extension| OUR_OWN.iter().any(|ours| extension == *ours));
+    let within = |dir: &Path| dir.canonicalize().is_ok_and(|dir| path.starts_with(dir));
+    path.is_file() && !is_ours && (within(project.root()) || within(project.state()))
+}

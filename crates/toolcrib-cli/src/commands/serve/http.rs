@@ -1,0 +1,145 @@
+//! Who may ask over HTTP, and by which names of this machine.
+
+use std::{
+    net::{IpAddr, Ipv6Addr, SocketAddr},
+    path::PathBuf,
+};
+
+use tokio::net::TcpListener;
+use toolcrib_engine::Engine;
+use toolcrib_mcp::{Access, GatewayError, HttpAccess};
+use toolcrib_project::Project;
+
+use super::Problem;
+use crate::{
+    args::{Global, ServeArgs},
+    output::{self, Served},
+};
+
+/// Where the tokens come from.
+pub(super) enum Tokens {
+    /// The project declares them.
+    Declared,
+    /// It was made, and is kept in this file.
+    File(PathBuf),
+}
+
+pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, Problem> {
+    TcpListener::bind(address).await.map_err(|error| {
+        Problem::failed("address_unavailable", format!("{address} cannot be served at: {error}"))
+    })
+}
+
+/// For whom the declared tokens stand.
+pub(super) fn declared(project: &Project, default: &Access) -> impl Iterator<Item = Access> {
+    project.serve_tokens().iter().map(|token| {
+        let mut access = Access::new();
+        access.principal = token.principal().cloned();
+        access.tenant = token.tenant().cloned();
+        access.skills.clone_from(&default.skills);
+        access
+    })
+}
+
+/// Who may ask, and where the tokens are; both are told.
+pub(super) fn access(
+    global: &Global,
+    args: &ServeArgs,
+    project: &Project,
+    engine: &Engine,
+    default: Access,
+    address: SocketAddr,
+) -> Result<(HttpAccess, Tokens), Problem> {
+    let mut access = HttpAccess::new();
+    for host in args.hosts.iter().cloned().chain(own_host(address, &args.hosts)) {
+        access = access.allow_host(host);
+    }
+    for origin in &args.origins {
+        access = access.allow_origin(origin);
+    }
+    let mut shown = None;
+    let tokens = if project.serve_tokens().is_empty() {
+        let made = project
+            .token_file()
+            .map_err(|error| Problem::failed("token_unavailable", error.to_string()))?;
+        // It stands in no result; should it come into one all the same, nobody reads it.
+        let _ = engine.redactor().learn(made.token.expose());
+        access = access.token(made.token.expose(), default);
+        shown = args.show_token.then_some(made.token);
+        Tokens::File(made.path)
+    } else {
+        if args.principal.is_some() || args.tenant.is_some() || args.show_token {
+            return Err(Problem::usage(
+                "`--as`, `--tenant` and `--show-token` are for a project without \
+                 `[[serve.token]]`: here each token says for whom it stands",
+            ));
+        }
+        for (token, of_token) in project.serve_tokens().iter().zip(declared(project, &default)) {
+            let value = project.token(token).map_err(|error| {
+                Problem::invalid(format!("{}: the token cannot be had: {error}", token.origin()))
+            })?;
+            let _ = engine.redactor().learn(value.expose());
+            access = access.token(value.expose(), of_token);
+        }
+        Tokens::Declared
+    };
+    if !global.quiet {
+        let token = match &tokens {
+            Tokens::File(path) => Some(path.as_path()),
+            Tokens::Declared => None,
+        };
+        let host = host_to_name(address, &args.hosts);
+        output::at(&Served { address, host, token, is_exposed: !address.ip().is_loopback() });
+    }
+    if let Some(token) = shown {
+        output::token(token.expose());
+    }
+    Ok((access, tokens))
+}
+
+/// The address itself as a host that requests may name. An address is no name, so that none can be
+/// made to lead here. The loopback ones are allowed as long as no host is.
+fn own_host(address: SocketAddr, named: &[String]) -> Option<String> {
+    let loopback = address.ip() == IpAddr::from([127, 0, 0, 1])
+        || address.ip() == IpAddr::from(Ipv6Addr::LOCALHOST);
+    let is_default = named.is_empty() && loopback;
+    (!address.ip().is_unspecified() && !is_default).then(|| bare(address.ip()))
+}
+
+/// What a client on this machine, or at the first host that is named, writes.
+fn host_to_name(address: SocketAddr, named: &[String]) -> String {
+    let port = address.port();
+    if !address.ip().is_unspecified() {
+        return address.to_string();
+    }
+    match named.first() {
+        Some(host)
+            if host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) =>
+        {
+            host.clone()
+        }
+        Some(host) => format!("{host}:{port}"),
+        None => format!("localhost:{port}"),
+    }
+}
+
+fn bare(ip: IpAddr) -> String {
+    match ip {
+        IpAddr::V4(ip) => ip.to_string(),
+        IpAddr::V6(ip) => format!("[{ip}]"),
+    }
+}
+
+pub(super) fn problem(error: &GatewayError, tokens: &Tokens) -> Problem {
+    match (error, tokens) {
+        (GatewayError::Host(_) | GatewayError::Origin(_), _) => Problem::usage(error.to_string()),
+        (GatewayError::TokenTooShort { .. }, Tokens::File(path)) => Problem::invalid(format!(
+            "{}: {error}; remove the file, so that a new one is made",
+            path.display()
+        )),
+        (GatewayError::TokenTooShort { .. } | GatewayError::SameToken { .. }, _) => {
+            Problem::invalid(format!("`[[serve.token]]`: {error}"))
+        }
+        _ => super::problem(error),
+    }
+}
