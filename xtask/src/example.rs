@@ -11,7 +11,8 @@ use tinyjson::JsonValue;
 
 use crate::{
     problem::Problem,
-    workspace::{Workspace, command_line, not_started, run},
+    small_examples::{build_programs, program},
+    workspace::{Workspace, command_line, not_started},
 };
 
 const MESSAGE: &str = "I was charged twice for order 1042, please refund one charge";
@@ -22,14 +23,10 @@ const BILLING_MENU: [&str; 4] =
 const WITHHELD: usize = 22;
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
-    // Built as users build it, without what tests add to the features of dependencies.
-    run(
-        &mut workspace.cargo(["build", "--package", "toolcrib-cli"]),
-        "mend what the compiler lists above",
-    )?;
-    let program = format!("toolcrib{}", env::consts::EXE_SUFFIX);
+    // Without what tests add to the features of dependencies.
+    build_programs(workspace)?;
     let desk = Desk {
-        program: workspace.target().join("debug").join(program),
+        program: program(workspace, "toolcrib"),
         project: Copy::of(&workspace.root().join("examples").join("support-desk"))?,
     };
 

@@ -126,6 +126,8 @@ fn tests(workspace: &Workspace) -> Result<(), Problem> {
     run_program(
         workspace
             .cargo(["test", "--workspace"])
+            // Many tests wait, for processes and for time-outs: twice as many as two processors.
+            .env("RUST_TEST_THREADS", "4")
             .env(oracle::VARIABLE, oracle::python(workspace))
             .env(peers::VARIABLE, peers::folder(workspace)),
         "run one test alone with `cargo test -p CRATE NAME`; where a snapshot differs and the new \
