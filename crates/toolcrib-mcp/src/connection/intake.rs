@@ -362,7 +362,7 @@ fn answer(bytes: &[u8], id: i64, expected: &Expected, is_answer: bool) -> Taken 
         (true, Some(call)) if expected.takes_result => taken_result(bytes, id, call),
         (true, _) => serde_json::from_slice(bytes)
             .map(|message| Taken { message: Some(message), ..Taken::default() })
-            .map_err(unreadable),
+            .map_err(|error| unreadable(&error)),
     };
     read.unwrap_or_else(|problem| {
         let problem = format!("{problem}; it begins: {}", preview(bytes));
@@ -373,7 +373,7 @@ fn answer(bytes: &[u8], id: i64, expected: &Expected, is_answer: bool) -> Taken 
 
 /// Gives a result to its call, and the library a word that the request is over.
 fn taken_result(bytes: &[u8], id: i64, call: &Call) -> Result<Taken, String> {
-    let answer: Answer = serde_json::from_slice(bytes).map_err(unreadable)?;
+    let answer: Answer = serde_json::from_slice(bytes).map_err(|error| unreadable(&error))?;
     let id = RequestId::Number(id);
     let message = match answer {
         Answer { error: Some(error), .. } => ServerJsonRpcMessage::error(error, Some(id)),
@@ -385,8 +385,7 @@ fn taken_result(bytes: &[u8], id: i64, call: &Call) -> Result<Taken, String> {
     Ok(Taken { message: Some(message), is_ours: true, ..Taken::default() })
 }
 
-#[allow(clippy::needless_pass_by_value, reason = "for `map_err`")]
-fn unreadable(error: serde_json::Error) -> String {
+fn unreadable(error: &serde_json::Error) -> String {
     format!("it cannot be read: {error}")
 }
 

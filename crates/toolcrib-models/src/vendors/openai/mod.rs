@@ -23,20 +23,67 @@ mod schema;
 mod sent;
 
 use serde_json::Value;
-use toolcrib_scope::http::{HeaderName, header};
+use toolcrib_core::Menu;
+use toolcrib_scope::http::{HeaderName, StatusCode, header};
 
 pub use self::api::OpenAiApi;
 pub(super) use self::{chat::ChatCompletions, responses::Responses};
+use super::{
+    frames::Framing,
+    protocol::{Asked, Protocol, Reader, Refusal},
+};
 
 /// The name under which vendor content is kept.
 const VENDOR: &str = "openai";
 
-/// Where models are listed.
-const MODELS_PATH: &str = "/models";
+/// What tells the two APIs apart. The rest of the protocol they share.
+trait Api: Send + Sync + 'static {
+    /// Where a model's next message is asked for.
+    const PATH: &'static str;
 
-/// The header of the key.
-fn key(key: &str) -> (HeaderName, String) {
-    (header::AUTHORIZATION, format!("Bearer {key}"))
+    fn tools(menu: &Menu) -> String;
+
+    fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error>;
+
+    fn reader(asked: &Asked<'_>) -> Box<dyn Reader>;
+}
+
+impl<A: Api> Protocol for A {
+    fn path(&self, _model: &str) -> String {
+        A::PATH.to_owned()
+    }
+
+    fn key(&self, key: &str) -> (HeaderName, String) {
+        (header::AUTHORIZATION, format!("Bearer {key}"))
+    }
+
+    fn framing(&self) -> Framing {
+        Framing::Events
+    }
+
+    fn tools(&self, menu: &Menu) -> String {
+        A::tools(menu)
+    }
+
+    fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        A::body(asked)
+    }
+
+    fn reader(&self, asked: &Asked<'_>) -> Box<dyn Reader> {
+        A::reader(asked)
+    }
+
+    fn refusal(&self, status: StatusCode, body: &Value) -> Refusal {
+        refusal::of(status, body)
+    }
+
+    fn models_path(&self) -> &'static str {
+        "/models"
+    }
+
+    fn model_names(&self, list: &Value) -> Option<Vec<String>> {
+        model_names(list)
+    }
 }
 
 /// The names in a list of models. Some servers send it without a frame, or framed as Ollama does.

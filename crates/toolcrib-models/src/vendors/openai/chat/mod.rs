@@ -22,56 +22,29 @@ mod media;
 mod messages;
 mod request;
 
-use serde_json::Value;
 use toolcrib_core::Menu;
-use toolcrib_scope::http::{HeaderName, StatusCode};
 
 use self::{answer::Reading, request::Body};
 use super::{
-    super::{
-        frames::Framing,
-        protocol::{Asked, Protocol, Reader, Refusal},
-    },
-    refusal, schema,
+    super::protocol::{Asked, Reader},
+    Api, schema,
 };
 
 /// OpenAI's Chat Completions.
 pub(in super::super) struct ChatCompletions;
 
-impl Protocol for ChatCompletions {
-    fn path(&self, _model: &str) -> String {
-        "/chat/completions".to_owned()
-    }
+impl Api for ChatCompletions {
+    const PATH: &'static str = "/chat/completions";
 
-    fn key(&self, key: &str) -> (HeaderName, String) {
-        super::key(key)
-    }
-
-    fn framing(&self) -> Framing {
-        Framing::Events
-    }
-
-    fn tools(&self, menu: &Menu) -> String {
+    fn tools(menu: &Menu) -> String {
         schema::nested(menu)
     }
 
-    fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
+    fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
         asked.write(&Body::of(asked))
     }
 
-    fn reader(&self, asked: &Asked<'_>) -> Box<dyn Reader> {
+    fn reader(asked: &Asked<'_>) -> Box<dyn Reader> {
         Box::new(Reading::of(asked))
-    }
-
-    fn refusal(&self, status: StatusCode, body: &Value) -> Refusal {
-        refusal::of(status, body)
-    }
-
-    fn models_path(&self) -> &'static str {
-        super::MODELS_PATH
-    }
-
-    fn model_names(&self, list: &Value) -> Option<Vec<String>> {
-        super::model_names(list)
     }
 }

@@ -22,56 +22,29 @@ mod kept;
 mod media;
 mod request;
 
-use serde_json::Value;
 use toolcrib_core::Menu;
-use toolcrib_scope::http::{HeaderName, StatusCode};
 
 use self::{answer::Reading, request::Body};
 use super::{
-    super::{
-        frames::Framing,
-        protocol::{Asked, Protocol, Reader, Refusal},
-    },
-    refusal, schema,
+    super::protocol::{Asked, Reader},
+    Api, schema,
 };
 
 /// OpenAI's Responses.
 pub(in super::super) struct Responses;
 
-impl Protocol for Responses {
-    fn path(&self, _model: &str) -> String {
-        "/responses".to_owned()
-    }
+impl Api for Responses {
+    const PATH: &'static str = "/responses";
 
-    fn key(&self, key: &str) -> (HeaderName, String) {
-        super::key(key)
-    }
-
-    fn framing(&self) -> Framing {
-        Framing::Events
-    }
-
-    fn tools(&self, menu: &Menu) -> String {
+    fn tools(menu: &Menu) -> String {
         schema::flat(menu)
     }
 
-    fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
+    fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
         asked.write(&Body::of(asked))
     }
 
-    fn reader(&self, asked: &Asked<'_>) -> Box<dyn Reader> {
+    fn reader(asked: &Asked<'_>) -> Box<dyn Reader> {
         Box::new(Reading::of(asked))
-    }
-
-    fn refusal(&self, status: StatusCode, body: &Value) -> Refusal {
-        refusal::of(status, body)
-    }
-
-    fn models_path(&self) -> &'static str {
-        super::MODELS_PATH
-    }
-
-    fn model_names(&self, list: &Value) -> Option<Vec<String>> {
-        super::model_names(list)
     }
 }
