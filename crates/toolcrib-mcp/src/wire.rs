@@ -1,8 +1,32 @@
-//! Parts of a result as the protocol writes them.
+//! Tools and parts of results as the protocol writes them, for whatever plays a server here.
+
+use std::sync::Arc;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
-use rmcp::model::{ContentBlock as Wire, Resource, ResourceContents};
-use toolcrib_core::ContentBlock;
+use rmcp::model::{
+    ContentBlock as Wire, JsonObject, Resource, ResourceContents, Tool as WireTool, ToolAnnotations,
+};
+use toolcrib_core::{ContentBlock, Tool};
+
+/// A tool, with the output schema that its results are to be held against. What its author says of
+/// its effects are hints there.
+pub(crate) fn tool(tool: &Tool, output_schema: Option<&JsonObject>) -> WireTool {
+    let mut wire = WireTool::new_with_raw(
+        tool.name().to_string(),
+        Some(tool.description().to_owned().into()),
+        // A schema of arguments is an object in every definition.
+        tool.input_schema().as_object().cloned().unwrap_or_default(),
+    );
+    let says = tool.annotations();
+    let hints = ToolAnnotations::new()
+        .read_only(says.read_only)
+        .destructive(says.destructive)
+        .idempotent(says.idempotent);
+    wire.annotations = Some(hints);
+    wire.title = tool.title().map(str::to_owned);
+    wire.output_schema = output_schema.cloned().map(Arc::new);
+    wire
+}
 
 /// A block, whole. A kind that is newer than this has no form in the protocol.
 pub(crate) fn block(block: &ContentBlock) -> Option<Wire> {

@@ -103,6 +103,14 @@ impl Hidden {
         }
     }
 
+    /// Where the tool comes from; of a source, its path.
+    fn origin(&self) -> Arc<str> {
+        match self {
+            Self::Source(notice) => Arc::clone(&notice.source),
+            _ => self.tool().map(|tool| Arc::clone(tool.shared_origin())).unwrap_or_default(),
+        }
+    }
+
     fn name(&self) -> &str {
         match self {
             Self::Source(notice) => &notice.name,
@@ -152,6 +160,17 @@ impl Withheld {
     /// Each with its reason.
     pub fn explain(&self) -> impl ExactSizeIterator<Item = WithheldTool> + '_ {
         self.hidden.iter().map(|hidden| self.explained(hidden, explain::explain))
+    }
+
+    /// As [`explain`](Self::explain), of those whose [origin](WithheldTool::origin) is wanted: of the
+    /// others no reason is worked out.
+    pub fn explain_from(
+        &self,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> impl Iterator<Item = WithheldTool> + '_ {
+        let wanted: Vec<_> =
+            self.hidden.iter().filter(|hidden| is_wanted(&hidden.origin())).collect();
+        wanted.into_iter().map(|hidden| self.explained(hidden, explain::explain))
     }
 
     /// Each with what withholds it, without what would have to change: nothing is searched for.
@@ -209,10 +228,7 @@ impl Withheld {
         reasons.extend(rules.into_iter().flat_map(|rules| rules.reasons));
         WithheldTool {
             name: hidden.name().into(),
-            origin: match hidden {
-                Hidden::Source(notice) => Arc::clone(&notice.source),
-                _ => hidden.tool().map(|tool| Arc::clone(tool.shared_origin())).unwrap_or_default(),
-            },
+            origin: hidden.origin(),
             by: by.or(ruled_by).unwrap_or(WithheldBy::Policy),
             reason: reasons.join("; "),
         }

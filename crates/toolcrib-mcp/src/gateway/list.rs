@@ -4,10 +4,10 @@ use std::{sync::Arc, time::Instant};
 
 use rmcp::{
     ErrorData, RoleServer,
-    model::{JsonObject, ListToolsResult, MetaObject, Tool as WireTool, ToolAnnotations},
+    model::{JsonObject, ListToolsResult, MetaObject},
     service::RequestContext,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use toolcrib_core::{Tool, millis};
 use toolcrib_engine::{Iteration, IterationError, Notice};
 
@@ -18,6 +18,7 @@ use super::{
     connection::Connection,
     session::{Purpose, Scope, StepError},
 };
+use crate::wire;
 
 /// Under which key a listing says which sources it is without.
 const NOTICES: &str = "toolcrib/notices";
@@ -59,7 +60,8 @@ pub(super) async fn list(
     });
     let step = step.map_err(|error| refusal(&error))?;
     let menu = step.iteration.menu();
-    let mut answer = ListToolsResult::with_all_items(menu.tools().iter().map(wire).collect());
+    let tools = menu.tools().iter().map(|tool| wire::tool(tool, output_schema(tool)));
+    let mut answer = ListToolsResult::with_all_items(tools.collect());
     let notices: Vec<_> = step.iteration.notices().iter().map(Notice::model_text).collect();
     if !notices.is_empty() {
         let meta = JsonObject::from_iter([(NOTICES.to_owned(), json!(notices))]);
@@ -92,13 +94,14 @@ fn describe(iteration: &Iteration, entry: &mut AccessEntry) {
         withheld_by: None,
         reason: None,
     });
-    let withheld = iteration.withheld().explain().map(|tool| ListedTool {
+    // Reasons are searched for, and only those of remote tools stand in the log.
+    let withheld = iteration.withheld().explain_from(is_remote).map(|tool| ListedTool {
         name: tool.name,
         origin: tool.origin,
         withheld_by: Some(tool.by),
         reason: Some(tool.reason),
     });
-    entry.remote = offered.chain(withheld).filter(|tool| is_remote(&tool.origin)).collect();
+    entry.remote = offered.filter(|tool| is_remote(&tool.origin)).chain(withheld).collect();
 }
 
 /// Whether a tool, or a source by its path, is of an MCP server.
@@ -106,33 +109,9 @@ fn is_remote(origin: &str) -> bool {
     origin.split(" > ").any(|source| source.starts_with(REMOTE))
 }
 
-/// A tool as the protocol writes it. What its author says of its effects are hints there.
-fn wire(tool: &Tool) -> WireTool {
-    let definition = tool.definition();
-    let mut wire = WireTool::new_with_raw(
-        definition.name().to_string(),
-        Some(definition.description().to_owned().into()),
-        object(definition.input_schema()),
-    );
-    let says = definition.annotations();
-    let hints = ToolAnnotations::new()
-        .read_only(says.read_only)
-        .destructive(says.destructive)
-        .idempotent(says.idempotent);
-    wire.annotations = Some(hints);
-    wire.title = definition.title().map(str::to_owned);
-    wire.output_schema = output_schema(tool).cloned().map(Arc::new);
-    wire
-}
-
 /// The schema of a tool's structured results, as clients of both eras take it: those before
 /// 2026-07-28 know only schemas of objects, and refuse the whole list over another one.
 pub(super) fn output_schema(tool: &Tool) -> Option<&JsonObject> {
     let schema = tool.definition().output_schema()?.as_object()?;
     schema.get("type").is_some_and(|kind| kind == "object").then_some(schema)
-}
-
-/// A schema, which is an object in every definition.
-fn object(schema: &Value) -> JsonObject {
-    schema.as_object().cloned().unwrap_or_default()
 }

@@ -2,7 +2,6 @@
 
 mod script;
 mod server;
-mod wire;
 
 use std::{
     fmt,

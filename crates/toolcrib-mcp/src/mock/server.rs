@@ -22,12 +22,10 @@ use tokio::{
     sync::mpsc,
     time::{sleep, timeout},
 };
-use toolcrib_core::{CancellationToken, Progress, Tool, ToolContext, ToolContextParts};
+use toolcrib_core::{CancellationToken, Progress, Tool, ToolContext, ToolContextParts, ToolOutput};
 
-use super::{
-    script::{Listener, Script},
-    wire,
-};
+use super::script::{Listener, Script};
+use crate::wire;
 
 /// How many bytes may wait in the pipe, each way.
 const PIPE_BYTES: usize = 64 * 1024;
@@ -136,7 +134,7 @@ impl ServerHandler for Handler {
         let state = self.script.state();
         let end = start.saturating_add(self.script.page_size);
         let page = state.tools.iter().skip(start).take(self.script.page_size);
-        let mut result = ListToolsResult::with_all_items(page.map(wire::tool).collect());
+        let mut result = ListToolsResult::with_all_items(page.map(described).collect());
         result.next_cursor = (end < state.tools.len()).then(|| end.to_string());
         Ok(result)
     }
@@ -226,7 +224,7 @@ async fn run(tool: &Tool, args: Value, context: &RequestContext<RoleServer>) -> 
         tell(context, token.clone(), said, message).await;
     }
     match outcome {
-        Ok(output) => wire::output(output),
+        Ok(output) => written(output),
         Err(error) => CallToolResult::error(vec![ContentBlock::text(error.message)]),
     }
 }
@@ -249,4 +247,16 @@ async fn tell(
     params.message = Some(message.message);
     // Whoever does not hear it has gone, and the call with it.
     let _ = context.peer.notify_progress(params).await;
+}
+
+fn described(tool: &Tool) -> rmcp::model::Tool {
+    wire::tool(tool, tool.output_schema().and_then(Value::as_object))
+}
+
+fn written(output: ToolOutput) -> CallToolResult {
+    let mut content = vec![ContentBlock::text(output.value)];
+    content.extend(output.blocks.iter().filter_map(wire::block));
+    let mut result = CallToolResult::success(content);
+    result.structured_content = output.structured;
+    result
 }
