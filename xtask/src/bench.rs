@@ -13,11 +13,12 @@ use crate::{
 const PAGE: &str = "docs/benchmarks.md";
 
 /// Each prints its figures as Markdown.
-const PROGRAMS: [&[&str]; 5] = [
+const PROGRAMS: [&[&str]; 6] = [
     &["bench", "--bench", "loop"],
     &["bench", "--bench", "adapter"],
     &["bench", "--bench", "dispatch"],
     &["bench", "--bench", "validators"],
+    &["bench", "--bench", "visibility"],
     &["run", "--release", "--bin", "counts"],
 ];
 

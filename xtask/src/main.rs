@@ -14,6 +14,7 @@ mod gateways;
 mod links;
 mod listed;
 mod local_model;
+mod mutants;
 mod oracle;
 mod packages;
 mod peers;
@@ -50,6 +51,9 @@ Commands:
   bench     times and memory; writes them into docs/benchmarks.md. Nothing else should run meanwhile
   bench gateway
             the same for `toolcrib serve`, beside gateways of others, which it installs (104 MB)
+  mutants MODULE
+            whether the crate's tests notice when a module is changed, one place at a time: many
+            minutes; docs/mutants.md has the modules and what survived
   help      this text
 
 All of them look at the whole workspace, stop at the first step that fails, and exit with 1 then.
@@ -70,6 +74,7 @@ fn main() -> ExitCode {
         ["local-model"] => LOCAL_MODEL,
         ["bench"] => BENCH,
         ["bench", "gateway"] => BENCH_GATEWAY,
+        ["mutants", name] => return mutants::run(&Workspace::here(), name),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             return ExitCode::SUCCESS;

@@ -1,13 +1,14 @@
 //! The agent.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use toolcrib_core::{Event, Model, Subscription};
 use toolcrib_engine::Engine;
 
 use crate::{
+    models::Models,
     options::{RunOptions, Settings},
-    run::{AgentParts, Run},
+    run::{AgentParts, PersonalityModels, Run},
 };
 
 /// A model, an engine and a loop. One agent serves many runs at the same time; cloning shares it.
@@ -42,9 +43,20 @@ use crate::{
 pub struct Agent(Arc<AgentParts>);
 
 impl Agent {
-    /// An agent on an engine that is there already.
+    /// An agent on an engine that is there already. Its personalities have no models of their own;
+    /// those of an agent that is [built](Agent::builder) may.
     pub fn new(engine: Engine, model: Arc<dyn Model>, settings: Settings) -> Self {
-        Self(Arc::new(AgentParts { engine, model, settings, conversations: Arc::default() }))
+        Self::with_models(engine, Models::new(model, Vec::new()), HashMap::new(), settings)
+    }
+
+    pub(crate) fn with_models(
+        engine: Engine,
+        models: Models,
+        personality_models: PersonalityModels,
+        settings: Settings,
+    ) -> Self {
+        let conversations = Arc::default();
+        Self(Arc::new(AgentParts { engine, models, personality_models, settings, conversations }))
     }
 
     /// The engine.
@@ -52,9 +64,9 @@ impl Agent {
         &self.0.engine
     }
 
-    /// The model.
+    /// The model that runs begin with, of personalities without one of their own.
     pub fn model(&self) -> &Arc<dyn Model> {
-        &self.0.model
+        self.0.models.first()
     }
 
     /// This agent on another engine, such as one [with](Engine::with_plugin) or
@@ -63,7 +75,8 @@ impl Agent {
     pub fn with_engine(&self, engine: Engine) -> Self {
         Self(Arc::new(AgentParts {
             engine,
-            model: Arc::clone(&self.0.model),
+            models: self.0.models.clone(),
+            personality_models: self.0.personality_models.clone(),
             settings: self.0.settings.clone(),
             conversations: Arc::clone(&self.0.conversations),
         }))
@@ -87,7 +100,7 @@ impl Agent {
 impl std::fmt::Debug for Agent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Agent")
-            .field("model", &self.0.model.name())
+            .field("models", &self.0.models.names())
             .field("engine", &self.0.engine)
             .finish_non_exhaustive()
     }

@@ -1,9 +1,14 @@
 use std::{sync::Arc, time::Duration};
 
-use toolcrib_core::{IntoTool, Model, Policy, ToolProvider};
-use toolcrib_engine::{BuildError, Engine, EngineBuilder, Limits, Plugin, Skills};
+use toolcrib_core::{Fallback, IntoTool, Model, Policy, ReliabilityRule, Then, ToolProvider};
+use toolcrib_engine::{BuildError, Engine, EngineBuilder, Limits, Personality, Plugin, Skills};
 
-use crate::{agent::Agent, options::Settings};
+use crate::{
+    agent::Agent,
+    models::Models,
+    options::Settings,
+    run::{PersonalityModels, no_model},
+};
 
 /// Builds an [`Agent`] with an engine of its own.
 #[derive(Default)]
@@ -11,6 +16,8 @@ use crate::{agent::Agent, options::Settings};
 pub struct AgentBuilder {
     engine: EngineBuilder,
     model: Option<Arc<dyn Model>>,
+    fallback_models: Vec<Arc<dyn Model>>,
+    personality_models: PersonalityModels,
     providers: Vec<Arc<dyn ToolProvider>>,
     settings: Settings,
 }
@@ -36,6 +43,21 @@ pub enum AgentError {
     /// A run without an iteration can do nothing.
     #[error("`max_iterations` must be at least 1")]
     NoIterations,
+    /// A personality has a model that the agent was not given.
+    #[error("{0}")]
+    PersonalityModel(String),
+    /// A rule asks a model that the agent does not have.
+    #[error(
+        "a reliability rule falls back on the model `{name}`, which the agent does not have; it has \
+         {}; add it with `.fallback_model(..)`",
+        known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    )]
+    UnknownFallback {
+        /// The name in the rule.
+        name: Arc<str>,
+        /// The names of the agent's models.
+        known: Vec<Arc<str>>,
+    },
     /// The engine cannot be built.
     #[error(transparent)]
     Engine(#[from] BuildError),
@@ -60,7 +82,39 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets the system text.
+    /// Adds a model that is asked when a rule says so, behind those added before:
+    /// [`retry_other`](Then::RetryOther) asks the next, [`fallback`](Then::fallback_model) the one of a
+    /// name. A run stays with the model that it was moved to; the next run begins with the first. A
+    /// personality that names its model is asked of no other.
+    pub fn fallback_model(self, model: impl Model) -> Self {
+        self.shared_fallback_model(Arc::new(model))
+    }
+
+    /// The same for a model that others use too.
+    pub fn shared_fallback_model(mut self, model: Arc<dyn Model>) -> Self {
+        self.fallback_models.push(model);
+        self
+    }
+
+    /// Adds rules on what becomes of sources, models and tools that fail; see
+    /// [`EngineBuilder::reliability`].
+    pub fn reliability(mut self, rules: impl IntoIterator<Item = ReliabilityRule>) -> Self {
+        self.engine = self.engine.reliability(rules);
+        self
+    }
+
+    /// Sets the model of a [personality](toolcrib_engine::Personality::model) that names one of its
+    /// own, by its id. Every personality that names one needs it here.
+    pub fn personality_model(
+        mut self,
+        personality: impl Into<Arc<str>>,
+        model: Arc<dyn Model>,
+    ) -> Self {
+        self.personality_models.insert(personality.into(), Models::new(model, Vec::new()));
+        self
+    }
+
+    /// Sets the system text, of personalities without one of their own.
     pub fn system(mut self, text: impl Into<Arc<str>>) -> Self {
         self.settings.system = text.into();
         self
@@ -141,7 +195,22 @@ impl AgentBuilder {
         }
         let engine: Engine =
             self.providers.into_iter().fold(self.engine, EngineBuilder::provider).build()?;
-        Ok(Agent::new(engine, model, self.settings))
+        let own_models = self.personality_models;
+        let lacks_model =
+            |one: &&Arc<Personality>| one.model.is_some() && !own_models.contains_key(&one.id);
+        if let Some(personality) = engine.personalities().find(lacks_model) {
+            return Err(AgentError::PersonalityModel(no_model(personality)));
+        }
+        let models = Models::new(model, self.fallback_models);
+        for rule in engine.reliability() {
+            if let Then::Fallback(Fallback::Model(name)) = &rule.then
+                && !models.names().contains(name)
+            {
+                let known = models.names().to_vec();
+                return Err(AgentError::UnknownFallback { name: Arc::clone(name), known });
+            }
+        }
+        Ok(Agent::with_models(engine, models, own_models, self.settings))
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod agent;
 mod builder;
+mod models;
 mod options;
 mod outcome;
 mod run;

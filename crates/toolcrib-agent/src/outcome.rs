@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 use toolcrib_core::{
     Digest, Menu, Message, ModelErrorClass, StopReason, ToolName, ToolResult, Usage, millis,
 };
+use toolcrib_engine::{GaveUp, Halt};
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -115,11 +116,11 @@ impl MenuSummary {
 #[non_exhaustive]
 pub struct RunError {
     /// The stable class: `discovery_failed`, `name_collision`, `model_failed`, `unknown_skill`,
-    /// `timeout`.
+    /// `timeout`, `halted`.
     pub code: &'static str,
     /// What happened, for the operator.
     pub message: String,
-    /// Who failed: the provider's path or the model's name.
+    /// Who failed: the provider's path or the model's name; of a run that a policy rule ended, the rule.
     #[serde(rename = "source")]
     pub component: Option<String>,
     /// The class of a model's error.
@@ -132,12 +133,39 @@ pub struct RunError {
         serialize_with = "write_millis"
     )]
     pub retry_after: Option<Duration>,
+    /// What the author of the reliability rule that gave it up calls such failures, else the word for
+    /// how it ended; see [`GaveUp`]. There when rules were about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Arc<str>>,
+    /// How many attempts there were. There when rules were about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
 }
 
 impl RunError {
     /// An error of a code, of nobody in particular.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), component: None, class: None, retry_after: None }
+        Self {
+            code,
+            message: message.into(),
+            component: None,
+            class: None,
+            retry_after: None,
+            kind: None,
+            attempts: None,
+        }
+    }
+
+    /// The same after rules gave it up.
+    pub(crate) fn given_up(self, gave_up: &GaveUp) -> Self {
+        Self { kind: Some(Arc::clone(&gave_up.kind)), attempts: Some(gave_up.attempts), ..self }
+    }
+}
+
+impl RunError {
+    /// A policy rule ended the run at a call.
+    pub(crate) fn halted(halt: &Halt) -> Self {
+        Self { component: Some(halt.rule.to_string()), ..Self::new("halted", halt.to_string()) }
     }
 }
 

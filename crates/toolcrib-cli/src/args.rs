@@ -1,5 +1,6 @@
 //! What can be typed.
 
+mod lint;
 mod serve;
 
 use std::{path::PathBuf, time::Duration};
@@ -7,13 +8,16 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, Parser, Subcommand};
 use toolcrib_core::{ToolChoice, ToolName};
 
-pub(crate) use self::serve::{HttpAddress, ServeArgs};
+pub(crate) use self::{
+    lint::{LintArgs, ToolsArgs},
+    serve::{HttpAddress, ServeArgs},
+};
 
 const EXIT_CODES: &str = "\
 Exit codes:
   0  fine: the model answered, or the cap on steps was reached; what `serve` read has ended
   1  failed: the run failed or timed out, a call was not ok, the server of `mcp test` or one that
-     may not be left out cannot be reached
+     may not be left out cannot be reached, `lint` found something
   2  the command line or the project is wrong
   3  cancelled by Ctrl-C or SIGTERM (twice: at once)";
 
@@ -81,6 +85,13 @@ Examples:
   toolcrib menu -p examples/support-desk --skill billing
   toolcrib menu --as intern --why")]
     Menu(MenuArgs),
+    /// Say why a tool is offered, or is not: every cause in order, and the smallest change that would
+    /// turn the matter round
+    #[command(after_help = "\
+Examples:
+  toolcrib explain refund_duplicate_charge -p examples/support-desk --as intern
+  toolcrib explain list_charges --skill shipping --json")]
+    Explain(ExplainArgs),
     /// Make one call, through everything that a model's call goes through
     #[command(after_help = "\
 Examples:
@@ -107,6 +118,41 @@ it too (3).")]
     Mcp {
         #[command(subcommand)]
         command: McpCommand,
+    },
+    /// List the tools of a project, declared and remote, whoever may see them; `menu` says who does
+    #[command(after_help = "\
+Examples:
+  toolcrib tools -p examples/support-desk
+  toolcrib tools --toolset billing --json
+
+The exit code is 1 when a source cannot be listed that may not be left out.")]
+    Tools(ToolsArgs),
+    /// Look over a catalogue of tools: what a model would mix up, misunderstand, pay for, or be talked
+    /// into
+    #[command(after_help = "\
+Examples:
+  toolcrib lint -p examples/support-desk
+  toolcrib lint --allow says-what-not-when --max-tokens 5000
+  toolcrib lint tools.json --json
+  my-mcp-client tools/list | toolcrib lint -
+
+FILE is JSON: a list of tools or an object with such a list as `tools`, each with its schema as
+`inputSchema` (MCP), `input_schema` (Anthropic) or `parameters` (OpenAI).
+
+The exit code is 0 when nothing is found, 1 when something is, 2 when there is nothing to look over.
+docs/lint.md has all rules. Tokens are estimated: four characters are one.")]
+    Lint(LintArgs),
+    /// List the skills of a project, or install one
+    #[command(after_help = "\
+Examples:
+  toolcrib skills -p my-agent
+  toolcrib skills install refunds.zip -p my-agent
+  toolcrib skills install refunds.tar.gz --force
+
+An installed skill is trusted: a model that activates it follows what it says. Read it first.")]
+    Skills {
+        #[command(subcommand)]
+        command: Option<SkillsCommand>,
     },
     /// List the models that are configured, ask whether each can be reached, and say why not
     #[command(after_help = "\
@@ -139,6 +185,9 @@ pub(crate) struct Situation {
     /// Act within this tenant [default: none]
     #[arg(long, value_name = "TENANT")]
     pub(crate) tenant: Option<String>,
+    /// Act as this personality of the project [default: the one called default]
+    #[arg(long, value_name = "PERSONALITY")]
+    pub(crate) personality: Option<String>,
     /// The conversation that tools and policies see [default: the run's id]
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<String>,
@@ -209,9 +258,18 @@ fn timeout(text: &str) -> Result<Duration, String> {
 pub(crate) struct MenuArgs {
     #[command(flatten)]
     pub(crate) situation: Situation,
-    /// Say for each withheld tool why, and what would have to change
+    /// Say of each tool why it is offered or withheld, and of the withheld ones what would have to
+    /// change
     #[arg(long)]
     pub(crate) why: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The tool's name
+    pub(crate) tool: String,
+    #[command(flatten)]
+    pub(crate) situation: Situation,
 }
 
 #[derive(Debug, Args)]
@@ -259,6 +317,21 @@ Examples:
         server: String,
         #[command(flatten)]
         call: CallArgs,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SkillsCommand {
+    /// List the skills with their tools, steps and files: what `skills` alone does too
+    List,
+    /// Unpack an archive with one skill in it into the project's folder of skills; it is checked
+    /// first, and put in place as a whole or not at all
+    Install {
+        /// A .zip or .tar.gz file
+        file: PathBuf,
+        /// Replace a skill of that name
+        #[arg(long)]
+        force: bool,
     },
 }
 

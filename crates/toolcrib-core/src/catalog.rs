@@ -1,8 +1,8 @@
 //! What providers fill: the tools they offer and those they hold back.
 
-use std::{borrow::Cow, cell::Cell, sync::Arc};
+use std::{borrow::Cow, cell::Cell, convert::Infallible, sync::Arc};
 
-use crate::{name::SkillId, tool::Tool};
+use crate::{answered::Answered, name::SkillId, tool::Tool};
 
 /// Why a provider holds a tool back. Kept as data; rendered to words only when somebody asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,6 +85,7 @@ impl HeldBack {
 pub struct Catalog {
     offered: Vec<Tool>,
     held_back: Vec<HeldBack>,
+    answered: Answered,
 }
 
 impl Catalog {
@@ -122,9 +123,23 @@ impl Catalog {
     pub fn clear(&mut self) {
         self.offered.clear();
         self.held_back.clear();
+        self.answered = Answered::default();
     }
 
-    /// Puts what another list holds behind this one, and leaves that as it is.
+    /// Notes how what was added to it came about. Of several notes the one that tells most counts:
+    /// an older answer before one that was fetched, and that before a fresh one of a cache.
+    pub fn note_answered(&mut self, answered: Answered) {
+        self.answered.merge(answered);
+    }
+
+    /// Takes the note out. For engines, which ask for it after each source, so that the next one
+    /// begins without.
+    pub fn take_answered(&mut self) -> Answered {
+        std::mem::take(&mut self.answered)
+    }
+
+    /// Puts what another list holds behind this one, and leaves that as it is; its note is not taken
+    /// over.
     pub fn extend_from(&mut self, other: &Self) {
         self.offered.extend_from_slice(&other.offered);
         self.held_back.extend_from_slice(&other.held_back);
@@ -134,16 +149,26 @@ impl Catalog {
     pub fn append(&mut self, mut other: Self) {
         self.offered.append(&mut other.offered);
         self.held_back.append(&mut other.held_back);
+        self.answered.merge(other.answered);
     }
 
-    /// Puts every tool offered from position `start` on through a decision: `None` offers it,
-    /// a reason holds it back. On an error the tools not yet decided are gone: nothing passes a
+    /// Holds every tool back for which there is a reason.
+    pub fn hold_back_where(
+        &mut self,
+        gate: &Arc<str>,
+        mut reason: impl FnMut(&Tool) -> Option<Reason>,
+    ) {
+        let Ok(()) = self.gate_from::<Infallible>(0, gate, |tool| Ok(reason(tool)));
+    }
+
+    /// Puts every tool offered from position `start` on through a decision: `None` offers it, or what
+    /// the decision put in its place; a reason holds it back. On an error the tools not yet decided are gone: nothing passes a
     /// gate that failed.
     pub(crate) fn gate_from<E>(
         &mut self,
         start: usize,
         gate: &Arc<str>,
-        mut decide: impl FnMut(&Tool) -> Result<Option<Reason>, E>,
+        mut decide: impl FnMut(&mut Tool) -> Result<Option<Reason>, E>,
     ) -> Result<(), E> {
         // What the decision said of the tool that is about to come out.
         let (verdict, mut failed) = (Cell::new(None), false);
@@ -195,5 +220,12 @@ impl Catalog {
             && self.held_back.len() == other.held_back.len()
             && self.offered.iter().zip(&other.offered).all(|(a, b)| a.same(b))
             && self.held_back.iter().zip(&other.held_back).all(|(a, b)| a.same(b))
+    }
+}
+
+impl FromIterator<Tool> for Catalog {
+    /// A list that offers these tools, in order.
+    fn from_iter<T: IntoIterator<Item = Tool>>(tools: T) -> Self {
+        Self { offered: tools.into_iter().collect(), ..Self::default() }
     }
 }

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     identity::Identity,
     name::SkillId,
+    network_rules::NetworkRules,
     output::ToolError,
     secrets::{Redact, Secret, SecretError, Secrets},
 };
@@ -80,6 +81,10 @@ pub struct ToolContextParts {
     pub iteration: u32,
     /// The active skills, the last activated last.
     pub active_skills: Arc<[SkillId]>,
+    /// Who acts: the id of the turn's personality.
+    pub personality: Arc<str>,
+    /// What bounds the hosts that the call may reach, beside what the tool declares.
+    pub network: Arc<NetworkRules>,
     /// Relative paths start here.
     pub working_dir: Arc<Path>,
     /// How many characters of text this call is promised.
@@ -106,6 +111,8 @@ impl ToolContextParts {
             identity: Arc::new(Identity::conversation("detached")),
             iteration: 1,
             active_skills: Arc::default(),
+            personality: "default".into(),
+            network: Arc::default(),
             working_dir: Arc::from(Path::new(".")),
             result_budget_chars: 80_000,
             cancellation: CancellationToken::new(),
@@ -152,6 +159,18 @@ impl ToolContext {
     /// The active skills, the last activated last.
     pub fn active_skills(&self) -> &[SkillId] {
         &self.0.active_skills
+    }
+
+    /// Who acts: the id of the turn's personality, `default` unless one was named.
+    pub fn personality(&self) -> &str {
+        &self.0.personality
+    }
+
+    /// What bounds the hosts that the call may reach over HTTP. Whoever hands out a network handle,
+    /// or brings a client of its own, narrows it to that; a handle of a
+    /// [`Scoper`](crate::Scoper) already is.
+    pub fn network_rules(&self) -> &NetworkRules {
+        &self.0.network
     }
 
     /// Relative paths start here.

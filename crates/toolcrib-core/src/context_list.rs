@@ -40,7 +40,22 @@ impl ListContext {
         self
     }
 
-    /// Which iteration of the turn, from 1.
+    /// Sets on whose behalf.
+    #[must_use]
+    pub fn with_identity(mut self, identity: Arc<Identity>) -> Self {
+        self.identity = identity;
+        self
+    }
+
+    /// Sets what ends the listing.
+    #[must_use]
+    pub fn with_cancellation(mut self, cancellation: CancellationToken) -> Self {
+        self.cancellation = cancellation;
+        self
+    }
+
+    /// Which iteration of the turn, from 1. It is 0 to a provider behind a
+    /// [`cached`](crate::cached()) whose key does not declare it.
     pub fn iteration(&self) -> u32 {
         self.iteration
     }
@@ -55,12 +70,14 @@ impl ListContext {
         &self.active_skills
     }
 
-    /// On whose behalf.
+    /// On whose behalf. Behind a [`cached`](crate::cached()) it names only what the key declares, and
+    /// the conversation is empty unless that is one of them.
     pub fn identity(&self) -> &Arc<Identity> {
         &self.identity
     }
 
-    /// Fires when the run is cancelled; a provider that waits must watch it.
+    /// Fires when the run is cancelled; a provider that waits must watch it. Behind a
+    /// [`cached`](crate::cached()) it fires when nobody waits for the answer any more.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.cancellation
     }

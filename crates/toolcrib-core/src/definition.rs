@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
+    availability::Availability,
     capabilities::Capabilities,
     depth::{DEEPEST_JSON, nests_too_deep},
     digest::{Digest, canonical_schema},
@@ -80,8 +81,10 @@ pub struct ToolDefinition {
     pub(crate) ephemeral: Option<Lifetime>,
     pub(crate) capabilities: Arc<Capabilities>,
     pub(crate) origin: Arc<str>,
+    pub(crate) mcp_server: Option<Arc<str>>,
     pub(crate) plugin: Option<Arc<str>>,
     pub(crate) sequential: bool,
+    pub(crate) availability: Option<Availability>,
     pub(crate) framework: bool,
     digest: Digest,
     schema_digest: Digest,
@@ -137,9 +140,30 @@ impl ToolDefinition {
             ephemeral: None,
             capabilities: Arc::default(),
             origin: UNDECLARED_ORIGIN.into(),
+            mcp_server: None,
             plugin: None,
             sequential: false,
+            availability: None,
             framework: false,
+        })
+    }
+
+    /// The same definition, of which the model reads something else.
+    pub(crate) fn shown_as(
+        &self,
+        name: &str,
+        description: &str,
+        input_schema: &Value,
+    ) -> Result<Self, InvalidTool> {
+        let shown = Self::new(name, description, input_schema)?;
+        Ok(Self {
+            name: shown.name,
+            description: shown.description,
+            input_schema: shown.input_schema,
+            digest: shown.digest,
+            schema_digest: shown.schema_digest,
+            rendering: shown.rendering,
+            ..self.clone()
         })
     }
 
@@ -236,6 +260,25 @@ impl ToolDefinition {
     /// has not begun.
     pub fn sequential(&self) -> bool {
         self.sequential
+    }
+
+    /// Whether the tool has a [check](crate::ToolBuilder::available_if) of whether it is available.
+    pub fn has_availability_check(&self) -> bool {
+        self.availability.is_some()
+    }
+
+    /// Asks whether the tool is available now; one that has no check always is.
+    ///
+    /// # Errors
+    /// Why it is not, for the operator. A check that panics counts as one that says so.
+    pub fn check_available(&self) -> Result<(), Arc<str>> {
+        self.availability.as_ref().map_or(Ok(()), Availability::check)
+    }
+
+    /// The MCP server whose tool it is, by the name that it has here. A personality admits such tools
+    /// by their server, and not by their toolset.
+    pub fn mcp_server(&self) -> Option<&str> {
+        self.mcp_server.as_deref()
     }
 
     /// The plugin that brought the tool.

@@ -8,9 +8,12 @@
 //! | What may the model see? | [`Menu`], [`Policy`], [`Verdict`] |
 //! | What does a running tool see? | [`ToolContext`] |
 //! | What came back? | [`ToolResult`], [`ErrorCode`] |
+//! | What becomes of a failure? | [`ReliabilityRule`], [`Retry`] |
 //! | What happened? | [`Event`], [`Events`] |
 //! | Who is outside? | [`Model`], [`Approver`], [`Middleware`], [`Scoper`], [`Secrets`], [`Journal`], [`Reducer`] |
 
+mod answered;
+mod availability;
 mod block;
 mod capabilities;
 mod catalog;
@@ -22,23 +25,28 @@ mod digest;
 mod event;
 mod extract;
 mod fence;
+mod fitted_name;
 mod hidden;
 mod identity;
 mod menu;
 mod message;
 mod model;
 mod name;
+mod network_rules;
 mod output;
 mod panic_text;
 mod policy;
 mod ports;
 mod provider;
 mod registry;
+mod reliability;
 mod result;
 mod secrets;
 mod tool;
 
 pub use self::{
+    answered::{Answered, CacheUse},
+    availability::IntoAvailability,
     block::ContentBlock,
     capabilities::Capabilities,
     catalog::{Catalog, HeldBack, Reason},
@@ -48,8 +56,8 @@ pub use self::{
     depth::{DEEPEST_JSON, dismantle, nests_too_deep},
     digest::{Digest, args_digest, canonical_schema},
     event::{
-        ActivatedBy, Event, EventKind, EventStream, Events, NotOffered, RunEvents, Subscription,
-        millis,
+        ActivatedBy, DeactivatedBy, Event, EventKind, EventStream, Events, NotOffered, PolicyStage,
+        RunEvents, Subscription, millis,
     },
     extract::{Args, Json, State},
     fence::{FENCE_NOTICE, fence, fence_chars, unfence},
@@ -62,19 +70,30 @@ pub use self::{
         StopReason, ToolChoice,
     },
     name::{BlankSkillId, InvalidToolName, MAX_TOOL_NAME, SkillId, ToolName},
+    network_rules::NetworkRules,
     output::{ErrorCode, IntoToolOutput, ToolError, ToolOutput, err, ok},
     panic_text::panic_text,
-    policy::{AnnotationMatch, Effect, Glob, Policy, PolicyDefault, Roles, Rule, ToolMatch, When},
+    policy::{
+        AnnotationMatch, ArgumentMatch, Effect, Fact, Glob, InSituation, InvalidArgumentMatch,
+        IterationRange, MAX_PATTERN, MAX_SEARCHED, NotAGate, Policy, PolicyDefault, PolicyFacts,
+        PolicyGate, RoleHolders, Roles, Rule, Ruling, ToolMatch, UnreadableClaim, When,
+    },
     ports::{
         Approval, Approver, CallVerdict, Journal, Middleware, PendingCall, Reducer, Scoper,
         call_approver, call_middleware,
     },
     provider::{
-        DiscoveryError, DiscoveryErrorClass, FailedListing, Gate, Handed, IntoVerdict, Listing,
-        ToolProvider, Verdict, concat, gated_tools, list_in_order, of_plugin, skill_scoped_tools,
-        static_tools,
+        CacheOptions, Cached, CatalogRequest, Discovery, DiscoveryError, DiscoveryErrorClass,
+        FailedListing, Gate, Handed, IntoPrepared, IntoTools, IntoVerdict, KeyField, Listing,
+        PerIdentity, Prepared, ToolHub, ToolProvider, ToolRewrite, Ttl, Verdict, Whose, cached,
+        concat, discovery, from_async_fn, from_fn, gated_tools, list_in_order, of_plugin,
+        per_identity, prefixed, prepared, skill_scoped_tools, static_tools, with_timeout,
     },
     registry::{AlreadyRegistered, ToolRegistry},
+    reliability::{
+        AnswerFn, Fallback, IntoHolds, InvalidStatusRange, ReliabilityRule, ReliabilityState,
+        Retry, Stage, StatusRange, Then, WhenFailed,
+    },
     result::ToolResult,
     secrets::{Redact, Secret, SecretError, Secrets, secrets_fn},
     tool::{IntoTool, Tool, ToolBody, ToolBuilder},

@@ -150,9 +150,30 @@ pub enum ModelErrorClass {
     Protocol,
     /// The model did not keep to the [`ToolChoice`].
     ToolChoiceIgnored,
+    /// It was not asked, because it failed several times in a row.
+    BreakerOpen,
 }
 
 impl ModelErrorClass {
+    /// All of them.
+    pub const ALL: [Self; 15] = [
+        Self::NoRule,
+        Self::Auth,
+        Self::Quota,
+        Self::RateLimit,
+        Self::Overloaded,
+        Self::Server,
+        Self::ContextOverflow,
+        Self::ContentFilter,
+        Self::BadRequest,
+        Self::Network,
+        Self::Timeout,
+        Self::Incomplete,
+        Self::Protocol,
+        Self::ToolChoiceIgnored,
+        Self::BreakerOpen,
+    ];
+
     /// The word as it stands in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -170,6 +191,7 @@ impl ModelErrorClass {
             Self::Incomplete => "incomplete",
             Self::Protocol => "protocol",
             Self::ToolChoiceIgnored => "tool_choice_ignored",
+            Self::BreakerOpen => "breaker_open",
         }
     }
 }

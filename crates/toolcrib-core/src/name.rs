@@ -57,6 +57,12 @@ pub struct InvalidToolName {
     problem: String,
 }
 
+impl InvalidToolName {
+    pub(crate) fn new(name: &str, problem: String) -> Self {
+        Self { name: name.into(), problem }
+    }
+}
+
 impl Deref for ToolName {
     type Target = str;
     fn deref(&self) -> &str {

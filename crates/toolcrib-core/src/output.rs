@@ -38,6 +38,18 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::InputInvalid,
+        Self::NotAvailable,
+        Self::ExecutionFailed,
+        Self::StaleWrite,
+        Self::Denied,
+        Self::Timeout,
+        Self::Cancelled,
+        Self::OutcomeUnknown,
+    ];
+
     /// The code as it stands in JSON.
     pub fn as_str(self) -> &'static str {
         match self {

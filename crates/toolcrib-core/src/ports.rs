@@ -29,6 +29,8 @@ pub struct PendingCall<'a> {
     pub identity: &'a Identity,
     /// The run's id.
     pub run_id: &'a Arc<str>,
+    /// Who acts: the id of the turn's personality.
+    pub personality: &'a Arc<str>,
 }
 
 /// What an approver says of a call that a rule wants asked about.

@@ -81,6 +81,16 @@ impl ToolRegistry {
         self.tools.retain(|_, tool| keep(tool));
     }
 
+    /// The tools of a toolset, in their order, as a registry of its own. Empty where there is no such
+    /// toolset.
+    #[must_use]
+    pub fn for_toolset(&self, toolset: &str) -> Self {
+        let of_toolset = self.iter().filter(|tool| tool.toolset() == Some(toolset)).cloned();
+        let tools: IndexMap<_, _> = of_toolset.map(|tool| (tool.name().clone(), tool)).collect();
+        let ephemeral = tools.values().any(|tool| tool.ephemeral().is_some());
+        Self { tools, ephemeral }
+    }
+
     /// The tool of that name.
     pub fn get(&self, name: &str) -> Option<&Tool> {
         self.tools.get(name)

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::{
+    availability::{Availability, IntoAvailability},
     capabilities::Capabilities,
     context::ToolContext,
     definition::{
@@ -104,6 +105,30 @@ impl Tool {
         Self(Arc::new(Inner { definition, body: Arc::clone(&self.0.body) }))
     }
 
+    /// The same tool, offered only while a check says that it is available, beside the checks that
+    /// it has; see [`ToolBuilder::available_if`].
+    #[must_use]
+    pub fn available_if<A: IntoAvailability>(
+        &self,
+        check: impl Fn() -> A + Send + Sync + 'static,
+    ) -> Self {
+        let mut definition = self.0.definition.clone();
+        let check = Availability::new(check);
+        definition.availability = Some(with_check(definition.availability.take(), check));
+        Self(Arc::new(Inner { definition, body: Arc::clone(&self.0.body) }))
+    }
+
+    /// The same tool, of which the model reads something else.
+    pub(crate) fn shown_as(
+        &self,
+        name: &str,
+        description: &str,
+        input_schema: &Value,
+    ) -> Result<Self, InvalidTool> {
+        let definition = self.0.definition.shown_as(name, description, input_schema)?;
+        Ok(Self(Arc::new(Inner { definition, body: Arc::clone(&self.0.body) })))
+    }
+
     /// Calls the body directly: no validation, no policy, no deadline. For engines and tests.
     pub fn call(
         &self,
@@ -111,6 +136,14 @@ impl Tool {
         cx: ToolContext,
     ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         Arc::clone(&self.0.body).call(args, cx)
+    }
+}
+
+/// A check beside those that are there.
+fn with_check(before: Option<Availability>, check: Availability) -> Availability {
+    match before {
+        Some(before) => check.after(before),
+        None => check,
     }
 }
 
@@ -187,6 +220,8 @@ pub struct ToolBuilder {
     capabilities: Capabilities,
     sequential: bool,
     origin: Option<Arc<str>>,
+    mcp_server: Option<Arc<str>>,
+    availability: Option<Availability>,
     framework: bool,
 }
 
@@ -209,6 +244,8 @@ impl ToolBuilder {
             capabilities: Capabilities::default(),
             sequential: false,
             origin: None,
+            mcp_server: None,
+            availability: None,
             framework: false,
         }
     }
@@ -330,6 +367,38 @@ impl ToolBuilder {
         self
     }
 
+    /// Offers the tool only while a check says that it is available, such as that a program or a key
+    /// that it needs is there. Given again, all checks must hold. Default: it always is.
+    ///
+    /// The check is asked each time a menu is composed, where it hides the tool, and again at each
+    /// call, which is then `not_available`. It answers `bool` or `Result<(), reason>`; the reason is
+    /// for the operator, and one that panics says no. It runs on the run's own time, so it looks at
+    /// something that is at hand and does not wait for anything.
+    ///
+    /// ```
+    /// # use toolcrib_core::{Tool, ToolContext};
+    /// # fn has_printer() -> bool { true }
+    /// let print = Tool::builder("print")
+    ///     .description("Prints a text.")
+    ///     .available_if(|| if has_printer() { Ok(()) } else { Err("no printer is connected") })
+    ///     .handler(|_: serde_json::Value, _: ToolContext| async { "printed" })?;
+    /// assert_eq!(print.check_available(), Ok(()));
+    /// # Ok::<(), toolcrib_core::InvalidTool>(())
+    /// ```
+    pub fn available_if<A: IntoAvailability>(
+        mut self,
+        check: impl Fn() -> A + Send + Sync + 'static,
+    ) -> Self {
+        self.availability = Some(with_check(self.availability.take(), Availability::new(check)));
+        self
+    }
+
+    /// Which MCP server's tool it is; see [`ToolDefinition::mcp_server`]. For MCP clients.
+    pub fn mcp_server(mut self, server: impl Into<Arc<str>>) -> Self {
+        self.mcp_server = Some(server.into());
+        self
+    }
+
     /// Marks a tool that Toolcrib itself offers; see [`ToolDefinition::is_framework`].
     #[doc(hidden)]
     pub fn framework(mut self) -> Self {
@@ -394,10 +463,12 @@ impl ToolBuilder {
         definition.ephemeral = self.ephemeral;
         definition.capabilities = Arc::new(self.capabilities);
         definition.sequential = self.sequential;
+        definition.availability = self.availability;
         definition.framework = self.framework;
         if let Some(origin) = self.origin {
             definition.origin = origin;
         }
+        definition.mcp_server = self.mcp_server;
         Ok(Tool(Arc::new(Inner { definition, body: Arc::new(body) })))
     }
 }

@@ -85,6 +85,13 @@ pub enum BreakerState {
     HalfOpen,
 }
 
+/// That a breaker is in another state than before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BreakerChange {
+    pub(crate) from: &'static str,
+    pub(crate) to: &'static str,
+}
+
 /// An attempt that is refused because so many before it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -113,16 +120,21 @@ impl Breaker {
     /// # Errors
     /// [`BreakerOpen`] with the time after which to try again.
     pub fn admit(&self) -> Result<Permit, BreakerOpen> {
+        self.admit_noting().map(|(permit, _)| permit)
+    }
+
+    /// The same, and whether the breaker is half-open from now on.
+    pub(crate) fn admit_noting(&self) -> Result<(Permit, Option<BreakerChange>), BreakerOpen> {
         let mut now = self.0.lock();
-        match now.state {
-            State::Closed { .. } => {}
+        let change = match now.state {
+            State::Closed { .. } => None,
             State::Open { until } => match left(until) {
-                Duration::ZERO => now.change(State::HalfOpen),
+                Duration::ZERO => Some(now.change(State::HalfOpen)),
                 left => return Err(BreakerOpen { retry_in: Some(left) }),
             },
             State::HalfOpen => return Err(BreakerOpen { retry_in: None }),
-        }
-        Ok(Permit { breaker: Arc::clone(&self.0), changes: now.changes })
+        };
+        Ok((Permit { breaker: Arc::clone(&self.0), changes: now.changes }, change))
     }
 
     /// How long it refuses attempts: `None` while it is closed, zero once one is let through or under
@@ -169,9 +181,21 @@ impl Inner {
 }
 
 impl Now {
-    fn change(&mut self, state: State) {
+    fn change(&mut self, state: State) -> BreakerChange {
+        let (from, to) = (self.state.as_str(), state.as_str());
         self.state = state;
         self.changes += 1;
+        BreakerChange { from, to }
+    }
+}
+
+impl State {
+    fn as_str(&self) -> &'static str {
+        match self {
+            Self::Closed { .. } => "closed",
+            Self::Open { .. } => "open",
+            Self::HalfOpen => "half_open",
+        }
     }
 }
 
@@ -186,31 +210,43 @@ pub struct Permit {
 impl Permit {
     /// The attempt succeeded: failures are counted anew, and a half-open breaker closes.
     pub fn succeeded(self) {
-        self.report(|_, now| match &mut now.state {
-            State::Closed { failures } => *failures = 0,
-            State::Open { .. } | State::HalfOpen => now.change(State::Closed { failures: 0 }),
-        });
+        self.settle(true);
     }
 
     /// The attempt failed: one more in a row. A half-open breaker opens again.
     pub fn failed(self) {
-        self.report(|breaker, now| {
-            if let State::Closed { failures } = &mut now.state {
+        self.settle(false);
+    }
+
+    /// Says how it ended, and is told what that changed.
+    pub(crate) fn settle(self, succeeded: bool) -> Option<BreakerChange> {
+        self.report(|breaker, now| match (&mut now.state, succeeded) {
+            (State::Closed { failures }, true) => {
+                *failures = 0;
+                None
+            }
+            (State::Open { .. } | State::HalfOpen, true) => {
+                Some(now.change(State::Closed { failures: 0 }))
+            }
+            (State::Closed { failures }, false) => {
                 *failures = failures.saturating_add(1);
                 if *failures < breaker.config.failures {
-                    return;
+                    None
+                } else {
+                    Some(now.change(breaker.open()))
                 }
             }
-            now.change(breaker.open());
-        });
+            (State::Open { .. } | State::HalfOpen, false) => Some(now.change(breaker.open())),
+        })
     }
 
     /// Says something of the state that this permit is of; of a later one it knows nothing.
-    fn report(&self, report: impl FnOnce(&Inner, &mut Now)) {
+    fn report(
+        &self,
+        report: impl FnOnce(&Inner, &mut Now) -> Option<BreakerChange>,
+    ) -> Option<BreakerChange> {
         let mut now = self.breaker.lock();
-        if now.changes == self.changes {
-            report(&self.breaker, &mut now);
-        }
+        if now.changes == self.changes { report(&self.breaker, &mut now) } else { None }
     }
 }
 
@@ -218,9 +254,8 @@ impl Drop for Permit {
     fn drop(&mut self) {
         self.report(|_, now| {
             // Only a permit of this state is here, and of a half-open one there is only this.
-            if matches!(now.state, State::HalfOpen) {
-                now.change(State::Open { until: Instant::now() });
-            }
+            matches!(now.state, State::HalfOpen)
+                .then(|| now.change(State::Open { until: Instant::now() }))
         });
     }
 }

@@ -8,16 +8,22 @@ use std::{
 
 use toolcrib_core::{
     AlreadyRegistered, Approver, Events, IntoTool, InvalidTool, Journal, Middleware, Policy,
-    Reducer, Scoper, Secrets, Tool, ToolName, ToolProvider, of_plugin, panic_text,
+    Reducer, ReliabilityRule, Scoper, Secrets, Stage, Tool, ToolName, ToolProvider, of_plugin,
+    panic_text,
 };
 
 use crate::{
+    breaker::BreakerConfig,
     compose::Visibility,
     engine::Engine,
     parts::{EngineParts, Limits},
+    personality::{DuplicatePersonality, Personalities, Personality},
     plugin::{self, Brought, NamedMiddleware, Plugin, PluginError},
     redactor::Redactor,
-    skills::{DuplicateSkill, READ_SKILL, Skills, SkillsProvider},
+    reliability::{ReliabilitySettings, RetryBudget},
+    skills::{
+        ActiveSkills, DuplicateSkill, Reloading, SKILL_TOOLS, SkillSource, Skills, SkillsProvider,
+    },
     sources::{OnFailure, Source},
 };
 
@@ -77,8 +83,10 @@ pub enum BuildError {
         problem: Arc<str>,
     },
     /// A tool takes a name that the engine needs.
-    #[error("tool `{READ_SKILL}` ({origin}) has a name that is reserved while there are skills")]
+    #[error("tool `{tool}` ({origin}) has a name that is reserved while there are skills")]
     ReservedName {
+        /// The tool.
+        tool: ToolName,
         /// Where it comes from.
         origin: Arc<str>,
     },
@@ -91,11 +99,14 @@ pub enum BuildError {
     /// Two skills have one id.
     #[error(transparent)]
     DuplicateSkill(#[from] DuplicateSkill),
+    /// Two personalities have one id.
+    #[error(transparent)]
+    DuplicatePersonality(#[from] DuplicatePersonality),
     /// Two reducers know one tool.
     #[error("two reducers are registered for tool `{0}`; only one can decide")]
     TwoReducers(String),
     /// The menu of skills could not be made a tool.
-    #[error("the tool `{READ_SKILL}` cannot be made")]
+    #[error("the tools that stand for skills cannot be made")]
     ReadSkill(#[source] InvalidTool),
     /// A panic would end the process instead of the call.
     #[error(
@@ -116,6 +127,8 @@ pub struct EngineBuilder {
     tools: Vec<Result<Tool, InvalidTool>>,
     sources: Vec<Source>,
     skills: Skills,
+    skill_source: Option<Arc<dyn SkillSource>>,
+    personalities: Vec<Personality>,
     policy: Policy,
     plugins: Vec<Box<dyn Plugin>>,
     middleware: Vec<Arc<dyn Middleware>>,
@@ -126,6 +139,7 @@ pub struct EngineBuilder {
     journal: Option<Arc<dyn Journal>>,
     redactor: Option<Redactor>,
     limits: Limits,
+    reliability: ReliabilitySettings,
 }
 
 impl EngineBuilder {
@@ -154,9 +168,60 @@ impl EngineBuilder {
         self
     }
 
+    /// Adds several providers as one source, which is listed by the first; the others are asked only
+    /// when a rule says [`retry_other`](toolcrib_core::Then::RetryOther).
+    pub fn source_with_others(
+        mut self,
+        provider: Arc<dyn ToolProvider>,
+        others: impl IntoIterator<Item = Arc<dyn ToolProvider>>,
+        on_failure: OnFailure,
+    ) -> Self {
+        self.sources.push(Source::new(provider, on_failure).or(others));
+        self
+    }
+
+    /// Adds rules on what becomes of sources, models and tools that fail, behind those added before.
+    /// Default: there are none, and what fails has failed.
+    pub fn reliability(mut self, rules: impl IntoIterator<Item = ReliabilityRule>) -> Self {
+        self.reliability.rules.extend(rules);
+        self
+    }
+
+    /// Sets how many retries rules may make, over all turns.
+    pub fn retry_budget(mut self, budget: RetryBudget) -> Self {
+        self.reliability.budget = budget;
+        self
+    }
+
+    /// Gives each source, model or tool a breaker that outlives calls and turns: after so many
+    /// failures in a row it is not tried for a while. Default: there are none.
+    ///
+    /// A failure counts when it says that who was asked is not well: of a source all but those of a
+    /// gate; of a model those of its network, its server and its rate limits; of a tool its panic, its
+    /// `timeout`, `outcome_unknown` and `not_available`.
+    pub fn breaker(mut self, stage: Stage, config: BreakerConfig) -> Self {
+        self.reliability.breakers.push((stage, config));
+        self
+    }
+
     /// Sets the skills.
     pub fn skills(mut self, skills: Skills) -> Self {
         self.skills = skills;
+        self.skill_source = None;
+        self
+    }
+
+    /// Sets where the skills come from, in place of [`skills`](Self::skills): each turn has them as
+    /// they are when it begins. Those of plugins stand behind them.
+    pub fn skill_source(mut self, source: impl SkillSource + 'static) -> Self {
+        self.skill_source = Some(Arc::new(source));
+        self
+    }
+
+    /// Adds a personality that turns may be begun with. One called `default` is there in any case, and
+    /// reaches everything unless it is given here.
+    pub fn personality(mut self, personality: Personality) -> Self {
+        self.personalities.push(personality);
         self
     }
 
@@ -233,11 +298,21 @@ impl EngineBuilder {
             return Err(BuildError::PanicAborts);
         }
         let redactor = self.redactor.unwrap_or_else(Redactor::from_environment);
+        let reloading = self.skill_source.map(Reloading::new);
+        let skills = match &reloading {
+            Some(reloading) => reloading.load().skills,
+            None => Arc::new(self.skills),
+        };
         let mut parts = EngineParts {
             plugins: Vec::new(),
             registry: Arc::default(),
             sources: self.sources.into_iter().map(Brought::by_host).collect(),
-            visibility: Arc::new(Visibility { policy: self.policy, skills: Arc::new(self.skills) }),
+            visibility: Arc::new(Visibility {
+                personalities: Personalities::new(self.personalities)?,
+                policy: self.policy,
+                skills,
+            }),
+            reloading: reloading.map(Arc::new),
             validators: Arc::default(),
             redact: Arc::new(redactor.clone()),
             redactor,
@@ -248,6 +323,7 @@ impl EngineBuilder {
             scoper: self.scoper,
             journal: self.journal,
             limits: self.limits,
+            reliability: self.reliability.build(),
             events: Events::new(),
         };
         for tool in self.tools {
@@ -321,7 +397,7 @@ impl EngineParts {
         if !brings.skills.is_empty() {
             let brought = brings.skills.into_iter().map(|skill| skill.of_plugin(&id));
             let skills = self.visibility.skills.with(brought)?;
-            self.set_skills(skills);
+            self.set_skills(Arc::new(skills));
         }
         self.plugins.push(id);
         Ok(())
@@ -339,28 +415,43 @@ impl EngineParts {
         self.reducers.retain(|_, reducer| reducer.stays_without(id));
         self.middleware.retain(|middleware| middleware.stays_without(id));
         let skills = self.visibility.skills.without_plugin(id);
-        self.set_skills(skills);
+        self.set_skills(Arc::new(skills));
         true
     }
 
-    fn set_skills(&mut self, skills: Skills) {
-        let policy = self.visibility.policy.clone();
-        self.visibility = Arc::new(Visibility { policy, skills: Arc::new(skills) });
+    /// These parts with other skills in place of those that no plugin brought.
+    pub(crate) fn with_skills(&self, skills: &Arc<Skills>) -> Result<Self, BuildError> {
+        let of_plugins = self.visibility.skills.of_plugins();
+        let skills = match of_plugins.clone().next() {
+            None => Arc::clone(skills),
+            Some(_) => Arc::new(skills.with_shared(of_plugins.cloned())?),
+        };
+        // Without the source: whoever asked it holds these.
+        let mut parts = Self { reloading: None, ..self.clone() };
+        parts.set_skills(skills);
+        parts.check()?;
+        Ok(parts)
+    }
+
+    fn set_skills(&mut self, skills: Arc<Skills>) {
+        self.visibility = Arc::new(Visibility { skills, ..Visibility::clone(&self.visibility) });
     }
 
     /// What can only be said of the whole.
     pub(crate) fn check(&self) -> Result<(), BuildError> {
         let skills = &self.visibility.skills;
-        if !skills.is_empty()
-            && let Some(tool) = self.registry.get(READ_SKILL)
-        {
-            return Err(BuildError::ReservedName { origin: tool.origin().into() });
+        let reserved = SKILL_TOOLS.iter().filter(|_| !skills.is_empty());
+        if let Some(tool) = reserved.filter_map(|name| self.registry.get(name)).next() {
+            let origin = tool.origin().into();
+            return Err(BuildError::ReservedName { tool: tool.name().clone(), origin });
         }
         for tool in self.registry.iter() {
             self.check_capabilities(tool)?;
         }
         // Made anew for each turn; made once here so that a turn cannot fail over it.
-        SkillsProvider::new(skills, &Arc::default()).map_err(BuildError::ReadSkill)?;
+        let told: Vec<_> = skills.iter_shared().cloned().collect();
+        SkillsProvider::new(&Arc::new(ActiveSkills::new(Arc::clone(skills))), &told, &told)
+            .map_err(BuildError::ReadSkill)?;
         Ok(())
     }
 

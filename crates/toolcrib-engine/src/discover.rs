@@ -1,4 +1,6 @@
-//! Asks the providers of a turn, once per iteration, and says so.
+//! Asks the providers of a turn, once per iteration unless a rule has one asked again, and says so.
+
+mod recovering;
 
 use std::{
     borrow::Cow,
@@ -13,9 +15,11 @@ use toolcrib_core::{
     Listing, RunEvents, ToolProvider, list_in_order, millis, panic_text,
 };
 
+use self::recovering::{Endings, recovering};
 use crate::{
     redactor::Redactor,
-    sources::{Fallback, Notice, Notices, Source},
+    reliability::{GaveUp, Recovery},
+    sources::{Changes, Difference, Fallback, Key, Notice, Notices, Source},
 };
 
 /// What the sources of an iteration came to.
@@ -25,20 +29,38 @@ pub(crate) struct Discovered {
     pub(crate) notices: Vec<Notice>,
 }
 
+/// What ends an iteration before it begins.
+pub(crate) struct Undiscovered {
+    pub(crate) failed: FailedListing,
+    /// How rules gave up the source that failed, if they were about it.
+    pub(crate) gave_up: Option<GaveUp>,
+}
+
 /// All that the sources offer, in configured order, whatever order they answer in.
 pub(crate) async fn discover<'a>(
     sources: impl Iterator<Item = &'a Source>,
     events: &Arc<RunEvents>,
     redactor: &Redactor,
     cx: &ListContext,
+    recovery: Option<&Recovery>,
     into: Catalog,
-) -> Result<Discovered, FailedListing> {
+) -> Result<Discovered, Undiscovered> {
     let mut notices: Option<Notices> = None;
+    let endings = recovery.map(|_| Endings::default());
     let listing = list_in_order(sources.enumerate(), into, |(position, source), into| {
-        let provider = Arc::clone(&source.provider);
+        if let (Some(recovery), Some(endings)) = (recovery, &endings) {
+            let notices = &mut notices;
+            let fallback = Fallback::with_list(source, position, cx, events, redactor, notices);
+            let asking = Asking::new(source, events, redactor, cx);
+            return recovering(source, position, asking, recovery, fallback, endings, into);
+        }
+        let asking = |into| {
+            let (provider, changes) = (Arc::clone(&source.provider), source.changes.clone());
+            observed(provider, changes, events, redactor, cx, 1, into)
+        };
         match Fallback::of(source, position, cx, events, redactor, &mut notices) {
-            None => observed(provider, events, redactor, cx, into),
-            Some((fallback, own)) => match observed(provider, events, redactor, cx, own) {
+            None => asking(into),
+            Some((fallback, own)) => match asking(own) {
                 Listing::Now(answer) => Listing::Now(fallback.settle(answer, into)),
                 Listing::Later(future) => {
                     Listing::later(async move { fallback.settle(future.await, into) })
@@ -46,25 +68,62 @@ pub(crate) async fn discover<'a>(
             },
         }
     });
-    let catalog = listing.wait().await?;
+    let catalog = listing.wait().await.map_err(|failed| Undiscovered {
+        failed,
+        gave_up: endings.and_then(|endings| endings.first()),
+    })?;
     let notices = notices.map(|notices| notices.in_order()).unwrap_or_default();
     Ok(Discovered { catalog, notices })
+}
+
+/// What it takes to ask a provider, kept for asking again.
+struct Asking {
+    changes: Option<Arc<Changes>>,
+    events: Arc<RunEvents>,
+    redactor: Redactor,
+    cx: ListContext,
+}
+
+impl Asking {
+    fn new(
+        source: &Source,
+        events: &Arc<RunEvents>,
+        redactor: &Redactor,
+        cx: &ListContext,
+    ) -> Self {
+        Self {
+            changes: source.changes.clone(),
+            events: Arc::clone(events),
+            redactor: redactor.clone(),
+            cx: cx.clone(),
+        }
+    }
+
+    fn ask(&self, provider: Arc<dyn ToolProvider>, attempt: u32, into: Catalog) -> Listing {
+        let changes = self.changes.clone();
+        observed(provider, changes, &self.events, &self.redactor, &self.cx, attempt, into)
+    }
 }
 
 /// One provider's answer between `discovery_started` and `discovery_completed` or `_failed`.
 /// A panic is a failure, and cancellation does not wait for a provider that ignores it.
 fn observed(
     source: Arc<dyn ToolProvider>,
+    changes: Option<Arc<Changes>>,
     events: &Arc<RunEvents>,
     redactor: &Redactor,
     cx: &ListContext,
+    attempt: u32,
     into: Catalog,
 ) -> Listing {
     let asked = Asked {
         events: Arc::clone(events),
         redactor: redactor.clone(),
         source: Arc::clone(&source),
+        changes,
+        key: Key::of(cx),
         iteration: cx.iteration(),
+        attempt,
         began: Instant::now(),
         handed: Handed::note(&into),
     };
@@ -107,7 +166,10 @@ struct Asked {
     events: Arc<RunEvents>,
     redactor: Redactor,
     source: Arc<dyn ToolProvider>,
+    changes: Option<Arc<Changes>>,
+    key: Key,
     iteration: u32,
+    attempt: u32,
     began: Instant,
     handed: Handed,
 }
@@ -116,13 +178,14 @@ impl Asked {
     fn started(&self) {
         self.events.emit(Some(self.iteration), || EventKind::DiscoveryStarted {
             provider: self.source.path().into(),
+            attempt: self.attempt,
         });
     }
 
-    fn ended(&self, answer: Result<Catalog, FailedListing>) -> Result<Catalog, FailedListing> {
+    fn ended(self, answer: Result<Catalog, FailedListing>) -> Result<Catalog, FailedListing> {
         let answer = answer.and_then(|catalog| self.handed.came_back(catalog));
-        let answer = answer.map_err(|mut failed| {
-            failed.error = failed.error.in_provider(|| self.source.path());
+        let mut answer = answer.map_err(|mut failed| {
+            failed.error = failed.error.in_provider(&*self.source);
             // Here, once, for events, notices, and whoever the error is handed to.
             if let Cow::Owned(redacted) = self.redactor.text(failed.error.message()) {
                 failed.error = failed.error.with_message(redacted);
@@ -130,19 +193,43 @@ impl Asked {
             failed
         });
         let duration_ms = millis(self.began.elapsed());
+        let answered = answer.as_mut().map(Catalog::take_answered).unwrap_or_default();
         self.events.emit(Some(self.iteration), || match &answer {
             Ok(catalog) => EventKind::DiscoveryCompleted {
                 provider: self.source.path().into(),
+                leaf: self.source.leaf().into(),
                 duration_ms,
                 tool_count: catalog.offered().len().saturating_sub(self.handed.offered()),
+                cache: answered.cache,
+                age_ms: answered.age.map(millis),
+                error: answered.error.map(|error| self.redactor.text(&error).into_owned()),
             },
             Err(failed) => EventKind::DiscoveryFailed {
                 provider: failed.error.provider().unwrap_or_default().into(),
+                leaf: failed.error.leaf().unwrap_or_default().into(),
                 error: failed.error.message().to_owned(),
                 error_class: failed.error.class(),
                 duration_ms,
+                attempt: self.attempt,
             },
         });
+        if let Ok(catalog) = &answer {
+            self.tell_changes(catalog);
+        }
         answer
+    }
+
+    /// Says how the answer differs from the one before, if somebody listens.
+    fn tell_changes(self, catalog: &Catalog) {
+        let Some(changes) = self.changes.filter(|_| self.events.is_heard()) else { return };
+        let offered = catalog.offered().get(self.handed.offered()..).unwrap_or_default();
+        let Some(difference) = changes.heard(self.key, offered) else { return };
+        let Difference { added, removed, changed } = difference;
+        self.events.emit(Some(self.iteration), || EventKind::ToolsChanged {
+            provider: self.source.path().into(),
+            added,
+            removed,
+            changed,
+        });
     }
 }

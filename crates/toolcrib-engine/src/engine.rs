@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use toolcrib_core::Events;
+use toolcrib_core::{Events, ReliabilityRule};
 
 use crate::{
     builder::{BuildError, EngineBuilder},
     parts::{EngineParts, Limits},
+    personality::Personality,
     plugin::Plugin,
     redactor::Redactor,
     skills::Skills,
@@ -72,9 +73,11 @@ impl Engine {
     /// Begins a turn: one user message, up to the answer.
     ///
     /// # Errors
-    /// [`TurnError`] when a skill that should be active from the start does not exist.
+    /// [`TurnError`] when the personality, or a skill that should be active from the start, does not
+    /// exist.
     pub fn turn(&self, options: TurnOptions) -> Result<Turn, TurnError> {
-        Turn::begin(Arc::clone(&self.0), options)
+        let (parts, problems) = self.parts_now();
+        Turn::begin(parts, options, problems)
     }
 
     /// This engine and a plugin. They share events, known secrets and compiled schemas; turns that
@@ -83,7 +86,7 @@ impl Engine {
     /// # Errors
     /// [`BuildError`] when the plugin does not fit; this engine is unchanged.
     pub fn with_plugin(&self, plugin: &dyn Plugin) -> Result<Self, BuildError> {
-        let mut parts = EngineParts::clone(&self.0);
+        let mut parts = self.parts_to_change();
         parts.add_plugin(plugin)?;
         parts.check()?;
         Ok(Self(Arc::new(parts)))
@@ -94,7 +97,7 @@ impl Engine {
     /// begun stay as they are. `None` when there is no such plugin.
     #[must_use]
     pub fn without_plugin(&self, id: &str) -> Option<Self> {
-        let mut parts = EngineParts::clone(&self.0);
+        let mut parts = self.parts_to_change();
         parts.remove_plugin(id).then(|| Self(Arc::new(parts)))
     }
 
@@ -113,9 +116,34 @@ impl Engine {
         &self.0.redactor
     }
 
-    /// The skills, in order.
-    pub fn skills(&self) -> &Skills {
-        &self.0.visibility.skills
+    /// The skills that a turn has which begins now. One that has begun keeps its own:
+    /// [`Turn::skills`].
+    pub fn skills(&self) -> Arc<Skills> {
+        Arc::clone(&self.parts_now().0.visibility.skills)
+    }
+
+    /// This engine with the skills as they are now, and what is wrong with these.
+    fn parts_now(&self) -> (Arc<EngineParts>, Vec<Arc<str>>) {
+        match &self.0.reloading {
+            Some(reloading) => reloading.now(&self.0),
+            None => (Arc::clone(&self.0), Vec::new()),
+        }
+    }
+
+    fn parts_to_change(&self) -> EngineParts {
+        let mut parts = EngineParts::clone(&self.0);
+        parts.reloading = parts.reloading.map(|reloading| Arc::new(reloading.anew()));
+        parts
+    }
+
+    /// The personalities that a turn may be begun with; one is called `default`.
+    pub fn personalities(&self) -> impl ExactSizeIterator<Item = &Arc<Personality>> {
+        self.0.visibility.personalities.iter()
+    }
+
+    /// The rules on what becomes of sources, models and tools that fail, in order.
+    pub fn reliability(&self) -> &[ReliabilityRule] {
+        self.0.reliability.as_ref().map_or(&[], |reliability| reliability.rules())
     }
 
     /// The limits.

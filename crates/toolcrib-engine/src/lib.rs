@@ -13,12 +13,15 @@ mod builder;
 mod compose;
 mod discover;
 mod engine;
+mod halt;
 mod json;
 mod parts;
+mod personality;
 mod pipe;
 mod plugin;
 mod policy;
 mod redactor;
+mod reliability;
 mod secrets;
 mod skills;
 mod sources;
@@ -28,12 +31,25 @@ mod validators;
 pub use self::{
     breaker::{Breaker, BreakerConfig, BreakerOpen, BreakerState, Permit},
     builder::{BuildError, EngineBuilder},
-    compose::{Withheld, WithheldBy, WithheldTool},
+    compose::{
+        Cause, CauseStage, FactChange, SmallestChange, Why, Withheld, WithheldBy, WithheldTool,
+    },
     engine::Engine,
+    halt::Halt,
     parts::Limits,
+    personality::{DEFAULT_PERSONALITY, DuplicatePersonality, Personality},
     plugin::{Plugin, PluginError, PluginRegistrar},
     redactor::{REDACTED, RedactedStream, Redactor, SecretTooShort},
-    skills::{DuplicateSkill, READ_SKILL, Skill, Skills},
+    reliability::{
+        Attempts, FailedAttempt, GaveUp, GaveUpCode, NextStep, Recovery, ReliabilityError,
+        RetryBudget,
+    },
+    skills::{
+        CurrentStep, DEACTIVATE_SKILL, DuplicateSkill, LIST_SKILLS, LoadedSkills, MAX_SKILL_FILE,
+        OnSkip, READ_SKILL, SKILL_TOOLS, SKIP_STEP, Skill, SkillFileError, SkillFiles, SkillSource,
+        Skills, Step, ToolsMode,
+    },
     sources::{Notice, OnFailure},
     turn::{Iteration, IterationError, Turn, TurnError, TurnOptions},
+    validators::check_schema,
 };

@@ -8,6 +8,8 @@ use crate::{
     compose::Visibility,
     plugin::{Brought, NamedMiddleware},
     redactor::Redactor,
+    reliability::Reliability,
+    skills::Reloading,
     sources::Source,
     validators::Validators,
 };
@@ -20,6 +22,8 @@ pub(crate) struct EngineParts {
     pub(crate) registry: Arc<ToolRegistry>,
     pub(crate) sources: Vec<Brought<Source>>,
     pub(crate) visibility: Arc<Visibility>,
+    /// Where the skills come from, if they may change.
+    pub(crate) reloading: Option<Arc<Reloading>>,
     pub(crate) validators: Arc<Validators>,
     pub(crate) redactor: Redactor,
     /// The same, as bodies see it.
@@ -31,6 +35,8 @@ pub(crate) struct EngineParts {
     pub(crate) scoper: Option<Arc<dyn Scoper>>,
     pub(crate) journal: Option<Arc<dyn Journal>>,
     pub(crate) limits: Limits,
+    /// `None` where nothing is to be done about failures.
+    pub(crate) reliability: Option<Arc<Reliability>>,
     pub(crate) events: Events,
 }
 

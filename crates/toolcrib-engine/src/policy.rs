@@ -1,94 +1,63 @@
-//! Which rule decides on a tool, in a situation.
+//! What rules are read against.
 
 use std::sync::Arc;
 
-use toolcrib_core::{Effect, Policy, PolicyDefault, Rule, SkillId, ToolDefinition};
+use toolcrib_core::{PolicyFacts, SkillId, ToolDefinition};
 
-use crate::skills::Skills;
+use crate::{personality::Personality, skills::Skills};
 
-/// What rules may ask of a situation.
+/// What decides on visibility, beside the tool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts<'a> {
     /// The active skills, the last activated last.
     pub(crate) skills: &'a [SkillId],
-    /// The principal's roles.
+    /// The turn's roles.
     pub(crate) roles: &'a [Arc<str>],
+    /// Those of them that claims give.
+    pub(crate) roles_by_claims: &'a [Arc<str>],
     /// The tenant.
     pub(crate) tenant: Option<&'a str>,
+    /// The principal.
+    pub(crate) principal: Option<&'a str>,
+    /// The personality.
+    pub(crate) personality: &'a Personality,
+    /// Which iteration of the turn, from 1.
+    pub(crate) iteration: u32,
 }
 
-/// What decides on a tool.
+/// The facts as rules ask for them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Ruling<'a> {
-    /// A rule.
-    Rule(&'a Rule),
-    /// No rule matched.
-    Default(PolicyDefault),
+pub(crate) struct RuleFacts<'a> {
+    pub(crate) facts: Facts<'a>,
+    pub(crate) skills: &'a Skills,
 }
 
-impl Ruling<'_> {
-    pub(crate) fn effect(&self) -> Effect {
-        match self {
-            Self::Rule(rule) => rule.effect,
-            Self::Default(PolicyDefault::Allow) => Effect::Allow,
-            Self::Default(PolicyDefault::Deny) => Effect::Deny,
-        }
+impl PolicyFacts for RuleFacts<'_> {
+    fn active_skills(&self) -> &[SkillId] {
+        self.facts.skills
     }
 
-    /// `ask` never hides: it acts at the call.
-    pub(crate) fn offers(&self) -> bool {
-        self.effect() != Effect::Deny
+    fn is_listed(&self, tool: &ToolDefinition) -> bool {
+        self.skills.lists(self.facts.skills, tool.name())
     }
 
-    /// Whether it is this rule's, not one that is merely alike.
-    pub(crate) fn is_by(&self, rule: &Rule) -> bool {
-        matches!(self, Self::Rule(decided) if std::ptr::eq(*decided, rule))
+    fn has_role(&self, role: &str) -> bool {
+        self.facts.roles.iter().any(|held| **held == *role)
     }
 
-    pub(crate) fn label(&self) -> Arc<str> {
-        match self {
-            Self::Rule(rule) => Arc::clone(&rule.label),
-            Self::Default(_) => "policy_default".into(),
-        }
+    fn tenant(&self) -> Option<&str> {
+        self.facts.tenant
     }
 
-    pub(crate) fn reason(&self) -> Option<Arc<str>> {
-        match self {
-            Self::Rule(rule) => rule.reason.clone(),
-            Self::Default(_) => None,
-        }
+    fn principal(&self) -> Option<&str> {
+        self.facts.principal
     }
-}
 
-/// Walks the list: the first rule that speaks of the tool and holds in the situation decides.
-pub(crate) fn judge<'a>(
-    policy: &'a Policy,
-    skills: &Skills,
-    tool: &ToolDefinition,
-    facts: Facts<'_>,
-) -> Ruling<'a> {
-    policy
-        .rules
-        .iter()
-        .find(|rule| rule.tools.matches(tool) && holds(rule, skills, tool, facts))
-        .map_or_else(
-            || {
-                // The default never judges what Toolcrib itself offers.
-                let default =
-                    if tool.is_framework() { PolicyDefault::Allow } else { policy.default };
-                Ruling::Default(default)
-            },
-            Ruling::Rule,
-        )
-}
+    fn personality(&self) -> &str {
+        self.facts.personality.id()
+    }
 
-fn holds(rule: &Rule, skills: &Skills, tool: &ToolDefinition, facts: Facts<'_>) -> bool {
-    let when = &rule.when;
-    (when.skills.is_empty() || when.skills.iter().any(|skill| facts.skills.contains(skill)))
-        && when
-            .listed_by_active_skill
-            .is_none_or(|wanted| wanted == skills.lists(facts.skills, tool.name()))
-        && (when.roles.is_empty() || when.roles.iter().any(|role| facts.roles.contains(role)))
-        && (when.tenants.is_empty()
-            || facts.tenant.is_some_and(|tenant| when.tenants.iter().any(|t| **t == *tenant)))
+    fn iteration(&self) -> u32 {
+        self.facts.iteration
+    }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
-use toolcrib_core::{Digest, Tool};
+use toolcrib_core::{DEEPEST_JSON, Digest, Tool, nests_too_deep};
 
 /// How many schemas are remembered. Beyond it all are forgotten and made again as needed: a
 /// catalogue that keeps changing must not fill the memory.
@@ -35,23 +35,43 @@ impl Validators {
             if can_fail(tool.input_schema()) {
                 return self.of(tool).map(drop);
             }
-            jsonschema::meta::validate(tool.input_schema()).map_err(|error| problem(&error))
+            is_a_schema(tool.input_schema())
         })
     }
 
     /// What holds arguments against a tool's schema.
     pub(crate) fn of(&self, tool: &Tool) -> Result<Arc<Validator>, Arc<str>> {
-        self.compiled.remember(tool.schema_digest(), || {
-            jsonschema::options()
-                // A schema may come from a server: what it refers to is not fetched for it.
-                .offline()
-                // Linear time: patterns may come from a server, what they match from a model.
-                .with_pattern_options(PatternOptions::regex())
-                .build(tool.input_schema())
-                .map(Arc::new)
-                .map_err(|error| problem(&error))
-        })
+        self.compiled.remember(tool.schema_digest(), || compiled(tool.input_schema()).map(Arc::new))
     }
+}
+
+/// Whether an engine can enforce a schema of arguments; a tool with one that it cannot is withheld.
+/// Of its dialect, the schema says itself; draft 2020-12 where it does not.
+///
+/// # Errors
+/// What is wrong with it, and where, without any value of it.
+pub fn check_schema(schema: &Value) -> Result<(), Arc<str>> {
+    if nests_too_deep(schema) {
+        return Err(format!("it nests deeper than {DEEPEST_JSON} levels").into());
+    }
+    if can_fail(schema) {
+        return compiled(schema).map(drop);
+    }
+    is_a_schema(schema)
+}
+
+fn is_a_schema(schema: &Value) -> Result<(), Arc<str>> {
+    jsonschema::meta::validate(schema).map_err(|error| problem(&error))
+}
+
+fn compiled(schema: &Value) -> Result<Validator, Arc<str>> {
+    jsonschema::options()
+        // A schema may come from a server: what it refers to is not fetched for it.
+        .offline()
+        // Linear time: patterns may come from a server, what they match from a model.
+        .with_pattern_options(PatternOptions::regex())
+        .build(schema)
+        .map_err(|error| problem(&error))
 }
 
 /// Values by the digest of what they were made of.

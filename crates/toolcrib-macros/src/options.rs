@@ -7,7 +7,7 @@ use syn::{LitStr, Meta, Path, Token, parse::Parser, parse_quote, punctuated::Pun
 use crate::{mistakes::Mistakes, values};
 
 /// Everything that can stand there.
-const KNOWN: [&str; 15] = [
+const KNOWN: [&str; 16] = [
     "name",
     "description",
     "toolset",
@@ -17,6 +17,7 @@ const KNOWN: [&str; 15] = [
     "sequential",
     "untrusted",
     "always_include",
+    "available_if",
     "timeout",
     "max_result_chars",
     "ephemeral",
@@ -139,6 +140,10 @@ impl Options {
                     _ => quote!(Replace),
                 };
                 quote!(.on_collision(#krate::OnCollision::#collision))
+            }
+            "available_if" => {
+                let check = values::check(meta)?;
+                quote!(.available_if(#check))
             }
             "capabilities" => {
                 let kinds = capabilities(meta)?;

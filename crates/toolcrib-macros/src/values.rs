@@ -110,6 +110,26 @@ pub(crate) fn timeout(meta: &Meta) -> syn::Result<TokenStream> {
     Err(syn::Error::new_spanned(text, message))
 }
 
+/// What is asked whether a tool is available: a function by its path, or a closure.
+pub(crate) fn check(meta: &Meta) -> syn::Result<&Expr> {
+    const EXAMPLE: &str = "available_if = has_printer";
+    let value = value(meta, EXAMPLE)?;
+    match value {
+        Expr::Path(_) | Expr::Closure(_) => Ok(value),
+        Expr::Call(call) if call.args.is_empty() => {
+            let message = format!("name the function, do not call it: `{EXAMPLE}`");
+            Err(syn::Error::new_spanned(call, message))
+        }
+        other => Err(syn::Error::new_spanned(
+            other,
+            format!(
+                "write the name of a function without arguments that gives `bool` or \
+                 `Result<(), reason>`: `{EXAMPLE}`"
+            ),
+        )),
+    }
+}
+
 /// A number of characters.
 pub(crate) fn characters(meta: &Meta) -> syn::Result<usize> {
     const EXAMPLE: &str = "max_result_chars = 8000";

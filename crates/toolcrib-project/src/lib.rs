@@ -37,17 +37,19 @@ mod secrets;
 mod serve;
 mod skills;
 mod state;
+mod system;
 
 pub use toolcrib_config::{Diagnostic, Diagnostics, Severity};
 
 pub use self::{
-    build::{DeclaredModel, environment_model},
+    build::{DeclaredHub, DeclaredModel, environment_model},
     error::LoadError,
     find::{NoProject, find},
     init::{InitError, init},
     mcp::McpServer,
     project::{LoadOptions, Mode, Project},
     serve::{ServeToken, TokenError, TokenFile},
+    skills::{InstallError, InstalledSkill, RefusedArchive},
 };
 
 /// The file that makes a folder a project.

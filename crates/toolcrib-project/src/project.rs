@@ -10,26 +10,28 @@ use std::{
 use futures_util::future::join_all;
 use toolcrib_agent::{Agent, AgentBuilder};
 use toolcrib_config::{Diagnostic, Diagnostics, Document, Problems, Spot};
-use toolcrib_core::{CancellationToken, Model, Policy, Secret, SecretError, Tool};
-use toolcrib_engine::{Engine, EngineBuilder, Limits, Redactor, Skills};
+use toolcrib_core::{CancellationToken, Model, Policy, ReliabilityRule, Secret, SecretError, Tool};
+use toolcrib_engine::{Engine, EngineBuilder, Limits, Personality, Redactor, Skills};
 use toolcrib_mcp::McpClient;
 use toolcrib_scope::database::Database;
 
 use crate::{
     PROJECT_FILE,
     build::{
-        Databases, DeclaredModel, McpFiles, McpSources, ModelSources, Names, build_models,
-        build_policy, build_secrets, build_skills, build_tokens, build_tools,
-        report_duplicate_tools,
+        Databases, DeclaredHub, DeclaredModel, DeclaredPersonality, HubSources, McpFiles,
+        McpSources, ModelSources, NamedModel, Names, PersonalitySources, Reliability, build_models,
+        build_policy, build_reliability, build_secrets, build_skills, build_tokens, build_tools,
+        offered_with_secrets, report_duplicate_tools, report_unreachable_hosts,
     },
-    config::{AgentSection, LimitsSection, ProjectFile, SystemText},
+    config::{LimitsSection, ProjectFile},
     error::LoadError,
     mcp::McpServer,
     root::{FileError, MAX_TEXT, Root},
     secrets::EnvironmentSecrets,
     serve::{ServeToken, TokenError, TokenFile, token_file},
-    skills::SkillFolders,
+    skills::{InstallError, InstalledSkill, SkillFolders, WatchedSkills},
     state::StateFolder,
+    system::system_text,
 };
 
 /// How a project is loaded.
@@ -54,6 +56,8 @@ pub struct LoadOptions {
     /// `[mcp.NAME]` that says it. Default: no; then they are not started where that cannot be
     /// prevented.
     pub allow_stray_children: bool,
+    /// The ids of plugins that are added to the engine in code, so that personalities may name them.
+    pub plugins: Vec<Arc<str>>,
     /// Ends the wait for another process that makes the same database.
     pub cancel: CancellationToken,
 }
@@ -81,8 +85,13 @@ pub struct Project {
     state: StateFolder,
     tools: Vec<Tool>,
     skills: Skills,
+    /// The same while the project is in use; `None` where it has no folder.
+    watched: Option<WatchedSkills>,
     policy: Policy,
+    personalities: Vec<DeclaredPersonality>,
     model: Option<Arc<dyn Model>>,
+    fallback_models: Vec<Arc<dyn Model>>,
+    reliability: Reliability,
     models: Vec<DeclaredModel>,
     system: Option<Arc<str>>,
     limits: Limits,
@@ -90,6 +99,7 @@ pub struct Project {
     turn_timeout: Option<Duration>,
     secrets: EnvironmentSecrets,
     mcp: Vec<McpServer>,
+    hubs: Vec<DeclaredHub>,
     tokens: Vec<ServeToken>,
     databases: Vec<Database>,
     warnings: Diagnostics,
@@ -163,11 +173,14 @@ impl Project {
         options: &LoadOptions,
     ) -> Result<Self, LoadError> {
         let mcp_files = McpFiles::read(&file, root, &options.imports, &problems)?;
-        let names = Names::of(&file, &folders, &mcp_files);
+        let mut names = Names::of(&file, &folders, &mcp_files);
+        names.plugins.clone_from(&options.plugins);
         report_duplicate_tools(&file.tools, !names.skills.is_empty(), &problems);
         let policy = build_policy(&file.policy, &names, &problems);
-        let skills = build_skills(folders, file.skills.focus, &names, &problems);
-        let system = system_text(&file.agent, root, &problems);
+        let (stamps, folder) = (folders.stamps.clone(), folders.folder.clone());
+        let skills = build_skills(folders, &file.skills, root, &names, &problems);
+        let system = file.agent.system.as_ref();
+        let system = system.and_then(|text| system_text(text, root, &problems));
         let secrets = build_secrets(&file, &names, &problems);
         let tokens = build_tokens(&file.serve, &secrets, &names, &problems);
         let mcp = McpSources {
@@ -180,6 +193,13 @@ impl Project {
             problems: &problems,
         };
         let mcp = mcp.build();
+        let hubs = HubSources {
+            sections: &file.hubs,
+            secrets: &secrets,
+            names: &names,
+            problems: &problems,
+        };
+        let hubs = hubs.build();
         let models = build_models(&file.models, &secrets, &names.secrets, &problems);
         let sources = ModelSources { root, names: &names, declared: &models, problems: &problems };
         let model = match (&options.model, &file.agent.model) {
@@ -187,6 +207,23 @@ impl Project {
             (None, Some(name)) => sources.load(name),
             (None, None) => None,
         };
+        let fallback_models = file.agent.fallback_models.iter().map(|name| NamedModel {
+            name: Arc::clone(&name.value),
+            // Who chose a model wants no other of the project's asked in its place.
+            model: if options.model.is_none() { sources.load(name) } else { None },
+        });
+        let named = file.agent.model.iter().map(|name| NamedModel {
+            name: Arc::clone(&name.value),
+            model: model.clone().filter(|_| options.model.is_none()),
+        });
+        let named: Vec<_> = named.chain(fallback_models).collect();
+        let reliability = build_reliability(&file.reliability, &named, &problems);
+        let fallback_models = named.into_iter().skip(usize::from(file.agent.model.is_some()));
+        let fallback_models = fallback_models.filter_map(|named| named.model).collect();
+        let own_models = options.model.is_none().then_some(&sources);
+        let personalities =
+            PersonalitySources { root, names: &names, models: own_models, problems: &problems }
+                .build(&file.personalities);
 
         // What is wrong with the rest is still worth knowing, but not worth making anything.
         let mode = if problems.has_errors() { Mode::Inspect } else { options.mode };
@@ -196,6 +233,8 @@ impl Project {
         let databases =
             Databases::open(&file.databases, root, &state, mode, &options.cancel, &problems);
         let tools = build_tools(&file.tools, root, &databases, &names, &problems);
+        report_unreachable_hosts(&personalities, &tools, &file.tools, &problems);
+        let tools = offered_with_secrets(tools, &secrets);
         if problems.has_errors() {
             return Err(LoadError::Diagnostics(problems.into_diagnostics()));
         }
@@ -208,9 +247,15 @@ impl Project {
             root: root.path().to_owned(),
             state,
             tools,
+            watched: folder.map(|folder| {
+                WatchedSkills::new(root.clone(), folder, names, skills.clone(), stamps)
+            }),
             skills,
             policy,
+            personalities,
             model,
+            fallback_models,
+            reliability,
             models,
             system,
             limits: limits(&file.limits),
@@ -218,6 +263,7 @@ impl Project {
             turn_timeout: file.agent.turn_timeout,
             secrets,
             mcp,
+            hubs,
             tokens,
             databases,
             warnings: problems.into_diagnostics(),
@@ -244,9 +290,29 @@ impl Project {
         &self.tools
     }
 
-    /// The skills, by name.
+    /// The skills, by name, as they were when the project was loaded. An
+    /// [engine](Self::engine_builder) of it has them as their files are whenever a turn begins.
     pub fn skills(&self) -> &Skills {
         &self.skills
+    }
+
+    /// Unpacks an archive, `.zip` or `.tar.gz`, into the folder of skills, as one more skill. It is
+    /// checked first, as the project's own skills are, and put in place as a whole or not at all; one
+    /// of its name that is there is only replaced where `replace` says so. Blocks.
+    ///
+    /// Whoever installs a skill trusts it: a model that activates it follows what it says.
+    ///
+    /// # Errors
+    /// [`InstallError`]; nothing has changed then.
+    pub fn install_skill(
+        &self,
+        archive: &Path,
+        replace: bool,
+    ) -> Result<InstalledSkill, InstallError> {
+        match &self.watched {
+            Some(skills) => skills.install(archive, replace),
+            None => Err(InstallError::NoProject),
+        }
     }
 
     /// Roles, rules and what holds without one.
@@ -254,9 +320,31 @@ impl Project {
         &self.policy
     }
 
+    /// The declared personalities, in the order of the file. An engine has one called `default` in any
+    /// case.
+    pub fn personalities(&self) -> impl ExactSizeIterator<Item = &Personality> {
+        self.personalities.iter().map(|declared| &declared.personality)
+    }
+
+    /// The model of a declared personality that has one of its own.
+    pub fn personality_model(&self, personality: &str) -> Option<&Arc<dyn Model>> {
+        let mut all = self.personalities.iter();
+        all.find(|declared| declared.personality.id() == personality)?.model.as_ref()
+    }
+
     /// The model, if the project or the options name one.
     pub fn model(&self) -> Option<&Arc<dyn Model>> {
         self.model.as_ref()
+    }
+
+    /// The models that rules may have asked instead, in order; none where the options name a model.
+    pub fn fallback_models(&self) -> &[Arc<dyn Model>] {
+        &self.fallback_models
+    }
+
+    /// The rules on what becomes of failures, in order.
+    pub fn reliability(&self) -> &[ReliabilityRule] {
+        self.reliability.rules()
     }
 
     /// The models that have a name of the project's own, in the order of the file.
@@ -287,6 +375,11 @@ impl Project {
     /// The MCP servers: the project's own in the order of its file, then those of `mcpServers` files.
     pub fn mcp_servers(&self) -> &[McpServer] {
         &self.mcp
+    }
+
+    /// The hubs, in the order of the file.
+    pub fn hubs(&self) -> &[DeclaredHub] {
+        &self.hubs
     }
 
     /// Ends all MCP servers and waits until nothing of them is left: no process, no task. From then
@@ -330,18 +423,24 @@ impl Project {
         &self.warnings
     }
 
-    /// An engine with the project's tools, MCP servers, skills, policy, secrets and limits, to be
+    /// An engine with the project's tools, MCP servers, hubs, skills, policy, secrets and limits, to be
     /// added to or built. The values of its secrets are redacted from the start.
     pub fn engine_builder(&self) -> EngineBuilder {
         let redactor = self.redactor();
         let engine = Engine::builder()
             .tools(self.tools.iter().cloned())
-            .skills(self.skills.clone())
             .policy(self.policy.clone())
             .secrets(self.secrets.clone())
             .redactor(redactor)
             .limits(self.limits);
-        self.mcp.iter().fold(engine, |engine, server| server.add_to(engine))
+        let engine = match &self.watched {
+            Some(skills) => engine.skill_source(skills.clone()),
+            None => engine.skills(self.skills.clone()),
+        };
+        let engine = self.reliability.add_to(engine);
+        let engine = self.personalities().cloned().fold(engine, EngineBuilder::personality);
+        let engine = self.mcp.iter().fold(engine, |engine, server| server.add_to(engine));
+        self.hubs.iter().fold(engine, |engine, hub| hub.add_to(engine))
     }
 
     /// What takes the project's secrets out of a text: those of the process, those that are
@@ -358,6 +457,14 @@ impl Project {
         let mut agent = Agent::builder().engine(|_| self.engine_builder());
         if let Some(model) = &self.model {
             agent = agent.shared_model(Arc::clone(model));
+        }
+        for model in &self.fallback_models {
+            agent = agent.shared_fallback_model(Arc::clone(model));
+        }
+        for DeclaredPersonality { personality, model, .. } in &self.personalities {
+            if let Some(model) = model {
+                agent = agent.personality_model(Arc::clone(&personality.id), Arc::clone(model));
+            }
         }
         if let Some(system) = &self.system {
             agent = agent.system(Arc::clone(system));
@@ -384,13 +491,6 @@ impl std::fmt::Debug for Project {
 
 fn cannot_make(state: &Path) -> impl Fn(io::Error) -> LoadError {
     move |source| LoadError::State { path: state.to_owned(), source }
-}
-
-fn system_text(agent: &AgentSection, root: &Root, problems: &Problems) -> Option<Arc<str>> {
-    match agent.system.as_ref()? {
-        SystemText::Here(text) => Some(Arc::clone(text)),
-        SystemText::File(file) => root.named_text(file, MAX_TEXT, problems).map(Arc::from),
-    }
 }
 
 fn limits(section: &LimitsSection) -> Limits {

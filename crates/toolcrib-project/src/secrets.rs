@@ -51,6 +51,20 @@ impl EnvironmentSecrets {
         redactor
     }
 
+    /// Whether a secret can be had now.
+    ///
+    /// # Errors
+    /// Why not, with the variable that it should come from.
+    pub(crate) fn check(&self, name: &str) -> Result<(), String> {
+        let Some(variable) = self.variables.get(name) else {
+            return Err(SecretError::Unknown { name: name.into() }.to_string());
+        };
+        value(variable).map(drop).map_err(|problem| {
+            let unreadable = Unreadable { variable: Arc::clone(variable), problem };
+            format!("the secret `{name}` cannot be had: {unreadable}")
+        })
+    }
+
     pub(crate) fn get(&self, name: &str) -> Result<Secret, SecretError> {
         let Some((name, variable)) = self.variables.get_key_value(name) else {
             return Err(SecretError::Unknown { name: name.into() });

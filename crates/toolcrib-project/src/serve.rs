@@ -18,6 +18,7 @@ pub struct ServeToken {
     pub(crate) origin: Arc<str>,
     pub(crate) principal: Option<Arc<str>>,
     pub(crate) tenant: Option<Arc<str>>,
+    pub(crate) personality: Option<Arc<str>>,
 }
 
 impl ServeToken {
@@ -39,6 +40,11 @@ impl ServeToken {
     /// Within which tenant its bearer acts.
     pub fn tenant(&self) -> Option<&Arc<str>> {
         self.tenant.as_ref()
+    }
+
+    /// Under which personality its bearer acts; the default one if absent.
+    pub fn personality(&self) -> Option<&Arc<str>> {
+        self.personality.as_ref()
     }
 }
 

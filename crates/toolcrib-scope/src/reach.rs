@@ -8,7 +8,9 @@ use crate::http::{HostPattern, HttpClient};
 use crate::process::{Processes, find_program};
 
 /// What a host lets its tools reach, as a [`Scoper`]: each call gets handles for what its tool
-/// declares, narrowed to that. A tool that declares more than there is here is not run.
+/// declares, narrowed to that and, on the network, to the
+/// [rules](ToolContext::network_rules) of the turn's personality. A tool that declares more than
+/// there is here is not run.
 ///
 /// | declared in `Capabilities` | handle in the body |
 /// |---|---|
@@ -58,7 +60,8 @@ impl Reach {
             .map(|host| host.as_ref().parse())
             .collect::<Result<_, _>>()
             .map_err(|error| format!("{error}"))?;
-        Ok(cx.with_handle(client.only(hosts)))
+        let client = client.only(hosts).within(cx.network_rules());
+        Ok(cx.with_handle(client.map_err(|error| format!("a rule of the personality: {error}"))?))
     }
 
     #[cfg(feature = "process")]

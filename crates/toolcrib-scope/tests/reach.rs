@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    Capabilities, Digest, ErrorCode, Identity, PendingCall, Scoper, Tool, ToolContext,
-    ToolContextParts, ToolError,
+    Capabilities, Digest, ErrorCode, Identity, NetworkRules, PendingCall, Scoper, Tool,
+    ToolContext, ToolContextParts, ToolError,
 };
 use toolcrib_scope::{
     Reach,
@@ -15,6 +15,14 @@ use toolcrib_scope::{
 };
 
 fn scope(reach: &Reach, capabilities: Capabilities) -> Result<ToolContext, ToolError> {
+    scope_in(reach, capabilities, ToolContextParts::detached())
+}
+
+fn scope_in(
+    reach: &Reach,
+    capabilities: Capabilities,
+    parts: ToolContextParts,
+) -> Result<ToolContext, ToolError> {
     let tool = Tool::builder("t")
         .description("A tool.")
         .capabilities(capabilities)
@@ -27,8 +35,9 @@ fn scope(reach: &Reach, capabilities: Capabilities) -> Result<ToolContext, ToolE
         args_digest: Digest::of("c"),
         identity: &Identity::conversation("c"),
         run_id: &Arc::from("r"),
+        personality: &Arc::from("default"),
     };
-    reach.scope(call, ToolContextParts::detached().into())
+    reach.scope(call, parts.into())
 }
 
 fn everything() -> Reach {
@@ -53,6 +62,24 @@ async fn a_handle_is_narrowed_to_what_the_tool_declares() {
     };
     assert!(run("true").await.is_ok());
     assert!(matches!(run("false").await, Err(ProcessError::NotAllowed { .. })));
+}
+
+#[tokio::test]
+async fn a_personality_narrows_the_network_of_a_handle_and_a_broken_rule_hands_out_none() {
+    let under = |deny: &str| {
+        let network = NetworkRules { allow: None, deny: vec![deny.into()] };
+        let parts = ToolContextParts { network: Arc::new(network), ..ToolContextParts::detached() };
+        scope_in(&everything(), Capabilities::none().network(["*.example.com"]), parts)
+    };
+    let cx = under("a.example.com").unwrap();
+    let asked = HttpRequest::new(Method::GET, parse_url("http://a.example.com/").unwrap());
+    let client = cx.handle::<HttpClient>().unwrap();
+    let refused = client.send(asked, cx.cancellation()).await.unwrap_err();
+    assert!(matches!(refused, HttpError::HostNotAllowed { .. }), "{refused}");
+
+    let error = under("https://a").map(drop).unwrap_err();
+    assert_eq!(error.code, ErrorCode::NotAvailable);
+    assert!(error.cause_chain().unwrap().contains("a rule of the personality"), "{error:?}");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `http` | a tool from an HTTP endpoint |
 //! | `command` | a tool from a program that is run |
+//! | `hub` | tools from a catalogue that an HTTP server keeps |
 //! | `sql` | a tool from SQL statements over a declared database |
 
 // No links up there: they would be broken wherever a feature is off.
@@ -16,6 +17,8 @@ pub mod command;
 mod declaration;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "hub")]
+pub mod hub;
 #[cfg(any(feature = "command", feature = "http", feature = "sql"))]
 mod making;
 #[cfg(any(feature = "command", feature = "http"))]

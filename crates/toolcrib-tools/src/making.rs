@@ -115,6 +115,14 @@ impl<'a> Parameters<'a> {
         self.all_read = false;
     }
 
+    /// Those that something uses.
+    pub(crate) fn used(&self) -> Vec<String> {
+        let all = self.declared.iter().enumerate();
+        all.filter(|(position, _)| self.used.contains(position))
+            .map(|(_, &name)| name.to_owned())
+            .collect()
+    }
+
     /// Those that nothing uses, as far as that is known.
     pub(crate) fn unused(&self) -> Vec<String> {
         if !self.all_read {

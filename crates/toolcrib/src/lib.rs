@@ -8,10 +8,12 @@
 //! |---|---|
 //! | `agent` | `agent`: a loop with history, wrap-up and events |
 //! | `engine` (default) | `Engine` and what it is built with; a crate that only brings tools can do without |
+//! | `lint` | `lint`: what a model would mix up, misunderstand, pay for or be talked into by a catalogue |
 //! | `macros` (default) | `#[tool]`, and `schemars` for types that a tool takes |
 //! | `models` | `models`: the scripted model |
 //! | `vendors` | models behind the APIs of OpenAI, Anthropic, Gemini and Ollama, in `models`; `scope::http`, for a client of one's own |
 //! | `command`, `http`, `sql` | `scope` and `tools`: what tools reach of the world, as handles, and the declared kinds over them |
+//! | `hub` | `tools::hub`: tools from a catalogue that an HTTP server keeps |
 //! | `mcp` | `mcp`: MCP servers as providers of tools |
 //! | `gateway` | an engine as an MCP server, in `mcp` |
 //! | `project` | `project`: project folders, `toolcrib.toml` and skills |
@@ -35,6 +37,8 @@ pub use toolcrib_agent as agent;
 pub use toolcrib_core::*;
 #[cfg(feature = "engine")]
 pub use toolcrib_engine::*;
+#[cfg(feature = "lint")]
+pub use toolcrib_lint as lint;
 #[cfg(feature = "macros")]
 pub use toolcrib_macros::tool;
 #[cfg(feature = "mcp")]
@@ -54,3 +58,8 @@ pub use toolcrib_tools as tools;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// So does that in the page about providers.
+#[cfg(all(doctest, feature = "hub"))]
+#[doc = include_str!("../../../docs/which-provider.md")]
+struct WhichProvider;

@@ -5,7 +5,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Instant};
 use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::task::yield_now;
 use toolcrib_core::{
-    EventKind, Menu, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse,
+    EventKind, Menu, Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse,
     ToolCall, ToolChoice, ToolName, Usage, millis, panic_text,
 };
 
@@ -18,13 +18,52 @@ pub(super) enum Unanswered {
     Failed(RunError),
 }
 
-/// Asks the model and listens to the end. Cancellation drops the stream, which aborts the request.
+/// Why one request to a model has no answer.
+pub(super) enum Unheard {
+    Cancelled,
+    Failed(ModelError),
+}
+
+impl Unheard {
+    /// When nothing more is tried.
+    pub(super) fn into_unanswered(self, model: &Arc<dyn Model>) -> Unanswered {
+        match self {
+            Self::Cancelled => Unanswered::Cancelled,
+            Self::Failed(error) => Unanswered::Failed(failed(model.name(), &error)),
+        }
+    }
+}
+
+/// The error of a run whose model failed.
+pub(super) fn failed(model: &str, error: &ModelError) -> RunError {
+    RunError {
+        component: Some(model.to_owned()),
+        class: Some(error.class),
+        retry_after: error.retry_after,
+        ..RunError::new("model_failed", format!("model `{model}`: {error}"))
+    }
+}
+
+/// What was heard of an answer, however it ended.
+#[derive(Default)]
+pub(super) struct Heard {
+    /// Whether some of its text was shown.
+    pub(super) shown: bool,
+    /// The text that came, if it is to be kept.
+    pub(super) text: Option<String>,
+    /// The answer, if it came whole and is of no use.
+    pub(super) whole: Option<ModelResponse>,
+    pub(super) usage: Usage,
+}
+
+/// Asks a model and listens to the end. Cancellation drops the stream, which aborts the request.
 pub(super) async fn ask(
     agent: &AgentParts,
+    model: &Arc<dyn Model>,
     report: &mut Report,
     request: ModelRequest,
-) -> Result<ModelResponse, Unanswered> {
-    let model = &agent.model;
+    heard: &mut Heard,
+) -> Result<ModelResponse, Unheard> {
     report.emit(|| EventKind::ModelStart {
         model: model.name().into(),
         messages: request.messages.len(),
@@ -36,7 +75,7 @@ pub(super) async fn ask(
     let answer = tokio::select! {
         biased;
         () = cancellation.cancelled() => Err(None),
-        answer = AssertUnwindSafe(listen(agent, report, request)).catch_unwind() => match answer {
+        answer = AssertUnwindSafe(listen(agent, model, report, request, heard)).catch_unwind() => match answer {
             Ok(answer) => answer.map_err(Some),
             Err(panic) => Err(Some(ModelError::new(
                 ModelErrorClass::Incomplete,
@@ -49,6 +88,7 @@ pub(super) async fn ask(
         Err(Some(error)) => error.usage,
         Err(None) => Usage::default(),
     };
+    heard.usage = usage;
     report.usage += usage;
     let failure = answer.as_ref().err().and_then(Option::as_ref);
     report.emit(|| EventKind::ModelEnd {
@@ -64,37 +104,35 @@ pub(super) async fn ask(
         error_class: failure.map(|error| error.class),
         retry_after_ms: failure.and_then(|error| error.retry_after).map(millis),
     });
-    answer.map_err(|error| match error {
-        None => Unanswered::Cancelled,
-        Some(error) => Unanswered::Failed(RunError {
-            component: Some(model.name().to_owned()),
-            class: Some(error.class),
-            retry_after: error.retry_after,
-            ..RunError::new("model_failed", format!("model `{}`: {error}", model.name()))
-        }),
-    })
+    answer.map_err(|error| error.map_or(Unheard::Cancelled, Unheard::Failed))
 }
 
 async fn listen(
     agent: &AgentParts,
+    model: &Arc<dyn Model>,
     report: &Report,
     request: ModelRequest,
+    heard: &mut Heard,
 ) -> Result<ModelResponse, ModelError> {
     let choice = request.tool_choice.clone();
     check_choice(&choice, &request.menu)?;
-    let mut stream = Arc::clone(&agent.model).respond(request);
+    let mut stream = Arc::clone(model).respond(request);
     let redactor = agent.engine.redactor();
     let (mut text, mut reasoning) = (redactor.stream(), redactor.stream());
     while let Some(chunk) = stream.next().await {
         match chunk? {
-            ModelChunk::Text(piece) => report.text(text.push(&piece)),
+            ModelChunk::Text(piece) => {
+                if let Some(kept) = &mut heard.text {
+                    kept.push_str(&piece);
+                }
+                heard.shown |= report.text(text.push(&piece));
+            }
             ModelChunk::Reasoning(piece) => report.reasoning(reasoning.push(&piece)),
             ModelChunk::Done(response) => {
                 report.reasoning(reasoning.finish());
-                report.text(text.finish());
-                let Some(problem) = ignored(&choice, &response.calls) else { return Ok(response) };
-                let mut error = ModelError::new(ModelErrorClass::ToolChoiceIgnored, problem);
-                error.usage = response.usage;
+                heard.shown |= report.text(text.finish());
+                let Err(error) = check_answer(&choice, &response) else { return Ok(response) };
+                heard.whole = Some(response);
                 return Err(error);
             }
             // A piece that this loop does not know is not text and not the end.
@@ -123,6 +161,17 @@ fn check_choice(choice: &ToolChoice, menu: &Menu) -> Result<(), ModelError> {
         _ => return Ok(()),
     };
     Err(ModelError::new(ModelErrorClass::BadRequest, problem))
+}
+
+/// Whether a whole answer keeps to the choice of tools.
+pub(super) fn check_answer(
+    choice: &ToolChoice,
+    response: &ModelResponse,
+) -> Result<(), ModelError> {
+    let Some(problem) = ignored(choice, &response.calls) else { return Ok(()) };
+    let mut error = ModelError::new(ModelErrorClass::ToolChoiceIgnored, problem);
+    error.usage = response.usage;
+    Err(error)
 }
 
 /// What a model did in place of what it must do. That it calls in spite of

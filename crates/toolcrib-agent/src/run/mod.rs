@@ -4,11 +4,13 @@
 mod ask;
 mod noticed;
 mod prefix;
+mod recover;
 mod report;
 mod said;
 mod talk;
 
 use std::{
+    collections::HashMap,
     future::IntoFuture,
     sync::Arc,
     time::{Duration, Instant},
@@ -17,14 +19,15 @@ use std::{
 use futures_util::future::BoxFuture;
 use tokio::time::sleep;
 use toolcrib_core::{
-    Event, EventKind, EventStream, FENCE_NOTICE, Identity, Menu, Message, Model, SkillId,
+    DiscoveryError, Event, EventKind, EventStream, FENCE_NOTICE, Identity, Menu, Message, SkillId,
     Subscription, ToolChoice, Usage,
 };
-use toolcrib_engine::{Engine, IterationError, Turn};
+use toolcrib_engine::{Engine, IterationError, Personality, Skills, Turn, TurnError};
 
 pub(crate) use self::prefix::Conversations;
 use self::{ask::Unanswered, prefix::Prefix, report::Report, talk::Talk};
 use crate::{
+    models::Models,
     options::{RunOptions, Settings},
     outcome::{MenuSummary, RunError, RunOutcome, Stopped},
 };
@@ -32,9 +35,24 @@ use crate::{
 /// What all runs of an agent share.
 pub(crate) struct AgentParts {
     pub(crate) engine: Engine,
-    pub(crate) model: Arc<dyn Model>,
+    pub(crate) models: Models,
+    /// The models of personalities that have one of their own, by personality.
+    pub(crate) personality_models: PersonalityModels,
     pub(crate) settings: Settings,
     pub(crate) conversations: Arc<Conversations>,
+}
+
+pub(crate) type PersonalityModels = HashMap<Arc<str>, Models>;
+
+impl AgentParts {
+    /// The models of a personality; `None` when it names one that the agent was not given. One that
+    /// names its model is asked of no other: what it may be told is not for the others.
+    fn models_of(&self, personality: &Personality) -> Option<&Models> {
+        match personality.model {
+            None => Some(&self.models),
+            Some(_) => self.personality_models.get(&personality.id),
+        }
+    }
 }
 
 /// A run that is prepared: listen to it, then await it.
@@ -87,17 +105,30 @@ async fn run(agent: &AgentParts, message: Arc<str>, options: RunOptions) -> RunO
     let RunOptions { turn, history: mut messages, tool_choices, turn_timeout } = options;
     let conversation = turn.conversation.clone();
     let allowed = turn_timeout.unwrap_or(agent.settings.turn_timeout);
-    let system = system_text(&agent.engine, &agent.settings.system, &turn.skills);
+    let skills = turn.skills.clone();
     messages.push(Message::User { text: Arc::clone(&message) });
     let turn = match agent.engine.turn(turn) {
         Ok(turn) => turn,
-        Err(error) => return never_began(&error.to_string(), messages, began),
+        Err(error) => return never_began(code_of(&error), &error.to_string(), messages, began),
     };
+    let personality = Arc::clone(turn.personality());
+    let Some(models) = agent.models_of(&personality) else {
+        let problem = no_model(&personality);
+        return never_began("no_model", &problem, messages, began);
+    };
+    let system = personality.system.as_ref().unwrap_or(&agent.settings.system);
+    let system = system_text(turn.skills(), system, &skills);
 
     let conversation = conversation.map(|_| Arc::clone(turn.events().identity()));
     let prefix = Prefix::new(&agent.conversations, conversation.as_deref(), &system, &messages);
-    let talk = Talk::new(agent, system, messages, Report::new(&turn, began), prefix);
-    talk.report.began(&agent.engine.redactor().text(&message), agent.model.name());
+    let report = Report::new(&turn, began);
+    let recovery = turn.recovery().cloned();
+    let talk = Talk::new(agent, models, system, messages, report, recovery, prefix);
+    talk.report.began(
+        &agent.engine.redactor().text(&message),
+        models.first().name(),
+        &personality.id,
+    );
     let tool_choices = tool_choices.into_iter();
     let mut running = Running { turn, talk, conversation, tool_choices, menus: Vec::new() };
 
@@ -123,7 +154,7 @@ async fn run(agent: &AgentParts, message: Arc<str>, options: RunOptions) -> RunO
 }
 
 /// The system text of a run; it does not change until the run ends.
-fn system_text(engine: &Engine, system: &str, skills: &[SkillId]) -> Arc<str> {
+fn system_text(known: &Skills, system: &str, skills: &[SkillId]) -> Arc<str> {
     let mut parts = vec![system.trim().to_owned(), FENCE_NOTICE.to_owned()];
     // One that is named twice is active once, where it was named last.
     let last = |at: usize, id: &SkillId| !skills.iter().skip(at + 1).any(|later| later == id);
@@ -131,20 +162,43 @@ fn system_text(engine: &Engine, system: &str, skills: &[SkillId]) -> Arc<str> {
         .iter()
         .enumerate()
         .filter(|(at, id)| last(*at, id))
-        .filter_map(|(_, id)| engine.skills().get(id));
+        .filter_map(|(_, id)| known.get(id));
     parts.extend(active.map(|skill| {
-        format!("Skill `{}` is active. Its instructions:\n\n{}", skill.id, skill.body)
+        format!("Skill `{}` is active. Its instructions:\n\n{}", skill.id, skill.instructions())
     }));
     parts.retain(|part| !part.is_empty());
     parts.join("\n\n").into()
 }
 
-fn never_began(problem: &str, messages: Vec<Message>, began: Instant) -> RunOutcome {
+/// Why a personality's model cannot be used.
+pub(crate) fn no_model(personality: &Personality) -> String {
+    format!(
+        "personality `{}` has the model `{}`, which this agent was not given; give it with \
+         `AgentBuilder::personality_model`",
+        personality.id(),
+        personality.model.as_deref().unwrap_or_default()
+    )
+}
+
+fn code_of(error: &TurnError) -> &'static str {
+    match error {
+        TurnError::UnknownSkill { .. } => "unknown_skill",
+        TurnError::UnknownPersonality { .. } => "unknown_personality",
+        _ => "turn_failed",
+    }
+}
+
+fn never_began(
+    code: &'static str,
+    problem: &str,
+    messages: Vec<Message>,
+    began: Instant,
+) -> RunOutcome {
     RunOutcome {
         run_id: Arc::default(),
         stopped: Stopped::Failed,
         answer: None,
-        error: Some(RunError::new("unknown_skill", problem)),
+        error: Some(RunError::new(code, problem)),
         iterations: 0,
         tool_calls: Vec::new(),
         usage: Usage::default(),
@@ -224,6 +278,9 @@ impl Running<'_> {
             return Ok(Some(text));
         }
         self.talk.keep(iteration.execute(calls).await);
+        if let Some(halt) = iteration.halted() {
+            return Err(Ending::Failed(RunError::halted(halt)));
+        }
         if self.turn.cancellation().is_cancelled() { Err(Ending::Cancelled) } else { Ok(None) }
     }
 
@@ -239,7 +296,8 @@ impl Running<'_> {
     }
 
     fn settle(self, ending: Ending) -> RunOutcome {
-        let Self { turn, mut talk, conversation, menus, .. } = self;
+        let Self { mut turn, mut talk, conversation, menus, .. } = self;
+        turn.end();
         let (stopped, answer, error) = match ending {
             Ending::Answered(answer) => (Stopped::Answered, Some(answer), None),
             Ending::OutOfIterations(answer) => (Stopped::MaxIterations, Some(answer), None),
@@ -276,6 +334,13 @@ impl Running<'_> {
 fn failed_to_begin(error: &IterationError) -> Ending {
     let (code, component) = match error {
         IterationError::Cancelled => return Ending::Cancelled,
+        IterationError::Reliability(given_up) => {
+            let provider = given_up.cause.downcast_ref().and_then(DiscoveryError::provider);
+            let component = provider.unwrap_or(&given_up.gave_up.provider).to_owned();
+            let failed = RunError::new("discovery_failed", error.to_string());
+            let failed = RunError { component: Some(component), ..failed };
+            return Ending::Failed(failed.given_up(&given_up.gave_up));
+        }
         IterationError::Discovery(error) => {
             ("discovery_failed", error.provider().map(str::to_owned))
         }

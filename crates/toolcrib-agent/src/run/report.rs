@@ -11,7 +11,7 @@ pub(super) struct Report {
     events: Arc<RunEvents>,
     pub(super) cancellation: CancellationToken,
     pub(super) began: Instant,
-    iteration: Option<u32>,
+    pub(super) iteration: Option<u32>,
     iterations: u32,
     pub(super) usage: Usage,
     over: bool,
@@ -34,10 +34,13 @@ impl Report {
         self.events.emit(self.iteration, kind);
     }
 
-    pub(super) fn text(&self, text: String) {
-        if !text.is_empty() {
+    /// Shows a piece of an answer, if there is anything to show.
+    pub(super) fn text(&self, text: String) -> bool {
+        let shown = !text.is_empty();
+        if shown {
             self.emit(|| EventKind::ModelText { text });
         }
+        shown
     }
 
     pub(super) fn reasoning(&self, text: String) {
@@ -46,8 +49,12 @@ impl Report {
         }
     }
 
-    pub(super) fn began(&self, message: &str, model: &str) {
-        self.emit(|| EventKind::TurnStart { message: message.into(), model: model.into() });
+    pub(super) fn began(&self, message: &str, model: &str, personality: &Arc<str>) {
+        self.emit(|| EventKind::TurnStart {
+            message: message.into(),
+            model: model.into(),
+            personality: Arc::clone(personality),
+        });
     }
 
     pub(super) fn iteration(&mut self, number: u32) {

@@ -5,13 +5,14 @@ use std::{collections::HashSet, sync::Arc};
 use toolcrib_core::{
     Menu, Message, ModelRequest, ModelResponse, StopReason, ToolCall, ToolChoice, ToolResult,
 };
-use toolcrib_engine::Notice;
+use toolcrib_engine::{Notice, Recovery};
 
 use super::{
-    AgentParts,
-    ask::{Unanswered, ask},
+    AgentParts, Models,
+    ask::{Heard, Unanswered, ask},
     noticed::Noticed,
     prefix::Prefix,
+    recover::Asking,
     report::Report,
     said,
 };
@@ -20,10 +21,15 @@ use super::{
 /// are there and unique, names are such as vendors take back.
 pub(super) struct Talk<'a> {
     pub(super) agent: &'a AgentParts,
+    /// The models of the run, and which of them is asked.
+    models: &'a Models,
+    current: usize,
     system: Arc<str>,
     pub(super) messages: Arc<Vec<Message>>,
     pub(super) tool_calls: Vec<ToolResult>,
     pub(super) report: Report,
+    /// `None` where nothing is to be done about failures.
+    recovery: Option<Recovery>,
     call_ids: HashSet<Arc<str>>,
     pub(super) prefix: Prefix,
     noticed: Noticed,
@@ -34,9 +40,11 @@ pub(super) struct Talk<'a> {
 impl<'a> Talk<'a> {
     pub(super) fn new(
         agent: &'a AgentParts,
+        models: &'a Models,
         system: Arc<str>,
         messages: Vec<Message>,
         report: Report,
+        recovery: Option<Recovery>,
         prefix: Prefix,
     ) -> Self {
         let calls = messages.iter().flat_map(|message| match message {
@@ -47,10 +55,13 @@ impl<'a> Talk<'a> {
             call_ids: calls.map(|call| Arc::clone(&call.id)).collect(),
             noticed: Noticed::in_history(&messages),
             agent,
+            models,
+            current: 0,
             system,
             messages: Arc::new(messages),
             tool_calls: Vec::new(),
             report,
+            recovery,
             prefix,
             stop: None,
         }
@@ -78,8 +89,20 @@ impl<'a> Talk<'a> {
             menu: Arc::clone(&menu),
             tool_choice,
         };
-        let ModelResponse { text, mut calls, vendor, stop, .. } =
-            ask(self.agent, &mut self.report, request).await?;
+        let (agent, models, report) = (self.agent, self.models, &mut self.report);
+        let response = match &self.recovery {
+            None => {
+                let model = models.first();
+                ask(agent, model, report, request, &mut Heard::default())
+                    .await
+                    .map_err(|unheard| unheard.into_unanswered(model))?
+            }
+            Some(recovery) => {
+                let asking = Asking { agent, models, recovery, current: &mut self.current };
+                Box::pin(asking.until_answered(report, request)).await?
+            }
+        };
+        let ModelResponse { text, mut calls, vendor, stop, .. } = response;
         self.stop = Some(stop);
         let redactor = self.agent.engine.redactor();
         let text: Arc<str> = redactor.text(&text).into();

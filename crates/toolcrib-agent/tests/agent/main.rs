@@ -13,4 +13,6 @@ mod ending;
 mod events;
 mod looping;
 mod noticing;
+mod personality;
+mod reliability;
 mod support;

@@ -26,6 +26,10 @@ pub(crate) struct ServeArgs {
     /// Act within this tenant [default: none]; over HTTP only where the project declares no token
     #[arg(long, value_name = "TENANT")]
     pub(crate) tenant: Option<String>,
+    /// Act as this personality of the project [default: the one called default]; over HTTP only where
+    /// the project declares no token
+    #[arg(long, value_name = "PERSONALITY")]
+    pub(crate) personality: Option<String>,
     /// Let requests name this host, NAME or NAME:PORT, beside the address that is served at; may be
     /// given again [default: localhost, 127.0.0.1 and [::1]]
     #[arg(long = "allow-host", value_name = "HOST", requires = "http")]

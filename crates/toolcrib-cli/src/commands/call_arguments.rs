@@ -99,7 +99,7 @@ fn as_pair(word: &str) -> String {
 }
 
 /// Reads a text to its end, which may never come: a pipe, a device.
-async fn read_text<R: Read>(
+pub(super) async fn read_text<R: Read>(
     what: String,
     cancellation: &CancellationToken,
     open: impl FnOnce() -> io::Result<R> + Send + 'static,

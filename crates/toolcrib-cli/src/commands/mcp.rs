@@ -137,7 +137,7 @@ async fn offer(client: &McpClient) -> Result<Offer, String> {
     })
 }
 
-async fn unless_cancelled<T>(
+pub(super) async fn unless_cancelled<T>(
     work: impl Future<Output = T>,
     cancellation: &CancellationToken,
 ) -> Result<T, Problem> {

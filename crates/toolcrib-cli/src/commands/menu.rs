@@ -33,14 +33,19 @@ async fn show(
     let options = turn_options(project, &args.situation, cancellation)?;
     let mut turn =
         engine(project)?.turn(options).map_err(|error| Problem::usage(error.to_string()))?;
-    let iteration = turn.iteration().await.map_err(|error| match error {
-        IterationError::Cancelled => Problem::cancelled(),
-        error => Problem::failed("discovery_failed", error.to_string()),
-    })?;
+    let iteration = turn.iteration().await.map_err(|error| cannot_list(&error))?;
     if global.json {
-        output::json(&MenuJson::from(&iteration));
+        output::json(&MenuJson::new(&iteration, args.why));
     } else {
         output::menu(&iteration, args.why || global.verbose);
     }
     Ok(exit::FINE)
+}
+
+/// There is no menu.
+pub(super) fn cannot_list(error: &IterationError) -> Problem {
+    match error {
+        IterationError::Cancelled => Problem::cancelled(),
+        error => Problem::failed("discovery_failed", error.to_string()),
+    }
 }

@@ -2,9 +2,12 @@
 
 mod call;
 mod call_arguments;
+mod catalogue;
 mod check;
+mod explain;
 mod init;
 mod json_lines;
+mod lint;
 mod mcp;
 mod menu;
 mod models;
@@ -12,14 +15,18 @@ mod problem;
 mod recording;
 mod run;
 mod serve;
+mod skills;
+mod tools;
 
 use std::{path::PathBuf, sync::Arc};
 
+use toolcrib_config::suggest;
 use toolcrib_core::{CancellationToken, SkillId};
-use toolcrib_engine::{Engine, TurnOptions};
+use toolcrib_engine::{DEFAULT_PERSONALITY, Engine, Personality, TurnOptions};
 use toolcrib_project::{LoadOptions, Mode, Project, find};
 
 pub(crate) use self::{
+    catalogue::{KnownSource, KnownTool, KnownTools},
     mcp::{Asked, Offer},
     models::{Listed, State},
     problem::{Form, Problem, misread},
@@ -36,9 +43,13 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
     match command {
         Command::Run(args) => run::run(&global, args, cancellation).await,
         Command::Menu(args) => menu::menu(&global, args, cancellation).await,
+        Command::Explain(args) => explain::explain(&global, args, cancellation).await,
         Command::Call(args) => call::call(&global, args, cancellation).await,
         Command::Serve(args) => serve::serve(&global, args, cancellation).await,
         Command::Mcp { command } => mcp::mcp(&global, command, cancellation).await,
+        Command::Tools(args) => tools::tools(&global, args, cancellation).await,
+        Command::Lint(args) => lint::lint(&global, args, cancellation).await,
+        Command::Skills { command } => skills::skills(&global, command, cancellation).await,
         Command::Models => models::models(&global, cancellation).await,
         Command::Check => check::check(&global, cancellation).await,
         Command::Init(args) => init::init(&global, &args),
@@ -67,6 +78,7 @@ async fn load(
         base_url: model.base_url,
         imports: global.imports.clone(),
         allow_stray_children: global.allow_stray_children,
+        plugins: Vec::new(),
         cancel: cancellation.clone(),
     };
     let loading = tokio::task::spawn_blocking(move || match dir {
@@ -153,6 +165,20 @@ fn skills(project: &Project, names: &[String]) -> Result<Vec<SkillId>, Problem> 
         .collect()
 }
 
+/// Checks the personality that was named.
+fn personality(project: &Project, name: Option<&str>) -> Result<Option<Arc<str>>, Problem> {
+    let Some(name) = name else { return Ok(None) };
+    let mut known: Vec<_> = project.personalities().map(Personality::id).collect();
+    if !known.contains(&DEFAULT_PERSONALITY) {
+        known.insert(0, DEFAULT_PERSONALITY);
+    }
+    if known.contains(&name) {
+        return Ok(Some(name.into()));
+    }
+    let help = suggest::help(name, "personalities", known);
+    Err(Problem::usage(format!("there is no personality {}; {help}", suggest::quoted([name]))))
+}
+
 fn turn_options(
     project: &Project,
     situation: &Situation,
@@ -164,6 +190,7 @@ fn turn_options(
     options.principal = text(&situation.principal);
     options.tenant = text(&situation.tenant);
     options.conversation = text(&situation.conversation);
+    options.personality = personality(project, situation.personality.as_deref())?;
     options.working_dir = Some(project.root().to_owned());
     Ok(options)
 }

@@ -4,7 +4,7 @@ use std::env;
 
 use clap::CommandFactory as _;
 use toolcrib_agent::{RunError, Stopped};
-use toolcrib_project::{Diagnostic, LoadError};
+use toolcrib_project::{Diagnostic, InstallError, LoadError};
 
 use crate::{
     args::{Cli, Command},
@@ -16,7 +16,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Problem {
     exit: Exit,
-    error: RunError,
+    /// Boxed, because every command's result has room for it.
+    error: Box<RunError>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -67,7 +68,7 @@ impl Problem {
     }
 
     fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Self {
-        let error = RunError::new(code, message);
+        let error = Box::new(RunError::new(code, message));
         Self { exit, error, diagnostics: Vec::new() }
     }
 
@@ -103,6 +104,19 @@ impl From<LoadError> for Problem {
             LoadError::Model { .. } => Self::usage(format!("`--model`: {message}")),
             LoadError::State { .. } => Self::failed("state_unavailable", message),
             _ => Self::invalid(message),
+        }
+    }
+}
+
+impl From<InstallError> for Problem {
+    fn from(error: InstallError) -> Self {
+        let message = error.to_string();
+        match error {
+            InstallError::Broken(diagnostics) => {
+                Self { diagnostics: diagnostics.iter().cloned().collect(), ..Self::usage(message) }
+            }
+            InstallError::Write { .. } => Self::failed("install_failed", message),
+            _ => Self::usage(message),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use toolcrib_agent::{Agent, RunOptions};
 use toolcrib_core::{CancellationToken, Model, Tool};
+use toolcrib_engine::DEFAULT_PERSONALITY;
 use toolcrib_mcp::ServerState;
 use toolcrib_project::{Mode, Project};
 
@@ -12,7 +13,7 @@ use super::{
     with_project,
 };
 use crate::{
-    args::{Global, RunArgs},
+    args::{Global, RunArgs, Situation},
     exit::Exit,
     output::{self, Narrator, RunJson},
 };
@@ -43,10 +44,12 @@ async fn follow(
 ) -> Result<Exit, Problem> {
     let agent = tokio::select! {
         biased;
-        agent = agent(project, tells) => agent?,
+        agent = agent(project, &args.situation, tells) => agent?,
         () = cancellation.cancelled() => return Err(Problem::cancelled()),
     };
 
+    let own_model = own_model(project, &args.situation);
+    let model = own_model.unwrap_or_else(|| agent.model()).name().to_owned();
     let mut options = RunOptions::from(turn_options(project, &args.situation, cancellation)?);
     options.tool_choices = args.tool_choices;
     options.turn_timeout = args.timeout;
@@ -64,7 +67,7 @@ async fn follow(
     let recorded = recording.map(|recording| recording.end(&outcome, agent.engine().redactor()));
 
     if global.json {
-        output::json(&RunJson::new(agent.model().name(), &outcome));
+        output::json(&RunJson::new(&model, &outcome));
     } else {
         output::answer(&outcome);
         if tells {
@@ -89,10 +92,19 @@ async fn remote_tools(project: &Project) -> Vec<Tool> {
     tools
 }
 
+/// The model of the personality that acts, if it has one of its own.
+fn own_model<'a>(project: &'a Project, situation: &Situation) -> Option<&'a Arc<dyn Model>> {
+    project.personality_model(situation.personality.as_deref().unwrap_or(DEFAULT_PERSONALITY))
+}
+
 /// The project's agent; where no model is named, on the first that is configured.
-async fn agent(project: &Project, tells: bool) -> Result<Agent, Problem> {
+async fn agent(project: &Project, situation: &Situation, tells: bool) -> Result<Agent, Problem> {
     let mut builder = project.agent_builder();
-    if project.model().is_none() {
+    if project.model().is_none()
+        && let Some(own) = own_model(project, situation)
+    {
+        builder = builder.shared_model(Arc::clone(own));
+    } else if project.model().is_none() {
         let first = first_configured(project).await?;
         if tells {
             output::chosen_model(first.model.name(), &first.origin);

@@ -10,7 +10,10 @@ use toolcrib_engine::TurnOptions;
 use toolcrib_mcp::{Access, Gateway, GatewayError, McpClient};
 use toolcrib_project::{Mode, Project};
 
-use super::{Asked, ChosenModel, Problem, engine, json_lines, mcp::ask_all, skills, with_project};
+use super::{
+    Asked, ChosenModel, Problem, engine, json_lines, mcp::ask_all, personality, skills,
+    with_project,
+};
 use crate::{
     args::{Global, HttpAddress, ServeArgs},
     exit::{self, Exit},
@@ -46,10 +49,14 @@ async fn serve_project(
     if let Some(path) = &args.events {
         engine.events().on("*", json_lines::events(path, project)?);
     }
+    if !global.quiet {
+        engine.events().on("skill.reload_failed", output::reload_failed);
+    }
     let mut access = Access::new();
     access.principal = args.principal.as_deref().map(Into::into);
     access.tenant = args.tenant.as_deref().map(Into::into);
     access.skills = skills(project, &args.skills)?;
+    access.personality = personality(project, args.personality.as_deref())?;
 
     let clients = || project.mcp_servers().iter().filter_map(|server| server.client().ok());
     let mut gateway = Gateway::builder(engine.clone()).working_dir(project.root());
@@ -112,11 +119,11 @@ async fn tell(
 ) {
     let Ok(engine) = engine(project) else { return };
     for access in accesses {
-        let principal = access.principal.clone();
         let mut options = TurnOptions::default().cancellation(cancellation.child_token());
-        options.principal = access.principal;
-        options.tenant = access.tenant;
-        options.skills = access.skills;
+        options.principal = access.principal.clone();
+        options.tenant = access.tenant.clone();
+        options.personality = access.personality.clone();
+        options.skills = access.skills.clone();
         // The skills are there: they were looked up.
         let Ok(mut turn) = engine.turn(options) else { return };
         let iteration = turn.iteration().await;
@@ -124,7 +131,7 @@ async fn tell(
             return;
         }
         let iteration = iteration.as_ref().map_err(ToString::to_string);
-        output::served(project, principal.as_deref(), iteration, engine.redactor());
+        output::served(project, &access, iteration, engine.redactor());
     }
     output::asked(asked, engine.redactor());
 }

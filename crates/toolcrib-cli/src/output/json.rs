@@ -14,7 +14,7 @@ use toolcrib_core::{
     Annotations, ContentBlock, Digest, ErrorCode, StopReason, ToolDefinition, ToolName, ToolResult,
     Usage,
 };
-use toolcrib_engine::{Iteration, Notice, OnFailure, WithheldTool};
+use toolcrib_engine::{Iteration, Notice, OnFailure, Personality, Why, WithheldTool};
 use toolcrib_project::{Diagnostic, Project, Severity};
 
 /// A run, also one that never began.
@@ -137,17 +137,21 @@ impl<'a> From<&'a ToolResult> for CallJson<'a> {
 pub(crate) struct MenuJson<'a> {
     offered: Vec<ToolJson<'a>>,
     withheld: Vec<WithheldTool>,
+    /// One chain of causes for each known tool, where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<Vec<Why>>,
     notices: &'a [Notice],
     fingerprint: Digest,
     chars: usize,
 }
 
-impl<'a> From<&'a Iteration> for MenuJson<'a> {
-    fn from(iteration: &'a Iteration) -> Self {
+impl<'a> MenuJson<'a> {
+    pub(crate) fn new(iteration: &'a Iteration, why: bool) -> Self {
         let menu = iteration.menu();
         Self {
             offered: menu.tools().iter().map(|tool| ToolJson::from(tool.definition())).collect(),
             withheld: iteration.withheld().explain().collect(),
+            why: why.then(|| iteration.whys().collect()),
             notices: iteration.notices(),
             fingerprint: menu.fingerprint(),
             chars: menu.chars(),
@@ -191,6 +195,7 @@ pub(crate) struct CheckJson<'a> {
     model: Option<&'a str>,
     tools: Vec<CheckedTool<'a>>,
     skills: Vec<CheckedSkill<'a>>,
+    personalities: Vec<&'a str>,
     rules: Vec<&'a str>,
     databases: Vec<CheckedDatabase<'a>>,
     mcp_servers: Vec<CheckedServer<'a>>,
@@ -256,6 +261,7 @@ impl<'a> From<&'a Project> for CheckJson<'a> {
                     body_chars: skill.body.chars().count(),
                 })
                 .collect(),
+            personalities: project.personalities().map(Personality::id).collect(),
             rules: project.policy().rules.iter().map(|rule| &*rule.label).collect(),
             databases: project
                 .databases()

@@ -1,14 +1,18 @@
 //! What is printed: the result on standard output, everything else on standard error. Colours
 //! appear only on a terminal.
 
+mod explain;
 mod json;
+mod lint;
 mod mcp;
 mod models;
 mod narrator;
 mod serve;
+mod skills;
 mod streams;
 mod summary;
 mod text;
+mod tools;
 
 use std::path::{Path, PathBuf};
 
@@ -22,13 +26,17 @@ use self::text::{
     BAD, DIM, GOOD, STRONG, WARN, arguments, count, duration, one_line, safe, shell_word, shown,
 };
 pub(crate) use self::{
+    explain::why,
     json::{CallJson, CheckJson, InitJson, MenuJson, ProblemJson, RunJson},
+    lint::{findings, held_back, parsed},
     mcp::{ServerJson, ServersJson, server, servers},
     models::{ModelsJson, chosen_model, models},
     narrator::Narrator,
     serve::{Served, asked, at, how_to_start, request, served, server_state, token},
+    skills::{InstalledJson, SkillsJson, installed, reload_failed, skills},
     streams::{delivered, lost, settle},
     summary::{recorded, summary},
+    tools::{ToolsJson, tools},
 };
 
 /// Prints to standard output.
@@ -109,26 +117,20 @@ pub(crate) fn menu(iteration: &Iteration, why: bool) {
     for tool in menu.tools() {
         let description = one_line(tool.description(), 72);
         say!("  {GOOD}{}{GOOD:#}  {DIM}{description}{DIM:#}", tool.name());
-        if why {
-            say!("    {DIM}from {}{DIM:#}", safe(tool.origin()));
+        if why && let Some(why) = iteration.why(tool.name()) {
+            explain::in_short(&why);
         }
     }
     let withheld = iteration.withheld();
     say!("{STRONG}withheld{STRONG:#} ({})", count(withheld.len(), "tool"));
     if why {
-        for tool in withheld.explain() {
-            say!(
-                "  {WARN}{}{WARN:#}  {DIM}by {}:{DIM:#} {}",
-                safe(&tool.name),
-                tool.by,
-                safe(&tool.reason)
-            );
-            say!("    {DIM}from {}{DIM:#}", safe(&tool.origin));
-        }
+        withheld.whys().for_each(|why| explain::in_menu(&why));
     } else if !withheld.is_empty() {
         let names: Vec<_> = withheld.names().map(safe).collect();
         say!("  {DIM}{}{DIM:#}", names.join(", "));
-        note!("{DIM}`--why` says why, and what would have to change{DIM:#}");
+        note!(
+            "{DIM}`--why` says why, and what would have to change; so does `explain TOOL`{DIM:#}"
+        );
     }
     say!("{STRONG}fingerprint{STRONG:#} {}", menu.fingerprint());
 }
@@ -187,6 +189,9 @@ pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
     for skill in project.skills().iter() {
         let names: Vec<_> = skill.tools.iter().map(ToolName::as_str).collect();
         say!("  skill {}: {}", skill.id, names.join(", "));
+    }
+    for personality in project.personalities() {
+        say!("  personality {}", safe(personality.id()));
     }
     let policy = project.policy();
     say!("  {}", count(policy.rules.len(), "policy rule"));

@@ -62,6 +62,13 @@ impl Narrator {
             EventKind::SourceOmitted { provider, name, .. } => {
                 note!("  {WARN}{}: {} is left out{WARN:#}", safe(provider), safe(name));
             }
+            EventKind::ReliabilityRetried { provider, to, wait_ms, error_class, .. } => {
+                let next = match to {
+                    Some(to) => format!("{} is asked instead", safe(to)),
+                    None => format!("again in {}", duration(Duration::from_millis(*wait_ms))),
+                };
+                note!("  {WARN}{}: {error_class}; {next}{WARN:#}", safe(provider));
+            }
             EventKind::ToolStart { call_id, args, .. } => {
                 self.under_way().push((call_id.to_string(), args.clone()));
             }
@@ -114,6 +121,21 @@ impl Narrator {
             }
             EventKind::SkillActivated { skill, .. } => {
                 note!("  {WARN}skill {skill} is active{WARN:#}");
+            }
+            EventKind::SkillDeactivated { skill, .. } => {
+                note!("  {WARN}skill {skill} is put away{WARN:#}");
+            }
+            EventKind::StepSkipped { skill, step, reason, held } => {
+                let what = if *held { "is asked to be skipped" } else { "is skipped" };
+                let reason = safe(&one_line(reason, 200));
+                note!("  {WARN}step {step} of skill {skill} {what}: {reason}{WARN:#}");
+            }
+            EventKind::StepsUnfinished { skill, remaining } => {
+                let left: Vec<_> = remaining.iter().map(ToolName::as_str).collect();
+                note!("  {WARN}steps of skill {skill} are left: {}{WARN:#}", left.join(", "));
+            }
+            EventKind::SkillReloadFailed { problem } => {
+                note!("  {WARN}a skill has changed and stays as it was: {}{WARN:#}", safe(problem));
             }
             EventKind::PolicyDenied { tool, rule, .. } => {
                 note!("  {WARN}{} denied by {}{WARN:#}", one_line(tool, 64), safe(rule));

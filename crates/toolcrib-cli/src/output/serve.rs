@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::Path};
 
 use serde_json::{Value, json};
 use toolcrib_engine::{Iteration, Redactor};
-use toolcrib_mcp::{AccessEntry, ServerState, ServerStatus};
+use toolcrib_mcp::{Access, AccessEntry, ServerState, ServerStatus};
 use toolcrib_project::Project;
 
 use super::{
@@ -54,7 +54,9 @@ fn start(global: &Global, args: &ServeArgs, root: &Path) -> Value {
             flag(name, &if is_stderr { "-".to_owned() } else { path(given) });
         }
     }
-    for (name, given) in [("as", &args.principal), ("tenant", &args.tenant)] {
+    let who =
+        [("as", &args.principal), ("tenant", &args.tenant), ("personality", &args.personality)];
+    for (name, given) in who {
         if let Some(given) = given {
             flag(name, given);
         }
@@ -107,11 +109,15 @@ pub(crate) fn token(token: &str) {
 /// Says what is offered to one of those whom it is served for.
 pub(crate) fn served(
     project: &Project,
-    principal: Option<&str>,
+    access: &Access,
     iteration: Result<&Iteration, String>,
     redactor: &Redactor,
 ) {
-    let whose = principal.map(|principal| format!(" for {}", safe(principal))).unwrap_or_default();
+    let said = |word: &str, name: Option<&str>| {
+        name.map(|name| format!(" {word} {}", safe(name))).unwrap_or_default()
+    };
+    let whose = said("for", access.principal.as_deref());
+    let whose = whose + &said("as", access.personality.as_deref());
     match iteration {
         Ok(iteration) => note!(
             "{STRONG}{}{STRONG:#}: {} offered, {} withheld{whose} {DIM}(`toolcrib menu --why` says why){DIM:#}",

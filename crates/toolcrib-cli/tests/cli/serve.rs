@@ -263,6 +263,32 @@ fn what_is_offered_is_said_for_each_declared_token() {
 }
 
 #[test]
+fn a_token_says_under_which_personality_it_is_served() {
+    let tokens = "[[personality]]\nname = 'clerk'\ntoolset = ['list_charges']\n\
+                  [secrets]\nA = { env = 'TOOLCRIB_TEST_A' }\nB = { env = 'TOOLCRIB_TEST_B' }\n\
+                  [[serve.token]]\nsecret = 'secret:A'\npersonality = 'clerk'\n\
+                  [[serve.token]]\nsecret = 'secret:B'\n";
+    let project = desk(tokens);
+    let errors = project.path().join("errors.txt");
+    let (clerk, anybody) = ("a-token-of-a-test-0001", "a-token-of-a-test-0002");
+    let mut command = project.command(&["serve"]);
+    command.env("TOOLCRIB_TEST_A", clerk).env("TOOLCRIB_TEST_B", anybody);
+    let http = Http::start(&mut command, &errors);
+    let offered = |token| http.list(Some(token)).1;
+    assert!(offered(clerk).contains("list_charges"));
+    assert!(!offered(clerk).contains("list_refunds"));
+    assert!(offered(anybody).contains("list_refunds"));
+    wait_for(|| fs::read_to_string(&errors).unwrap().contains("withheld as clerk"));
+    assert_eq!(http.end(), Some(3));
+
+    let mut both = project.command(&["serve", "--http", "0", "--personality", "clerk"]);
+    both.env("TOOLCRIB_TEST_A", clerk).env("TOOLCRIB_TEST_B", anybody);
+    let both = both.output().unwrap();
+    assert_eq!(both.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&both.stderr).contains("`--personality`"));
+}
+
+#[test]
 fn the_address_that_is_printed_is_served_whatever_hosts_are_allowed() {
     let project = desk("");
     let errors = project.path().join("errors.txt");

@@ -13,6 +13,7 @@ pub use self::{
     recorder::{RunEvents, millis},
 };
 use crate::{
+    answered::CacheUse,
     context::Audience,
     digest::Digest,
     identity::Identity,
@@ -20,7 +21,9 @@ use crate::{
     model::{ModelErrorClass, StopReason, ToolChoice},
     name::{SkillId, ToolName},
     output::ErrorCode,
+    policy::Effect,
     provider::DiscoveryErrorClass,
+    reliability::Stage,
 };
 
 /// One event. Serialises to one flat JSON object with `type`, the fields here and the payload's.
@@ -57,6 +60,8 @@ pub enum EventKind {
         message: Arc<str>,
         /// The model's name.
         model: Arc<str>,
+        /// The id of the personality that acts.
+        personality: Arc<str>,
     },
     /// An iteration began; before discovery.
     #[serde(rename = "agent.iteration_start")]
@@ -66,28 +71,59 @@ pub enum EventKind {
     DiscoveryStarted {
         /// The provider's path, outermost first.
         provider: Arc<str>,
+        /// How often this source has been asked in this iteration, this time included; left out in
+        /// JSON the first time.
+        #[serde(skip_serializing_if = "is_first")]
+        attempt: u32,
     },
     /// A provider answered.
     #[serde(rename = "tools.discovery_completed")]
     DiscoveryCompleted {
         /// The provider's path.
         provider: Arc<str>,
+        /// Who answered: the id of the provider at the bottom of that path.
+        leaf: Arc<str>,
         /// How long it took.
         duration_ms: u64,
         /// How many tools it offers.
         tool_count: usize,
+        /// What a cache had to do with it.
+        cache: CacheUse,
+        /// How old the answer is, in milliseconds, where a cache had it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        age_ms: Option<u64>,
+        /// Why a cache gave an older answer, where the source failed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// A source's answer differs from the one that it gave before, in this process, for the same
+    /// tenant, principal and active skills. Only told while somebody listens.
+    #[serde(rename = "tools.changed")]
+    ToolsChanged {
+        /// The provider's path.
+        provider: Arc<str>,
+        /// Tools that it offers now and did not.
+        added: Vec<ToolName>,
+        /// Tools that it no longer offers.
+        removed: Vec<ToolName>,
+        /// Tools of which the model reads something else now.
+        changed: Vec<ToolName>,
     },
     /// A provider failed, or was cancelled.
     #[serde(rename = "tools.discovery_failed")]
     DiscoveryFailed {
         /// The path of the provider that failed.
         provider: Arc<str>,
+        /// The id of the provider at the bottom of that path.
+        leaf: Arc<str>,
         /// What happened.
         error: String,
         /// Its class.
         error_class: DiscoveryErrorClass,
         /// How long it took.
         duration_ms: u64,
+        /// How often this source has been asked in this iteration, this time included.
+        attempt: u32,
     },
     /// A source failed, and its last good listing takes the place of this one. Right behind the
     /// `tools.discovery_failed` that says why.
@@ -192,6 +228,13 @@ pub enum EventKind {
         /// The first message that is another, counted from 0.
         #[serde(skip_serializing_if = "Option::is_none")]
         messages_from: Option<usize>,
+    },
+    /// What `model.text` said since the last `model.start` is no part of the answer: it was of no use,
+    /// and the answer is asked for again. Whoever shows it takes it back.
+    #[serde(rename = "model.superseded")]
+    ModelSuperseded {
+        /// The model that said it.
+        model: Arc<str>,
     },
     /// A model has answered, or failed.
     #[serde(rename = "model.end")]
@@ -302,6 +345,68 @@ pub enum EventKind {
         /// Who activated it.
         by: ActivatedBy,
     },
+    /// A skill is no longer active; what it narrows or adds ends with the next iteration.
+    #[serde(rename = "skill.deactivated")]
+    SkillDeactivated {
+        /// The skill.
+        skill: SkillId,
+        /// Who put it away.
+        by: DeactivatedBy,
+    },
+    /// A step of a skill is done: its tool gave a result that is no error.
+    #[serde(rename = "skill.step_advanced")]
+    StepAdvanced {
+        /// The skill.
+        skill: SkillId,
+        /// The step that is done, from 1.
+        step: usize,
+        /// How many there are.
+        total: usize,
+        /// The tool that it took.
+        tool: ToolName,
+    },
+    /// The model asked to leave a step out, or the host did.
+    #[serde(rename = "skill.step_skipped")]
+    StepSkipped {
+        /// The skill.
+        skill: SkillId,
+        /// The step, from 1.
+        step: usize,
+        /// Why, as who asked says.
+        reason: Arc<str>,
+        /// Whether the skill lets no step be left out: then it is still the current one.
+        held: bool,
+    },
+    /// A turn is over, or a skill no longer active, and steps of it are not done.
+    #[serde(rename = "skill.steps_unfinished")]
+    StepsUnfinished {
+        /// The skill.
+        skill: SkillId,
+        /// The tools of the steps that are left, in order.
+        remaining: Vec<ToolName>,
+    },
+    /// Skills have changed and cannot be loaded as they are now; the turn has those that could be
+    /// loaded last.
+    #[serde(rename = "skill.reload_failed")]
+    SkillReloadFailed {
+        /// What is wrong, and where.
+        problem: Arc<str>,
+    },
+    /// The rule list was held against an offered call: once for each call that is decided on, and
+    /// again when a middleware rewrites it. Only where there is a policy.
+    #[serde(rename = "policy.checked")]
+    PolicyChecked {
+        /// The tool.
+        tool: Arc<str>,
+        /// The call's id.
+        call_id: Arc<str>,
+        /// The rule that decided, or `policy_default`.
+        rule: Arc<str>,
+        /// What it does.
+        effect: Effect,
+        /// What was known of the call.
+        stage: PolicyStage,
+    },
     /// A rule or a middleware refused a call.
     #[serde(rename = "policy.denied")]
     PolicyDenied {
@@ -314,6 +419,82 @@ pub enum EventKind {
         /// Why, as the rule says.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<Arc<str>>,
+    },
+    /// Something failed, and a rule has it tried again: right before the wait, if there is one.
+    #[serde(rename = "reliability.retried")]
+    ReliabilityRetried {
+        /// Where it failed.
+        stage: Stage,
+        /// What the rule says: `retry`, `retry_other` or `fallback`.
+        then: Arc<str>,
+        /// Who failed: a source's path, a model's name, a tool's name.
+        provider: Arc<str>,
+        /// Who is asked instead, if it is somebody else.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        to: Option<Arc<str>>,
+        /// How many attempts there were.
+        attempt: u32,
+        /// How long is waited first.
+        wait_ms: u64,
+        /// Which rule.
+        rule: Arc<str>,
+        /// The class of the error.
+        error_class: Arc<str>,
+    },
+    /// What had failed has succeeded.
+    #[serde(rename = "reliability.recovered")]
+    ReliabilityRecovered {
+        /// Where it had failed.
+        stage: Stage,
+        /// Who succeeded.
+        provider: Arc<str>,
+        /// How many attempts it took.
+        attempts: u32,
+        /// What the last rule said: `retry`, `retry_other`, `fallback`; `ok` when it was to go on with
+        /// what there is.
+        via: Arc<str>,
+    },
+    /// Rules gave something up that failed: one said so, or none has anything left to try. What no
+    /// rule was about fails without this event.
+    #[serde(rename = "reliability.fail_fast")]
+    ReliabilityFailFast {
+        /// Where it failed.
+        stage: Stage,
+        /// Who failed last.
+        provider: Arc<str>,
+        /// What the rule's author calls it, else as `code`.
+        kind: Arc<str>,
+        /// How it ended: `fail_fast`, `retries_exhausted`, `retry_budget_exhausted`, `wait_too_long`,
+        /// `no_other`, `nothing_to_accept`, `mid_stream`, `not_repeatable`.
+        code: Arc<str>,
+        /// Which rule.
+        rule: Arc<str>,
+        /// How many attempts there were.
+        attempts: u32,
+        /// What happened.
+        error: String,
+        /// Its class.
+        error_class: Arc<str>,
+    },
+    /// The condition of a rule failed or panicked; the rule counts as one that does not match.
+    #[serde(rename = "reliability.rule_failed")]
+    ReliabilityRuleFailed {
+        /// Which rule.
+        rule: Arc<str>,
+        /// What it failed with.
+        error: String,
+    },
+    /// A breaker changed its state: `closed`, `open`, `half_open`.
+    #[serde(rename = "breaker.changed")]
+    BreakerChanged {
+        /// What it guards.
+        stage: Stage,
+        /// Whom: a source's path, a model's name, a tool's name.
+        of: Arc<str>,
+        /// What it was.
+        from: Arc<str>,
+        /// What it is.
+        to: Arc<str>,
     },
     /// An iteration is over.
     #[serde(rename = "agent.iteration_end")]
@@ -354,6 +535,11 @@ pub enum EventKind {
     },
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+fn is_first(attempt: &u32) -> bool {
+    *attempt == 1
+}
+
 /// A known tool that is not offered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NotOffered {
@@ -367,6 +553,17 @@ pub struct NotOffered {
     pub reason: String,
 }
 
+/// What is known of a call when the rule list is held against it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PolicyStage {
+    /// The tool and the situation. Nothing was said about the arguments yet.
+    Name,
+    /// The arguments too, which are valid.
+    Arguments,
+}
+
 /// Who activated a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -374,7 +571,18 @@ pub struct NotOffered {
 pub enum ActivatedBy {
     /// The model, by calling `read_skill`.
     ReadSkill,
-    /// Whoever started the turn.
+    /// Whoever runs the turn, at its start or later.
+    Caller,
+}
+
+/// Who put a skill away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum DeactivatedBy {
+    /// The model, by calling `deactivate_skill`.
+    DeactivateSkill,
+    /// Whoever runs the turn.
     Caller,
 }
 
@@ -387,6 +595,7 @@ impl EventKind {
             Self::DiscoveryStarted { .. } => "tools.discovery_started",
             Self::DiscoveryCompleted { .. } => "tools.discovery_completed",
             Self::DiscoveryFailed { .. } => "tools.discovery_failed",
+            Self::ToolsChanged { .. } => "tools.changed",
             Self::SourceStale { .. } => "tools.source_stale",
             Self::SourceOmitted { .. } => "tools.source_omitted",
             Self::ToolsOffered { .. } => "tools.offered",
@@ -395,6 +604,7 @@ impl EventKind {
             Self::ModelText { .. } => "model.text",
             Self::ModelReasoning { .. } => "model.reasoning",
             Self::PrefixChanged { .. } => "model.prefix_changed",
+            Self::ModelSuperseded { .. } => "model.superseded",
             Self::ModelEnd { .. } => "model.end",
             Self::ToolStart { .. } => "tool.start",
             Self::ToolRewritten { .. } => "tool.rewritten",
@@ -402,7 +612,18 @@ impl EventKind {
             Self::ToolProgress { .. } => "tool.progress",
             Self::ToolEnd { .. } => "tool.end",
             Self::SkillActivated { .. } => "skill.activated",
+            Self::SkillDeactivated { .. } => "skill.deactivated",
+            Self::StepAdvanced { .. } => "skill.step_advanced",
+            Self::StepSkipped { .. } => "skill.step_skipped",
+            Self::StepsUnfinished { .. } => "skill.steps_unfinished",
+            Self::SkillReloadFailed { .. } => "skill.reload_failed",
+            Self::PolicyChecked { .. } => "policy.checked",
             Self::PolicyDenied { .. } => "policy.denied",
+            Self::ReliabilityRetried { .. } => "reliability.retried",
+            Self::ReliabilityRecovered { .. } => "reliability.recovered",
+            Self::ReliabilityFailFast { .. } => "reliability.fail_fast",
+            Self::ReliabilityRuleFailed { .. } => "reliability.rule_failed",
+            Self::BreakerChanged { .. } => "breaker.changed",
             Self::IterationEnd { .. } => "agent.iteration_end",
             Self::TurnEnd { .. } => "agent.turn_end",
             Self::Lagged { .. } => "events.lagged",

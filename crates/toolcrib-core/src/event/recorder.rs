@@ -60,10 +60,15 @@ impl RunEvents {
         &self.run
     }
 
+    /// Whether somebody listens: for what has to be worked out before it can be told.
+    pub fn is_heard(&self) -> bool {
+        let heard = self.engine.has_audience() || self.run.has_audience();
+        heard && !self.closed.load(Ordering::Acquire)
+    }
+
     /// Writes an event; it is only made when somebody listens.
     pub fn emit(&self, iteration: Option<u32>, kind: impl FnOnce() -> EventKind) {
-        let heard = self.engine.has_audience() || self.run.has_audience();
-        if heard && !self.closed.load(Ordering::Acquire) {
+        if self.is_heard() {
             self.write(iteration, kind());
         }
     }

@@ -25,18 +25,18 @@ impl ToolProvider for Concat {
 
     fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
         list_in_order(&self.0, into, |provider, into| {
-            let path = Arc::clone(provider);
+            let asked = Arc::clone(provider);
             let handed = Handed::note(&into);
             let listing = Arc::clone(provider).list(cx, into);
             match listing.and_then(move |catalog| handed.came_back(catalog)) {
                 Listing::Now(Err(mut failed)) => {
-                    failed.error = failed.error.in_provider(|| path.path());
+                    failed.error = failed.error.in_provider(&*asked);
                     Listing::Now(Err(failed))
                 }
                 now @ Listing::Now(_) => now,
                 Listing::Later(future) => Listing::later(async move {
                     future.await.map_err(|mut failed| {
-                        failed.error = failed.error.in_provider(|| path.path());
+                        failed.error = failed.error.in_provider(&*asked);
                         failed
                     })
                 }),

@@ -110,6 +110,10 @@ impl<G: Gate> ToolProvider for Gated<G> {
         format!("gated({}) > {}", self.name, self.inner.path())
     }
 
+    fn leaf(&self) -> &str {
+        self.inner.leaf()
+    }
+
     fn covers(&self) -> Option<&str> {
         self.inner.covers()
     }
@@ -136,7 +140,7 @@ impl<G: Gate> Gated<G> {
         catalog: Catalog,
     ) -> Result<Catalog, FailedListing> {
         let mut catalog = handed.came_back(catalog).map_err(|mut failed| {
-            failed.error = failed.error.in_provider(|| self.path());
+            failed.error = failed.error.in_provider(self);
             failed
         })?;
         let judged = catalog.gate_from(handed.offered(), &self.name, |tool| {
@@ -149,7 +153,7 @@ impl<G: Gate> Gated<G> {
                     DiscoveryErrorClass::Gate,
                     format!("gate `{}` failed on tool `{}`: {problem}", self.name, tool.name()),
                 )
-                .in_provider(|| self.path())),
+                .in_provider(self)),
             }
         });
         match judged {

@@ -1,23 +1,40 @@
 //! Providers: "what tools should the model see right now?"
 
+mod cached;
 mod concat;
+mod discovery;
+mod error;
+mod from_fn;
 mod gated;
 mod handed;
 mod of_plugin;
+mod per_identity;
+mod prefixed;
+mod prepared;
+mod rewritten;
 mod skill_scoped;
 mod static_tools;
+mod with_timeout;
 
-use std::{error::Error, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use futures_util::future::BoxFuture;
 
 pub use self::{
+    cached::{CacheOptions, Cached, KeyField, Ttl, cached},
     concat::{concat, list_in_order},
+    discovery::{CatalogRequest, Discovery, ToolHub, discovery},
+    error::{DiscoveryError, DiscoveryErrorClass},
+    from_fn::{IntoTools, from_async_fn, from_fn},
     gated::{Gate, IntoVerdict, Verdict, gated_tools},
     handed::Handed,
     of_plugin::of_plugin,
+    per_identity::{PerIdentity, Whose, per_identity},
+    prefixed::prefixed,
+    prepared::{IntoPrepared, Prepared, ToolRewrite, prepared},
     skill_scoped::skill_scoped_tools,
     static_tools::static_tools,
+    with_timeout::with_timeout,
 };
 use crate::{catalog::Catalog, context_list::ListContext};
 
@@ -55,6 +72,12 @@ pub trait ToolProvider: Send + Sync + 'static {
     /// The id and those of the providers inside, outermost first: `gated(read_only) > static`.
     fn path(&self) -> String {
         self.id().to_owned()
+    }
+
+    /// The id of the provider at the bottom of a stack of decorators: who really answers. A
+    /// decorator answers what the provider inside does; all others keep the default, their own id.
+    fn leaf(&self) -> &str {
+        self.id()
     }
 
     /// The pattern of all names that its tools can have, such as `mcp__git__*`, where there is one:
@@ -138,97 +161,4 @@ pub struct FailedListing {
     pub error: DiscoveryError,
     /// The list that was handed in.
     pub catalog: Catalog,
-}
-
-/// A provider or a gate that could not answer.
-#[derive(Debug)]
-pub struct DiscoveryError(Box<DiscoveryErrorParts>);
-
-#[derive(Debug)]
-struct DiscoveryErrorParts {
-    class: DiscoveryErrorClass,
-    provider: Option<String>,
-    message: String,
-    source: Option<Box<dyn Error + Send + Sync>>,
-}
-
-/// The class of a discovery error; `errorName` in the seeds' events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum DiscoveryErrorClass {
-    /// The source did not answer, or not sensibly.
-    Source,
-    /// A gate failed.
-    Gate,
-    /// A provider panicked.
-    Panic,
-    /// The run was cancelled while the source was asked.
-    Cancelled,
-}
-
-impl DiscoveryError {
-    /// An error of a class.
-    pub fn new(class: DiscoveryErrorClass, message: impl Into<String>) -> Self {
-        Self(Box::new(DiscoveryErrorParts {
-            class,
-            provider: None,
-            message: message.into(),
-            source: None,
-        }))
-    }
-
-    /// A source that failed.
-    pub fn source_failed(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        let error = error.into();
-        let mut this = Self::new(DiscoveryErrorClass::Source, error.to_string());
-        this.0.source = Some(error);
-        this
-    }
-
-    /// Names the provider, unless one further inside has been named.
-    #[must_use]
-    pub fn in_provider(mut self, path: impl FnOnce() -> String) -> Self {
-        self.0.provider.get_or_insert_with(path);
-        self
-    }
-
-    /// The same error with another text and without its source, whose text cannot be changed. For
-    /// engines, which redact what leaves them.
-    #[must_use]
-    pub fn with_message(mut self, message: impl Into<String>) -> Self {
-        self.0.message = message.into();
-        self.0.source = None;
-        self
-    }
-
-    /// The class.
-    pub fn class(&self) -> DiscoveryErrorClass {
-        self.0.class
-    }
-
-    /// The path of the provider that failed, once it is known.
-    pub fn provider(&self) -> Option<&str> {
-        self.0.provider.as_deref()
-    }
-
-    /// What happened, without the provider's name.
-    pub fn message(&self) -> &str {
-        &self.0.message
-    }
-}
-
-impl fmt::Display for DiscoveryError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0.provider {
-            Some(provider) => write!(f, "provider `{provider}`: {}", self.0.message),
-            None => f.write_str(&self.0.message),
-        }
-    }
-}
-
-impl Error for DiscoveryError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.0.source.as_deref().map(|source| source as _)
-    }
 }

@@ -1,14 +1,7 @@
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Handed, Listing, ToolProvider};
-use crate::{
-    catalog::Catalog,
-    context_list::ListContext,
-    tool::{Known, Tool},
-};
+use super::{Handed, Listing, ToolProvider, rewritten::Rewritten};
+use crate::{catalog::Catalog, context_list::ListContext, tool::Tool};
 
 /// A plugin's provider: what it offers carries the plugin's id. Engines put it around the providers
 /// that a plugin registers. Mirrors its inner provider: now stays now, later stays later.
@@ -22,34 +15,7 @@ pub fn of_plugin(
 struct OfPlugin {
     plugin: Arc<str>,
     inner: Arc<dyn ToolProvider>,
-    marked: Mutex<Marked>,
-}
-
-/// Tools as they came, by their address, and as they were handed on: a tool that is listed again is
-/// handed on as the same tool again, whoever lists what in between, so that an unchanged listing
-/// stays one.
-#[derive(Default)]
-struct Marked {
-    tools: HashMap<usize, (Known, Tool)>,
-    /// How many there may be before those are forgotten that nobody can list again.
-    full: usize,
-}
-
-impl Marked {
-    const FEWEST: usize = 64;
-
-    fn of(&mut self, tool: &Tool, plugin: &Arc<str>) -> Tool {
-        if let Some((_, marked)) = self.tools.get(&tool.address()) {
-            return marked.clone();
-        }
-        if self.tools.len() >= self.full.max(Self::FEWEST) {
-            self.tools.retain(|_, (raw, _)| raw.is_held());
-            self.full = self.tools.len() * 2;
-        }
-        let marked = tool.with_plugin(plugin);
-        self.tools.insert(tool.address(), (tool.known(), marked.clone()));
-        marked
-    }
+    marked: Mutex<Rewritten<Tool>>,
 }
 
 impl ToolProvider for OfPlugin {
@@ -61,6 +27,10 @@ impl ToolProvider for OfPlugin {
         format!("plugin({}) > {}", self.plugin, self.inner.path())
     }
 
+    fn leaf(&self) -> &str {
+        self.inner.leaf()
+    }
+
     fn covers(&self) -> Option<&str> {
         self.inner.covers()
     }
@@ -69,7 +39,7 @@ impl ToolProvider for OfPlugin {
         let handed = Handed::note(&into);
         Arc::clone(&self.inner).list(cx, into).and_then(move |catalog| {
             let mut catalog = handed.came_back(catalog).map_err(|mut failed| {
-                failed.error = failed.error.in_provider(|| self.path());
+                failed.error = failed.error.in_provider(&*self);
                 failed
             })?;
             self.mark(&mut catalog, &handed);
@@ -81,7 +51,8 @@ impl ToolProvider for OfPlugin {
 impl OfPlugin {
     fn mark(&self, catalog: &mut Catalog, handed: &Handed) {
         let mut marked = self.marked.lock().unwrap_or_else(PoisonError::into_inner);
-        catalog
-            .map_from(handed.offered(), handed.held_back(), |tool| marked.of(tool, &self.plugin));
+        catalog.map_from(handed.offered(), handed.held_back(), |tool| {
+            marked.of(tool, || tool.with_plugin(&self.plugin))
+        });
     }
 }

@@ -1,17 +1,20 @@
-//! The smallest change of facts under which a tool would be offered.
+//! The smallest change of facts under which a tool would be offered, or would not be.
 //!
 //! It is searched for, fewest facts first, with the very functions that compose the menu, so it
-//! cannot differ from them. At each step only those facts are tried that can matter there: what
-//! makes the rule that denies no longer hold, what makes an earlier rule hold that does not deny,
-//! and what makes the skills let the tool pass. Of any change that suffices at least one fact is
-//! always among these, so none is missed.
+//! cannot differ from them. At each step only those facts are tried that can matter there: to offer a
+//! tool, what makes the rule that denies no longer hold, what makes an earlier rule hold that does not
+//! deny, what makes personality and skills let it pass; to withhold it, the reverse. Of any change
+//! that suffices at least one fact is always among these, so none is missed.
 
 use std::sync::Arc;
 
-use toolcrib_core::{Effect, Rule, SkillId, Tool};
+use toolcrib_core::{Effect, Fact, RoleHolders, Rule, Ruling, SkillId, Tool};
 
-use super::Visibility;
-use crate::policy::{Facts, Ruling, judge};
+use super::{
+    Visibility,
+    fact::{FactChange, Supposed},
+};
+use crate::{personality::Personality, policy::Facts};
 
 /// A change of more facts than this is not looked for.
 pub(super) const MOST_CHANGES: usize = 4;
@@ -19,59 +22,32 @@ pub(super) const MOST_CHANGES: usize = 4;
 /// How many situations are judged before the search gives up: some milliseconds.
 const MOST_JUDGED: usize = 20_000;
 
-/// One fact that can be changed from outside. In the order in which they are tried.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Change {
-    Activate(SkillId),
-    Grant(Arc<str>),
-    Revoke(Arc<str>),
-    Tenant(Arc<str>),
-    NoTenant,
-    NotActive(SkillId),
-}
-
-impl Change {
-    pub(super) fn in_words(&self, visibility: &Visibility) -> String {
-        match self {
-            Self::Activate(skill) => format!("activate skill `{skill}`"),
-            Self::NotActive(skill) => format!("skill `{skill}` not active"),
-            Self::Grant(role) => {
-                let holders: Vec<_> = visibility.policy.roles.holders(role).collect();
-                match holders.as_slice() {
-                    [] => format!("a principal with role `{role}`"),
-                    holders => format!("a principal with role `{role}` ({})", holders.join(", ")),
-                }
-            }
-            Self::Revoke(role) => format!("a principal without role `{role}`"),
-            Self::Tenant(tenant) => format!("tenant `{tenant}`"),
-            Self::NoTenant => "no tenant, or one that no rule names".to_owned(),
-        }
-    }
-
-    fn contradicts(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Activate(a) | Self::NotActive(a), Self::Activate(b) | Self::NotActive(b)) => {
-                a == b
-            }
-            (Self::Grant(a) | Self::Revoke(a), Self::Grant(b) | Self::Revoke(b)) => a == b,
-            (Self::Tenant(_) | Self::NoTenant, Self::Tenant(_) | Self::NoTenant) => true,
-            _ => false,
-        }
-    }
+/// What a change is to bring about.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Goal<'a> {
+    /// Personality, policy and skills let the tool be offered.
+    Offer(&'a Tool),
+    /// They do not.
+    Withhold(&'a Tool),
+    /// This skill is the one activated last.
+    Latest(&'a SkillId),
 }
 
 /// What keeps a tool from being offered.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) enum Obstacle<'a> {
+    Personality,
     Policy(Ruling<'a>),
     Skills,
 }
 
 /// What the search came to.
+#[derive(Debug)]
 pub(super) enum Found {
-    /// These facts, and without any one of them it does not suffice.
-    Smallest(Vec<Change>),
-    /// No change of facts offers the tool.
+    /// These facts, and without any one of them it does not suffice. In the order in which they are
+    /// to be changed.
+    Smallest(Vec<FactChange>),
+    /// No change of facts suffices.
     Nothing,
     /// More than [`MOST_CHANGES`] facts would have to change, if any change suffices.
     TooMany,
@@ -79,31 +55,47 @@ pub(super) enum Found {
     GaveUp,
 }
 
-/// Looks for the smallest change that offers one tool.
+/// Looks for the smallest change that reaches all of some goals.
 pub(super) struct Search<'a> {
     visibility: &'a Visibility,
-    tool: &'a Tool,
     start: Facts<'a>,
-    /// The rules that speak of the tool, in order.
+    goals: Vec<Goal<'a>>,
+    /// The rules that speak of one of the tools, in order.
     rules: Vec<&'a Rule>,
+    /// Whether one of them names principals: then who the principal is matters beside the roles.
+    names_principals: bool,
     judged: usize,
     /// Whether there was more to try than the size allowed.
     cut_short: bool,
 }
 
 impl<'a> Search<'a> {
-    pub(super) fn new(visibility: &'a Visibility, tool: &'a Tool, start: Facts<'a>) -> Self {
-        let rules = visibility.policy.rules.iter().filter(|rule| rule.tools.matches(tool));
-        Self { visibility, tool, start, rules: rules.collect(), judged: 0, cut_short: false }
+    pub(super) fn new(
+        visibility: &'a Visibility,
+        start: Facts<'a>,
+        goals: impl IntoIterator<Item = Goal<'a>>,
+    ) -> Self {
+        let goals: Vec<_> = goals.into_iter().collect();
+        let speaks = |rule: &&Rule| {
+            goals.iter().any(|goal| match goal {
+                Goal::Offer(tool) | Goal::Withhold(tool) => rule.tools.matches(tool),
+                Goal::Latest(_) => false,
+            })
+        };
+        let rules: Vec<_> = visibility.policy.rules.iter().filter(speaks).collect();
+        let names_principals = rules.iter().any(|rule| rule.when.reads(Fact::Principal));
+        Self { visibility, start, goals, rules, names_principals, judged: 0, cut_short: false }
     }
 
     /// Because smaller sizes are tried out first, what is found can do without none of its parts.
-    pub(super) fn run(mut self) -> Found {
+    pub(super) fn run(&mut self) -> Found {
         for size in 1..=MOST_CHANGES {
             self.cut_short = false;
             let mut chosen = Vec::with_capacity(size);
             if self.extend(&mut chosen, size) {
-                chosen.sort();
+                // Skills stay in the order in which they were chosen: which of them is activated
+                // last can matter.
+                chosen.sort_by_key(FactChange::rank);
                 return Found::Smallest(chosen);
             }
             if self.judged >= MOST_JUDGED {
@@ -116,17 +108,27 @@ impl<'a> Search<'a> {
         Found::TooMany
     }
 
-    /// Adds up to `left` changes until the tool is offered; what was chosen is then left there.
-    fn extend(&mut self, chosen: &mut Vec<Change>, left: usize) -> bool {
+    /// The facts after some changes.
+    pub(super) fn supposed<'s>(
+        &'s self,
+        changes: impl IntoIterator<Item = &'s FactChange>,
+    ) -> Supposed<'s> {
+        Supposed::after(self.visibility, self.start, changes, self.names_principals)
+    }
+
+    /// Adds up to `left` changes until all goals are reached; what was chosen is then left there.
+    fn extend(&mut self, chosen: &mut Vec<FactChange>, left: usize) -> bool {
         self.judged += 1;
         if self.judged >= MOST_JUDGED {
             return false;
         }
-        let supposed = Supposed::after(self.start, &*chosen);
-        let Some(obstacle) = obstacle(self.visibility, self.tool, supposed.facts()) else {
-            return true;
+        let candidates = {
+            let supposed = self.supposed(&*chosen);
+            match self.candidates(supposed.facts()) {
+                None => return true,
+                Some(candidates) => candidates,
+            }
         };
-        let candidates = self.candidates(obstacle, supposed.facts());
         for change in candidates {
             if chosen.iter().any(|other| change.contradicts(other)) {
                 continue;
@@ -144,86 +146,266 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// The changes that can matter to an obstacle, likely ones first.
-    fn candidates(&self, obstacle: Obstacle<'_>, facts: Facts<'_>) -> Vec<Change> {
+    /// The changes that can matter to the first goal that is not reached, likely ones first; `None`
+    /// when all are.
+    fn candidates(&self, facts: Facts<'_>) -> Option<Vec<FactChange>> {
+        let mut found = self.goals.iter().find_map(|goal| match goal {
+            Goal::Offer(tool) => {
+                let obstacle = obstacle(self.visibility, tool, facts)?;
+                Some(self.to_offer(tool, &obstacle, facts))
+            }
+            Goal::Withhold(tool) => match obstacle(self.visibility, tool, facts) {
+                Some(_) => None,
+                None => Some(self.to_withhold(tool, facts)),
+            },
+            Goal::Latest(skill) => {
+                (facts.skills.last() != Some(skill)).then(|| self.to_make_latest(skill, facts))
+            }
+        })?;
+        found.sort();
+        found.dedup();
+        Some(found)
+    }
+
+    fn to_offer(&self, tool: &Tool, obstacle: &Obstacle<'_>, facts: Facts<'_>) -> Vec<FactChange> {
         let mut found = Vec::new();
         match obstacle {
+            Obstacle::Personality => {
+                self.personalities(facts, &mut found, |other| other.objection(tool).is_none());
+            }
             Obstacle::Skills => {
-                found.extend(self.listing(|active| !active, facts).map(Change::Activate));
-                found.extend(facts.skills.iter().cloned().map(Change::NotActive));
+                let latest = facts.skills.last();
+                let listing = self.visibility.skills.listing(tool.name()).map(|skill| &skill.id);
+                let others = listing.filter(|id| Some(*id) != latest).cloned();
+                found.extend(others.map(FactChange::ActivateSkill));
+                found.extend(facts.skills.iter().cloned().map(FactChange::DeactivateSkill));
             }
             Obstacle::Policy(ruling) => {
-                for rule in &self.rules {
-                    if ruling.is_by(rule) {
-                        self.falsify(rule, facts, &mut found);
+                for rule in self.rules_on(tool) {
+                    if is_by(ruling, rule) {
+                        self.falsify(rule, tool, facts, &mut found);
                         break;
                     }
+                    // A rule on arguments ends the walk unless it denies.
                     if rule.effect != Effect::Deny {
-                        self.satisfy(rule, facts, &mut found);
+                        self.satisfy(rule, tool, facts, &mut found);
                     }
                 }
             }
         }
-        found.sort();
-        found.dedup();
         found
     }
 
+    fn to_withhold(&self, tool: &Tool, facts: Facts<'_>) -> Vec<FactChange> {
+        let mut found = Vec::new();
+        self.personalities(facts, &mut found, |other| other.objection(tool).is_some());
+        let ruling = self.visibility.judge(tool, facts);
+        for rule in self.rules_on(tool) {
+            if is_by(&ruling, rule) {
+                self.falsify(rule, tool, facts, &mut found);
+                break;
+            }
+            if rule.effect == Effect::Deny && !rule.reads_arguments() {
+                self.satisfy(rule, tool, facts, &mut found);
+            }
+        }
+        if !tool.always_include() {
+            found.extend(self.any_other_skill(tool, facts).map(FactChange::ActivateSkill));
+            found.extend(facts.skills.iter().cloned().map(FactChange::DeactivateSkill));
+        }
+        found
+    }
+
+    /// Activating a skill that does not list the tool takes it away from those that do; which one is
+    /// all the same, unless a rule names it or it is active already.
+    fn any_other_skill(&self, tool: &Tool, facts: Facts<'_>) -> impl Iterator<Item = SkillId> {
+        let is_named = |id: &SkillId| self.rules.iter().any(|rule| rule.when.skills.contains(id));
+        let skills = self.visibility.skills.iter().map(|skill| &skill.id);
+        let others: Vec<_> = skills.filter(|id| facts.skills.last() != Some(id)).collect();
+        let lists = |id: &SkillId| {
+            self.visibility.skills.listing(tool.name()).any(|listing| listing.id == *id)
+        };
+        let plain = |id: &&&SkillId| !lists(id) && !is_named(id) && !facts.skills.contains(id);
+        let one = others.iter().find(plain).copied();
+        let chosen: Vec<_> = match one {
+            Some(one) => vec![one.clone()],
+            None => others.into_iter().cloned().collect(),
+        };
+        chosen.into_iter()
+    }
+
+    fn to_make_latest(&self, skill: &SkillId, facts: Facts<'_>) -> Vec<FactChange> {
+        let mut found: Vec<_> = facts
+            .skills
+            .iter()
+            .filter(|id| *id != skill)
+            .cloned()
+            .map(FactChange::DeactivateSkill)
+            .collect();
+        if self.visibility.skills.get(skill).is_some() {
+            found.push(FactChange::ActivateSkill(skill.clone()));
+        }
+        found
+    }
+
+    fn rules_on(&self, tool: &Tool) -> impl Iterator<Item = &'a Rule> {
+        self.rules.iter().copied().filter(|rule| rule.tools.matches(tool))
+    }
+
+    fn personalities(
+        &self,
+        facts: Facts<'_>,
+        found: &mut Vec<FactChange>,
+        fits: impl Fn(&Personality) -> bool,
+    ) {
+        let others = self.visibility.personalities.iter();
+        let others = others.filter(|other| other.id() != facts.personality.id() && fits(other));
+        found.extend(others.map(|other| FactChange::Personality(other.id().into())));
+    }
+
     /// What may make a rule hold that does not.
-    fn satisfy(&self, rule: &Rule, facts: Facts<'_>, found: &mut Vec<Change>) {
+    fn satisfy(&self, rule: &Rule, tool: &Tool, facts: Facts<'_>, found: &mut Vec<FactChange>) {
         let when = &rule.when;
         if !when.skills.iter().any(|skill| facts.skills.contains(skill)) {
             // A rule may name a skill that is not there; nobody can activate it.
             let known = when.skills.iter().filter(|id| self.visibility.skills.get(id).is_some());
-            found.extend(known.cloned().map(Change::Activate));
+            found.extend(known.cloned().map(FactChange::ActivateSkill));
         }
         if let Some(wanted) = when.listed_by_active_skill {
-            self.make_listed(wanted, facts, found);
+            self.make_listed(wanted, tool, facts, found);
         }
         if !when.roles.iter().any(|role| facts.roles.contains(role)) {
-            found.extend(when.roles.iter().cloned().map(Change::Grant));
+            when.roles.iter().for_each(|role| self.gain(role, found));
         }
-        if !when.tenants.iter().any(|tenant| facts.tenant == Some(tenant)) {
-            found.extend(when.tenants.iter().cloned().map(Change::Tenant));
+        let is = |name: Option<&str>, names: &[Arc<str>]| {
+            name.is_some_and(|name| names.iter().any(|one| **one == *name))
+        };
+        if !is(facts.tenant, &when.tenants) {
+            found.extend(when.tenants.iter().cloned().map(FactChange::Tenant));
+        }
+        if !is(facts.principal, &when.principals) {
+            found.extend(when.principals.iter().cloned().map(FactChange::Principal));
+        }
+        self.personalities(facts, found, |other| is(Some(other.id()), &when.personalities));
+        if let Some(range) = when.iteration {
+            self.iterations(found, |iteration| range.contains(iteration));
         }
     }
 
     /// What may make a rule not hold that does.
-    fn falsify(&self, rule: &Rule, facts: Facts<'_>, found: &mut Vec<Change>) {
+    fn falsify(&self, rule: &Rule, tool: &Tool, facts: Facts<'_>, found: &mut Vec<FactChange>) {
         let when = &rule.when;
         let active = when.skills.iter().filter(|skill| facts.skills.contains(skill));
-        found.extend(active.cloned().map(Change::NotActive));
+        found.extend(active.cloned().map(FactChange::DeactivateSkill));
         if let Some(is) = when.listed_by_active_skill {
-            self.make_listed(!is, facts, found);
+            self.make_listed(!is, tool, facts, found);
         }
         let held = when.roles.iter().filter(|role| facts.roles.contains(role));
-        found.extend(held.cloned().map(Change::Revoke));
+        held.for_each(|role| self.lose(role, facts, found));
         if !when.tenants.is_empty() {
-            found.push(Change::NoTenant);
-            let named = self.rules.iter().flat_map(|rule| &rule.when.tenants);
-            let others = named.filter(|tenant| !when.tenants.contains(tenant));
-            found.extend(others.cloned().map(Change::Tenant));
+            self.other_tenants(found, |tenant| !when.tenants.contains(tenant));
         }
+        if !when.principals.is_empty() {
+            self.other_principals(found, |principal| !when.principals.contains(principal));
+        }
+        if when.reads(Fact::Personality) {
+            let named = |id: &str| when.personalities.iter().any(|one| **one == *id);
+            self.personalities(facts, found, |other| !named(other.id()));
+        }
+        if let Some(range) = when.iteration {
+            self.iterations(found, |iteration| !range.contains(iteration));
+        }
+    }
+
+    /// What may give a role that is not held.
+    fn gain(&self, role: &Arc<str>, found: &mut Vec<FactChange>) {
+        let holders = self.visibility.policy.roles.holders(role);
+        let tenants = holders.map(|holders| holders.tenants.as_slice()).unwrap_or_default();
+        let principals = holders.map(|holders| holders.principals.as_slice()).unwrap_or_default();
+        let by_claims = holders.is_some_and(|holders| !holders.claims.is_empty());
+        found.extend(tenants.iter().cloned().map(FactChange::Tenant));
+        if self.names_principals {
+            found.extend(principals.iter().cloned().map(FactChange::Principal));
+            found.extend(by_claims.then(|| FactChange::GainRole(role.clone())));
+        } else if by_claims || !principals.is_empty() || tenants.is_empty() {
+            found.push(FactChange::GainRole(role.clone()));
+        }
+    }
+
+    /// What may take a role away that is held.
+    fn lose(&self, role: &Arc<str>, facts: Facts<'_>, found: &mut Vec<FactChange>) {
+        let holders = self.visibility.policy.roles.holders(role);
+        let by_tenant = holders.is_some_and(|holders| holders.has_tenant(facts.tenant));
+        let by_principal = holders.is_some_and(|holders| holders.has_principal(facts.principal));
+        let gives = |list: fn(&RoleHolders) -> &Vec<Arc<str>>, name: &Arc<str>| {
+            holders.is_some_and(|holders| list(holders).contains(name))
+        };
+        if by_tenant {
+            self.other_tenants(found, |tenant| !gives(|holders| &holders.tenants, tenant));
+        }
+        if by_principal && self.names_principals {
+            self.other_principals(found, |name| !gives(|holders| &holders.principals, name));
+        }
+        let by_claims = facts.roles_by_claims.contains(role);
+        if by_claims || (by_principal && !self.names_principals) {
+            found.push(FactChange::LoseRole(role.clone()));
+        }
+    }
+
+    /// No tenant, and those among the ones that rules and roles name that fit.
+    fn other_tenants(&self, found: &mut Vec<FactChange>, fits: impl Fn(&Arc<str>) -> bool) {
+        found.push(FactChange::OtherTenant);
+        let by_rules = self.rules.iter().flat_map(|rule| &rule.when.tenants);
+        let by_roles = self.holders().flat_map(|holders| &holders.tenants);
+        let named = by_rules.chain(by_roles).filter(|tenant| fits(tenant));
+        found.extend(named.cloned().map(FactChange::Tenant));
+    }
+
+    /// No principal, and those among the ones that rules and roles name that fit.
+    fn other_principals(&self, found: &mut Vec<FactChange>, fits: impl Fn(&Arc<str>) -> bool) {
+        found.push(FactChange::OtherPrincipal);
+        let by_rules = self.rules.iter().flat_map(|rule| &rule.when.principals);
+        let by_roles = self.holders().flat_map(|holders| &holders.principals);
+        let named = by_rules.chain(by_roles).filter(|principal| fits(principal));
+        found.extend(named.cloned().map(FactChange::Principal));
+    }
+
+    /// Who has the roles that the rules name.
+    fn holders(&self) -> impl Iterator<Item = &'a RoleHolders> {
+        let roles = &self.visibility.policy.roles;
+        self.rules.iter().flat_map(|rule| &rule.when.roles).filter_map(|role| roles.holders(role))
+    }
+
+    /// One iteration of each stretch that is the same to all rules.
+    fn iterations(&self, found: &mut Vec<FactChange>, fits: impl Fn(u32) -> bool) {
+        let ranges = self.rules.iter().filter_map(|rule| rule.when.iteration);
+        let begins = ranges
+            .flat_map(|range| [range.at_least, range.at_most.and_then(|last| last.checked_add(1))]);
+        let begins = begins.flatten().chain([1]).filter(|begin| *begin > 0 && fits(*begin));
+        found.extend(begins.map(FactChange::Iteration));
     }
 
     /// What may make some active skill list the tool, or none.
-    fn make_listed(&self, listed: bool, facts: Facts<'_>, found: &mut Vec<Change>) {
+    fn make_listed(
+        &self,
+        listed: bool,
+        tool: &Tool,
+        facts: Facts<'_>,
+        found: &mut Vec<FactChange>,
+    ) {
+        let skills = self.visibility.skills.listing(tool.name()).map(|skill| &skill.id);
+        let (active, idle): (Vec<_>, Vec<_>) = skills.partition(|id| facts.skills.contains(id));
         if listed {
-            found.extend(self.listing(|active| !active, facts).map(Change::Activate));
+            found.extend(idle.into_iter().cloned().map(FactChange::ActivateSkill));
         } else {
-            found.extend(self.listing(|active| active, facts).map(Change::NotActive));
+            found.extend(active.into_iter().cloned().map(FactChange::DeactivateSkill));
         }
     }
+}
 
-    /// The skills that list the tool, by whether they are active.
-    fn listing(
-        &self,
-        wanted: impl Fn(bool) -> bool,
-        facts: Facts<'_>,
-    ) -> impl Iterator<Item = SkillId> {
-        let skills = self.visibility.skills.listing(self.tool.name());
-        skills.map(|skill| skill.id.clone()).filter(move |id| wanted(facts.skills.contains(id)))
-    }
+/// Whether a ruling is this rule's, not one's that is merely alike.
+fn is_by(ruling: &Ruling<'_>, rule: &Rule) -> bool {
+    ruling.rule().is_some_and(|decided| std::ptr::eq(decided, rule))
 }
 
 /// What keeps the tool from being offered; `None` when nothing does.
@@ -232,44 +414,14 @@ pub(super) fn obstacle<'a>(
     tool: &Tool,
     facts: Facts<'_>,
 ) -> Option<Obstacle<'a>> {
-    let ruling = judge(&visibility.policy, &visibility.skills, tool, facts);
-    if !ruling.offers() {
+    let ruling = visibility.judge(tool, facts);
+    if facts.personality.objection(tool).is_some() {
+        Some(Obstacle::Personality)
+    } else if !ruling.offers() {
         Some(Obstacle::Policy(ruling))
     } else if !visibility.skills.admit(facts.skills, tool) {
         Some(Obstacle::Skills)
     } else {
         None
-    }
-}
-
-/// Facts with changes made to them.
-pub(super) struct Supposed<'a> {
-    skills: Vec<SkillId>,
-    roles: Vec<Arc<str>>,
-    tenant: Option<&'a str>,
-}
-
-impl<'a> Supposed<'a> {
-    pub(super) fn after(start: Facts<'a>, changes: impl IntoIterator<Item = &'a Change>) -> Self {
-        let mut this = Self {
-            skills: start.skills.to_vec(),
-            roles: start.roles.to_vec(),
-            tenant: start.tenant,
-        };
-        for change in changes {
-            match change {
-                Change::Activate(skill) => this.skills.push(skill.clone()),
-                Change::NotActive(skill) => this.skills.retain(|active| active != skill),
-                Change::Grant(role) => this.roles.push(Arc::clone(role)),
-                Change::Revoke(role) => this.roles.retain(|held| held != role),
-                Change::Tenant(tenant) => this.tenant = Some(tenant),
-                Change::NoTenant => this.tenant = None,
-            }
-        }
-        this
-    }
-
-    pub(super) fn facts(&self) -> Facts<'_> {
-        Facts { skills: &self.skills, roles: &self.roles, tenant: self.tenant }
     }
 }

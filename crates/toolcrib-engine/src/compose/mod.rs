@@ -2,33 +2,52 @@
 
 mod change;
 mod explain;
+mod fact;
+mod why;
 mod withheld;
 
 use std::{collections::HashMap, sync::Arc};
 
-use toolcrib_core::{Catalog, Menu, NameCollision, OnCollision, Policy, SkillId, Tool, ToolName};
+use serde_json::Value;
+use toolcrib_core::{
+    Catalog, Menu, NameCollision, OnCollision, Policy, Ruling, SkillId, Tool, ToolName,
+};
 
 use self::withheld::Hidden;
-pub use self::withheld::{Withheld, WithheldBy, WithheldTool};
+pub use self::{
+    fact::FactChange,
+    why::{Cause, CauseStage, SmallestChange, Why},
+    withheld::{Withheld, WithheldBy, WithheldTool},
+};
 use crate::{
-    policy::{Facts, judge},
+    personality::{Personalities, Personality},
+    policy::{Facts, RuleFacts},
     skills::Skills,
     sources::Notice,
     validators::Validators,
 };
 
 /// What decides on visibility, the same for all runs of an engine.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Visibility {
+    pub(crate) personalities: Personalities,
     pub(crate) policy: Policy,
     pub(crate) skills: Arc<Skills>,
 }
 
 impl Visibility {
-    /// Whether skills and policy let a tool be offered.
-    pub(crate) fn offers(&self, tool: &Tool, facts: Facts<'_>) -> bool {
-        self.skills.admit(facts.skills, tool)
-            && judge(&self.policy, &self.skills, tool, facts).offers()
+    /// What decides on a tool while its arguments are not known.
+    pub(crate) fn judge(&self, tool: &Tool, facts: Facts<'_>) -> Ruling<'_> {
+        self.policy.judge(tool, &self.rule_facts(facts), None)
+    }
+
+    /// What decides on a call.
+    pub(crate) fn judge_call(&self, tool: &Tool, facts: Facts<'_>, args: &Value) -> Ruling<'_> {
+        self.policy.judge(tool, &self.rule_facts(facts), Some(args))
+    }
+
+    fn rule_facts<'a>(&'a self, facts: Facts<'a>) -> RuleFacts<'a> {
+        RuleFacts { facts, skills: &self.skills }
     }
 }
 
@@ -37,12 +56,24 @@ impl Visibility {
 pub(crate) struct Situation {
     pub(crate) active_skills: Arc<[SkillId]>,
     pub(crate) roles: Arc<[Arc<str>]>,
+    pub(crate) roles_by_claims: Arc<[Arc<str>]>,
     pub(crate) tenant: Option<Arc<str>>,
+    pub(crate) principal: Option<Arc<str>>,
+    pub(crate) personality: Arc<Personality>,
+    pub(crate) iteration: u32,
 }
 
 impl Situation {
     pub(crate) fn facts(&self) -> Facts<'_> {
-        Facts { skills: &self.active_skills, roles: &self.roles, tenant: self.tenant.as_deref() }
+        Facts {
+            skills: &self.active_skills,
+            roles: &self.roles,
+            roles_by_claims: &self.roles_by_claims,
+            tenant: self.tenant.as_deref(),
+            principal: self.principal.as_deref(),
+            personality: &self.personality,
+            iteration: self.iteration,
+        }
     }
 }
 
@@ -51,9 +82,25 @@ impl Situation {
 pub(crate) struct Composed {
     catalog: Catalog,
     active_skills: Arc<[SkillId]>,
+    iteration: u32,
     pub(crate) menu: Arc<Menu>,
     pub(crate) withheld: Arc<Withheld>,
     pub(crate) collisions: Vec<Collision>,
+    /// What the tools said that are asked whether they are available.
+    availability: Vec<Checked>,
+}
+
+/// A tool, and what it said when it was asked whether it is available.
+#[derive(Debug)]
+struct Checked {
+    tool: Tool,
+    said: Result<(), Arc<str>>,
+}
+
+impl Checked {
+    fn holds(&self) -> bool {
+        self.tool.check_available() == self.said
+    }
 }
 
 /// Two sources offered one name, and the incoming tool's policy decided.
@@ -65,17 +112,21 @@ pub(crate) struct Collision {
 }
 
 impl Composed {
-    /// Whether composing this list in this situation would give the same again. Identity and
-    /// roles are fixed within a turn; skills are not.
+    /// Whether composing this list in this situation would give the same again. Identity, roles and
+    /// personality are fixed within a turn; skills are not, and which iteration it is counts as far as
+    /// some rule looks at it.
     pub(crate) fn holds_for(
         &self,
         catalog: &Catalog,
         notices: &[Notice],
-        active_skills: &Arc<[SkillId]>,
+        situation: &Situation,
     ) -> bool {
-        self.active_skills == *active_skills
+        let policy = &self.withheld.visibility().policy;
+        self.active_skills == situation.active_skills
+            && policy.same_iteration(self.iteration, situation.iteration)
             && self.withheld.notices() == notices
             && self.catalog.same(catalog)
+            && self.availability.iter().all(Checked::holds)
     }
 
     /// The list that it was made of, to be filled anew.
@@ -92,18 +143,33 @@ pub(crate) fn compose(
     catalog: Catalog,
     notices: Vec<Notice>,
 ) -> Result<Composed, NameCollision> {
-    let facts = situation.facts();
+    let facts = visibility.rule_facts(situation.facts());
+    let rules = visibility.policy.in_situation(&facts);
+    let offers = |tool: &Tool| {
+        situation.personality.objection(tool).is_none()
+            && visibility.skills.admit(&situation.active_skills, tool)
+            && rules.judge(tool).offers()
+    };
     let mut tools: Vec<Tool> = Vec::with_capacity(catalog.offered().len());
     let mut positions: HashMap<ToolName, usize> = HashMap::with_capacity(tools.capacity());
     let mut hidden: Vec<Hidden> = catalog.held_back().iter().cloned().map(Hidden::Gate).collect();
     let mut collisions = Vec::new();
+    let mut availability = Vec::new();
 
     for tool in catalog.offered() {
         if let Err(problem) = validators.check(tool) {
             hidden.push(Hidden::Schema { tool: tool.clone(), problem });
             continue;
         }
-        if !visibility.offers(tool, facts) {
+        if tool.has_availability_check() {
+            let said = tool.check_available();
+            availability.push(Checked { tool: tool.clone(), said: said.clone() });
+            if let Err(reason) = said {
+                hidden.push(Hidden::Unavailable { tool: tool.clone(), reason });
+                continue;
+            }
+        }
+        if !offers(tool) {
             hidden.push(Hidden::Rules(tool.clone()));
             continue;
         }
@@ -129,6 +195,7 @@ pub(crate) fn compose(
             kept: kept.origin().into(),
             dropped: dropped.origin().into(),
         });
+        hidden.push(Hidden::Collision { tool: dropped, kept });
     }
 
     for notice in notices.iter().filter(|notice| notice.omits()) {
@@ -140,7 +207,9 @@ pub(crate) fn compose(
         menu: Arc::new(Menu::new(tools)?),
         withheld: Arc::new(withheld),
         collisions,
+        availability,
         active_skills: Arc::clone(&situation.active_skills),
+        iteration: situation.iteration,
         catalog,
     })
 }

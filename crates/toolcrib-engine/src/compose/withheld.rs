@@ -3,10 +3,7 @@ use std::{fmt, sync::Arc};
 use serde::Serialize;
 use toolcrib_core::{Catalog, HeldBack, NotOffered, Tool};
 
-use super::{
-    Situation, Visibility,
-    explain::{self, Explanation},
-};
+use super::{Situation, Visibility, change::Goal, explain, why::Why};
 use crate::{policy::Facts, sources::Notice};
 
 /// What is known and not offered in an iteration. Reasons are only worked out and put into words
@@ -39,12 +36,18 @@ pub struct WithheldTool {
 pub enum WithheldBy {
     /// A gate in code, a provider that is scoped to a skill, or the tool's own source.
     Gate,
+    /// The run's personality.
+    Personality,
     /// A policy rule, or the default.
     Policy,
     /// No active skill lists it.
     Skill,
+    /// Another tool of its name is offered.
+    Collision,
     /// Its schema cannot be enforced.
     Schema,
+    /// It says itself that it is not available now.
+    Availability,
     /// Its source could not be listed and was left out.
     Discovery,
 }
@@ -53,9 +56,12 @@ impl fmt::Display for WithheldBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Gate => "gate",
+            Self::Personality => "personality",
             Self::Policy => "policy",
             Self::Skill => "skill",
+            Self::Collision => "collision",
             Self::Schema => "schema",
+            Self::Availability => "availability",
             Self::Discovery => "discovery",
         })
     }
@@ -65,10 +71,14 @@ impl fmt::Display for WithheldBy {
 pub(super) enum Hidden {
     /// A provider held it back.
     Gate(HeldBack),
-    /// Skills or policy do.
+    /// Personality, policy or skills do.
     Rules(Tool),
+    /// Another tool of its name took its place.
+    Collision { tool: Tool, kept: Tool },
     /// Its schema is not one.
     Schema { tool: Tool, problem: Arc<str> },
+    /// It is not available now.
+    Unavailable { tool: Tool, reason: Arc<str> },
     /// A source was left out: whatever tools it has.
     Source(Notice),
     /// A source was left out, which listed this when it last could, or held it back.
@@ -93,31 +103,70 @@ impl Hidden {
     }
 
     /// The tool, where it is one that is known.
-    fn tool(&self) -> Option<&Tool> {
+    pub(super) fn tool(&self) -> Option<&Tool> {
         match self {
             Self::Gate(held_back) => Some(&held_back.tool),
-            Self::Rules(tool) | Self::Schema { tool, .. } | Self::Omitted { tool, .. } => {
-                Some(tool)
-            }
+            Self::Rules(tool)
+            | Self::Collision { tool, .. }
+            | Self::Schema { tool, .. }
+            | Self::Unavailable { tool, .. }
+            | Self::Omitted { tool, .. } => Some(tool),
             Self::Source(_) => None,
         }
     }
 
     /// Where the tool comes from; of a source, its path.
-    fn origin(&self) -> Arc<str> {
+    pub(super) fn origin(&self) -> Arc<str> {
         match self {
             Self::Source(notice) => Arc::clone(&notice.source),
             _ => self.tool().map(|tool| Arc::clone(tool.shared_origin())).unwrap_or_default(),
         }
     }
 
-    fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         match self {
             Self::Source(notice) => &notice.name,
             Self::Gate(HeldBack { tool, .. })
             | Self::Rules(tool)
+            | Self::Collision { tool, .. }
             | Self::Schema { tool, .. }
+            | Self::Unavailable { tool, .. }
             | Self::Omitted { tool, .. } => tool.name(),
+        }
+    }
+}
+
+impl Hidden {
+    /// Why it was lost before anything was decided on it, in words.
+    pub(super) fn lost_at_the_source(&self) -> Option<String> {
+        Some(match self {
+            Self::Rules(_) | Self::Collision { .. } => return None,
+            Self::Gate(held_back) => held(held_back),
+            Self::Schema { problem, .. } => format!("its schema cannot be enforced: {problem}"),
+            Self::Unavailable { reason, .. } => format!("it is not available now: {reason}"),
+            Self::Source(notice) => format!("could not be listed: {}", notice.reason),
+            Self::Omitted { held_back, notice, .. } => {
+                let omitted = format!(
+                    "its source `{}` could not be listed: {}",
+                    notice.source, notice.reason
+                );
+                match held_back {
+                    Some(held_back) => format!("{omitted}; {}", held(held_back)),
+                    None => omitted,
+                }
+            }
+        })
+    }
+
+    /// Who withholds it, unless it is personality, policy or skills.
+    fn by(&self) -> Option<WithheldBy> {
+        match self {
+            Self::Rules(_) => None,
+            Self::Collision { .. } => Some(WithheldBy::Collision),
+            Self::Gate(_) => Some(WithheldBy::Gate),
+            Self::Schema { .. } => Some(WithheldBy::Schema),
+            Self::Unavailable { .. } => Some(WithheldBy::Availability),
+            Self::Source(_) | Self::Omitted { .. } => Some(WithheldBy::Discovery),
         }
     }
 }
@@ -135,6 +184,18 @@ impl Withheld {
     /// Nothing is withheld.
     pub(crate) fn nothing(visibility: &Arc<Visibility>, situation: Situation) -> Self {
         Self::new(Arc::clone(visibility), situation, Vec::new(), Vec::new())
+    }
+
+    pub(super) fn visibility(&self) -> &Visibility {
+        &self.visibility
+    }
+
+    pub(super) fn facts(&self) -> Facts<'_> {
+        self.situation.facts()
+    }
+
+    pub(super) fn hidden(&self) -> &[Hidden] {
+        &self.hidden
     }
 
     /// The sources that failed and did not end the iteration.
@@ -159,7 +220,7 @@ impl Withheld {
 
     /// Each with its reason.
     pub fn explain(&self) -> impl ExactSizeIterator<Item = WithheldTool> + '_ {
-        self.hidden.iter().map(|hidden| self.explained(hidden, explain::explain))
+        self.hidden.iter().map(|hidden| self.explained(hidden, true))
     }
 
     /// As [`explain`](Self::explain), of those whose [origin](WithheldTool::origin) is wanted: of the
@@ -170,14 +231,13 @@ impl Withheld {
     ) -> impl Iterator<Item = WithheldTool> + '_ {
         let wanted: Vec<_> =
             self.hidden.iter().filter(|hidden| is_wanted(&hidden.origin())).collect();
-        wanted.into_iter().map(|hidden| self.explained(hidden, explain::explain))
+        wanted.into_iter().map(|hidden| self.explained(hidden, true))
     }
 
     /// Each with what withholds it, without what would have to change: nothing is searched for.
     pub(crate) fn not_offered(&self) -> Vec<NotOffered> {
         let told = |hidden| {
-            let WithheldTool { name, origin, by, reason } =
-                self.explained(hidden, explain::withheld_by);
+            let WithheldTool { name, origin, by, reason } = self.explained(hidden, false);
             NotOffered { name, origin, by: by.to_string().into(), reason }
         };
         self.hidden.iter().map(told).collect()
@@ -186,7 +246,7 @@ impl Withheld {
     /// One with its reason; `None` for a name that is not withheld.
     pub fn why(&self, name: &str) -> Option<WithheldTool> {
         let hidden = self.hidden.iter().find(|hidden| hidden.name() == name);
-        hidden.map(|hidden| self.explained(hidden, explain::explain))
+        hidden.map(|hidden| self.explained(hidden, true))
     }
 
     /// The policy rule that withholds a tool of this name: what makes `policy.denied`.
@@ -198,38 +258,48 @@ impl Withheld {
             .find_map(|tool| explain::denial(&self.visibility, tool, self.situation.facts()))
     }
 
-    fn explained(
-        &self,
-        hidden: &Hidden,
-        ruled: impl Fn(&Visibility, &Tool, Facts<'_>) -> Explanation,
-    ) -> WithheldTool {
-        let (by, mut reasons) = match hidden {
-            Hidden::Gate(held_back) => (Some(WithheldBy::Gate), vec![held(held_back)]),
-            Hidden::Schema { problem, .. } => (
-                Some(WithheldBy::Schema),
-                vec![format!("its schema cannot be enforced: {problem}")],
-            ),
-            Hidden::Rules(_) => (None, Vec::new()),
-            Hidden::Source(notice) => (
-                Some(WithheldBy::Discovery),
-                vec![format!("could not be listed: {}", notice.reason)],
-            ),
-            Hidden::Omitted { held_back, notice, .. } => {
-                let omitted = format!(
-                    "its source `{}` could not be listed: {}",
-                    notice.source, notice.reason
-                );
-                let reasons = [omitted].into_iter().chain(held_back.as_ref().map(held));
-                (Some(WithheldBy::Discovery), reasons.collect())
+    /// Why each is withheld, with the smallest change that would offer it, in the order in which
+    /// they were found.
+    pub fn whys(&self) -> impl ExactSizeIterator<Item = Why> + '_ {
+        self.hidden.iter().map(|hidden| self.why_hidden(hidden))
+    }
+
+    /// The same of those of a name.
+    pub(crate) fn whys_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = Why> + 'a {
+        let of_name = self.hidden.iter().filter(move |hidden| hidden.name() == name);
+        of_name.map(|hidden| self.why_hidden(hidden))
+    }
+
+    fn explained(&self, hidden: &Hidden, with_remedy: bool) -> WithheldTool {
+        let (visibility, facts) = (&*self.visibility, self.facts());
+        let mut reasons: Vec<_> = hidden.lost_at_the_source().into_iter().collect();
+        let mut goals = Vec::new();
+        if let Hidden::Collision { kept, .. } = hidden {
+            reasons.push(format!(
+                "the tool of this name from {} is offered in its place",
+                kept.origin()
+            ));
+            goals.push(Goal::Withhold(kept));
+        }
+        let objections = hidden.tool().map(|tool| explain::objections(visibility, tool, facts));
+        let ruled_by = objections.as_ref().and_then(|objections| objections.by);
+        reasons.extend(objections.into_iter().flat_map(|objections| objections.reasons));
+        if let (true, Some(tool), true) =
+            (with_remedy, hidden.tool(), ruled_by.is_some() || !goals.is_empty())
+        {
+            goals.insert(0, Goal::Offer(tool));
+            let remedy = explain::remedy(visibility, facts, goals, tool, "offer");
+            for further in remedy.further {
+                if !reasons.contains(&further) {
+                    reasons.push(further);
+                }
             }
-        };
-        let rules = hidden.tool().map(|tool| ruled(&self.visibility, tool, self.situation.facts()));
-        let ruled_by = rules.as_ref().and_then(|rules| rules.by);
-        reasons.extend(rules.into_iter().flat_map(|rules| rules.reasons));
+            reasons.push(remedy.text);
+        }
         WithheldTool {
             name: hidden.name().into(),
             origin: hidden.origin(),
-            by: by.or(ruled_by).unwrap_or(WithheldBy::Policy),
+            by: hidden.by().or(ruled_by).unwrap_or(WithheldBy::Policy),
             reason: reasons.join("; "),
         }
     }

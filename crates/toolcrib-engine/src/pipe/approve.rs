@@ -4,7 +4,7 @@
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt as _;
-use toolcrib_core::{Approval, ErrorCode, PendingCall, panic_text};
+use toolcrib_core::{Approval, ErrorCode, PendingCall, Rule, panic_text};
 
 use super::{Batch, Call, Failure, record};
 
@@ -12,15 +12,17 @@ pub(super) async fn approve(
     batch: &Batch<'_>,
     call: &Call,
     pending: PendingCall<'_>,
-    rule: &Arc<str>,
+    rule: &Rule,
 ) -> Result<(), Failure> {
+    let label = &rule.label;
     let denied = |message: String, why: String| {
-        record::denied(batch, call, Arc::clone(rule), Some(why.as_str().into()));
-        Err(Failure::refused(ErrorCode::Denied, message).caused_by(format!("{rule}: {why}")))
+        record::denied(batch, call, Arc::clone(label), Some(why.as_str().into()));
+        Err(Failure::refused(ErrorCode::Denied, message).caused_by(format!("{label}: {why}")))
     };
+    let told = |otherwise: String| rule.tell_model.as_deref().map_or(otherwise, str::to_owned);
     let Some(approver) = &batch.engine.approver else {
         return denied(
-            format!("calling `{}` needs an approval that nobody here can give", call.name),
+            told(format!("calling `{}` needs an approval that nobody here can give", call.name)),
             "no approver is configured".to_owned(),
         );
     };
@@ -30,11 +32,12 @@ pub(super) async fn approve(
         () = batch.cancellation.cancelled() => {
             Err(Failure::refused(ErrorCode::Cancelled, "the run was cancelled"))
         }
+        _ = batch.halting.halted() => Err(batch.not_begun()),
         decision = decision => match decision {
             Ok(Approval::Approved) => Ok(()),
             Ok(Approval::Refused(message)) => denied(message, "refused".to_owned()),
             Err(panic) => denied(
-                format!("calling `{}` was not approved", call.name),
+                told(format!("calling `{}` was not approved", call.name)),
                 format!("the approver panicked: {}", panic_text(&*panic)),
             ),
         },

@@ -118,6 +118,7 @@ impl Chain {
             args_digest: call.args_digest,
             identity: batch.events.identity(),
             run_id: batch.events.run_id(),
+            personality: &batch.situation.personality.id,
         };
         // All that is the middleware's runs inside: making the future, polling it, dropping it once
         // it has answered, and what its error says.

@@ -1,8 +1,8 @@
 //! The one pipe that every call goes through, whichever door it came in by. One file per stage,
 //! in this order:
 //!
-//! `resolve → policy(name) → validate → policy(arguments) → middleware → approve → scope → intent →
-//! run → reduce → redact → budget → sanitise → fence → record`
+//! `resolve → policy(name) → available → validate → policy(arguments) → middleware → approve → scope →
+//! intent → run → reduce → redact → budget → sanitise → fence → record`
 //!
 //! A stage either hands on or refuses; a refused call goes straight to `record`, and one that a
 //! middleware rewrote back to `validate`. Calls of a batch run at the same time, except those of
@@ -10,6 +10,7 @@
 
 mod approve;
 mod arguments;
+mod available;
 mod budget;
 mod fence;
 mod intent;
@@ -18,6 +19,7 @@ mod policy;
 mod record;
 mod redact;
 mod reduce;
+mod repeat;
 mod resolve;
 mod run;
 mod sanitise;
@@ -37,7 +39,9 @@ use toolcrib_core::{
 use self::arguments::NotJson;
 use crate::{
     compose::{Situation, Withheld},
+    halt::Halting,
     parts::EngineParts,
+    reliability::Recovery,
     secrets::DeclaredSecrets,
 };
 
@@ -51,6 +55,8 @@ pub(crate) struct Batch<'a> {
     pub(crate) iteration: u32,
     pub(crate) working_dir: &'a Arc<Path>,
     pub(crate) cancellation: &'a CancellationToken,
+    pub(crate) halting: &'a Halting,
+    pub(crate) recovery: Option<&'a Recovery>,
 }
 
 /// One call on its way.
@@ -182,7 +188,9 @@ impl Batch<'_> {
         call: &mut Call,
         shares: budget::Shares,
     ) -> Result<ToolOutput, Failure> {
+        self.unless_halted()?;
         policy::by_name(self, tool, call)?;
+        available::available(tool)?;
         let mut chain = middleware::Chain::of(self, tool);
         let ruled = loop {
             validate::validate(self, tool, call)?;
@@ -202,16 +210,53 @@ impl Batch<'_> {
             args_digest: call.args_digest,
             identity: self.events.identity(),
             run_id: self.events.run_id(),
+            personality: &self.situation.personality.id,
         };
         if let policy::Ruled::Ask(rule) = ruled {
-            approve::approve(self, call, pending(), &rule).await?;
+            approve::approve(self, call, pending(), rule).await?;
         }
+        // While this one was looked at, a rule may have halted at another.
+        self.unless_halted()?;
+        let outcome = match self.recovery {
+            None => self.make(tool, call, args, &pending, shares).await?,
+            Some(recovery) => {
+                Box::pin(repeat::repeat(self, recovery, tool, call, args, &pending, shares)).await
+            }
+        };
+        outcome.map(|output| reduce::reduce(self, tool, args, output))
+    }
+
+    /// Makes a call: from `scope` to `run`, once. The error of the outer result is a refusal.
+    async fn make<'c>(
+        &self,
+        tool: &Tool,
+        call: &Call,
+        args: &Value,
+        pending: &impl Fn() -> PendingCall<'c>,
+        shares: budget::Shares,
+    ) -> Result<Result<ToolOutput, Failure>, Failure> {
         let (context, progress) = self.context(tool, call, shares);
         let context = scope::scope(self, pending(), context)?;
         intent::before(self, pending()).await?;
         let outcome = run::run(self, tool, call, args, context, progress).await;
         intent::after(self, pending(), outcome.as_ref().err().map(|failure| failure.code)).await;
-        outcome.map(|output| reduce::reduce(self, tool, args, output))
+        Ok(outcome)
+    }
+
+    /// Refuses a call that has not begun when a rule halts at another one of its iteration.
+    fn unless_halted(&self) -> Result<(), Failure> {
+        match self.halting.get() {
+            Some(_) => Err(self.not_begun()),
+            None => Ok(()),
+        }
+    }
+
+    fn not_begun(&self) -> Failure {
+        let refusal = Failure::refused(ErrorCode::Denied, "not made: the run was ended");
+        match self.halting.get() {
+            Some(halt) => refusal.caused_by(halt.to_string()),
+            None => refusal,
+        }
     }
 
     fn context(
@@ -227,6 +272,8 @@ impl Batch<'_> {
             identity: Arc::clone(self.events.identity()),
             iteration: self.iteration,
             active_skills: Arc::clone(&self.situation.active_skills),
+            personality: Arc::clone(&self.situation.personality.id),
+            network: Arc::clone(&self.situation.personality.network),
             working_dir: Arc::clone(self.working_dir),
             result_budget_chars: shares.promised(tool),
             cancellation: self.cancellation.child_token(),

@@ -3,7 +3,9 @@
 use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use serde_json::Value;
-use toolcrib_core::{EventKind, ToolCall, ToolResult, args_digest, millis};
+use toolcrib_core::{
+    EventKind, PolicyDefault, PolicyStage, Ruling, ToolCall, ToolResult, args_digest, millis,
+};
 
 use super::{
     Batch, Call,
@@ -65,6 +67,21 @@ pub(super) fn end(batch: &Batch<'_>, call: Call, fenced: Fenced) -> ToolResult {
         cause: result.cause.clone(),
     });
     result
+}
+
+/// Says which rule decided on a call, where there is a policy at all.
+pub(super) fn checked(batch: &Batch<'_>, call: &Call, ruling: &Ruling<'_>, stage: PolicyStage) {
+    let policy = &batch.engine.visibility.policy;
+    if policy.rules.is_empty() && policy.default == PolicyDefault::Allow {
+        return;
+    }
+    batch.events.emit(Some(batch.iteration), || EventKind::PolicyChecked {
+        tool: Arc::clone(&call.name),
+        call_id: Arc::clone(&call.id),
+        rule: ruling.label(),
+        effect: ruling.effect(),
+        stage,
+    });
 }
 
 /// Says that a rule or a middleware refused a call.

@@ -1,28 +1,76 @@
 //! Skills: a description that the model chooses by, a body that it reads, tools that belong to it.
+//!
+//! ```text
+//! mode.rs    when the tools of skills are offered
+//! steps.rs   the order in which a skill wants its tools called
+//! active.rs  which skills of a turn are active, and where it stands in their steps
+//! files.rs   the files of a skill: a port
+//! source.rs  skills that change while an engine lives: a port
+//! tools/     what a model activates, puts away and reads them by
+//! ```
 
-mod read_skill;
+mod active;
+mod files;
+mod mode;
+mod source;
+mod steps;
+mod tools;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{fmt::Write as _, sync::Arc};
 
-use toolcrib_core::{ActivatedBy, SkillId, ToolContext, ToolDefinition, ToolName, ToolResult};
+use toolcrib_core::{SkillId, ToolName};
 
-pub use self::read_skill::READ_SKILL;
-pub(crate) use self::read_skill::SkillsProvider;
+pub(crate) use self::{
+    active::{ActiveSkills, StepsAt},
+    source::Reloading,
+    steps::Steps,
+    tools::SkillsProvider,
+};
+pub use self::{
+    files::{MAX_SKILL_FILE, SkillFileError, SkillFiles},
+    mode::ToolsMode,
+    source::{LoadedSkills, SkillSource},
+    steps::{CurrentStep, OnSkip, Step},
+    tools::{DEACTIVATE_SKILL, LIST_SKILLS, READ_SKILL, SKILL_TOOLS, SKIP_STEP},
+};
 
 /// A skill.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Skill {
     /// The id that a model activates it by.
     pub id: SkillId,
     /// What the model reads to decide when to activate it.
     pub description: Arc<str>,
-    /// What the model reads once it has.
+    /// What the model reads once it has; see [`instructions`](Self::instructions).
     pub body: Arc<str>,
     /// The names of its tools: while skills are active, the menu is narrowed to theirs.
     pub tools: Vec<ToolName>,
+    /// When they are offered. Default: as is [set](Skills::tools_mode) for all skills.
+    pub tools_mode: Option<ToolsMode>,
+    /// The files that it refers to. Default: none.
+    pub files: Option<Arc<dyn SkillFiles>>,
     /// The plugin that brought it.
     pub plugin: Option<Arc<str>>,
+    steps: Option<Steps>,
 }
+
+impl PartialEq for Skill {
+    /// Files are equal when they are the very same.
+    fn eq(&self, other: &Self) -> bool {
+        let files = match (&self.files, &other.files) {
+            (Some(one), Some(another)) => Arc::ptr_eq(one, another),
+            (None, None) => true,
+            _ => false,
+        };
+        files
+            && (&self.id, &self.description, &self.body)
+                == (&other.id, &other.description, &other.body)
+            && (&self.tools, self.tools_mode) == (&other.tools, other.tools_mode)
+            && (&self.steps, &self.plugin) == (&other.steps, &other.plugin)
+    }
+}
+
+impl Eq for Skill {}
 
 impl Skill {
     /// A skill without tools of its own.
@@ -32,7 +80,10 @@ impl Skill {
             description: description.into(),
             body: body.into(),
             tools: Vec::new(),
+            tools_mode: None,
+            files: None,
             plugin: None,
+            steps: None,
         }
     }
 
@@ -40,24 +91,93 @@ impl Skill {
         Self { plugin: Some(Arc::clone(plugin)), ..self }
     }
 
-    /// Says which tools belong to it.
+    /// Says which tools belong to it, beside those of its [steps](Self::steps).
     #[must_use]
     pub fn tools(mut self, tools: impl IntoIterator<Item = ToolName>) -> Self {
         self.tools = tools.into_iter().collect();
+        self.own_the_tools_of_steps();
         self
+    }
+
+    /// Says when its tools are offered.
+    #[must_use]
+    pub fn tools_mode(mut self, mode: ToolsMode) -> Self {
+        self.tools_mode = Some(mode);
+        self
+    }
+
+    /// Says in which order tools are called, and what becomes of a step that the model asks to skip.
+    /// The tools of steps belong to the skill. While it is the one activated last, of all of them
+    /// only the current step's is offered.
+    #[must_use]
+    pub fn steps(mut self, steps: impl IntoIterator<Item = Step>, on_skip: OnSkip) -> Self {
+        self.steps = Steps::new(&self.id, steps.into_iter().collect(), on_skip);
+        self.own_the_tools_of_steps();
+        self
+    }
+
+    /// Says where its files are.
+    #[must_use]
+    pub fn files(mut self, files: Arc<dyn SkillFiles>) -> Self {
+        self.files = Some(files);
+        self
+    }
+
+    /// The steps, in order.
+    pub fn all_steps(&self) -> &[Step] {
+        self.steps.as_ref().map(Steps::as_slice).unwrap_or_default()
+    }
+
+    /// What becomes of a step that the model asks to skip; `None` without steps.
+    pub fn on_skip(&self) -> Option<OnSkip> {
+        self.steps.as_ref().map(|steps| steps.on_skip)
+    }
+
+    /// All that a model reads of an active skill: the body, the steps with their notes, and how to
+    /// read its files.
+    pub fn instructions(&self) -> String {
+        let mut text = self.body.to_string();
+        if let Some(steps) = &self.steps {
+            let _ = write!(text, "\n\n{}", steps.in_words());
+        }
+        if self.files.is_some() {
+            let _ = write!(
+                text,
+                "\n\nThis skill has files: `{READ_SKILL}` with its id and a `path` reads one."
+            );
+        }
+        text
+    }
+
+    fn own_the_tools_of_steps(&mut self) {
+        let Some(steps) = &self.steps else { return };
+        for step in steps.as_slice() {
+            if !self.tools.contains(&step.tool) {
+                self.tools.push(step.tool.clone());
+            }
+        }
     }
 }
 
-/// The skills of an engine, in order.
+/// The skills of an engine, in order, and what holds for all of them.
 #[derive(Debug, Clone)]
 pub struct Skills {
-    skills: Vec<Skill>,
+    skills: Vec<Arc<Skill>>,
     focus: bool,
+    mode: ToolsMode,
+    lists: bool,
+    deactivates: bool,
 }
 
 impl Default for Skills {
     fn default() -> Self {
-        Self { skills: Vec::new(), focus: true }
+        Self {
+            skills: Vec::new(),
+            focus: true,
+            mode: ToolsMode::default(),
+            lists: false,
+            deactivates: false,
+        }
     }
 }
 
@@ -72,24 +192,45 @@ impl Skills {
     /// # Errors
     /// [`DuplicateSkill`] when two have one id.
     pub fn new(skills: Vec<Skill>) -> Result<Self, DuplicateSkill> {
-        for (position, skill) in skills.iter().enumerate() {
-            if skills.iter().take(position).any(|earlier| earlier.id == skill.id) {
-                return Err(DuplicateSkill(skill.id.clone()));
-            }
-        }
-        Ok(Self { skills, focus: true })
+        Self::default().with(skills.into_iter())
     }
 
     /// These and more behind them.
     pub(crate) fn with(&self, more: impl Iterator<Item = Skill>) -> Result<Self, DuplicateSkill> {
-        let skills = self.skills.iter().cloned().chain(more).collect();
-        Ok(Self { focus: self.focus, ..Self::new(skills)? })
+        self.with_shared(more.map(Arc::new))
+    }
+
+    /// The same of skills that are there already, which stay the very same.
+    pub fn with_shared(
+        &self,
+        more: impl IntoIterator<Item = Arc<Skill>>,
+    ) -> Result<Self, DuplicateSkill> {
+        let mut all = self.clone();
+        for skill in more {
+            if all.get(&skill.id).is_some() {
+                return Err(DuplicateSkill(skill.id.clone()));
+            }
+            all.skills.push(skill);
+        }
+        Ok(all)
+    }
+
+    /// What holds for all of them, without any.
+    #[must_use]
+    pub fn without_any(&self) -> Self {
+        Self { skills: Vec::new(), ..self.clone() }
+    }
+
+    /// Those that plugins brought.
+    pub(crate) fn of_plugins(&self) -> impl Iterator<Item = &Arc<Skill>> + Clone {
+        self.skills.iter().filter(|skill| skill.plugin.is_some())
     }
 
     /// Those that others than this plugin brought.
     pub(crate) fn without_plugin(&self, id: &str) -> Self {
-        let stay = self.skills.iter().filter(|skill| skill.plugin.as_deref() != Some(id));
-        Self { skills: stay.cloned().collect(), focus: self.focus }
+        let mut stay = self.clone();
+        stay.skills.retain(|skill| skill.plugin.as_deref() != Some(id));
+        stay
     }
 
     /// Whether an active skill hides the tools that belong to no skill. Default: it does.
@@ -99,14 +240,44 @@ impl Skills {
         self
     }
 
+    /// When the tools of skills are offered that do not say it themselves. Default:
+    /// [`ToolsMode::WhileActive`].
+    #[must_use]
+    pub fn tools_mode(mut self, mode: ToolsMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Whether models are offered `list_skills`, for clients that show a tool's description to
+    /// nobody. Default: they are not, because `read_skill` names all skills.
+    #[must_use]
+    pub fn offer_list_skills(mut self, offer: bool) -> Self {
+        self.lists = offer;
+        self
+    }
+
+    /// Whether models are offered `deactivate_skill`, for conversations that outlast what a skill
+    /// was activated for. Default: they are not, because a turn is over soon, and another tool is
+    /// read and paid for in each of its steps.
+    #[must_use]
+    pub fn offer_deactivate_skill(mut self, offer: bool) -> Self {
+        self.deactivates = offer;
+        self
+    }
+
     /// All skills, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Skill> {
+        self.skills.iter().map(|skill| &**skill)
+    }
+
+    /// All skills, in order, to be kept.
+    pub fn iter_shared(&self) -> impl ExactSizeIterator<Item = &Arc<Skill>> {
         self.skills.iter()
     }
 
     /// The skill of that id.
     pub fn get(&self, id: &str) -> Option<&Skill> {
-        self.skills.iter().find(|skill| skill.id.as_str() == id)
+        self.iter().find(|skill| skill.id.as_str() == id)
     }
 
     /// Whether there is none.
@@ -116,99 +287,11 @@ impl Skills {
 
     /// The skills that list a tool.
     pub(crate) fn listing(&self, tool: &str) -> impl Iterator<Item = &Skill> {
-        self.skills.iter().filter(move |skill| skill.tools.iter().any(|name| *name == tool))
+        self.iter().filter(move |skill| skill.tools.iter().any(|name| *name == tool))
     }
 
     /// Whether some of the active skills lists a tool.
     pub(crate) fn lists(&self, active: &[SkillId], tool: &str) -> bool {
         self.listing(tool).any(|skill| active.contains(&skill.id))
-    }
-
-    /// The visibility rule: with no skill active everything passes; while some are, their tools,
-    /// those that are always included, and without focus those of no skill.
-    pub(crate) fn admit(&self, active: &[SkillId], tool: &ToolDefinition) -> bool {
-        active.is_empty()
-            || tool.always_include()
-            || self.lists(active, tool.name())
-            || (!self.focus && self.listing(tool.name()).next().is_none())
-    }
-}
-
-/// The active skills of one turn, shared with its `read_skill`.
-#[derive(Debug, Default)]
-pub(crate) struct ActiveSkills(Mutex<Activations>);
-
-#[derive(Debug, Default)]
-struct Activations {
-    active: Arc<[SkillId]>,
-    /// What calls of a batch asked for, in the order in which they happened to run.
-    requested: Vec<Requested>,
-    unreported: Vec<(SkillId, ActivatedBy)>,
-}
-
-/// A call that asks for a skill. Iterations that run at the same time may use one id each for calls
-/// of their own.
-#[derive(Debug)]
-struct Requested {
-    iteration: u32,
-    call_id: Arc<str>,
-    skill: SkillId,
-}
-
-impl ActiveSkills {
-    /// The active skills, the last activated last.
-    pub(crate) fn now(&self) -> Arc<[SkillId]> {
-        Arc::clone(&self.lock().active)
-    }
-
-    /// Makes a skill the last activated one. Reading the one that is last already changes nothing.
-    pub(crate) fn activate(&self, skill: &SkillId, by: ActivatedBy) {
-        let mut this = self.lock();
-        if this.active.last() == Some(skill) {
-            return;
-        }
-        this.active =
-            this.active.iter().filter(|id| *id != skill).chain([skill]).cloned().collect();
-        this.unreported.push((skill.clone(), by));
-    }
-
-    /// Notes that a call asks for a skill; see [`settle`](Self::settle).
-    pub(crate) fn request(&self, cx: &ToolContext, skill: &SkillId) {
-        self.lock().requested.push(Requested {
-            iteration: cx.iteration(),
-            call_id: cx.call_id().into(),
-            skill: skill.clone(),
-        });
-    }
-
-    /// Activates what the calls of a batch asked for, in call order: which of them ran first is
-    /// chance, and the last activated skill must not be. What a call asked for that failed is
-    /// forgotten.
-    pub(crate) fn settle(&self, iteration: u32, results: &[ToolResult]) {
-        for result in results {
-            while let Some(skill) = self.take_requested(iteration, &result.call_id) {
-                if result.is_ok() {
-                    self.activate(&skill, ActivatedBy::ReadSkill);
-                }
-            }
-        }
-    }
-
-    fn take_requested(&self, iteration: u32, call_id: &str) -> Option<SkillId> {
-        let mut this = self.lock();
-        let at = this.requested.iter().position(|requested| {
-            requested.iteration == iteration && *requested.call_id == *call_id
-        })?;
-        Some(this.requested.remove(at).skill)
-    }
-
-    /// What was activated since the last time this was asked.
-    pub(crate) fn take_unreported(&self) -> Vec<(SkillId, ActivatedBy)> {
-        std::mem::take(&mut self.lock().unreported)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Activations> {
-        // Nothing under this lock can panic half-way.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,9 @@
 //! From a listing that failed to one that an iteration can go on with.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use toolcrib_core::{
     Catalog, DiscoveryError, DiscoveryErrorClass, EventKind, FailedListing, ListContext, RunEvents,
@@ -29,10 +32,11 @@ impl Notices {
     }
 }
 
-/// What becomes of one source's answer where its failure is not the end of the iteration.
+/// What becomes of one source's answer where its failure may not be the end of the iteration.
 pub(crate) struct Fallback {
     source: Source,
-    last_good: Arc<LastGood>,
+    /// Where a failure is not the end of the iteration.
+    last_good: Option<Arc<LastGood>>,
     key: Key,
     iteration: u32,
     events: Arc<RunEvents>,
@@ -52,8 +56,21 @@ impl Fallback {
         redactor: &Redactor,
         notices: &mut Option<Notices>,
     ) -> Option<(Self, Catalog)> {
-        let last_good = Arc::clone(source.last_good.as_ref()?);
-        let own = last_good.spare();
+        source.last_good.as_ref()?;
+        Some(Self::with_list(source, position, cx, events, redactor, notices))
+    }
+
+    /// The same for every source: a rule may say what the source does not.
+    pub(crate) fn with_list(
+        source: &Source,
+        position: usize,
+        cx: &ListContext,
+        events: &Arc<RunEvents>,
+        redactor: &Redactor,
+        notices: &mut Option<Notices>,
+    ) -> (Self, Catalog) {
+        let last_good = source.last_good.clone();
+        let own = last_good.as_ref().map(|last_good| last_good.spare()).unwrap_or_default();
         let fallback = Self {
             source: source.clone(),
             last_good,
@@ -64,7 +81,7 @@ impl Fallback {
             position,
             notices: notices.get_or_insert_default().clone(),
         };
-        Some((fallback, own))
+        (fallback, own)
     }
 
     /// Puts what the source answered, or what takes its place, behind a list.
@@ -75,46 +92,61 @@ impl Fallback {
     ) -> Result<Catalog, FailedListing> {
         let error = match answer {
             Ok(listing) => {
-                into.extend_from(&listing);
-                self.last_good.keep(self.key, listing);
+                match self.last_good {
+                    Some(last_good) => {
+                        into.extend_from(&listing);
+                        last_good.keep(self.key, listing);
+                    }
+                    None => into.append(listing),
+                }
                 return Ok(into);
             }
             Err(failed) => failed.error,
         };
-        let last_good = self.last_good.get(&self.key);
-        match (self.source.on_failure, error.class(), last_good) {
-            (_, DiscoveryErrorClass::Cancelled, _)
-            | (OnFailure::Fail, ..)
-            | (OnFailure::Stale, DiscoveryErrorClass::Gate, _)
-            | (OnFailure::Stale, _, None) => Err(FailedListing { error, catalog: into }),
-            (OnFailure::Stale, _, Some((listing, age))) => {
+        match (self.source.on_failure, error.class()) {
+            (_, DiscoveryErrorClass::Cancelled)
+            | (OnFailure::Fail, _)
+            | (OnFailure::Stale, DiscoveryErrorClass::Gate) => {
+                Err(FailedListing { error, catalog: into })
+            }
+            (OnFailure::Stale, _) => {
+                let Some((listing, age)) = self.last_good() else {
+                    return Err(FailedListing { error, catalog: into });
+                };
                 self.events.emit(Some(self.iteration), || EventKind::SourceStale {
                     provider: self.source.provider.path().into(),
                     age_ms: millis(age),
                     tool_count: listing.offered().len(),
                 });
                 into.extend_from(&listing);
-                self.note(&error, Some(listing));
+                self.note(OnFailure::Stale, &error, Some(listing));
                 Ok(into)
             }
-            (OnFailure::Omit, _, last_good) => {
-                let listing = last_good.map(|(listing, _)| listing);
-                self.events.emit(Some(self.iteration), || EventKind::SourceOmitted {
-                    provider: self.source.provider.path().into(),
-                    name: self.source.name(),
-                    tool_count: listing.as_ref().map(|listing| listing.offered().len()),
-                });
-                self.note(&error, listing);
-                Ok(into)
-            }
+            (OnFailure::Omit, _) => Ok(self.omit(&error, into)),
         }
     }
 
-    fn note(&self, error: &DiscoveryError, last_good: Option<Arc<Catalog>>) {
+    /// Goes on without the source.
+    pub(crate) fn omit(&self, error: &DiscoveryError, into: Catalog) -> Catalog {
+        let listing = self.last_good().map(|(listing, _)| listing);
+        self.events.emit(Some(self.iteration), || EventKind::SourceOmitted {
+            provider: self.source.provider.path().into(),
+            name: self.source.name(),
+            tool_count: listing.as_ref().map(|listing| listing.offered().len()),
+        });
+        self.note(OnFailure::Omit, error, listing);
+        into
+    }
+
+    fn last_good(&self) -> Option<(Arc<Catalog>, Duration)> {
+        self.last_good.as_ref()?.get(&self.key)
+    }
+
+    fn note(&self, outcome: OnFailure, error: &DiscoveryError, last_good: Option<Arc<Catalog>>) {
         let notice = Notice {
             source: self.source.provider.path().into(),
             name: self.source.name(),
-            outcome: self.source.on_failure,
+            outcome,
             reason: self.redactor.text(error.message()).into(),
             last_good,
         };

@@ -15,14 +15,14 @@ const MOST_LISTINGS: usize = 64;
 /// Under what a listing is the same for everybody. A conversation is none of it: what is kept would
 /// help nobody but that one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Key {
+pub(crate) struct Key {
     tenant: Option<Arc<str>>,
     principal: Option<Arc<str>>,
     active_skills: Arc<[SkillId]>,
 }
 
 impl Key {
-    pub(super) fn of(cx: &ListContext) -> Self {
+    pub(crate) fn of(cx: &ListContext) -> Self {
         Self {
             tenant: cx.identity().tenant.clone(),
             principal: cx.identity().principal.clone(),

@@ -1,5 +1,6 @@
 //! Where tools come from, and what happens when a source cannot be listed.
 
+mod changes;
 mod fallback;
 mod last_good;
 mod notice;
@@ -9,9 +10,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use toolcrib_core::ToolProvider;
 
-pub(crate) use self::fallback::{Fallback, Notices};
 use self::last_good::LastGood;
 pub use self::notice::Notice;
+pub(crate) use self::{
+    changes::{Changes, Difference},
+    fallback::{Fallback, Notices},
+    last_good::Key,
+};
 
 /// What happens to an iteration when one of its sources cannot be listed: it answers with an error,
 /// it panics, or what it answers is no listing. Cancellation is no such failure, it ends the
@@ -39,20 +44,41 @@ pub enum OnFailure {
 #[derive(Clone)]
 pub(crate) struct Source {
     pub(crate) provider: Arc<dyn ToolProvider>,
+    /// Whom a rule may have asked instead, in order.
+    alternatives: Option<Arc<[Arc<dyn ToolProvider>]>>,
     on_failure: OnFailure,
     /// Kept only where a failure is not the end of the iteration.
     last_good: Option<Arc<LastGood>>,
+    /// Of what a turn alone has, nobody hears that it changed.
+    pub(crate) changes: Option<Arc<Changes>>,
 }
 
 impl Source {
     pub(crate) fn new(provider: Arc<dyn ToolProvider>, on_failure: OnFailure) -> Self {
         let last_good = (on_failure != OnFailure::Fail).then(Arc::default);
-        Self { provider, on_failure, last_good }
+        let changes = Some(Arc::default());
+        Self { provider, alternatives: None, on_failure, last_good, changes }
     }
 
-    /// A source whose failure ends the iteration.
+    /// A source of one turn, whose failure ends the iteration.
     pub(crate) fn needed(provider: Arc<dyn ToolProvider>) -> Self {
-        Self::new(provider, OnFailure::Fail)
+        let on_failure = OnFailure::Fail;
+        Self { provider, alternatives: None, on_failure, last_good: None, changes: None }
+    }
+
+    /// The same with whom a rule may have asked instead.
+    pub(crate) fn or(
+        mut self,
+        alternatives: impl IntoIterator<Item = Arc<dyn ToolProvider>>,
+    ) -> Self {
+        self.alternatives = Some(alternatives.into_iter().collect());
+        self
+    }
+
+    /// All who may be asked for its tools, in order.
+    pub(crate) fn in_turn(&self) -> Vec<Arc<dyn ToolProvider>> {
+        let alternatives = self.alternatives.iter().flat_map(|others| others.iter());
+        std::iter::once(&self.provider).chain(alternatives).cloned().collect()
     }
 
     /// What its tools are called, else its id: a few words that a model may read.

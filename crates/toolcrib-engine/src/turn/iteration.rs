@@ -4,8 +4,10 @@ use toolcrib_core::{CancellationToken, Menu, SkillId, ToolCall, ToolResult};
 
 use super::state::TurnState;
 use crate::{
-    compose::{Situation, Withheld},
+    compose::{Situation, Why, Withheld},
+    halt::{Halt, Halting},
     pipe::Batch,
+    skills::StepsAt,
     sources::Notice,
 };
 
@@ -19,6 +21,9 @@ pub struct Iteration {
     menu: Arc<Menu>,
     withheld: Arc<Withheld>,
     situation: Situation,
+    /// The step of a skill that the menu was composed under.
+    steps_at: Option<StepsAt>,
+    halting: Halting,
     /// Made when it is first needed: an iteration without calls needs none.
     cancellation: OnceLock<CancellationToken>,
 }
@@ -30,6 +35,7 @@ impl Iteration {
         menu: Arc<Menu>,
         withheld: Arc<Withheld>,
         situation: Situation,
+        steps_at: Option<StepsAt>,
     ) -> Self {
         Self {
             turn: Arc::clone(turn),
@@ -37,6 +43,8 @@ impl Iteration {
             menu,
             withheld,
             situation,
+            steps_at,
+            halting: Halting::default(),
             cancellation: OnceLock::new(),
         }
     }
@@ -56,6 +64,33 @@ impl Iteration {
         &self.withheld
     }
 
+    /// Why a known tool is offered or withheld: every cause up to the first that withholds it, and the
+    /// smallest change of facts that would turn the matter round. Where several have the name, of the
+    /// one that is offered, else of the first. `None` for a name that no known tool has.
+    ///
+    /// For people: a model that asks for what is withheld must not learn that it is there.
+    pub fn why(&self, tool: &str) -> Option<Why> {
+        match self.menu.get(tool) {
+            Some(tool) => Some(self.withheld.why_offered(tool)),
+            None => self.withheld.whys_of(tool).next(),
+        }
+    }
+
+    /// [`why`](Self::why) of every known tool: first those that are offered, in the order of the menu,
+    /// then those that are not. Each has exactly one chain. It is worked out as it is asked for, and
+    /// takes its time over many tools and rules.
+    pub fn whys(&self) -> impl Iterator<Item = Why> + '_ {
+        let offered = self.menu.tools().iter().map(|tool| self.withheld.why_offered(tool));
+        offered.chain(self.withheld.whys())
+    }
+
+    /// The call at which a rule ended the run, once there was one: end the loop, and hand it on as the
+    /// error that it is. Each call of the batch has its result all the same, so the history is valid.
+    /// Until then further calls of this iteration are refused.
+    pub fn halted(&self) -> Option<&Halt> {
+        self.halting.get()
+    }
+
     /// The sources that failed and did not end the iteration, in configured order: those that are
     /// left out, and those whose last good listing is offered; see
     /// [`OnFailure`](crate::OnFailure).
@@ -66,6 +101,11 @@ impl Iteration {
     /// The skills that this iteration's menu was composed under.
     pub fn active_skills(&self) -> &[SkillId] {
         &self.situation.active_skills
+    }
+
+    /// Whether the menu was composed under a step of a skill: a call may then change the next one.
+    pub fn is_at_a_step(&self) -> bool {
+        self.steps_at.is_some()
     }
 
     /// What ends this iteration's calls and nothing else of the turn. It fires with the
@@ -89,10 +129,12 @@ impl Iteration {
             iteration: self.number,
             working_dir: &self.turn.working_dir,
             cancellation: self.cancellation(),
+            halting: &self.halting,
+            recovery: self.turn.recovery.as_ref(),
         };
         let results = batch.execute(calls).await;
-        self.turn.active_skills.settle(self.number, &results);
-        self.turn.report_activations(self.number);
+        self.turn.active_skills.settle(self.number, self.steps_at.as_ref(), &results);
+        self.turn.report_skills(self.number);
         results
     }
 }

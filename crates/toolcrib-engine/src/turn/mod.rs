@@ -2,27 +2,30 @@
 
 mod iteration;
 mod options;
+mod skills;
 mod state;
 
 use std::{path::PathBuf, sync::Arc};
 
 use toolcrib_core::{
     ActivatedBy, CancellationToken, Catalog, DiscoveryError, DiscoveryErrorClass, EventKind,
-    Identity, Lifetime, ListContext, NameCollision, RunEvents, SkillId, Tool, ToolCall,
-    ToolRegistry, ToolResult,
+    FailedListing, Identity, Lifetime, ListContext, NameCollision, RunEvents, SkillId, Tool,
+    ToolCall, ToolRegistry, ToolResult,
 };
 use uuid::Uuid;
 
-use self::state::TurnState;
 pub use self::{
     iteration::Iteration,
     options::{TurnError, TurnOptions},
 };
+use self::{skills::OwnTools, state::TurnState};
 use crate::{
     compose::{Composed, Withheld, compose},
-    discover::{Discovered, discover},
+    discover::{Discovered, Undiscovered, discover},
     parts::EngineParts,
-    skills::{ActiveSkills, SkillsProvider},
+    personality::{DEFAULT_PERSONALITY, Personality},
+    reliability::{Recovery, ReliabilityError},
+    skills::{ActiveSkills, StepsAt},
     sources::Source,
 };
 
@@ -33,6 +36,9 @@ pub enum IterationError {
     /// A provider or a gate failed.
     #[error("the tools of this step could not be listed: {0}")]
     Discovery(#[source] DiscoveryError),
+    /// A source failed, and rules gave it up.
+    #[error("the tools of this step could not be listed: {0}")]
+    Reliability(#[source] Box<ReliabilityError>),
     /// Two sources offer one name, and neither says who yields.
     #[error(transparent)]
     Collision(#[from] NameCollision),
@@ -50,22 +56,36 @@ pub struct Turn {
     registry: Arc<ToolRegistry>,
     /// What the last menu offered for its iteration only.
     expiring: Vec<Tool>,
-    /// `read_skill`, as the last provider.
-    own: Option<Source>,
+    /// `read_skill` and its like, as the last provider.
+    own: Option<OwnTools>,
     composed: Option<Composed>,
     spare: Catalog,
 }
 
 impl Turn {
-    pub(crate) fn begin(engine: Arc<EngineParts>, options: TurnOptions) -> Result<Self, TurnError> {
+    /// Begins a turn of these parts. What is wrong with the skills as they are now is told by its
+    /// events.
+    pub(crate) fn begin(
+        engine: Arc<EngineParts>,
+        options: TurnOptions,
+        problems: Vec<Arc<str>>,
+    ) -> Result<Self, TurnError> {
         let run_id = options.run_id.unwrap_or_else(|| Uuid::now_v7().simple().to_string().into());
         let identity = Arc::new(Identity {
             tenant: options.tenant,
             principal: options.principal,
             conversation: options.conversation.unwrap_or_else(|| Arc::clone(&run_id)),
         });
+        let personality = options.personality.as_deref().unwrap_or(DEFAULT_PERSONALITY);
+        let personalities = &engine.visibility.personalities;
+        let Some(personality) = personalities.get(personality).cloned() else {
+            let known = personalities.iter().map(|known| Arc::clone(&known.id)).collect();
+            return Err(TurnError::UnknownPersonality { personality: personality.into(), known });
+        };
         let skills = &engine.visibility.skills;
-        let active_skills = Arc::new(ActiveSkills::default());
+        let active_skills = Arc::new(ActiveSkills::new(Arc::clone(skills)));
+        active_skills
+            .report(problems.into_iter().map(|problem| EventKind::SkillReloadFailed { problem }));
         for skill in options.skills {
             if skills.get(&skill).is_none() {
                 let known = skills.iter().map(|skill| skill.id.clone()).collect();
@@ -76,26 +96,29 @@ impl Turn {
         let own = if skills.is_empty() || options.without_read_skill {
             None
         } else {
-            let provider =
-                SkillsProvider::new(skills, &active_skills).map_err(TurnError::ReadSkill)?;
-            Some(Source::needed(Arc::new(provider)))
+            Some(OwnTools::new(&engine, &active_skills).map_err(TurnError::ReadSkill)?)
         };
         let registry = Arc::clone(&engine.registry);
+        let roles = engine.visibility.policy.roles.of(&identity, &options.claims)?;
+        let roles_by_claims = engine.visibility.policy.roles.by_claims(&options.claims)?;
+        let events = RunEvents::new(run_id, identity, engine.events.clone(), options.events);
+        let events = Arc::new(events);
+        // A token of its own: ending this turn must not end what the caller shares it with.
+        let cancellation =
+            options.cancellation.map_or_else(CancellationToken::new, |token| token.child_token());
+        let recovery = engine.reliability.as_ref().map(|reliability| {
+            Recovery::new(reliability, &events, &engine.redactor, &cancellation)
+        });
         let state = Arc::new(TurnState {
-            roles: engine.visibility.policy.roles.of(&identity).into(),
-            events: Arc::new(RunEvents::new(
-                run_id,
-                identity,
-                engine.events.clone(),
-                options.events,
-            )),
+            roles: roles.into(),
+            roles_by_claims: roles_by_claims.into(),
+            events,
             active_skills,
-            // A token of its own: ending this turn must not end what the caller shares it with.
-            cancellation: options
-                .cancellation
-                .map_or_else(CancellationToken::new, |token| token.child_token()),
+            personality,
+            cancellation,
             working_dir: options.working_dir.unwrap_or_else(|| PathBuf::from(".")).into(),
             engine,
+            recovery,
         });
         Ok(Self {
             state,
@@ -118,6 +141,11 @@ impl Turn {
         self.state.events.identity()
     }
 
+    /// Who acts: what the turn may reach at most.
+    pub fn personality(&self) -> &Arc<Personality> {
+        &self.state.personality
+    }
+
     /// The pen that writes this turn's events.
     pub fn events(&self) -> &Arc<RunEvents> {
         &self.state.events
@@ -128,15 +156,15 @@ impl Turn {
         &self.state.cancellation
     }
 
+    /// The way to the engine's [rules](toolcrib_core::ReliabilityRule) and breakers, for what a loop of
+    /// one's own does beside the engine: its model calls. `None` where there are neither.
+    pub fn recovery(&self) -> Option<&Recovery> {
+        self.state.recovery.as_ref()
+    }
+
     /// How many iterations have begun.
     pub fn iterations(&self) -> u32 {
         self.iteration
-    }
-
-    /// The active skills, the last activated last. What `read_skill` activated counts at once
-    /// here, and from the next iteration for the menu.
-    pub fn active_skills(&self) -> Arc<[SkillId]> {
-        self.state.active_skills.now()
     }
 
     /// This turn's tools. Edits count from the next iteration, and end with the turn.
@@ -156,12 +184,13 @@ impl Turn {
     /// [`IterationError`]; the iteration is over before it began, and another may be tried.
     pub async fn iteration(&mut self) -> Result<Iteration, IterationError> {
         self.iteration += 1;
-        self.state.report_activations(self.iteration);
+        self.state.report_skills(self.iteration);
         if self.state.cancellation.is_cancelled() {
             return Err(IterationError::Cancelled);
         }
         self.expire();
-        let active_skills = self.state.active_skills.now();
+        let (active_skills, steps_at) = self.state.active_skills.snapshot();
+        self.tell_of_skills(&active_skills);
         let cx = ListContext::new(Arc::clone(self.identity()), self.state.cancellation.clone())
             .with_iteration(self.iteration)
             .with_active_skills(Arc::clone(&active_skills));
@@ -172,21 +201,23 @@ impl Turn {
             .then_some(&registry)
             .into_iter()
             .chain(self.state.engine.sources.iter().map(|source| &source.item))
-            .chain(&self.own);
-        let discovered =
-            match discover(sources, &self.state.events, &self.state.engine.redactor, &cx, catalog)
-                .await
-            {
-                Ok(discovered) => discovered,
-                Err(failed) => {
-                    self.spare = failed.catalog;
-                    return Err(match failed.error.class() {
-                        DiscoveryErrorClass::Cancelled => IterationError::Cancelled,
-                        _ => IterationError::Discovery(failed.error),
-                    });
-                }
-            };
-        self.offer(discovered, active_skills)
+            .chain(self.own.as_ref().map(OwnTools::source));
+        let (events, redactor) = (&self.state.events, &self.state.engine.redactor);
+        let recovery = self.state.recovery.as_ref();
+        let discovered = match discover(sources, events, redactor, &cx, recovery, catalog).await {
+            Ok(discovered) => discovered,
+            Err(Undiscovered { failed: FailedListing { error, catalog }, gave_up }) => {
+                self.spare = catalog;
+                return Err(match (gave_up, error.class()) {
+                    (Some(gave_up), _) => {
+                        IterationError::Reliability(Box::new(ReliabilityError::new(gave_up, error)))
+                    }
+                    (None, DiscoveryErrorClass::Cancelled) => IterationError::Cancelled,
+                    (None, _) => IterationError::Discovery(error),
+                });
+            }
+        };
+        self.offer(discovered, active_skills, steps_at)
     }
 
     /// Takes out what lived for the iteration that offered it. A tool that was registered anew
@@ -202,10 +233,10 @@ impl Turn {
     /// Refuses calls that come when none may be made, such as at the iteration cap: each gets its
     /// one result, `not_available`, as if nothing were offered.
     pub async fn refuse(&mut self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
-        let situation = self.state.situation(self.state.active_skills.now());
+        let situation = self.state.situation(self.state.active_skills.now(), self.iteration);
         let withheld = Withheld::nothing(&self.state.engine.visibility, situation.clone());
         let withheld = Arc::new(withheld);
-        Iteration::new(&self.state, self.iteration, Arc::default(), withheld, situation)
+        Iteration::new(&self.state, self.iteration, Arc::default(), withheld, situation, None)
             .execute(calls)
             .await
     }
@@ -215,12 +246,16 @@ impl Turn {
         &mut self,
         discovered: Discovered,
         active_skills: Arc<[SkillId]>,
+        steps_at: Option<StepsAt>,
     ) -> Result<Iteration, IterationError> {
-        let Discovered { catalog, notices } = discovered;
-        let situation = self.state.situation(active_skills);
+        let Discovered { mut catalog, notices } = discovered;
+        if let Some(at) = &steps_at {
+            self.state.active_skills.narrow(at, &mut catalog);
+        }
+        let situation = self.state.situation(active_skills, self.iteration);
         let before = self.composed.as_ref().map(|composed| composed.menu.fingerprint());
         let (composed, is_new) = match self.composed.take() {
-            Some(composed) if composed.holds_for(&catalog, &notices, &situation.active_skills) => {
+            Some(composed) if composed.holds_for(&catalog, &notices, &situation) => {
                 self.spare = catalog;
                 (composed, false)
             }
@@ -254,13 +289,14 @@ impl Turn {
             fingerprint: menu.fingerprint(),
             changed: before != Some(menu.fingerprint()),
         });
-        Ok(Iteration::new(&self.state, self.iteration, menu, withheld, situation))
+        Ok(Iteration::new(&self.state, self.iteration, menu, withheld, situation, steps_at))
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
         self.state.cancellation.cancel();
+        self.end();
     }
 }
 

@@ -1,6 +1,7 @@
-use std::{path::PathBuf, sync::Arc};
+use std::{fmt::Display, path::PathBuf, sync::Arc};
 
-use toolcrib_core::{CancellationToken, Events, InvalidTool, SkillId};
+use serde_json::{Map, Value};
+use toolcrib_core::{CancellationToken, Events, InvalidTool, SkillId, UnreadableClaim};
 
 /// How a turn begins. Everything may be left out.
 #[derive(Debug, Default)]
@@ -12,8 +13,13 @@ pub struct TurnOptions {
     pub tenant: Option<Arc<str>>,
     /// The person or service that the turn acts for.
     pub principal: Option<Arc<str>>,
+    /// What a token says of the caller, once whoever calls this has verified it. Roles may be given by
+    /// claims; see [`Roles`](toolcrib_core::Roles). Default: none.
+    pub claims: Map<String, Value>,
     /// The conversation. Default: the run's id.
     pub conversation: Option<Arc<str>>,
+    /// Who acts; see [`Personality`](crate::Personality). Default: the one called `default`.
+    pub personality: Option<Arc<str>>,
     /// Skills that are active from the start, the last of them as the active one.
     pub skills: Vec<SkillId>,
     /// Whether the turn is not offered `read_skill`, so that its skills stay those that it begins
@@ -42,10 +48,24 @@ impl TurnOptions {
         self
     }
 
+    /// Adds a claim of a token that the caller has verified; see [`claims`](Self::claims).
+    #[must_use]
+    pub fn claim(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.claims.insert(name.into(), value.into());
+        self
+    }
+
     /// Names the conversation.
     #[must_use]
     pub fn conversation(mut self, conversation: impl Into<Arc<str>>) -> Self {
         self.conversation = Some(conversation.into());
+        self
+    }
+
+    /// Names who acts.
+    #[must_use]
+    pub fn personality(mut self, personality: impl Into<Arc<str>>) -> Self {
+        self.personality = Some(personality.into());
         self
     }
 
@@ -91,6 +111,17 @@ pub enum TurnError {
         /// What there is.
         known: Vec<SkillId>,
     },
+    /// There is no such personality.
+    #[error("there is no personality `{personality}`; there are: {}", quoted(known))]
+    UnknownPersonality {
+        /// What was asked for.
+        personality: Arc<str>,
+        /// What there is.
+        known: Vec<Arc<str>>,
+    },
+    /// A claim that a role depends on cannot be read.
+    #[error(transparent)]
+    UnreadableClaim(#[from] UnreadableClaim),
     /// The menu of skills could not be made a tool.
     #[error("the tool that reads skills cannot be made")]
     ReadSkill(#[source] InvalidTool),
@@ -100,6 +131,10 @@ fn these(skills: &[SkillId]) -> String {
     if skills.is_empty() {
         return "this engine has no skills".to_owned();
     }
-    let names: Vec<_> = skills.iter().map(|skill| format!("`{skill}`")).collect();
-    format!("there are: {}", names.join(", "))
+    format!("there are: {}", quoted(skills))
+}
+
+fn quoted<N: Display>(names: &[N]) -> String {
+    let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
 }

@@ -2,7 +2,10 @@ use std::{path::Path, sync::Arc};
 
 use toolcrib_core::{CancellationToken, EventKind, Identity, RunEvents, SkillId};
 
-use crate::{compose::Situation, parts::EngineParts, skills::ActiveSkills};
+use crate::{
+    compose::Situation, parts::EngineParts, personality::Personality, reliability::Recovery,
+    skills::ActiveSkills,
+};
 
 /// What a turn and its iterations share.
 pub(super) struct TurnState {
@@ -10,8 +13,13 @@ pub(super) struct TurnState {
     pub(super) events: Arc<RunEvents>,
     pub(super) active_skills: Arc<ActiveSkills>,
     pub(super) roles: Arc<[Arc<str>]>,
+    /// Those of them that claims give.
+    pub(super) roles_by_claims: Arc<[Arc<str>]>,
+    pub(super) personality: Arc<Personality>,
     pub(super) cancellation: CancellationToken,
     pub(super) working_dir: Arc<Path>,
+    /// `None` where nothing is to be done about failures.
+    pub(super) recovery: Option<Recovery>,
 }
 
 impl TurnState {
@@ -19,20 +27,37 @@ impl TurnState {
         self.events.identity()
     }
 
-    /// What decides on visibility, under these skills.
-    pub(super) fn situation(&self, active_skills: Arc<[SkillId]>) -> Situation {
+    /// What decides on visibility, under these skills in that iteration.
+    pub(super) fn situation(&self, active_skills: Arc<[SkillId]>, iteration: u32) -> Situation {
         Situation {
             active_skills,
             roles: Arc::clone(&self.roles),
+            roles_by_claims: Arc::clone(&self.roles_by_claims),
             tenant: self.identity().tenant.clone(),
+            principal: self.identity().principal.clone(),
+            personality: Arc::clone(&self.personality),
+            iteration,
         }
     }
 
-    /// Says which skills became active, in an iteration or, with 0, before the first.
-    pub(super) fn report_activations(&self, iteration: u32) {
+    /// Says what became of skills, in an iteration or, with 0, before the first.
+    pub(super) fn report_skills(&self, iteration: u32) {
         let iteration = (iteration > 0).then_some(iteration);
-        for (skill, by) in self.active_skills.take_unreported() {
-            self.events.emit(iteration, || EventKind::SkillActivated { skill, by });
+        for event in self.active_skills.take_unreported() {
+            self.events.emit(iteration, || self.redacted(event));
+        }
+    }
+
+    fn redacted(&self, event: EventKind) -> EventKind {
+        let redacted = |text: &str| Arc::from(self.engine.redactor.text(text));
+        match event {
+            EventKind::StepSkipped { skill, step, reason, held } => {
+                EventKind::StepSkipped { skill, step, reason: redacted(&reason), held }
+            }
+            EventKind::SkillReloadFailed { problem } => {
+                EventKind::SkillReloadFailed { problem: redacted(&problem) }
+            }
+            event => event,
         }
     }
 }

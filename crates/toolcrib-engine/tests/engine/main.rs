@@ -7,24 +7,33 @@
     reason = "tests"
 )]
 
+mod availability;
 mod blocks;
 mod breaker;
 mod budget;
 mod compose;
+mod discovery;
 mod events;
 mod iterations;
 mod middleware;
+mod personality;
 mod pipe_arguments;
 mod pipe_clean;
 mod pipe_ports;
 mod pipe_run;
 mod plugins;
 mod policy;
+mod policy_calls;
+mod policy_facts;
 mod providers;
 mod registry;
+mod reliability;
+mod reliability_properties;
+mod reliability_tools;
 mod schemas;
 mod secrets;
 mod skills;
 mod sources;
 mod support;
 mod why;
+mod why_random;

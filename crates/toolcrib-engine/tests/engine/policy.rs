@@ -54,7 +54,7 @@ async fn the_default_holds_where_no_rule_matches() {
     assert_eq!(
         why(iteration.withheld(), "write_a"),
         "no rule allows it, and policy_default is \"deny\"; \
-         no other skill, role or tenant offers it"
+         no skill, personality, principal, role, tenant or iteration would offer it"
     );
     iteration.execute(vec![call("write_a", json!({}))]).await;
     assert_eq!(log.of_name("policy.denied")[0]["rule"], "policy_default");

@@ -1,4 +1,5 @@
-//! Providers, gates and how they are put together.
+//! Providers, gates and how they are put together. The numbers of cases are those of the reference
+//! report on agentfootprint; more of them are in `discovery`.
 
 use std::{
     collections::HashMap,
@@ -52,6 +53,8 @@ fn only(name: &'static str) -> impl Fn(&Tool, &ListContext) -> bool {
     move |tool, _| *tool.name() == name
 }
 
+// Cases 1 to 4. Two lists are equal and each is its own; that they are of the very same tools is
+// our decision: what changed is found by content, so the same set is the same list (case 2).
 #[tokio::test]
 async fn a_static_list_keeps_its_order_and_gives_a_list_of_its_own_each_time() {
     let mut source = names_to_tools(&["c", "a", "b"]);
@@ -66,6 +69,7 @@ async fn a_static_list_keeps_its_order_and_gives_a_list_of_its_own_each_time() {
     assert_eq!(listed(&static_tools([]), &cx()).await, [""; 0]);
 }
 
+// Cases 5 and 6.
 #[tokio::test]
 async fn a_gate_admits_in_order_all_or_nothing() {
     let all = || static_tools(names_to_tools(&["read_a", "write_b", "read_c"]));
@@ -79,6 +83,7 @@ async fn a_gate_admits_in_order_all_or_nothing() {
     assert_eq!(listed(&everything, &cx()).await, ["read_a", "write_b", "read_c"]);
 }
 
+// Case 8; case 7 is `seed_002` below.
 #[tokio::test]
 async fn stacked_gates_let_through_what_all_let_through_and_the_outer_sees_what_is_left() {
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -110,6 +115,7 @@ async fn a_gate_judges_only_what_its_own_provider_offers() {
     assert_eq!(catalog_names(&catalog), ["theirs"]);
 }
 
+// Case 9.
 #[tokio::test]
 async fn a_gate_sees_the_iteration_the_skills_and_the_identity_as_they_are() {
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -148,6 +154,7 @@ async fn a_gate_sees_the_iteration_the_skills_and_the_identity_as_they_are() {
     assert_eq!(*seen.lock().unwrap(), [row(1), row(2)]);
 }
 
+// Case 10.
 #[tokio::test]
 async fn a_gate_that_fails_or_panics_ends_the_iteration_and_names_gate_tool_and_provider() {
     let failing = gated_tools(
@@ -207,6 +214,7 @@ async fn a_gate_that_fails_lets_nothing_through_that_it_had_not_judged() {
     assert_eq!(catalog_names(&catalog), ["a"]);
 }
 
+// Case 11.
 #[tokio::test]
 async fn names_are_no_patterns_to_a_gate() {
     // A tool's name cannot hold metacharacters, what it is compared with can.
@@ -220,6 +228,7 @@ async fn names_are_no_patterns_to_a_gate() {
     );
 }
 
+// Case 12.
 #[tokio::test]
 async fn now_stays_now_and_later_stays_later_through_every_combinator() {
     let all = || names_to_tools(&["a", "b"]);
@@ -236,6 +245,7 @@ async fn now_stays_now_and_later_stays_later_through_every_combinator() {
     assert_eq!(catalog_names(&listing.wait().await.unwrap()), ["a"]);
 }
 
+// Case 13.
 #[tokio::test]
 async fn skill_scoped_tools_need_exactly_their_skill_as_the_active_one() {
     let provider = skill_scoped_tools("billing", [tool("refund")]).unwrap();
@@ -249,6 +259,7 @@ async fn skill_scoped_tools_need_exactly_their_skill_as_the_active_one() {
     assert_eq!(catalog.held_back()[0].reason, Reason::NeedsSkill(skill_id("billing")));
 }
 
+// Case 14.
 #[test]
 fn a_blank_skill_is_refused_when_the_provider_is_made() {
     for blank in ["", " ", "\t\n"] {
@@ -425,6 +436,7 @@ async fn cancellation_ends_a_discovery_that_never_would() {
     assert_eq!(log.of_name("tools.discovery_failed")[0]["error_class"], "cancelled");
 }
 
+// Case 21.
 #[tokio::test]
 async fn a_provider_is_asked_once_per_iteration_with_its_number() {
     let asked = Arc::new(Mutex::new(Vec::new()));
@@ -446,6 +458,7 @@ async fn a_provider_is_asked_once_per_iteration_with_its_number() {
     assert_eq!(*asked.lock().unwrap(), [1, 2]);
 }
 
+// Case 20.
 #[tokio::test]
 async fn without_a_provider_there_is_no_discovery() {
     let engine = engine().build().unwrap();
@@ -455,6 +468,7 @@ async fn without_a_provider_there_is_no_discovery() {
     assert_eq!(log.names(), ["tools.offered"]);
 }
 
+// Case 25.
 #[tokio::test]
 async fn what_a_provider_offered_to_one_run_is_not_seen_by_the_next() {
     let answers = Arc::new(AtomicUsize::new(0));

@@ -28,6 +28,18 @@ fn tools_stay_in_the_order_in_which_they_came() {
 }
 
 #[test]
+fn the_tools_of_a_toolset_are_a_registry_of_their_own_in_the_same_order() {
+    let of = |name: &str, toolset: &str| says(builder(name).toolset(toolset), "");
+    let tools = vec![of("c", "file"), of("a", "web"), tool("x"), of("b", "file")];
+    let registry = ToolRegistry::try_from(tools).unwrap();
+    let mut files = registry.for_toolset("file");
+    assert_eq!(names(&files), ["c", "b"]);
+    files.unregister("c");
+    assert!(registry.has("c"));
+    assert!(registry.for_toolset("File").is_empty());
+}
+
+#[test]
 fn a_name_that_is_taken_is_refused_with_both_origins_whatever_the_tool_says_of_collisions() {
     for on_collision in [OnCollision::Fail, OnCollision::Keep, OnCollision::Replace] {
         let mut registry = ToolRegistry::new();

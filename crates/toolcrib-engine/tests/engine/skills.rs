@@ -1,5 +1,11 @@
 //! Skills: how they become active, and what they do to the menu.
 
+mod changing;
+mod files;
+mod modes;
+mod putting_away;
+mod steps;
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};

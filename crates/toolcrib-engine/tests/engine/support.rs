@@ -105,13 +105,7 @@ pub(crate) fn skills<const N: usize>(skills: [(&str, &[&str]); N]) -> Skills {
 
 /// A rule that holds for everything, to be narrowed.
 pub(crate) fn rule(label: &str, effect: Effect) -> Rule {
-    Rule {
-        label: label.into(),
-        effect,
-        reason: None,
-        tools: toolcrib_core::ToolMatch::default(),
-        when: toolcrib_core::When::default(),
-    }
+    Rule::new(label, effect)
 }
 
 /// A rule on tools whose names match.

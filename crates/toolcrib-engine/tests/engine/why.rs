@@ -1,108 +1,16 @@
 //! Reasons: what they say must change, changed, shows the tool, and nothing less does.
 
-use std::{cell::LazyCell, collections::BTreeSet};
-
 use futures_util::FutureExt as _;
-use proptest::prelude::*;
 use toolcrib_core::{
-    Effect, Glob, ListContext, Policy, PolicyDefault, Rule, SkillId, Tool, gated_tools,
-    static_tools,
+    ArgumentMatch, Effect, ListContext, OnCollision, Policy, Rule, Tool, When, gated_tools,
+    skill_scoped_tools, static_tools,
 };
-use toolcrib_engine::{Engine, TurnOptions, WithheldBy, WithheldTool};
-
-use crate::support::{
-    Log, builder, engine, policy, rule, rule_on, says, skill_id, skills, tool, why,
+use toolcrib_engine::{
+    CauseStage, Engine, FactChange, Iteration, Personality, ToolsMode, TurnOptions, Why,
+    WithheldBy, WithheldTool,
 };
 
-const SKILLS: [&str; 3] = ["s0", "s1", "s2"];
-const ROLES: [&str; 3] = ["r0", "r1", "r2"];
-const TENANTS: [&str; 3] = ["t0", "t1", "t2"];
-
-/// The facts that can be changed from outside.
-#[derive(Debug, Clone, PartialEq)]
-struct Situation {
-    skills: Vec<String>,
-    roles: BTreeSet<String>,
-    tenant: Option<String>,
-}
-
-impl Situation {
-    fn options(&self) -> TurnOptions {
-        let mut options = TurnOptions::default().principal(principal(&self.roles));
-        options.skills = self.skills.iter().map(|skill| skill_id(skill)).collect();
-        options.tenant = self.tenant.as_deref().map(Into::into);
-        options
-    }
-
-    /// All there are, in this small world.
-    fn all() -> Vec<Self> {
-        let tenants = || std::iter::once(None).chain(TENANTS.map(|t| Some(t.to_owned())));
-        subsets(&SKILLS)
-            .flat_map(|skills| {
-                subsets(&ROLES).flat_map(move |roles| {
-                    let skills = skills.clone();
-                    tenants().map(move |tenant| Self {
-                        skills: skills.clone(),
-                        roles: roles.iter().cloned().collect(),
-                        tenant,
-                    })
-                })
-            })
-            .collect()
-    }
-
-    /// How many facts differ.
-    fn distance(&self, other: &Self) -> usize {
-        let skills = |s: &Self| s.skills.iter().cloned().collect::<BTreeSet<_>>();
-        skills(self).symmetric_difference(&skills(other)).count()
-            + self.roles.symmetric_difference(&other.roles).count()
-            + usize::from(self.tenant != other.tenant)
-    }
-}
-
-fn subsets(names: &'static [&'static str]) -> impl Iterator<Item = Vec<String>> {
-    (0..1_usize << names.len()).map(|mask| {
-        let chosen = names.iter().enumerate().filter(|(bit, _)| mask >> bit & 1 == 1);
-        chosen.map(|(_, name)| (*name).to_owned()).collect()
-    })
-}
-
-/// Somebody who has exactly these roles.
-fn principal(roles: &BTreeSet<String>) -> String {
-    format!("p-{}", Vec::from_iter(roles.iter().cloned()).join("-"))
-}
-
-#[derive(Debug)]
-struct World {
-    rules: Vec<Rule>,
-    default: PolicyDefault,
-    listed: [Vec<&'static str>; 3],
-    focus: bool,
-}
-
-impl World {
-    fn engine(&self) -> Engine {
-        let mut policy =
-            Policy { rules: self.rules.clone(), default: self.default, ..Policy::default() };
-        for roles in subsets(&ROLES) {
-            let roles = BTreeSet::from_iter(roles);
-            for role in &roles {
-                policy.roles.grant(principal(&roles), role.as_str());
-            }
-        }
-        let [s0, s1, s2] = &self.listed;
-        engine()
-            .tools([
-                says(builder("tool_0").toolset("a").read_only(), ""),
-                says(builder("tool_1").toolset("a"), ""),
-                says(builder("tool_2").always_include(), ""),
-            ])
-            .skills(skills([("s0", s0), ("s1", s1), ("s2", s2)]).focus(self.focus))
-            .policy(policy)
-            .build()
-            .unwrap()
-    }
-}
+use crate::support::{Log, builder, engine, policy, rule_on, says, skill_id, skills, tool, why};
 
 /// What is offered, and what is not with its reason.
 fn look(engine: &Engine, options: TurnOptions) -> (Vec<String>, Vec<WithheldTool>) {
@@ -110,139 +18,6 @@ fn look(engine: &Engine, options: TurnOptions) -> (Vec<String>, Vec<WithheldTool
     let iteration = turn.iteration().now_or_never().unwrap().unwrap();
     let offered = crate::support::menu(&iteration);
     (offered, iteration.withheld().explain().collect())
-}
-
-fn offers(engine: &Engine, situation: &Situation, tool: &str) -> bool {
-    let (offered, _) = look(engine, situation.options());
-    offered.contains(&tool.to_owned())
-}
-
-/// The words of one change, applied; more than one outcome where the words leave a choice.
-fn apply(change: &str, situation: &Situation) -> Vec<Situation> {
-    let quoted = change.split('`').nth(1).unwrap_or_default().to_owned();
-    let mut after = situation.clone();
-    if change.starts_with("activate skill `") {
-        after.skills.push(quoted);
-    } else if change.starts_with("skill `") && change.ends_with("` not active") {
-        after.skills.retain(|skill| *skill != quoted);
-    } else if change.starts_with("a principal with role `") {
-        assert!(after.roles.insert(quoted), "{change}: it has the role");
-    } else if change.starts_with("a principal without role `") {
-        assert!(after.roles.remove(&quoted), "{change}: it has not");
-    } else if change.starts_with("tenant `") {
-        after.tenant = Some(quoted);
-    } else {
-        assert_eq!(change, "no tenant, or one that no rule names");
-        let mut elsewhere = after.clone();
-        elsewhere.tenant = Some("elsewhere".to_owned());
-        after.tenant = None;
-        return vec![after, elsewhere];
-    }
-    assert_ne!(after, *situation, "{change} changes nothing");
-    vec![after]
-}
-
-fn apply_all(changes: &[&str], situation: &Situation) -> Vec<Situation> {
-    changes.iter().fold(vec![situation.clone()], |situations, change| {
-        situations.iter().flat_map(|s| apply(change, s)).collect()
-    })
-}
-
-fn names(from: &'static [&'static str]) -> impl Strategy<Value = Vec<&'static str>> {
-    prop::sample::subsequence(from, 0..=from.len())
-}
-
-fn a_rule() -> impl Strategy<Value = Rule> {
-    let which = (
-        prop::sample::select(vec!["", "*", "tool_0", "tool_1", "tool_?", "*_2"]),
-        prop::option::weighted(0.2, Just("a")),
-        prop::option::weighted(0.2, any::<bool>()),
-    );
-    let when = (
-        // A skill that a rule names need not exist.
-        prop::option::weighted(0.4, names(&["s0", "s1", "ghost"])),
-        prop::option::weighted(0.3, any::<bool>()),
-        prop::option::weighted(0.5, names(&ROLES)),
-        prop::option::weighted(0.4, names(&TENANTS)),
-    );
-    let effect = prop::sample::select(vec![Effect::Allow, Effect::Deny, Effect::Deny, Effect::Ask]);
-    (effect, which, when).prop_map(|(effect, (glob, toolset, read_only), when)| {
-        let mut this = rule("a rule", effect);
-        if !glob.is_empty() {
-            this.tools.names = vec![Glob::new(glob)];
-        }
-        this.tools.toolsets = toolset.map(Glob::new).into_iter().collect();
-        this.tools.annotations.read_only = read_only;
-        let (skills, listed, roles, tenants) = when;
-        this.when.skills =
-            skills.unwrap_or_default().into_iter().map(skill_id).collect::<Vec<SkillId>>();
-        this.when.listed_by_active_skill = listed;
-        this.when.roles = roles.unwrap_or_default().into_iter().map(Into::into).collect();
-        this.when.tenants = tenants.unwrap_or_default().into_iter().map(Into::into).collect();
-        this
-    })
-}
-
-fn a_world() -> impl Strategy<Value = World> {
-    let tools = || names(&["tool_0", "tool_1", "tool_2"]);
-    (
-        prop::collection::vec(a_rule(), 0..6),
-        any::<bool>(),
-        [tools(), tools(), tools()],
-        any::<bool>(),
-    )
-        .prop_map(|(rules, closed, listed, focus)| World {
-            rules,
-            default: if closed { PolicyDefault::Deny } else { PolicyDefault::Allow },
-            listed,
-            focus,
-        })
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn exactly_the_changes_that_a_reason_names_offer_the_tool(
-        world in a_world(),
-        situation in prop::sample::select(Situation::all()),
-    ) {
-        let engine = world.engine();
-        let (_, withheld) = look(&engine, situation.options());
-        let everywhere = LazyCell::new(|| {
-            let offers = |s: Situation| (look(&engine, s.options()).0, s);
-            Situation::all().into_iter().map(offers).collect::<Vec<_>>()
-        });
-        for tool in withheld {
-            let name = &*tool.name;
-            let Some((_, changes)) = tool.reason.split_once("to offer it: ") else {
-                let nearest = everywhere
-                    .iter()
-                    .filter(|(offered, _)| offered.iter().any(|offered| offered == name))
-                    .map(|(_, other)| other.distance(&situation))
-                    .min();
-                if tool.reason.ends_with("; no other skill, role or tenant offers it") {
-                    prop_assert_eq!(nearest, None, "{}", tool.reason);
-                } else {
-                    let far = "; only a change of more than 4 skills, roles and tenants could offer it";
-                    prop_assert!(tool.reason.ends_with(far), "{}", tool.reason);
-                    prop_assert!(nearest.is_none_or(|nearest| nearest > 4), "{}", tool.reason);
-                }
-                continue;
-            };
-            let changes: Vec<_> = changes.split(", and ").collect();
-            for after in apply_all(&changes, &situation) {
-                prop_assert!(offers(&engine, &after, name), "{}", tool.reason);
-            }
-            for left_out in 0..changes.len() {
-                let mut fewer = changes.clone();
-                fewer.remove(left_out);
-                for after in apply_all(&fewer, &situation) {
-                    prop_assert!(!offers(&engine, &after, name), "{} without {left_out}", tool.reason);
-                }
-            }
-        }
-    }
 }
 
 fn one_reason(engine: &Engine, options: TurnOptions, tool: &str) -> (WithheldBy, String) {
@@ -308,7 +83,7 @@ fn a_tool_behind_a_gate_and_a_rule_names_both() {
     assert_eq!(
         reason,
         "gate `office_hours`: the gate says no; rule 1 denies it; \
-         no other skill, role or tenant offers it"
+         no skill, personality, principal, role, tenant or iteration would offer it"
     );
 }
 
@@ -327,7 +102,7 @@ fn a_change_of_many_facts_is_not_called_impossible() {
     let iteration = turn.iteration().now_or_never().unwrap().unwrap();
     assert_eq!(
         why(iteration.withheld(), "t"),
-        "a denies it; only a change of more than 4 skills, roles and tenants could offer it"
+        "a denies it; only a change of more than 4 facts could offer it"
     );
 }
 
@@ -353,7 +128,11 @@ async fn hundreds_of_rules_are_explained_as_fast_as_a_few() {
         iteration.withheld().why("t").unwrap().reason
     };
     let denying = roles.iter().map(|role| ruled(Effect::Deny, role, None)).collect();
-    assert!(reason(denying).await.ends_with("no other skill, role or tenant offers it"));
+    assert!(
+        reason(denying).await.ends_with(
+            "no skill, personality, principal, role, tenant or iteration would offer it"
+        )
+    );
     let mut allowing: Vec<_> =
         roles.iter().map(|role| ruled(Effect::Allow, role, Some("acme"))).collect();
     // The first of them is out of reach: whoever is in the tenant is denied before.
@@ -417,4 +196,215 @@ async fn events_say_what_withholds_a_tool_once() {
     "#);
     assert_eq!(offered[0]["withheld"], 2);
     assert_eq!(offered[1].get("withheld_tools"), None);
+}
+
+/// The chain, a link per line, and the change.
+fn told(why: &Why) -> String {
+    let mut lines = vec![format!("{} offered: {}", why.tool, why.offered)];
+    for cause in &why.chain {
+        let mark = if cause.passed { "+" } else { "-" };
+        lines.push(format!("{mark} {:<11} {}", cause.stage, cause.text));
+    }
+    lines.push(why.change.text.clone());
+    lines.join("\n")
+}
+
+fn iteration(engine: &Engine, options: TurnOptions) -> Iteration {
+    let mut turn = engine.turn(options).unwrap();
+    turn.iteration().now_or_never().unwrap().unwrap()
+}
+
+/// A small shop: tools of each kind of fate.
+fn shop() -> Engine {
+    let mut clerk = Personality::new("clerk");
+    clerk.toolset = Some(vec!["look".into(), "refund".into(), "track".into(), "stray".into()]);
+    let late = When::default().from_iteration(3);
+    let rules = [
+        Rule::allow("rule 1").tools(["refund"]).when(When::default().roles(["manager"])),
+        Rule::deny("rule 2").tools(["refund"]).because("Only managers."),
+        Rule::deny("rule 3").tools(["track"]).when(late),
+        Rule::ask("rule 4")
+            .tools(["look"])
+            .arguments([ArgumentMatch::at("/path").unwrap().starts_with("/etc")]),
+    ];
+    let mut policy = Policy::of(rules);
+    policy.roles.grant("ann", "manager");
+    policy.roles.grant_to_claim("groups", ["bosses", "owners"], "manager");
+    engine()
+        .tools(["look", "refund", "track", "stray", "admin"].map(tool))
+        .tool(says(builder("clock").always_include().toolset("look"), ""))
+        .provider(gated_tools("hours", static_tools([tool("pay")]), |_: &Tool, _: &ListContext| {
+            false
+        }))
+        .provider(skill_scoped_tools("audit", [tool("ledger")]).unwrap())
+        .provider(static_tools([says(
+            builder("look").origin("elsewhere").on_collision(OnCollision::Keep),
+            "",
+        )]))
+        .skills(
+            skills([("desk", &["look", "refund"]), ("audit", &["track", "ledger"])])
+                .tools_mode(ToolsMode::WhileActive),
+        )
+        .personality(clerk)
+        .policy(policy)
+        .build()
+        .unwrap()
+}
+
+#[test]
+fn each_known_tool_has_one_chain_that_ends_where_it_is_withheld() {
+    let shop = shop();
+    let iteration = iteration(&shop, TurnOptions::default().personality("clerk").principal("bob"));
+    let chains: Vec<_> = iteration.whys().map(|why| told(&why)).collect();
+    insta::assert_snapshot!(chains.join("\n\n"), @r#"
+    look offered: true
+    + source      comes from code
+    + personality personality `clerk` reaches it
+    + policy      rule 4 may hold for its arguments, and then has the effect `ask`
+    + skill       no skill is active
+    + collision   the one of its name from elsewhere gives way to it
+    to withhold it: activate skill `audit`
+
+    track offered: true
+    + source      comes from code
+    + personality personality `clerk` reaches it
+    + policy      no rule is against it, and policy_default is "allow"
+    + skill       no skill is active
+    + collision   no other tool of its name is offered
+    to withhold it: activate skill `desk`
+
+    stray offered: true
+    + source      comes from code
+    + personality personality `clerk` reaches it
+    + policy      no rule is against it, and policy_default is "allow"
+    + skill       no skill is active
+    + collision   no other tool of its name is offered
+    to withhold it: activate skill `desk`
+
+    clock offered: true
+    + source      comes from code
+    + personality personality `clerk` reaches it
+    + policy      no rule is against it, and policy_default is "allow"
+    + skill       no skill is active
+    + collision   no other tool of its name is offered
+    no skill, personality, principal, role, tenant or iteration would withhold it
+
+    read_skill offered: true
+    + source      comes from skills
+    + personality personality `clerk` reaches it
+    + policy      no rule names it
+    + skill       no skill is active
+    + collision   no other tool of its name is offered
+    no skill, personality, principal, role, tenant or iteration would withhold it
+
+    pay offered: false
+    - source      gate `hours`: the gate says no
+    no change of facts would offer it: the gate decides; even then, personality `clerk` does not list it in `toolset`
+
+    ledger offered: false
+    - source      gate `skill-scoped:audit`: needs skill `audit` as the active one
+    to offer it: activate skill `audit`, and personality `default`
+
+    refund offered: false
+    + source      comes from code
+    + personality personality `clerk` reaches it
+    - policy      rule 2 denies it: Only managers.
+    to offer it: a principal with role `manager` (ann; or claim `groups` of bosses or owners)
+
+    admin offered: false
+    + source      comes from code
+    - personality personality `clerk` does not list it in `toolset`
+    to offer it: personality `default`
+
+    look offered: false
+    + source      comes from elsewhere
+    + personality personality `clerk` reaches it
+    + policy      rule 4 may hold for its arguments, and then has the effect `ask`
+    + skill       no skill is active
+    - collision   the tool of this name from code is offered in its place
+    no skill, personality, principal, role, tenant or iteration would offer it
+    "#);
+    let known = iteration.menu().len() + iteration.withheld().len();
+    assert_eq!(chains.len(), known);
+    assert_eq!(iteration.why("look").unwrap().withheld_by(), None);
+    let refund = iteration.why("refund").unwrap();
+    assert_eq!(refund.withheld_by().unwrap().stage, CauseStage::Policy);
+    assert_eq!(refund.change.facts, [FactChange::GainRole("manager".into())]);
+    assert_eq!(iteration.why("Refund"), None);
+    let json = serde_json::to_value(&refund).unwrap();
+    assert_eq!(
+        json["change"]["facts"][0],
+        serde_json::json!({"fact": "gain_role", "value": "manager"})
+    );
+    assert_eq!(json["chain"][2]["stage"], "policy");
+}
+
+#[test]
+fn skills_and_steps_of_the_turn_have_their_say_in_the_chain() {
+    let shop = shop();
+    let iteration = iteration(&shop, TurnOptions::default().skill(skill_id("desk")));
+    let chains: Vec<_> = ["look", "track", "stray", "clock", "ledger", "read_skill"]
+        .map(|name| told(&iteration.why(name).unwrap()))
+        .into();
+    insta::assert_snapshot!(chains.join("\n\n"), @r#"
+    look offered: true
+    + source      comes from code
+    + personality personality `default` reaches it
+    + policy      rule 4 may hold for its arguments, and then has the effect `ask`
+    + skill       active skill `desk` lists it
+    + collision   the one of its name from elsewhere gives way to it
+    to withhold it: activate skill `audit`, and skill `desk` not active
+
+    track offered: false
+    + source      comes from code
+    + personality personality `default` reaches it
+    + policy      no rule is against it, and policy_default is "allow"
+    - skill       no active skill lists it (active: `desk`)
+    to offer it: activate skill `audit`
+
+    stray offered: false
+    + source      comes from code
+    + personality personality `default` reaches it
+    + policy      no rule is against it, and policy_default is "allow"
+    - skill       no active skill lists it (active: `desk`)
+    to offer it: skill `desk` not active
+
+    clock offered: true
+    + source      comes from code
+    + personality personality `default` reaches it
+    + policy      no rule is against it, and policy_default is "allow"
+    + skill       it is always included
+    + collision   no other tool of its name is offered
+    no skill, personality, principal, role, tenant or iteration would withhold it
+
+    ledger offered: false
+    - source      gate `skill-scoped:audit`: needs skill `audit` as the active one
+    to offer it: activate skill `audit`
+
+    read_skill offered: true
+    + source      comes from skills
+    + personality personality `default` reaches it
+    + policy      no rule names it
+    + skill       it is always included
+    + collision   no other tool of its name is offered
+    no skill, personality, principal, role, tenant or iteration would withhold it
+    "#);
+}
+
+#[test]
+fn a_tool_that_gave_way_is_offered_by_what_withholds_the_other() {
+    let other = || says(builder("look").origin("elsewhere").on_collision(OnCollision::Keep), "");
+    let rules = [Rule::deny("rule 1").origins(["code"]).when(When::default().tenants(["acme"]))];
+    let engine = engine()
+        .tool(tool("look"))
+        .provider(static_tools([other()]))
+        .policy(Policy::of(rules))
+        .build()
+        .unwrap();
+    let one = iteration(&engine, TurnOptions::default());
+    let hidden = one.withheld().whys().next().unwrap();
+    assert_eq!(hidden.change.facts, [FactChange::Tenant("acme".into())]);
+    assert_eq!(hidden.chain.len(), 5);
+    let turned = iteration(&engine, TurnOptions::default().tenant("acme"));
+    assert_eq!(turned.menu().get("look").unwrap().origin(), "elsewhere");
 }

@@ -75,4 +75,12 @@ fn capability() {}
 #[tool(capabilities)]
 fn no_list() {}
 
+/// Called.
+#[tool(available_if = is_there())]
+fn called() {}
+
+/// No function.
+#[tool(available_if = "is_there")]
+fn no_function() {}
+
 fn main() {}

@@ -158,7 +158,8 @@ impl Definitions<'_> {
         if let Some(chars) = self.settings.max_result_chars {
             builder = builder.max_result_chars(chars);
         }
-        builder.toolset("mcp").origin(Arc::clone(self.origin)).untrusted()
+        let server = self.server.as_str();
+        builder.toolset("mcp").origin(Arc::clone(self.origin)).mcp_server(server).untrusted()
     }
 
     /// What a trusted server says of a tool's effects, with the protocol's defaults. Of any other,

@@ -3,8 +3,9 @@ use std::sync::{
     atomic::{AtomicU8, Ordering},
 };
 
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetExtensions as _};
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, GetExtensions as _};
 use serde_json::{Map, Value};
+use tokio::sync::oneshot;
 
 /// Told of a server's progress: a text, and how much is done, 0 to 100.
 pub(super) type OnProgress = Arc<dyn Fn(String, Option<u8>) + Send + Sync>;
@@ -16,8 +17,21 @@ const WRITTEN: u8 = 1;
 /// It will not be written.
 const WITHDRAWN: u8 = 2;
 
-/// What is known of one request beside its answer. It goes to the transport as an extension of the
-/// message, which is never on the wire, so that both know of the same request.
+/// What a server answered to a call, as it was read.
+pub(super) type Answered = Result<Map<String, Value>, NoResult>;
+
+/// An answer without a result.
+#[derive(Debug)]
+pub(super) enum NoResult {
+    /// The server refuses.
+    Refused(ErrorData),
+    /// It cannot be used, for this reason.
+    Unusable(String),
+}
+
+/// What is known of one request beside its answer. Where the request goes through the protocol
+/// library, this goes to the transport as an extension of the message, which is never on the wire,
+/// so that both know of the same request.
 ///
 /// Who waits for the answer and who writes the request agree on whether it was sent: of
 /// [`begin`](Self::begin) and [`withdraw`](Self::withdraw) only one succeeds.
@@ -25,18 +39,28 @@ pub(super) struct Call {
     stage: AtomicU8,
     on_progress: Option<OnProgress>,
     fault: OnceLock<String>,
-    /// The result, where it does not go through the protocol library.
-    result: Mutex<Option<Map<String, Value>>>,
+    /// Where the answer goes, once; none where the protocol library takes it.
+    answer: Option<Mutex<Option<oneshot::Sender<Answered>>>>,
 }
 
 impl Call {
-    pub(super) fn new(on_progress: Option<OnProgress>) -> Arc<Self> {
-        Arc::new(Self {
-            stage: AtomicU8::new(WAITING),
-            on_progress,
-            fault: OnceLock::new(),
-            result: Mutex::default(),
-        })
+    /// A request whose answer comes out of the protocol library.
+    pub(super) fn of_library() -> Arc<Self> {
+        Arc::new(Self::with(None, None))
+    }
+
+    /// A request whose answer comes out of the receiver.
+    pub(super) fn new(on_progress: OnProgress) -> (Arc<Self>, oneshot::Receiver<Answered>) {
+        let (sender, receiver) = oneshot::channel();
+        let answer = Mutex::new(Some(sender));
+        (Arc::new(Self::with(Some(on_progress), Some(answer))), receiver)
+    }
+
+    fn with(
+        on_progress: Option<OnProgress>,
+        answer: Option<Mutex<Option<oneshot::Sender<Answered>>>>,
+    ) -> Self {
+        Self { stage: AtomicU8::new(WAITING), on_progress, fault: OnceLock::new(), answer }
     }
 
     /// The call that a message is the request of.
@@ -70,22 +94,26 @@ impl Call {
         }
     }
 
-    /// Whether the result of a request needs no look of the protocol library, which would read it a
-    /// second time and write it out again: that of a `tools/call`.
-    pub(super) fn takes_result(message: &ClientJsonRpcMessage) -> bool {
-        matches!(
-            message,
-            ClientJsonRpcMessage::Request(request)
-                if matches!(request.request, ClientRequest::CallToolRequest(_))
-        )
+    /// Whether its answer goes past the protocol library.
+    pub(super) fn takes_answer(&self) -> bool {
+        self.answer.is_some()
     }
 
-    pub(super) fn set_result(&self, result: Map<String, Value>) {
-        *self.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+    /// Hands its answer to whoever waits for it.
+    pub(super) fn settle(&self, answered: Answered) {
+        if let Some(answer) = &self.answer
+            && let Some(waiting) = answer.lock().unwrap_or_else(PoisonError::into_inner).take()
+        {
+            // Whoever waits no more needs none.
+            let _ = waiting.send(answered);
+        }
     }
 
-    pub(super) fn take_result(&self) -> Option<Map<String, Value>> {
-        self.result.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// Whether its answer has been handed over.
+    pub(super) fn is_settled(&self) -> bool {
+        self.answer
+            .as_ref()
+            .is_some_and(|answer| answer.lock().unwrap_or_else(PoisonError::into_inner).is_none())
     }
 
     /// Says that there is an answer, and why it cannot be used.

@@ -14,14 +14,14 @@ use std::{
 
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta as _, NumberOrString, RequestId,
-    ServerJsonRpcMessage, ServerNotification, ServerResult,
+    ServerJsonRpcMessage, ServerNotification,
 };
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value};
 
 use super::{
     Signals,
-    call::Call,
+    call::{Call, NoResult},
     pace::Pace,
     text::{bounded, preview},
 };
@@ -59,8 +59,6 @@ struct State {
 struct Expected {
     token: Option<i64>,
     call: Option<Arc<Call>>,
-    /// Whether the call takes the result itself.
-    takes_result: bool,
 }
 
 /// What came of a message.
@@ -149,15 +147,27 @@ impl Intake {
             // It broke off without an answer, or nobody would ask again.
             state.answered(before);
         }
-        let takes_result = Call::takes_result(message);
-        state.expected.insert(id, Expected { token, call, takes_result });
+        state.expected.insert(id, Expected { token, call });
+    }
+
+    /// Before a call is sent that goes past the protocol library. Its progress comes under the same
+    /// number as its answer.
+    pub(super) fn expect_call(&self, id: i64, call: &Arc<Call>) {
+        let mut state = self.state();
+        state.calls.insert(id, Arc::clone(call));
+        state.expected.insert(id, Expected { token: Some(id), call: Some(Arc::clone(call)) });
     }
 
     /// The answer to a request is not waited for any more.
     pub(super) fn forget(&self, id: &RequestId) {
         if let NumberOrString::Number(id) = id {
-            self.state().answered(*id);
+            self.forget_call(*id);
         }
+    }
+
+    /// The same, of a call that goes past the protocol library.
+    pub(super) fn forget_call(&self, id: i64) {
+        self.state().answered(id);
     }
 
     /// If the message answers a request of the server: what is to be dropped once it is sent, or
@@ -239,7 +249,7 @@ impl Intake {
     pub(super) fn fault(&self, id: &RequestId, problem: String) -> Option<ServerJsonRpcMessage> {
         let NumberOrString::Number(id) = id else { return None };
         let expected = self.state().answered(*id)?;
-        Some(fault(*id, expected.call.as_deref(), problem))
+        fault(*id, expected.call.as_deref(), problem)
     }
 
     /// Deals with a notification. What is left of it is for the library.
@@ -359,43 +369,44 @@ fn answer(bytes: &[u8], id: i64, expected: &Expected, is_answer: bool) -> Taken 
     let call = expected.call.as_deref();
     let read = match (is_answer, call) {
         (false, _) => Err("it holds neither a result nor an error".to_owned()),
-        (true, Some(call)) if expected.takes_result => taken_result(bytes, id, call),
+        (true, Some(call)) if call.takes_answer() => {
+            settle(bytes, call).map(|()| Taken::default()).map_err(|error| unreadable(&error))
+        }
         (true, _) => serde_json::from_slice(bytes)
             .map(|message| Taken { message: Some(message), ..Taken::default() })
             .map_err(|error| unreadable(&error)),
     };
     read.unwrap_or_else(|problem| {
         let problem = format!("{problem}; it begins: {}", preview(bytes));
-        let message = Some(fault(id, call, problem));
-        Taken { message, is_ours: true, ..Taken::default() }
+        Taken { message: fault(id, call, problem), is_ours: true, ..Taken::default() }
     })
 }
 
-/// Gives a result to its call, and the library a word that the request is over.
-fn taken_result(bytes: &[u8], id: i64, call: &Call) -> Result<Taken, String> {
-    let answer: Answer = serde_json::from_slice(bytes).map_err(|error| unreadable(&error))?;
-    let id = RequestId::Number(id);
-    let message = match answer {
-        Answer { error: Some(error), .. } => ServerJsonRpcMessage::error(error, Some(id)),
-        Answer { result, .. } => {
-            call.set_result(result.unwrap_or_default());
-            ServerJsonRpcMessage::response(ServerResult::empty(()), id)
-        }
-    };
-    Ok(Taken { message: Some(message), is_ours: true, ..Taken::default() })
+/// Hands an answer to its call. The protocol library would read it a second time.
+fn settle(bytes: &[u8], call: &Call) -> serde_json::Result<()> {
+    let answer: Answer = serde_json::from_slice(bytes)?;
+    call.settle(match answer {
+        Answer { error: Some(error), .. } => Err(NoResult::Refused(error)),
+        Answer { result, .. } => Ok(result.unwrap_or_default()),
+    });
+    Ok(())
 }
 
 fn unreadable(error: &serde_json::Error) -> String {
     format!("it cannot be read: {error}")
 }
 
-/// The end of a request whose answer cannot be used.
-fn fault(id: i64, call: Option<&Call>, problem: String) -> ServerJsonRpcMessage {
+/// The end of a request whose answer cannot be used: what the protocol library is told, if it waits.
+fn fault(id: i64, call: Option<&Call>, problem: String) -> Option<ServerJsonRpcMessage> {
     if let Some(call) = call {
+        if call.takes_answer() {
+            call.settle(Err(NoResult::Unusable(problem)));
+            return None;
+        }
         call.set_fault(problem.clone());
     }
     let error = ErrorData::internal_error(problem, None);
-    ServerJsonRpcMessage::error(error, Some(RequestId::Number(id)))
+    Some(ServerJsonRpcMessage::error(error, Some(RequestId::Number(id))))
 }
 
 /// Ids and tokens are numbers here; some servers send them back as text.

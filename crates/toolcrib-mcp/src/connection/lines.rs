@@ -1,8 +1,9 @@
 //! Messages as lines, over a program's pipes or one in memory.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, sync::Arc, task::Poll, time::Duration};
 
 use bytes::BytesMut;
+use futures_util::future::BoxFuture;
 use rmcp::{
     RoleClient,
     model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
@@ -17,6 +18,7 @@ use toolcrib_scope::process::Process;
 
 use super::{
     call::Call,
+    carry::{Carrier, NotCarried, Outgoing},
     ending::{CLOSED_HERE, Ending},
     intake::Intake,
     text::tail,
@@ -73,6 +75,11 @@ where
             intake,
             ending,
         }
+    }
+
+    /// What writes calls between the messages of the protocol library.
+    pub(super) fn carrier(&self) -> Arc<dyn Carrier> {
+        Arc::new(Writer { writer: Arc::clone(&self.writer), ending: Arc::clone(&self.ending) })
     }
 
     /// A line that has been read whole, without its end.
@@ -169,10 +176,12 @@ where
         let (writer, ending) = (Arc::clone(&self.writer), Arc::clone(&self.ending));
         async move {
             let _owed = owed;
+            let call = Call::of(&item);
+            let json = || serde_json::to_vec(&item);
             tokio::select! {
                 biased;
                 () = ending.over() => Err(io::ErrorKind::BrokenPipe.into()),
-                written = write(&writer, &item, &ending) => written,
+                written = write(&writer, json, call.as_deref(), &ending) => written,
             }
         }
     }
@@ -201,23 +210,47 @@ where
     }
 }
 
-fn line_of(message: &ClientJsonRpcMessage) -> io::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(message).map_err(io::Error::other)?;
-    line.push(b'\n');
-    Ok(line)
+/// Writes calls.
+struct Writer<W> {
+    writer: Arc<Mutex<Option<W>>>,
+    ending: Arc<Ending>,
+}
+
+impl<W: AsyncWrite + Unpin + Send + 'static> Carrier for Writer<W> {
+    fn carry(&self, call: Outgoing) -> BoxFuture<'static, Result<(), NotCarried>> {
+        let (writer, ending) = (Arc::clone(&self.writer), Arc::clone(&self.ending));
+        let mut writing = Box::pin(async move {
+            tokio::select! {
+                biased;
+                () = ending.over() => Err(io::ErrorKind::BrokenPipe.into()),
+                written = write(&writer, || call.to_json(), Some(&call.call), &ending) => written,
+            }
+        });
+        Box::pin(async move {
+            let written = match futures_util::poll!(&mut writing) {
+                Poll::Ready(written) => written,
+                // A line that was begun is ended, though nobody waits for its answer any more.
+                Poll::Pending => {
+                    tokio::spawn(writing).await.unwrap_or_else(|error| Err(io::Error::other(error)))
+                }
+            };
+            written.map_err(|error| NotCarried::broken(error.to_string()))
+        })
+    }
 }
 
 async fn write<W: AsyncWrite + Unpin>(
     writer: &Mutex<Option<W>>,
-    message: &ClientJsonRpcMessage,
+    json: impl FnOnce() -> serde_json::Result<Vec<u8>>,
+    call: Option<&Call>,
     ending: &Ending,
 ) -> io::Result<()> {
     let mut writer = writer.lock().await;
     let Some(writer) = writer.as_mut() else { return Err(io::ErrorKind::BrokenPipe.into()) };
     // Only now: what waits for its turn is held once.
-    let line = line_of(message)?;
-    let call = Call::of(message);
-    if call.as_ref().is_some_and(|call| !call.begin()) {
+    let mut line = json().map_err(io::Error::other)?;
+    line.push(b'\n');
+    if call.is_some_and(|call| !call.begin()) {
         return Ok(());
     }
     let mut left = line.as_slice();
@@ -235,7 +268,7 @@ async fn write<W: AsyncWrite + Unpin>(
             Ok(count) => left = left.get(count..).unwrap_or_default(),
             Err(error) => {
                 if left.len() == line.len()
-                    && let Some(call) = &call
+                    && let Some(call) = call
                 {
                     call.revert();
                 }

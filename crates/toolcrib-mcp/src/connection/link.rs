@@ -11,11 +11,8 @@ use std::{
 use futures_util::future::BoxFuture;
 use rmcp::{
     RoleClient,
-    model::{
-        CallToolRequest, CallToolRequestParams, ClientRequest, ListToolsRequest,
-        PaginatedRequestParams, SubscriptionFilter,
-    },
-    service::{Peer, ServiceError},
+    model::{ClientRequest, ListToolsRequest, PaginatedRequestParams, SubscriptionFilter},
+    service::{Peer, Service as _, ServiceError},
 };
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::DropGuard;
@@ -24,9 +21,10 @@ use toolcrib_core::CancellationToken;
 use super::{
     CallAnswer, CallRequest, Connection, Page, RequestError, ServerInfo,
     call::OnProgress,
+    carry::Introduction,
     ending::CLOSED_HERE,
-    open::{Running, Wiring},
-    request::{Requests, is_unknown_method},
+    open::{Dialled, Host, Running, Wiring},
+    request::{Requests, Sent, is_unknown_method},
     result::{self, Answer},
     text::bounded,
 };
@@ -53,7 +51,7 @@ pub(super) struct Link {
 
 impl Link {
     /// Takes over what has shaken hands.
-    pub(super) async fn open(running: Running, wiring: Wiring) -> Self {
+    pub(super) async fn open((running, carrier): Dialled, wiring: Wiring) -> Self {
         let info = running.peer().peer_info();
         let info = info.as_deref();
         let is_legacy = info.is_none_or(|info| info.protocol_version.has_initialize());
@@ -68,7 +66,9 @@ impl Link {
                 .unwrap_or_default(),
             announces_changes,
         };
-        let requests = Requests::new(running.peer().clone(), wiring.clone());
+        let introduction = (!is_legacy).then(|| introduction(&server.protocol));
+        let peer = running.peer().clone();
+        let requests = Requests::new(peer, carrier, introduction, wiring.clone());
         let gone = CancellationToken::new();
         let closing = wiring.closing.clone().drop_guard();
         let ending = Arc::clone(&wiring.ending);
@@ -107,7 +107,9 @@ impl Connection for Link {
                 extensions: Default::default(),
             };
             let request = ClientRequest::ListToolsRequest(request);
-            result::page(requests.ask(request, None, None).await?)
+            let page = result::page(requests.ask(request).await?)?;
+            requests.carrier().listed(&page.tools);
+            Ok(page)
         })
     }
 
@@ -136,15 +138,16 @@ impl Connection for Link {
 
 async fn call_tool(requests: Requests, request: CallRequest) -> Result<CallAnswer, RequestError> {
     let CallRequest { tool, arguments, on_progress, cancellation } = request;
-    let on_progress: OnProgress = Arc::from(on_progress);
+    let (tool, on_progress) = (Arc::from(tool), OnProgress::from(on_progress));
     let mut state = None;
     for round in 0..MAX_ROUNDS {
-        let progress = Some(Arc::clone(&on_progress));
-        let mut params =
-            CallToolRequestParams::new(tool.clone()).with_arguments((*arguments).clone());
-        params.request_state = state;
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let result = match requests.ask(request, progress, Some(&cancellation)).await {
+        let sent = Sent {
+            tool: Arc::clone(&tool),
+            arguments: Arc::clone(&arguments),
+            state,
+            on_progress: Arc::clone(&on_progress),
+        };
+        let result = match requests.call(sent, &cancellation).await {
             // The rounds before this one were sent.
             Err(RequestError::NotSent(reason)) if round > 0 => {
                 return Err(RequestError::Lost(reason));
@@ -158,6 +161,16 @@ async fn call_tool(requests: Requests, request: CallRequest) -> Result<CallAnswe
     }
     let problem = format!("it asked {MAX_ROUNDS} times to be called again");
     Err(RequestError::Malformed(problem))
+}
+
+/// What the protocol library says of this client in each request.
+fn introduction(protocol: &str) -> Introduction {
+    let info = Host.get_info();
+    Introduction {
+        protocol: protocol.to_owned(),
+        client: serde_json::to_value(info.client_info).unwrap_or_default(),
+        capabilities: serde_json::to_value(info.capabilities).unwrap_or_default(),
+    }
 }
 
 /// Stays with a connection until nothing of it is left.

@@ -2,6 +2,7 @@
 //! it speaks MCP by rmcp, over a program's pipes, HTTP, or a pipe in memory.
 
 mod call;
+mod carry;
 mod ending;
 mod http;
 mod intake;

@@ -24,12 +24,15 @@ use rmcp::{
 use toolcrib_core::CancellationToken;
 
 use super::{
-    Connect, ConnectError, Connection, Signals, ending::Ending, http, intake::Intake, link::Link,
-    text::bounded,
+    Connect, ConnectError, Connection, Signals, carry::Carrier, ending::Ending, http,
+    intake::Intake, link::Link, text::bounded,
 };
 
 /// What speaks the protocol on an open connection.
 pub(super) type Running = RunningService<RoleClient, Host>;
+
+/// An open connection: what speaks the protocol on it, and what takes calls past that.
+pub(super) type Dialled = (Running, Arc<dyn Carrier>);
 
 /// What the parts of one connection have in common.
 #[derive(Clone)]
@@ -50,7 +53,7 @@ pub(super) trait Dial: Send + Sync + 'static {
         &self,
         greeting: Greeting,
         wiring: Wiring,
-    ) -> BoxFuture<'static, Result<Running, Failed>>;
+    ) -> BoxFuture<'static, Result<Dialled, Failed>>;
 }
 
 /// How a connection begins.
@@ -155,8 +158,8 @@ pub(super) async fn attempt(
         ending: Arc::default(),
         closing: CancellationToken::new(),
     };
-    let running = dial.dial(greeting, wiring.clone()).await?;
-    Ok(Link::open(running, wiring).await)
+    let dialled = dial.dial(greeting, wiring.clone()).await?;
+    Ok(Link::open(dialled, wiring).await)
 }
 
 /// Shakes hands over a transport.
@@ -185,12 +188,9 @@ where
 /// What a server may ask of this side: whether it is there, and nothing else.
 pub(super) struct Host;
 
-impl Service<RoleClient> for Host {
-    async fn handle_request(
-        &self,
-        request: ServerRequest,
-        _: RequestContext<RoleClient>,
-    ) -> Result<ClientResult, ErrorData> {
+impl Host {
+    /// The answer to a request of the server.
+    pub(super) fn answer(request: &ServerRequest) -> Result<ClientResult, ErrorData> {
         match request {
             ServerRequest::PingRequest(_) => Ok(ClientResult::empty(())),
             _ => Err(ErrorData::new(
@@ -199,6 +199,16 @@ impl Service<RoleClient> for Host {
                 None,
             )),
         }
+    }
+}
+
+impl Service<RoleClient> for Host {
+    async fn handle_request(
+        &self,
+        request: ServerRequest,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ClientResult, ErrorData> {
+        Self::answer(&request)
     }
 
     async fn handle_notification(

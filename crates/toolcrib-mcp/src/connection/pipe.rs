@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, split};
 use super::{
     Connect,
     lines::Lines,
-    open::{Dial, Failed, Greeting, Opener, Running, Wiring, shake_hands},
+    open::{Dial, Dialled, Failed, Greeting, Opener, Wiring, shake_hands},
 };
 
 /// Connections to what is in this process: each is what `open` gives.
@@ -46,7 +46,7 @@ where
         &self,
         greeting: Greeting,
         wiring: Wiring,
-    ) -> BoxFuture<'static, Result<Running, Failed>> {
+    ) -> BoxFuture<'static, Result<Dialled, Failed>> {
         let opened = (self.open)();
         Box::pin(async move {
             let stream = opened.map_err(|error| {
@@ -54,7 +54,8 @@ where
             })?;
             let Wiring { intake, ending, .. } = &wiring;
             let lines = Lines::new(split(stream), None, Arc::clone(intake), Arc::clone(ending));
-            shake_hands(lines, greeting, wiring).await
+            let carrier = lines.carrier();
+            Ok((shake_hands(lines, greeting, wiring).await?, carrier))
         })
     }
 }

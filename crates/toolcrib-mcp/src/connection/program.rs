@@ -8,7 +8,7 @@ use toolcrib_scope::process::{Process, ProcessSpec, Processes, find_program, inh
 use super::{
     Connect,
     lines::Lines,
-    open::{Dial, Failed, Greeting, Opener, Running, Wiring, shake_hands},
+    open::{Dial, Dialled, Failed, Greeting, Opener, Wiring, shake_hands},
     text::bounded,
 };
 use crate::server::{InvalidServer, Stdio};
@@ -42,13 +42,14 @@ impl Dial for Program {
         &self,
         greeting: Greeting,
         wiring: Wiring,
-    ) -> BoxFuture<'static, Result<Running, Failed>> {
+    ) -> BoxFuture<'static, Result<Dialled, Failed>> {
         let stdio = self.stdio.clone();
         Box::pin(async move {
             let (process, pipes) = start(stdio).await?;
             let Wiring { intake, ending, .. } = &wiring;
             let lines = Lines::new(pipes, Some(process), Arc::clone(intake), Arc::clone(ending));
-            shake_hands(lines, greeting, wiring).await
+            let carrier = lines.carrier();
+            Ok((shake_hands(lines, greeting, wiring).await?, carrier))
         })
     }
 }

@@ -1,18 +1,30 @@
 //! One request and its answer.
 
-use std::sync::Arc;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
 
+use futures_util::future::BoxFuture;
 use rmcp::{
     RoleClient,
-    model::{ClientRequest, ErrorCode, ErrorData, GetExtensions as _},
+    model::{
+        CancelledNotificationParam, ClientRequest, ErrorCode, ErrorData, GetExtensions as _,
+        RequestId,
+    },
     service::{Peer, PeerRequestOptions, RequestHandle, ServiceError},
 };
 use serde_json::{Map, Value};
+use tokio::{runtime::Handle, sync::oneshot::error::TryRecvError, time::timeout};
 use toolcrib_core::CancellationToken;
 
 use super::{
     RequestError,
-    call::{Call, OnProgress},
+    call::{Answered, Call, NoResult, OnProgress},
+    carry::{Carrier, Introduction, NotCarried, Outgoing},
     http,
     intake::Intake,
     open::Wiring,
@@ -20,42 +32,126 @@ use super::{
     text::bounded,
 };
 
+/// Where the ids of calls begin, far from those that the protocol library gives, which begin at 0.
+/// They fit into 31 bits, for servers that keep them so.
+const FIRST_CALL: i64 = 1_000_000_000;
+
+/// How long what follows an answer is still read, so that its connection can be used again.
+const READ_OUT: Duration = Duration::from_secs(1);
+
+/// Why a server is told to cancel.
+const NOBODY_WAITS: &str = "the caller no longer waits";
+
 /// Sends requests over one connection.
 #[derive(Clone)]
 pub(super) struct Requests {
-    peer: Peer<RoleClient>,
+    shared: Arc<Shared>,
     pub(super) wiring: Wiring,
 }
 
+struct Shared {
+    peer: Peer<RoleClient>,
+    carrier: Arc<dyn Carrier>,
+    introduction: Option<Arc<Introduction>>,
+    next_call: AtomicI64,
+}
+
+/// A call that is to be sent.
+pub(super) struct Sent {
+    pub(super) tool: Arc<str>,
+    pub(super) arguments: Arc<Map<String, Value>>,
+    /// What the server wants back, where it asked to be called again.
+    pub(super) state: Option<String>,
+    pub(super) on_progress: OnProgress,
+}
+
 impl Requests {
-    pub(super) fn new(peer: Peer<RoleClient>, wiring: Wiring) -> Self {
-        Self { peer, wiring }
+    pub(super) fn new(
+        peer: Peer<RoleClient>,
+        carrier: Arc<dyn Carrier>,
+        introduction: Option<Introduction>,
+        wiring: Wiring,
+    ) -> Self {
+        let introduction = introduction.map(Arc::new);
+        let next_call = AtomicI64::new(FIRST_CALL);
+        Self { shared: Arc::new(Shared { peer, carrier, introduction, next_call }), wiring }
     }
 
-    /// Sends a request and waits for its answer, as long as the connection lasts and nobody
-    /// cancels.
+    pub(super) fn carrier(&self) -> &dyn Carrier {
+        &*self.shared.carrier
+    }
+
+    /// Sends a call and waits for its answer, as long as the connection lasts and nobody cancels.
+    /// Dropped before, it is cancelled at the server.
+    pub(super) async fn call(
+        &self,
+        sent: Sent,
+        cancellation: &CancellationToken,
+    ) -> Result<Map<String, Value>, RequestError> {
+        let Wiring { intake, ending, .. } = &self.wiring;
+        let (call, mut answer) = Call::new(sent.on_progress);
+        if cancellation.is_cancelled() {
+            return Err(cancelled_here(&call));
+        }
+        if ending.is_over() {
+            return Err(self.unanswered(&call));
+        }
+        let id = self.shared.next_call.fetch_add(1, Ordering::Relaxed);
+        intake.expect_call(id, &call);
+        let carried = self.shared.carrier.carry(Outgoing {
+            id,
+            tool: sent.tool,
+            arguments: sent.arguments,
+            state: sent.state,
+            introduction: self.shared.introduction.clone(),
+            call: Arc::clone(&call),
+        });
+        let mut called =
+            Called { requests: self, id, call: &call, carried: Some(carried), is_over: false };
+        let answered = tokio::select! {
+            biased;
+            not_carried = called.carried() => match answer.try_recv() {
+                // It came just before.
+                Ok(answered) => Ok(answered),
+                Err(TryRecvError::Empty | TryRecvError::Closed) => Err(not_carried),
+            },
+            Ok(answered) = &mut answer => Ok(answered),
+            () = cancellation.cancelled() => return Err(cancelled_here(&call)),
+            () = ending.over() => {
+                called.is_over();
+                return Err(self.unanswered(&call));
+            }
+        };
+        called.is_over();
+        match answered {
+            Ok(answered) => self.result_of(answered),
+            Err(not_carried) => Err(self.not_carried(not_carried, &call)),
+        }
+    }
+
+    fn result_of(&self, answered: Answered) -> Result<Map<String, Value>, RequestError> {
+        answered.map_err(|no_result| match no_result {
+            NoResult::Refused(ErrorData { code, message, .. }) => {
+                RequestError::Refused { code: code.0, message: bounded(message) }
+            }
+            NoResult::Unusable(problem) => RequestError::Malformed(problem),
+        })
+    }
+
+    /// Sends a request by the protocol library and waits for its answer, as long as the connection
+    /// lasts.
     pub(super) async fn ask(
         &self,
         mut request: ClientRequest,
-        on_progress: Option<OnProgress>,
-        cancellation: Option<&CancellationToken>,
     ) -> Result<Map<String, Value>, RequestError> {
         let Wiring { intake, ending, .. } = &self.wiring;
-        let call = Call::new(on_progress);
+        let call = Call::of_library();
         request.extensions_mut().insert(Arc::clone(&call));
-        let cancelled = async {
-            match cancellation {
-                Some(cancellation) => cancellation.cancelled().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::pin!(cancelled);
         let options = PeerRequestOptions::no_options();
         let sent = tokio::select! {
             biased;
-            () = &mut cancelled => return Err(cancelled_here(&call)),
             () = ending.over() => return Err(self.unanswered(&call)),
-            sent = self.peer.send_cancellable_request(request, options) => sent,
+            sent = self.shared.peer.send_cancellable_request(request, options) => sent,
         };
         let handle = sent.map_err(|error| self.failed(error, &call))?;
         let mut waiting = Waiting { intake, handle: Some(handle) };
@@ -64,7 +160,6 @@ impl Requests {
             tokio::select! {
                 biased;
                 answer = &mut handle.rx => answer,
-                () = &mut cancelled => return Err(cancelled_here(&call)),
                 () = ending.over() => {
                     waiting.answered();
                     return Err(self.unanswered(&call));
@@ -73,10 +168,7 @@ impl Requests {
         };
         waiting.answered();
         match answer {
-            Ok(Ok(result)) => match call.take_result() {
-                Some(result) => Ok(result),
-                None => result::fields(result),
-            },
+            Ok(Ok(result)) => result::fields(result),
             Ok(Err(error)) => Err(self.failed(error, &call)),
             Err(_) => Err(self.unanswered(&call)),
         }
@@ -91,19 +183,25 @@ impl Requests {
                 RequestError::Refused { code: code.0, message: bounded(message) }
             }
             ServiceError::TransportSend(error) => {
-                let (problem, is_answer) = http::why_not_answered(&error)
-                    .unwrap_or_else(|| (error.error.to_string(), false));
-                let problem = bounded(self.reason().map_or(problem, |reason| reason.to_string()));
-                if call.withdraw() {
-                    RequestError::NotSent(problem)
-                } else if is_answer {
-                    RequestError::Malformed(problem)
-                } else {
-                    RequestError::Lost(problem)
-                }
+                let not_carried = http::why_not_answered(&error)
+                    .unwrap_or_else(|| NotCarried::broken(error.error.to_string()));
+                self.not_carried(not_carried, call)
             }
             ServiceError::TransportClosed => self.unanswered(call),
             other => RequestError::Malformed(bounded(other.to_string())),
+        }
+    }
+
+    /// What to say of a request whose way to the server or back broke.
+    fn not_carried(&self, failed: NotCarried, call: &Call) -> RequestError {
+        let NotCarried { problem, is_answer } = failed;
+        let problem = bounded(self.reason().map_or(problem, |reason| reason.to_string()));
+        if call.withdraw() {
+            RequestError::NotSent(problem)
+        } else if is_answer {
+            RequestError::Malformed(problem)
+        } else {
+            RequestError::Lost(problem)
         }
     }
 
@@ -128,7 +226,67 @@ fn cancelled_here(call: &Call) -> RequestError {
     }
 }
 
-/// A request whose answer is waited for. Dropped before there is one, it is cancelled.
+/// A call whose answer is waited for. Dropped before it is over, it is cancelled.
+struct Called<'a> {
+    requests: &'a Requests,
+    id: i64,
+    call: &'a Call,
+    /// None once it is over, or all of it has been written and read.
+    carried: Option<BoxFuture<'static, Result<(), NotCarried>>>,
+    is_over: bool,
+}
+
+impl Called<'_> {
+    /// Done when it cannot be carried to its end, and never where it was.
+    async fn carried(&mut self) -> NotCarried {
+        if let Some(carried) = &mut self.carried {
+            let outcome = carried.await;
+            self.carried = None;
+            if let Err(failed) = outcome {
+                return failed;
+            }
+        }
+        std::future::pending().await
+    }
+
+    /// There is nothing to cancel any more. What is still to be read after the answer is.
+    fn is_over(&mut self) {
+        self.is_over = true;
+        self.requests.wiring.intake.forget_call(self.id);
+        if let Some(carried) = self.carried.take() {
+            tokio::spawn(timeout(READ_OUT, carried));
+        }
+    }
+}
+
+impl Drop for Called<'_> {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        self.requests.wiring.intake.forget_call(self.id);
+        let carried = self.carried.take();
+        if self.call.withdraw() {
+            return;
+        }
+        // It ends with the connection at the latest.
+        if let Ok(runtime) = Handle::try_current() {
+            let peer = self.requests.shared.peer.clone();
+            let cancelled = CancelledNotificationParam::new(
+                Some(RequestId::Number(self.id)),
+                Some(NOBODY_WAITS.to_owned()),
+            );
+            runtime.spawn(async move {
+                let _ = peer.notify_cancelled(cancelled).await;
+                // Some servers take a stream that closes first for a client that may come back.
+                drop(carried);
+            });
+        }
+    }
+}
+
+/// A request of the protocol library whose answer is waited for. Dropped before there is one, it is
+/// cancelled.
 struct Waiting<'a> {
     intake: &'a Intake,
     handle: Option<RequestHandle<RoleClient>>,
@@ -148,8 +306,8 @@ impl Drop for Waiting<'_> {
         let Some(handle) = self.handle.take() else { return };
         self.intake.forget(&handle.id);
         // It ends with the connection at the latest.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(handle.cancel(Some("the caller no longer waits".to_owned())));
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(handle.cancel(Some(NOBODY_WAITS.to_owned())));
         }
     }
 }

@@ -23,6 +23,8 @@ pub struct Access {
     pub tenant: Option<Arc<str>>,
     /// The person or service. Roles are looked up by it.
     pub principal: Option<Arc<str>>,
+    /// Who acts; see [`Personality`](toolcrib_engine::Personality). The one called `default` if absent.
+    pub personality: Option<Arc<str>>,
     /// Skills that are active from the start, the last of them as the active one.
     pub skills: Vec<SkillId>,
 }
@@ -44,6 +46,13 @@ impl Access {
     #[must_use]
     pub fn tenant(mut self, tenant: impl Into<Arc<str>>) -> Self {
         self.tenant = Some(tenant.into());
+        self
+    }
+
+    /// Names who acts.
+    #[must_use]
+    pub fn personality(mut self, personality: impl Into<Arc<str>>) -> Self {
+        self.personality = Some(personality.into());
         self
     }
 

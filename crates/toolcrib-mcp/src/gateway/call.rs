@@ -10,7 +10,7 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 use toolcrib_core::{ErrorCode, ToolCall, ToolResult, millis};
-use toolcrib_engine::{IterationError, READ_SKILL};
+use toolcrib_engine::{IterationError, SKILL_TOOLS};
 
 use super::{
     Serving,
@@ -91,6 +91,8 @@ async fn answer(
     };
     let arguments = Value::Object(request.arguments.unwrap_or_default());
     let call = ToolCall::new(context.id.to_string(), Arc::clone(name), arguments);
+    // A step that is done, and what becomes of a skill, make another menu.
+    let may_change = step.iteration.is_at_a_step() || SKILL_TOOLS.contains(&&**name);
     let result = run(step, call, context).await?;
 
     if let Some(entry) = entry {
@@ -99,7 +101,7 @@ async fn answer(
         entry.chars = Some(result.text.chars().count());
     }
     if result.is_ok()
-        && **name == *READ_SKILL
+        && may_change
         && let Some(session) = session
     {
         recheck_after_the_answer(serving, &session, context);

@@ -133,12 +133,13 @@ impl Shared {
         let mut options = TurnOptions::default().cancellation(cancellation.clone());
         options.tenant = access.tenant.clone();
         options.principal = access.principal.clone();
+        options.personality = access.personality.clone();
         options.skills = access.skills.clone();
         options.working_dir = self.working_dir.clone();
         options
     }
 
-    /// Whether a turn can begin for this access: whether its skills are there.
+    /// Whether a turn can begin for this access: whether its skills and its personality are there.
     fn check(&self, access: &Access) -> Result<(), GatewayError> {
         let options = self.turn_options(access, &CancellationToken::new());
         self.engine.turn(options).map(drop).map_err(GatewayError::Access)
@@ -156,14 +157,15 @@ impl Shared {
     fn instructions(&self, access: &Access, in_session: bool) -> String {
         let mut lines = Vec::from_iter(self.instructions.as_deref().map(Cow::Borrowed));
         lines.push(FENCE_NOTICE.into());
-        let active = |id: &SkillId| self.engine.skills().get(id.as_str());
+        let skills = self.engine.skills();
+        let active = |id: &SkillId| skills.get(id.as_str());
         let named_before = |at: usize, id| access.skills.iter().take(at).any(|before| before == id);
         let once = access.skills.iter().enumerate().filter(|(at, id)| !named_before(*at, *id));
         lines.extend(once.filter_map(|(_, id)| active(id)).map(|skill| {
-            let (id, body) = (&skill.id, &skill.body);
-            format!("Skill `{id}` is active. Its instructions:\n\n{body}\n").into()
+            let (id, instructions) = (&skill.id, skill.instructions());
+            format!("Skill `{id}` is active. Its instructions:\n\n{instructions}\n").into()
         }));
-        let others = self.engine.skills().iter().any(|skill| !access.skills.contains(&skill.id));
+        let others = skills.iter().any(|skill| !access.skills.contains(&skill.id));
         if in_session && others {
             lines.push(
                 "Skills: call `read_skill` to activate one. Its tools are in the list of tools \

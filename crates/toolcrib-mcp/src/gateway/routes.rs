@@ -197,8 +197,8 @@ impl Door {
     fn new(serving: &Serving, sessions: usize, token: Token) -> Self {
         let with_skill =
             |skill: &SkillId| (skill.clone(), Arc::new(token.access.clone().skill(skill.clone())));
-        let skills = serving.gateway.engine.skills().iter();
-        let with_skill = skills.map(|skill| with_skill(&skill.id)).collect();
+        let skills = serving.gateway.engine.skills();
+        let with_skill = skills.iter().map(|skill| with_skill(&skill.id)).collect();
         // Hosts, origins and the size of bodies are checked before, in this order.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()

@@ -2,27 +2,36 @@
 //! another is checked against what is there.
 
 mod databases;
+mod hub;
 mod mcp;
 mod model;
 mod models;
 mod names;
+mod personality;
 mod policy;
+mod reliability;
 mod script;
 mod secrets;
 mod serve;
 mod skills;
 mod tools;
 
-pub use self::models::{DeclaredModel, environment_model};
 pub(crate) use self::{
     databases::Databases,
+    hub::HubSources,
     mcp::{McpFiles, McpSources},
     model::ModelSources,
     models::build_models,
     names::Names,
+    personality::{DeclaredPersonality, PersonalitySources, report_unreachable_hosts},
     policy::build_policy,
-    secrets::build_secrets,
+    reliability::{NamedModel, Reliability, build_reliability},
+    secrets::{build_secrets, offered_with_secrets},
     serve::build_tokens,
-    skills::build_skills,
+    skills::{build_skill, build_skills},
     tools::{build_tools, report_duplicate_tools},
+};
+pub use self::{
+    hub::DeclaredHub,
+    models::{DeclaredModel, environment_model},
 };

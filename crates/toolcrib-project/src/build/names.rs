@@ -1,13 +1,16 @@
 //! The names that a project declares, broken parts included: a broken tool is reported once, and
 //! not again by each section that names it.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use toolcrib_config::{Diagnostic, Located, Problems, suggest};
-use toolcrib_engine::READ_SKILL;
+use toolcrib_engine::{DEACTIVATE_SKILL, DEFAULT_PERSONALITY, LIST_SKILLS, READ_SKILL, SKIP_STEP};
 
 use super::mcp::McpFiles;
-use crate::{config::ProjectFile, skills::SkillFolders};
+use crate::{
+    config::{HubSection, Input, PersonalitySection, ProjectFile, ToolSection},
+    skills::SkillFolders,
+};
 
 /// What the names of all tools of MCP servers begin with.
 const REMOTE: &str = "mcp__";
@@ -21,14 +24,24 @@ const REMOTE_TOOLSET: &str = "mcp";
 pub(crate) struct Names {
     /// The tools, without `read_skill`.
     pub(crate) tools: Vec<Arc<str>>,
+    /// What those of them take whose schema stands in the project file.
+    pub(crate) parameters: HashMap<Arc<str>, Vec<Arc<str>>>,
     pub(crate) toolsets: Vec<Arc<str>>,
     pub(crate) skills: Vec<Arc<str>>,
+    /// The tools that stand for skills and may be offered.
+    skill_tools: Vec<Arc<str>>,
     pub(crate) roles: Vec<Arc<str>>,
     pub(crate) secrets: Vec<Arc<str>>,
     /// The MCP servers, of sections and of files.
     pub(crate) servers: Vec<Arc<str>>,
+    /// What the names of the tools of each hub begin with.
+    pub(crate) hub_prefixes: Vec<Arc<str>>,
     /// The models that have a name of the project's own.
     pub(crate) models: Vec<Arc<str>>,
+    /// The plugins that are added in code.
+    pub(crate) plugins: Vec<Arc<str>>,
+    /// The personalities, with the default one.
+    pub(crate) personalities: Vec<Arc<str>>,
 }
 
 impl Names {
@@ -40,6 +53,7 @@ impl Names {
         let mut toolsets: Vec<_> =
             file.tools.iter().filter_map(|tool| tool.toolset.clone()).collect();
         toolsets.extend((!servers.is_empty()).then(|| REMOTE_TOOLSET.into()));
+        toolsets.extend(file.hubs.iter().map(|hub| Arc::clone(&hub.name.value)));
         toolsets.sort();
         toolsets.dedup();
         Self {
@@ -49,7 +63,9 @@ impl Names {
                 .filter_map(|tool| tool.name.as_ref())
                 .map(|name| name.value.as_str().into())
                 .collect(),
+            parameters: parameters(file),
             toolsets,
+            skill_tools: skill_tools(file, skills),
             skills: skills.names.clone(),
             roles: file
                 .policy
@@ -60,19 +76,24 @@ impl Names {
                 .collect(),
             secrets: file.secrets.iter().map(|secret| Arc::clone(&secret.name.value)).collect(),
             servers,
+            hub_prefixes: file.hubs.iter().map(HubSection::prefix).collect(),
             models: file.models.iter().map(|model| Arc::clone(&model.name.value)).collect(),
+            plugins: Vec::new(),
+            personalities: personalities(&file.personalities),
         }
     }
 
-    /// The tools, with `read_skill` if it will be offered.
+    /// The tools, with `read_skill` and its like where they may be offered.
     pub(crate) fn tools_and_read_skill(&self) -> Vec<Arc<str>> {
-        let read_skill = (!self.skills.is_empty()).then(|| READ_SKILL.into());
-        self.tools.iter().cloned().chain(read_skill).collect()
+        self.tools.iter().chain(&self.skill_tools).cloned().collect()
     }
 
     /// Whether a name is that of a tool of an MCP server: which tools it has is not known before it
     /// is asked. Begins the name or pattern like one and no server is called so, that is recorded.
     pub(crate) fn is_remote(&self, name: &Located<Arc<str>>, problems: &Problems) -> bool {
+        if self.hub_prefixes.iter().any(|prefix| name.value.starts_with(&**prefix)) {
+            return true;
+        }
         let Some((server, tool)) = parts_of_remote(&name.value) else { return false };
         if !self.has_server(server) {
             let message = format!("there is no MCP server {}", suggest::quoted([server]));
@@ -96,21 +117,84 @@ impl Names {
 
     /// Whether a name is that of a tool of an MCP server of the project.
     pub(crate) fn is_of_a_server(&self, name: &str) -> bool {
-        parts_of_remote(name).is_some_and(|(server, _)| self.has_server(server))
+        self.hub_prefixes.iter().any(|prefix| name.starts_with(&**prefix))
+            || parts_of_remote(name).is_some_and(|(server, _)| self.has_server(server))
     }
 
     /// Whether some tool of some MCP server may match a pattern.
     pub(crate) fn may_be_remote(&self, pattern: &str) -> bool {
         let literal = pattern.split(['*', '?']).next().unwrap_or_default();
-        self.servers.iter().any(|server| {
-            let start = format!("{REMOTE}{server}{BETWEEN}");
-            start.starts_with(literal) || literal.starts_with(&start)
-        })
+        let may_begin = |start: &str| start.starts_with(literal) || literal.starts_with(start);
+        self.hub_prefixes.iter().any(|prefix| may_begin(prefix))
+            || self.servers.iter().any(|server| may_begin(&format!("{REMOTE}{server}{BETWEEN}")))
+    }
+
+    /// Whether a name is that of a tool of MCP servers, or of their toolset.
+    pub(crate) fn is_of_servers(&self, name: &str) -> bool {
+        name == REMOTE_TOOLSET || name.starts_with(REMOTE)
+    }
+
+    /// The toolsets of tools that the project itself declares.
+    pub(crate) fn own_toolsets(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.toolsets.iter().filter(|name| ***name != *REMOTE_TOOLSET)
+    }
+
+    /// Whether there is such a personality; if not, that is recorded.
+    pub(crate) fn is_personality(&self, name: &Located<Arc<str>>, problems: &Problems) -> bool {
+        let known = self.personalities.contains(&name.value);
+        if !known {
+            let message = format!("there is no personality `{}`", name.value);
+            let all = self.personalities.iter().map(|name| &**name);
+            let help = suggest::help(&name.value, "personalities", all);
+            problems.push(Diagnostic::error(&name.at, message).help(help));
+        }
+        known
     }
 
     fn has_server(&self, name: &str) -> bool {
         self.servers.iter().any(|server| **server == *name)
     }
+}
+
+fn personalities(sections: &[PersonalitySection]) -> Vec<Arc<str>> {
+    let declared = sections.iter().filter_map(|section| section.name.as_ref());
+    let mut all: Vec<_> = declared.map(|name| Arc::clone(&name.value)).collect();
+    if !all.iter().any(|name| **name == *DEFAULT_PERSONALITY) {
+        all.insert(0, DEFAULT_PERSONALITY.into());
+    }
+    all
+}
+
+fn parameters(file: &ProjectFile) -> HashMap<Arc<str>, Vec<Arc<str>>> {
+    let of = |tool: &ToolSection| {
+        let names = match &tool.input {
+            Input::None => Vec::new(),
+            Input::Params(params) => {
+                let properties = params.schema.get("properties")?.as_object()?;
+                properties.keys().map(|name| name.as_str().into()).collect()
+            }
+            Input::File(_) | Input::Broken => return None,
+        };
+        Some((tool.name.as_ref()?.value.as_str().into(), names))
+    };
+    file.tools.iter().filter_map(of).collect()
+}
+
+fn skill_tools(file: &ProjectFile, skills: &SkillFolders) -> Vec<Arc<str>> {
+    if skills.names.is_empty() {
+        return Vec::new();
+    }
+    let has_steps = skills.skills.iter().any(|skill| !skill.steps.is_empty());
+    [
+        Some(READ_SKILL),
+        file.skills.list_skills.unwrap_or_default().then_some(LIST_SKILLS),
+        file.skills.deactivate_skill.unwrap_or_default().then_some(DEACTIVATE_SKILL),
+        has_steps.then_some(SKIP_STEP),
+    ]
+    .into_iter()
+    .flatten()
+    .map(Arc::from)
+    .collect()
 }
 
 /// The server and its tool, of a name or pattern that says which server it is.

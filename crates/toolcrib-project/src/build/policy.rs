@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use toolcrib_config::{Diagnostic, Located, Problems};
-use toolcrib_core::{Glob, Policy, Roles, Rule, SkillId, ToolMatch, When};
+use toolcrib_core::{Effect, Glob, Policy, Roles, Rule, SkillId, ToolMatch, When};
 
 use super::names::{Names, is_declared};
 use crate::config::{PolicySection, RoleSection, RuleSection};
@@ -32,9 +32,10 @@ fn build_roles(sections: &[RoleSection], problems: &Problems) -> Roles {
         } else {
             places.insert(&*name.value, &name.at);
         }
-        for principal in &role.principals {
-            roles.grant(Arc::clone(&principal.value), Arc::clone(&name.value));
-        }
+        let declared = roles.holders_mut(Arc::clone(&name.value));
+        declared.principals.extend(role.principals.iter().cloned());
+        declared.tenants.extend(role.tenants.iter().cloned());
+        declared.claims.extend(role.claims.iter().cloned());
     }
     roles
 }
@@ -56,6 +57,20 @@ fn build_rule(
     for pattern in &section.toolsets {
         check_pattern(pattern, "toolset", &names.toolsets, false, problems);
     }
+    for pattern in &section.mcp_servers {
+        check_pattern(pattern, "MCP server", &names.servers, false, problems);
+    }
+    for pattern in &section.origins {
+        check_origin(pattern, names, problems);
+    }
+    for pattern in &section.plugins {
+        check_pattern(pattern, "plugin", &names.plugins, false, problems);
+    }
+    for personality in &section.personalities {
+        is_declared(personality, "personality", &names.personalities, problems);
+    }
+    check_arguments(section, names, problems);
+    check_words(section, problems);
     for role in &section.roles {
         is_declared(role, "role", &names.roles, problems);
     }
@@ -70,9 +85,13 @@ fn build_rule(
         label: format!("policy rule {number} ({})", section.at).into(),
         effect: section.effect?,
         reason: section.reason.clone(),
+        tell_model: section.tell_model.as_ref().map(|text| Arc::clone(&text.value)),
         tools: ToolMatch {
             names: globs(&section.tools),
             toolsets: globs(&section.toolsets),
+            origins: globs(&section.origins),
+            mcp_servers: globs(&section.mcp_servers),
+            plugins: globs(&section.plugins),
             annotations: section.annotations,
         },
         when: When {
@@ -80,13 +99,58 @@ fn build_rule(
             listed_by_active_skill: section.listed_by_active_skill,
             roles: values(&section.roles),
             tenants: section.tenants.clone(),
+            principals: section.principals.clone(),
+            personalities: values(&section.personalities),
+            iteration: section.iteration,
+            arguments: section.arguments.iter().map(|one| one.condition.clone()).collect(),
         },
     })
 }
 
+/// An origin that says which MCP server it is must name one that there is.
+fn check_origin(pattern: &Located<Arc<str>>, names: &Names, problems: &Problems) {
+    let server = pattern
+        .value
+        .strip_prefix("mcp:")
+        .map(|server| Located { value: server.into(), at: pattern.at.clone() });
+    if let Some(server) = server {
+        check_pattern(&server, "MCP server", &names.servers, false, problems);
+    }
+}
+
+/// A condition on an argument that none of the rule's tools has is a slip, as far as it is known what
+/// they take: of tools of this file that the rule names in full.
+fn check_arguments(section: &RuleSection, names: &Names, problems: &Problems) {
+    let taken: Option<Vec<_>> =
+        section.tools.iter().map(|tool| names.parameters.get(&tool.value)).collect();
+    let Some(taken) = taken.filter(|taken| !taken.is_empty()) else { return };
+    let known: Vec<Arc<str>> = taken.into_iter().flatten().cloned().collect();
+    for argument in &section.arguments {
+        let Some(inside) = argument.pointer.value.strip_prefix('/') else { continue };
+        let first = inside.split('/').next().unwrap_or_default();
+        let name = first.replace("~1", "/").replace("~0", "~");
+        let name = Located { value: name.into(), at: argument.pointer.at.clone() };
+        is_declared(&name, "argument", &known, problems);
+    }
+}
+
+/// Words for the model that it never reads.
+fn check_words(section: &RuleSection, problems: &Problems) {
+    let Some(told) = &section.tell_model else { return };
+    let why = match section.effect {
+        Some(Effect::Deny) if section.arguments.is_empty() => {
+            "the rule hides the tools that it speaks of, and to the model they are not there"
+        }
+        Some(Effect::Allow) => "the rule refuses nothing",
+        _ => return,
+    };
+    let message = format!("no model ever reads this: {why}");
+    problems.push(Diagnostic::warning(&told.at, message));
+}
+
 /// A name that nothing has is a slip; a pattern that nothing matches may be there for tools to
 /// come, and is fine where what it may match is not known.
-fn check_pattern(
+pub(super) fn check_pattern(
     pattern: &Located<Arc<str>>,
     kind: &str,
     declared: &[Arc<str>],

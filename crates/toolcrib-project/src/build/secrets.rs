@@ -3,6 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use toolcrib_config::{Diagnostic, Located, Problems};
+use toolcrib_core::Tool;
 
 use super::names::{Names, is_declared};
 use crate::{
@@ -32,7 +33,11 @@ pub(crate) fn build_secrets(
     let of_servers = file.mcp.iter().flat_map(|server| {
         server.secret_texts().flat_map(references).map(|reference| reference.value)
     });
-    let keys: HashSet<_> = of_models.chain(of_tokens).chain(of_servers).collect();
+    let of_hubs = file
+        .hubs
+        .iter()
+        .flat_map(|hub| hub.secret_texts().flat_map(references).map(|reference| reference.value));
+    let keys: HashSet<_> = of_models.chain(of_tokens).chain(of_servers).chain(of_hubs).collect();
     let mut used = HashSet::new();
     for text in tools.iter().flat_map(texts) {
         for reference in references(text) {
@@ -56,7 +61,7 @@ pub(crate) fn build_secrets(
         } else if let Err(problem) = secrets::check(&env.value) {
             let message = format!("the environment variable `{}` {problem}", env.value);
             let help = format!(
-                "until that is changed, a call that needs the secret `{}` answers `not_available`",
+                "until that is changed, tools that need the secret `{}` are not offered",
                 section.name.value
             );
             problems.push(Diagnostic::warning(&env.at, message).help(help));
@@ -65,6 +70,19 @@ pub(crate) fn build_secrets(
     EnvironmentSecrets::new(sections.iter().filter_map(|section| {
         Some((Arc::clone(&section.name.value), Arc::clone(&section.env.as_ref()?.value)))
     }))
+}
+
+/// The tools, each offered only while the secrets that it needs can be had: one that lacks its key
+/// could only fail.
+pub(crate) fn offered_with_secrets(tools: Vec<Tool>, secrets: &EnvironmentSecrets) -> Vec<Tool> {
+    let with_secrets = |tool: Tool| {
+        if tool.capabilities().secrets.is_empty() {
+            return tool;
+        }
+        let (needed, secrets) = (tool.capabilities().secrets.clone(), secrets.clone());
+        tool.available_if(move || needed.iter().try_for_each(|name| secrets.check(name)))
+    };
+    tools.into_iter().map(with_secrets).collect()
 }
 
 pub(super) fn report_undeclared(
@@ -92,7 +110,7 @@ fn texts(tool: &ToolSection) -> Vec<&Text> {
 
 /// The secrets that a text refers to, each where its name stands: `{secret:NAME}`, or `secret:NAME`
 /// and nothing else. What comes close to that is refused when the tool is built.
-fn references(text: &Text) -> Vec<Located<Arc<str>>> {
+pub(super) fn references(text: &Text) -> Vec<Located<Arc<str>>> {
     let all = &*text.value;
     all.match_indices(SECRET)
         .filter_map(|(at, _)| {

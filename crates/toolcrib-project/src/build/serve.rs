@@ -14,6 +14,9 @@ pub(crate) fn build_tokens(
     problems: &Problems,
 ) -> Vec<ServeToken> {
     let token = |token: &crate::config::TokenSection| {
+        if let Some(personality) = &token.personality {
+            names.is_personality(personality, problems);
+        }
         let secret = token.secret.as_ref()?;
         if !names.secrets.contains(&secret.value) {
             report_undeclared(secret, &names.secrets, problems);
@@ -28,6 +31,7 @@ pub(crate) fn build_tokens(
             origin: token.at.to_string().into(),
             principal: token.principal.clone(),
             tenant: token.tenant.clone(),
+            personality: token.personality.as_ref().map(|name| name.value.clone()),
         })
     };
     section.tokens.iter().filter_map(token).collect()

@@ -4,34 +4,68 @@ use std::sync::Arc;
 
 use toolcrib_config::{Diagnostic, Located, Problems, Spot};
 use toolcrib_core::ToolName;
-use toolcrib_engine::{Skill, Skills};
+use toolcrib_engine::{Skill, Skills, Step};
 
 use super::names::{Names, is_declared};
 use crate::{
     PROJECT_FILE,
-    skills::{SkillFile, SkillFolders},
+    config::SkillsSection,
+    root::Root,
+    skills::{FolderFiles, SkillFile, SkillFolders, SkillStamp, folder_of},
 };
 
-/// The skills of a project. `focus` is what the project file says of it, if anything.
+/// The skills of a project.
 pub(crate) fn build_skills(
     folders: SkillFolders,
-    focus: Option<bool>,
+    section: &SkillsSection,
+    root: &Root,
     names: &Names,
     problems: &Problems,
 ) -> Skills {
+    let SkillFolders { skills, stamps, .. } = folders;
+    let folder = folder_of(section);
     let build = |file: SkillFile| {
-        warn_of_foreign_tools(&file.allowed_tools, names, problems);
-        let tools = file.tools.iter().filter_map(|tool| resolve(tool, names, problems));
-        Skill::new(file.id, file.description, file.body).tools(tools)
+        let stamp = stamps.get(&file.id).cloned().unwrap_or_default();
+        build_skill(file, root, folder, &stamp, names, problems)
     };
-    let skills = Skills::new(folders.skills.into_iter().map(build).collect());
-    let skills = skills.unwrap_or_else(|error| {
+    let skills = Skills::new(skills.into_iter().map(build).collect());
+    let mut skills = skills.unwrap_or_else(|error| {
         problems.push(Diagnostic::error(&Spot::start_of(PROJECT_FILE), error.to_string()));
         Skills::default()
     });
-    match focus {
-        Some(focus) => skills.focus(focus),
-        None => skills,
+    if let Some(focus) = section.focus {
+        skills = skills.focus(focus);
+    }
+    if let Some(mode) = section.tools {
+        skills = skills.tools_mode(mode);
+    }
+    skills
+        .offer_list_skills(section.list_skills.unwrap_or_default())
+        .offer_deactivate_skill(section.deactivate_skill.unwrap_or_default())
+}
+
+/// One skill, from its file among the skills in `folder`.
+pub(crate) fn build_skill(
+    file: SkillFile,
+    root: &Root,
+    folder: &str,
+    stamp: &SkillStamp,
+    names: &Names,
+    problems: &Problems,
+) -> Skill {
+    warn_of_foreign_tools(&file.allowed_tools, names, problems);
+    let tools = file.tools.iter().filter_map(|tool| resolve(tool, names, problems));
+    let steps = file.steps.iter().filter_map(|step| {
+        let tool = resolve(&step.name, names, problems)?;
+        Some(Step { tool, note: step.remark.clone() })
+    });
+    let own = root.folder(&format!("{folder}/{}", file.id)).ok().filter(|_| stamp.has_files);
+    let mut skill =
+        Skill::new(file.id, file.description, file.body).tools(tools).steps(steps, file.on_skip);
+    skill.tools_mode = file.tools_mode;
+    match own {
+        Some(own) => skill.files(Arc::new(FolderFiles::new(own))),
+        None => skill,
     }
 }
 

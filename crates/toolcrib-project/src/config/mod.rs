@@ -1,11 +1,15 @@
 //! `toolcrib.toml` as typed data: what stands in the file, checked by itself, with the place of
 //! everything that is checked against something else later.
 
+mod arguments;
 mod database;
+mod hub;
 mod mcp;
 mod model;
 mod params;
+mod personality;
 mod policy;
+mod reliability;
 mod schema;
 mod secrets;
 mod serve;
@@ -14,16 +18,23 @@ mod text;
 mod tool;
 
 pub(crate) use self::{
+    arguments::ArgumentSection,
     database::DatabaseSection,
+    hub::{CallSection, HubSection},
     mcp::{EndpointSection, McpSection, McpSettings, Pair, ProgramSection, Reach},
     model::{KeySource, ModelSection},
+    personality::{NetworkSection, PersonalitySection},
     policy::{PolicySection, RoleSection, RuleSection},
+    reliability::{ReliabilityRuleSection, ReliabilitySection, Verb},
     schema::{SchemaProblem, check_schema},
     secrets::{SecretSection, is_secret_name},
     serve::{ServeSection, TokenSection},
-    settings::{AgentSection, LimitsSection, SkillsSection, SystemText},
+    settings::{AgentSection, LimitsSection, SkillsSection, SystemText, tools_mode},
     text::Text,
-    tool::{CommandSection, HttpSection, Input, Kind, OF_A_SHELL, SqlSection, ToolSection, words},
+    tool::{
+        CommandSection, HeaderSection, HttpSection, Input, Kind, OF_A_SHELL, SqlSection,
+        ToolSection, words,
+    },
 };
 
 use std::sync::Arc;
@@ -45,9 +56,12 @@ pub(crate) struct ProjectFile {
     /// The `mcpServers` files that are taken in.
     pub(crate) mcp_files: Vec<Located<Arc<str>>>,
     pub(crate) mcp: Vec<McpSection>,
+    pub(crate) hubs: Vec<HubSection>,
     pub(crate) serve: ServeSection,
     pub(crate) tools: Vec<ToolSection>,
     pub(crate) policy: PolicySection,
+    pub(crate) reliability: ReliabilitySection,
+    pub(crate) personalities: Vec<PersonalitySection>,
 }
 
 impl ProjectFile {
@@ -64,9 +78,12 @@ impl ProjectFile {
             models: ModelSection::read_all(file),
             mcp_files: file.texts("mcp_files"),
             mcp: McpSection::read_all(file),
+            hubs: HubSection::read_all(file),
             serve: file.table("serve", ServeSection::read).unwrap_or_default(),
             tools: file.tables("tool", ToolSection::read),
             policy: PolicySection::read(file),
+            reliability: ReliabilitySection::read(file),
+            personalities: file.tables("personality", PersonalitySection::read),
         })
     }
 }

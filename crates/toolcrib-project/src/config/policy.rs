@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use toolcrib_config::{Located, Spot, Table};
-use toolcrib_core::{AnnotationMatch, Effect, PolicyDefault};
+use toolcrib_config::{Located, Spot, Table, Value};
+use toolcrib_core::{AnnotationMatch, Effect, IterationRange, PolicyDefault};
+
+use super::ArgumentSection;
 
 /// What the file says of who may see and call what.
 #[derive(Debug, Default)]
@@ -17,7 +19,10 @@ pub(crate) struct PolicySection {
 #[derive(Debug)]
 pub(crate) struct RoleSection {
     pub(crate) name: Option<Located<Arc<str>>>,
-    pub(crate) principals: Vec<Located<Arc<str>>>,
+    pub(crate) principals: Vec<Arc<str>>,
+    pub(crate) tenants: Vec<Arc<str>>,
+    /// Each with the values of which one is enough.
+    pub(crate) claims: Vec<(Arc<str>, Vec<Arc<str>>)>,
 }
 
 /// `[[policy]]`. An empty list is a condition that was left out.
@@ -26,13 +31,21 @@ pub(crate) struct RuleSection {
     pub(crate) at: Spot,
     pub(crate) effect: Option<Effect>,
     pub(crate) reason: Option<Arc<str>>,
+    pub(crate) tell_model: Option<Located<Arc<str>>>,
     pub(crate) tools: Vec<Located<Arc<str>>>,
     pub(crate) toolsets: Vec<Located<Arc<str>>>,
+    pub(crate) origins: Vec<Located<Arc<str>>>,
+    pub(crate) mcp_servers: Vec<Located<Arc<str>>>,
+    pub(crate) plugins: Vec<Located<Arc<str>>>,
     pub(crate) annotations: AnnotationMatch,
     pub(crate) skills: Vec<Located<Arc<str>>>,
     pub(crate) listed_by_active_skill: Option<bool>,
     pub(crate) roles: Vec<Located<Arc<str>>>,
     pub(crate) tenants: Vec<Arc<str>>,
+    pub(crate) principals: Vec<Arc<str>>,
+    pub(crate) personalities: Vec<Located<Arc<str>>>,
+    pub(crate) iteration: Option<IterationRange>,
+    pub(crate) arguments: Vec<ArgumentSection>,
 }
 
 impl PolicySection {
@@ -56,12 +69,17 @@ impl PolicySection {
 
 impl RoleSection {
     fn read(table: &Table<'_>) -> Self {
+        let name = table.required("name", "\"trainee\"").and_then(|name| name.text());
+        let principals = if table.has("tenants") || table.has("claims") {
+            table.value("principals")
+        } else {
+            table.required("principals", "[\"intern\"]")
+        };
         Self {
-            name: table.required("name", "\"trainee\"").and_then(|name| name.text()),
-            principals: table
-                .required("principals", "[\"intern\"]")
-                .map(|principals| principals.texts())
-                .unwrap_or_default(),
+            name,
+            principals: principals.map(|names| values(names.texts())).unwrap_or_default(),
+            tenants: values(table.texts("tenants")),
+            claims: claims(table),
         }
     }
 }
@@ -72,11 +90,15 @@ impl RuleSection {
             at: table.at().clone(),
             effect: table
                 .required("effect", "\"deny\"")
-                .and_then(|effect| effect.word(&[("allow", Effect::Allow), ("deny", Effect::Deny)]))
+                .and_then(|effect| effect.word(&EFFECTS))
                 .map(|effect| effect.value),
             reason: table.text("reason").map(|reason| reason.value),
+            tell_model: table.text("tell_model"),
             tools: table.texts("tool"),
             toolsets: table.texts("toolset"),
+            origins: table.texts("origin"),
+            mcp_servers: table.texts("mcp_server"),
+            plugins: table.texts("plugin"),
             annotations: table
                 .value("annotation")
                 .and_then(|value| {
@@ -90,7 +112,51 @@ impl RuleSection {
             skills: table.texts("skill"),
             listed_by_active_skill: table.boolean("listed_by_active_skill"),
             roles: table.texts("role"),
-            tenants: table.texts("tenant").into_iter().map(|tenant| tenant.value).collect(),
+            tenants: values(table.texts("tenant")),
+            principals: values(table.texts("principal")),
+            personalities: table.texts("personality"),
+            iteration: table.value("iteration").and_then(|value| iterations(&value)),
+            arguments: ArgumentSection::read_all(table),
         }
     }
+}
+
+const EFFECTS: [(&str, Effect); 4] = [
+    ("allow", Effect::Allow),
+    ("deny", Effect::Deny),
+    ("ask", Effect::Ask),
+    ("halt", Effect::Halt),
+];
+
+fn values(texts: Vec<Located<Arc<str>>>) -> Vec<Arc<str>> {
+    texts.into_iter().map(|text| text.value).collect()
+}
+
+fn claims(role: &Table<'_>) -> Vec<(Arc<str>, Vec<Arc<str>>)> {
+    let Some(value) = role.value("claims") else { return Vec::new() };
+    let Some(table) = value.entries("`claims`") else { return Vec::new() };
+    let claims: Vec<_> =
+        table.rest().map(|(claim, wanted)| (claim.value, values(wanted.texts()))).collect();
+    if claims.is_empty() {
+        value.refuse("`claims` is empty", "write in it for example groups = [\"trainees\"]");
+    }
+    claims
+}
+
+/// `{ at_least = 3, at_most = 5 }`, or one of the two.
+fn iterations(value: &Value<'_>) -> Option<IterationRange> {
+    let range = value.table("`iteration`", |table| IterationRange {
+        at_least: table.integer("at_least", 1_u32..),
+        at_most: table.integer("at_most", 1_u32..),
+    })?;
+    match (range.at_least, range.at_most) {
+        (None, None) => {
+            value.refuse("`iteration` says nothing", "write for example { at_least = 3 }");
+        }
+        (Some(first), Some(last)) if first > last => {
+            value.refuse(format!("no iteration is from {first} to {last}"), None);
+        }
+        _ => {}
+    }
+    Some(range)
 }

@@ -20,6 +20,7 @@ pub(crate) struct TokenSection {
     pub(crate) secret: Option<Located<Arc<str>>>,
     pub(crate) principal: Option<Arc<str>>,
     pub(crate) tenant: Option<Arc<str>>,
+    pub(crate) personality: Option<Located<Arc<str>>>,
 }
 
 impl ServeSection {
@@ -32,6 +33,7 @@ impl ServeSection {
                     .and_then(|value| secret_reference(&value, "secret")),
                 principal: table.text("principal").map(|text| text.value),
                 tenant: table.text("tenant").map(|text| text.value),
+                personality: table.text("personality"),
             })
         });
         Self { tokens: tokens.unwrap_or_default() }

@@ -2,7 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use toolcrib_config::{Located, Table};
+use toolcrib_config::{Diagnostic, Located, Problems, Table, suggest};
+use toolcrib_engine::ToolsMode;
 
 /// The most iterations of one turn.
 const MAX_ITERATIONS: u32 = 1000;
@@ -11,6 +12,8 @@ const MAX_ITERATIONS: u32 = 1000;
 #[derive(Debug, Default)]
 pub(crate) struct AgentSection {
     pub(crate) model: Option<Located<Arc<str>>>,
+    /// Whom rules may have asked instead, in order.
+    pub(crate) fallback_models: Vec<Located<Arc<str>>>,
     pub(crate) system: Option<SystemText>,
     pub(crate) max_iterations: Option<u32>,
     pub(crate) turn_timeout: Option<Duration>,
@@ -23,8 +26,9 @@ pub(crate) enum SystemText {
     File(Located<Arc<str>>),
 }
 
-impl AgentSection {
-    pub(super) fn read(table: &Table<'_>) -> Self {
+impl SystemText {
+    /// Reads `system` or `system_file`, wherever they stand.
+    pub(super) fn read(table: &Table<'_>) -> Option<Self> {
         let (here, file) = (table.text("system"), table.text("system_file"));
         if let (Some(_), Some(file)) = (&here, &file) {
             table.refuse_at(
@@ -33,11 +37,16 @@ impl AgentSection {
                 "keep one of them",
             );
         }
+        here.map(|text| Self::Here(text.value)).or_else(|| file.map(Self::File))
+    }
+}
+
+impl AgentSection {
+    pub(super) fn read(table: &Table<'_>) -> Self {
         Self {
             model: table.text("model"),
-            system: here
-                .map(|text| SystemText::Here(text.value))
-                .or_else(|| file.map(SystemText::File)),
+            fallback_models: table.texts("fallback_models"),
+            system: SystemText::read(table),
             max_iterations: table.integer("max_iterations", 1..=MAX_ITERATIONS),
             turn_timeout: table.duration("turn_timeout"),
         }
@@ -65,10 +74,41 @@ impl LimitsSection {
 pub(crate) struct SkillsSection {
     pub(crate) folder: Option<Located<Arc<str>>>,
     pub(crate) focus: Option<bool>,
+    /// When tools of skills are offered that do not say it themselves.
+    pub(crate) tools: Option<ToolsMode>,
+    pub(crate) list_skills: Option<bool>,
+    pub(crate) deactivate_skill: Option<bool>,
 }
 
 impl SkillsSection {
     pub(super) fn read(table: &Table<'_>) -> Self {
-        Self { folder: table.text("folder"), focus: table.boolean("focus") }
+        Self {
+            folder: table.text("folder"),
+            focus: table.boolean("focus"),
+            tools: table
+                .text("tools")
+                .and_then(|mode| tools_mode("tools", &mode, table.problems())),
+            list_skills: table.boolean("list_skills"),
+            deactivate_skill: table.boolean("deactivate_skill"),
+        }
     }
+}
+
+/// When tools of skills are offered, as a key of the project or of a skill says it. Anything else is
+/// recorded.
+pub(crate) fn tools_mode(
+    key: &str,
+    written: &Located<Arc<str>>,
+    problems: &Problems,
+) -> Option<ToolsMode> {
+    let mode = ToolsMode::ALL.into_iter().find(|mode| *mode.as_str() == *written.value);
+    if mode.is_none() {
+        let known = ToolsMode::ALL.map(ToolsMode::as_str);
+        let message =
+            format!("`{key}` is one of {}, not `{}`", suggest::quoted(known), written.value);
+        let near = suggest::nearest(&written.value, known);
+        let help = near.map(|near| format!("did you mean `{near}`?"));
+        problems.push(Diagnostic::error(&written.at, message).help(help));
+    }
+    mode
 }

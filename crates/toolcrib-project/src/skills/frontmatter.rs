@@ -40,6 +40,23 @@ impl<'t> Markdown<'t> {
     }
 }
 
+/// A name with what is remarked of it.
+#[derive(Debug)]
+pub(crate) struct Remarked {
+    pub(crate) name: Located<Arc<str>>,
+    pub(crate) remark: Option<Arc<str>>,
+}
+
+impl Remarked {
+    fn new(name: &str, remark: &str, at: Spot) -> Self {
+        let remark = remark.trim();
+        Self {
+            name: Located { value: name.trim().into(), at },
+            remark: (!remark.is_empty()).then(|| remark.into()),
+        }
+    }
+}
+
 /// A mapping of frontmatter. Its getters give `None` for a key that is not there, and for one
 /// whose value is of no use, which they record.
 pub(super) struct Keys<'a> {
@@ -177,6 +194,56 @@ impl<'a> Keys<'a> {
             }
         }
         Some(names)
+    }
+
+    /// Texts with a remark each, in order: a list of `name` and `name: remark`, or one text with such
+    /// a line for each.
+    pub(super) fn remarked(&mut self, key: &'static str) -> Option<Vec<Remarked>> {
+        let value = self.take(key)?;
+        let problems = self.problems;
+        let wrong = |at: &Spot| {
+            let message = format!("`{key}` must be a list of `NAME` and `NAME: NOTE`");
+            let help = format!("write below `{key}:`, indented: - NAME: NOTE");
+            problems.push(Diagnostic::error(at, message).help(help));
+        };
+        let nodes = match value.value {
+            Node::List(items) => items,
+            Node::Text(text) => {
+                let lines = text.text.lines().map(str::trim).filter(|line| !line.is_empty());
+                let remarked = lines.map(|line| match line.split_once(": ") {
+                    Some((name, remark)) => Remarked::new(name, remark, value.at.clone()),
+                    None => Remarked::new(line.trim_end_matches(':'), "", value.at.clone()),
+                });
+                return Some(remarked.collect());
+            }
+            _ => {
+                wrong(&value.at);
+                return None;
+            }
+        };
+        let mut remarked = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let one = match &node.value {
+                Node::Text(name) => Some((name, "", &node.at)),
+                Node::Map(entries) => match entries.as_slice() {
+                    [(name, remark)] => match (&name.value, &remark.value) {
+                        (Node::Text(text), Node::Text(remark)) => {
+                            Some((text, &*remark.text, &name.at))
+                        }
+                        _ => None,
+                    },
+                    _ => None,
+                },
+                _ => None,
+            };
+            match one.filter(|(name, ..)| !name.text.trim().is_empty()) {
+                Some((name, remark, at)) => {
+                    remarked.push(Remarked::new(&name.text, remark, at.clone()));
+                }
+                None => wrong(&node.at),
+            }
+        }
+        Some(remarked)
     }
 
     /// The mapping under a key; nothing written there is an empty one.

@@ -1,15 +1,25 @@
 //! Skill folders: a `SKILL.md` each.
 
+mod files;
 mod frontmatter;
+mod install;
 mod quoted;
 mod skill_file;
+mod stamps;
+mod watched;
 mod yaml;
 
 use std::{fs, path::Path, sync::Arc};
 
 use toolcrib_config::{Diagnostic, Problems, Spot};
 
-pub(crate) use self::skill_file::SkillFile;
+pub use self::install::{InstallError, InstalledSkill, RefusedArchive};
+pub(crate) use self::{
+    files::FolderFiles,
+    skill_file::SkillFile,
+    stamps::{SkillStamp, Stamps},
+    watched::WatchedSkills,
+};
 use crate::{
     config::SkillsSection,
     root::{FileError, MAX_TEXT, Root},
@@ -27,45 +37,82 @@ pub(crate) struct SkillFolders {
     pub(crate) names: Vec<Arc<str>>,
     /// The skills that could be read, in the same order.
     pub(crate) skills: Vec<SkillFile>,
+    /// What was there right before they were read.
+    pub(crate) stamps: Stamps,
+    /// The folder that they lie in; `None` where there is no project.
+    pub(crate) folder: Option<Arc<str>>,
+}
+
+/// The folder that the skills of a project lie in.
+pub(crate) fn folder_of(section: &SkillsSection) -> &str {
+    section.folder.as_ref().map_or(DEFAULT_FOLDER, |folder| &folder.value).trim_end_matches('/')
 }
 
 impl SkillFolders {
     /// Reads all skills; every problem is recorded.
     pub(crate) fn read(root: &Root, section: &SkillsSection, problems: &Problems) -> Self {
-        let (folder, at) = match &section.folder {
-            Some(folder) => (&*folder.value, folder.at.clone()),
-            None => (DEFAULT_FOLDER, Spot::start_of(crate::PROJECT_FILE)),
+        let folder = folder_of(section);
+        let at = match &section.folder {
+            Some(folder) => folder.at.clone(),
+            None => Spot::start_of(crate::PROJECT_FILE),
+        };
+        let mut this = Self {
+            stamps: Stamps::of(root, folder),
+            folder: Some(folder.into()),
+            ..Self::default()
         };
         let listed = root.folder(folder).and_then(|path| folders_in(&path));
         let names = match listed {
             Ok(names) => names,
-            Err(FileError::NotFound) if section.folder.is_none() => return Self::default(),
+            Err(FileError::NotFound) if section.folder.is_none() => return this,
             Err(error) => {
                 problems.push(Diagnostic::error(&at, format!("skill folder `{folder}` {error}")));
-                return Self::default();
+                return this;
             }
         };
-        let mut this = Self::default();
         for name in names {
-            let file: Arc<str> =
-                format!("{}/{name}/{SKILL_FILE}", folder.trim_end_matches('/')).into();
-            let start = Spot::start_of(Arc::clone(&file));
-            match root.text(&file, MAX_TEXT) {
-                Ok(text) => {
-                    this.skills.extend(SkillFile::read(&file, &name, &text, problems));
-                    this.names.push(name);
-                }
-                Err(FileError::NotFound) => problems.push(
-                    Diagnostic::warning(&start, format!("folder `{name}` has no {SKILL_FILE}"))
-                        .help("write one, or move the folder out of the skills"),
-                ),
-                Err(error) => {
-                    problems.push(Diagnostic::error(&start, format!("this {error}")));
+            match read(root, folder, &name, problems) {
+                Read::NoSkill => {}
+                Read::Broken => this.names.push(name),
+                Read::Skill(skill) => {
+                    this.skills.push(*skill);
                     this.names.push(name);
                 }
             }
         }
         this
+    }
+}
+
+/// What a folder among the skills holds.
+pub(crate) enum Read {
+    Skill(Box<SkillFile>),
+    /// A skill that cannot be used, which is recorded.
+    Broken,
+    /// No `SKILL.md`, which is recorded as a warning.
+    NoSkill,
+}
+
+/// Reads the skill in the folder of that name among the skills in `folder`.
+pub(crate) fn read(root: &Root, folder: &str, name: &str, problems: &Problems) -> Read {
+    let file: Arc<str> = format!("{folder}/{name}/{SKILL_FILE}").into();
+    let start = Spot::start_of(Arc::clone(&file));
+    match root.text(&file, MAX_TEXT) {
+        Ok(text) => match SkillFile::read(&file, name, &text, problems) {
+            Some(skill) => Read::Skill(Box::new(skill)),
+            None => Read::Broken,
+        },
+        Err(FileError::NotFound) => {
+            problems.push(
+                Diagnostic::warning(&start, format!("folder `{name}` has no {SKILL_FILE}"))
+                    .help("write one, or move the folder out of the skills"),
+            );
+            Read::NoSkill
+        }
+        Err(error) => {
+            problems.push(Diagnostic::error(&start, format!("this {error}")));
+            Read::Broken
+        }
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use toolcrib_config::{Diagnostic, Located, Problems, Severity, Spot};
+use toolcrib_config::{Diagnostic, Located, Problems, Severity, Spot, suggest};
 use toolcrib_core::SkillId;
+use toolcrib_engine::{OnSkip, ToolsMode};
 
-use super::frontmatter::{Keys, Markdown};
+use super::frontmatter::{Keys, Markdown, Remarked};
+use crate::config::tools_mode;
 
 /// The longest id of a skill, in characters.
 const MAX_ID: usize = 64;
@@ -14,6 +16,9 @@ const MAX_ID: usize = 64;
 const LONG_DESCRIPTION: usize = 1024;
 /// How our own keys begin.
 const OURS: &str = "toolcrib";
+/// Our own keys in `metadata`.
+const KEYS: [&str; 4] =
+    ["toolcrib-tools", "toolcrib-tools-mode", "toolcrib-steps", "toolcrib-on-skip"];
 
 /// A skill as its file has it. Whether the tools exist is not known here.
 #[derive(Debug)]
@@ -24,6 +29,12 @@ pub(crate) struct SkillFile {
     pub(crate) body: Arc<str>,
     /// `metadata.toolcrib-tools`, each once.
     pub(crate) tools: Vec<Located<Arc<str>>>,
+    /// `metadata.toolcrib-tools-mode`.
+    pub(crate) tools_mode: Option<ToolsMode>,
+    /// `metadata.toolcrib-steps`: tools, with what is noted of each.
+    pub(crate) steps: Vec<Remarked>,
+    /// `metadata.toolcrib-on-skip`.
+    pub(crate) on_skip: OnSkip,
     /// `allowed-tools`, which other hosts read.
     pub(crate) allowed_tools: Vec<Located<Arc<str>>>,
 }
@@ -61,7 +72,7 @@ impl SkillFile {
         let is_separator = |c: char| c.is_whitespace() || c == ',';
         let allowed_tools =
             keys.names("allowed-tools", is_separator, Severity::Warning).unwrap_or_default();
-        let tools = keys.map("metadata").map(metadata).unwrap_or_default();
+        let ours = keys.map("metadata").map(metadata).unwrap_or_default();
         for (key, near) in keys.unknown() {
             problems.push(if key.value.starts_with(OURS) {
                 Diagnostic::error(&key.at, format!("`{}` belongs under `metadata`", key.value))
@@ -76,14 +87,26 @@ impl SkillFile {
             id: id?,
             description: description?,
             body: markdown.body.trim().into(),
-            tools,
+            tools: ours.tools,
+            tools_mode: ours.tools_mode,
+            steps: ours.steps,
+            on_skip: ours.on_skip,
             allowed_tools,
         })
     }
 }
 
-/// What our own keys in `metadata` say. Other keys there are other hosts' business.
-fn metadata(mut keys: Keys<'_>) -> Vec<Located<Arc<str>>> {
+/// What our own keys in `metadata` say.
+#[derive(Default)]
+struct Ours {
+    tools: Vec<Located<Arc<str>>>,
+    tools_mode: Option<ToolsMode>,
+    steps: Vec<Remarked>,
+    on_skip: OnSkip,
+}
+
+/// Reads our own keys in `metadata`. Other keys there are other hosts' business.
+fn metadata(mut keys: Keys<'_>) -> Ours {
     let listed =
         keys.names("toolcrib-tools", char::is_whitespace, Severity::Error).unwrap_or_default();
     let problems = keys.problems;
@@ -96,13 +119,48 @@ fn metadata(mut keys: Keys<'_>) -> Vec<Located<Arc<str>>> {
             tools.push(tool);
         }
     }
-    for (key, _) in keys.unknown().filter(|(key, _)| key.value.starts_with(OURS)) {
-        problems.push(
-            Diagnostic::error(&key.at, format!("unknown key `{}` in `metadata`", key.value))
-                .help("the one key of ours there is `toolcrib-tools`"),
-        );
+    let tools_mode = choice(&mut keys, "toolcrib-tools-mode")
+        .and_then(|mode| tools_mode("toolcrib-tools-mode", &mode, problems));
+    let steps = keys.remarked("toolcrib-steps").unwrap_or_default();
+    let on_skip = choice(&mut keys, "toolcrib-on-skip").map(|choice| {
+        if steps.is_empty() {
+            let message = "`toolcrib-on-skip` says what becomes of steps, and there are none";
+            problems.push(
+                Diagnostic::error(&choice.at, message)
+                    .help("write `toolcrib-steps`, or leave it out"),
+            );
+        }
+        on_skip(&choice, problems)
+    });
+    for (key, near) in keys.unknown().filter(|(key, _)| key.value.starts_with(OURS)) {
+        let help = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("ours are there: {}", suggest::quoted(KEYS)),
+        };
+        let message = format!("unknown key `{}` in `metadata`", key.value);
+        problems.push(Diagnostic::error(&key.at, message).help(help));
     }
-    tools
+    Ours { tools, tools_mode, steps, on_skip: on_skip.unwrap_or_default() }
+}
+
+/// The text of a key of ours; anything else is recorded.
+fn choice(keys: &mut Keys<'_>, key: &'static str) -> Option<Located<Arc<str>>> {
+    keys.text(key).unwrap_or_else(|wrong| {
+        keys.problems.push(Diagnostic::error(&wrong.at, format!("`{key}` {}", wrong.value)));
+        None
+    })
+}
+
+fn on_skip(written: &Located<Arc<str>>, problems: &Problems) -> OnSkip {
+    match &*written.value {
+        "advance" => OnSkip::Advance,
+        "hold" => OnSkip::Hold,
+        other => {
+            let message = format!("`toolcrib-on-skip` is `advance` or `hold`, not `{other}`");
+            problems.push(Diagnostic::error(&written.at, message));
+            OnSkip::Hold
+        }
+    }
 }
 
 fn skill_id(folder: &str, file: &Arc<str>, problems: &Problems) -> Option<SkillId> {

@@ -102,7 +102,7 @@ principals = []
 name = "trainee"
 principals = ["intern"]
 [[policy]]
-effect = "ask"
+effect = "refuse"
 tool = ["list_charge", "list_charges", "refund_*", "read_skill"]
 toolset = ["biling", "bill*", "ship*"]
 role = "trainees"
@@ -120,8 +120,8 @@ reason = "No effect."
         help: put all its principals into one list
     toolcrib.toml:20:1: `policy_default` is missing: what holds for a tool that no `[[policy]]` matches?
         help: write policy_default = "allow" or "deny" at the top of the file, before the first `[section]`
-    toolcrib.toml:21:10: `effect` cannot be `ask`
-        help: the values are `allow`, `deny`
+    toolcrib.toml:21:10: `effect` cannot be `refuse`
+        help: the values are `allow`, `deny`, `ask`, `halt`
     toolcrib.toml:22:9: there is no tool `list_charge`
         help: did you mean `list_charges`?
     toolcrib.toml:22:40: warning: no tool matches `refund_*`
@@ -149,7 +149,7 @@ fn read_skill_is_known_only_where_there_are_skills_and_no_tool_may_take_its_name
     Folder::with(rule).skill("billing", SKILL).load();
     let taken = format!("{DATABASE}{}", TOOL.replace("list_charges", "read_skill"));
     insta::assert_snapshot!(Folder::with(&taken).skill("billing", SKILL).problems(), @r#"
-    toolcrib.toml:8:8: `read_skill` is the tool by which a model activates a skill
+    toolcrib.toml:8:8: `read_skill` is a tool that Toolcrib has for skills
         help: give the tool another name
     "#);
     Folder::with(&taken).load();
@@ -301,7 +301,7 @@ body"#,
     skills/foreign/SKILL.md:9:1: `toolcrib-tools` belongs under `metadata`
         help: write below `metadata:`, indented: toolcrib-tools: NAME NAME
     skills/foreign/SKILL.md:12:3: unknown key `toolcrib-tols` in `metadata`
-        help: the one key of ours there is `toolcrib-tools`
+        help: did you mean `toolcrib-tools`?
     skills/foreign/SKILL.md:13:20: there is no tool `refund`
         help: there are no tools
     skills/foreign/SKILL.md:13:27: there is no tool `list_charges`

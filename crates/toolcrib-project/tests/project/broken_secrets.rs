@@ -80,7 +80,7 @@ fn a_variable_that_gives_no_secret_and_a_secret_that_nothing_needs_are_warnings(
     .load();
     insta::assert_snapshot!(project.warnings(), @r#"
     toolcrib.toml:2:15: warning: the environment variable `TOOLCRIB_TEST_NOT_SET` is not set
-        help: until that is changed, a call that needs the secret `KEY` answers `not_available`
+        help: until that is changed, tools that need the secret `KEY` are not offered
     toolcrib.toml:3:1: warning: nothing refers to the secret `SPARE`
         help: use it, or leave it out
     "#);

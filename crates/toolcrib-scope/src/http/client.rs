@@ -8,6 +8,7 @@ use hyper::{
 };
 use ipnet::IpNet;
 use tokio_util::sync::CancellationToken;
+use toolcrib_core::NetworkRules;
 
 use super::{
     body::{self, Accepted},
@@ -15,7 +16,7 @@ use super::{
     connect::Connector,
     error::HttpError,
     exchange::Exchange,
-    host::HostPattern,
+    host::{HostPattern, InvalidHostPattern},
     message::{HttpRequest, HttpResponse},
     pool::Pool,
     redirect::Hop,
@@ -63,6 +64,8 @@ pub struct HttpClient {
     pub(super) shared: Arc<Shared>,
     /// A host has to be in each of these lists.
     hosts: Vec<Arc<[HostPattern]>>,
+    /// A host must not be in any of these.
+    denied: Vec<Arc<[HostPattern]>>,
 }
 
 /// What a client has in common with those that were narrowed from it.
@@ -84,6 +87,32 @@ impl HttpClient {
         let mut narrowed = self.clone();
         narrowed.hosts.push(hosts.into_iter().collect());
         narrowed
+    }
+
+    /// The same client, but not for these hosts, redirects included.
+    #[must_use]
+    pub fn except(&self, hosts: impl IntoIterator<Item = HostPattern>) -> Self {
+        let mut narrowed = self.clone();
+        narrowed.denied.push(hosts.into_iter().collect());
+        narrowed
+    }
+
+    /// The same client, as far as these rules let it.
+    ///
+    /// # Errors
+    /// [`InvalidHostPattern`] for a rule that names no host: then nothing may be asked.
+    pub fn within(&self, rules: &NetworkRules) -> Result<Self, InvalidHostPattern> {
+        let patterns = |texts: &[Arc<str>]| -> Result<Vec<HostPattern>, _> {
+            texts.iter().map(|text| text.parse()).collect()
+        };
+        let mut narrowed = self.clone();
+        if let Some(allow) = &rules.allow {
+            narrowed = narrowed.only(patterns(allow)?);
+        }
+        if !rules.deny.is_empty() {
+            narrowed = narrowed.except(patterns(&rules.deny)?);
+        }
+        Ok(narrowed)
     }
 
     /// Sends a request, follows its redirects and reads the answer to its end. Dropping the future
@@ -156,10 +185,10 @@ impl HttpClient {
 
     pub(super) fn admit(&self, target: &Target) -> Result<(), HttpError> {
         let host = target.url.host();
-        let admitted = |list: &Arc<[HostPattern]>| {
+        let is_in = |list: &Arc<[HostPattern]>| {
             host.as_ref().is_some_and(|host| list.iter().any(|pattern| pattern.admits(host)))
         };
-        if self.hosts.iter().all(admitted) {
+        if self.hosts.iter().all(is_in) && !self.denied.iter().any(is_in) {
             Ok(())
         } else {
             Err(HttpError::HostNotAllowed { host: target.host.clone() })
@@ -171,6 +200,7 @@ impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpClient")
             .field("hosts", &self.hosts)
+            .field("denied", &self.denied)
             .field("allow_addresses", &self.shared.connector.allowed)
             .finish_non_exhaustive()
     }
@@ -251,7 +281,7 @@ impl HttpClientBuilder {
     pub fn build(self) -> HttpClient {
         let Self { connector, user_agent, hosts } = self;
         let shared = Shared { connector, user_agent, pool: Pool::default() };
-        HttpClient { shared: Arc::new(shared), hosts }
+        HttpClient { shared: Arc::new(shared), hosts, denied: Vec::new() }
     }
 }
 

@@ -1,16 +1,19 @@
 //! From a request to the head of its answer: redirects, and the connections that they take.
 
 use std::{
+    future::poll_fn,
     io,
+    pin::Pin,
     sync::atomic::{AtomicBool, Ordering},
+    task::Poll,
     time::Duration,
 };
 
 use http_body_util::Full;
 use hyper::{
-    Method, Request, Response,
-    body::{Bytes, Incoming},
-    header,
+    Method, Request, Response, Uri,
+    body::{Body as _, Bytes, Frame, Incoming},
+    header::{self, HeaderValue},
     http::response,
 };
 use tokio::time::timeout;
@@ -36,12 +39,17 @@ pub(super) struct Exchange<'a> {
 /// An answer that is no redirect, of which only the head has been read.
 pub(super) struct Answer {
     pub(super) head: response::Parts,
+    /// The first piece of the body, if it came with the head.
+    pub(super) ahead: Option<Ahead>,
     pub(super) body: Incoming,
     pub(super) connection: Connection,
     pub(super) target: Target,
     /// The host that led there.
     pub(super) redirected_by: Option<String>,
 }
+
+/// A piece of a body that nobody has asked for yet.
+pub(super) type Ahead = Result<Frame<Bytes>, hyper::Error>;
 
 impl<'a> Exchange<'a> {
     pub(super) fn new(
@@ -67,10 +75,15 @@ impl<'a> Exchange<'a> {
                 None => error,
             };
             let (answer, connection) = self.ask(&hop).await.map_err(redirected)?;
-            let (head, body) = answer.into_parts();
+            let (head, mut body) = answer.into_parts();
             let Some(location) = redirect::location(head.status, &head.headers) else {
+                let ahead = poll_fn(|cx| match Pin::new(&mut body).poll_frame(cx) {
+                    Poll::Ready(piece) => Poll::Ready(piece),
+                    Poll::Pending => Poll::Ready(None),
+                });
+                let ahead = ahead.await;
                 let target = hop.target;
-                return Ok(Answer { head, body, connection, target, redirected_by });
+                return Ok(Answer { head, ahead, body, connection, target, redirected_by });
             };
             let host = hop.target.host.clone();
             // Before it is looked at: where none is followed, it does not matter where it leads.
@@ -92,21 +105,23 @@ impl<'a> Exchange<'a> {
         let target = &hop.target;
         let shared = &self.client.shared;
         self.client.admit(target)?;
-        let request = self.request(hop)?;
+        let mut request = self.request(hop)?;
         // A question that may be repeated may have been answered although nothing of it came back.
         let mut broke = None;
         while let Some(mut idle) = shared.pool.take(target) {
             if idle.sender.ready().await.is_err() {
                 continue;
             }
-            match self.attempt(&mut idle, request.clone(), target).await? {
-                Ok(answer) => return Ok((answer, idle)),
-                Err(Failed::NotSent(_)) => {}
-                Err(Failed::Sent(error)) if hop.may_repeat && !error.is_parse() => {
+            let copy = hop.may_repeat.then(|| request.clone());
+            match (self.attempt(&mut idle, request, target).await?, copy) {
+                (Ok(answer), _) => return Ok((answer, idle)),
+                (Err(Failed::NotSent(unsent, _)), _) => request = *unsent,
+                (Err(Failed::Sent(error)), Some(copy)) if !error.is_parse() => {
                     broke = Some(broken(target, error));
+                    request = copy;
                     break;
                 }
-                Err(Failed::Sent(error)) => return Err(broken(target, error)),
+                (Err(Failed::Sent(error)), _) => return Err(broken(target, error)),
             }
         }
         let asked_anew = self.ask_anew(request, target).await;
@@ -126,7 +141,7 @@ impl<'a> Exchange<'a> {
         match self.attempt(&mut fresh, request, target).await? {
             Ok(answer) => Ok((answer, fresh)),
             Err(Failed::Sent(error)) => Err(broken(target, error)),
-            Err(Failed::NotSent(error)) => Err(HttpError::Connect {
+            Err(Failed::NotSent(_, error)) => Err(HttpError::Connect {
                 host: target.host.clone(),
                 source: io::Error::other(error),
             }),
@@ -135,17 +150,19 @@ impl<'a> Exchange<'a> {
 
     fn request(&self, hop: &Hop) -> Result<Request<Full<Bytes>>, HttpError> {
         let unusable = |error: hyper::http::Error| target::invalid(error.to_string());
-        let mut request = Request::builder()
-            .method(hop.method.clone())
-            .uri(hop.target.path_and_query())
-            .header(header::HOST, hop.target.authority())
-            .header(header::ACCEPT_ENCODING, self.accepted.asked())
-            .body(Full::new(hop.body.clone().unwrap_or_default()))
-            .map_err(unusable)?;
-        let headers = request.headers_mut();
-        headers.extend(hop.headers.clone());
+        let uri =
+            Uri::try_from(hop.target.path_and_query()).map_err(|error| unusable(error.into()));
+        let host = HeaderValue::try_from(hop.target.authority());
+        let mut headers = hop.headers.clone();
+        headers.insert(header::HOST, host.map_err(|error| unusable(error.into()))?);
+        let encoding = HeaderValue::from_static(self.accepted.asked());
+        headers.insert(header::ACCEPT_ENCODING, encoding);
         let user_agent = || self.client.shared.user_agent.clone();
         headers.entry(header::USER_AGENT).or_insert_with(user_agent);
+        let mut request = Request::new(Full::new(hop.body.clone().unwrap_or_default()));
+        *request.method_mut() = hop.method.clone();
+        *request.uri_mut() = uri?;
+        *request.headers_mut() = headers;
         Ok(request)
     }
 
@@ -166,9 +183,9 @@ impl<'a> Exchange<'a> {
             None => answered.await,
         };
         Ok(answered.map_err(|mut error| {
-            if error.take_message().is_some() {
+            if let Some(unsent) = error.take_message() {
                 self.sent.store(sent_before, Ordering::Relaxed);
-                Failed::NotSent(error.into_error())
+                Failed::NotSent(Box::new(unsent), error.into_error())
             } else {
                 Failed::Sent(error.into_error())
             }
@@ -178,8 +195,8 @@ impl<'a> Exchange<'a> {
 
 /// A request without an answer.
 enum Failed {
-    /// Nothing of it was written.
-    NotSent(hyper::Error),
+    /// Nothing of it was written; here it is again.
+    NotSent(Box<Request<Full<Bytes>>>, hyper::Error),
     /// Some of it may have been.
     Sent(hyper::Error),
 }

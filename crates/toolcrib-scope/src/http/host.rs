@@ -1,7 +1,8 @@
 //! Which hosts a client may ask.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::Arc};
 
+use toolcrib_core::NetworkRules;
 use url::Host;
 
 /// A host, or all below a name: `api.example.com` or `*.example.com`, on any port. The second does
@@ -20,6 +21,16 @@ enum Kind {
 }
 
 impl HostPattern {
+    /// Whether all hosts that another pattern stands for are meant.
+    fn covers(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Kind::Exact(mine), Kind::Exact(theirs)) => mine == theirs,
+            (Kind::Below(_), Kind::Exact(host)) => self.admits(&borrowed(host)),
+            (Kind::Below(mine), Kind::Below(theirs)) => theirs.ends_with(mine.as_str()),
+            (Kind::Exact(_), Kind::Below(_)) => false,
+        }
+    }
+
     /// Whether a host of a target is meant.
     pub(crate) fn admits(&self, host: &Host<&str>) -> bool {
         match (&self.0, host) {
@@ -30,6 +41,23 @@ impl HostPattern {
             (Kind::Below(_), Host::Ipv4(_) | Host::Ipv6(_)) => false,
         }
     }
+}
+
+/// Whether some host that a pattern stands for may be asked as far as these rules go. It is a look
+/// at patterns alone: of `*.example.com` without `a.example.com`, others are left.
+///
+/// # Errors
+/// [`InvalidHostPattern`] for a rule that names no host.
+pub fn may_reach(rules: &NetworkRules, pattern: &HostPattern) -> Result<bool, InvalidHostPattern> {
+    let any = |texts: &[Arc<str>], is: &dyn Fn(&HostPattern) -> bool| {
+        texts.iter().try_fold(false, |found, text| Ok(found | is(&text.parse()?)))
+    };
+    let denied = any(&rules.deny, &|denied| denied.covers(pattern))?;
+    let allowed = match &rules.allow {
+        None => true,
+        Some(allow) => any(allow, &|allowed| allowed.covers(pattern) || pattern.covers(allowed))?,
+    };
+    Ok(allowed && !denied)
 }
 
 impl FromStr for HostPattern {
@@ -75,18 +103,52 @@ pub struct InvalidHostPattern {
     pub pattern: String,
 }
 
+fn borrowed(host: &Host) -> Host<&str> {
+    match host {
+        Host::Domain(name) => Host::Domain(name.as_str()),
+        Host::Ipv4(address) => Host::Ipv4(*address),
+        Host::Ipv6(address) => Host::Ipv6(*address),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn admits(pattern: &str, host: &str) -> bool {
         let host = Host::parse(host).unwrap();
-        let host = match &host {
-            Host::Domain(name) => Host::Domain(name.as_str()),
-            Host::Ipv4(address) => Host::Ipv4(*address),
-            Host::Ipv6(address) => Host::Ipv6(*address),
+        pattern.parse::<HostPattern>().unwrap().admits(&borrowed(&host))
+    }
+
+    #[test]
+    fn rules_may_reach_a_pattern_if_they_reach_some_host_of_it() {
+        let texts = |texts: &[&str]| texts.iter().map(|text| Arc::from(*text)).collect::<Vec<_>>();
+        let may_reach = |allow: Option<&[&str]>, deny: &[&str], pattern: &str| {
+            let rules = NetworkRules { allow: allow.map(texts), deny: texts(deny) };
+            super::may_reach(&rules, &pattern.parse().unwrap()).unwrap()
         };
-        pattern.parse::<HostPattern>().unwrap().admits(&host)
+        for (allow, deny, pattern, may) in [
+            (None, &[][..], "a.test", true),
+            (Some(&[][..]), &[], "a.test", false),
+            (Some(&["a.test"]), &[], "a.test", true),
+            (Some(&["b.test"]), &[], "a.test", false),
+            (Some(&["b.test", "*.test"]), &[], "a.test", true),
+            (Some(&["*.a.test"]), &[], "a.test", false),
+            (Some(&["*.test"]), &[], "*.a.test", true),
+            (Some(&["*.a.test"]), &[], "*.test", true),
+            (Some(&["x.a.test"]), &[], "*.a.test", true),
+            (Some(&["x.b.test"]), &[], "*.a.test", false),
+            (None, &["a.test"], "a.test", false),
+            (None, &["*.test"], "a.test", false),
+            (None, &["*.test"], "*.a.test", false),
+            (None, &["x.a.test"], "*.a.test", true),
+            (Some(&["a.test"]), &["a.test"], "a.test", false),
+            (Some(&["*.test"]), &["192.0.2.7"], "192.0.2.7", false),
+        ] {
+            assert_eq!(may_reach(allow, deny, pattern), may, "{allow:?} {deny:?} {pattern}");
+        }
+        let broken = NetworkRules { allow: None, deny: texts(&["https://a.test"]) };
+        assert!(super::may_reach(&broken, &"b.test".parse().unwrap()).is_err());
     }
 
     #[test]

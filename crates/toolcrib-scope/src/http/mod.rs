@@ -62,7 +62,7 @@ pub use self::{
     client::{DEFAULT_CONNECT_TIMEOUT, HttpClient, HttpClientBuilder, is_set_by_client},
     connect::{MAX_HEAD_BYTES, MAX_HEADERS},
     error::{HttpError, HttpErrorKind},
-    host::{HostPattern, InvalidHostPattern},
+    host::{HostPattern, InvalidHostPattern, may_reach},
     message::{
         DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_REDIRECTS, DEFAULT_TIMEOUT, HttpRequest, HttpResponse,
     },

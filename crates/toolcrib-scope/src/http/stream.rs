@@ -21,8 +21,9 @@ use url::Url;
 use super::{
     bounds::{Bounds, Leash},
     client::Shared,
+    connect::Connection,
     error::HttpError,
-    exchange::Answer,
+    exchange::{Ahead, Answer},
     target::Target,
 };
 
@@ -53,8 +54,27 @@ pub struct HttpStream {
 
 /// What there is until the body has ended, one way or the other.
 struct Reading {
+    /// What came with the head.
+    ahead: Option<Ahead>,
     body: Incoming,
-    leash: Leash,
+    hold: Hold,
+}
+
+/// How a connection is held while its answer is read.
+enum Hold {
+    /// All of the answer is here, so that there is nothing to be ended early.
+    Loose(Connection),
+    Leashed(Leash),
+}
+
+impl Hold {
+    /// The connection, to be used again, unless it was closed.
+    fn release(self) -> Option<Connection> {
+        match self {
+            Self::Loose(connection) => Some(connection),
+            Self::Leashed(leash) => leash.release(),
+        }
+    }
 }
 
 /// What a request says about the body of its answer.
@@ -70,16 +90,23 @@ impl HttpStream {
         limits: Limits,
         shared: Arc<Shared>,
     ) -> Result<Self, HttpError> {
-        let Answer { head, body, connection, target, redirected_by } = answer;
+        let Answer { head, ahead, body, connection, target, redirected_by } = answer;
         let Limits { bounds, idle_timeout, max_body_bytes } = limits;
-        let too_large = body.size_hint().lower() > max_body_bytes as u64;
-        let leash = Leash::new(connection, bounds.clone());
+        let here = match &ahead {
+            Some(Ok(frame)) => frame.data_ref().map_or(0, Bytes::len) as u64,
+            _ => 0,
+        };
+        let too_large = body.size_hint().lower().saturating_add(here) > max_body_bytes as u64;
+        let hold = match body.is_end_stream() {
+            true => Hold::Loose(connection),
+            false => Hold::Leashed(Leash::new(connection, bounds.clone())),
+        };
         let stream = Self {
             status: head.status,
             headers: head.headers,
             target,
             redirected_by,
-            reading: Some(Reading { body, leash }),
+            reading: Some(Reading { ahead, body, hold }),
             bounds,
             max_body_bytes,
             arrived: 0,
@@ -116,7 +143,8 @@ impl HttpStream {
 
     /// Whether it is known that nothing more comes.
     pub(super) fn is_at_end(&self) -> bool {
-        self.reading.as_ref().is_none_or(|reading| reading.body.is_end_stream())
+        let is_read = |reading: &Reading| reading.ahead.is_none() && reading.body.is_end_stream();
+        self.reading.as_ref().is_none_or(is_read)
     }
 
     /// Closes the connection, and leaves an empty body.
@@ -155,7 +183,11 @@ impl HttpStream {
             return Poll::Ready(Err(self.bounds.error(&over, true)));
         }
         while let Some(reading) = &mut self.reading {
-            match Pin::new(&mut reading.body).poll_frame(cx) {
+            let piece = match reading.ahead.take() {
+                Some(ahead) => Poll::Ready(Some(ahead)),
+                None => Pin::new(&mut reading.body).poll_frame(cx),
+            };
+            match piece {
                 Poll::Ready(Some(Ok(frame))) => {
                     self.pause.end();
                     // Trailers say nothing that is looked at.
@@ -178,8 +210,8 @@ impl HttpStream {
 
     /// Why nothing more is waited for, as soon as that is so.
     fn poll_patience(&mut self, cx: &mut Context<'_>) -> Poll<HttpError> {
-        if let Some(reading) = &mut self.reading
-            && let Poll::Ready(over) = reading.leash.poll_over(cx)
+        if let Some(Reading { hold: Hold::Leashed(leash), .. }) = &mut self.reading
+            && let Poll::Ready(over) = leash.poll_over(cx)
         {
             return Poll::Ready(match over {
                 Ok(over) => self.bounds.error(&over, true),
@@ -193,8 +225,8 @@ impl HttpStream {
 
     /// Lets the connection serve again, since all of the body has been read.
     fn keep_connection(&mut self) {
-        if let Some(Reading { leash, .. }) = self.reading.take()
-            && let Some(connection) = leash.release()
+        if let Some(Reading { hold, .. }) = self.reading.take()
+            && let Some(connection) = hold.release()
         {
             self.shared.pool.put(&self.target, connection);
         }

@@ -1,6 +1,9 @@
 //! Where a request may go.
 
+use std::sync::Arc;
+
 use tokio_util::sync::CancellationToken;
+use toolcrib_core::NetworkRules;
 use toolcrib_scope::http::{
     HeaderValue, HostPattern, HttpClient, HttpError, HttpErrorKind, HttpRequest, Method,
 };
@@ -258,4 +261,61 @@ async fn what_was_not_sent_is_told_from_what_could_not_be() {
     }
     let error = get(&client.only([]), &closed).await.unwrap_err();
     assert_eq!(error.kind(), HttpErrorKind::Refused);
+}
+
+#[tokio::test]
+async fn rules_only_narrow_what_the_client_may_ask_and_denials_win() {
+    let server = Server::start(|_| ok("here")).await;
+    let names = ["a.test", "b.a.test", "c.test"];
+    let known =
+        names.iter().fold(Names::default(), |known, name| known.with(name, &[&["127.0.0.1"]]));
+    let texts = |texts: &[&str]| texts.iter().map(|text| Arc::from(*text)).collect::<Vec<_>>();
+    type Case<'a> = (&'a [&'a str], Option<&'a [&'a str]>, &'a [&'a str], &'a [&'a str]);
+    let cases: [Case<'_>; 7] = [
+        // declared, allowed, denied: what is left
+        (&["a.test", "c.test"], None, &[], &["a.test", "c.test"]),
+        (&["a.test", "c.test"], Some(&["c.test"]), &[], &["c.test"]),
+        (&["a.test"], Some(&["*.test"]), &[], &["a.test"]),
+        (&["a.test"], Some(&["c.test"]), &[], &[]),
+        (&["*.test"], Some(&[]), &[], &[]),
+        (&["*.test"], None, &["*.a.test"], &["a.test", "c.test"]),
+        (&["*.test"], Some(&["*.a.test", "a.test"]), &["a.test"], &["b.a.test"]),
+    ];
+    for (declared, allow, deny, left) in cases {
+        let rules = NetworkRules { allow: allow.map(texts), deny: texts(deny) };
+        let client = local().resolver(known.clone()).build().only(hosts(declared));
+        let client = client.within(&rules).unwrap();
+        for name in names {
+            let asked = get(&client, &server.url_of(name, "/")).await;
+            if left.contains(&name) {
+                assert_eq!(text(&asked.unwrap()), "here", "{rules:?}: {name}");
+            } else {
+                let error = asked.unwrap_err();
+                let refused = matches!(error, HttpError::HostNotAllowed { .. });
+                assert!(refused, "{rules:?}: {name}: {error}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_to_a_denied_host_is_not_followed() {
+    let target = Server::start(|_| ok("secret")).await;
+    let location = target.url_of("denied.test", "/");
+    let server = Server::start(move |_| redirect(302, &location)).await;
+    let names = Names::default()
+        .with("fine.test", &[&["127.0.0.1"]])
+        .with("denied.test", &[&["127.0.0.1"]]);
+    let rules = NetworkRules { allow: None, deny: vec!["denied.test".into()] };
+    let client = local().resolver(names).build().within(&rules).unwrap();
+    let error = get(&client, &server.url_of("fine.test", "/")).await.unwrap_err();
+    assert!(error.to_string().contains("denied.test"), "{error}");
+    assert_eq!(target.connections(), 0);
+}
+
+#[test]
+fn a_rule_that_names_no_host_lets_nothing_be_asked() {
+    let rules = NetworkRules { allow: None, deny: vec!["https://a.test".into()] };
+    let error = HttpClient::builder().build().within(&rules).unwrap_err();
+    assert_eq!(error.pattern, "https://a.test");
 }

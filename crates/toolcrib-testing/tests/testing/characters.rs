@@ -6,9 +6,8 @@ use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use toolcrib_agent::{RunOptions, RunOutcome, Stopped};
 use toolcrib_core::{
-    Arguments, Effect, ErrorCode, FENCE_NOTICE, Glob, Menu, Message, Model, ModelChunk,
-    ModelErrorClass, ModelRequest, Policy, Rule, Tool, ToolCall, ToolChoice, ToolMatch, When,
-    fence,
+    Arguments, ErrorCode, FENCE_NOTICE, Menu, Message, Model, ModelChunk, ModelErrorClass,
+    ModelRequest, Policy, Rule, Tool, ToolCall, ToolChoice, fence,
 };
 use toolcrib_testing::{
     EventRecorder, TestModel, TestTool, assert_replayable, failing, gullible, hallucinating,
@@ -66,13 +65,7 @@ fn an_obedient_model_that_was_never_told_of_fences_follows_what_stands_inside() 
 
 #[test]
 fn a_policy_binds_a_gullible_model() {
-    let deny = Rule {
-        label: "rule 1".into(),
-        effect: Effect::Deny,
-        reason: None,
-        tools: ToolMatch { names: vec![Glob::new("refund")], ..ToolMatch::default() },
-        when: When::default(),
-    };
+    let deny = Rule::deny("rule 1").tools(["refund"]);
     let model = gullible();
     let (ticket, refund) = (ticket(true, INJECTION), tool("refund"));
     let agent = agent(&model)

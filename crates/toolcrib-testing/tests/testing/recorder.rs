@@ -59,7 +59,7 @@ fn a_missing_event_is_named_with_how_far_the_order_went_and_the_whole_record() {
     let expected = format!(
         "expected these events in this order:\n  agent.turn_start: at 1\n  tool.end: at {first_end}\n  \
          tool.start: missing from here on\nthe record:\n   1      agent.turn_start           \
-         {{\"message\":\"Go\",\"model\":\"test:model\"}}\n   2   1  agent.iteration_start"
+         {{\"message\":\"Go\",\"model\":\"test:model\",\"personality\":\"default\"}}\n   2   1  agent.iteration_start"
     );
     assert!(text.starts_with(&expected), "{text}");
     assert_eq!(text.lines().count(), 5 + seen.events().len());
@@ -134,7 +134,11 @@ fn a_record_that_is_not_whole_says_what_is_missing() {
         args_digest: toolcrib_core::Digest::of(""),
     };
     let end = || EventKind::IterationEnd { tool_calls: 0 };
-    let turn = || EventKind::TurnStart { message: "Go".into(), model: "m".into() };
+    let turn = || EventKind::TurnStart {
+        message: "Go".into(),
+        model: "m".into(),
+        personality: "default".into(),
+    };
     for (kinds, problem) in [
         (vec![start()], "a tool.start of call `c1` has no end"),
         (vec![end()], "an end stands before its agent.iteration_start"),

@@ -15,12 +15,45 @@ use super::{
     url::UrlTemplate,
 };
 use crate::{
+    Declaration,
     making::{Parameters, ToolErrors, properties},
     template::{Part, SECRET, Template, TemplateError},
 };
 
 pub(super) fn build(spec: HttpToolSpec, client: &HttpClient) -> Result<Tool, HttpToolErrors> {
     let secrets = Capabilities::none().secrets(spec.secrets().into_iter().map(|(_, name)| name));
+    let Read { declaration, body, used: _, unused, mut errors } = read(spec, client);
+    for parameter in unused {
+        let problem = HttpToolProblem::UnusedParameter { parameter: parameter.clone() };
+        errors.push(HttpToolError {
+            part: HttpToolPart::Parameter(parameter),
+            offset: None,
+            problem,
+        });
+    }
+    let name = declaration.name.clone();
+    let body = Arc::new(body);
+    let made = declaration
+        .into_builder()
+        .capabilities(secrets)
+        .handler(move |args: Value, cx: ToolContext| Arc::clone(&body).call(args, cx));
+    ToolErrors::or_tool(name, errors, made)
+}
+
+/// What a declared request comes to.
+pub(crate) struct Read {
+    pub(crate) declaration: Declaration,
+    /// Of use where there are no errors.
+    pub(crate) body: Body,
+    /// The properties of the schema that have a place in it, and those that have none.
+    #[cfg_attr(not(feature = "hub"), expect(dead_code, reason = "only hubs ask for it"))]
+    pub(crate) used: Vec<String>,
+    pub(crate) unused: Vec<String>,
+    pub(crate) errors: Vec<HttpToolError>,
+}
+
+/// Reads all places of a request.
+pub(crate) fn read(spec: HttpToolSpec, client: &HttpClient) -> Read {
     let HttpToolSpec {
         mut declaration,
         method,
@@ -32,7 +65,6 @@ pub(super) fn build(spec: HttpToolSpec, client: &HttpClient) -> Result<Tool, Htt
         max_redirects,
     } = spec;
     declaration.close_schema();
-    let name = declaration.name.clone();
     let read_only = declaration.annotations.read_only;
     let mut check = Check::new(&declaration.input_schema);
     check.method(&method);
@@ -43,8 +75,9 @@ pub(super) fn build(spec: HttpToolSpec, client: &HttpClient) -> Result<Tool, Htt
     if max_body_bytes == 0 {
         check.wrong(HttpToolPart::MaxBodyBytes, None, HttpToolProblem::NoBytes);
     }
-    let errors = check.finish();
-    let body = Arc::new(Body {
+    let Check { parameters, errors, .. } = check;
+    let (used, unused) = (parameters.used(), parameters.unused());
+    let body = Body {
         client: client.clone(),
         method,
         // Where it could not be read, there is an error, and so no tool.
@@ -55,12 +88,8 @@ pub(super) fn build(spec: HttpToolSpec, client: &HttpClient) -> Result<Tool, Htt
         max_body_bytes,
         max_redirects,
         read_only,
-    });
-    let made = declaration
-        .into_builder()
-        .capabilities(secrets)
-        .handler(move |args: Value, cx: ToolContext| Arc::clone(&body).call(args, cx));
-    ToolErrors::or_tool(name, errors, made)
+    };
+    Read { declaration, body, used, unused, errors }
 }
 
 /// What is found while the parts are read.
@@ -199,17 +228,9 @@ impl<'a> Check<'a> {
             self.wrong(HttpToolPart::Pointer, None, HttpToolProblem::PointerIntoHead);
         }
     }
-
-    fn finish(mut self) -> Vec<HttpToolError> {
-        for parameter in self.parameters.unused() {
-            let part = HttpToolPart::Parameter(parameter.clone());
-            self.wrong(part, None, HttpToolProblem::UnusedParameter { parameter });
-        }
-        self.errors
-    }
 }
 
-fn is_pointer(text: &str) -> bool {
+pub(crate) fn is_pointer(text: &str) -> bool {
     let escapes_end = |rest: &str| rest.starts_with(['0', '1']);
     (text.is_empty() || text.starts_with('/')) && text.split('~').skip(1).all(escapes_end)
 }

@@ -36,10 +36,10 @@
 mod answer;
 mod body;
 mod cause;
-mod check;
+pub(crate) mod check;
 mod error;
 mod headers;
-mod run;
+pub(crate) mod run;
 mod url;
 
 use serde_json::Value;

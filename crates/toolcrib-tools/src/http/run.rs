@@ -1,6 +1,6 @@
 //! The body: one call, one request.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use serde_json::Value;
 use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
@@ -18,8 +18,8 @@ use super::{
 };
 
 /// What runs when the tool is called.
-pub(super) struct Body {
-    pub(super) client: HttpClient,
+pub(crate) struct Body {
+    pub(crate) client: HttpClient,
     pub(super) method: Method,
     pub(super) url: UrlTemplate,
     pub(super) headers: Vec<HeaderTemplate>,
@@ -31,14 +31,15 @@ pub(super) struct Body {
 }
 
 impl Body {
-    pub(super) async fn call(
+    pub(crate) async fn call(
         self: Arc<Self>,
         args: Value,
         cx: ToolContext,
     ) -> Result<ToolOutput, ToolError> {
+        let client = self.client(&cx)?;
         let request = self.request(&args, &cx).await?;
         let asked = cause::asked(&request, &cx);
-        match self.client.send(request, cx.cancellation()).await {
+        match client.send(request, cx.cancellation()).await {
             Ok(response) => self
                 .answered(&response, &cx)
                 .map_err(|error| error.caused_by(cause::answered(&asked, &response))),
@@ -46,7 +47,26 @@ impl Body {
         }
     }
 
-    async fn request(&self, args: &Value, cx: &ToolContext) -> Result<HttpRequest, ToolError> {
+    /// The client, as far as the turn's personality lets it go.
+    fn client(&self, cx: &ToolContext) -> Result<Cow<'_, HttpClient>, ToolError> {
+        let rules = cx.network_rules();
+        if rules.is_open() {
+            return Ok(Cow::Borrowed(&self.client));
+        }
+        let narrowed = self.client.within(rules);
+        narrowed.map(Cow::Owned).map_err(|error| {
+            let text = "this tool may ask no host here; only its operator can change that";
+            ToolError::new(ErrorCode::NotAvailable, text)
+                .caused_by(format!("a rule of the personality: {error}"))
+        })
+    }
+
+    /// What is sent for these arguments.
+    pub(crate) async fn request(
+        &self,
+        args: &Value,
+        cx: &ToolContext,
+    ) -> Result<HttpRequest, ToolError> {
         let mut request = HttpRequest::new(self.method.clone(), self.url.fill(args)?);
         let mut filled = Vec::with_capacity(self.headers.len());
         for header in &self.headers {

@@ -1,11 +1,13 @@
 //! What a call that does not go well says.
 
+use std::sync::Arc;
+
 use serde_json::json;
-use toolcrib_core::{CancellationToken, ErrorCode, ToolContextParts};
+use toolcrib_core::{CancellationToken, ErrorCode, NetworkRules, ToolContextParts};
 use toolcrib_scope::http::HttpClient;
 use toolcrib_tools::http::{HttpToolSpec, Method};
 
-use crate::support::{Server, answer, client, fails, get, post, spec};
+use crate::support::{Server, answer, client, fails, get, ok, post, spec};
 
 async fn status(status: &str, headers: &str, body: &str) -> String {
     let server = Server::answering(answer(status, headers, body)).await;
@@ -234,4 +236,24 @@ async fn a_call_that_is_cut_off_says_what_is_known() {
         });
         assert_eq!(outcome.unwrap_err().code, expected);
     }
+}
+
+#[tokio::test]
+async fn a_personality_that_keeps_the_tool_from_its_host_makes_it_not_available() {
+    let server = Server::answering(ok("text/plain", "here")).await;
+    let tool = get(&server.url("/"), &[]).build(&client()).unwrap();
+    let under = |allow: Option<&str>, deny: Option<&str>| {
+        let texts = |text: Option<&str>| text.into_iter().map(Into::into).collect();
+        let allow = allow.map(|host| texts(Some(host)));
+        let network = Arc::new(NetworkRules { allow, deny: texts(deny) });
+        tool.call(json!({}), ToolContextParts { network, ..ToolContextParts::detached() }.into())
+    };
+    assert_eq!(under(Some("127.0.0.1"), None).await.unwrap().value, "here");
+    for (allow, deny) in
+        [(Some("other.test"), None), (None, Some("127.0.0.1")), (None, Some("http://x"))]
+    {
+        let refused = under(allow, deny).await.unwrap_err();
+        assert_eq!(refused.code, ErrorCode::NotAvailable, "{refused:?}");
+    }
+    assert_eq!(server.asked().len(), 1);
 }

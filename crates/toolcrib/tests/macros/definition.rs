@@ -80,6 +80,26 @@ fn every_option_lands_in_the_definition() {
     assert_eq!(*tool.capabilities(), capabilities);
 }
 
+fn printer() -> Result<(), &'static str> {
+    Err("no printer is connected")
+}
+
+/// Prints.
+#[tool(available_if = printer)]
+fn print() {}
+
+/// Always there.
+#[tool(available_if = || true)]
+fn there() {}
+
+#[test]
+fn a_function_or_a_closure_says_whether_the_tool_is_available() {
+    let reason = made(print_tool()).check_available().unwrap_err();
+    assert_eq!(&*reason, "no printer is connected");
+    assert_eq!(made(there_tool()).check_available(), Ok(()));
+    assert!(!made(add_tool()).has_availability_check());
+}
+
 /// Forgets all orders.
 #[tool(destructive, ephemeral = "turn", on_collision = "keep", timeout = "500ms")]
 fn forget() {}

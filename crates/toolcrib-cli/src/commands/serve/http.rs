@@ -36,6 +36,7 @@ pub(super) fn declared(project: &Project, default: &Access) -> impl Iterator<Ite
         let mut access = Access::new();
         access.principal = token.principal().cloned();
         access.tenant = token.tenant().cloned();
+        access.personality = token.personality().cloned();
         access.skills.clone_from(&default.skills);
         access
     })
@@ -68,9 +69,11 @@ pub(super) fn access(
         shown = args.show_token.then_some(made.token);
         Tokens::File(made.path)
     } else {
-        if args.principal.is_some() || args.tenant.is_some() || args.show_token {
+        let says_who =
+            args.principal.is_some() || args.tenant.is_some() || args.personality.is_some();
+        if says_who || args.show_token {
             return Err(Problem::usage(
-                "`--as`, `--tenant` and `--show-token` are for a project without \
+                "`--as`, `--tenant`, `--personality` and `--show-token` are for a project without \
                  `[[serve.token]]`: here each token says for whom it stands",
             ));
         }

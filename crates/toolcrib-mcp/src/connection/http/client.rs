@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -11,7 +11,10 @@ use std::{
 
 use bytes::Bytes;
 use rmcp::{
-    model::{ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage},
+    model::{
+        ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, RequestId,
+        ServerJsonRpcMessage,
+    },
     transport::streamable_http_client::{
         AuthRequiredError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
     },
@@ -31,6 +34,7 @@ use super::{
     },
     events::{Events, events},
     failure::{Failure, HttpFailure},
+    names::Annotated,
 };
 
 /// How many bytes an answer in JSON may have: 16 MiB. It is held in memory whole.
@@ -47,58 +51,106 @@ const JSON_AND_EVENTS: HeaderValue =
     HeaderValue::from_static("application/json, text/event-stream");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
-/// What one connection sends and reads.
+/// What one connection sends and reads: for the protocol library, and [past it](super::carrier).
 #[derive(Clone)]
-pub(super) struct Client(Arc<Shared>);
+pub(super) struct Client(pub(super) Arc<Shared>);
 
-struct Shared {
+pub(super) struct Shared {
     http: HttpClient,
+    url: Arc<str>,
     headers: HeaderMap,
-    wiring: Wiring,
+    pub(super) wiring: Wiring,
     has_streamed: AtomicBool,
+    /// The headers of each request after a handshake with `initialize`.
+    after_handshake: OnceLock<HeaderMap>,
+    pub(super) annotated: Annotated,
+}
+
+/// How a request was answered, before the answer is read.
+pub(super) enum Head {
+    /// It was taken, and there is no answer to it here.
+    Accepted,
+    Events(HttpStream),
+    Json(HttpStream),
+    /// A status that says no.
+    Refusal(HttpStream),
+    /// Nothing of the protocol.
+    Other(HttpStream),
+}
+
+/// What a status says that says no.
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    /// In words of the protocol.
+    pub(super) said: Option<ErrorData>,
+    pub(super) text: String,
+}
+
+impl From<Refusal> for HttpFailure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Status { status: refusal.status.as_u16(), text: bounded(refusal.text) }
+    }
 }
 
 impl Client {
-    pub(super) fn new(http: HttpClient, headers: HeaderMap, wiring: Wiring) -> Self {
-        Self(Arc::new(Shared { http, headers, wiring, has_streamed: AtomicBool::new(false) }))
+    pub(super) fn new(http: HttpClient, url: Arc<str>, headers: HeaderMap, wiring: Wiring) -> Self {
+        Self(Arc::new(Shared {
+            http,
+            url,
+            headers,
+            wiring,
+            has_streamed: AtomicBool::new(false),
+            after_handshake: OnceLock::new(),
+            annotated: Annotated::default(),
+        }))
     }
 
     fn request(
         &self,
         method: Method,
-        url: &str,
         session: Option<&str>,
         of_the_protocol: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<HttpRequest, Failure> {
-        let mut request = HttpRequest::new(method, url);
-        request.headers = self.0.headers.clone();
-        request.headers.extend(of_the_protocol);
+    ) -> Result<HttpRequest, HttpFailure> {
+        let mut headers = self.0.headers.clone();
+        headers.extend(of_the_protocol);
         if let Some(session) = session {
-            request.headers.insert(SESSION_ID, value(session)?);
+            headers.insert(SESSION_ID, value(session)?);
         }
+        Ok(self.with(method, headers))
+    }
+
+    /// A request after the handshake, in its session if it began one.
+    pub(super) fn after_handshake(&self, method: Method) -> HttpRequest {
+        let headers = self.0.after_handshake.get().unwrap_or(&self.0.headers);
+        self.with(method, headers.clone())
+    }
+
+    fn with(&self, method: Method, headers: HeaderMap) -> HttpRequest {
+        let mut request = HttpRequest::new(method, &*self.0.url);
+        request.headers = headers;
         request.max_redirects = 0;
         request.max_body_bytes = usize::MAX;
         // Whoever waits for the answer knows how long.
         request.timeout = None;
-        Ok(request)
+        request
     }
 
-    async fn post(
+    /// Sends a message, and reads the head of what comes back.
+    pub(super) async fn post(
         &self,
-        message: &ClientJsonRpcMessage,
+        json: Vec<u8>,
         mut request: HttpRequest,
         call: Option<&Call>,
-    ) -> Result<HttpStream, Failure> {
-        let body = serde_json::to_vec(message)?;
-        request.body = Some(Bytes::from(body));
+    ) -> Result<Head, Failure> {
+        request.body = Some(Bytes::from(json));
         request.headers.insert(header::ACCEPT, JSON_AND_EVENTS);
         request.headers.insert(header::CONTENT_TYPE, JSON);
         if call.is_some_and(|call| !call.begin()) {
             return Err(HttpFailure::Withdrawn.into());
         }
+        let had_session = request.headers.contains_key(SESSION_ID);
         let Wiring { intake, ending, .. } = &self.0.wiring;
-        let answer = self.0.http.stream(request, ending.token()).await;
-        answer.map_err(|error| {
+        let answer = self.0.http.stream(request, ending.token()).await.map_err(|error| {
             if !error.may_have_reached_server()
                 && let Some(call) = call
             {
@@ -108,56 +160,33 @@ impl Client {
             if matches!(error, HttpError::Connect { .. }) && !intake.has_other_calls() {
                 ending.end(error.to_string());
             }
-            HttpFailure::Http(error).into()
+            HttpFailure::Http(error)
+        })?;
+        Ok(match answer.status() {
+            StatusCode::NOT_FOUND if had_session => {
+                // The request was not looked at: it belongs to a session that the server does not
+                // have.
+                if let Some(call) = call {
+                    call.revert();
+                }
+                ending.end("its session has expired (HTTP 404)");
+                return Err(StreamableHttpError::SessionExpired);
+            }
+            StatusCode::ACCEPTED | StatusCode::NO_CONTENT => Head::Accepted,
+            status if !status.is_success() => Head::Refusal(answer),
+            _ if is_of(&answer, &EVENTS) => Head::Events(answer),
+            _ if is_of(&answer, &JSON) => Head::Json(answer),
+            _ => Head::Other(answer),
         })
     }
 
-    /// What a status says that says no.
-    async fn refusal(
-        &self,
-        answer: HttpStream,
-        message: &ClientJsonRpcMessage,
-        had_session: bool,
-    ) -> Result<StreamableHttpPostResponse, Failure> {
-        let status = answer.status();
-        let is_json = is_of(&answer, &JSON);
-        let challenge = challenge(&answer);
-        let body = read(answer, MAX_ERROR_BYTES).await.unwrap_or_default();
-        let lets_nobody_in = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-        let text = match challenge {
-            Some(challenge) => format!("it wants authorization: {challenge}"),
-            None => preview(&body),
-        };
-        let id = match message {
-            ClientJsonRpcMessage::Request(request) if !lets_nobody_in => Some(&request.id),
-            _ => None,
-        };
-        if let Some(id) = id {
-            // What refuses a request before it is read cannot say which one it was.
-            let said = match serde_json::from_slice(&body) {
-                Ok(ServerJsonRpcMessage::Error(refused)) if is_json => Some(refused.error),
-                _ if status.is_client_error() && !had_session && is_discovery(message) => {
-                    let text = format!("HTTP {}: {text}", status.as_u16());
-                    Some(ErrorData::invalid_request(text, None))
-                }
-                _ => None,
-            };
-            if let Some(error) = said {
-                self.0.wiring.intake.forget(id);
-                let message = ServerJsonRpcMessage::error(error, Some(id.clone()));
-                return Ok(StreamableHttpPostResponse::Json(message, None));
-            }
-        }
-        Err(HttpFailure::Status { status: status.as_u16(), text: bounded(text) }.into())
-    }
-
-    /// An answer that is one JSON message.
-    async fn json(
+    /// An answer that is one JSON message, which may only be that to this request, and what the
+    /// intake made of it.
+    pub(super) async fn json(
         &self,
         answer: HttpStream,
         id: Option<&RequestId>,
-    ) -> Result<StreamableHttpPostResponse, Failure> {
-        let session = session_of(&answer);
+    ) -> Result<(Vec<u8>, Option<ServerJsonRpcMessage>), HttpFailure> {
         let body = read(answer, MAX_JSON_BYTES).await?;
         let taken = self.0.wiring.intake.take_answer_to(id, &body);
         if let Some(pause) = taken.pause {
@@ -166,17 +195,46 @@ impl Client {
         if let Some(reason) = taken.hopeless {
             self.0.wiring.ending.end(reason);
         }
-        let Some(id) = id else { return Ok(StreamableHttpPostResponse::Accepted) };
-        match taken.message {
-            Some(
-                message @ (ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_)),
-            ) => Ok(StreamableHttpPostResponse::Json(with_id(message, id), session)),
-            _ => {
-                let problem = format!("its answer is of no request: {}", preview(&body));
-                Err(HttpFailure::Unusable(problem).into())
-            }
-        }
+        Ok((body, taken.message))
     }
+
+    /// The events that answer a call from after the event of this id on.
+    pub(super) async fn resumed(&self, last_event_id: &str) -> Result<HttpStream, HttpFailure> {
+        let mut request = self.after_handshake(Method::GET);
+        request.headers.insert(header::ACCEPT, EVENTS);
+        request.headers.insert(LAST_EVENT_ID, value(last_event_id)?);
+        let answer = self.0.http.stream(request, self.0.wiring.ending.token()).await?;
+        if !answer.status().is_success() || !is_of(&answer, &EVENTS) {
+            return Err(HttpFailure::Unusable(not_of_the_protocol(&answer)));
+        }
+        Ok(answer)
+    }
+}
+
+/// What a status says that says no.
+pub(super) async fn refusal(answer: HttpStream) -> Refusal {
+    let status = answer.status();
+    let is_json = is_of(&answer, &JSON);
+    let challenge = challenge(&answer);
+    let body = read(answer, MAX_ERROR_BYTES).await.unwrap_or_default();
+    let lets_nobody_in = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    // What refuses a request before it is read cannot say which one it was.
+    let said = match serde_json::from_slice(&body) {
+        Ok(ServerJsonRpcMessage::Error(refused)) if is_json && !lets_nobody_in => {
+            Some(refused.error)
+        }
+        _ => None,
+    };
+    let text = match challenge {
+        Some(challenge) => format!("it wants authorization: {challenge}"),
+        None => preview(&body),
+    };
+    Refusal { status, said, text }
+}
+
+/// What to say of an answer that is no request's.
+pub(super) fn of_no_request(body: &[u8]) -> HttpFailure {
+    HttpFailure::Unusable(format!("its answer is of no request: {}", preview(body)))
 }
 
 impl StreamableHttpClient for Client {
@@ -184,64 +242,85 @@ impl StreamableHttpClient for Client {
 
     async fn post_message(
         &self,
-        uri: Arc<str>,
+        _: Arc<str>,
         message: ClientJsonRpcMessage,
         session_id: Option<Arc<str>>,
         _: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        let Wiring { intake, ending, .. } = &self.0.wiring;
+        let intake = &self.0.wiring.intake;
         let session = session_id.as_deref();
-        let request = self.request(Method::POST, &uri, session, custom_headers)?;
+        let request = self.request(Method::POST, session, custom_headers)?;
+        if is_initialized(&message) {
+            // From here on calls go past this, with the same headers.
+            let _ = self.0.after_handshake.set(request.headers.clone());
+        }
         intake.expect(&message);
         let _owed = intake.owed(&message);
         let call = Call::of(&message);
-        let answer = self.post(&message, request, call.as_deref()).await?;
-        let status = answer.status();
-        if status == StatusCode::NOT_FOUND && session.is_some() {
-            // The request was not looked at: it belongs to a session that the server does not have.
-            if let Some(call) = &call {
-                call.revert();
-            }
-            ending.end("its session has expired (HTTP 404)");
-            return Err(StreamableHttpError::SessionExpired);
-        }
-        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
-            return Ok(StreamableHttpPostResponse::Accepted);
-        }
-        if !status.is_success() {
-            return self.refusal(answer, &message, session.is_some()).await;
-        }
+        let json = serde_json::to_vec(&message)?;
+        let head = self.post(json, request, call.as_deref()).await?;
         let id = match &message {
             ClientJsonRpcMessage::Request(request) => Some(&request.id),
             _ => None,
         };
-        if is_of(&answer, &EVENTS) {
-            let session = session_of(&answer);
-            let events = events(answer, &self.0.wiring, id.cloned());
-            return Ok(StreamableHttpPostResponse::Sse(events, session));
+        match head {
+            Head::Accepted => Ok(StreamableHttpPostResponse::Accepted),
+            Head::Refusal(answer) => {
+                let mut refusal = refusal(answer).await;
+                let lets_in =
+                    !matches!(refusal.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+                let may_be_of_era =
+                    refusal.status.is_client_error() && lets_in && session.is_none();
+                if refusal.said.is_none() && may_be_of_era && is_discovery(&message) {
+                    let text = format!("HTTP {}: {}", refusal.status.as_u16(), refusal.text);
+                    refusal.said = Some(ErrorData::invalid_request(text, None));
+                }
+                match (id, refusal.said.take()) {
+                    (Some(id), Some(error)) => {
+                        intake.forget(id);
+                        let message = ServerJsonRpcMessage::error(error, Some(id.clone()));
+                        Ok(StreamableHttpPostResponse::Json(message, None))
+                    }
+                    _ => Err(HttpFailure::from(refusal).into()),
+                }
+            }
+            Head::Events(answer) => {
+                let session = session_of(&answer);
+                let events = events(answer, &self.0.wiring, id.cloned());
+                Ok(StreamableHttpPostResponse::Sse(events, session))
+            }
+            Head::Json(answer) => {
+                let session = session_of(&answer);
+                let (body, message) = self.json(answer, id).await?;
+                let Some(id) = id else { return Ok(StreamableHttpPostResponse::Accepted) };
+                match message {
+                    Some(
+                        message @ (ServerJsonRpcMessage::Response(_)
+                        | ServerJsonRpcMessage::Error(_)),
+                    ) => Ok(StreamableHttpPostResponse::Json(with_id(message, id), session)),
+                    _ => Err(of_no_request(&body).into()),
+                }
+            }
+            Head::Other(answer) if id.is_none() => {
+                // Whatever it says to what is not answered, it took it.
+                let _ = read(answer, MAX_ERROR_BYTES).await;
+                Ok(StreamableHttpPostResponse::Accepted)
+            }
+            Head::Other(answer) => Err(HttpFailure::Unusable(not_of_the_protocol(&answer)).into()),
         }
-        if is_of(&answer, &JSON) {
-            return self.json(answer, id).await;
-        }
-        if id.is_none() {
-            // Whatever it says to what is not answered, it took it.
-            let _ = read(answer, MAX_ERROR_BYTES).await;
-            return Ok(StreamableHttpPostResponse::Accepted);
-        }
-        Err(HttpFailure::Unusable(not_of_the_protocol(&answer)).into())
     }
 
     async fn get_stream(
         &self,
-        uri: Arc<str>,
+        _: Arc<str>,
         session_id: Option<Arc<str>>,
         last_event_id: Option<String>,
         _: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<Events, Failure> {
         let Wiring { intake, ending, .. } = &self.0.wiring;
-        let mut request = self.request(Method::GET, &uri, session_id.as_deref(), custom_headers)?;
+        let mut request = self.request(Method::GET, session_id.as_deref(), custom_headers)?;
         request.headers.insert(header::ACCEPT, EVENTS);
         let is_resumed = last_event_id.is_some();
         if let Some(last) = last_event_id {
@@ -275,12 +354,12 @@ impl StreamableHttpClient for Client {
 
     async fn delete_session(
         &self,
-        uri: Arc<str>,
+        _: Arc<str>,
         session_id: Arc<str>,
         _: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Failure> {
-        let mut request = self.request(Method::DELETE, &uri, Some(&*session_id), custom_headers)?;
+        let mut request = self.request(Method::DELETE, Some(&*session_id), custom_headers)?;
         request.timeout = Some(DELETE_TIMEOUT);
         request.max_body_bytes = MAX_ERROR_BYTES;
         // Sent when the connection is over, so not cancelled by its end.
@@ -321,6 +400,15 @@ fn is_discovery(message: &ClientJsonRpcMessage) -> bool {
     )
 }
 
+/// Whether it ends the handshake of an era with sessions.
+fn is_initialized(message: &ClientJsonRpcMessage) -> bool {
+    matches!(
+        message,
+        ClientJsonRpcMessage::Notification(notification)
+            if matches!(notification.notification, ClientNotification::InitializedNotification(_))
+    )
+}
+
 fn is_of(answer: &HttpStream, media_type: &HeaderValue) -> bool {
     let said = answer.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
     let said = said.and_then(|said| said.split(|byte| *byte == b';').next());
@@ -336,16 +424,15 @@ fn challenge(answer: &HttpStream) -> Option<String> {
     Some(bounded(said))
 }
 
-fn not_of_the_protocol(answer: &HttpStream) -> String {
+pub(super) fn not_of_the_protocol(answer: &HttpStream) -> String {
     match answer.headers().get(header::CONTENT_TYPE) {
         Some(said) => format!("its answer is of type {}", preview(said.as_bytes())),
         None => "its answer is of no type".to_owned(),
     }
 }
 
-fn value(text: &str) -> Result<HeaderValue, Failure> {
+fn value(text: &str) -> Result<HeaderValue, HttpFailure> {
     HeaderValue::from_str(text).map_err(|_| {
         HttpFailure::Unusable("it gave a session or event an id that cannot be sent".to_owned())
-            .into()
     })
 }

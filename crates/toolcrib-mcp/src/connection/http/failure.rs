@@ -1,6 +1,8 @@
 use rmcp::transport::{DynamicTransportError, streamable_http_client::StreamableHttpError};
 use toolcrib_scope::http::{HttpError, HttpErrorKind};
 
+use super::super::carry::NotCarried;
+
 /// What the protocol library is told of a request that failed.
 pub(super) type Failure = StreamableHttpError<HttpFailure>;
 
@@ -16,6 +18,9 @@ pub(super) enum HttpFailure {
     /// An answer, but none of the protocol.
     #[error("{0}")]
     Unusable(String),
+    /// The stream that should hold the answer ended without it.
+    #[error("the answer broke off")]
+    BrokenOff,
     /// Nobody waits for it any more, so it was not sent.
     #[error("it was withdrawn")]
     Withdrawn,
@@ -38,7 +43,7 @@ impl HttpFailure {
             Self::Http(error) => {
                 matches!(error.kind(), HttpErrorKind::Redirect | HttpErrorKind::Unfit)
             }
-            Self::Withdrawn => false,
+            Self::BrokenOff | Self::Withdrawn => false,
         }
     }
 
@@ -46,7 +51,7 @@ impl HttpFailure {
     fn may_be_of_request(&self) -> bool {
         match self {
             Self::Status { status, .. } => !matches!(status, 401 | 403 | 429),
-            Self::Unusable(_) => true,
+            Self::Unusable(_) | Self::BrokenOff => true,
             Self::Http(error) => error.may_have_reached_server(),
             Self::Withdrawn => false,
         }
@@ -65,10 +70,17 @@ pub(in super::super) fn why_not_connected(error: &DynamicTransportError) -> Opti
 
 /// Why a request over HTTP has no usable answer, and whether it has one nevertheless. `None` where
 /// the error is not of HTTP.
-pub(in super::super) fn why_not_answered(error: &DynamicTransportError) -> Option<(String, bool)> {
-    let failure = error.error.downcast_ref::<Failure>()?;
-    Some(match failure {
-        StreamableHttpError::Client(failure) => (failure.to_string(), failure.is_answer()),
-        other => (other.to_string(), false),
-    })
+pub(in super::super) fn why_not_answered(error: &DynamicTransportError) -> Option<NotCarried> {
+    error.error.downcast_ref::<Failure>().map(NotCarried::from)
+}
+
+impl From<&Failure> for NotCarried {
+    fn from(failure: &Failure) -> Self {
+        match failure {
+            StreamableHttpError::Client(failure) => {
+                Self { problem: failure.to_string(), is_answer: failure.is_answer() }
+            }
+            other => Self::broken(other.to_string()),
+        }
+    }
 }

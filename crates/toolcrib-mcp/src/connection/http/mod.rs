@@ -1,8 +1,10 @@
 //! Servers over Streamable HTTP.
 
+mod carrier;
 mod client;
 mod events;
 mod failure;
+mod names;
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,7 +23,8 @@ use self::client::Client;
 pub(super) use self::failure::{why_not_answered, why_not_connected};
 use super::{
     Connect,
-    open::{Dial, Failed, Greeting, Opener, Running, Wiring, shake_hands},
+    carry::Carrier,
+    open::{Dial, Dialled, Failed, Greeting, Opener, Wiring, shake_hands},
 };
 use crate::server::{Http, InvalidServer};
 
@@ -84,8 +87,9 @@ impl Dial for Server {
         &self,
         greeting: Greeting,
         wiring: Wiring,
-    ) -> BoxFuture<'static, Result<Running, Failed>> {
-        let client = Client::new(self.client.clone(), self.headers.clone(), wiring.clone());
+    ) -> BoxFuture<'static, Result<Dialled, Failed>> {
+        let (http, url) = (self.client.clone(), Arc::clone(&self.url));
+        let client = Client::new(http, url, self.headers.clone(), wiring.clone());
         let mut config = StreamableHttpClientTransportConfig::with_uri(Arc::clone(&self.url))
             .max_concurrent_requests(MAX_CONCURRENT)
             // A session that is over ends the connection: what is opened in its place begins anew,
@@ -98,8 +102,9 @@ impl Dial for Server {
         again.max_delay = Some(Duration::from_secs(30));
         config.retry_config = Arc::new(again);
         Box::pin(async move {
-            let transport = StreamableHttpClientTransport::with_client(client, config);
-            shake_hands(transport, greeting, wiring).await
+            let transport = StreamableHttpClientTransport::with_client(client.clone(), config);
+            let running = shake_hands(transport, greeting, wiring).await?;
+            Ok((running, Arc::new(client) as Arc<dyn Carrier>))
         })
     }
 }

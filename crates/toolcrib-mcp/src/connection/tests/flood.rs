@@ -67,7 +67,7 @@ async fn a_flood_of_announcements_is_read_at_a_pace_and_its_sender_waits() {
         let mut server = connections.recv().await.unwrap();
         server.greet_legacy().await;
         let request = server.expect("tools/call").await;
-        for _ in 0..5_000 {
+        for _ in 0..25_000 {
             let method = "notifications/tools/list_changed";
             server.write(&json!({"jsonrpc": "2.0", "method": method})).await;
         }
@@ -77,7 +77,7 @@ async fn a_flood_of_announcements_is_read_at_a_pace_and_its_sender_waits() {
     let connection = connect.connect(counted.clone()).await.unwrap();
     let began = Instant::now();
     connection.call_tool(call("work")).await.unwrap();
-    assert_eq!(counted.count(), 5_000);
+    assert_eq!(counted.count(), 25_000);
     assert!(began.elapsed() >= Duration::from_millis(4_700), "{:?}", began.elapsed());
     drop(server.await.unwrap());
 }

@@ -49,9 +49,13 @@ async fn handle(
     body: Bytes,
 ) -> Response {
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
-    server.seen.lock().unwrap().push((method.clone(), headers, message.clone()));
+    server.seen.lock().unwrap().push((method.clone(), headers.clone(), message.clone()));
     if method == Method::GET {
-        return status(StatusCode::METHOD_NOT_ALLOWED, "");
+        // A stream that broke off is asked for again by its last event.
+        return match headers.get("last-event-id") {
+            Some(_) => (server.script)(&Value::Null),
+            None => status(StatusCode::METHOD_NOT_ALLOWED, ""),
+        };
     }
     match message["method"].as_str() {
         Some("initialize") => {
@@ -239,6 +243,59 @@ async fn what_is_no_answer_is_told_apart_from_what_may_have_been_done() {
         };
         assert!(told.contains(says), "{told}");
     }
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_off_is_resumed_behind_its_last_event() {
+    let asked = Arc::new(Mutex::new(Value::Null));
+    let (connect, server) = scripted(move |request| {
+        let mut asked = asked.lock().unwrap();
+        if !request.is_null() {
+            *asked = request["id"].clone();
+            return of_type("text/event-stream", "id: seven\nretry: 500\ndata:\n\n");
+        }
+        let result = json!({"content": [{"type": "text", "text": "after all"}]});
+        let answer = json!({"jsonrpc": "2.0", "id": *asked, "result": result});
+        of_type("text/event-stream", format!("id: eight\ndata: {answer}\n\n"))
+    })
+    .await;
+    let connection = connect.connect(unheard()).await.unwrap();
+    let answer = connection.call_tool(call("work")).await.unwrap();
+    assert_eq!(answer.output.value, "after all");
+    let seen = server.seen.lock().unwrap();
+    let resumed: Vec<_> =
+        seen.iter().filter_map(|(_, headers, _)| headers.get("last-event-id")).collect();
+    assert_eq!(resumed, ["seven"]);
+    let calls = seen.iter().filter(|(_, _, message)| message["method"] == "tools/call").count();
+    assert_eq!(calls, 1, "it was sent again");
+}
+
+#[tokio::test]
+async fn what_a_server_asks_amid_an_answer_is_answered() {
+    let heard = Arc::new(tokio::sync::Notify::new());
+    let answered = Arc::clone(&heard);
+    let (connect, server) = scripted(move |request| {
+        use futures_util::{StreamExt as _, stream};
+        let event = |message: Value| Ok::<_, std::io::Error>(format!("data: {message}\n\n"));
+        let ping = event(json!({"jsonrpc": "2.0", "id": "there?", "method": "ping"}));
+        let answer =
+            event(json!({"jsonrpc": "2.0", "id": request["id"], "result": {"content": []}}));
+        let answered = Arc::clone(&answered);
+        let rest = stream::once(async move {
+            answered.notified().await;
+            answer
+        });
+        of_type("text/event-stream", Body::from_stream(stream::iter([ping]).chain(rest)))
+    })
+    .await;
+    let connection = connect.connect(unheard()).await.unwrap();
+    let calling = tokio::spawn(connection.call_tool(call("work")));
+    let expected = json!({"jsonrpc": "2.0", "id": "there?", "result": {}});
+    while !server.seen.lock().unwrap().iter().any(|(_, _, message)| *message == expected) {
+        tokio::task::yield_now().await;
+    }
+    heard.notify_one();
+    calling.await.unwrap().unwrap();
 }
 
 #[tokio::test]

@@ -219,6 +219,7 @@ impl AnyRule {
             listed_by_active_skill: self.listed,
             roles: Vec::from_iter(self.role.then(|| "clerk".into())),
             tenants: Vec::from_iter(self.tenant.then(|| "acme".into())),
+            ..When::default()
         };
         let mut rule = Rule::new(format!("rule {at}"), self.effect).when(when);
         if !self.tools.is_empty() {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use rmcp::model::SubscriptionFilter;
 use serde_json::json;
 use tokio::sync::watch;
-use toolcrib_core::ToolProvider;
+use toolcrib_core::{SkillId, ToolName, ToolProvider};
+use toolcrib_engine::{OnSkip, Skill, Skills, Step};
 use toolcrib_mcp::{Access, Gateway};
 
 use super::support::{Client, Era, Source, billing, engine, text, tool};
@@ -49,6 +50,35 @@ async fn reading_a_skill_changes_the_sessions_menu_and_says_so_after_the_result(
     for client in [client, other] {
         client.hears_nothing_more().await;
     }
+}
+
+#[tokio::test]
+async fn steps_and_what_is_put_away_change_the_menu_of_a_session_and_of_nobody_else() {
+    let step = |name: &str| Step::new(ToolName::new(name).unwrap());
+    let id = SkillId::new("refunding").unwrap();
+    let skill = Skill::new(id.clone(), "About refunds.", "How to refund.")
+        .steps([step("look"), step("refund")], OnSkip::Advance);
+    let skills = Skills::new(vec![skill]).unwrap().offer_deactivate_skill(true);
+    let engine = engine().tools([tool("look"), tool("refund")]).skills(skills).build().unwrap();
+    let gateway = Gateway::builder(engine).build();
+    let preset = || Access::new().skill(id.clone());
+    let mut client = Client::of(&gateway, Era::Sessions, preset()).await;
+    let own = ["read_skill", "deactivate_skill", "skip_step"];
+    assert_eq!(client.names().await, [&["look"], &own[..]].concat());
+    client.call("look", json!({})).await;
+    client.changed.recv().await.unwrap();
+    assert_eq!(client.names().await, [&["refund"], &own[..]].concat());
+    client.call("deactivate_skill", json!({ "id": "refunding" })).await;
+    client.changed.recv().await.unwrap();
+    assert_eq!(client.names().await, ["look", "refund", "read_skill", "deactivate_skill"]);
+
+    // Nothing is remembered from one request to the next, and nothing can be activated.
+    let stateless = Client::of(&gateway, Era::Stateless, preset()).await;
+    for _ in 0..2 {
+        assert_eq!(stateless.names().await, ["look"]);
+        stateless.call("look", json!({})).await;
+    }
+    client.hears_nothing_more().await;
 }
 
 #[tokio::test]

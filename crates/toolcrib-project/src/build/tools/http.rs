@@ -134,6 +134,11 @@ fn warn_of_private_host(http: &HttpSection, allowed: &[IpNet], source: &Source<'
     source.problems.push(Diagnostic::warning(&at, message).help(help));
 }
 
+/// The host that a tool asks, as it is dialled; `None` where its URL cannot be read.
+pub(in crate::build) fn host_of(http: &HttpSection) -> Option<String> {
+    host(http.url.as_ref()?).map(|(host, _)| host)
+}
+
 /// The host of a URL without places in it, as it is dialled, and where it stands.
 fn host(url: &Text) -> Option<(String, Spot)> {
     let start = url.value.find("://")? + "://".len();

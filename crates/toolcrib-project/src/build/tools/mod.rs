@@ -10,17 +10,17 @@ use std::collections::HashMap;
 use serde_json::json;
 use toolcrib_config::{Diagnostic, Help, Problems, Spot};
 use toolcrib_core::Tool;
-use toolcrib_engine::READ_SKILL;
+use toolcrib_engine::SKILL_TOOLS;
 use toolcrib_tools::Declaration;
 
-pub(super) use self::http::allowed_nets;
+pub(super) use self::http::{allowed_nets, host_of};
 use super::{databases::Databases, names::Names};
 use crate::{
     config::{Kind, ToolSection},
     root::Root,
 };
 
-/// Reports names that two tools have, and the one that is taken while there are skills.
+/// Reports names that two tools have, and those that are taken while there are skills.
 pub(crate) fn report_duplicate_tools(tools: &[ToolSection], has_skills: bool, problems: &Problems) {
     let mut places = HashMap::new();
     for name in tools.iter().filter_map(|tool| tool.name.as_ref()) {
@@ -30,8 +30,8 @@ pub(crate) fn report_duplicate_tools(tools: &[ToolSection], has_skills: bool, pr
         } else {
             places.insert(&name.value, &name.at);
         }
-        if has_skills && name.value == READ_SKILL {
-            let message = format!("`{READ_SKILL}` is the tool by which a model activates a skill");
+        if has_skills && SKILL_TOOLS.contains(&&*name.value) {
+            let message = format!("`{}` is a tool that Toolcrib has for skills", name.value);
             problems.push(Diagnostic::error(&name.at, message).help("give the tool another name"));
         }
     }

@@ -73,7 +73,7 @@ enum BodyPart {
 }
 
 impl HttpSection {
-    pub(super) fn read(table: &Table<'_>) -> Self {
+    pub(in crate::config) fn read(table: &Table<'_>) -> Self {
         let method = table.value("method").map(|method| method.word(&METHODS));
         let url = table
             .required("url", "\"https://api.example.com/v1/{city}?days={days}\"")
@@ -109,7 +109,7 @@ impl HttpSection {
 }
 
 /// The headers that are of use, and whether all are.
-fn read_headers(value: &Value<'_>) -> (Vec<HeaderSection>, bool) {
+pub(in crate::config) fn read_headers(value: &Value<'_>) -> (Vec<HeaderSection>, bool) {
     let Some(headers) = value.entries("`headers`") else {
         return (Vec::new(), false);
     };

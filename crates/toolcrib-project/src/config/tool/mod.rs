@@ -9,9 +9,10 @@ use std::{sync::Arc, time::Duration};
 use toolcrib_config::{Located, Spot, Table, Value};
 use toolcrib_core::{Annotations, ToolBuilder, ToolName};
 
+pub(super) use self::http::read_headers;
 pub(crate) use self::{
     command::{CommandSection, OF_A_SHELL, words},
-    http::HttpSection,
+    http::{HeaderSection, HttpSection},
     sql::SqlSection,
 };
 use super::params::Params;

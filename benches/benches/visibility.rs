@@ -1,0 +1,115 @@
+//! What it costs to decide what a model may see: rules, gates, and listening to it.
+
+use std::{hint::black_box, sync::Arc, time::Instant};
+
+use tokio::runtime::Runtime;
+use toolcrib_benches::{Cell, Outcome, Table, engine, median, micros, print, runtime, tool};
+use toolcrib_core::{
+    CancellationToken, Catalog, Identity, ListContext, Listing, Policy, Rule, Tool, ToolProvider,
+    When, gated_tools, static_tools,
+};
+use toolcrib_engine::TurnOptions;
+
+/// How often each thing is done; the figures are of the one in the middle.
+const TIMES: usize = 200;
+
+const COMMAND: &str = "cargo bench -p toolcrib-benches --bench visibility";
+
+fn main() -> Outcome {
+    let runtime = runtime()?;
+    print(&[rules(&runtime)?, gates()?])
+}
+
+/// Rules of every kind, of which the first that holds for most tools is the last.
+fn fifty_rules() -> Policy {
+    let narrow = (0..49).map(|number| {
+        let rule = Rule::deny(format!("rule {number}"))
+            .tools([format!("look_up_{number:02}?7"), format!("*_ledger_{number}")]);
+        match number % 3 {
+            0 => rule.destructive(true),
+            1 => rule.when(When { tenants: vec!["acme".into()], ..When::default() }),
+            _ => rule.when(When { roles: vec!["trainee".into()], ..When::default() }),
+        }
+    });
+    Policy::of(narrow.chain([Rule::allow("the rest").read_only(true)]))
+}
+
+/// The first iteration of a turn, in which everything is decided, and the next, in which nothing
+/// has changed.
+fn rules(runtime: &Runtime) -> Outcome<Table> {
+    let mut rows = Vec::new();
+    for count in [10, 1000, 10_000] {
+        let tools: Vec<Tool> = (0..count).map(tool).collect::<Result<_, _>>()?;
+        for (name, policy) in [("none", Policy::default()), ("50", fifty_rules())] {
+            let source = static_tools(tools.iter().cloned());
+            let engine = engine().provider(source).policy(policy).build()?;
+            let (mut first, mut next) = (Vec::new(), Vec::new());
+            for _ in 0..TIMES {
+                let mut turn = engine.turn(TurnOptions::default())?;
+                for times in [&mut first, &mut next] {
+                    let began = Instant::now();
+                    let iteration = runtime.block_on(turn.iteration())?;
+                    times.push(micros(began.elapsed()));
+                    if iteration.menu().len() != count {
+                        return Err("a rule withholds what it should not".into());
+                    }
+                }
+            }
+            rows.push(vec![
+                Cell::from(count as u64),
+                name.into(),
+                median(first).into(),
+                median(next).into(),
+            ]);
+        }
+    }
+    Ok(Table {
+        title: "What is offered, under rules",
+        command: COMMAND,
+        columns: vec!["tools", "rules", "composed first, µs", "composed again, unchanged, µs"],
+        rows,
+    })
+}
+
+/// Listing alone, and what a closure adds to it per tool.
+fn gates() -> Outcome<Table> {
+    const TOOLS: usize = 1000;
+    let tools: Vec<Tool> = (0..TOOLS).map(tool).collect::<Result<_, _>>()?;
+    let bare = static_tools(tools);
+    let gated = gated_tools("nines", Arc::clone(&bare), |tool: &Tool, _: &ListContext| {
+        !tool.name().ends_with('9')
+    });
+    let bare = listed(&bare)?;
+    let gated = listed(&gated)?;
+    Ok(Table {
+        title: "A closure as a gate",
+        command: COMMAND,
+        columns: vec!["1,000 tools", "listed, µs", "more per tool, ns"],
+        rows: vec![
+            vec!["no gate".into(), bare.into(), "–".into()],
+            vec![
+                "one closure".into(),
+                gated.into(),
+                ((gated - bare) * 1000.0 / TOOLS as f64).into(),
+            ],
+        ],
+    })
+}
+
+/// How long a provider takes to list, once its list has the room.
+fn listed(provider: &Arc<dyn ToolProvider>) -> Outcome<f64> {
+    let nobody = Arc::new(Identity::conversation("bench"));
+    let cx = ListContext::new(nobody, CancellationToken::new());
+    let mut catalog = Catalog::new();
+    let mut times = Vec::new();
+    for _ in 0..TIMES {
+        catalog.clear();
+        let began = Instant::now();
+        let Listing::Now(Ok(filled)) = Arc::clone(provider).list(&cx, catalog) else {
+            return Err("it did not list at once".into());
+        };
+        times.push(micros(began.elapsed()));
+        catalog = black_box(filled);
+    }
+    Ok(median(times))
+}

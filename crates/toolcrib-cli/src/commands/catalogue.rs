@@ -1,0 +1,108 @@
+//! All tools of a project, whoever may see them.
+
+use std::sync::Arc;
+
+use futures_util::future::{join, join_all};
+use toolcrib_core::{
+    CancellationToken, Catalog, Identity, ListContext, Tool, ToolProvider as _, Ttl,
+};
+use toolcrib_engine::OnFailure;
+use toolcrib_lint::SourceFacts;
+use toolcrib_project::{DeclaredHub, McpServer, Project};
+
+use super::{Problem, mcp::unless_cancelled};
+
+/// What a project has of tools, declared and listed by others.
+pub(crate) struct KnownTools {
+    pub(crate) tools: Vec<KnownTool>,
+    pub(crate) sources: Vec<KnownSource>,
+}
+
+/// A tool, and the source that lists it; none where the project declares it.
+pub(crate) struct KnownTool {
+    pub(crate) tool: Tool,
+    pub(crate) source: Option<String>,
+}
+
+/// A source that was asked for its tools.
+pub(crate) struct KnownSource {
+    pub(crate) facts: SourceFacts,
+    /// Whether an iteration can do without it.
+    pub(crate) may_fail: bool,
+    /// How many tools it lists that are never offered.
+    pub(crate) held_back: usize,
+}
+
+impl KnownSource {
+    /// Whether it failed and an iteration would fail with it.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.facts.failure.is_some() && !self.may_fail
+    }
+}
+
+/// Asks all sources at the same time. Policy and skills are not asked.
+pub(super) async fn known_tools(
+    project: &Project,
+    cancellation: &CancellationToken,
+) -> Result<KnownTools, Problem> {
+    let servers = join_all(project.mcp_servers().iter().map(|server| ask(project, server)));
+    let hubs = join_all(project.hubs().iter().map(|hub| ask_hub(project, hub, cancellation)));
+    let (servers, hubs) = unless_cancelled(join(servers, hubs), cancellation).await?;
+    let declared = project.tools().iter().cloned();
+    let mut known = KnownTools {
+        tools: declared.map(|tool| KnownTool { tool, source: None }).collect(),
+        sources: Vec::new(),
+    };
+    for (source, tools) in servers.into_iter().chain(hubs) {
+        let name = source.facts.name.clone();
+        let listed = tools.into_iter().map(|tool| KnownTool { tool, source: Some(name.clone()) });
+        known.tools.extend(listed);
+        known.sources.push(source);
+    }
+    Ok(known)
+}
+
+async fn ask(project: &Project, server: &McpServer) -> (KnownSource, Vec<Tool>) {
+    let listed = match server.client() {
+        Ok(client) => client.catalog().await.map_err(|error| error.to_string()),
+        Err(reason) => Err(reason.to_owned()),
+    };
+    let redactor = project.redactor();
+    let source = KnownSource {
+        facts: SourceFacts {
+            name: format!("mcp:{}", server.name()),
+            remote: true,
+            // A server is asked again when it says that its list changed.
+            ttl_forever: false,
+            failure: listed.as_ref().err().map(|error| redactor.text(error).into_owned()),
+        },
+        may_fail: server.on_failure() != OnFailure::Fail,
+        held_back: listed.as_ref().map_or(0, |catalog| catalog.held_back().len()),
+    };
+    let tools = listed.map(|catalog| catalog.offered().to_vec()).unwrap_or_default();
+    (source, tools)
+}
+
+/// A hub is asked as by nobody: one whose catalogue is a tenant's says that it needs to know which.
+async fn ask_hub(
+    project: &Project,
+    hub: &DeclaredHub,
+    cancellation: &CancellationToken,
+) -> (KnownSource, Vec<Tool>) {
+    let nobody = Arc::new(Identity::conversation("lint"));
+    let cx = ListContext::new(nobody, cancellation.clone());
+    let listed = Arc::clone(hub.provider()).list(&cx, Catalog::new()).wait().await;
+    let redactor = project.redactor();
+    let failure = listed.as_ref().err().map(|failed| failed.error.message());
+    let source = KnownSource {
+        facts: SourceFacts {
+            name: format!("hub:{}", hub.name()),
+            remote: true,
+            ttl_forever: hub.ttl() == Ttl::forever(),
+            failure: failure.map(|error| redactor.text(error).into_owned()),
+        },
+        may_fail: hub.on_failure() != OnFailure::Fail,
+        held_back: listed.as_ref().map_or(0, |catalog| catalog.held_back().len()),
+    };
+    (source, listed.map(|catalog| catalog.offered().to_vec()).unwrap_or_default())
+}

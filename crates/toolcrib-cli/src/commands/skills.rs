@@ -1,0 +1,47 @@
+//! `toolcrib skills`: the skills of a project, and one more.
+
+use toolcrib_core::CancellationToken;
+use toolcrib_project::Mode;
+
+use super::{ChosenModel, Problem, load};
+use crate::{
+    args::{Global, SkillsCommand},
+    exit::{self, Exit},
+    output::{self, InstalledJson, SkillsJson},
+};
+
+pub(super) async fn skills(
+    global: &Global,
+    command: Option<SkillsCommand>,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    let project = load(global, Mode::Inspect, ChosenModel::default(), &cancellation).await?;
+    match command.unwrap_or(SkillsCommand::List) {
+        SkillsCommand::List => {
+            // The files of skills are looked for on disk.
+            let listed = on_disk(move || SkillsJson::of(&project)).await?;
+            if global.json {
+                output::json(&listed);
+            } else {
+                output::skills(&listed, global.quiet, global.verbose);
+            }
+        }
+        SkillsCommand::Install { file, force } => {
+            // What has begun is brought to its end: the skill is there as a whole, or not at all.
+            let installed = on_disk(move || project.install_skill(&file, force)).await??;
+            if global.json {
+                output::json(&InstalledJson::from(&installed));
+            } else {
+                output::installed(&installed, global.quiet);
+            }
+        }
+    }
+    Ok(exit::FINE)
+}
+
+async fn on_disk<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| Problem::failed("internal", error.to_string()))
+}

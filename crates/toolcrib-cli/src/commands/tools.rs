@@ -1,0 +1,49 @@
+//! `toolcrib tools`: which tools there are, whoever may see them.
+
+use std::collections::BTreeSet;
+
+use toolcrib_config::suggest;
+use toolcrib_core::CancellationToken;
+use toolcrib_project::Mode;
+
+use super::{
+    ChosenModel, Problem,
+    catalogue::{KnownSource, known_tools},
+    with_project,
+};
+use crate::{
+    args::{Global, ToolsArgs},
+    exit::{self, Exit},
+    output::{self, ToolsJson},
+};
+
+pub(super) async fn tools(
+    global: &Global,
+    args: ToolsArgs,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    with_project(global, Mode::Inspect, ChosenModel::default(), &cancellation, async |project| {
+        let mut known = known_tools(project, &cancellation).await?;
+        if let Some(toolset) = &args.toolset {
+            let all: BTreeSet<String> = known
+                .tools
+                .iter()
+                .filter_map(|known| known.tool.toolset().map(str::to_owned))
+                .collect();
+            if !all.contains(toolset) {
+                let help = suggest::help(toolset, "toolsets", all.iter().map(String::as_str));
+                let toolset = suggest::quoted([&**toolset]);
+                return Err(Problem::usage(format!("there is no toolset {toolset}; {help}")));
+            }
+            known.tools.retain(|known| known.tool.toolset() == Some(toolset));
+        }
+        if global.json {
+            output::json(&ToolsJson::from(&known));
+        } else {
+            output::tools(&known, global.quiet, global.verbose);
+        }
+        let missing = known.sources.iter().any(KnownSource::is_missing);
+        Ok(if missing { exit::FAILED } else { exit::FINE })
+    })
+    .await
+}

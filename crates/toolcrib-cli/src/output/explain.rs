@@ -1,0 +1,46 @@
+//! Why tools are offered, or are not.
+
+use toolcrib_engine::{Cause, Why};
+
+use super::{DIM, GOOD, STRONG, WARN, safe, say};
+
+/// One tool: what was asked of it, link by link, and what would turn the matter round.
+pub(crate) fn why(why: &Why) {
+    let tool = safe(&why.tool);
+    match why.withheld_by() {
+        Some(cause) => {
+            say!("{STRONG}{tool}{STRONG:#} is {WARN}withheld{WARN:#} by {}", cause.stage);
+        }
+        None => say!("{STRONG}{tool}{STRONG:#} is {GOOD}offered{GOOD:#}"),
+    }
+    for Cause { stage, passed, text, .. } in &why.chain {
+        let (style, word) = if *passed { (GOOD, "passed") } else { (WARN, "withheld") };
+        say!("  {stage:<11}  {style}{word:<8}{style:#}  {}", safe(text));
+    }
+    say!("{}", safe(&why.change.text));
+}
+
+/// The links of an offered tool's chain, on a line of its entry in the menu.
+pub(super) fn in_short(why: &Why) {
+    say!("    {DIM}{}{DIM:#}", safe(&passed(why)));
+}
+
+/// A withheld tool's entry in the menu.
+pub(super) fn in_menu(why: &Why) {
+    let name = safe(&why.tool);
+    if let Some(cause) = why.withheld_by() {
+        let text = safe(&cause.text);
+        say!("  {WARN}{name}{WARN:#}  {DIM}by {}:{DIM:#} {text}", cause.stage);
+    }
+    let passed = passed(why);
+    if !passed.is_empty() {
+        say!("    {DIM}{}{DIM:#}", safe(&passed));
+    }
+    say!("    {}", safe(&why.change.text));
+}
+
+fn passed(why: &Why) -> String {
+    let passed = why.chain.iter().filter(|cause| cause.passed);
+    let texts: Vec<_> = passed.map(|cause| cause.text.as_str()).collect();
+    texts.join("; ")
+}

@@ -1,0 +1,92 @@
+//! What was found in a catalogue.
+
+use toolcrib_lint::{Finding, Parsed, Report, Severity, ToolSize};
+
+use super::{
+    note, say,
+    text::{BAD, DIM, GOOD, STRONG, WARN, count, safe},
+};
+use crate::commands::KnownSource;
+
+/// What was read, where that is not plain to see.
+pub(crate) fn parsed(parsed: &Parsed) {
+    note!("{DIM}read {} ({}){DIM:#}", count(parsed.tools.len(), "tool"), parsed.format);
+    if parsed.skipped > 0 {
+        let skipped = count(parsed.skipped, "tool");
+        note!("{DIM}left out {skipped} of a vendor's own, of which nothing is described{DIM:#}");
+    }
+    if parsed.has_more {
+        note!("{WARN}notice{WARN:#}: this is one page of a list; the others are not looked over");
+    }
+}
+
+/// The tools that sources hold back and that are not looked over.
+pub(crate) fn held_back(sources: &[KnownSource]) {
+    for source in sources.iter().filter(|source| source.held_back > 0) {
+        let name = &source.facts.name;
+        let held_back = count(source.held_back, "tool");
+        let server = name.strip_prefix("mcp:").unwrap_or(name);
+        note!(
+            "{DIM}{held_back} of {} held back and not looked over; `toolcrib mcp test {}` says why{DIM:#}",
+            safe(name),
+            safe(server)
+        );
+    }
+}
+
+/// Prints the findings by tool, and a summary.
+pub(crate) fn findings(report: &Report, quiet: bool, verbose: bool) {
+    for (position, tool) in report.tools.iter().enumerate() {
+        let mut found = report.findings.iter().filter(|found| found.position() == Some(position));
+        let first = found.next();
+        if first.is_some() || verbose {
+            head(tool);
+        }
+        first.into_iter().chain(found).for_each(one);
+    }
+    let of_none: Vec<_> = report.findings.iter().filter(|f| f.position().is_none()).collect();
+    if !of_none.is_empty() {
+        say!("{STRONG}all tools{STRONG:#}");
+        of_none.into_iter().for_each(one);
+    }
+    if quiet {
+        return;
+    }
+    let totals = &report.totals;
+    let size = format!("{}, ~{} tokens", count(totals.tools, "tool"), totals.tokens);
+    if report.is_clean() {
+        say!("{GOOD}ok{GOOD:#} {size}, no findings");
+    } else {
+        say!(
+            "{size}, {} ({}, {})",
+            count(report.findings.len(), "finding"),
+            count(totals.errors, "error"),
+            count(totals.warnings, "warning")
+        );
+    }
+}
+
+fn head(tool: &ToolSize) {
+    let origin = tool.origin.as_ref().map(|origin| format!("{}, ", safe(origin)));
+    say!(
+        "{STRONG}{}{STRONG:#}  {DIM}{}~{} tokens{DIM:#}",
+        shortened(&tool.name),
+        origin.unwrap_or_default(),
+        tool.tokens
+    );
+}
+
+fn one(finding: &Finding) {
+    let (style, word) = match finding.severity {
+        Severity::Error => (BAD, "error"),
+        Severity::Warning => (WARN, "warning"),
+    };
+    let Finding { rule, message, help, .. } = finding;
+    say!("  {style}{word}{style:#}{DIM}[{}]{DIM:#} {}", safe(rule), safe(message));
+    say!("    {GOOD}help{GOOD:#}: {}", safe(help));
+}
+
+/// A name in a line of its own; one that is far too long is cut.
+fn shortened(name: &str) -> String {
+    super::one_line(name, 100)
+}

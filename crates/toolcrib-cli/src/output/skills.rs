@@ -1,0 +1,161 @@
+//! The list of skills, and one that was installed.
+
+use serde::Serialize;
+use toolcrib_core::{Event, EventKind};
+use toolcrib_engine::{OnSkip, Skill};
+use toolcrib_project::{Diagnostic, InstalledSkill, Project};
+
+use super::{
+    note, say,
+    text::{DIM, GOOD, STRONG, WARN, count, one_line, safe, shown},
+};
+
+/// How much of a description stands in a line, in characters.
+const SHORT: usize = 100;
+
+/// What `skills --json` prints.
+#[derive(Serialize)]
+pub(crate) struct SkillsJson {
+    skills: Vec<SkillJson>,
+}
+
+#[derive(Serialize)]
+struct SkillJson {
+    id: String,
+    description: String,
+    tools_mode: &'static str,
+    tools: Vec<String>,
+    steps: Vec<StepJson>,
+    /// Absent without steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_skip: Option<&'static str>,
+    files: Vec<String>,
+    body_chars: usize,
+}
+
+#[derive(Serialize)]
+struct StepJson {
+    tool: String,
+    note: Option<String>,
+}
+
+impl SkillsJson {
+    /// Blocks: files are looked for.
+    pub(crate) fn of(project: &Project) -> Self {
+        let all = project.skills();
+        let one = |skill: &Skill| SkillJson {
+            id: skill.id.to_string(),
+            description: skill.description.to_string(),
+            tools_mode: all.mode_of(skill).as_str(),
+            tools: skill.tools.iter().map(ToString::to_string).collect(),
+            steps: skill
+                .all_steps()
+                .iter()
+                .map(|step| StepJson {
+                    tool: step.tool.to_string(),
+                    note: step.note.as_ref().map(ToString::to_string),
+                })
+                .collect(),
+            on_skip: skill.on_skip().map(|on_skip| match on_skip {
+                OnSkip::Hold => "hold",
+                _ => "advance",
+            }),
+            // Files that cannot be listed now are looked for again when a model asks.
+            files: skill.files.as_ref().and_then(|files| files.list().ok()).unwrap_or_default(),
+            body_chars: skill.body.chars().count(),
+        };
+        Self { skills: all.iter().map(one).collect() }
+    }
+}
+
+/// Prints the list.
+pub(crate) fn skills(listed: &SkillsJson, quiet: bool, verbose: bool) {
+    for skill in &listed.skills {
+        if quiet {
+            say!("{}", safe(&skill.id));
+            continue;
+        }
+        let description =
+            if verbose { skill.description.clone() } else { one_line(&skill.description, SHORT) };
+        let description = safe(&description);
+        say!("{STRONG}{}{STRONG:#}  {description}", safe(&skill.id));
+        if !skill.tools.is_empty() {
+            say!(
+                "  {DIM}tools{DIM:#} {} {DIM}({}){DIM:#}",
+                skill.tools.join(", "),
+                skill.tools_mode
+            );
+        }
+        if let Some(on_skip) = skill.on_skip {
+            let steps: Vec<_> = skill.steps.iter().map(|step| &*step.tool).collect();
+            say!("  {DIM}steps{DIM:#} {} {DIM}(skip: {on_skip}){DIM:#}", steps.join(" → "));
+        }
+        if !skill.files.is_empty() {
+            let files: Vec<_> = skill.files.iter().map(|file| safe(file)).collect();
+            say!("  {DIM}files{DIM:#} {}", files.join(", "));
+        }
+    }
+    if listed.skills.is_empty() && !quiet {
+        note!("{DIM}this project has no skills; a skill is a folder with a SKILL.md{DIM:#}");
+    }
+}
+
+/// Tells an operator that a skill was edited and cannot be used so.
+pub(crate) fn reload_failed(event: &Event) {
+    if let EventKind::SkillReloadFailed { problem } = &event.kind {
+        note!("{WARN}warning{WARN:#}: a skill has changed and stays as it was: {}", safe(problem));
+    }
+}
+
+/// What `skills install --json` prints.
+#[derive(Serialize)]
+pub(crate) struct InstalledJson<'a> {
+    id: &'a str,
+    description: &'a str,
+    folder: String,
+    files: Vec<InstalledFile<'a>>,
+    replaced: bool,
+    warnings: Vec<&'a Diagnostic>,
+}
+
+#[derive(Serialize)]
+struct InstalledFile<'a> {
+    path: &'a str,
+    bytes: u64,
+}
+
+impl<'a> From<&'a InstalledSkill> for InstalledJson<'a> {
+    fn from(skill: &'a InstalledSkill) -> Self {
+        Self {
+            id: &skill.id,
+            description: &skill.description,
+            folder: skill.folder.to_string_lossy().into_owned(),
+            files: skill
+                .files
+                .iter()
+                .map(|(path, bytes)| InstalledFile { path, bytes: *bytes })
+                .collect(),
+            replaced: skill.replaced,
+            warnings: skill.warnings.iter().collect(),
+        }
+    }
+}
+
+/// Says what was installed.
+pub(crate) fn installed(skill: &InstalledSkill, quiet: bool) {
+    let what = if skill.replaced { "replaced" } else { "installed" };
+    say!("{GOOD}{what}{GOOD:#} {}  {}", safe(&skill.id), shown(&skill.folder));
+    if quiet {
+        return;
+    }
+    say!("  {}", safe(&one_line(&skill.description, SHORT)));
+    for (path, bytes) in &skill.files {
+        say!(
+            "  {} {DIM}{}{DIM:#}",
+            safe(path),
+            count(usize::try_from(*bytes).unwrap_or(usize::MAX), "byte")
+        );
+    }
+    super::warnings(&skill.warnings);
+    note!("{DIM}a model that activates it follows what it says: read it first{DIM:#}");
+}

@@ -1,0 +1,76 @@
+//! `toolcrib tools`: which tools there are, whoever may see them.
+
+use serde_json::json;
+
+use crate::support::Project;
+
+#[test]
+fn declared_tools_are_listed_also_those_that_policy_withholds() {
+    let desk = Project::desk();
+    let (code, listed) = desk.json(&["tools"]);
+    assert_eq!(code, Some(0));
+    let tools = listed["tools"].as_array().unwrap();
+    assert_eq!(tools.len(), 25);
+    let refund = tools.iter().find(|tool| tool["name"] == "refund_duplicate_charge").unwrap();
+    let (_, menu) = desk.json(&["menu"]);
+    let offered = menu["offered"].as_array().unwrap();
+    assert!(!offered.iter().any(|tool| tool["name"] == refund["name"]));
+    assert_eq!((&refund["toolset"], &refund["remote"]), (&json!("billing"), &json!(false)));
+    assert_eq!(refund["annotations"]["idempotent"], true);
+    assert!(refund["origin"].as_str().unwrap().starts_with("toolcrib.toml:"));
+    assert_eq!(listed["sources"], json!([]));
+}
+
+#[test]
+fn a_toolset_is_listed_alone_and_an_unknown_one_is_refused_with_the_known() {
+    let desk = Project::desk();
+    let outcome = desk.toolcrib(&["tools", "--toolset", "catalogue"]);
+    assert_eq!(outcome.code, Some(0));
+    insta::assert_snapshot!(outcome.stdout, @r#"
+    catalogue
+      search_products  Products whose name contains a text, with prices. Use it to find out a …
+        reads, from toolcrib.toml:420
+      check_stock  How many pieces of a product are in stock. Use it before you promise a …
+        reads, from toolcrib.toml:434
+    2 tools, 0 of them remote
+    "#);
+    let outcome = desk.toolcrib(&["tools", "--toolset", "catalogue", "-q"]);
+    assert_eq!(outcome.stdout, "search_products\ncheck_stock\n");
+    let outcome = desk.toolcrib(&["tools", "--toolset", "mail"]);
+    assert_eq!(outcome.code, Some(2));
+    insta::assert_snapshot!(outcome.stderr, @"error: there is no toolset `mail`; the toolsets are `account`, `billing`, `catalogue`, `orders`, `shipping`, `tickets`");
+}
+
+#[test]
+fn remote_tools_are_marked_and_a_source_that_fails_is_told() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/fixtures/mcp_server.py");
+    let project = |on_failure: &str| {
+        let file = format!(
+            r#"
+[mcp.small]
+command = "python3"
+args = ["{script}", "small"]
+env = {{ MARK = "none", LOG = "started.log" }}
+
+[mcp.gone]
+command = "no-such-program-anywhere"
+on_failure = "{on_failure}"
+"#
+        );
+        Project::of(&[("toolcrib.toml", &file)])
+    };
+    let (code, listed) = project("fail").json(&["tools"]);
+    assert_eq!(code, Some(1));
+    let tools = listed["tools"].as_array().unwrap();
+    let echo = tools.iter().find(|tool| tool["name"] == "mcp__small__echo").unwrap();
+    assert_eq!((&echo["source"], &echo["remote"]), (&json!("mcp:small"), &json!(true)));
+    assert_eq!(listed["sources"][0]["ok"], true);
+    assert_eq!(
+        (&listed["sources"][1]["name"], &listed["sources"][1]["ok"]),
+        (&json!("mcp:gone"), &json!(false))
+    );
+    let outcome = project("omit").toolcrib(&["tools"]);
+    assert_eq!(outcome.code, Some(0));
+    assert!(outcome.stderr.contains("notice: mcp:gone could not be listed"), "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("from mcp:small, remote"), "{}", outcome.stdout);
+}

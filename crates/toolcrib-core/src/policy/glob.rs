@@ -1,0 +1,122 @@
+//! Patterns for names and labels.
+
+use std::{fmt, sync::Arc};
+
+use wildmatch::WildMatch;
+
+use crate::definition::ToolDefinition;
+
+/// A pattern for names and labels: `*` is any run of characters, `?` is one.
+#[derive(Clone)]
+pub struct Glob {
+    text: Arc<str>,
+    kind: Kind,
+}
+
+/// How a pattern is compared. Most of them need no pattern matching, and a menu of thousands of
+/// tools is held against all of them.
+#[derive(Clone)]
+enum Kind {
+    Literal,
+    /// Nothing but `*`.
+    All,
+    /// A text and `*` behind it.
+    Prefix,
+    Other(WildMatch),
+}
+
+impl Glob {
+    /// A pattern; every text is one.
+    pub fn new(pattern: impl Into<Arc<str>>) -> Self {
+        let text = pattern.into();
+        let wild = |text: &str| text.contains(['*', '?']);
+        let kind = match text.strip_suffix('*') {
+            Some("") => Kind::All,
+            Some(prefix) if !wild(prefix) => Kind::Prefix,
+            None if !wild(&text) => Kind::Literal,
+            _ => Kind::Other(WildMatch::new(&text)),
+        };
+        Self { text, kind }
+    }
+
+    /// Whether a text matches, letter case included.
+    pub fn matches(&self, text: &str) -> bool {
+        match &self.kind {
+            Kind::Literal => *self.text == *text,
+            Kind::All => true,
+            Kind::Prefix => self
+                .text
+                .as_bytes()
+                .split_last()
+                .is_some_and(|(_, prefix)| text.as_bytes().starts_with(prefix)),
+            Kind::Other(pattern) => pattern.matches(text),
+        }
+    }
+
+    /// Whether it matches a tool's name. A framework tool must be named literally.
+    pub fn speaks_of(&self, tool: &ToolDefinition) -> bool {
+        self.matches(tool.name()) && (self.is_literal() || !tool.is_framework())
+    }
+
+    /// Whether it matches one text only.
+    pub fn is_literal(&self) -> bool {
+        matches!(self.kind, Kind::Literal)
+    }
+
+    /// The pattern as written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Debug for Glob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.text, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_pattern_matches_what_it_says() {
+        for (pattern, text, matches) in [
+            ("", "", true),
+            ("", "a", false),
+            ("a", "a", true),
+            ("a", "A", false),
+            ("a", "ab", false),
+            ("*", "", true),
+            ("*", "anything", true),
+            ("a*", "a", true),
+            ("a*", "abc", true),
+            ("a*", "ba", false),
+            ("a*", "Abc", false),
+            ("ä*", "äb", true),
+            ("*a", "ba", true),
+            ("*a", "ab", false),
+            ("a*c", "abbc", true),
+            ("a*c", "abb", false),
+            ("a?", "ab", true),
+            ("a?", "a", false),
+            ("a?*", "ab", true),
+            ("a?*", "a", false),
+            ("**", "a", true),
+            ("a**", "ab", true),
+            ("a**", "b", false),
+        ] {
+            assert_eq!(Glob::new(pattern).matches(text), matches, "{pattern:?} on {text:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_text_without_wildcards_is_literal() {
+        for (pattern, literal) in
+            [("", true), ("a", true), ("*", false), ("a*", false), ("?", false), ("a?b", false)]
+        {
+            assert_eq!(Glob::new(pattern).is_literal(), literal, "{pattern:?}");
+        }
+        assert_eq!(Glob::new("a*").as_str(), "a*");
+    }
+}

@@ -1,0 +1,188 @@
+//! What the tests share: small tools, contexts, a source that is watched.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::Value;
+use toolcrib_core::{
+    Answered, BoxFuture, CancellationToken, Catalog, DiscoveryError, FailedListing, Identity,
+    ListContext, Listing, SkillId, Tool, ToolContext, ToolProvider,
+};
+
+pub(crate) fn tool(name: &str) -> Tool {
+    Tool::builder(name)
+        .description("A tool of the tests.")
+        .handler({
+            let name = name.to_owned();
+            move |_: Value, _: ToolContext| {
+                let name = name.clone();
+                async move { format!("{name} ran") }
+            }
+        })
+        .unwrap()
+}
+
+pub(crate) fn cx() -> ListContext {
+    ListContext::new(Arc::new(Identity::conversation("c")), CancellationToken::new())
+}
+
+pub(crate) fn of_tenant(tenant: &str) -> ListContext {
+    let identity = Identity { tenant: Some(tenant.into()), ..Identity::conversation("c") };
+    ListContext::new(Arc::new(identity), CancellationToken::new())
+}
+
+pub(crate) fn skill(id: &str) -> SkillId {
+    SkillId::new(id).unwrap()
+}
+
+pub(crate) fn names(catalog: &Catalog) -> Vec<String> {
+    catalog.offered().iter().map(|tool| tool.name().to_string()).collect()
+}
+
+/// Asks, waits, and gives back the names with the note.
+pub(crate) async fn ask<L: Listable + Clone>(
+    provider: &L,
+    cx: &ListContext,
+) -> Result<(Vec<String>, Answered), DiscoveryError> {
+    match in_time(provider.clone().listing(cx).wait()).await {
+        Ok(mut catalog) => Ok((names(&catalog), catalog.take_answered())),
+        Err(FailedListing { error, .. }) => Err(error),
+    }
+}
+
+/// What can be listed, whether its type is known or not.
+pub(crate) trait Listable {
+    fn listing(self, cx: &ListContext) -> Listing;
+}
+
+impl Listable for Arc<dyn ToolProvider> {
+    fn listing(self, cx: &ListContext) -> Listing {
+        self.list(cx, Catalog::new())
+    }
+}
+
+impl<P: ToolProvider> Listable for Arc<P> {
+    fn listing(self, cx: &ListContext) -> Listing {
+        self.list(cx, Catalog::new())
+    }
+}
+
+pub(crate) async fn listed<L: Listable>(provider: L, cx: &ListContext) -> Vec<String> {
+    names(&in_time(provider.listing(cx).wait()).await.unwrap())
+}
+
+pub(crate) async fn fails<L: Listable>(provider: L, cx: &ListContext) -> DiscoveryError {
+    in_time(provider.listing(cx).wait()).await.unwrap_err().error
+}
+
+/// Fails a test that hangs; the time decides nothing else.
+pub(crate) async fn in_time<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30_000_000), future).await.expect("the test hangs")
+}
+
+type Answer = dyn Fn(usize, ListContext) -> BoxFuture<'static, Result<Vec<Tool>, DiscoveryError>>
+    + Send
+    + Sync;
+
+/// A source that answers later, counts how often it is asked and how many questions ended before
+/// their answer, and remembers what it was shown.
+pub(crate) struct Source {
+    answer: Box<Answer>,
+    pub(crate) asked: AtomicUsize,
+    pub(crate) dropped: Arc<AtomicUsize>,
+    pub(crate) shown: Mutex<Vec<ListContext>>,
+}
+
+impl Source {
+    /// Answers as the function says, which is told how often it was asked before.
+    pub(crate) fn new<F, Fut>(answer: F) -> Arc<Self>
+    where
+        F: Fn(usize, ListContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Vec<Tool>, DiscoveryError>> + Send + 'static,
+    {
+        Arc::new(Self {
+            answer: Box::new(move |n, cx| Box::pin(answer(n, cx))),
+            asked: AtomicUsize::new(0),
+            dropped: Arc::default(),
+            shown: Mutex::default(),
+        })
+    }
+
+    /// Offers `t0`, `t1`, `t2` … one after the other.
+    pub(crate) fn counting() -> Arc<Self> {
+        Self::new(|n, _| async move { Ok(vec![tool(&format!("t{n}"))]) })
+    }
+
+    /// Answers so once it is released.
+    pub(crate) fn waiting(released: &CancellationToken) -> Arc<Self> {
+        let released = released.clone();
+        Self::new(move |n, _| {
+            let released = released.clone();
+            async move {
+                released.cancelled().await;
+                Ok(vec![tool(&format!("t{n}"))])
+            }
+        })
+    }
+
+    pub(crate) fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn dropped(&self) -> usize {
+        self.dropped.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn shown(&self) -> Vec<ListContext> {
+        self.shown.lock().unwrap().clone()
+    }
+}
+
+/// Counts itself when it is dropped before it is done.
+struct Unanswered {
+    dropped: Arc<AtomicUsize>,
+    done: bool,
+}
+
+impl Unanswered {
+    fn is_answered(&mut self) {
+        self.done = true;
+    }
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        if !self.done {
+            self.dropped.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+impl ToolProvider for Source {
+    fn id(&self) -> &str {
+        "source"
+    }
+
+    fn list(self: Arc<Self>, cx: &ListContext, mut into: Catalog) -> Listing {
+        let n = self.asked.fetch_add(1, Ordering::SeqCst);
+        self.shown.lock().unwrap().push(cx.clone());
+        let answer = (self.answer)(n, cx.clone());
+        let mut unanswered = Unanswered { dropped: Arc::clone(&self.dropped), done: false };
+        Listing::later(async move {
+            let answer = answer.await;
+            unanswered.is_answered();
+            match answer {
+                Ok(tools) => {
+                    into.offer_all(&tools);
+                    Ok(into)
+                }
+                Err(error) => Err(FailedListing { error, catalog: into }),
+            }
+        })
+    }
+}

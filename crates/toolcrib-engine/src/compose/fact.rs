@@ -1,0 +1,178 @@
+//! Facts that can be changed from outside, and situations in which some have been.
+
+use std::{fmt::Write as _, sync::Arc};
+
+use serde::Serialize;
+use toolcrib_core::{Roles, SkillId};
+
+use super::Visibility;
+use crate::policy::Facts;
+
+/// One fact, as it would have to be. In the order in which they are told.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(tag = "fact", content = "value", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FactChange {
+    /// The skill is activated, as the last one.
+    ActivateSkill(SkillId),
+    /// A principal, or claims, that give the role.
+    GainRole(Arc<str>),
+    /// A principal, or claims, that do not give the role.
+    LoseRole(Arc<str>),
+    /// This tenant.
+    Tenant(Arc<str>),
+    /// No tenant, or one that no rule and no role names.
+    OtherTenant,
+    /// The skill is not active.
+    DeactivateSkill(SkillId),
+    /// This personality.
+    Personality(Arc<str>),
+    /// This principal.
+    Principal(Arc<str>),
+    /// No principal, or one that no rule and no role names.
+    OtherPrincipal,
+    /// This iteration of a turn, counted from 1.
+    Iteration(u32),
+}
+
+impl FactChange {
+    /// What is told together.
+    pub(super) fn rank(&self) -> u8 {
+        match self {
+            Self::ActivateSkill(_) => 0,
+            Self::GainRole(_) => 1,
+            Self::LoseRole(_) => 2,
+            Self::Tenant(_) | Self::OtherTenant => 3,
+            Self::DeactivateSkill(_) => 4,
+            Self::Personality(_) => 5,
+            Self::Principal(_) | Self::OtherPrincipal => 6,
+            Self::Iteration(_) => 7,
+        }
+    }
+
+    pub(super) fn in_words(&self, visibility: &Visibility) -> String {
+        match self {
+            Self::ActivateSkill(skill) => format!("activate skill `{skill}`"),
+            Self::DeactivateSkill(skill) => format!("skill `{skill}` not active"),
+            Self::GainRole(role) => {
+                let who = who_has(&visibility.policy.roles, role);
+                format!("a principal with role `{role}`{who}")
+            }
+            Self::LoseRole(role) => format!("a principal without role `{role}`"),
+            Self::Tenant(tenant) => format!("tenant `{tenant}`"),
+            Self::OtherTenant => "no tenant, or one that no rule names".to_owned(),
+            Self::Personality(id) => format!("personality `{id}`"),
+            Self::Principal(principal) => format!("principal `{principal}`"),
+            Self::OtherPrincipal => "no principal, or one that no rule names".to_owned(),
+            Self::Iteration(iteration) => format!("iteration {iteration}"),
+        }
+    }
+
+    /// Whether both cannot be changed at once.
+    pub(super) fn contradicts(&self, other: &Self) -> bool {
+        use FactChange::{
+            ActivateSkill, DeactivateSkill, GainRole, Iteration, LoseRole, OtherPrincipal,
+            OtherTenant, Personality, Principal, Tenant,
+        };
+        match (self, other) {
+            (
+                ActivateSkill(one) | DeactivateSkill(one),
+                ActivateSkill(other) | DeactivateSkill(other),
+            ) => one == other,
+            (GainRole(one) | LoseRole(one), GainRole(other) | LoseRole(other)) => one == other,
+            (Tenant(_) | OtherTenant, Tenant(_) | OtherTenant)
+            | (Principal(_) | OtherPrincipal, Principal(_) | OtherPrincipal)
+            | (Personality(_), Personality(_))
+            | (Iteration(_), Iteration(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Who has a role, sorted, in brackets; nothing where nobody has.
+fn who_has(roles: &Roles, role: &str) -> String {
+    let Some(holders) = roles.holders(role) else { return String::new() };
+    let mut principals: Vec<&str> = holders.principals.iter().map(|name| &**name).collect();
+    principals.sort_unstable();
+    let mut who = principals.join(", ");
+    let mut claims = String::new();
+    for (claim, values) in &holders.claims {
+        let and = if claims.is_empty() { "" } else { " and " };
+        let _ = write!(claims, "{and}claim `{claim}` of {}", values.join(" or "));
+    }
+    if !claims.is_empty() {
+        let or = if who.is_empty() { "" } else { "; or " };
+        who = format!("{who}{or}{claims}");
+    }
+    if who.is_empty() { who } else { format!(" ({who})") }
+}
+
+/// Facts with changes made to them.
+pub(super) struct Supposed<'a> {
+    skills: Vec<SkillId>,
+    roles: Vec<Arc<str>>,
+    roles_by_claims: Vec<Arc<str>>,
+    /// All others, those that are one value changed.
+    facts: Facts<'a>,
+}
+
+impl<'a> Supposed<'a> {
+    /// `names_principals` says whether a rule names principals. Where none does, a principal is who
+    /// has some roles, so that a role of the principal's may be had or not by itself.
+    pub(super) fn after(
+        visibility: &'a Visibility,
+        start: Facts<'a>,
+        changes: impl IntoIterator<Item = &'a FactChange>,
+        names_principals: bool,
+    ) -> Self {
+        let mut skills = start.skills.to_vec();
+        let mut by_claims = start.roles_by_claims.to_vec();
+        let mut lost = Vec::new();
+        let mut facts = start;
+        for change in changes {
+            match change {
+                FactChange::ActivateSkill(skill) => {
+                    skills.retain(|active| active != skill);
+                    skills.push(skill.clone());
+                }
+                FactChange::DeactivateSkill(skill) => skills.retain(|active| active != skill),
+                FactChange::GainRole(role) => by_claims.push(Arc::clone(role)),
+                FactChange::LoseRole(role) => {
+                    by_claims.retain(|held| held != role);
+                    lost.push(role);
+                }
+                FactChange::Tenant(tenant) => facts.tenant = Some(tenant),
+                FactChange::OtherTenant => facts.tenant = None,
+                FactChange::Principal(principal) => facts.principal = Some(principal),
+                FactChange::OtherPrincipal => facts.principal = None,
+                FactChange::Personality(id) => {
+                    if let Some(personality) = visibility.personalities.get(id) {
+                        facts.personality = personality;
+                    }
+                }
+                FactChange::Iteration(iteration) => facts.iteration = *iteration,
+            }
+        }
+        let all = &visibility.policy.roles;
+        let has = |role: &Arc<str>| {
+            let holders = all.holders(role);
+            by_claims.contains(role)
+                || holders.is_some_and(|holders| holders.has_tenant(facts.tenant))
+                || (holders.is_some_and(|holders| holders.has_principal(facts.principal))
+                    && (names_principals || !lost.contains(&role)))
+        };
+        // A rule may name a role that is not declared: then it is among those by claims.
+        let mut roles: Vec<_> = all.names().filter(|role| has(role)).cloned().collect();
+        roles.extend(by_claims.iter().filter(|role| all.holders(role).is_none()).cloned());
+        Self { skills, roles, roles_by_claims: by_claims, facts }
+    }
+
+    pub(super) fn facts(&self) -> Facts<'_> {
+        Facts {
+            skills: &self.skills,
+            roles: &self.roles,
+            roles_by_claims: &self.roles_by_claims,
+            ..self.facts
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Which skills of one turn are active, and where it stands in their steps.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use toolcrib_core::{
+    ActivatedBy, Catalog, DeactivatedBy, EventKind, SkillId, ToolContext, ToolName, ToolResult,
+};
+
+use super::{CurrentStep, OnSkip, Skills, steps::Steps};
+
+/// The active skills of one turn, shared with its tools.
+#[derive(Debug)]
+pub(crate) struct ActiveSkills {
+    skills: Arc<Skills>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The last activated last.
+    active: Arc<[SkillId]>,
+    /// How many steps each active skill with steps has behind it.
+    done: Vec<(SkillId, usize)>,
+    /// What calls of a batch asked for, in the order in which they happened to run.
+    requested: Vec<Requested>,
+    unreported: Vec<EventKind>,
+}
+
+/// What a call asks for. Iterations that run at the same time may use one id each for calls of
+/// their own.
+#[derive(Debug)]
+struct Requested {
+    iteration: u32,
+    call_id: Arc<str>,
+    request: Request,
+}
+
+/// What a model may ask for.
+#[derive(Debug)]
+pub(super) enum Request {
+    Activate(SkillId),
+    Deactivate(SkillId),
+    Skip { reason: Arc<str> },
+}
+
+/// What a menu was composed under: calls against it act on that step and on no later one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StepsAt {
+    skill: SkillId,
+    position: usize,
+}
+
+impl ActiveSkills {
+    pub(crate) fn new(skills: Arc<Skills>) -> Self {
+        Self { skills, state: Mutex::default() }
+    }
+
+    /// All skills of the turn.
+    pub(crate) fn skills(&self) -> &Arc<Skills> {
+        &self.skills
+    }
+
+    /// The active skills, the last activated last.
+    pub(crate) fn now(&self) -> Arc<[SkillId]> {
+        Arc::clone(&self.lock().active)
+    }
+
+    /// Makes a skill the last activated one. Activating the one that is last already changes
+    /// nothing. Where all its steps are done, they begin anew.
+    pub(crate) fn activate(&self, skill: &SkillId, by: ActivatedBy) {
+        let mut state = self.lock();
+        let total = self.steps_of(skill).map_or(0, |steps| steps.as_slice().len());
+        if total > 0 && state.done_of(skill).is_none_or(|done| done >= total) {
+            state.done.retain(|(id, _)| id != skill);
+            state.done.push((skill.clone(), 0));
+        }
+        if state.active.last() == Some(skill) {
+            return;
+        }
+        state.active =
+            state.active.iter().filter(|id| *id != skill).chain([skill]).cloned().collect();
+        state.unreported.push(EventKind::SkillActivated { skill: skill.clone(), by });
+    }
+
+    /// Ends the activity of a skill, and forgets where its steps stood. Whether it was active.
+    pub(crate) fn deactivate(&self, skill: &SkillId, by: DeactivatedBy) -> bool {
+        let mut state = self.lock();
+        if !state.active.contains(skill) {
+            return false;
+        }
+        state.active = state.active.iter().filter(|id| *id != skill).cloned().collect();
+        self.end_steps(&mut state, |id| id == skill);
+        state.unreported.push(EventKind::SkillDeactivated { skill: skill.clone(), by });
+        true
+    }
+
+    /// Says of all skills whose steps have begun which are not done.
+    pub(crate) fn end(&self) {
+        self.end_steps(&mut self.lock(), |_| true);
+    }
+
+    fn end_steps(&self, state: &mut State, ends: impl Fn(&SkillId) -> bool) {
+        let (ended, going_on) = std::mem::take(&mut state.done)
+            .into_iter()
+            .partition::<Vec<_>, _>(|(skill, _)| ends(skill));
+        state.done = going_on;
+        for (skill, done) in ended {
+            let remaining: Vec<_> = self
+                .steps_of(&skill)
+                .into_iter()
+                .flat_map(|steps| steps.as_slice().iter().skip(done))
+                .map(|step| step.tool.clone())
+                .collect();
+            if !remaining.is_empty() {
+                state.unreported.push(EventKind::StepsUnfinished { skill, remaining });
+            }
+        }
+    }
+
+    /// The active skills, and where the turn stands in the steps of the one activated last, if that
+    /// has any; behind the last step too. Both at one moment.
+    pub(crate) fn snapshot(&self) -> (Arc<[SkillId]>, Option<StepsAt>) {
+        let state = self.lock();
+        let at = state.active.last().and_then(|latest| {
+            let position = state.done_of(latest)?;
+            Some(StepsAt { skill: latest.clone(), position })
+        });
+        (Arc::clone(&state.active), at)
+    }
+
+    /// Takes the tools of all steps but the current one out of what is offered.
+    pub(crate) fn narrow(&self, at: &StepsAt, catalog: &mut Catalog) {
+        if let Some(steps) = self.steps_of(&at.skill) {
+            steps.narrow(at.position, catalog);
+        }
+    }
+
+    /// What a model reads of where a skill stands within its steps; `None` before the first, behind
+    /// the last, and where there are none.
+    pub(super) fn place(&self, skill: &SkillId) -> Option<String> {
+        let done = self.lock().done_of(skill).filter(|done| *done > 0)?;
+        let steps = self.steps_of(skill)?;
+        steps.at(done).map(|_| steps.place(done))
+    }
+
+    /// What skipping the current step does, and what a model reads of where the turn stands then;
+    /// `None` where there is no step.
+    pub(super) fn what_skipping_does(&self) -> Option<(OnSkip, String)> {
+        let at = self.snapshot().1?;
+        let steps = self.steps_of(&at.skill)?;
+        steps.at(at.position)?;
+        let then = match steps.on_skip {
+            OnSkip::Advance => at.position + 1,
+            OnSkip::Hold => at.position,
+        };
+        Some((steps.on_skip, steps.place(then)))
+    }
+
+    /// The step that the turn stands at.
+    pub(crate) fn current_step(&self) -> Option<CurrentStep> {
+        let at = self.snapshot().1?;
+        let steps = self.steps_of(&at.skill)?;
+        let (number, total) = (at.position + 1, steps.as_slice().len());
+        let step = steps.at(at.position)?.clone();
+        Some(CurrentStep { skill: at.skill, number, total, step })
+    }
+
+    /// Skips the current step, whatever the skill says of that. Whether there was one.
+    pub(crate) fn skip(&self, reason: Arc<str>) -> bool {
+        let Some(at) = self.snapshot().1 else { return false };
+        self.pass(&at, |skill, step, _| EventKind::StepSkipped { skill, step, reason, held: false })
+    }
+
+    /// Notes that a call asks for something; see [`settle`](Self::settle).
+    pub(super) fn request(&self, cx: &ToolContext, request: Request) {
+        self.lock().requested.push(Requested {
+            iteration: cx.iteration(),
+            call_id: cx.call_id().into(),
+            request,
+        });
+    }
+
+    /// Does what the calls of a batch asked for, and completes the step that the batch could see,
+    /// in call order: which call ran first is chance, and what comes of it must not be. What a call
+    /// asked for that failed is forgotten.
+    pub(crate) fn settle(&self, iteration: u32, at: Option<&StepsAt>, results: &[ToolResult]) {
+        for result in results {
+            if let Some(at) = at.filter(|_| result.is_ok() && !result.abandoned)
+                && self.tool_at(at).is_some_and(|tool| *tool == *result.name)
+            {
+                self.advance(at);
+            }
+            while let Some(request) = self.take_requested(iteration, &result.call_id) {
+                if result.is_ok() {
+                    self.fulfil(request, at);
+                }
+            }
+        }
+    }
+
+    fn fulfil(&self, request: Request, at: Option<&StepsAt>) {
+        match request {
+            Request::Activate(skill) => self.activate(&skill, ActivatedBy::ReadSkill),
+            Request::Deactivate(skill) => {
+                self.deactivate(&skill, DeactivatedBy::DeactivateSkill);
+            }
+            Request::Skip { reason } => {
+                let Some(at) = at else { return };
+                match self.steps_of(&at.skill).map(|steps| steps.on_skip) {
+                    Some(OnSkip::Advance) => {
+                        self.pass(at, |skill, step, _| EventKind::StepSkipped {
+                            skill,
+                            step,
+                            reason,
+                            held: false,
+                        });
+                    }
+                    Some(OnSkip::Hold) => {
+                        self.lock().unreported.push(EventKind::StepSkipped {
+                            skill: at.skill.clone(),
+                            step: at.position + 1,
+                            reason,
+                            held: true,
+                        });
+                    }
+                    None => {}
+                }
+            }
+        }
+    }
+
+    fn advance(&self, at: &StepsAt) {
+        let Some(tool) = self.tool_at(at) else { return };
+        self.pass(at, |skill, step, total| EventKind::StepAdvanced { skill, step, total, tool });
+    }
+
+    /// Leaves a step behind, if it is still the one where its skill stands.
+    fn pass(&self, at: &StepsAt, event: impl FnOnce(SkillId, usize, usize) -> EventKind) -> bool {
+        let total = self.steps_of(&at.skill).map_or(0, |steps| steps.as_slice().len());
+        let mut state = self.lock();
+        let stands = state.done.iter_mut().find(|(skill, _)| *skill == at.skill);
+        let Some((_, done)) = stands else { return false };
+        if *done != at.position || *done >= total {
+            return false;
+        }
+        *done += 1;
+        let number = *done;
+        state.unreported.push(event(at.skill.clone(), number, total));
+        true
+    }
+
+    fn tool_at(&self, at: &StepsAt) -> Option<ToolName> {
+        self.steps_of(&at.skill)?.at(at.position).map(|step| step.tool.clone())
+    }
+
+    fn steps_of(&self, skill: &SkillId) -> Option<&Steps> {
+        self.skills.get(skill)?.steps.as_ref()
+    }
+
+    fn take_requested(&self, iteration: u32, call_id: &str) -> Option<Request> {
+        let mut state = self.lock();
+        let at = state.requested.iter().position(|requested| {
+            requested.iteration == iteration && *requested.call_id == *call_id
+        })?;
+        Some(state.requested.remove(at).request)
+    }
+
+    /// Notes what listeners are to be told.
+    pub(crate) fn report(&self, events: impl IntoIterator<Item = EventKind>) {
+        self.lock().unreported.extend(events);
+    }
+
+    /// What happened since the last time this was asked.
+    pub(crate) fn take_unreported(&self) -> Vec<EventKind> {
+        std::mem::take(&mut self.lock().unreported)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing under this lock can panic half-way.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn done_of(&self, skill: &SkillId) -> Option<usize> {
+        self.done.iter().find(|(id, _)| id == skill).map(|(_, done)| *done)
+    }
+}

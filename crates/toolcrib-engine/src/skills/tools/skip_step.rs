@@ -1,0 +1,47 @@
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::json;
+use toolcrib_core::{InvalidTool, Tool, ToolContext, ToolError};
+
+use super::{closed, framework_tool};
+use crate::skills::{ActiveSkills, OnSkip, active::Request};
+
+/// The name of the tool that asks to leave a step out.
+pub const SKIP_STEP: &str = "skip_step";
+
+/// A reason is for people who read the record later.
+const MAX_REASON: usize = 500;
+
+#[derive(Deserialize)]
+struct Args {
+    reason: Arc<str>,
+}
+
+/// The tool by which a model asks to leave out the current step of the skill activated last.
+pub(super) fn skip_step(active: &Arc<ActiveSkills>) -> Result<Tool, InvalidTool> {
+    let properties = json!({
+        "reason": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": MAX_REASON,
+            "description": "Why the step cannot or need not be done. It goes on record.",
+        },
+    });
+    let active = Arc::clone(active);
+    framework_tool(SKIP_STEP)
+        .description("Asks to leave out the current step of the active skill, and says why.")
+        .input_schema(closed(&properties, &["reason"]))
+        .handler(move |Args { reason }: Args, cx: ToolContext| {
+            let answer = active.what_skipping_does().map(|(on_skip, place)| {
+                active.request(&cx, Request::Skip { reason });
+                match on_skip {
+                    OnSkip::Advance => format!("The step is left out. {place}"),
+                    OnSkip::Hold => {
+                        format!("Your reason is on record. This skill lets no step be left out. {place}")
+                    }
+                }
+            });
+            async move { answer.ok_or_else(|| ToolError::input_invalid("there is no step to skip")) }
+        })
+}

@@ -1,0 +1,548 @@
+//! What becomes of sources that fail: rules, the budget of retries, breakers. What becomes of models
+//! is tested where they are asked, in the agent.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use tokio::time::{Instant, advance, sleep};
+use toolcrib_core::{
+    CancellationToken, DiscoveryError, DiscoveryErrorClass, Listing, ReliabilityRule, Retry, Stage,
+    Then, Tool, ToolProvider, Usage, gated_tools, static_tools,
+};
+use toolcrib_engine::{
+    BreakerConfig, Engine, EngineBuilder, GaveUpCode, IterationError, OnFailure, Redactor,
+    ReliabilityError, RetryBudget, TurnOptions,
+};
+
+use crate::support::{Log, engine, menu, provider, tool};
+
+/// What a source does when it is asked.
+#[derive(Clone)]
+enum Does {
+    List,
+    Fail(DiscoveryError),
+    Panic,
+    Nonsense,
+}
+
+fn unreachable() -> Does {
+    Does::Fail(DiscoveryError::source_failed("hub unreachable"))
+}
+
+fn class(class: DiscoveryErrorClass) -> Does {
+    Does::Fail(DiscoveryError::new(class, "no"))
+}
+
+/// A source of one tool, called as told, that does as told and then lists. It counts how often it is
+/// asked.
+struct Hub {
+    provider: Arc<dyn ToolProvider>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Hub {
+    fn does(name: &'static str, script: impl IntoIterator<Item = Does>) -> Self {
+        let script: Mutex<VecDeque<_>> = Mutex::new(script.into_iter().collect());
+        let asked: Arc<AtomicUsize> = Arc::default();
+        let count = Arc::clone(&asked);
+        let provider = provider(name, move |_, mut into| {
+            count.fetch_add(1, SeqCst);
+            let does = script.lock().unwrap().pop_front();
+            match does.unwrap_or(Does::List) {
+                Does::List => {
+                    into.offer(tool(name));
+                    Listing::now(into)
+                }
+                Does::Fail(error) => Listing::failed(into, error),
+                Does::Panic => panic!("bug"),
+                Does::Nonsense => Listing::later(async move {
+                    let error = DiscoveryError::source_failed("this is no catalogue");
+                    Listing::failed(into, error).wait().await
+                }),
+            }
+        });
+        Self { provider, asked }
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(SeqCst)
+    }
+}
+
+fn retry() -> ReliabilityRule {
+    ReliabilityRule::new(Then::Retry(Retry::default()))
+}
+
+fn fail_fast() -> ReliabilityRule {
+    ReliabilityRule::new(Then::FailFast)
+}
+
+fn over(hub: &Hub, rules: impl IntoIterator<Item = ReliabilityRule>) -> EngineBuilder {
+    engine().provider(Arc::clone(&hub.provider)).reliability(rules)
+}
+
+/// What the first iteration of a fresh turn offers.
+async fn offers(engine: &Engine) -> Result<Vec<String>, IterationError> {
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    Ok(menu(&turn.iteration().await?))
+}
+
+async fn gives_up(engine: &Engine) -> ReliabilityError {
+    match offers(engine).await {
+        Err(IterationError::Reliability(error)) => *error,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The two rules of the discovery guide, in code.
+fn seed_rules_in_code() -> [ReliabilityRule; 2] {
+    [
+        ReliabilityRule::new(Then::Retry(Retry::attempts(10)))
+            .when(|state| state.message.contains("hub unreachable") && state.attempt < 3)
+            .kind("discovery-transient"),
+        fail_fast().when(|state| state.error_name() == "AbortError").kind("cancelled"),
+    ]
+}
+
+/// The same as data.
+fn seed_rules_as_data() -> [ReliabilityRule; 2] {
+    let mut transient = ReliabilityRule::new(Then::Retry(Retry::attempts(10)));
+    transient.when.message_contains = Some("hub unreachable".into());
+    transient.when.attempt_below = Some(3);
+    [transient.kind("discovery-transient"), fail_fast().error_name("AbortError").kind("cancelled")]
+}
+
+/// Case 45 and W1: given a discovery failure and a matching rule with a bound, the source is asked
+/// again and the iteration begins; without a rule it fails at once.
+#[tokio::test(start_paused = true)]
+async fn a_discovery_that_fails_is_retried_by_a_rule_and_fails_at_once_without_one() {
+    for rules in [seed_rules_in_code(), seed_rules_as_data()] {
+        let hub = Hub::does("hub", [unreachable(), unreachable()]);
+        assert_eq!(offers(&over(&hub, rules).build().unwrap()).await.unwrap(), ["hub"]);
+        assert_eq!(hub.asked(), 3);
+    }
+
+    let hub = Hub::does("hub", [unreachable()]);
+    let error = offers(&over(&hub, []).build().unwrap()).await.unwrap_err();
+    assert!(matches!(error, IterationError::Discovery(_)), "{error:?}");
+    assert_eq!(hub.asked(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_rules_of_the_discovery_guide_give_up_at_their_bound_and_fail_fast_on_an_abort() {
+    for rules in [seed_rules_in_code(), seed_rules_as_data()] {
+        let hub = Hub::does("hub", [unreachable(), unreachable(), unreachable()]);
+        let error = gives_up(&over(&hub, rules.clone()).build().unwrap()).await;
+        assert_eq!(
+            (error.kind(), error.code()),
+            ("discovery-transient", GaveUpCode::RetriesExhausted)
+        );
+        assert_eq!((error.attempts(), hub.asked()), (3, 3));
+        assert_eq!(
+            error.to_string(),
+            "provider `hub`: hub unreachable (given up after 3 attempts by reliability rule 1: \
+             discovery-transient (retries_exhausted))"
+        );
+
+        // The source gave up by itself; nobody cancelled the run.
+        let hub = Hub::does("hub", [class(DiscoveryErrorClass::Cancelled)]);
+        let error = gives_up(&over(&hub, rules).build().unwrap()).await;
+        assert_eq!(
+            (error.kind(), error.code(), error.attempts()),
+            ("cancelled", GaveUpCode::FailFast, 1)
+        );
+        assert_eq!(hub.asked(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_panics_or_answers_nonsense_or_too_late_is_one_that_failed() {
+    let hub = Hub::does("hub", [Does::Panic, Does::Nonsense, class(DiscoveryErrorClass::Timeout)]);
+    let engine =
+        over(&hub, [ReliabilityRule::new(Then::Retry(Retry::attempts(4)))]).build().unwrap();
+    let log = Log::of(engine.events());
+    assert_eq!(offers(&engine).await.unwrap(), ["hub"]);
+    let failed: Vec<_> = log
+        .of_name("tools.discovery_failed")
+        .iter()
+        .map(|event| (event["attempt"].clone(), event["error_class"].clone()))
+        .collect();
+    assert_eq!(
+        failed,
+        [(json!(1), json!("panic")), (json!(2), json!("source")), (json!(3), json!("timeout"))]
+    );
+    let started: Vec<_> = log
+        .of_name("tools.discovery_started")
+        .iter()
+        .map(|event| event["attempt"].clone())
+        .collect();
+    assert_eq!(started, [Value::Null, json!(2), json!(3), json!(4)], "the first is not numbered");
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_source_that_failed_is_asked_again_and_the_order_stays() {
+    let first = Hub::does("first", []);
+    let broken = Hub::does("broken", [unreachable(), Does::Panic]);
+    let last = Hub::does("last", []);
+    let engine = over(&first, [retry()])
+        .tool(tool("own"))
+        .provider(Arc::clone(&broken.provider))
+        .provider(Arc::clone(&last.provider))
+        .build()
+        .unwrap();
+    assert_eq!(offers(&engine).await.unwrap(), ["own", "first", "broken", "last"]);
+    assert_eq!((first.asked(), broken.asked(), last.asked()), (1, 3, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gate_that_fails_is_retried_only_by_a_rule_that_names_it() {
+    for (rule, calls, offered) in
+        [(retry(), 1, false), (retry().error_class("gate"), 2, true), (fail_fast(), 1, false)]
+    {
+        let asked: Arc<AtomicUsize> = Arc::default();
+        let count = Arc::clone(&asked);
+        let gate = gated_tools("flaky", static_tools([tool("t")]), move |_: &Tool, _: &_| {
+            if count.fetch_add(1, SeqCst) == 0 { Err("policy service down") } else { Ok(true) }
+        });
+        let engine = engine().provider(gate).reliability([rule]).build().unwrap();
+        assert_eq!(offers(&engine).await.is_ok(), offered);
+        assert_eq!(asked.load(SeqCst), calls);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn ok_goes_on_without_the_source_and_says_so() {
+    let hub = Hub::does("hub", [unreachable()]);
+    let engine = over(&hub, [ReliabilityRule::new(Then::Ok)]).tool(tool("own")).build().unwrap();
+    let log = Log::of(engine.events());
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let iteration = turn.iteration().await.unwrap();
+    assert_eq!(menu(&iteration), ["own"]);
+    let [notice] = iteration.notices() else { panic!("{:?}", iteration.notices()) };
+    assert_eq!((&*notice.source, notice.outcome), ("hub", OnFailure::Omit));
+    assert_eq!(log.of_name("tools.source_omitted").len(), 1);
+    assert_eq!(log.of_name("reliability.recovered")[0]["via"], "ok");
+    assert_eq!(menu(&turn.iteration().await.unwrap()), ["own", "hub"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_rule_that_matches_decides_and_continue_has_no_opinion() {
+    let hub = Hub::does("hub", [unreachable()]);
+    let seen: Arc<AtomicUsize> = Arc::default();
+    let count = Arc::clone(&seen);
+    let watch = ReliabilityRule::new(Then::Continue).when(move |_| {
+        count.fetch_add(1, SeqCst);
+        true
+    });
+    let rules = [watch, fail_fast().stage(Stage::Model), fail_fast().kind("mine"), retry()];
+    let error = gives_up(&over(&hub, rules).build().unwrap()).await;
+    assert_eq!((error.kind(), &*error.gave_up.rule), ("mine", "reliability rule 3"));
+    assert_eq!((seen.load(SeqCst), hub.asked()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_condition_that_panics_or_fails_does_not_match_is_reported_and_swallows_nothing() {
+    let hub = Hub::does("hub", [unreachable()]);
+    let rules = [
+        retry().when(|_| -> bool { panic!("bug with hunter22hunter22") }).label("buggy"),
+        retry().when(|_| Err::<bool, _>("no database")),
+    ];
+    let redactor = Redactor::new(["hunter22hunter22".to_owned()]);
+    let engine = over(&hub, rules).redactor(redactor).build().unwrap();
+    let log = Log::of(engine.events());
+    let error = offers(&engine).await.unwrap_err();
+    assert!(matches!(error, IterationError::Discovery(_)), "{error:?}");
+    assert_eq!(hub.asked(), 1);
+    let reported: Vec<_> = log
+        .of_name("reliability.rule_failed")
+        .iter()
+        .map(|event| format!("{}: {}", event["rule"], event["error"]))
+        .collect();
+    assert_eq!(
+        reported,
+        [
+            r#""buggy": "it panicked: bug with [redacted]""#,
+            r#""reliability rule 2": "no database""#
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn retry_other_asks_the_sources_alternatives_and_fallback_another_source() {
+    let (hub, mirror) = (Hub::does("hub", [unreachable()]), Hub::does("mirror", [unreachable()]));
+    let last = Hub::does("last", []);
+    let rules = [
+        ReliabilityRule::new(Then::RetryOther),
+        ReliabilityRule::new(Then::fallback_source(Arc::clone(&last.provider))),
+    ];
+    let alternatives = [Arc::clone(&mirror.provider)];
+    let engine = engine()
+        .source_with_others(Arc::clone(&hub.provider), alternatives, OnFailure::Fail)
+        .reliability(rules)
+        .build()
+        .unwrap();
+    let log = Log::of(engine.events());
+    assert_eq!(offers(&engine).await.unwrap(), ["last"]);
+    assert_eq!((hub.asked(), mirror.asked(), last.asked()), (1, 1, 1));
+    let moves: Vec<_> = log
+        .of_name("reliability.retried")
+        .iter()
+        .map(|event| format!("{} {} {}", event["then"], event["provider"], event["to"]))
+        .collect();
+    assert_eq!(moves, [r#""retry_other" "hub" "mirror""#, r#""fallback" "mirror" "last""#]);
+    assert_eq!(log.of_name("reliability.recovered")[0]["provider"], "last");
+}
+
+/// Case 51 and W6, for sources: given a fallback that fails, rules see the fallback's error, and it
+/// costs nobody else a call.
+#[tokio::test(start_paused = true)]
+async fn a_fallback_source_that_fails_is_put_to_the_rules() {
+    let hub = Hub::does("hub", [unreachable()]);
+    let broken = Does::Fail(DiscoveryError::source_failed("mirror on fire").with_code("fire"));
+    let mirror = Hub::does("mirror", [broken]);
+    let rules = [
+        fail_fast().when(|state| state.code == Some("fire")).kind("both-down"),
+        ReliabilityRule::new(Then::fallback_source(Arc::clone(&mirror.provider))),
+    ];
+    let error = gives_up(&over(&hub, rules).build().unwrap()).await;
+    assert_eq!((error.kind(), error.attempts()), ("both-down", 2));
+    assert_eq!(error.cause.to_string(), "provider `mirror`: mirror on fire");
+    assert_eq!((hub.asked(), mirror.asked()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_source_says_of_its_failures_counts_once_rules_gave_up_but_not_against_fail_fast() {
+    let many = || vec![unreachable(); 9];
+    for (rule, is_offered) in [(retry(), true), (fail_fast(), false)] {
+        let hub = Hub::does("hub", many());
+        let engine = engine()
+            .tool(tool("own"))
+            .source(Arc::clone(&hub.provider), OnFailure::Omit)
+            .reliability([rule])
+            .build()
+            .unwrap();
+        match offers(&engine).await {
+            Ok(offered) => {
+                assert_eq!((is_offered, hub.asked(), offered), (true, 3, vec!["own".into()]));
+            }
+            Err(error) => {
+                assert!(
+                    !is_offered && matches!(error, IterationError::Reliability(_)),
+                    "{error:?}"
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_several_sources_that_fail_the_first_in_order_says_why() {
+    let plain = Hub::does("plain", [class(DiscoveryErrorClass::Source)]);
+    let given_up = Hub::does("given_up", [unreachable()]);
+    let rules = || [fail_fast().when(|state| state.provider == "given_up").kind("mine")];
+    let engine = over(&plain, rules()).provider(Arc::clone(&given_up.provider)).build().unwrap();
+    let error = offers(&engine).await.unwrap_err();
+    assert!(matches!(error, IterationError::Discovery(_)), "{error:?}");
+
+    let plain = Hub::does("plain", [class(DiscoveryErrorClass::Source)]);
+    let given_up = Hub::does("given_up", [unreachable()]);
+    let engine = over(&given_up, rules()).provider(Arc::clone(&plain.provider)).build().unwrap();
+    assert_eq!(gives_up(&engine).await.kind(), "mine");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_is_as_long_as_asked_for_and_never_longer_than_the_cap() {
+    let asks = |seconds| {
+        let error = DiscoveryError::source_failed("busy").with_status(429);
+        Does::Fail(error.with_retry_after(Duration::from_secs(seconds)))
+    };
+    let hub = Hub::does("hub", [asks(7)]);
+    let began = Instant::now();
+    offers(&over(&hub, [retry()]).build().unwrap()).await.unwrap();
+    assert_eq!(began.elapsed().as_secs(), 7);
+
+    let hub = Hub::does("hub", [asks(21)]);
+    let engine = over(&hub, [retry(), fail_fast().stage(Stage::Model)]).build().unwrap();
+    let error = gives_up(&engine).await;
+    assert_eq!((error.code(), error.attempts()), (GaveUpCode::WaitTooLong, 1));
+    assert_eq!(began.elapsed().as_secs(), 7, "nobody waited");
+}
+
+/// Case 46, for waits: cancellation during one ends the iteration at once, and nobody is asked again.
+#[tokio::test(start_paused = true)]
+async fn cancellation_ends_a_wait_at_once() {
+    let hub = Hub::does("hub", [unreachable()]);
+    let forever = Duration::from_secs(1_000_000);
+    let slow = Then::Retry(Retry { base: forever, cap: forever, attempts: 3 });
+    let engine = over(&hub, [ReliabilityRule::new(slow)]).build().unwrap();
+    let cancellation = CancellationToken::new();
+    let options = TurnOptions::default().cancellation(cancellation.clone());
+    let mut turn = engine.turn(options).unwrap();
+    let began = Instant::now();
+    let (error, ()) = tokio::join!(turn.iteration(), async {
+        sleep(Duration::from_millis(1)).await;
+        cancellation.cancel();
+    });
+    assert!(matches!(error, Err(IterationError::Cancelled)), "{error:?}");
+    assert_eq!((began.elapsed(), hub.asked()), (Duration::from_millis(1), 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn retries_are_a_share_of_what_is_asked_for_and_a_few_more() {
+    let hub = Hub::does("hub", vec![unreachable(); 10_000]);
+    let budget = RetryBudget { share: 0.2, per_second: 1.0, burst: 10 };
+    let quick = Retry { base: Duration::ZERO, ..Retry::attempts(3) };
+    let rule = ReliabilityRule::new(Then::Retry(quick));
+    let engine = over(&hub, [rule]).retry_budget(budget).build().unwrap();
+    let mut codes = Vec::new();
+    for _ in 0..100 {
+        codes.push(gives_up(&engine).await.code());
+    }
+    // No time has passed: ten at first, then one for five; what the full bucket has no room for is lost.
+    let retries = hub.asked() - 100;
+    assert!((28..=30).contains(&retries), "{retries}");
+    assert!(codes.contains(&GaveUpCode::RetryBudgetExhausted));
+
+    advance(Duration::from_secs(5)).await;
+    let before = hub.asked();
+    for _ in 0..5 {
+        gives_up(&engine).await;
+    }
+    assert_eq!(hub.asked() - before, 5 + 6, "one a second, and one for five");
+}
+
+const OPEN_FOR: Duration = Duration::from_secs(30);
+
+fn breaker() -> BreakerConfig {
+    BreakerConfig { failures: 2, open_for: OPEN_FOR }
+}
+
+/// Case 50, second half: what a breaker knows outlives a call, a turn, and is shared by all turns.
+#[tokio::test(start_paused = true)]
+async fn an_open_breaker_keeps_all_turns_from_asking() {
+    let hub = Hub::does("hub", vec![unreachable(); 2]);
+    let engine = over(&hub, []).breaker(Stage::Discover, breaker()).build().unwrap();
+    let log = Log::of(engine.events());
+    offers(&engine).await.unwrap_err();
+    offers(&engine).await.unwrap_err();
+    let refused = offers(&engine).await.unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "the tools of this step could not be listed: provider `hub`: not tried, because it failed \
+         several times in a row; it is tried again in 30.0s"
+    );
+    assert_eq!(hub.asked(), 2);
+    advance(OPEN_FOR).await;
+    assert_eq!(offers(&engine).await.unwrap(), ["hub"]);
+    let changes: Vec<_> = log
+        .of_name("breaker.changed")
+        .iter()
+        .map(|event| format!("{} {} -> {}", event["of"], event["from"], event["to"]))
+        .collect();
+    assert_eq!(
+        changes,
+        [
+            r#""hub" "closed" -> "open""#,
+            r#""hub" "open" -> "half_open""#,
+            r#""hub" "half_open" -> "closed""#
+        ]
+    );
+}
+
+/// Case 50, first half, and W5: given an open breaker whose time passes inside the same listing, the
+/// next retry reaches the source; and while it is open nobody spins.
+#[tokio::test(start_paused = true)]
+async fn a_retry_waits_for_an_open_breaker_and_does_not_spin() {
+    let patient = Retry { attempts: 5, base: Duration::ZERO, cap: OPEN_FOR };
+    let hub = Hub::does("hub", vec![unreachable(); 2]);
+    let engine = over(&hub, [ReliabilityRule::new(Then::Retry(patient))])
+        .breaker(Stage::Discover, breaker())
+        .build()
+        .unwrap();
+    let log = Log::of(engine.events());
+    let began = Instant::now();
+    assert_eq!(offers(&engine).await.unwrap(), ["hub"]);
+    assert_eq!((began.elapsed(), hub.asked()), (OPEN_FOR, 3));
+    let classes: Vec<_> = log
+        .of_name("reliability.retried")
+        .iter()
+        .map(|event| event["error_class"].clone())
+        .collect();
+    assert_eq!(classes, ["source", "source", "breaker_open"]);
+
+    // One that would not wait for so long gives up instead.
+    let hub = Hub::does("hub", vec![unreachable(); 50]);
+    let hasty = Retry { attempts: 5, base: Duration::ZERO, cap: Duration::from_secs(1) };
+    let engine = over(&hub, [ReliabilityRule::new(Then::Retry(hasty))])
+        .breaker(Stage::Discover, breaker())
+        .build()
+        .unwrap();
+    let error = gives_up(&engine).await;
+    assert_eq!((error.code(), hub.asked()), (GaveUpCode::WaitTooLong, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn rules_look_at_what_the_run_has_used_so_far() {
+    let hub = Hub::does("hub", [unreachable(), unreachable()]);
+    let cheap = ReliabilityRule::new(Then::Retry(Retry::attempts(9)))
+        .when(|state| state.tokens < 100 && state.cost_usd < 1.0);
+    let engine = over(&hub, [cheap]).tool(tool("own")).build().unwrap();
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let usage = Usage { input_tokens: 90, output_tokens: 10, ..Usage::default() };
+    turn.recovery().unwrap().used(usage);
+    assert!(matches!(turn.iteration().await, Err(IterationError::Discovery(_))));
+    assert_eq!(hub.asked(), 1);
+    assert!(
+        crate::support::engine()
+            .build()
+            .unwrap()
+            .turn(TurnOptions::default())
+            .unwrap()
+            .recovery()
+            .is_none()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_tell_the_story_of_a_retry_and_of_giving_up() {
+    let hub = Hub::does("hub", vec![unreachable(); 4]);
+    let quick = Retry { base: Duration::ZERO, ..Retry::attempts(2) };
+    let rule = ReliabilityRule::new(Then::Retry(quick)).kind("transient").label("hub retries");
+    let engine = over(&hub, [rule]).build().unwrap();
+    let log = Log::of(engine.events());
+    offers(&engine).await.unwrap_err();
+    let told: Vec<_> = log
+        .events()
+        .into_iter()
+        .filter(|event| event.kind.name().starts_with("reliability."))
+        .map(|event| json!(event.kind).to_string())
+        .collect();
+    assert_eq!(
+        told,
+        [
+            r#"{"type":"reliability.retried","stage":"discover","then":"retry","provider":"hub","attempt":1,"wait_ms":0,"rule":"hub retries","error_class":"source"}"#,
+            r#"{"type":"reliability.fail_fast","stage":"discover","provider":"hub","kind":"transient","code":"retries_exhausted","rule":"hub retries","attempts":2,"error":"hub unreachable","error_class":"source"}"#,
+        ]
+    );
+}
+
+#[test]
+fn statuses_are_read_as_written() {
+    use toolcrib_core::StatusRange;
+    let contains =
+        |text: &str, status| text.parse::<StatusRange>().map(|range| range.contains(status));
+    assert_eq!(contains("429", 429), Ok(true));
+    assert_eq!(contains("5xx", 599), Ok(true));
+    assert_eq!(contains("5xx", 600), Ok(false));
+    assert_eq!(contains("500-503", 504), Ok(false));
+    for wrong in ["", "xx", "9xx", "503-500", "99", "600", "abc", "5x", "1-", "65536", "655xx"] {
+        assert!(wrong.parse::<StatusRange>().is_err(), "{wrong}");
+    }
+}

@@ -1,0 +1,95 @@
+//! What holds for any rules.
+
+use std::{sync::Arc, time::Duration};
+
+use proptest::{collection::vec, prelude::*};
+use tokio::time::Instant;
+use toolcrib_core::{ModelError, ModelErrorClass, ReliabilityRule, Retry, Stage, Then};
+use toolcrib_engine::{FailedAttempt, NextStep, TurnOptions};
+
+use crate::support::{engine, in_time};
+
+fn any_then() -> impl Strategy<Value = Then> {
+    prop_oneof![
+        (0..6_u32, 0..50_u64, 0..50_u64).prop_map(|(attempts, base, cap)| Then::Retry(Retry {
+            attempts,
+            base: Duration::from_millis(base),
+            cap: Duration::from_millis(cap),
+        })),
+        Just(Then::RetryOther),
+        Just(Then::Continue),
+        Just(Then::FailFast),
+        Just(Then::Ok),
+        (0..4_u8).prop_map(|model| Then::fallback_model(format!("m{model}"))),
+    ]
+}
+
+fn any_rules() -> impl Strategy<Value = Vec<ReliabilityRule>> {
+    let rule = (any_then(), prop::option::of(0..6_u32)).prop_map(|(then, below)| {
+        let mut rule = ReliabilityRule::new(then);
+        rule.when.attempt_below = below;
+        rule
+    });
+    vec(rule, 0..6)
+}
+
+proptest! {
+    /// Whatever the rules: the walk ends, no one is asked more often than the rules and the models
+    /// allow, a retry comes only where a rule says so, and no wait is longer than its cap.
+    #[test]
+    fn no_rules_ask_for_ever(rules in any_rules(), asked_to_wait in prop::option::of(0..80_u64)) {
+        let longest = rules.iter().filter_map(|rule| match rule.then {
+            Then::Retry(retry) => Some(retry.cap),
+            _ => None,
+        }).max().unwrap_or_default();
+        let retries = rules.iter().filter_map(|rule| match rule.then {
+            Then::Retry(retry) => Some(retry.attempts as usize),
+            _ => None,
+        }).max().unwrap_or_default().max(1);
+        let fallbacks = rules.iter().filter(|rule| matches!(rule.then, Then::Fallback(_))).count();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all().start_paused(true).build().unwrap();
+        let (attempts, worst) = runtime.block_on(async {
+            let engine = engine().reliability(rules).build().unwrap();
+            let turn = engine.turn(TurnOptions::default()).unwrap();
+            let Some(recovery) = turn.recovery() else { return (1, Duration::ZERO) };
+            let names: [Arc<str>; 3] = ["m0".into(), "m1".into(), "m2".into()];
+            let mut attempts = recovery.attempts(Stage::Model, names);
+            let mut worst = Duration::ZERO;
+            loop {
+                attempts.begin().unwrap();
+                let mut error = ModelError::new(ModelErrorClass::Network, "down");
+                error.retry_after = asked_to_wait.map(Duration::from_millis);
+                let began = Instant::now();
+                let next = in_time(attempts.failed(&FailedAttempt::of_model(&error))).await;
+                worst = worst.max(began.elapsed());
+                if !matches!(next, NextStep::Retry | NextStep::Other(_)) {
+                    return (attempts.attempts() as usize, worst);
+                }
+            }
+        });
+        prop_assert!(attempts <= (3 + fallbacks) * retries, "{attempts} attempts");
+        // The clock of the runtime counts whole milliseconds.
+        prop_assert!(worst <= longest + Duration::from_millis(1), "{worst:?} > {longest:?}");
+    }
+
+    /// A wait is between none and the cap, and as long as asked for where that is within it.
+    #[test]
+    fn a_wait_is_within_its_bounds(
+        base in 0..10_000_000_u64,
+        cap in 0..10_000_000_u64,
+        attempt in any::<u32>(),
+        share in any::<f64>(),
+        asked in prop::option::of(0..10_000_000_u64),
+    ) {
+        let (base, cap) = (Duration::from_micros(base), Duration::from_micros(cap));
+        let asked = asked.map(Duration::from_micros);
+        match (Retry { attempts: 3, base, cap }).wait(attempt, share, asked) {
+            None => prop_assert!(asked.is_some_and(|asked| asked > cap)),
+            Some(wait) => {
+                prop_assert!(wait <= cap);
+                prop_assert!(asked.is_none_or(|asked| wait >= asked));
+            }
+        }
+    }
+}

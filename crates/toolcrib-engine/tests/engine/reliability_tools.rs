@@ -1,0 +1,216 @@
+//! Calls that fail: when they are repeated, and when a tool is not tried at all.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use tokio::time::sleep;
+use toolcrib_core::{
+    BoxFuture, DiscoveryError, ErrorCode, Journal, Listing, PendingCall, ReliabilityRule, Retry,
+    Stage, Then, Tool, ToolContext, ToolError, ToolOutput,
+};
+use toolcrib_engine::{BreakerConfig, TurnOptions};
+
+use crate::support::{Log, builder, call, engine, once, provider};
+
+fn retry() -> ReliabilityRule {
+    ReliabilityRule::new(Then::Retry(Retry::default()))
+}
+
+fn breaker() -> BreakerConfig {
+    BreakerConfig { failures: 2, open_for: Duration::from_secs(30) }
+}
+
+/// A tool that fails as told and then runs; it counts its calls.
+fn flaky(annotated: toolcrib_core::ToolBuilder, codes: &[ErrorCode]) -> (Tool, Arc<AtomicUsize>) {
+    let codes = codes.to_vec();
+    let calls: Arc<AtomicUsize> = Arc::default();
+    let count = Arc::clone(&calls);
+    let tool = annotated
+        .handler(move |_: Value, _: ToolContext| {
+            let code = codes.get(count.fetch_add(1, SeqCst)).copied();
+            async move {
+                match code {
+                    Some(code) => Err(ToolError::new(code, "no")),
+                    None => Ok::<_, ToolError>("ran"),
+                }
+            }
+        })
+        .unwrap();
+    (tool, calls)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_repeated_only_where_that_is_safe() {
+    use ErrorCode::{
+        Denied, ExecutionFailed, InputInvalid, NotAvailable, OutcomeUnknown, StaleWrite, Timeout,
+    };
+    let plain = || builder("t");
+    let cases = [
+        (plain().read_only(), ExecutionFailed, 2),
+        (plain().read_only(), Timeout, 2),
+        (plain().idempotent(), ExecutionFailed, 2),
+        (plain(), NotAvailable, 2),
+        (plain(), ExecutionFailed, 1),
+        (plain(), Timeout, 1),
+        (plain().read_only(), OutcomeUnknown, 1),
+        (plain().idempotent(), OutcomeUnknown, 1),
+        (plain().read_only(), InputInvalid, 1),
+        (plain().read_only(), Denied, 1),
+        (plain().read_only(), StaleWrite, 1),
+    ];
+    for (annotated, code, expected) in cases {
+        let (tool, calls) = flaky(annotated, &[code]);
+        let engine = engine().tool(tool).reliability([retry()]).build().unwrap();
+        let log = Log::of(engine.events());
+        let result = once(&engine, "t", json!({})).await;
+        assert_eq!((calls.load(SeqCst), result.is_ok()), (expected, expected == 2), "{code}");
+        assert_eq!(log.of_name("tool.end").len(), 1, "one call has one end");
+        let gave_up = log.of_name("reliability.fail_fast");
+        assert_eq!(gave_up.len(), usize::from(expected == 1));
+        assert!(gave_up.iter().all(|event| event["code"] == "not_repeatable"), "{gave_up:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_outlasts_its_deadline_is_repeated_when_it_only_reads() {
+    let calls: Arc<AtomicUsize> = Arc::default();
+    let count = Arc::clone(&calls);
+    let slow_once = builder("t")
+        .read_only()
+        .timeout(Duration::from_secs(5))
+        .handler(move |_: Value, _: ToolContext| {
+            let is_first = count.fetch_add(1, SeqCst) == 0;
+            async move {
+                if is_first {
+                    sleep(Duration::from_secs(60)).await;
+                }
+                "ran"
+            }
+        })
+        .unwrap();
+    let engine = engine().tool(slow_once).reliability([retry()]).build().unwrap();
+    assert_eq!(&*once(&engine, "t", json!({})).await.value, "ran");
+    assert_eq!(calls.load(SeqCst), 2);
+}
+
+#[derive(Clone, Default)]
+struct Written(Arc<Mutex<Vec<String>>>);
+
+impl Journal for Written {
+    fn intent<'a>(
+        &'a self,
+        call: PendingCall<'a>,
+    ) -> BoxFuture<'a, Result<(), Box<dyn std::error::Error + Send + Sync>>> {
+        self.0.lock().unwrap().push(format!("intent {}", call.call_id));
+        Box::pin(async { Ok(()) })
+    }
+
+    fn outcome<'a>(&'a self, _: PendingCall<'a>, code: Option<ErrorCode>) -> BoxFuture<'a, ()> {
+        self.0.lock().unwrap().push(format!("outcome {code:?}"));
+        Box::pin(async {})
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_attempt_of_a_call_is_written_down_and_approved_once() {
+    let (tool, _) = flaky(builder("t").read_only(), &[ErrorCode::ExecutionFailed]);
+    let written = Written::default();
+    let engine = engine()
+        .tool(tool)
+        .reliability([retry().stage(Stage::Tool)])
+        .journal(written.clone())
+        .build()
+        .unwrap();
+    once(&engine, "t", json!({})).await;
+    assert_eq!(
+        *written.0.lock().unwrap(),
+        ["intent id-t", "outcome Some(ExecutionFailed)", "intent id-t", "outcome None"]
+    );
+}
+
+/// A call that the engine itself refuses is no failure of a tool, and no rule is asked about it.
+#[tokio::test(start_paused = true)]
+async fn refused_calls_are_never_put_to_the_rules() {
+    let asked: Arc<AtomicUsize> = Arc::default();
+    let count = Arc::clone(&asked);
+    let rule = retry().when(move |_| {
+        count.fetch_add(1, SeqCst);
+        true
+    });
+    let schema = json!({ "type": "object", "required": ["x"] });
+    let strict = builder("strict").input_schema(schema).read_only();
+    let (strict, calls) = flaky(strict, &[]);
+    let engine = engine().tool(strict).reliability([rule]).build().unwrap();
+    for name in ["strict", "unknown"] {
+        once(&engine, name, json!({})).await;
+    }
+    assert_eq!((asked.load(SeqCst), calls.load(SeqCst)), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_whose_breaker_is_open_is_not_run_and_says_so() {
+    let (tool, calls) = flaky(builder("t").read_only(), &[ErrorCode::Timeout; 9]);
+    let engine = engine().tool(tool).breaker(Stage::Tool, breaker()).build().unwrap();
+    for _ in 0..2 {
+        assert_eq!(once(&engine, "t", json!({})).await.code, Some(ErrorCode::Timeout));
+    }
+    let refused = once(&engine, "t", json!({})).await;
+    assert_eq!((refused.code, calls.load(SeqCst)), (Some(ErrorCode::NotAvailable), 2));
+    assert_eq!(
+        &*refused.value,
+        "`t` cannot be used at the moment; go on without it, or try it again later"
+    );
+    assert_eq!(
+        refused.cause.as_deref(),
+        Some("not tried, because it failed several times in a row; it is tried again in 30.0s")
+    );
+}
+
+fn bug() -> &'static str {
+    panic!("bug")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_says_no_is_well_and_one_that_panics_is_not() {
+    let (says_no, calls) = flaky(builder("says_no"), &[ErrorCode::ExecutionFailed; 9]);
+    let panics = builder("panics").handler(|_: Value, _: ToolContext| async { bug() }).unwrap();
+    let engine = engine().tools([says_no, panics]).breaker(Stage::Tool, breaker()).build().unwrap();
+    for _ in 0..5 {
+        once(&engine, "says_no", json!({})).await;
+    }
+    assert_eq!(calls.load(SeqCst), 5);
+    for _ in 0..2 {
+        once(&engine, "panics", json!({})).await;
+    }
+    assert_eq!(once(&engine, "panics", json!({})).await.code, Some(ErrorCode::NotAvailable));
+}
+
+/// What a tool costs counts, so that rules can look at it.
+#[tokio::test(start_paused = true)]
+async fn what_tools_cost_is_seen_by_rules() {
+    let paid = builder("paid")
+        .handler(|_: Value, _: ToolContext| async { ToolOutput::text("ok").cost(2.0) })
+        .unwrap();
+    let asked = AtomicUsize::new(0);
+    let hub = provider("hub", move |_, into| match asked.fetch_add(1, SeqCst) {
+        0 => Listing::now(into),
+        _ => Listing::failed(into, DiscoveryError::source_failed("gone")),
+    });
+    let seen: Arc<Mutex<Vec<f64>>> = Arc::default();
+    let costs = Arc::clone(&seen);
+    let watch = ReliabilityRule::new(Then::Continue).when(move |state| {
+        costs.lock().unwrap().push(state.cost_usd);
+        true
+    });
+    let engine = engine().provider(hub).reliability([watch]).tool(paid).build().unwrap();
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    turn.iteration().await.unwrap().execute(vec![call("paid", json!({}))]).await;
+    turn.iteration().await.unwrap_err();
+    assert_eq!(*seen.lock().unwrap(), [2.0]);
+}

@@ -1,0 +1,341 @@
+//! The smallest change: all of its facts turn the matter round, and all but any one do not.
+
+use std::cell::LazyCell;
+
+use futures_util::FutureExt as _;
+use proptest::prelude::*;
+use serde_json::json;
+use toolcrib_core::{Effect, Glob, Policy, PolicyDefault, Rule, SkillId, Tool, ToolName, When};
+use toolcrib_engine::{
+    Engine, FactChange, Personality, Skill, Skills, ToolsMode, TurnOptions, Why,
+};
+
+use crate::support::{builder, engine, menu, rule, says, skill_id};
+
+const TOOLS: [&str; 3] = ["tool_0", "tool_1", "tool_2"];
+const SKILLS: [&str; 2] = ["s0", "s1"];
+const PERSONALITIES: [&str; 2] = ["default", "narrow"];
+const TENANTS: [&str; 2] = ["t0", "t1"];
+/// Roles by principal, by tenant, and in each way.
+const ROLES: [&str; 3] = ["by-name", "by-tenant", "any-way"];
+/// A principal is who has these of the roles.
+const PRINCIPALS: [(&str, &[&str]); 4] = [
+    ("nobody", &[]),
+    ("ann", &["by-name"]),
+    ("bob", &["any-way"]),
+    ("eve", &["by-name", "any-way"]),
+];
+
+/// The facts that can be changed from outside.
+#[derive(Debug, Clone, PartialEq)]
+struct Situation {
+    skills: Vec<String>,
+    principal: Option<String>,
+    claim: bool,
+    tenant: Option<String>,
+    personality: String,
+    iteration: u32,
+}
+
+impl Situation {
+    fn options(&self) -> TurnOptions {
+        let mut options = TurnOptions::default().personality(self.personality.as_str());
+        options.skills = self.skills.iter().map(|skill| skill_id(skill)).collect();
+        options.tenant = self.tenant.as_deref().map(Into::into);
+        options.principal = self.principal.as_deref().map(Into::into);
+        if self.claim {
+            options = options.claim("groups", json!(["others", "any-way"]));
+        }
+        options
+    }
+
+    /// Why each tool is offered or not.
+    fn whys(&self, engine: &Engine) -> Vec<Why> {
+        let mut turn = engine.turn(self.options()).unwrap();
+        for _ in 1..self.iteration {
+            turn.iteration().now_or_never().unwrap().unwrap();
+        }
+        let iteration = turn.iteration().now_or_never().unwrap().unwrap();
+        let whys = TOOLS.map(|name| iteration.why(name).unwrap());
+        whys.into()
+    }
+
+    fn offers(&self, engine: &Engine) -> Vec<bool> {
+        let mut turn = engine.turn(self.options()).unwrap();
+        for _ in 1..self.iteration {
+            turn.iteration().now_or_never().unwrap().unwrap();
+        }
+        let offered = menu(&turn.iteration().now_or_never().unwrap().unwrap());
+        TOOLS.iter().map(|name| offered.iter().any(|offered| offered == name)).collect()
+    }
+
+    /// All there are, in this small world.
+    fn all() -> Vec<Self> {
+        let names = |names: &[&str]| names.iter().map(|name| Some((*name).to_owned())).collect();
+        let mut tenants: Vec<_> = names(&TENANTS);
+        tenants.push(None);
+        let mut principals: Vec<_> = names(&PRINCIPALS.map(|(name, _)| name));
+        principals.push(None);
+        let mut all = Vec::new();
+        for skills in [&[][..], &["s0"], &["s1"], &["s0", "s1"], &["s1", "s0"]] {
+            for principal in &principals {
+                for tenant in &tenants {
+                    for (claim, personality, iteration) in
+                        [false, true].into_iter().flat_map(|claim| {
+                            PERSONALITIES.into_iter().flat_map(move |personality| {
+                                (1..=2).map(move |iteration| (claim, personality, iteration))
+                            })
+                        })
+                    {
+                        all.push(Self {
+                            skills: skills.iter().map(|skill| (*skill).to_owned()).collect(),
+                            principal: principal.clone(),
+                            claim,
+                            tenant: tenant.clone(),
+                            personality: personality.to_owned(),
+                            iteration,
+                        });
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    fn roles_by_name(&self) -> Vec<&'static str> {
+        let known = PRINCIPALS.iter().find(|(name, _)| Some(*name) == self.principal.as_deref());
+        known.map(|(_, roles)| roles.to_vec()).unwrap_or_default()
+    }
+
+    fn become_who_has(&mut self, roles: &[&str]) {
+        let (name, _) = PRINCIPALS
+            .iter()
+            .find(|(_, has)| has.len() == roles.len() && has.iter().all(|r| roles.contains(r)))
+            .unwrap();
+        self.principal = Some((*name).to_owned());
+    }
+
+    /// One fact changed; more than one outcome where it leaves a choice. Where rules name
+    /// principals, a role comes and goes without the principal.
+    fn with(&self, change: &FactChange, names_principals: bool) -> Vec<Self> {
+        let mut after = self.clone();
+        match change {
+            FactChange::ActivateSkill(skill) => after.skills.push(skill.to_string()),
+            FactChange::DeactivateSkill(skill) => {
+                after.skills.retain(|active| *active != skill.as_str());
+            }
+            FactChange::GainRole(role) if &**role == "any-way" => after.claim = true,
+            FactChange::GainRole(role) => {
+                assert_eq!(&**role, "by-name");
+                assert!(!names_principals);
+                let mut roles = self.roles_by_name();
+                roles.push("by-name");
+                after.become_who_has(&roles);
+            }
+            FactChange::LoseRole(role) => {
+                if &**role == "any-way" {
+                    after.claim = false;
+                }
+                if !names_principals {
+                    let mut roles = self.roles_by_name();
+                    roles.retain(|held| *held != &**role);
+                    after.become_who_has(&roles);
+                }
+            }
+            FactChange::Tenant(tenant) => after.tenant = Some(tenant.to_string()),
+            FactChange::Principal(principal) => after.principal = Some(principal.to_string()),
+            FactChange::Personality(id) => after.personality = id.to_string(),
+            FactChange::Iteration(iteration) => after.iteration = *iteration,
+            FactChange::OtherTenant => {
+                let elsewhere = Self { tenant: Some("elsewhere".to_owned()), ..after.clone() };
+                after.tenant = None;
+                return vec![after, elsewhere];
+            }
+            FactChange::OtherPrincipal => {
+                let stranger = Self { principal: Some("stranger".to_owned()), ..after.clone() };
+                after.principal = None;
+                return vec![after, stranger];
+            }
+            other => panic!("no way to change {other:?}"),
+        }
+        vec![after]
+    }
+
+    fn with_all<'a>(
+        &self,
+        changes: impl IntoIterator<Item = &'a FactChange>,
+        names_principals: bool,
+    ) -> Vec<Self> {
+        changes.into_iter().fold(vec![self.clone()], |situations, change| {
+            situations.iter().flat_map(|s| s.with(change, names_principals)).collect()
+        })
+    }
+}
+
+#[derive(Debug)]
+struct World {
+    rules: Vec<Rule>,
+    default: PolicyDefault,
+    listed: [Vec<&'static str>; 2],
+    modes: [ToolsMode; 2],
+    focus: bool,
+    reaches: Vec<&'static str>,
+}
+
+impl World {
+    fn tools() -> [Tool; 3] {
+        [
+            says(builder("tool_0").toolset("a").read_only(), ""),
+            says(builder("tool_1").toolset("a"), ""),
+            says(builder("tool_2").always_include(), ""),
+        ]
+    }
+
+    fn engine(&self) -> Engine {
+        let mut policy =
+            Policy { rules: self.rules.clone(), default: self.default, ..Policy::default() };
+        for (principal, roles) in PRINCIPALS {
+            roles.iter().for_each(|role| policy.roles.grant(principal, *role));
+        }
+        policy.roles.grant_to_tenant("t1", "by-tenant");
+        policy.roles.grant_to_tenant("t1", "any-way");
+        policy.roles.grant_to_claim("groups", ["any-way"], "any-way");
+        let skills = SKILLS.iter().zip(&self.listed).zip(self.modes).map(|((id, listed), mode)| {
+            let listed = listed.iter().map(|name| ToolName::new(*name).unwrap());
+            Skill::new(skill_id(id), "About it.", "How to do it.").tools(listed).tools_mode(mode)
+        });
+        let mut narrow = Personality::new("narrow");
+        narrow.toolset = Some(self.reaches.iter().map(|name| (*name).into()).collect());
+        engine()
+            .tools(Self::tools())
+            .skills(Skills::new(skills.collect()).unwrap().focus(self.focus))
+            .personality(narrow)
+            .policy(policy)
+            .build()
+            .unwrap()
+    }
+
+    fn names_principals(&self, tool: &str) -> bool {
+        let tools = Self::tools();
+        let tool = tools.iter().find(|known| **known.name() == *tool).unwrap();
+        let mut rules = self.rules.iter().filter(|rule| rule.tools.matches(tool));
+        rules.any(|rule| !rule.when.principals.is_empty())
+    }
+}
+
+fn names(from: &'static [&'static str]) -> impl Strategy<Value = Vec<&'static str>> {
+    prop::sample::subsequence(from, 0..=from.len())
+}
+
+fn a_rule() -> impl Strategy<Value = Rule> {
+    let which = (
+        prop::sample::select(vec!["", "*", "tool_0", "tool_1", "tool_?", "*_2"]),
+        prop::option::weighted(0.2, Just("a")),
+        prop::option::weighted(0.2, any::<bool>()),
+        any::<bool>(),
+    );
+    let when = (
+        // A skill that a rule names need not exist, nor need a role.
+        prop::option::weighted(0.3, names(&["s0", "s1", "ghost"])),
+        prop::option::weighted(0.2, any::<bool>()),
+        prop::option::weighted(0.5, names(&ROLES)),
+        prop::option::weighted(0.3, names(&TENANTS)),
+        prop::option::weighted(0.2, names(&["nobody", "ann", "bob", "eve"])),
+        prop::option::weighted(0.2, names(&["default", "narrow", "ghost"])),
+        (prop::option::weighted(0.2, 1..3_u32), prop::option::weighted(0.1, 0..2_u32)),
+    );
+    let effect =
+        prop::sample::select(vec![Effect::Allow, Effect::Deny, Effect::Deny, Effect::Halt]);
+    (effect, which, when).prop_map(|(effect, (glob, toolset, read_only, arguments), when)| {
+        let (skills, listed, roles, tenants, principals, personalities, (from, to)) = when;
+        let mut this = rule("a rule", effect);
+        if !glob.is_empty() {
+            this.tools.names = vec![Glob::new(glob)];
+        }
+        this.tools.toolsets = toolset.map(Glob::new).into_iter().collect();
+        this.tools.annotations.read_only = read_only;
+        let skills = skills.unwrap_or_default().into_iter().map(skill_id).collect::<Vec<SkillId>>();
+        let mut when = When::default()
+            .skills(skills)
+            .roles(roles.unwrap_or_default())
+            .tenants(tenants.unwrap_or_default())
+            .principals(principals.unwrap_or_default())
+            .personalities(personalities.unwrap_or_default());
+        when.listed_by_active_skill = listed;
+        if let Some(from) = from {
+            when = when.from_iteration(from);
+        }
+        if let Some(to) = to {
+            when = when.to_iteration(to);
+        }
+        if arguments {
+            let any = toolcrib_core::ArgumentMatch::at("/x").unwrap();
+            when.arguments = vec![any];
+        }
+        this.when(when)
+    })
+}
+
+fn a_world() -> impl Strategy<Value = World> {
+    let mode = || prop::sample::select(ToolsMode::ALL.to_vec());
+    (
+        prop::collection::vec(a_rule(), 0..6),
+        any::<bool>(),
+        [names(&TOOLS), names(&TOOLS)],
+        [mode(), mode()],
+        any::<bool>(),
+        names(&["a", "tool_1", "tool_2"]),
+    )
+        .prop_map(|(rules, closed, listed, modes, focus, reaches)| World {
+            rules,
+            default: if closed { PolicyDefault::Deny } else { PolicyDefault::Allow },
+            listed,
+            modes,
+            focus,
+            reaches,
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_smallest_change_turns_the_matter_round_and_nothing_less_does(
+        world in a_world(),
+        situation in prop::sample::select(Situation::all()),
+    ) {
+        let engine = world.engine();
+        let everywhere = LazyCell::new(|| {
+            Situation::all().iter().map(|other| other.offers(&engine)).collect::<Vec<_>>()
+        });
+        for (at, why) in situation.whys(&engine).iter().enumerate() {
+            let named = world.names_principals(&why.tool);
+            let facts = &why.change.facts;
+            let is_offered = |situation: &Situation| situation.offers(&engine)[at];
+            if facts.is_empty() {
+                if why.change.text.starts_with("no skill, personality") {
+                    let turned = everywhere.iter().any(|offers| offers[at] != why.offered);
+                    prop_assert!(!turned, "{why:?}");
+                } else {
+                    prop_assert!(why.change.text.starts_with("only a change of more than 4"), "{why:?}");
+                }
+                continue;
+            }
+            for after in situation.with_all(facts, named) {
+                prop_assert_ne!(is_offered(&after), why.offered, "{:?} in {:?}", why, after);
+            }
+            for left_out in 0..facts.len() {
+                let fewer = facts.iter().enumerate().filter(|(at, _)| *at != left_out);
+                for after in situation.with_all(fewer.map(|(_, fact)| fact), named) {
+                    prop_assert_eq!(
+                        is_offered(&after), why.offered, "{:?} without {} in {:?}", why, left_out, after
+                    );
+                }
+            }
+            let passed = why.chain.iter().filter(|cause| cause.passed).count();
+            let links = passed + usize::from(!why.offered);
+            prop_assert_eq!(why.chain.len(), links);
+            prop_assert_eq!(why.offered, links == 5 && passed == 5);
+        }
+    }
+}

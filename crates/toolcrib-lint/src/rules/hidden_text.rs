@@ -1,0 +1,128 @@
+//! What a model reads and a person who looks at the tool does not see.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use toolcrib_core::is_hidden;
+
+use crate::{
+    catalogue::Catalogue,
+    report::{Finding, Findings},
+    text::{count, folded, quoted},
+};
+
+/// So many blanks in a row, or line feeds, push text out of what a window shows.
+const MOST_BLANKS: usize = 40;
+const MOST_LINE_FEEDS: usize = 8;
+
+pub(super) fn characters(catalogue: &Catalogue<'_>, findings: &mut Findings) {
+    for tool in catalogue.tools() {
+        tool.each_text(|path, text| {
+            let hidden = hidden(text);
+            let Some(first) = hidden.first() else { return };
+            let message = format!(
+                "{} has {} that nobody sees in its `{path}`: {}; it reads {}",
+                tool.shown(),
+                count(hidden.len(), "character"),
+                named(*first),
+                quoted(text)
+            );
+            let help = "take them out; a model reads them, and whoever looked at the tool did not";
+            findings.push(Finding::error(message, help).of(tool).at(path.to_string()));
+        });
+    }
+}
+
+fn hidden(text: &str) -> Vec<char> {
+    let mut hidden = Vec::new();
+    let (mut last, mut chars) = (None, text.chars().peekable());
+    while let Some(c) = chars.next() {
+        let next = chars.peek().copied();
+        // Line ends of Windows are what they are.
+        if is_hidden(last, c, next) && !(c == '\r' && next == Some('\n')) {
+            hidden.push(c);
+        }
+        last = Some(c);
+    }
+    hidden
+}
+
+fn named(c: char) -> String {
+    let kind = match c {
+        '\u{e0000}'..='\u{e007f}' => "the tag block, which spells text that is not shown",
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}' => {
+            "a character that turns the direction of text"
+        }
+        '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' | '\u{180b}'..='\u{180f}' => {
+            "a variation selector, which can carry data"
+        }
+        '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}' => "a character without width",
+        _ if c.is_control() => "a control character",
+        _ => "a character that is not shown",
+    };
+    format!("{} is {kind}", c.escape_unicode())
+}
+
+/// What a text hides from whoever sees it rendered, or what stands in tags that only a model
+/// obeys.
+static MARKUP: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?P<comment><!--|\[//\]: ?#|\[comment\]: ?[<#])",
+        r"|(?P<tag><\ ?/?\ ?(?:important|system|system-reminder|secret|hidden|instructions?|admin|assistant)\ ?>)",
+        r"|(?P<template><\|[^<>|]{1,40}\|>|\[/?inst\]|<<sys>>|<(?:start|end)_of_turn>)",
+    ))
+    .ok()
+});
+
+pub(super) fn markup(catalogue: &Catalogue<'_>, findings: &mut Findings) {
+    let Some(markup) = &*MARKUP else { return };
+    for tool in catalogue.tools() {
+        tool.each_text(|path, text| {
+            let text = folded(text);
+            let Some(found) = markup.captures(&text) else { return };
+            let kind = if found.name("comment").is_some() {
+                "a comment, which is not shown where the text is rendered"
+            } else if found.name("tag").is_some() {
+                "a tag that marks text for the model alone"
+            } else {
+                "a token of a chat template"
+            };
+            let sign = found.get(0).map(|sign| sign.as_str()).unwrap_or_default();
+            let message = format!("the `{path}` of {} has {kind}: {}", tool.shown(), quoted(sign));
+            let help = "say it in plain words that everybody sees, or leave the tool out";
+            findings.push(Finding::error(message, help).of(tool).at(path.to_string()));
+        });
+    }
+}
+
+pub(super) fn padding(catalogue: &Catalogue<'_>, findings: &mut Findings) {
+    for tool in catalogue.tools() {
+        tool.each_text(|path, text| {
+            let Some((blanks, behind)) = padded(text) else { return };
+            let message = format!(
+                "the `{path}` of {} has {blanks} blanks in a row; behind them stands {}",
+                tool.shown(),
+                quoted(behind)
+            );
+            let help = "take them out; they push text out of what a window shows";
+            findings.push(Finding::error(message, help).of(tool).at(path.to_string()));
+        });
+    }
+}
+
+/// How many blanks stand in a row, if they are too many, and what comes behind them.
+fn padded(text: &str) -> Option<(usize, &str)> {
+    let (mut blanks, mut line_feeds) = (0, 0);
+    for (at, c) in text.char_indices() {
+        if c.is_whitespace() {
+            blanks += 1;
+            line_feeds += usize::from(c == '\n');
+            continue;
+        }
+        if blanks > MOST_BLANKS || line_feeds > MOST_LINE_FEEDS {
+            return Some((blanks, text.get(at..).unwrap_or_default()));
+        }
+        (blanks, line_feeds) = (0, 0);
+    }
+    None
+}

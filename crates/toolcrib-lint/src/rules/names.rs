@@ -1,0 +1,165 @@
+//! Names: twice, refused, mixed up.
+
+use std::collections::HashMap;
+
+use toolcrib_core::ToolName;
+
+use crate::{
+    catalogue::{Catalogue, Subject},
+    report::{Finding, Findings},
+    text::{count, name_words, plain_letter, quoted, stem},
+};
+
+/// From so many characters on, one that is different is overlooked.
+const OVERLOOKED_FROM: usize = 5;
+
+pub(super) fn duplicate(catalogue: &Catalogue<'_>, findings: &mut Findings) {
+    let mut first: HashMap<&str, &Subject<'_>> = HashMap::new();
+    for tool in catalogue.tools() {
+        let Some(before) = first.get(&*tool.tool().name) else {
+            first.insert(&tool.tool().name, tool);
+            continue;
+        };
+        let places = match (&before.tool().origin, &tool.tool().origin) {
+            (Some(first), Some(second)) => format!(": in {first} and again in {second}"),
+            _ => format!(": entry {} and entry {}", before.position() + 1, tool.position() + 1),
+        };
+        let message = format!("{} is the name of two tools{places}", tool.shown());
+        findings.push(Finding::error(message, "rename one of them, or leave it out").of(tool));
+    }
+}
+
+pub(super) fn invalid(catalogue: &Catalogue<'_>, findings: &mut Findings) {
+    for tool in catalogue.tools() {
+        let name = tool.tool().name.as_str();
+        if ToolName::new(name).is_ok() {
+            continue;
+        }
+        let is_taken = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let problem = match name.chars().find(|c| !is_taken(c)) {
+            Some(refused) => format!("it has the character {}", quoted(&refused.to_string())),
+            None if name.is_empty() => "it is empty".to_owned(),
+            None => format!("it has {}", count(name.len(), "character")),
+        };
+        let message = format!("{} is not a name that model APIs take: {problem}", tool.shown());
+        let help = "use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`; one bad name makes them \
+                    refuse the whole request";
+        findings.push(Finding::error(message, help).of(tool));
+    }
+}
+
+pub(super) fn confusable(catalogue: &Catalogue<'_>, findings: &mut Findings) {
+    let mut known = Known::default();
+    for tool in catalogue.tools() {
+        let words: Vec<String> = name_words(&folded_name(&tool.tool().name));
+        if words.is_empty() {
+            continue;
+        }
+        if let Some((other, why)) = known.alike(tool, &words) {
+            let message =
+                format!("{} is easily mixed up with {}: {why}", tool.shown(), other.shown());
+            let help = "give one of them a name of its own, by what it does or what it does it to";
+            findings.push(Finding::warning(message, help).of(tool));
+        }
+        known.add(tool, &words);
+    }
+}
+
+/// A name in letters of ASCII as far as its letters look like them.
+fn folded_name(name: &str) -> String {
+    name.chars().map(plain_letter).collect()
+}
+
+/// The names that came before, by what they are alike in. Each is found by a key, so that a large
+/// catalogue is not compared with itself.
+#[derive(Default)]
+struct Known<'c, 'a> {
+    /// By their letters and digits alone.
+    by_letters: HashMap<String, &'c Subject<'a>>,
+    /// By their words without plurals.
+    by_stems: HashMap<String, &'c Subject<'a>>,
+    /// By their words in alphabetical order.
+    by_set: HashMap<String, &'c Subject<'a>>,
+    /// By their words, of which one lacks a character or none: two words that are one edit apart have
+    /// such a form in common.
+    by_edit: HashMap<String, Vec<(&'c Subject<'a>, String)>>,
+}
+
+impl<'c, 'a> Known<'c, 'a> {
+    fn alike(&self, tool: &Subject<'_>, words: &[String]) -> Option<(&'c Subject<'a>, String)> {
+        // A name that stands twice is another rule's.
+        let other = |found: Option<&&'c Subject<'a>>| {
+            found.copied().filter(|found| found.tool().name != tool.tool().name)
+        };
+        if let Some(same) = other(self.by_letters.get(&words.concat())) {
+            let why = "they differ in case, in signs, or in letters that look alike";
+            return Some((same, why.to_owned()));
+        }
+        if let Some(same) = other(self.by_set.get(&sorted(words))) {
+            return Some((same, "they are the same words in another order".to_owned()));
+        }
+        if let Some(same) = other(self.by_stems.get(&stems(words))) {
+            return Some((same, "they differ in a plural".to_owned()));
+        }
+        for (key, word) in forms(words) {
+            let near = self.by_edit.get(&key).into_iter().flatten().find(|(subject, known)| {
+                subject.tool().name != tool.tool().name
+                    && *known != word
+                    && strsim::osa_distance(known, &word) == 1
+            });
+            if let Some((subject, known)) = near {
+                return Some((subject, format!("`{word}` and `{known}` differ in one character")));
+            }
+        }
+        None
+    }
+
+    fn add(&mut self, tool: &'c Subject<'a>, words: &[String]) {
+        self.by_letters.entry(words.concat()).or_insert(tool);
+        self.by_set.entry(sorted(words)).or_insert(tool);
+        self.by_stems.entry(stems(words)).or_insert(tool);
+        // More names of one form are near to the same ones.
+        const MOST: usize = 8;
+        for (key, word) in forms(words) {
+            let known = self.by_edit.entry(key).or_default();
+            if known.len() < MOST && known.iter().all(|(_, other)| *other != word) {
+                known.push((tool, word));
+            }
+        }
+    }
+}
+
+fn sorted(words: &[String]) -> String {
+    let mut words = words.to_vec();
+    words.sort();
+    words.join(" ")
+}
+
+fn stems(words: &[String]) -> String {
+    words.iter().map(|word| stem(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// For each long word, all words with that one as it is and with each of its characters left out;
+/// beside it the word.
+fn forms(words: &[String]) -> Vec<(String, String)> {
+    // What is longer is no name that anybody takes.
+    const LONGEST: usize = 64;
+    let mut forms = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let chars: Vec<char> = word.chars().collect();
+        if !(OVERLOOKED_FROM..=LONGEST).contains(&chars.len()) || words.len() > LONGEST {
+            continue;
+        }
+        let with = |form: String| {
+            let parts = words.iter().enumerate();
+            let parts = parts.map(|(i, word)| if i == at { form.as_str() } else { word.as_str() });
+            (format!("{at} {}", parts.collect::<Vec<_>>().join(" ")), word.clone())
+        };
+        forms.push(with(word.clone()));
+        for left_out in 0..chars.len() {
+            let kept = chars.iter().enumerate().filter(|(i, _)| *i != left_out);
+            forms.push(with(kept.map(|(_, c)| c).collect()));
+        }
+    }
+    forms
+}

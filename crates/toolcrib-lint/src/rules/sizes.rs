@@ -1,0 +1,49 @@
+//! What tools cost in every request that offers them.
+
+use crate::{
+    catalogue::{Catalogue, Subject},
+    report::{Finding, Findings},
+    text::some_of,
+};
+
+/// More, and one tool takes as much room as several usual ones.
+const LARGEST_TOOL: usize = 1_000;
+
+pub(super) fn tool(catalogue: &Catalogue<'_>, findings: &mut Findings) {
+    for tool in catalogue.tools().iter().filter(|tool| tool.tokens() > LARGEST_TOOL) {
+        let message = format!(
+            "{} takes about {} tokens of every request ({} characters)",
+            tool.shown(),
+            tool.tokens(),
+            tool.chars()
+        );
+        let help = format!(
+            "usual ones take 50 to 300: shorten its description, drop parameters that nobody sets, or \
+             make two tools of it; over {LARGEST_TOOL} it is reported"
+        );
+        findings.push(Finding::warning(message, help).of(tool));
+    }
+}
+
+pub(super) fn catalogue(catalogue: &Catalogue<'_>, findings: &mut Findings) {
+    let tools = catalogue.tools();
+    let tokens: usize = tools.iter().map(Subject::tokens).sum();
+    let most = catalogue.max_tokens();
+    if tokens <= most {
+        return;
+    }
+    let mut largest: Vec<&Subject<'_>> = tools.iter().collect();
+    largest.sort_by_key(|tool| std::cmp::Reverse(tool.tokens()));
+    let largest: Vec<String> = largest
+        .iter()
+        .take(3)
+        .map(|tool| format!("{} (~{} tokens)", tool.shown(), tool.tokens()))
+        .collect();
+    let message = format!(
+        "all {} tools take about {tokens} tokens of every request, over {most}; the largest: {}",
+        tools.len(),
+        some_of(&largest)
+    );
+    let help = "offer them by skill or toolset, leave out what nobody uses, shorten the largest";
+    findings.push(Finding::warning(message, help));
+}

@@ -1,0 +1,222 @@
+//! Texts: how they are shown, and how they are compared.
+
+use std::{collections::BTreeSet, fmt::Write as _};
+
+use toolcrib_core::is_hidden;
+
+/// A text in which nothing is hidden and nothing breaks the line: what is not seen stands as
+/// `\u{…}`. Emoji come apart where something unseen holds them together.
+pub(crate) fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => shown.push_str("\\n"),
+            '\t' => shown.push_str("\\t"),
+            _ if is_hidden(None, c, None) => {
+                let _ = write!(shown, "{}", c.escape_unicode());
+            }
+            _ => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// The beginning of a text, [`visible`] and in quotes.
+pub(crate) fn quoted(text: &str) -> String {
+    const LONGEST: usize = 60;
+    format!("\"{}\"", cut(text, LONGEST))
+}
+
+/// A name, [`visible`] and in backticks.
+pub(crate) fn name(text: &str) -> String {
+    const LONGEST: usize = 100;
+    format!("`{}`", cut(text, LONGEST))
+}
+
+/// A key as part of a path: a long one is cut, since it stands in the path of all that is below.
+pub(crate) fn segment(key: &str) -> String {
+    const LONGEST: usize = 64;
+    cut(key, LONGEST)
+}
+
+fn cut(text: &str, longest: usize) -> String {
+    // What is shown is never shorter than what it is made of.
+    let begin: String = text.chars().take(longest + 1).collect();
+    let shown = visible(&begin);
+    if shown.chars().count() <= longest {
+        return shown;
+    }
+    let mut cut: String = shown.chars().take(longest.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}
+
+/// The first few of many, with commas, and how many more there are.
+pub(crate) fn some_of<T: AsRef<str>>(all: &[T]) -> String {
+    const SHOWN: usize = 5;
+    let shown: Vec<&str> = all.iter().take(SHOWN).map(AsRef::as_ref).collect();
+    match all.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// `1 character`, `2 characters`.
+pub(crate) fn count(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+/// The words of a name: `getUserName`, `get_user_name` and `get-user.name` have the same.
+pub(crate) fn name_words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut last_is_small = false;
+    for c in name.chars() {
+        let begins = c.is_uppercase() && last_is_small;
+        if begins || !c.is_alphanumeric() {
+            words.push(String::new());
+        }
+        if c.is_alphanumeric()
+            && let Some(word) = words.last_mut()
+        {
+            word.extend(c.to_lowercase());
+        }
+        last_is_small = c.is_lowercase() || c.is_numeric();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// The words of a text, in lower case. Of scripts that do not part words, each character is one.
+pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
+    text.split(|c: char| !c.is_alphanumeric()).flat_map(|run| {
+        let mut words = vec![String::new()];
+        for c in run.chars() {
+            if is_ideograph(c) {
+                words.push(c.to_string());
+                words.push(String::new());
+            } else if let Some(word) = words.last_mut() {
+                word.extend(c.to_lowercase());
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    })
+}
+
+/// Whether a character stands for about a word of others: Chinese, Japanese, Korean.
+pub(crate) fn is_ideograph(c: char) -> bool {
+    matches!(c, '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Words that say nothing of what a tool does.
+const STOP_WORDS: [&str; 32] = [
+    "a", "an", "and", "any", "are", "as", "at", "be", "by", "can", "for", "from", "given", "in",
+    "into", "is", "it", "its", "of", "on", "or", "that", "the", "this", "to", "tool", "use",
+    "used", "using", "was", "which", "with",
+];
+
+/// The words of a text that say something, without the endings of plurals and verbs.
+pub(crate) fn telling_words(text: &str) -> BTreeSet<String> {
+    // What comes after so many words does not tell tools apart.
+    const MOST: usize = 300;
+    words(text)
+        .filter(|word| !STOP_WORDS.contains(&word.as_str()))
+        .map(|w| stem(&w))
+        .take(MOST)
+        .collect()
+}
+
+/// A word without the `s` of a plural or a verb.
+pub(crate) fn stem(word: &str) -> String {
+    let cut = match word.strip_suffix("ies") {
+        Some(stem) if stem.len() > 1 => return format!("{stem}y"),
+        _ => word.strip_suffix('s').filter(|stem| stem.len() > 2 && !stem.ends_with('s')),
+    };
+    cut.unwrap_or(word).to_owned()
+}
+
+/// A text as a model may read it in spite of how it is written: in lower case, without what is not
+/// seen, with letters in place of those that look like them, and with single blanks.
+pub(crate) fn folded(text: &str) -> String {
+    let mut folded = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_whitespace() {
+            if !folded.ends_with(' ') {
+                folded.push(' ');
+            }
+        } else if !is_hidden(None, c, None) {
+            folded.extend(plain_letter(c).to_lowercase().map(plain_letter));
+        }
+    }
+    folded
+}
+
+/// The letter of ASCII that a character looks like; itself if there is none.
+pub(crate) fn plain_letter(c: char) -> char {
+    match c {
+        // Full-width forms.
+        '\u{ff01}'..='\u{ff5e}' => {
+            u32::from(c).checked_sub(0xfee0).and_then(char::from_u32).unwrap_or(c)
+        }
+        'а' | 'А' | 'α' | 'Α' => 'a',
+        'В' | 'Β' => 'b',
+        'с' | 'С' | 'ϲ' => 'c',
+        'ԁ' => 'd',
+        'е' | 'Е' | 'Ε' => 'e',
+        'һ' | 'Н' | 'Η' => 'h',
+        'і' | 'І' | 'ι' | 'Ι' | 'ı' => 'i',
+        'ј' | 'Ј' => 'j',
+        'К' | 'κ' | 'Κ' => 'k',
+        'М' | 'Μ' => 'm',
+        'Ν' => 'n',
+        'о' | 'О' | 'ο' | 'Ο' => 'o',
+        'р' | 'Р' | 'ρ' | 'Ρ' => 'p',
+        'ԛ' => 'q',
+        'ѕ' | 'Ѕ' => 's',
+        'Т' | 'Τ' => 't',
+        'ν' => 'v',
+        'ԝ' => 'w',
+        'х' | 'Х' | 'Χ' => 'x',
+        'у' | 'У' | 'Υ' => 'y',
+        'Ζ' => 'z',
+        '‘' | '’' => '\'',
+        '“' | '”' => '"',
+        _ => c,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fall_into_words() {
+        for name in ["getUserName", "get_user_name", "get-user.name", "Get User__Name"] {
+            assert_eq!(name_words(name), ["get", "user", "name"], "{name}");
+        }
+        assert_eq!(name_words("v2Beta"), ["v2", "beta"]);
+    }
+
+    #[test]
+    fn texts_are_shown_on_one_line_and_cut() {
+        assert_eq!(quoted("a\n\u{202e}b"), r#""a\n\u{202e}b""#);
+        assert_eq!(quoted(&"x".repeat(90)).chars().count(), 62);
+        assert_eq!(visible("👩\u{200d}👧"), r"👩\u{200d}👧");
+        assert_eq!(some_of(&["a", "b"]), "a, b");
+        assert_eq!(some_of(&["a", "b", "c", "d", "e", "f", "g"]), "a, b, c, d, e and 2 more");
+    }
+
+    #[test]
+    fn what_looks_alike_is_folded() {
+        assert_eq!(folded("Іgn\u{200b}оre\n  ＡＬＬ"), "ignore all");
+    }
+
+    #[test]
+    fn endings_go() {
+        for (word, stemmed) in
+            [("files", "file"), ("queries", "query"), ("class", "class"), ("is", "is")]
+        {
+            assert_eq!(stem(word), stemmed);
+        }
+    }
+}

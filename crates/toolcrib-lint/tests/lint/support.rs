@@ -1,0 +1,59 @@
+//! Tools to look over, and findings to read.
+
+use serde_json::{Value, json};
+use toolcrib_lint::{LintTool, Linter, Report, Severity, lint};
+
+/// A description with which nothing is wrong, about something.
+pub(crate) fn sound(about: &str) -> String {
+    format!("Everything that is known of {about}. Use it when asked for {about}.")
+}
+
+/// A tool with which nothing is wrong but its name, if that is.
+pub(crate) fn named(name: &str) -> LintTool {
+    LintTool::new(name, sound(name), json!({ "type": "object", "properties": {} }))
+}
+
+/// A tool with which nothing is wrong but its description, if that is.
+pub(crate) fn described(description: &str) -> LintTool {
+    LintTool { description: description.to_owned(), ..named("list_orders") }
+}
+
+/// A tool of this schema.
+pub(crate) fn of_schema(schema: Value) -> LintTool {
+    LintTool { input_schema: Some(schema), ..named("list_orders") }
+}
+
+/// A tool of one parameter.
+pub(crate) fn of_parameter(parameter: Value, required: bool) -> LintTool {
+    let required: &[&str] = if required { &["which"] } else { &[] };
+    of_schema(
+        json!({ "type": "object", "properties": { "which": parameter }, "required": required }),
+    )
+}
+
+/// What is found, as people would read it.
+pub(crate) fn found(tools: &[LintTool]) -> String {
+    shown(&lint(tools))
+}
+
+pub(crate) fn found_with(linter: &Linter, tools: &[LintTool]) -> String {
+    shown(&linter.lint(tools))
+}
+
+fn shown(report: &Report) -> String {
+    let findings = report.findings.iter().map(|finding| {
+        let severity = match finding.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        format!("{severity}[{}] {}\n  help: {}\n", finding.rule, finding.message, finding.help)
+    });
+    findings.collect()
+}
+
+/// The ids of the rules that find something.
+pub(crate) fn rules(tools: &[LintTool]) -> Vec<String> {
+    let mut rules: Vec<_> = lint(tools).findings.into_iter().map(|finding| finding.rule).collect();
+    rules.dedup();
+    rules
+}

@@ -1,0 +1,171 @@
+//! Personalities: their names resolved, their texts and models read.
+
+use std::{collections::HashMap, sync::Arc};
+
+use toolcrib_config::{Diagnostic, Located, Problems, Spot, suggest};
+use toolcrib_core::{Glob, Model, NetworkRules, Tool};
+use toolcrib_engine::Personality;
+use toolcrib_scope::http::{HostPattern, may_reach};
+
+use super::{
+    model::ModelSources,
+    names::{Names, is_declared},
+    policy::check_pattern,
+    tools::host_of,
+};
+use crate::{
+    config::{Kind, NetworkSection, PersonalitySection, ToolSection},
+    root::Root,
+    system::system_text,
+};
+
+/// A declared personality, and its model if it has one of its own.
+#[derive(Clone)]
+pub(crate) struct DeclaredPersonality {
+    pub(crate) personality: Personality,
+    pub(crate) model: Option<Arc<dyn Model>>,
+    /// Where its network is bounded; the whole section where it is not.
+    network_at: Spot,
+}
+
+/// Builds the declared personalities. What is wrong with one is recorded.
+pub(crate) struct PersonalitySources<'a> {
+    pub(crate) root: &'a Root,
+    pub(crate) names: &'a Names,
+    /// Where models come from; `None` where one was chosen in place of all that the project names.
+    pub(crate) models: Option<&'a ModelSources<'a>>,
+    pub(crate) problems: &'a Problems,
+}
+
+impl PersonalitySources<'_> {
+    pub(crate) fn build(&self, sections: &[PersonalitySection]) -> Vec<DeclaredPersonality> {
+        report_duplicates(sections, self.problems);
+        sections.iter().filter_map(|section| self.one(section)).collect()
+    }
+
+    fn one(&self, section: &PersonalitySection) -> Option<DeclaredPersonality> {
+        let Self { names, problems, .. } = *self;
+        let known = |listed: &Option<Vec<_>>, kind, declared: &[_]| {
+            listed.iter().flatten().for_each(|name| {
+                is_declared(name, kind, declared, problems);
+            });
+            listed.as_deref().map(values)
+        };
+        let own = section.toolset.iter().flatten();
+        own.for_each(|name| self.check_own(name));
+        for pattern in &section.exclude {
+            if !names.is_remote(pattern, problems) {
+                let is_known = names.may_be_remote(&pattern.value);
+                check_pattern(pattern, "tool", &names.tools_and_read_skill(), is_known, problems);
+            }
+        }
+        // One without a name, which is recorded, is looked at all the same.
+        let name = section.name.as_ref().map(|name| Arc::clone(&name.value));
+        let mut personality = Personality::new(name.clone().unwrap_or_default());
+        personality.exclude = values(&section.exclude).into_iter().map(Glob::new).collect();
+        personality.toolset = section.toolset.as_deref().map(values);
+        personality.mcp_servers = known(&section.mcp_servers, "MCP server", &names.servers);
+        personality.plugins = known(&section.plugins, "plugin", &names.plugins);
+        personality.network = Arc::new(network_rules(&section.network, problems));
+        personality.system =
+            section.system.as_ref().and_then(|text| system_text(text, self.root, problems));
+        let named = section.model.as_ref().zip(self.models);
+        let model = named.and_then(|(model, models)| {
+            personality.model = Some(Arc::clone(&model.value));
+            models.load(model)
+        });
+        let network_at = section.network.at.clone().unwrap_or_else(|| section.at.clone());
+        name.map(|_| DeclaredPersonality { personality, model, network_at })
+    }
+
+    /// A name in `toolset`: a tool of the project, or the group of some. Tools of MCP servers are
+    /// reached another way, and whoever names them here would wait for them in vain.
+    fn check_own(&self, name: &Located<Arc<str>>) {
+        let Self { names, problems, .. } = *self;
+        let known = || names.tools.iter().chain(names.own_toolsets()).map(|name| &**name);
+        // Which tools a hub has is not known before it is asked; how their names begin is.
+        let is_of_a_hub = || names.is_of_a_server(&name.value) && !names.is_of_servers(&name.value);
+        if known().any(|known| *known == *name.value) || is_of_a_hub() {
+            return;
+        }
+        let (message, help) = if names.is_of_servers(&name.value) {
+            (
+                format!("`{}` is of MCP servers, of which `toolset` says nothing", name.value),
+                "name the servers in `mcp_servers`".to_owned(),
+            )
+        } else {
+            (
+                format!("there is no tool and no toolset `{}`", name.value),
+                suggest::help(&name.value, "tools and toolsets", known()),
+            )
+        };
+        problems.push(Diagnostic::error(&name.at, message).help(help));
+    }
+}
+
+fn values(texts: &[Located<Arc<str>>]) -> Vec<Arc<str>> {
+    texts.iter().map(|text| Arc::clone(&text.value)).collect()
+}
+
+fn report_duplicates(sections: &[PersonalitySection], problems: &Problems) {
+    let mut places = HashMap::new();
+    for name in sections.iter().filter_map(|section| section.name.as_ref()) {
+        if let Some(first) = places.get(&name.value) {
+            let message =
+                format!("two personalities are called `{}`; the first is at {first}", name.value);
+            problems.push(Diagnostic::error(&name.at, message).help("rename one of them"));
+        } else {
+            places.insert(&name.value, &name.at);
+        }
+    }
+}
+
+/// What is no host is recorded.
+fn network_rules(section: &NetworkSection, problems: &Problems) -> NetworkRules {
+    for text in section.allow.iter().flatten().chain(&section.deny) {
+        if let Err(error) = text.value.parse::<HostPattern>() {
+            problems.push(Diagnostic::error(&text.at, error.to_string()));
+        }
+    }
+    NetworkRules { allow: section.allow.as_deref().map(values), deny: values(&section.deny) }
+}
+
+/// Reports each tool that a personality reaches although its network does not let the tool ask the
+/// one host that it is for: it would be offered, and every call be refused.
+pub(crate) fn report_unreachable_hosts(
+    personalities: &[DeclaredPersonality],
+    tools: &[Tool],
+    sections: &[ToolSection],
+    problems: &Problems,
+) {
+    let hosts: Vec<_> = sections
+        .iter()
+        .filter_map(|section| match &section.kind {
+            Kind::Http(http) => Some((section.name.as_ref()?, host_of(http)?)),
+            _ => None,
+        })
+        .collect();
+    for DeclaredPersonality { personality, network_at, .. } in personalities {
+        for (name, host) in &hosts {
+            let reached = tools.iter().any(|tool| {
+                tool.name().as_str() == name.value.as_str() && personality.reaches(tool)
+            });
+            let may_ask =
+                host.parse().ok().and_then(|host| may_reach(&personality.network, &host).ok());
+            if reached && may_ask == Some(false) {
+                let message = format!(
+                    "personality `{}` reaches the tool `{}`, and its `network` does not let it ask \
+                     `{host}`",
+                    personality.id(),
+                    name.value
+                );
+                let help = format!(
+                    "let it with network.allow and network.deny, or leave the tool out: \
+                     exclude = [\"{}\"]",
+                    name.value
+                );
+                problems.push(Diagnostic::error(network_at, message).help(help));
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What becomes of failures.
+
+use std::sync::Arc;
+
+use toolcrib_config::{Diagnostic, Located, Problems, suggest};
+use toolcrib_core::{Model, ReliabilityRule, Stage, Then};
+use toolcrib_engine::{BreakerConfig, EngineBuilder, RetryBudget};
+
+use crate::config::{ReliabilityRuleSection, ReliabilitySection, Verb};
+
+/// The rules of a project, its breakers and its budget of retries.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Reliability {
+    rules: Vec<ReliabilityRule>,
+    breakers: Vec<(Stage, BreakerConfig)>,
+    budget: Option<RetryBudget>,
+}
+
+impl Reliability {
+    pub(crate) fn rules(&self) -> &[ReliabilityRule] {
+        &self.rules
+    }
+
+    pub(crate) fn add_to(&self, engine: EngineBuilder) -> EngineBuilder {
+        let engine = engine.reliability(self.rules.iter().cloned());
+        let engine = self
+            .breakers
+            .iter()
+            .fold(engine, |engine, (stage, config)| engine.breaker(*stage, *config));
+        match self.budget {
+            Some(budget) => engine.retry_budget(budget),
+            None => engine,
+        }
+    }
+}
+
+/// A model of the project's agent, by the name that the file has for it.
+pub(crate) struct NamedModel {
+    pub(crate) name: Arc<str>,
+    /// `None` when it cannot be made, which is recorded, and when another was chosen in place of the
+    /// project's own.
+    pub(crate) model: Option<Arc<dyn Model>>,
+}
+
+/// Builds the rules; those that fall back on a model that is not made are left out.
+pub(crate) fn build_reliability(
+    section: &ReliabilitySection,
+    models: &[NamedModel],
+    problems: &Problems,
+) -> Reliability {
+    let rules = section.rules.iter().enumerate();
+    Reliability {
+        rules: rules
+            .filter_map(|(position, rule)| build_rule(position + 1, rule, models, problems))
+            .collect(),
+        breakers: section.breakers.clone(),
+        budget: section.budget,
+    }
+}
+
+/// `None` when it cannot be made, which is recorded, and when there is nobody to fall back on.
+fn build_rule(
+    number: usize,
+    section: &ReliabilityRuleSection,
+    models: &[NamedModel],
+    problems: &Problems,
+) -> Option<ReliabilityRule> {
+    let then = match section.then.as_ref()?.value {
+        Verb::Ok => Then::Ok,
+        Verb::Continue => Then::Continue,
+        Verb::Retry => Then::Retry(section.retry),
+        Verb::RetryOther => Then::RetryOther,
+        Verb::FailFast => Then::FailFast,
+        Verb::Fallback => {
+            let name = section.model.as_ref()?;
+            Then::fallback_model(known_model(name, models, problems)?.name())
+        }
+    };
+    let label = section.label.clone();
+    let label =
+        label.unwrap_or_else(|| format!("reliability rule {number} ({})", section.at).into());
+    Some(ReliabilityRule {
+        when: section.when.clone(),
+        then,
+        kind: section.kind.clone(),
+        label: Some(label),
+    })
+}
+
+fn known_model<'a>(
+    name: &Located<Arc<str>>,
+    models: &'a [NamedModel],
+    problems: &Problems,
+) -> Option<&'a Arc<dyn Model>> {
+    let Some(named) = models.iter().find(|model| model.name == name.value) else {
+        let message = format!("the agent has no model {}", suggest::quoted([&*name.value]));
+        let all = models.iter().map(|model| &*model.name);
+        let help = match suggest::nearest(&name.value, all) {
+            Some(near) => format!("did you mean {}?", suggest::quoted([near])),
+            None => format!("add it to `fallback_models` of `[agent]`: [\"{}\"]", name.value),
+        };
+        problems.push(Diagnostic::error(&name.at, message).help(help));
+        return None;
+    };
+    named.model.as_ref()
+}

@@ -1,0 +1,80 @@
+//! The files in a skill's folder.
+
+use std::{
+    fs, io,
+    path::{Component, Path, PathBuf},
+};
+
+use toolcrib_engine::{MAX_SKILL_FILE, SkillFileError, SkillFiles};
+
+use super::SKILL_FILE;
+use crate::root::{FileError, read_text};
+
+/// More files than these are not listed; they can be read.
+const MOST_LISTED: usize = 1000;
+/// Folders that nest deeper are not listed.
+const DEEPEST: usize = 8;
+
+/// The files in one skill's folder. What is hidden, and what symbolic links lead out to, is not among
+/// them.
+#[derive(Debug)]
+pub(crate) struct FolderFiles {
+    /// As it really lies on disk.
+    folder: PathBuf,
+}
+
+impl FolderFiles {
+    /// Of a folder as it really lies on disk.
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    fn list_into(&self, below: &str, depth: usize, listed: &mut Vec<String>) -> io::Result<()> {
+        for entry in fs::read_dir(self.folder.join(below))? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str().filter(|name| !name.starts_with('.')) else { continue };
+            let path = if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") };
+            let kind = entry.file_type()?;
+            if listed.len() >= MOST_LISTED {
+                break;
+            }
+            if kind.is_dir() && depth < DEEPEST {
+                self.list_into(&path, depth + 1, listed)?;
+            } else if kind.is_file() && path != SKILL_FILE {
+                listed.push(path);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl SkillFiles for FolderFiles {
+    fn list(&self) -> Result<Vec<String>, SkillFileError> {
+        let mut listed = Vec::new();
+        self.list_into("", 0, &mut listed).map_err(SkillFileError::Unreadable)?;
+        listed.sort();
+        Ok(listed)
+    }
+
+    fn read(&self, path: &str) -> Result<String, SkillFileError> {
+        let is_plain = |component: Component<'_>| match component {
+            Component::Normal(name) => !name.to_string_lossy().starts_with('.'),
+            _ => false,
+        };
+        if path.contains('\0') || !Path::new(path).components().all(is_plain) {
+            return Err(SkillFileError::NotThere);
+        }
+        // What symbolic links lead to counts, not what they are called.
+        let real = self.folder.join(path).canonicalize().map_err(|_| SkillFileError::NotThere)?;
+        if !real.starts_with(&self.folder) || !real.is_file() {
+            return Err(SkillFileError::NotThere);
+        }
+        read_text(&real, MAX_SKILL_FILE).map_err(|error| match error {
+            FileError::NotText => SkillFileError::NotText,
+            FileError::TooLarge { .. } => SkillFileError::TooLarge,
+            FileError::Unreadable(error) => SkillFileError::Unreadable(error),
+            _ => SkillFileError::NotThere,
+        })
+    }
+}

@@ -1,0 +1,92 @@
+//! What the files in an archive may be called.
+
+use std::collections::{HashMap, hash_map::Entry};
+
+use super::archive::RefusedArchive;
+
+/// The longest path, in bytes.
+const LONGEST: usize = 512;
+/// Into how many folders it may go.
+const DEEPEST: usize = 16;
+
+/// The path of an entry as it is written to disk: relative, of plain names, with `/` between them.
+/// `None` for the top of the archive itself.
+pub(super) fn plain(raw: &[u8]) -> Result<Option<String>, RefusedArchive> {
+    let shown = || String::from_utf8_lossy(raw).into_owned();
+    let refused = |problem: &str| Err(RefusedArchive::of(&shown(), problem));
+    let Ok(path) = std::str::from_utf8(raw) else {
+        return refused("has a name that is not UTF-8");
+    };
+    if path.len() > LONGEST {
+        return refused("has a path of more than 512 bytes");
+    }
+    if path.chars().any(|c| c.is_control() || matches!(c, '\\' | ':')) {
+        return refused("has a control character, a backslash or a colon in its path");
+    }
+    if path.starts_with('/') {
+        return refused("has an absolute path");
+    }
+    // A folder's path ends with a slash, and tar's begin with `./`.
+    let path = path.strip_suffix('/').unwrap_or(path);
+    let path = path.strip_prefix("./").unwrap_or(path);
+    if path.is_empty() || path == "." {
+        return Ok(None);
+    }
+    for (depth, name) in path.split('/').enumerate() {
+        match name {
+            ".." => return refused("leads out of the skill"),
+            "" | "." => return refused("has an empty part in its path"),
+            _ if depth > DEEPEST => return refused("lies in more than 16 folders"),
+            _ => {}
+        }
+    }
+    Ok(Some(path.to_owned()))
+}
+
+/// The names that are taken, folders included: of two that differ in case only, one would be lost on
+/// some disks.
+#[derive(Default)]
+pub(super) struct Taken(HashMap<String, (String, Kind)>);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    File,
+    Folder,
+}
+
+impl Taken {
+    /// Takes the path of a file, and those of the folders that it lies in.
+    pub(super) fn take_file(&mut self, path: &str) -> Result<(), RefusedArchive> {
+        for (end, _) in path.match_indices('/') {
+            self.take(path.get(..end).unwrap_or_default(), Kind::Folder)?;
+        }
+        self.take(path, Kind::File)
+    }
+
+    /// Takes the path of a folder, and those of the folders that it lies in.
+    pub(super) fn take_folder(&mut self, path: &str) -> Result<(), RefusedArchive> {
+        for (end, _) in path.match_indices('/') {
+            self.take(path.get(..end).unwrap_or_default(), Kind::Folder)?;
+        }
+        self.take(path, Kind::Folder)
+    }
+
+    fn take(&mut self, path: &str, kind: Kind) -> Result<(), RefusedArchive> {
+        match self.0.entry(path.to_lowercase()) {
+            Entry::Vacant(free) => {
+                free.insert((path.to_owned(), kind));
+                Ok(())
+            }
+            Entry::Occupied(taken) => match taken.get() {
+                // Many files lie in one folder.
+                (there, Kind::Folder) if there == path && kind == Kind::Folder => Ok(()),
+                (there, _) if there == path => Err(RefusedArchive::of(path, "is in it twice")),
+                (there, _) => {
+                    let there = there.escape_debug();
+                    let problem = format!("differs from `{there}` in case only");
+                    Err(RefusedArchive::of(path, problem))
+                }
+            },
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The skills of a project while an engine of it lives: as their files are whenever a turn begins.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use toolcrib_config::Problems;
+use toolcrib_engine::{LoadedSkills, Skill, SkillSource, Skills};
+
+use super::{Read, Stamps, read};
+use crate::{
+    PROJECT_FILE,
+    build::{Names, build_skill},
+    root::Root,
+};
+
+/// Looks at the folder of skills whenever a turn begins, and reads those that have changed.
+#[derive(Debug, Clone)]
+pub(crate) struct WatchedSkills(Arc<Watched>);
+
+#[derive(Debug)]
+struct Watched {
+    root: Root,
+    folder: Arc<str>,
+    names: Names,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    stamps: Stamps,
+    loaded: LoadedSkills,
+    /// What is wrong with each skill that is, by its folder.
+    broken: Vec<(Arc<str>, Vec<Arc<str>>)>,
+}
+
+impl WatchedSkills {
+    /// The skills that were loaded from a folder when this lay in it.
+    pub(crate) fn new(
+        root: Root,
+        folder: Arc<str>,
+        names: Names,
+        skills: Skills,
+        stamps: Stamps,
+    ) -> Self {
+        let loaded = LoadedSkills { skills: Arc::new(skills), problems: Arc::default() };
+        let state = Mutex::new(State { stamps, loaded, broken: Vec::new() });
+        Self(Arc::new(Watched { root, folder, names, state }))
+    }
+
+    pub(crate) fn root(&self) -> &Root {
+        &self.0.root
+    }
+
+    pub(crate) fn folder(&self) -> &str {
+        &self.0.folder
+    }
+
+    pub(crate) fn names(&self) -> &Names {
+        &self.0.names
+    }
+}
+
+impl SkillSource for WatchedSkills {
+    fn skills(&self) -> LoadedSkills {
+        let this = &*self.0;
+        let mut state = this.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Stamps::of(&this.root, &this.folder);
+        if now != state.stamps {
+            this.reload(&mut state, now);
+        }
+        state.loaded.clone()
+    }
+}
+
+impl Watched {
+    /// Reads the skills that have changed. Those that have not stay the very same, and those that
+    /// cannot be used any more stay as they were.
+    fn reload(&self, state: &mut State, now: Stamps) {
+        let before = Arc::clone(&state.loaded.skills);
+        let mut skills = Vec::new();
+        let mut broken = Vec::new();
+        for stamp in now.iter() {
+            let name = &stamp.name;
+            let last_good = before.iter_shared().find(|skill| *skill.id == **name);
+            if state.stamps.get(name) == Some(stamp) {
+                skills.extend(last_good.cloned());
+                broken.extend(state.broken.iter().find(|(of, _)| of == name).cloned());
+                continue;
+            }
+            let problems = Problems::new(PROJECT_FILE);
+            let skill = match read(&self.root, &self.folder, name, &problems) {
+                Read::Skill(file) => Some(build_skill(
+                    *file,
+                    &self.root,
+                    &self.folder,
+                    stamp,
+                    &self.names,
+                    &problems,
+                )),
+                Read::Broken => None,
+                Read::NoSkill => continue,
+            };
+            let problems = problems.into_diagnostics();
+            let errors: Vec<Arc<str>> =
+                problems.errors().map(|problem| problem.to_string().into()).collect();
+            match skill.filter(|_| errors.is_empty()) {
+                Some(skill) => skills.push(as_before(skill, last_good)),
+                None => {
+                    skills.extend(last_good.cloned());
+                    broken.push((Arc::clone(name), errors));
+                }
+            }
+        }
+        let with_none = before.without_any();
+        // Folders have different names, and so have these skills.
+        let skills = with_none.with_shared(skills).unwrap_or(with_none);
+        let is_same = before.iter_shared().len() == skills.iter_shared().len()
+            && before.iter_shared().zip(skills.iter_shared()).all(|(a, b)| Arc::ptr_eq(a, b));
+        if !is_same {
+            state.loaded.skills = Arc::new(skills);
+        }
+        state.loaded.problems = broken.iter().flat_map(|(_, problems)| problems).cloned().collect();
+        state.broken = broken;
+        state.stamps = now;
+    }
+}
+
+/// The skill itself, or the one before it if nothing about it is another.
+fn as_before(skill: Skill, before: Option<&Arc<Skill>>) -> Arc<Skill> {
+    let Some(before) = before else { return Arc::new(skill) };
+    let mut alike = skill.clone();
+    if skill.files.is_some() && before.files.is_some() {
+        // They lie in the same folder.
+        alike.files.clone_from(&before.files);
+    }
+    if alike == **before { Arc::clone(before) } else { Arc::new(skill) }
+}

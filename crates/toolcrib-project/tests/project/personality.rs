@@ -1,0 +1,193 @@
+//! `[[personality]]`: what a run reaches at most.
+
+use toolcrib_engine::TurnOptions;
+use toolcrib_project::Project;
+
+use crate::{
+    documented::block,
+    folder::{DATABASE, Folder, TOOL, block_on},
+};
+
+/// A tool that asks a host.
+fn asks(name: &str, host: &str) -> String {
+    format!(
+        "[[tool]]\nkind = \"http\"\nname = \"{name}\"\ndescription = \"x\"\ntoolset = \"web\"\n\
+         method = \"GET\"\nurl = \"https://{host}/\"\n"
+    )
+}
+
+/// The tools that a personality is offered.
+fn offered(project: &Project, personality: &str) -> Vec<String> {
+    let engine = project.engine_builder().build().unwrap();
+    let options = TurnOptions::default().personality(personality);
+    block_on(async {
+        let mut turn = engine.turn(options).unwrap();
+        let iteration = turn.iteration().await.unwrap();
+        iteration.menu().names().map(ToString::to_string).collect()
+    })
+}
+
+#[test]
+fn each_reaches_what_its_lists_name() {
+    let project = Folder::with(&format!(
+        "{DATABASE}{TOOL}{}{}
+[[personality]]
+name = 'billing'
+toolset = 'billing'
+[[personality]]
+name = 'one'
+toolset = ['weather', 'list_charges']
+exclude = ['list_*']
+[[personality]]
+name = 'none'
+toolset = []
+",
+        asks("weather", "a.test"),
+        asks("news", "b.test"),
+    ))
+    .load();
+    assert_eq!(offered(&project, "default"), ["list_charges", "weather", "news"]);
+    assert_eq!(offered(&project, "billing"), ["list_charges"]);
+    assert_eq!(offered(&project, "one"), ["weather"]);
+    assert!(offered(&project, "none").is_empty());
+}
+
+#[test]
+fn the_documented_one_loads_and_the_default_one_can_be_declared() {
+    let weather =
+        format!("{}{}", asks("forecast", "api.example.com"), asks("billing_info", "x.test"))
+            .replace("toolset = \"web\"", "toolset = \"billing\"");
+    let documented = block("## Personalities").replace("refund*", "billing_*");
+    let project = Folder::with(&format!("{weather}{documented}")).load();
+    let [support] = &project.personalities().collect::<Vec<_>>()[..] else { panic!() };
+    assert_eq!(support.id(), "support");
+    assert_eq!(support.system.as_deref(), Some("You help customers."));
+    assert!(project.personality_model("support").is_some());
+    assert_eq!(offered(&project, "support"), ["forecast"]);
+
+    let project = Folder::with(&format!(
+        "{}\n[[personality]]\nname = 'default'\ntoolset = []\n",
+        asks("weather", "a.test")
+    ))
+    .load();
+    assert!(offered(&project, "default").is_empty());
+}
+
+#[test]
+fn everything_that_is_wrong_with_them_is_said_at_its_place() {
+    let folder = Folder::with(&format!(
+        "{DATABASE}{TOOL}
+[mcp.git]
+command = 'true'
+allow_stray_children = true
+
+[[personality]]
+toolset = ['biling', 'list_charge', 'mcp', 'mcp__git__log', 7]
+mcp_servers = ['gti']
+plugins = ['billing']
+exclude = ['list_charg', 'lost_*', 'mcp__hg__*']
+model = 'anthropi:x'
+system = 'a'
+system_file = 'b.md'
+memory = 'none'
+[[personality]]
+name = 'twice'
+network = {{ allow = ['https://a.test'], deny = 'a.test:1', ports = [1] }}
+[[personality]]
+name = 'twice'
+system_file = 'missing.md'
+toolset = {{}}
+[[serve.token]]
+secret = 'secret:KEY'
+personality = 'twise'
+[secrets]
+KEY = {{ env = 'PATH' }}
+"
+    ));
+    insta::assert_snapshot!(folder.problems(), @r#"
+    toolcrib.toml:18:1: `name` is missing in `[[personality]]`
+        help: write for example: name = "support"
+    toolcrib.toml:19:12: there is no tool and no toolset `biling`
+        help: did you mean `billing`?
+    toolcrib.toml:19:22: there is no tool and no toolset `list_charge`
+        help: did you mean `list_charges`?
+    toolcrib.toml:19:37: `mcp` is of MCP servers, of which `toolset` says nothing
+        help: name the servers in `mcp_servers`
+    toolcrib.toml:19:44: `mcp__git__log` is of MCP servers, of which `toolset` says nothing
+        help: name the servers in `mcp_servers`
+    toolcrib.toml:19:61: `toolset[4]` must be a text in quotes; this is a whole number
+    toolcrib.toml:20:16: there is no MCP server `gti`
+        help: did you mean `git`?
+    toolcrib.toml:21:12: there is no plugin `billing`
+        help: there are no plugins
+    toolcrib.toml:22:12: there is no tool `list_charg`
+        help: did you mean `list_charges`?
+    toolcrib.toml:22:26: warning: no tool matches `lost_*`
+    toolcrib.toml:22:36: there is no MCP server `hg`
+        help: there is only `git`
+    toolcrib.toml:23:9: there is no model `anthropi:x`
+        help: did you mean `anthropic`?
+    toolcrib.toml:25:15: `system` and `system_file` both give the system text
+        help: keep one of them
+    toolcrib.toml:26:1: unknown key `memory` in `[[personality]]`
+        help: the keys here are `name`, `system`, `system_file`, `model`, `exclude`, `toolset`, `mcp_servers`, `plugins`, `network`
+    toolcrib.toml:29:22: `https://a.test` names no host; write `api.example.com`, or `*.example.com` for all below that name, without scheme, port and path
+    toolcrib.toml:29:48: `a.test:1` names no host; write `api.example.com`, or `*.example.com` for all below that name, without scheme, port and path
+    toolcrib.toml:29:60: unknown key `ports` in `network`
+        help: the keys here are `allow`, `deny`
+    toolcrib.toml:31:8: two personalities are called `twice`; the first is at toolcrib.toml:28
+        help: rename one of them
+    toolcrib.toml:32:15: `missing.md` is not there
+    toolcrib.toml:33:11: `toolset` must be a list in `[…]`; this is a table
+    toolcrib.toml:36:15: there is no personality `twise`
+        help: did you mean `twice`?
+    "#);
+}
+
+#[test]
+fn case_34_a_host_that_is_not_covered_is_one_error_per_tool_in_reach() {
+    let tools = [
+        asks("weather", "api.weather.test"),
+        asks("news", "news.test"),
+        asks("maps", "maps.test"),
+        asks("hidden", "hidden.test"),
+    ]
+    .concat();
+    let folder = Folder::with(&format!(
+        "{tools}
+[[personality]]
+name = 'open'
+[[personality]]
+name = 'bound'
+exclude = ['hidden']
+network = {{ allow = ['*.weather.test', 'maps.test'], deny = ['maps.test'] }}
+[[personality]]
+name = 'blind'
+toolset = []
+network = {{ allow = [] }}
+"
+    ));
+    insta::assert_snapshot!(folder.problems(), @r#"
+    toolcrib.toml:35:11: personality `bound` reaches the tool `news`, and its `network` does not let it ask `news.test`
+        help: let it with network.allow and network.deny, or leave the tool out: exclude = ["news"]
+    toolcrib.toml:35:11: personality `bound` reaches the tool `maps`, and its `network` does not let it ask `maps.test`
+        help: let it with network.allow and network.deny, or leave the tool out: exclude = ["maps"]
+    "#);
+}
+
+#[test]
+fn a_tool_whose_secret_is_missing_is_not_offered_and_the_reason_names_the_variable() {
+    let project = Folder::with(
+        "[secrets]\nKEY = { env = 'TOOLCRIB_TEST_NOT_SET' }\n[[tool]]\nkind = 'command'\n\
+         name = 'keyed'\ndescription = 'x'\nprogram = 'true'\nenv = { A = 'secret:KEY' }\n\
+         allow_stray_children = true\n",
+    )
+    .load();
+    assert!(offered(&project, "default").is_empty());
+    let engine = project.engine_builder().build().unwrap();
+    let reason = block_on(async {
+        let mut turn = engine.turn(TurnOptions::default()).unwrap();
+        turn.iteration().await.unwrap().withheld().why("keyed").unwrap().reason
+    });
+    insta::assert_snapshot!(reason, @"it is not available now: the secret `KEY` cannot be had: the environment variable `TOOLCRIB_TEST_NOT_SET` is not set");
+}

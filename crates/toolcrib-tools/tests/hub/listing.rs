@@ -1,0 +1,93 @@
+//! What becomes of a catalogue: names, order, what is held back.
+
+use serde_json::json;
+use toolcrib_core::ToolHub as _;
+
+use crate::support::{Server, build, fetch, in_pages, json, names, of, spec};
+
+#[tokio::test]
+async fn one_tool_that_is_none_does_not_take_the_others_along() {
+    let server = Server::of(json!([
+        { "name": "good", "description": "Works." },
+        { "name": "list", "input_schema": { "type": "array" } },
+        { "name": "large", "description": "x".repeat(70_000) },
+        { "name": "dot.ted", "description": " " },
+        { "description": "Has no name." },
+        { "name": "twin", "description": "b" },
+        { "name": "twin", "description": "a" },
+        "nonsense",
+    ]))
+    .await;
+    let catalog = fetch(&build(spec(&server, "/"))).await.unwrap();
+    assert_eq!(names(&catalog), ["dot_ted_0a1196fa", "good", "twin"]);
+    assert_eq!(catalog.offered()[0].description(), "dot.ted");
+    assert_eq!(catalog.offered()[2].description(), "a", "by content, not by place");
+    assert_eq!(catalog.offered()[1].origin(), "hub:h");
+    assert_eq!(catalog.offered()[1].toolset(), Some("h"));
+    assert!(catalog.offered()[1].untrusted() && catalog.offered()[1].annotations().destructive);
+    let mut held: Vec<_> = catalog
+        .held_back()
+        .iter()
+        .map(|held| {
+            assert_eq!(&*held.gate, "hub:h");
+            format!("{}: {}", held.tool.name(), held.reason)
+        })
+        .collect();
+    held.sort();
+    assert_eq!(
+        held,
+        [
+            "large: its definition has 70066 bytes; 65536 are the most",
+            "list: the input schema of tool `list` must be of `type: \"object\"`",
+            "twin: the catalogue lists another tool of the same name",
+            "unnamed: the catalogue gives it no name",
+            "unnamed: the catalogue gives it no name",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn whatever_order_a_catalogue_has_the_same_tools_come_out() {
+    let page = |order: [&str; 3]| json!(order.map(|name| json!({ "name": name })));
+    let flips = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let server =
+        Server::start(move |_| match flips.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+            0 => json(&page(["b", "a", "c"])),
+            _ => json(&page(["c", "b", "a"])),
+        })
+        .await;
+    let hub = build(spec(&server, "/"));
+    let (first, second) = (fetch(&hub).await.unwrap(), fetch(&hub).await.unwrap());
+    assert_eq!(names(&first), ["a", "b", "c"]);
+    assert!(first.same(&second));
+}
+
+#[tokio::test]
+async fn pages_are_followed_by_their_url_on_the_same_server() {
+    let server = Server::start(|asked| match asked.uri.path() {
+        "/a/1" => json(&json!({ "tools": [{ "name": "one" }], "next": "2?x=y" })),
+        "/a/2" => json(&json!({ "tools": [{ "name": "two" }], "next": "/3" })),
+        "/3" => json(&json!({ "tools": [], "next": "" })),
+        other => panic!("{other}"),
+    })
+    .await;
+    let catalog = fetch(&build(in_pages(&server, "/a/1"))).await.unwrap();
+    assert_eq!(names(&catalog), ["one", "two"]);
+    assert_eq!(server.lines(), ["GET /a/1", "GET /a/2?x=y", "GET /3"]);
+}
+
+#[tokio::test]
+async fn a_catalogue_is_remembered_for_each_for_whom_it_was_asked() {
+    let server =
+        Server::start(|asked| json(&json!([{ "name": "t", "description": asked.uri.path() }])))
+            .await;
+    let hub = build(spec(&server, "/{tenant}"));
+    let list = |tenant: &'static str| {
+        let hub = hub.clone();
+        async move { hub.fetch_catalog(&of(Some(tenant), None).into()).await.unwrap() }
+    };
+    let (a, b) = (list("a").await, list("b").await);
+    assert_eq!(a.offered()[0].description(), "/a");
+    assert_eq!(b.offered()[0].description(), "/b");
+    assert!(list("a").await.same(&a) && list("b").await.same(&b));
+}

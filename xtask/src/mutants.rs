@@ -1,0 +1,124 @@
+//! Mutation testing: whether the tests of a module notice when its code is changed.
+//!
+//! Never part of CI: each module takes many minutes. What survived, and why it may, stands in
+//! `docs/mutants.md`.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, ExitCode, Stdio},
+};
+
+use crate::{
+    problem::Problem,
+    workspace::{Workspace, run as run_program},
+};
+
+/// The version of cargo-mutants that is installed where none is on the PATH.
+const VERSION: &str = "27.1.0";
+
+/// A part of the code that decides, by the name that it goes by here.
+struct Module {
+    name: &'static str,
+    /// The crate whose tests have to notice.
+    package: &'static str,
+    /// The files that are changed.
+    files: &'static [&'static str],
+}
+
+const MODULES: [Module; 6] = [
+    Module {
+        name: "policy",
+        package: "toolcrib-engine",
+        files: &["crates/toolcrib-engine/src/policy*", "crates/toolcrib-engine/src/policy/**"],
+    },
+    Module {
+        name: "visibility",
+        package: "toolcrib-engine",
+        files: &[
+            "crates/toolcrib-engine/src/personality.rs",
+            "crates/toolcrib-engine/src/skills/**",
+        ],
+    },
+    Module {
+        name: "composition",
+        package: "toolcrib-engine",
+        files: &["crates/toolcrib-engine/src/compose/**"],
+    },
+    Module {
+        name: "rules",
+        package: "toolcrib-engine",
+        files: &["crates/toolcrib-engine/src/reliability/**"],
+    },
+    Module {
+        name: "conditions",
+        package: "toolcrib-core",
+        files: &["crates/toolcrib-core/src/policy/**", "crates/toolcrib-core/src/policy.rs"],
+    },
+    Module {
+        name: "providers",
+        package: "toolcrib-core",
+        files: &["crates/toolcrib-core/src/provider/**"],
+    },
+];
+
+/// Changes one module of the code, one place at a time, and runs its crate's tests on each.
+pub(crate) fn run(workspace: &Workspace, name: &str) -> ExitCode {
+    let Some(module) = MODULES.iter().find(|module| module.name == name) else {
+        let known: Vec<_> = MODULES.iter().map(|module| module.name).collect();
+        eprintln!("there is no module `{name}`; there are: {}", known.join(", "));
+        return ExitCode::from(2);
+    };
+    match test(workspace, module) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("{problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn test(workspace: &Workspace, module: &Module) -> Result<(), Problem> {
+    let program = find_or_install(workspace)?;
+    let mut mutants = workspace.program(&program);
+    mutants
+        .args(["mutants", "--no-shuffle", "--colors", "never", "--package", module.package])
+        .args(["--test-package", module.package])
+        .arg("--output")
+        .arg(workspace.target().join("mutants").join(module.name));
+    for file in module.files {
+        mutants.args(["--file", file]);
+    }
+    run_program(
+        &mut mutants,
+        "each `MISSED` line is a change that no test noticed: write one that does, or say in \
+         docs/mutants.md why it may survive",
+    )
+}
+
+fn find_or_install(workspace: &Workspace) -> Result<PathBuf, Problem> {
+    let on_path = PathBuf::from("cargo-mutants");
+    if works(&on_path) {
+        return Ok(on_path);
+    }
+    let folder = workspace.target().join("tools").join(format!("cargo-mutants-{VERSION}"));
+    let installed = folder.join("bin").join("cargo-mutants");
+    if !works(&installed) {
+        eprintln!("cargo-mutants is not on the PATH; building version {VERSION}");
+        run_program(
+            workspace
+                .cargo(["install", "cargo-mutants", "--locked", "--version", VERSION, "--root"])
+                .arg(&folder),
+            "put a cargo-mutants on the PATH: https://mutants.rs/",
+        )?;
+    }
+    Ok(installed)
+}
+
+fn works(program: &Path) -> bool {
+    Command::new(program)
+        .args(["mutants", "--version"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
