@@ -201,6 +201,15 @@ impl AgentBuilder {
         if let Some(personality) = engine.personalities().find(lacks_model) {
             return Err(AgentError::PersonalityModel(no_model(personality)));
         }
+        // Else its runs would go to a model that they were to be kept from.
+        let has_model =
+            |id: &Arc<str>| engine.personalities().any(|one| one.id == *id && one.model.is_some());
+        if let Some(id) = own_models.keys().find(|id| !has_model(id)) {
+            return Err(AgentError::PersonalityModel(format!(
+                "a model was given for the personality `{id}`, and the engine has no personality of \
+                 that id with a model of its own; declare one, and call `.model(..)` on it"
+            )));
+        }
         let models = Models::new(model, self.fallback_models);
         for rule in engine.reliability() {
             if let Then::Fallback(Fallback::Model(name)) = &rule.then

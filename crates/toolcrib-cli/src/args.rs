@@ -124,8 +124,10 @@ it too (3).")]
 Examples:
   toolcrib tools -p examples/support-desk
   toolcrib tools --toolset billing --json
+  toolcrib tools --tenant acme
 
-The exit code is 1 when a source cannot be listed that may not be left out.")]
+Hubs are asked as `--as` and `--tenant` say. The exit code is 1 when a source cannot be listed that
+may not be left out.")]
     Tools(ToolsArgs),
     /// Look over a catalogue of tools: what a model would mix up, misunderstand, pay for, or be talked
     /// into
@@ -133,11 +135,13 @@ The exit code is 1 when a source cannot be listed that may not be left out.")]
 Examples:
   toolcrib lint -p examples/support-desk
   toolcrib lint --allow says-what-not-when --max-tokens 5000
+  toolcrib lint --tenant acme
   toolcrib lint tools.json --json
   my-mcp-client tools/list | toolcrib lint -
 
 FILE is JSON: a list of tools or an object with such a list as `tools`, each with its schema as
-`inputSchema` (MCP), `input_schema` (Anthropic) or `parameters` (OpenAI).
+`inputSchema` (MCP), `input_schema` (Anthropic) or `parameters` (OpenAI). Of a project, hubs are asked
+as `--as` and `--tenant` say.
 
 The exit code is 0 when nothing is found, 1 when something is, 2 when there is nothing to look over.
 docs/lint.md has all rules. Tokens are estimated: four characters are one.")]
@@ -173,18 +177,25 @@ Examples:
     Init(InitArgs),
 }
 
-/// On whose behalf, and with which skills.
+/// On whose behalf.
 #[derive(Debug, Default, Args)]
-pub(crate) struct Situation {
-    /// Start with this skill active; may be given again, the last one is the active one
-    #[arg(long = "skill", value_name = "SKILL")]
-    pub(crate) skills: Vec<String>,
+pub(crate) struct Whom {
     /// Act for this principal [default: nobody]
     #[arg(long = "as", value_name = "PRINCIPAL")]
     pub(crate) principal: Option<String>,
     /// Act within this tenant [default: none]
     #[arg(long, value_name = "TENANT")]
     pub(crate) tenant: Option<String>,
+}
+
+/// On whose behalf, and with which skills.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Situation {
+    /// Start with this skill active; may be given again, the last one is the active one
+    #[arg(long = "skill", value_name = "SKILL")]
+    pub(crate) skills: Vec<String>,
+    #[command(flatten)]
+    pub(crate) whom: Whom,
     /// Act as this personality of the project [default: the one called default]
     #[arg(long, value_name = "PERSONALITY")]
     pub(crate) personality: Option<String>,

@@ -1,6 +1,6 @@
 //! What is declared of a tool.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -15,6 +15,11 @@ use crate::{
 
 /// The origin of a tool that says nothing of it.
 pub(crate) const UNDECLARED_ORIGIN: &str = "code";
+
+/// The origin of a plugin's tool that declares none.
+pub(crate) fn origin_of_plugin(plugin: &str) -> String {
+    format!("plugin `{plugin}`")
+}
 
 /// What a tool says of its effects. Declared by the author; a remote server's word counts only
 /// where the server is trusted.
@@ -286,9 +291,20 @@ impl ToolDefinition {
         self.plugin.as_deref()
     }
 
-    /// Where the tool was declared, for messages: `toolcrib.toml:12`, `mcp:github`, `code`.
+    /// Where the tool was declared, for messages and rules: `toolcrib.toml:12`, `mcp:github`, `code`.
     pub fn origin(&self) -> &str {
         &self.origin
+    }
+
+    /// Where the tool comes from, in words for people: its [origin](Self::origin), and the plugin that
+    /// brought it where the origin does not say so.
+    pub fn comes_from(&self) -> Cow<'_, str> {
+        match &self.plugin {
+            Some(plugin) if *self.origin != *origin_of_plugin(plugin) => {
+                Cow::Owned(format!("{} ({})", self.origin, origin_of_plugin(plugin)))
+            }
+            _ => Cow::Borrowed(&self.origin),
+        }
     }
 
     /// The [origin](Self::origin), shared.

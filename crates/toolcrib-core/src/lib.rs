@@ -17,6 +17,7 @@ mod availability;
 mod block;
 mod capabilities;
 mod catalog;
+mod chance;
 mod context;
 mod context_list;
 mod definition;
@@ -50,6 +51,7 @@ pub use self::{
     block::ContentBlock,
     capabilities::Capabilities,
     catalog::{Catalog, HeldBack, Reason},
+    chance::random_share,
     context::{Audience, Progress, ToolContext, ToolContextParts},
     context_list::ListContext,
     definition::{Annotations, InvalidTool, Lifetime, OnCollision, ToolDefinition},

@@ -46,8 +46,8 @@ impl Menu {
             if let Some(first) = by_name.insert(tool.name().clone(), position) {
                 return Err(NameCollision {
                     name: tool.name().clone(),
-                    first: tools.get(first).map_or("code", |tool| tool.origin()).into(),
-                    second: tool.origin().into(),
+                    first: tools.get(first).map_or("code".into(), |tool| tool.comes_from()).into(),
+                    second: tool.comes_from().into(),
                 });
             }
         }

@@ -53,8 +53,8 @@ impl ToolRegistry {
         match self.tools.entry(tool.name().clone()) {
             Entry::Occupied(taken) => Err(AlreadyRegistered {
                 name: taken.key().clone(),
-                existing: taken.get().origin().into(),
-                incoming: tool.origin().into(),
+                existing: taken.get().comes_from().into(),
+                incoming: tool.comes_from().into(),
             }),
             Entry::Vacant(free) => {
                 self.ephemeral |= tool.ephemeral().is_some();

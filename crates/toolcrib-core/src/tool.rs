@@ -19,6 +19,7 @@ use crate::{
     context::ToolContext,
     definition::{
         Annotations, InvalidTool, Lifetime, OnCollision, ToolDefinition, UNDECLARED_ORIGIN,
+        origin_of_plugin,
     },
     depth::dismantle,
     output::{IntoToolOutput, ToolError, ToolOutput},
@@ -93,15 +94,15 @@ impl Tool {
         Known(Arc::downgrade(&self.0))
     }
 
-    /// The same tool, brought by a plugin. For engines.
+    /// The same tool, brought by a plugin. Its origin stays as it was declared, so that rules on
+    /// origins hold for it; one that was not declared is the plugin. For engines.
     #[must_use]
     pub fn with_plugin(&self, plugin: &Arc<str>) -> Self {
         let mut definition = self.0.definition.clone();
         definition.plugin = Some(Arc::clone(plugin));
-        definition.origin = match &*definition.origin {
-            UNDECLARED_ORIGIN => format!("plugin `{plugin}`").into(),
-            origin => format!("{origin} (plugin `{plugin}`)").into(),
-        };
+        if *definition.origin == *UNDECLARED_ORIGIN {
+            definition.origin = origin_of_plugin(plugin).into();
+        }
         Self(Arc::new(Inner { definition, body: Arc::clone(&self.0.body) }))
     }
 

@@ -218,6 +218,20 @@ impl Permit {
         self.settle(false);
     }
 
+    /// Says nothing of how it ended, and is told what that changed.
+    pub(crate) fn abandon(self) -> Option<BreakerChange> {
+        self.give_back()
+        // Dropped now, and changes nothing any more.
+    }
+
+    fn give_back(&self) -> Option<BreakerChange> {
+        self.report(|_, now| {
+            // Only a permit of this state is here, and of a half-open one there is only this.
+            matches!(now.state, State::HalfOpen)
+                .then(|| now.change(State::Open { until: Instant::now() }))
+        })
+    }
+
     /// Says how it ended, and is told what that changed.
     pub(crate) fn settle(self, succeeded: bool) -> Option<BreakerChange> {
         self.report(|breaker, now| match (&mut now.state, succeeded) {
@@ -252,10 +266,6 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.report(|_, now| {
-            // Only a permit of this state is here, and of a half-open one there is only this.
-            matches!(now.state, State::HalfOpen)
-                .then(|| now.change(State::Open { until: Instant::now() }))
-        });
+        self.give_back();
     }
 }

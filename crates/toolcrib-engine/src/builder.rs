@@ -93,6 +93,17 @@ pub enum BuildError {
     /// A tool could not be made.
     #[error(transparent)]
     InvalidTool(#[from] InvalidTool),
+    /// An old listing would stand in for what a gate decides anew each time.
+    #[error(
+        "source `{provider}` has a gate in it and `OnFailure::Stale`: what the gate let pass before \
+         would be offered without asking it; put the gate outside, \
+         `gated_tools(.., cached(..), ..)` with `CacheOptions::stale_on_error`, and take \
+         `OnFailure::Fail` or `Omit`"
+    )]
+    StaleGate {
+        /// The path of the source.
+        provider: Arc<str>,
+    },
     /// A plugin cannot be taken.
     #[error(transparent)]
     Plugin(#[from] PluginError),
@@ -193,12 +204,15 @@ impl EngineBuilder {
         self
     }
 
-    /// Gives each source, model or tool a breaker that outlives calls and turns: after so many
-    /// failures in a row it is not tried for a while. Default: there are none.
+    /// Gives each source, model or tool a breaker per tenant that outlives calls and turns: after so
+    /// many failures in a row it is not tried for a while. Default: there are none.
     ///
     /// A failure counts when it says that who was asked is not well: of a source all but those of a
-    /// gate; of a model those of its network, its server and its rate limits; of a tool its panic, its
-    /// `timeout`, `outcome_unknown` and `not_available`.
+    /// gate, what was cancelled, and `identity_missing`; of a model those of its network, its server
+    /// and its rate limits; of a tool its panic, its `timeout`, `outcome_unknown` and
+    /// `not_available`. Any other answer, a no included, ends the row of failures.
+    ///
+    /// At most 1024 are kept per stage; beyond that the one that is tried again next is forgotten.
     pub fn breaker(mut self, stage: Stage, config: BreakerConfig) -> Self {
         self.reliability.breakers.push((stage, config));
         self
@@ -297,6 +311,14 @@ impl EngineBuilder {
         if cfg!(panic = "abort") {
             return Err(BuildError::PanicAborts);
         }
+        let mut passed_over = self
+            .sources
+            .iter()
+            .filter(|source| source.passes_over_gate())
+            .flat_map(Source::in_turn);
+        if let Some(gated) = passed_over.find(|provider| provider.is_gated()) {
+            return Err(BuildError::StaleGate { provider: gated.path().into() });
+        }
         let redactor = self.redactor.unwrap_or_else(Redactor::from_environment);
         let reloading = self.skill_source.map(Reloading::new);
         let skills = match &reloading {
@@ -310,6 +332,7 @@ impl EngineBuilder {
             visibility: Arc::new(Visibility {
                 personalities: Personalities::new(self.personalities)?,
                 policy: self.policy,
+                redactor: redactor.clone(),
                 skills,
             }),
             reloading: reloading.map(Arc::new),
@@ -347,7 +370,7 @@ impl EngineParts {
     fn add_tool(&mut self, tool: Tool) -> Result<(), BuildError> {
         self.validators.check(&tool).map_err(|problem| BuildError::Schema {
             tool: tool.name().clone(),
-            origin: tool.origin().into(),
+            origin: tool.comes_from().into(),
             problem,
         })?;
         Arc::make_mut(&mut self.registry).register(tool).map_err(BuildError::AlreadyRegistered)
@@ -442,7 +465,7 @@ impl EngineParts {
         let skills = &self.visibility.skills;
         let reserved = SKILL_TOOLS.iter().filter(|_| !skills.is_empty());
         if let Some(tool) = reserved.filter_map(|name| self.registry.get(name)).next() {
-            let origin = tool.origin().into();
+            let origin = tool.comes_from().into();
             return Err(BuildError::ReservedName { tool: tool.name().clone(), origin });
         }
         for tool in self.registry.iter() {
@@ -464,7 +487,7 @@ impl EngineParts {
         {
             return Err(BuildError::NoSecrets {
                 tool: tool.name().clone(),
-                origin: tool.origin().into(),
+                origin: tool.comes_from().into(),
                 secret: Arc::clone(secret),
             });
         }
@@ -472,7 +495,7 @@ impl EngineParts {
             let is_network = !capabilities.network.is_empty();
             return Err(BuildError::NoScoper {
                 tool: tool.name().clone(),
-                origin: tool.origin().into(),
+                origin: tool.comes_from().into(),
                 capability: if is_network { "network" } else { "process" },
             });
         }

@@ -4,6 +4,8 @@ mod recovering;
 
 use std::{
     borrow::Cow,
+    error::Error,
+    iter,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::Instant,
@@ -12,7 +14,7 @@ use std::{
 use futures_util::FutureExt as _;
 use toolcrib_core::{
     Catalog, DiscoveryError, DiscoveryErrorClass, EventKind, FailedListing, Handed, ListContext,
-    Listing, RunEvents, ToolProvider, list_in_order, millis, panic_text,
+    Listing, RunEvents, Stage, ToolProvider, list_in_order, millis, panic_text,
 };
 
 use self::recovering::{Endings, recovering};
@@ -46,6 +48,7 @@ pub(crate) async fn discover<'a>(
     into: Catalog,
 ) -> Result<Discovered, Undiscovered> {
     let mut notices: Option<Notices> = None;
+    let recovery = recovery.filter(|recovery| recovery.is_about(Stage::Discover));
     let endings = recovery.map(|_| Endings::default());
     let listing = list_in_order(sources.enumerate(), into, |(position, source), into| {
         if let (Some(recovery), Some(endings)) = (recovery, &endings) {
@@ -137,10 +140,7 @@ fn observed(
                 let answer = tokio::select! {
                     biased;
                     () = cancellation.cancelled() => Err(FailedListing {
-                        error: DiscoveryError::new(
-                            DiscoveryErrorClass::Cancelled,
-                            "the run was cancelled",
-                        ),
+                        error: DiscoveryError::cancelled(),
                         catalog: Catalog::new(),
                     }),
                     answer = AssertUnwindSafe(future).catch_unwind() => {
@@ -187,8 +187,14 @@ impl Asked {
         let mut answer = answer.map_err(|mut failed| {
             failed.error = failed.error.in_provider(&*self.source);
             // Here, once, for events, notices, and whoever the error is handed to.
-            if let Cow::Owned(redacted) = self.redactor.text(failed.error.message()) {
-                failed.error = failed.error.with_message(redacted);
+            let message = self.redactor.text(failed.error.message());
+            let hides_secret = |error: &(dyn Error + 'static)| {
+                matches!(self.redactor.text(&error.to_string()), Cow::Owned(_))
+            };
+            let mut sources = iter::successors(failed.error.source(), |error| (*error).source());
+            if matches!(message, Cow::Owned(_)) || sources.any(hides_secret) {
+                let message = message.into_owned();
+                failed.error = failed.error.with_message(message);
             }
             failed
         });

@@ -34,7 +34,7 @@ impl fmt::Display for Halt {
 
 impl std::error::Error for Halt {}
 
-/// Whether the calls of an iteration were halted; the first rule that does so counts.
+/// Whether a turn was halted; the first rule that does so counts.
 #[derive(Debug, Default)]
 pub(crate) struct Halting {
     halt: OnceLock<Halt>,

@@ -41,7 +41,7 @@ pub use self::{
     plugin::{Plugin, PluginError, PluginRegistrar},
     redactor::{REDACTED, RedactedStream, Redactor, SecretTooShort},
     reliability::{
-        Attempts, FailedAttempt, GaveUp, GaveUpCode, NextStep, Recovery, ReliabilityError,
+        Attempts, FailedAttempt, GaveUp, GaveUpCode, Health, NextStep, Recovery, ReliabilityError,
         RetryBudget,
     },
     skills::{

@@ -22,6 +22,7 @@ use crate::{
         McpSources, ModelSources, NamedModel, Names, PersonalitySources, Reliability, build_models,
         build_policy, build_reliability, build_secrets, build_skills, build_tokens, build_tools,
         offered_with_secrets, report_duplicate_tools, report_unreachable_hosts,
+        report_unreachable_hubs,
     },
     config::{LimitsSection, ProjectFile},
     error::LoadError,
@@ -234,6 +235,7 @@ impl Project {
             Databases::open(&file.databases, root, &state, mode, &options.cancel, &problems);
         let tools = build_tools(&file.tools, root, &databases, &names, &problems);
         report_unreachable_hosts(&personalities, &tools, &file.tools, &problems);
+        report_unreachable_hubs(&personalities, &file.hubs, &problems);
         let tools = offered_with_secrets(tools, &secrets);
         if problems.has_errors() {
             return Err(LoadError::Diagnostics(problems.into_diagnostics()));
@@ -303,7 +305,7 @@ impl Project {
     /// Whoever installs a skill trusts it: a model that activates it follows what it says.
     ///
     /// # Errors
-    /// [`InstallError`]; nothing has changed then.
+    /// [`InstallError`]; nothing has changed then, but for [`InstallError::Displaced`].
     pub fn install_skill(
         &self,
         archive: &Path,

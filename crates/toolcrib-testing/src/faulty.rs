@@ -132,6 +132,10 @@ impl ToolProvider for FaultyProvider {
         self.inner.covers()
     }
 
+    fn is_gated(&self) -> bool {
+        self.inner.is_gated()
+    }
+
     fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
         lock(&self.state.asked).push(cx.clone());
         match perform(self.next(), Arc::clone(&self.inner), cx, into) {

@@ -81,3 +81,17 @@ async fn a_personality_whose_model_is_missing_builds_no_agent_and_fails_a_run() 
     assert_eq!(outcome.error.unwrap().code, "no_model");
     assert!(test_model.requests().is_empty());
 }
+
+#[tokio::test]
+async fn a_model_for_a_personality_that_does_not_ask_for_it_fails_the_build() {
+    for personality in [Personality::new("legal"), Personality::new("other").model("private")] {
+        let (everyday, private) = (model(), model());
+        let built = agent(&everyday)
+            .engine(|engine| engine.personality(personality))
+            .personality_model("other", Arc::new(private.clone()) as Arc<dyn Model>)
+            .personality_model("legal", Arc::new(private) as Arc<dyn Model>)
+            .build();
+        let error = built.unwrap_err().to_string();
+        assert!(error.contains("a model was given for the personality `legal`"), "{error}");
+    }
+}

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::Whom;
+
 #[derive(Debug, Args)]
 pub(crate) struct LintArgs {
     /// A catalogue as JSON, - for standard input, in place of the project's: a list of tools, the
@@ -16,6 +18,8 @@ pub(crate) struct LintArgs {
     /// How many tokens all tools may take of a request [default: 10000]
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<usize>,
+    #[command(flatten)]
+    pub(crate) whom: Whom,
 }
 
 #[derive(Debug, Args)]
@@ -23,4 +27,6 @@ pub(crate) struct ToolsArgs {
     /// Only the tools of this toolset
     #[arg(long, value_name = "TOOLSET")]
     pub(crate) toolset: Option<String>,
+    #[command(flatten)]
+    pub(crate) whom: Whom,
 }

@@ -11,6 +11,7 @@ use toolcrib_lint::SourceFacts;
 use toolcrib_project::{DeclaredHub, McpServer, Project};
 
 use super::{Problem, mcp::unless_cancelled};
+use crate::args::Whom;
 
 /// What a project has of tools, declared and listed by others.
 pub(crate) struct KnownTools {
@@ -40,13 +41,17 @@ impl KnownSource {
     }
 }
 
-/// Asks all sources at the same time. Policy and skills are not asked.
+/// Asks all sources at the same time, hubs for what they list to `whom`. Policy and skills are not
+/// asked.
 pub(super) async fn known_tools(
     project: &Project,
+    whom: &Whom,
     cancellation: &CancellationToken,
 ) -> Result<KnownTools, Problem> {
     let servers = join_all(project.mcp_servers().iter().map(|server| ask(project, server)));
-    let hubs = join_all(project.hubs().iter().map(|hub| ask_hub(project, hub, cancellation)));
+    let identity = Arc::new(identity(whom));
+    let hubs = project.hubs().iter().map(|hub| ask_hub(project, hub, &identity, cancellation));
+    let hubs = join_all(hubs);
     let (servers, hubs) = unless_cancelled(join(servers, hubs), cancellation).await?;
     let declared = project.tools().iter().cloned();
     let mut known = KnownTools {
@@ -83,14 +88,22 @@ async fn ask(project: &Project, server: &McpServer) -> (KnownSource, Vec<Tool>) 
     (source, tools)
 }
 
-/// A hub is asked as by nobody: one whose catalogue is a tenant's says that it needs to know which.
+fn identity(whom: &Whom) -> Identity {
+    let text = |value: &Option<String>| value.as_deref().map(Arc::from);
+    let mut identity = Identity::conversation("catalogue");
+    identity.principal = text(&whom.principal);
+    identity.tenant = text(&whom.tenant);
+    identity
+}
+
+/// A hub whose catalogue is a tenant's, and that is not told which, says that it needs to know.
 async fn ask_hub(
     project: &Project,
     hub: &DeclaredHub,
+    identity: &Arc<Identity>,
     cancellation: &CancellationToken,
 ) -> (KnownSource, Vec<Tool>) {
-    let nobody = Arc::new(Identity::conversation("lint"));
-    let cx = ListContext::new(nobody, cancellation.clone());
+    let cx = ListContext::new(Arc::clone(identity), cancellation.clone());
     let listed = Arc::clone(hub.provider()).list(&cx, Catalog::new()).wait().await;
     let redactor = project.redactor();
     let failure = listed.as_ref().err().map(|failed| failed.error.message());

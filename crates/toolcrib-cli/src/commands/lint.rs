@@ -17,7 +17,7 @@ use super::{
     ChosenModel, Problem, call_arguments::read_text, catalogue::known_tools, with_project,
 };
 use crate::{
-    args::{Global, LintArgs},
+    args::{Global, LintArgs, Whom},
     exit::{self, Exit},
     output,
 };
@@ -36,10 +36,15 @@ pub(super) async fn lint(
                      `--project`, `--import` and `--no-project`",
                 ));
             }
+            if args.whom.principal.is_some() || args.whom.tenant.is_some() {
+                return Err(Problem::usage(
+                    "a catalogue in a file is nobody's; leave out the file, or `--as` and `--tenant`",
+                ));
+            }
             let tools = read(global, file, &cancellation).await?;
             linter.lint(&tools)
         }
-        None => of_project(global, linter, &cancellation).await?,
+        None => of_project(global, linter, &args.whom, &cancellation).await?,
     };
     if global.json {
         output::json(&report);
@@ -93,10 +98,11 @@ async fn read(
 async fn of_project(
     global: &Global,
     linter: Linter,
+    whom: &Whom,
     cancellation: &CancellationToken,
 ) -> Result<toolcrib_lint::Report, Problem> {
     with_project(global, Mode::Inspect, ChosenModel::default(), cancellation, async |project| {
-        let known = known_tools(project, cancellation).await?;
+        let known = known_tools(project, whom, cancellation).await?;
         if !global.quiet && !global.json {
             output::held_back(&known.sources);
         }

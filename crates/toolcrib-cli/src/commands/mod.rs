@@ -187,8 +187,8 @@ fn turn_options(
     let text = |value: &Option<String>| value.as_deref().map(Arc::from);
     let mut options = TurnOptions::default().cancellation(cancellation);
     options.skills = skills(project, &situation.skills)?;
-    options.principal = text(&situation.principal);
-    options.tenant = text(&situation.tenant);
+    options.principal = text(&situation.whom.principal);
+    options.tenant = text(&situation.whom.tenant);
     options.conversation = text(&situation.conversation);
     options.personality = personality(project, situation.personality.as_deref())?;
     options.working_dir = Some(project.root().to_owned());

@@ -115,7 +115,9 @@ impl From<InstallError> for Problem {
             InstallError::Broken(diagnostics) => {
                 Self { diagnostics: diagnostics.iter().cloned().collect(), ..Self::usage(message) }
             }
-            InstallError::Write { .. } => Self::failed("install_failed", message),
+            InstallError::Write { .. } | InstallError::Displaced { .. } => {
+                Self::failed("install_failed", message)
+            }
             _ => Self::usage(message),
         }
     }

@@ -23,7 +23,7 @@ pub(super) async fn tools(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     with_project(global, Mode::Inspect, ChosenModel::default(), &cancellation, async |project| {
-        let mut known = known_tools(project, &cancellation).await?;
+        let mut known = known_tools(project, &args.whom, &cancellation).await?;
         if let Some(toolset) = &args.toolset {
             let all: BTreeSet<String> = known
                 .tools

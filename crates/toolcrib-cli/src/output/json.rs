@@ -199,6 +199,15 @@ pub(crate) struct CheckJson<'a> {
     rules: Vec<&'a str>,
     databases: Vec<CheckedDatabase<'a>>,
     mcp_servers: Vec<CheckedServer<'a>>,
+    hubs: Vec<CheckedHub<'a>>,
+}
+
+#[derive(Serialize)]
+struct CheckedHub<'a> {
+    name: &'a str,
+    origin: &'a str,
+    url: &'a str,
+    on_failure: OnFailure,
 }
 
 #[derive(Serialize)]
@@ -280,6 +289,16 @@ impl<'a> From<&'a Project> for CheckJson<'a> {
                     target: super::target(project, server),
                     trusted: server.is_trusted(),
                     on_failure: server.on_failure(),
+                })
+                .collect(),
+            hubs: project
+                .hubs()
+                .iter()
+                .map(|hub| CheckedHub {
+                    name: hub.name(),
+                    origin: hub.origin(),
+                    url: hub.url(),
+                    on_failure: hub.on_failure(),
                 })
                 .collect(),
         }

@@ -25,11 +25,13 @@ pub(crate) fn held_back(sources: &[KnownSource]) {
     for source in sources.iter().filter(|source| source.held_back > 0) {
         let name = &source.facts.name;
         let held_back = count(source.held_back, "tool");
-        let server = name.strip_prefix("mcp:").unwrap_or(name);
+        let asked = match name.strip_prefix("mcp:") {
+            Some(server) => format!("toolcrib mcp test {}", safe(server)),
+            None => "toolcrib menu --why".to_owned(),
+        };
         note!(
-            "{DIM}{held_back} of {} held back and not looked over; `toolcrib mcp test {}` says why{DIM:#}",
-            safe(name),
-            safe(server)
+            "{DIM}{held_back} of {} held back and not looked over; `{asked}` says why{DIM:#}",
+            safe(name)
         );
     }
 }

@@ -202,6 +202,9 @@ pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
         let target = target(project, server).map(|target| format!(": {}", safe(&target)));
         say!("  MCP server {}{}", server.name(), target.unwrap_or_default());
     }
+    for hub in project.hubs() {
+        say!("  hub {}: {}", safe(hub.name()), safe(hub.url()));
+    }
     match project.model() {
         Some(model) => say!("  model {}", safe(model.name())),
         None => say!("  no model is named; `run` takes the first that is configured"),

@@ -14,6 +14,7 @@ mod command;
 mod desk;
 mod explain;
 mod http;
+mod hub;
 mod init;
 mod lint;
 mod mcp;

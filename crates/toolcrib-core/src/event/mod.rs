@@ -547,7 +547,8 @@ pub struct NotOffered {
     pub name: Arc<str>,
     /// Where it comes from.
     pub origin: Arc<str>,
-    /// Who withholds it: `gate`, `policy`, `skill`, `schema` or `discovery`.
+    /// Who withholds it: `gate`, `availability`, `personality`, `policy`, `skill`, `collision`, `schema`
+    /// or `discovery`.
     pub by: Arc<str>,
     /// The rules and the gates, with their reasons. What would have to change is not in it.
     pub reason: String,

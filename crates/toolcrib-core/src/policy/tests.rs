@@ -134,10 +134,13 @@ fn each_condition_on_the_tool_holds_for_what_it_names_alone() {
     )
     .with_plugin(&"plug".into());
     let other = tool("other");
+    assert_eq!(one.comes_from(), "mcp:git (plugin `plug`)");
+    assert_eq!(tool("own").with_plugin(&"plug".into()).comes_from(), "plugin `plug`");
     for rule in [
         Rule::deny("r").tools(["one"]),
         Rule::deny("r").toolsets(["s?t"]),
         Rule::deny("r").origins(["mcp:*"]),
+        Rule::deny("r").origins(["mcp:git"]),
         Rule::deny("r").mcp_servers(["git"]),
         Rule::deny("r").plugins(["plug"]),
         Rule::deny("r").read_only(true),

@@ -23,6 +23,10 @@ impl ToolProvider for Concat {
         format!("concat({})", inner.join(", "))
     }
 
+    fn is_gated(&self) -> bool {
+        self.0.iter().any(|provider| provider.is_gated())
+    }
+
     fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
         list_in_order(&self.0, into, |provider, into| {
             let asked = Arc::clone(provider);

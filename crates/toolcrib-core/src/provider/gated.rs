@@ -118,6 +118,10 @@ impl<G: Gate> ToolProvider for Gated<G> {
         self.inner.covers()
     }
 
+    fn is_gated(&self) -> bool {
+        true
+    }
+
     fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
         let handed = Handed::note(&into);
         match Arc::clone(&self.inner).list(cx, into) {

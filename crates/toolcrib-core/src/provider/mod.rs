@@ -87,6 +87,14 @@ pub trait ToolProvider: Send + Sync + 'static {
         None
     }
 
+    /// Whether what it lists has passed a decision that may be another one next time: that of a
+    /// [gate](gated_tools) or of [what prepares](prepared). An old listing of such a provider is no
+    /// answer to what the decision would be now, so an engine does not let one stand in. A provider
+    /// around others answers yes where one of them does. Default: no.
+    fn is_gated(&self) -> bool {
+        false
+    }
+
     /// Adds this provider's tools to `into` and gives it back: at once, or later. What was in it
     /// must come back with it; a list of one's own is a failure of the provider.
     ///

@@ -35,6 +35,10 @@ impl ToolProvider for OfPlugin {
         self.inner.covers()
     }
 
+    fn is_gated(&self) -> bool {
+        self.inner.is_gated()
+    }
+
     fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
         let handed = Handed::note(&into);
         Arc::clone(&self.inner).list(cx, into).and_then(move |catalog| {

@@ -2,7 +2,10 @@ use std::{
     collections::HashMap,
     error::Error,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use super::{DiscoveryError, FailedListing, Handed, Listing, ToolProvider};
@@ -61,6 +64,7 @@ where
             make(identity).map_err(|error| DiscoveryError::from_boxed(error.into()))
         }),
         made: Mutex::default(),
+        made_gated: AtomicBool::new(false),
     })
 }
 
@@ -70,6 +74,8 @@ pub struct PerIdentity {
     most: usize,
     make: Box<Make>,
     made: Mutex<Made>,
+    /// Whether one of all that were made is gated, also when it is gone.
+    made_gated: AtomicBool,
 }
 
 type Make = dyn Fn(&Identity) -> Result<Arc<dyn ToolProvider>, DiscoveryError> + Send + Sync;
@@ -140,6 +146,9 @@ impl PerIdentity {
                 kept.by_key.remove(key);
             }
         })?;
+        if made.is_gated() {
+            self.made_gated.store(true, Ordering::Relaxed);
+        }
         Ok(Arc::clone(provider.insert(made)))
     }
 
@@ -173,6 +182,11 @@ impl ToolProvider for PerIdentity {
 
     fn path(&self) -> String {
         format!("per-identity({})", self.whose)
+    }
+
+    /// Once one of those that it made is: before, nobody knows.
+    fn is_gated(&self) -> bool {
+        self.made_gated.load(Ordering::Relaxed)
     }
 
     fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {

@@ -159,6 +159,10 @@ where
         self.inner.leaf()
     }
 
+    fn is_gated(&self) -> bool {
+        true
+    }
+
     fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
         let handed = Handed::note(&into);
         match Arc::clone(&self.inner).list(cx, into) {

@@ -43,6 +43,10 @@ impl ToolProvider for WithTimeout {
         self.inner.covers()
     }
 
+    fn is_gated(&self) -> bool {
+        self.inner.is_gated()
+    }
+
     fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
         let future = match Arc::clone(&self.inner).list(cx, into) {
             Listing::Later(future) => future,

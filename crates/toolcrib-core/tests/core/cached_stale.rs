@@ -107,6 +107,31 @@ async fn a_run_that_is_cancelled_does_not_end_the_background_and_the_end_of_the_
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_background_that_hangs_ends_and_the_next_one_asks_anew() {
+    let source = Source::new(|n, _| async move {
+        if n == 1 {
+            std::future::pending::<()>().await;
+        }
+        Ok(vec![tool(&format!("t{n}"))])
+    });
+    let cache = cached(Arc::clone(&source) as _, options().stale_for(MINUTE));
+    ask(&cache, &cx()).await.unwrap();
+    advance(Duration::from_secs(119)).await;
+    assert_eq!(ask(&cache, &cx()).await.unwrap().1.cache, CacheUse::Stale);
+    settle().await;
+    // Who joined keeps it alive beyond its time; with the last of them it is over.
+    advance(Duration::from_secs(1)).await;
+    let waiter = Arc::clone(&cache).list(&cx(), Catalog::new());
+    advance(MINUTE).await;
+    settle().await;
+    assert_eq!((source.asked(), source.dropped()), (2, 0));
+    drop(waiter);
+    settle().await;
+    assert_eq!(source.dropped(), 1);
+    assert_eq!(in_time(listed(cache, &cx())).await, ["t2"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_background_that_fails_is_tried_again_by_the_next_one() {
     let source = Source::new(|n, _| async move {
         match n {

@@ -22,6 +22,7 @@ pub use self::{
 use crate::{
     personality::{Personalities, Personality},
     policy::{Facts, RuleFacts},
+    redactor::Redactor,
     skills::Skills,
     sources::Notice,
     validators::Validators,
@@ -33,6 +34,8 @@ pub(crate) struct Visibility {
     pub(crate) personalities: Personalities,
     pub(crate) policy: Policy,
     pub(crate) skills: Arc<Skills>,
+    /// Reasons are written by gates, checks and rules: what they quote is not known.
+    pub(crate) redactor: Redactor,
 }
 
 impl Visibility {
@@ -185,8 +188,8 @@ pub(crate) fn compose(
             _ => {
                 return Err(NameCollision {
                     name: tool.name().clone(),
-                    first: slot.origin().into(),
-                    second: tool.origin().into(),
+                    first: slot.comes_from().into(),
+                    second: tool.comes_from().into(),
                 });
             }
         };

@@ -1,7 +1,7 @@
 //! The why-engine: for each known tool one chain of causes, and the smallest change that would turn
 //! the matter round.
 
-use std::{fmt, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 use serde::Serialize;
 use toolcrib_core::{Reason, Tool};
@@ -126,13 +126,13 @@ impl Withheld {
             },
         );
         let remedy = remedy(visibility, facts, [Goal::Withhold(tool)], tool, "withhold");
-        Why {
+        self.redacted(Why {
             tool: tool.name().as_str().into(),
             origin: Arc::clone(tool.shared_origin()),
             offered: true,
             chain: chain.0,
             change: SmallestChange { facts: remedy.facts, text: remedy.text },
-        }
+        })
     }
 
     /// Why a tool is withheld that is.
@@ -155,13 +155,24 @@ impl Withheld {
                 chain
             }),
         };
-        Why {
+        self.redacted(Why {
             tool: hidden.name().into(),
             origin: hidden.origin(),
             offered: false,
             change: self.change_that_offers(hidden, &chain),
             chain: chain.0,
+        })
+    }
+
+    fn redacted(&self, mut why: Why) -> Why {
+        let redactor = &self.visibility().redactor;
+        let texts = why.chain.iter_mut().map(|cause| &mut cause.text);
+        for text in texts.chain([&mut why.change.text]) {
+            if let Cow::Owned(redacted) = redactor.text(text) {
+                *text = redacted;
+            }
         }
+        why
     }
 
     fn change_that_offers(&self, hidden: &Hidden, chain: &Chain) -> SmallestChange {
@@ -219,7 +230,7 @@ struct Chain(Vec<Cause>);
 
 impl Chain {
     fn of_listed(tool: &Tool) -> Self {
-        let text = format!("comes from {}", tool.origin());
+        let text = format!("comes from {}", tool.comes_from());
         Self(vec![Cause { stage: CauseStage::Source, passed: true, text }])
     }
 

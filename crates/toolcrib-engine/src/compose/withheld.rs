@@ -300,7 +300,7 @@ impl Withheld {
             name: hidden.name().into(),
             origin: hidden.origin(),
             by: hidden.by().or(ruled_by).unwrap_or(WithheldBy::Policy),
-            reason: reasons.join("; "),
+            reason: self.visibility.redactor.text(&reasons.join("; ")).into_owned(),
         }
     }
 }

@@ -45,8 +45,10 @@ pub(super) fn recovering(
 ) -> Listing {
     let providers = source.in_turn();
     let choices: Vec<Arc<str>> = providers.iter().map(|one| one.path().into()).collect();
-    let mut attempts =
-        recovery.attempts(Stage::Discover, choices).in_iteration(Some(asking.cx.iteration()));
+    let mut attempts = recovery
+        .attempts(Stage::Discover, choices)
+        .which_are(source.which_in_turn())
+        .in_iteration(Some(asking.cx.iteration()));
     let first = match attempts.begin() {
         Ok(()) => asking.ask(Arc::clone(&source.provider), 1, own),
         Err(open) => not_asked(open, &*source.provider, own),

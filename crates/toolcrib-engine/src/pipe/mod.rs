@@ -243,7 +243,7 @@ impl Batch<'_> {
         Ok(outcome)
     }
 
-    /// Refuses a call that has not begun when a rule halts at another one of its iteration.
+    /// Refuses a call that has not begun once a rule has halted at another one of its turn.
     fn unless_halted(&self) -> Result<(), Failure> {
         match self.halting.get() {
             Some(_) => Err(self.not_begun()),

@@ -9,7 +9,7 @@ use toolcrib_core::{ErrorCode, PendingCall, Stage, Tool, ToolOutput, Usage};
 use super::{Batch, Call, Failure, budget};
 use crate::{
     breaker::BreakerOpen,
-    reliability::{FailedAttempt, GaveUpCode, NextStep, Recovery},
+    reliability::{Attempts, FailedAttempt, GaveUpCode, NextStep, Recovery, Which},
 };
 
 pub(super) async fn repeat<'c>(
@@ -23,6 +23,7 @@ pub(super) async fn repeat<'c>(
 ) -> Result<ToolOutput, Failure> {
     let mut attempts = recovery
         .attempts(Stage::Tool, [Arc::clone(&call.name)])
+        .which_are(vec![Which::tool(tool)])
         .in_iteration(Some(batch.iteration))
         .cancelled_by(batch.cancellation.clone());
     loop {
@@ -41,10 +42,28 @@ pub(super) async fn repeat<'c>(
             }
             Err(failure) => failure,
         };
-        match attempts.failed(&failure.as_attempt(&failure.in_full(), tool, open)).await {
-            NextStep::Retry => {}
-            _ => return Err(failure),
+        if !is_to_be_repeated(batch, &mut attempts, &failure, tool, open).await {
+            return Err(failure);
         }
+    }
+}
+
+/// Asks the rules, and waits if they say so. Once a rule of the policy halts at another call of the
+/// iteration, nothing is run again.
+async fn is_to_be_repeated(
+    batch: &Batch<'_>,
+    attempts: &mut Attempts,
+    failure: &Failure,
+    tool: &Tool,
+    open: Option<BreakerOpen>,
+) -> bool {
+    let message = failure.in_full();
+    let attempt = failure.as_attempt(&message, tool, open);
+    attempts.note(&attempt);
+    tokio::select! {
+        biased;
+        _ = batch.halting.halted() => false,
+        next = attempts.failed(&attempt) => matches!(next, NextStep::Retry),
     }
 }
 

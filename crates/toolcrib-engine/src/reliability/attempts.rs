@@ -5,10 +5,14 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use toolcrib_core::{
     CancellationToken, EventKind, Fallback, ReliabilityRule, ReliabilityState, Stage, Then, millis,
+    random_share,
 };
 
-use super::{FailedAttempt, GaveUp, GaveUpCode, Recovery, jitter::random_share};
-use crate::breaker::{BreakerOpen, Permit};
+use super::{
+    FailedAttempt, GaveUp, GaveUpCode, Health, Recovery,
+    breakers::{Guarded, Which},
+};
+use crate::breaker::{BreakerChange, BreakerOpen, Permit};
 
 /// However many attempts rules allow, there are no more than these.
 const MOST_ATTEMPTS: u32 = 50;
@@ -24,11 +28,15 @@ pub struct Attempts {
     stage: Stage,
     iteration: Option<u32>,
     choices: Arc<[Arc<str>]>,
+    /// Which one each of the choices is, where several may have one name.
+    which: Vec<Which>,
     /// Who is asked, among the choices; `None` for a fallback that is none of them.
     current: Option<usize>,
     tried: Vec<usize>,
     /// Who is asked, by name.
     provider: Arc<str>,
+    /// The same for a fallback that is none of the choices.
+    instead: Which,
     began: Instant,
     /// How many attempts have begun, and how many of them with who is asked now.
     attempts: u32,
@@ -80,6 +88,8 @@ impl Attempts {
             stage,
             iteration: None,
             choices,
+            which: Vec::new(),
+            instead: Which::Named,
             current: Some(0),
             tried: Vec::new(),
             began: Instant::now(),
@@ -96,6 +106,13 @@ impl Attempts {
     #[must_use]
     pub fn in_iteration(mut self, iteration: Option<u32>) -> Self {
         self.iteration = iteration;
+        self
+    }
+
+    /// Tells the choices from others of the same names, in the same order: each has a breaker of its
+    /// own.
+    pub(crate) fn which_are(mut self, which: Vec<Which>) -> Self {
+        self.which = which;
         self
     }
 
@@ -131,14 +148,21 @@ impl Attempts {
         self.attempts = self.attempts.saturating_add(1);
         self.of_provider = self.of_provider.saturating_add(1);
         let breakers = &self.recovery.0.reliability.breakers;
-        let Some(admitted) = breakers.admit(self.stage, &self.provider)? else {
+        let Some(admitted) = breakers.admit(self.stage, || self.guarded())? else {
             return Ok(());
         };
-        if let Some(change) = admitted.change {
-            self.recovery.changed(self.stage, &self.provider, self.iteration, change);
-        }
+        self.changed(admitted.change);
         self.permit = Some(admitted.permit);
         Ok(())
+    }
+
+    fn guarded(&self) -> Guarded {
+        let which = match self.current {
+            Some(choice) => self.which.get(choice).cloned().unwrap_or_default(),
+            None => self.instead.clone(),
+        };
+        let tenant = self.recovery.0.events.identity().tenant.clone();
+        Guarded { name: Arc::clone(&self.provider), which, tenant }
     }
 
     /// The attempt succeeded.
@@ -158,12 +182,7 @@ impl Attempts {
 
     /// The attempt failed: asks the rules, and waits if they say so.
     pub async fn failed(&mut self, failure: &FailedAttempt<'_>) -> NextStep {
-        self.pay();
-        if failure.counts {
-            self.settle(false);
-        } else {
-            self.permit = None;
-        }
+        self.note(failure);
         if self.cancellation.is_cancelled() {
             return NextStep::Cancelled;
         }
@@ -182,14 +201,15 @@ impl Attempts {
                 NextStep::Other(choice)
             }
             Verdict::Fallback(rule, fallback) => {
-                let name: Arc<str> = match &fallback {
-                    Fallback::Source(provider) => provider.path().into(),
-                    _ => "answer".into(),
+                let (name, which): (Arc<str>, _) = match &fallback {
+                    Fallback::Source(provider) => (provider.path().into(), Which::at(provider)),
+                    _ => ("answer".into(), Which::Named),
                 };
                 self.retried(rule, failure, Some(Arc::clone(&name)), Duration::ZERO);
                 self.tried.extend(self.current.take());
                 self.of_provider = 0;
                 self.provider = name;
+                self.instead = which;
                 NextStep::Fallback(fallback)
             }
             Verdict::Accept(rule) => {
@@ -199,6 +219,18 @@ impl Attempts {
             }
             Verdict::GaveUp(rule, code) => NextStep::GaveUp(self.gave_up(rule, code, failure)),
             Verdict::NoRule => NextStep::Failed,
+        }
+    }
+
+    /// Tells the breaker and the budget of a failed attempt, and asks no rule: for one that is the last
+    /// whatever rules say. What ended because the run was cancelled says nothing.
+    pub(crate) fn note(&mut self, failure: &FailedAttempt<'_>) {
+        self.pay();
+        match failure.health {
+            _ if self.cancellation.is_cancelled() => self.abandon(),
+            Health::Well => self.settle(true),
+            Health::Unwell => self.settle(false),
+            Health::Unknown => self.abandon(),
         }
     }
 
@@ -351,8 +383,17 @@ impl Attempts {
     }
 
     fn settle(&mut self, succeeded: bool) {
-        let Some(permit) = self.permit.take() else { return };
-        if let Some(change) = permit.settle(succeeded) {
+        let change = self.permit.take().and_then(|permit| permit.settle(succeeded));
+        self.changed(change);
+    }
+
+    fn abandon(&mut self) {
+        let change = self.permit.take().and_then(Permit::abandon);
+        self.changed(change);
+    }
+
+    fn changed(&self, change: Option<BreakerChange>) {
+        if let Some(change) = change {
             self.recovery.changed(self.stage, &self.provider, self.iteration, change);
         }
     }
@@ -424,6 +465,13 @@ fn is_for(fallback: &Fallback, stage: Stage) -> bool {
     match fallback {
         Fallback::Source(_) => stage == Stage::Discover,
         _ => stage == Stage::Model,
+    }
+}
+
+impl Drop for Attempts {
+    /// An attempt of which nobody says how it ended, such as one that is cancelled.
+    fn drop(&mut self) {
+        self.abandon();
     }
 }
 

@@ -9,6 +9,19 @@ use toolcrib_core::{
 use super::GaveUpCode;
 use crate::breaker::BreakerOpen;
 
+/// What a failed attempt says of who was asked: what a breaker goes by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Health {
+    /// It answered, if only with a no: no failure to a breaker.
+    Well,
+    /// It did not answer, or not sensibly: a breaker counts it.
+    Unwell,
+    /// Nothing: it was not asked at all, or not to the end.
+    #[default]
+    Unknown,
+}
+
 /// A failed attempt: what rules look at, and what they may do about it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -27,8 +40,8 @@ pub struct FailedAttempt<'a> {
     pub retry_after: Option<Duration>,
     /// Whether it is an answer that came whole and is of no use.
     pub validation_error: bool,
-    /// Whether it says that who was asked is not well: then a breaker counts it.
-    pub counts: bool,
+    /// What it says of who was asked.
+    pub health: Health,
     /// Whether there is something that a rule may accept.
     pub acceptable: bool,
     /// Why neither this one nor anybody else may be asked again, if so.
@@ -45,7 +58,7 @@ impl<'a> FailedAttempt<'a> {
             http_status: None,
             retry_after: None,
             validation_error: false,
-            counts: false,
+            health: Health::Unknown,
             acceptable: true,
             unrepeatable: None,
         }
@@ -53,13 +66,21 @@ impl<'a> FailedAttempt<'a> {
 
     /// A source that failed. It can be left out.
     pub fn of_discovery(error: &'a DiscoveryError) -> Self {
-        use DiscoveryErrorClass::{Panic, Source, Timeout};
+        use DiscoveryErrorClass::{Gate, Panic, Source, Timeout};
+        let health = match error.class() {
+            // It was not asked, for want of somebody to ask for.
+            Source if error.code() == Some(IDENTITY_MISSING) => Health::Unknown,
+            Source | Timeout | Panic => Health::Unwell,
+            Gate => Health::Well,
+            // Nobody was asked, or nobody waited for the answer.
+            _ => Health::Unknown,
+        };
         Self {
             leaf: error.leaf(),
             code: error.code(),
             http_status: error.http_status(),
             retry_after: error.retry_after(),
-            counts: matches!(error.class(), Source | Timeout | Panic),
+            health,
             ..Self::new(error.class().as_str(), error.message())
         }
     }
@@ -68,18 +89,23 @@ impl<'a> FailedAttempt<'a> {
     /// asked; here there is none.
     pub fn of_model(error: &'a ModelError) -> Self {
         use ModelErrorClass::{
-            Incomplete, Network, Overloaded, Protocol, RateLimit, Server, Timeout,
-            ToolChoiceIgnored,
+            Auth, BadRequest, ContentFilter, ContextOverflow, Incomplete, Network, Overloaded,
+            Protocol, Quota, RateLimit, Server, Timeout, ToolChoiceIgnored,
         };
-        let counts = matches!(
-            error.class,
-            Incomplete | Network | Overloaded | Protocol | RateLimit | Server | Timeout
-        );
+        let health = match error.class {
+            Incomplete | Network | Overloaded | Protocol | RateLimit | Server | Timeout => {
+                Health::Unwell
+            }
+            Auth | BadRequest | ContentFilter | ContextOverflow | Quota | ToolChoiceIgnored => {
+                Health::Well
+            }
+            _ => Health::Unknown,
+        };
         Self {
             http_status: error.status,
             retry_after: error.retry_after,
             validation_error: error.class == ToolChoiceIgnored,
-            counts,
+            health,
             acceptable: false,
             ..Self::new(error.class.as_str(), &error.message)
         }
@@ -94,7 +120,7 @@ impl<'a> FailedAttempt<'a> {
         annotations: Annotations,
         broken: bool,
     ) -> Self {
-        use ErrorCode::{ExecutionFailed, NotAvailable, OutcomeUnknown, Timeout};
+        use ErrorCode::{Cancelled, ExecutionFailed, NotAvailable, OutcomeUnknown, Timeout};
         let is_repeatable = match code {
             NotAvailable => true,
             ExecutionFailed | Timeout => annotations.read_only || annotations.idempotent,
@@ -103,8 +129,13 @@ impl<'a> FailedAttempt<'a> {
         Self {
             code: Some(code.as_str()),
             validation_error: code == ErrorCode::InputInvalid,
-            // A tool that says no, as one that finds no such order does, is well.
-            counts: matches!(code, NotAvailable | OutcomeUnknown | Timeout) || broken,
+            health: match code {
+                Cancelled => Health::Unknown,
+                NotAvailable | OutcomeUnknown | Timeout => Health::Unwell,
+                _ if broken => Health::Unwell,
+                // A tool that says no, as one that finds no such order does, is well.
+                _ => Health::Well,
+            },
             unrepeatable: (!is_repeatable).then_some(GaveUpCode::NotRepeatable),
             ..Self::new(code.as_str(), message)
         }
@@ -114,13 +145,16 @@ impl<'a> FailedAttempt<'a> {
     pub(crate) fn not_made(mut self, open: BreakerOpen) -> Self {
         self.error_class = BREAKER_OPEN;
         self.retry_after = open.retry_in;
-        self.counts = false;
+        self.health = Health::Unknown;
         self.unrepeatable = None;
         self
     }
 }
 
 const BREAKER_OPEN: &str = "breaker_open";
+
+/// What a source calls it that it cannot be asked for want of a tenant or a principal.
+const IDENTITY_MISSING: &str = "identity_missing";
 
 impl BreakerOpen {
     /// As an error of the source that was not asked.

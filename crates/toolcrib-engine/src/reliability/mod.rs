@@ -6,7 +6,6 @@ mod breakers;
 mod budget;
 mod error;
 mod failure;
-mod jitter;
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -15,11 +14,12 @@ use std::{
 
 use toolcrib_core::{CancellationToken, EventKind, ReliabilityRule, RunEvents, Stage, Usage};
 
+pub(crate) use self::breakers::Which;
 pub use self::{
     attempts::{Attempts, NextStep},
     budget::RetryBudget,
     error::{GaveUp, GaveUpCode, ReliabilityError},
-    failure::FailedAttempt,
+    failure::{FailedAttempt, Health},
 };
 use self::{breakers::Breakers, budget::Bucket};
 use crate::{
@@ -60,6 +60,12 @@ impl ReliabilitySettings {
 impl Reliability {
     pub(crate) fn rules(&self) -> &[ReliabilityRule] {
         &self.rules
+    }
+
+    /// Whether there is anything to do about what fails at that stage.
+    fn is_about(&self, stage: Stage) -> bool {
+        let mut stages = self.rules.iter().map(|rule| rule.when.stage);
+        stages.any(|of| of.is_none_or(|of| of == stage)) || self.breakers.are_at(stage)
     }
 
     fn budget(&self, stage: Stage) -> Option<&Bucket> {
@@ -128,6 +134,11 @@ impl Recovery {
     /// rule may have asked instead. By the names that they have in events.
     pub fn attempts(&self, stage: Stage, choices: impl Into<Arc<[Arc<str>]>>) -> Attempts {
         Attempts::new(self.clone(), stage, choices.into())
+    }
+
+    /// Whether there is anything to do about what fails at that stage.
+    pub(crate) fn is_about(&self, stage: Stage) -> bool {
+        self.0.reliability.is_about(stage)
     }
 
     /// Adds to what the run has used, which rules look at. The engine adds what tools cost.

@@ -43,6 +43,18 @@ pub(super) enum Request {
     Skip { reason: Arc<str> },
 }
 
+/// The skills and steps that a menu is composed under, all of one moment.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    /// The active skills, the last activated last.
+    pub(crate) active: Arc<[SkillId]>,
+    /// Where the turn stands in the steps of the skill activated last, if that has any; behind the
+    /// last step too.
+    pub(crate) at: Option<StepsAt>,
+    /// Where the other active skills stand whose steps have begun and are not done.
+    resting: Vec<StepsAt>,
+}
+
 /// What a menu was composed under: calls against it act on that step and on no later one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StepsAt {
@@ -117,22 +129,33 @@ impl ActiveSkills {
         }
     }
 
-    /// The active skills, and where the turn stands in the steps of the one activated last, if that
-    /// has any; behind the last step too. Both at one moment.
-    pub(crate) fn snapshot(&self) -> (Arc<[SkillId]>, Option<StepsAt>) {
+    /// The active skills and where they stand in their steps.
+    pub(crate) fn snapshot(&self) -> Snapshot {
         let state = self.lock();
-        let at = state.active.last().and_then(|latest| {
-            let position = state.done_of(latest)?;
-            Some(StepsAt { skill: latest.clone(), position })
-        });
-        (Arc::clone(&state.active), at)
+        let at = state.latest_at();
+        let is_resting = |(skill, done): &&(SkillId, usize)| {
+            state.active.last() != Some(skill)
+                && self.steps_of(skill).is_some_and(|steps| steps.at(*done).is_some())
+        };
+        let resting = state.done.iter().filter(is_resting);
+        let resting = resting
+            .map(|(skill, done)| StepsAt { skill: skill.clone(), position: *done })
+            .collect();
+        Snapshot { active: Arc::clone(&state.active), at, resting }
     }
 
-    /// Takes the tools of all steps but the current one out of what is offered.
-    pub(crate) fn narrow(&self, at: &StepsAt, catalog: &mut Catalog) {
-        if let Some(steps) = self.steps_of(&at.skill) {
-            steps.narrow(at.position, catalog);
+    /// Takes the tools of all steps but the current one of each skill out of what is offered: also
+    /// of a skill that rests, or activating another one would be the way around its steps.
+    pub(crate) fn narrow(&self, snapshot: &Snapshot, catalog: &mut Catalog) {
+        for at in snapshot.at.iter().chain(&snapshot.resting) {
+            if let Some(steps) = self.steps_of(&at.skill) {
+                steps.narrow(at.position, catalog);
+            }
         }
+    }
+
+    fn latest_at(&self) -> Option<StepsAt> {
+        self.lock().latest_at()
     }
 
     /// What a model reads of where a skill stands within its steps; `None` before the first, behind
@@ -146,7 +169,7 @@ impl ActiveSkills {
     /// What skipping the current step does, and what a model reads of where the turn stands then;
     /// `None` where there is no step.
     pub(super) fn what_skipping_does(&self) -> Option<(OnSkip, String)> {
-        let at = self.snapshot().1?;
+        let at = self.latest_at()?;
         let steps = self.steps_of(&at.skill)?;
         steps.at(at.position)?;
         let then = match steps.on_skip {
@@ -158,7 +181,7 @@ impl ActiveSkills {
 
     /// The step that the turn stands at.
     pub(crate) fn current_step(&self) -> Option<CurrentStep> {
-        let at = self.snapshot().1?;
+        let at = self.latest_at()?;
         let steps = self.steps_of(&at.skill)?;
         let (number, total) = (at.position + 1, steps.as_slice().len());
         let step = steps.at(at.position)?.clone();
@@ -167,7 +190,7 @@ impl ActiveSkills {
 
     /// Skips the current step, whatever the skill says of that. Whether there was one.
     pub(crate) fn skip(&self, reason: Arc<str>) -> bool {
-        let Some(at) = self.snapshot().1 else { return false };
+        let Some(at) = self.latest_at() else { return false };
         self.pass(&at, |skill, step, _| EventKind::StepSkipped { skill, step, reason, held: false })
     }
 
@@ -282,6 +305,11 @@ impl ActiveSkills {
 }
 
 impl State {
+    fn latest_at(&self) -> Option<StepsAt> {
+        let latest = self.active.last()?;
+        Some(StepsAt { skill: latest.clone(), position: self.done_of(latest)? })
+    }
+
     fn done_of(&self, skill: &SkillId) -> Option<usize> {
         self.done.iter().find(|(id, _)| id == skill).map(|(_, done)| *done)
     }

@@ -21,7 +21,7 @@ use std::{fmt::Write as _, sync::Arc};
 use toolcrib_core::{SkillId, ToolName};
 
 pub(crate) use self::{
-    active::{ActiveSkills, StepsAt},
+    active::{ActiveSkills, Snapshot, StepsAt},
     source::Reloading,
     steps::Steps,
     tools::SkillsProvider,

@@ -41,9 +41,9 @@ pub enum OnSkip {
     Hold,
 }
 
-/// Steps in order. While their skill is the one activated last, of all their tools only that of
-/// the current step is offered; a result of it that is no error completes the step. One that
-/// stands in two steps is offered in both.
+/// Steps in order. While they are not done, of all their tools only that of the current step is
+/// offered, also while another skill is the one activated last. While their own is, a result of that
+/// tool that is no error completes the step. One that stands in two steps is offered in both.
 #[derive(Debug, Clone)]
 pub(crate) struct Steps {
     steps: Vec<Step>,

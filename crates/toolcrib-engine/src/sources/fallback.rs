@@ -109,6 +109,10 @@ impl Fallback {
             | (OnFailure::Stale, DiscoveryErrorClass::Gate) => {
                 Err(FailedListing { error, catalog: into })
             }
+            // The failure may have come before the gate was asked.
+            (OnFailure::Stale, _) if self.source.passes_over_gate() => {
+                Err(FailedListing { error, catalog: into })
+            }
             (OnFailure::Stale, _) => {
                 let Some((listing, age)) = self.last_good() else {
                     return Err(FailedListing { error, catalog: into });

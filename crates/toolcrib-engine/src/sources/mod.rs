@@ -17,6 +17,7 @@ pub(crate) use self::{
     fallback::{Fallback, Notices},
     last_good::Key,
 };
+use crate::reliability::Which;
 
 /// What happens to an iteration when one of its sources cannot be listed: it answers with an error,
 /// it panics, or what it answers is no listing. Cancellation is no such failure, it ends the
@@ -29,8 +30,14 @@ pub enum OnFailure {
     #[default]
     Fail,
     /// What the source listed last for the same tenant, principal and active skills takes the place
-    /// of this listing. Where there is none the iteration fails, and so it does when a gate failed:
-    /// what a gate let pass before is no answer to what it would say now.
+    /// of this listing. Where there is none the iteration fails.
+    ///
+    /// Not for a source with a [gate](toolcrib_core::ToolProvider::is_gated) in it: what a gate let
+    /// pass before is no answer to what it would say now. An engine with such a source is not built,
+    /// and where it turns out later that there is a gate, the iteration fails. Put the gate around a
+    /// [`cached`](toolcrib_core::cached()) provider with
+    /// [`stale_on_error`](toolcrib_core::CacheOptions::stale_on_error) instead: it judges the older
+    /// answer too.
     ///
     /// Listings are kept in memory, 64 per source at most; they are gone with the engine.
     Stale,
@@ -75,10 +82,25 @@ impl Source {
         self
     }
 
+    /// Whether an old listing would stand in for what a gate decides anew each time.
+    pub(crate) fn passes_over_gate(&self) -> bool {
+        let mut all = std::iter::once(&self.provider)
+            .chain(self.alternatives.iter().flat_map(|all| all.iter()));
+        self.on_failure == OnFailure::Stale && all.any(|provider| provider.is_gated())
+    }
+
     /// All who may be asked for its tools, in order.
     pub(crate) fn in_turn(&self) -> Vec<Arc<dyn ToolProvider>> {
         let alternatives = self.alternatives.iter().flat_map(|others| others.iter());
         std::iter::once(&self.provider).chain(alternatives).cloned().collect()
+    }
+
+    /// Which ones they are, for breakers. A provider of one turn is none that could be found again: its
+    /// kind is known by name.
+    pub(crate) fn which_in_turn(&self) -> Vec<Which> {
+        let is_kept = self.changes.is_some();
+        let which = |provider| if is_kept { Which::at(provider) } else { Which::Named };
+        self.in_turn().iter().map(which).collect()
     }
 
     /// What its tools are called, else its id: a few words that a model may read.

@@ -5,7 +5,7 @@ use toolcrib_core::{CancellationToken, Menu, SkillId, ToolCall, ToolResult};
 use super::state::TurnState;
 use crate::{
     compose::{Situation, Why, Withheld},
-    halt::{Halt, Halting},
+    halt::Halt,
     pipe::Batch,
     skills::StepsAt,
     sources::Notice,
@@ -23,7 +23,6 @@ pub struct Iteration {
     situation: Situation,
     /// The step of a skill that the menu was composed under.
     steps_at: Option<StepsAt>,
-    halting: Halting,
     /// Made when it is first needed: an iteration without calls needs none.
     cancellation: OnceLock<CancellationToken>,
 }
@@ -44,7 +43,6 @@ impl Iteration {
             withheld,
             situation,
             steps_at,
-            halting: Halting::default(),
             cancellation: OnceLock::new(),
         }
     }
@@ -84,11 +82,11 @@ impl Iteration {
         offered.chain(self.withheld.whys())
     }
 
-    /// The call at which a rule ended the run, once there was one: end the loop, and hand it on as the
-    /// error that it is. Each call of the batch has its result all the same, so the history is valid.
-    /// Until then further calls of this iteration are refused.
+    /// The call at which a rule ended the [turn](super::Turn::halted), once there was one: end the loop,
+    /// and hand it on as the error that it is. Each call of the batch has its result all the same, so
+    /// the history is valid.
     pub fn halted(&self) -> Option<&Halt> {
-        self.halting.get()
+        self.turn.halting.get()
     }
 
     /// The sources that failed and did not end the iteration, in configured order: those that are
@@ -129,7 +127,7 @@ impl Iteration {
             iteration: self.number,
             working_dir: &self.turn.working_dir,
             cancellation: self.cancellation(),
-            halting: &self.halting,
+            halting: &self.turn.halting,
             recovery: self.turn.recovery.as_ref(),
         };
         let results = batch.execute(calls).await;

@@ -9,8 +9,8 @@ use std::{path::PathBuf, sync::Arc};
 
 use toolcrib_core::{
     ActivatedBy, CancellationToken, Catalog, DiscoveryError, DiscoveryErrorClass, EventKind,
-    FailedListing, Identity, Lifetime, ListContext, NameCollision, RunEvents, SkillId, Tool,
-    ToolCall, ToolRegistry, ToolResult,
+    FailedListing, Identity, Lifetime, ListContext, NameCollision, RunEvents, Tool, ToolCall,
+    ToolRegistry, ToolResult,
 };
 use uuid::Uuid;
 
@@ -22,10 +22,11 @@ use self::{skills::OwnTools, state::TurnState};
 use crate::{
     compose::{Composed, Withheld, compose},
     discover::{Discovered, Undiscovered, discover},
+    halt::{Halt, Halting},
     parts::EngineParts,
     personality::{DEFAULT_PERSONALITY, Personality},
     reliability::{Recovery, ReliabilityError},
-    skills::{ActiveSkills, StepsAt},
+    skills::{ActiveSkills, Snapshot},
     sources::Source,
 };
 
@@ -116,6 +117,7 @@ impl Turn {
             active_skills,
             personality,
             cancellation,
+            halting: Halting::default(),
             working_dir: options.working_dir.unwrap_or_else(|| PathBuf::from(".")).into(),
             engine,
             recovery,
@@ -156,6 +158,13 @@ impl Turn {
         &self.state.cancellation
     }
 
+    /// The call at which a rule ended the turn, once there was one, in whichever iteration. From then
+    /// on iterations still list what is offered, and each call of theirs that has not begun is refused
+    /// with the code `denied`.
+    pub fn halted(&self) -> Option<&Halt> {
+        self.state.halting.get()
+    }
+
     /// The way to the engine's [rules](toolcrib_core::ReliabilityRule) and breakers, for what a loop of
     /// one's own does beside the engine: its model calls. `None` where there are neither.
     pub fn recovery(&self) -> Option<&Recovery> {
@@ -189,11 +198,11 @@ impl Turn {
             return Err(IterationError::Cancelled);
         }
         self.expire();
-        let (active_skills, steps_at) = self.state.active_skills.snapshot();
-        self.tell_of_skills(&active_skills);
+        let skills = self.state.active_skills.snapshot();
+        self.tell_of_skills(&skills.active);
         let cx = ListContext::new(Arc::clone(self.identity()), self.state.cancellation.clone())
             .with_iteration(self.iteration)
-            .with_active_skills(Arc::clone(&active_skills));
+            .with_active_skills(Arc::clone(&skills.active));
         let mut catalog = std::mem::take(&mut self.spare);
         catalog.clear();
         let registry = Source::needed(self.registry.clone());
@@ -217,7 +226,7 @@ impl Turn {
                 });
             }
         };
-        self.offer(discovered, active_skills, steps_at)
+        self.offer(discovered, skills)
     }
 
     /// Takes out what lived for the iteration that offered it. A tool that was registered anew
@@ -245,14 +254,12 @@ impl Turn {
     fn offer(
         &mut self,
         discovered: Discovered,
-        active_skills: Arc<[SkillId]>,
-        steps_at: Option<StepsAt>,
+        skills: Snapshot,
     ) -> Result<Iteration, IterationError> {
         let Discovered { mut catalog, notices } = discovered;
-        if let Some(at) = &steps_at {
-            self.state.active_skills.narrow(at, &mut catalog);
-        }
-        let situation = self.state.situation(active_skills, self.iteration);
+        self.state.active_skills.narrow(&skills, &mut catalog);
+        let Snapshot { active, at: steps_at, .. } = skills;
+        let situation = self.state.situation(active, self.iteration);
         let before = self.composed.as_ref().map(|composed| composed.menu.fingerprint());
         let (composed, is_new) = match self.composed.take() {
             Some(composed) if composed.holds_for(&catalog, &notices, &situation) => {

@@ -19,6 +19,8 @@ pub(super) struct OwnTools {
     /// tells of all.
     judged: Option<Tool>,
     told: Vec<Arc<Skill>>,
+    /// Whether rules let `read_skill` be offered.
+    is_offered: bool,
 }
 
 impl OwnTools {
@@ -31,7 +33,7 @@ impl OwnTools {
         let rules = &engine.visibility.policy.rules;
         let judged = provider.read_skill().cloned();
         let judged = judged.filter(|tool| rules.iter().any(|rule| rule.tools.matches(tool)));
-        Ok(Self { source: Source::needed(Arc::new(provider)), judged, told: all })
+        Ok(Self { source: Source::needed(Arc::new(provider)), judged, told: all, is_offered: true })
     }
 
     pub(super) fn source(&self) -> &Source {
@@ -51,7 +53,7 @@ impl OwnTools {
         };
         let all: Vec<_> = state.active_skills.skills().iter_shared().cloned().collect();
         let told: Vec<_> = all.iter().filter(may_be_read).cloned().collect();
-        if told == self.told {
+        if is_offered == self.is_offered && told == self.told {
             return;
         }
         // What is withheld as a whole shows nothing, and is explained as any other tool.
@@ -60,6 +62,7 @@ impl OwnTools {
         if let Ok(provider) = SkillsProvider::new(&state.active_skills, named, &told) {
             self.source = Source::needed(Arc::new(provider));
             self.told = told;
+            self.is_offered = is_offered;
         }
     }
 }

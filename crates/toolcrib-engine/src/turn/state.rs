@@ -3,8 +3,8 @@ use std::{path::Path, sync::Arc};
 use toolcrib_core::{CancellationToken, EventKind, Identity, RunEvents, SkillId};
 
 use crate::{
-    compose::Situation, parts::EngineParts, personality::Personality, reliability::Recovery,
-    skills::ActiveSkills,
+    compose::Situation, halt::Halting, parts::EngineParts, personality::Personality,
+    reliability::Recovery, skills::ActiveSkills,
 };
 
 /// What a turn and its iterations share.
@@ -17,6 +17,8 @@ pub(super) struct TurnState {
     pub(super) roles_by_claims: Arc<[Arc<str>]>,
     pub(super) personality: Arc<Personality>,
     pub(super) cancellation: CancellationToken,
+    /// Of the turn, not of an iteration: at some doors each call is an iteration of its own.
+    pub(super) halting: Halting,
     pub(super) working_dir: Arc<Path>,
     /// `None` where nothing is to be done about failures.
     pub(super) recovery: Option<Recovery>,

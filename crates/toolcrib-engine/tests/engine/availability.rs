@@ -7,7 +7,7 @@ use std::sync::{
 
 use serde_json::json;
 use toolcrib_core::{Effect, ErrorCode, OnCollision, static_tools};
-use toolcrib_engine::{Turn, TurnOptions, WithheldBy};
+use toolcrib_engine::{Engine, Redactor, Turn, TurnOptions, WithheldBy};
 
 use crate::support::{Log, builder, call, engine, menu, offered, policy, rule_on, says, tool, why};
 
@@ -177,4 +177,27 @@ async fn one_that_is_not_available_takes_nobodys_name() {
         said.push(iteration.execute(vec![call("search", json!({}))]).await.remove(0).value);
     }
     assert_eq!(said, ["first".into(), "second".into(), "first".into()] as [Arc<str>; 3]);
+}
+
+#[tokio::test]
+async fn a_reason_that_quotes_a_secret_is_redacted_wherever_it_is_told() {
+    const SECRET: &str = "swordfish-4711";
+    let check = || Err::<(), _>("GET https://key.test/?key=swordfish-4711 failed");
+    let engine = Engine::builder()
+        .redactor(Redactor::new([SECRET.to_owned()]))
+        .tool(says(builder("keyed").available_if(check), "ran"))
+        .build()
+        .unwrap();
+    let log = Log::of(engine.events());
+    let mut turn = turn(&engine);
+    let iteration = turn.iteration().await.unwrap();
+    let told = [
+        iteration.withheld().why("keyed").unwrap().reason,
+        serde_json::to_string(&iteration.why("keyed").unwrap()).unwrap(),
+        format!("{:?}", log.events()),
+    ];
+    for text in told {
+        assert!(text.contains("https://key.test"), "{text}");
+        assert!(!text.contains(SECRET), "{text}");
+    }
 }

@@ -17,7 +17,7 @@ use toolcrib_core::{
     ListContext, Listing, Tool, ToolHub, ToolProvider, Ttl, cached, concat, discovery, gated_tools,
     static_tools, with_timeout,
 };
-use toolcrib_engine::{Engine, IterationError, OnFailure, TurnOptions};
+use toolcrib_engine::{Engine, EngineBuilder, IterationError, OnFailure, Redactor, TurnOptions};
 
 use crate::support::{
     Log, builder, call, engine, in_time, menu, offered, provider, says, skill_id, skills, tool,
@@ -395,7 +395,7 @@ proptest! {
             }).collect();
             let engine = match nested {
                 true => engine().provider(concat(sources)),
-                false => sources.into_iter().fold(engine(), |engine, one| engine.provider(one)),
+                false => sources.into_iter().fold(engine(), EngineBuilder::provider),
             };
             let engine = engine.build().unwrap();
             runtime.block_on(async {
@@ -521,3 +521,28 @@ async fn a_thousand_runs_on_one_cache_of_which_two_hundred_are_cancelled() {
     drop(engine);
     assert_eq!(Arc::strong_count(&cache), 1);
 }
+
+/// A secret that only the cause of an error quotes does not leave the engine by way of its chain.
+#[tokio::test]
+async fn the_chain_of_an_error_that_quotes_a_secret_goes_no_further() {
+    #[derive(Debug, thiserror::Error)]
+    #[error("registry unreachable")]
+    struct Unreachable(#[source] std::io::Error);
+    let provider = provider("registry", |_, into| {
+        let cause = std::io::Error::other("GET https://hub.test/?key=swordfish-4711 failed");
+        Listing::failed(into, DiscoveryError::source_failed(Unreachable(cause)))
+    });
+    let redactor = Redactor::new([SECRET_IN_CHAIN.to_owned()]);
+    let engine = Engine::builder().redactor(redactor).provider(provider).build().unwrap();
+    let error = engine.turn(TurnOptions::default()).unwrap().iteration().await.unwrap_err();
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(error) = source {
+        text.push_str(&error.to_string());
+        source = error.source();
+    }
+    assert!(text.contains("registry unreachable"), "{text}");
+    assert!(!text.contains(SECRET_IN_CHAIN), "{text}");
+}
+
+const SECRET_IN_CHAIN: &str = "swordfish-4711";

@@ -262,10 +262,17 @@ async fn case_38_halt_ends_the_run_with_a_valid_history_and_a_generic_text() {
         assert_eq!(denied.len(), 1);
         assert_eq!(denied[0]["reason"], "Tripwire.");
         assert_eq!(log.of_name("policy.checked").last().unwrap()["effect"], "halt");
-        // Whoever goes on all the same gets nowhere in this iteration.
-        let more = iteration.execute(vec![call("read", json!({}))]).await;
-        assert_eq!(codes(&more), [DENIED]);
+        // Whoever goes on all the same gets nowhere, in the next iteration neither.
+        let mut next = turn.iteration().await.unwrap();
+        assert_eq!(menu(&next), ["read", "write", "list"]);
+        assert!(next.halted().is_some() && next.halted() == turn.halted());
+        for iteration in [&mut iteration, &mut next] {
+            let more = iteration.execute(vec![call("read", json!({}))]).await;
+            assert_eq!(codes(&more), [DENIED]);
+            assert_eq!(&*more[0].value, "not made: the run was ended");
+        }
         assert_eq!(desk.runs(), 1);
+        assert!(desk.engine.turn(TurnOptions::default()).unwrap().halted().is_none());
     }
 }
 

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use tokio::time::{Instant, advance, sleep};
 use toolcrib_core::{
@@ -21,7 +22,7 @@ use toolcrib_engine::{
     ReliabilityError, RetryBudget, TurnOptions,
 };
 
-use crate::support::{Log, engine, menu, provider, tool};
+use crate::support::{Log, engine, menu, offered, provider, tool};
 
 /// What a source does when it is asked.
 #[derive(Clone)]
@@ -486,6 +487,74 @@ async fn a_retry_waits_for_an_open_breaker_and_does_not_spin() {
         .unwrap();
     let error = gives_up(&engine).await;
     assert_eq!((error.code(), hub.asked()), (GaveUpCode::WaitTooLong, 2));
+}
+
+/// Two sources of one name have a breaker each, and so has each tenant: what fails for one says
+/// nothing of the other.
+#[tokio::test(start_paused = true)]
+async fn each_source_and_each_tenant_has_a_breaker_of_its_own() {
+    let by_tenant = |name: &'static str, asked: &Arc<AtomicUsize>| {
+        let asked = Arc::clone(asked);
+        provider("hub", move |cx, mut into| {
+            asked.fetch_add(1, SeqCst);
+            if name == "up" || cx.identity().tenant.as_deref() == Some("b") {
+                into.offer(tool(name));
+                return Listing::now(into);
+            }
+            Listing::failed(into, DiscoveryError::source_failed("no such client"))
+        })
+    };
+    let (up, down) = (Arc::default(), Arc::default());
+    let engine = engine()
+        .source(by_tenant("up", &up), OnFailure::Omit)
+        .source(by_tenant("down", &down), OnFailure::Omit)
+        .breaker(Stage::Discover, breaker())
+        .build()
+        .unwrap();
+    let of = |tenant: &str| offered(&engine, TurnOptions::default().tenant(tenant));
+    for _ in 0..3 {
+        assert_eq!(of("a").await, ["up"]);
+    }
+    assert_eq!((up.load(SeqCst), down.load(SeqCst)), (3, 2));
+    assert_eq!(of("b").await, ["up", "down"]);
+}
+
+/// Who has no identity is not let in, which says nothing of the source.
+#[tokio::test(start_paused = true)]
+async fn a_missing_identity_and_a_gate_that_fails_open_no_breaker() {
+    let missing = DiscoveryError::source_failed("no tenant").with_code("identity_missing");
+    for does in [Does::Fail(missing), class(DiscoveryErrorClass::Gate)] {
+        let hub = Hub::does("hub", vec![does; 5]);
+        let engine = over(&hub, []).breaker(Stage::Discover, breaker()).build().unwrap();
+        for _ in 0..5 {
+            offers(&engine).await.unwrap_err();
+        }
+        assert_eq!(hub.asked(), 5);
+        assert_eq!(offers(&engine).await.unwrap(), ["hub"]);
+    }
+}
+
+/// Rules and breakers of other stages cost nothing where sources are listed.
+#[test]
+fn rules_about_models_and_tools_cost_an_unchanged_menu_no_allocation() {
+    let engine = engine()
+        .provider(static_tools([tool("a"), tool("b")]))
+        .reliability([retry().stage(Stage::Model), retry().stage(Stage::Tool)])
+        .breaker(Stage::Model, breaker())
+        .build()
+        .unwrap();
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let counted: Vec<_> = (0..5)
+        .map(|_| {
+            let allocations = allocation_counter::measure(|| {
+                let iteration = turn.iteration().now_or_never().expect("no future is waited for");
+                assert_eq!(iteration.unwrap().menu().len(), 2);
+            });
+            allocations.count_total
+        })
+        .collect();
+    assert!(counted[0] > 0, "the counter counts");
+    assert_eq!(counted[2..], [0; 3]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,14 +9,14 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use tokio::time::sleep;
+use tokio::time::{Instant, advance, sleep};
 use toolcrib_core::{
-    BoxFuture, DiscoveryError, ErrorCode, Journal, Listing, PendingCall, ReliabilityRule, Retry,
-    Stage, Then, Tool, ToolContext, ToolError, ToolOutput,
+    BoxFuture, DiscoveryError, ErrorCode, Journal, Listing, PendingCall, Policy, ReliabilityRule,
+    Retry, Rule, Stage, Then, Tool, ToolContext, ToolError, ToolOutput,
 };
-use toolcrib_engine::{BreakerConfig, TurnOptions};
+use toolcrib_engine::{BreakerConfig, Engine, TurnOptions};
 
-use crate::support::{Log, builder, call, engine, once, provider};
+use crate::support::{Log, batch, builder, call, engine, once, provider};
 
 fn retry() -> ReliabilityRule {
     ReliabilityRule::new(Then::Retry(Retry::default()))
@@ -213,4 +213,166 @@ async fn what_tools_cost_is_seen_by_rules() {
     turn.iteration().await.unwrap().execute(vec![call("paid", json!({}))]).await;
     turn.iteration().await.unwrap_err();
     assert_eq!(*seen.lock().unwrap(), [2.0]);
+}
+
+/// The call's code, in a fresh turn of that tenant.
+async fn code_for(engine: &Engine, tenant: &str, name: &str) -> Option<ErrorCode> {
+    let mut turn = engine.turn(TurnOptions::default().tenant(tenant)).unwrap();
+    let mut iteration = turn.iteration().await.unwrap();
+    iteration.execute(vec![call(name, json!({}))]).await.remove(0).code
+}
+
+/// A read-only tool `t` that fails like this and then runs, behind a breaker of two failures, and how
+/// often it ran.
+fn guarded(codes: &[ErrorCode]) -> (Engine, Arc<AtomicUsize>) {
+    let (tool, calls) = flaky(builder("t").read_only(), codes);
+    (engine().tool(tool).breaker(Stage::Tool, breaker()).build().unwrap(), calls)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_one_tenant_makes_fail_keeps_no_other_from_it() {
+    let (engine, calls) = guarded(&[ErrorCode::Timeout; 2]);
+    for _ in 0..2 {
+        assert_eq!(code_for(&engine, "a", "t").await, Some(ErrorCode::Timeout));
+    }
+    assert_eq!(code_for(&engine, "a", "t").await, Some(ErrorCode::NotAvailable));
+    assert_eq!(code_for(&engine, "b", "t").await, None);
+    assert_eq!(calls.load(SeqCst), 3);
+}
+
+/// Two tools of one name, offered to one person each, are two.
+#[tokio::test(start_paused = true)]
+async fn tools_of_one_name_from_two_places_have_a_breaker_each() {
+    let (down, _) = flaky(builder("t").origin("mcp:one"), &[ErrorCode::Timeout; 2]);
+    let (up, _) = flaky(builder("t").origin("mcp:two"), &[]);
+    let both = provider("both", move |cx, mut into| {
+        let is_ada = cx.identity().principal.as_deref() == Some("ada");
+        into.offer(if is_ada { down.clone() } else { up.clone() });
+        Listing::now(into)
+    });
+    let engine = engine().provider(both).breaker(Stage::Tool, breaker()).build().unwrap();
+    let mut codes = Vec::new();
+    for principal in ["ada", "ada", "ada", "bob"] {
+        let mut turn = engine.turn(TurnOptions::default().principal(principal)).unwrap();
+        let mut iteration = turn.iteration().await.unwrap();
+        codes.push(iteration.execute(vec![call("t", json!({}))]).await.remove(0).code);
+    }
+    use ErrorCode::{NotAvailable, Timeout};
+    assert_eq!(codes, [Some(Timeout), Some(Timeout), Some(NotAvailable), None]);
+}
+
+/// A no is an answer: failures are counted anew behind it, and it closes a breaker.
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_says_no_ends_the_row_of_failures() {
+    use ErrorCode::{ExecutionFailed, InputInvalid, Timeout};
+    let (engine, calls) = guarded(&[Timeout, ExecutionFailed, Timeout, InputInvalid, Timeout]);
+    for _ in 0..5 {
+        once(&engine, "t", json!({})).await;
+    }
+    assert_eq!(calls.load(SeqCst), 5);
+
+    let (engine, _) = guarded(&[Timeout, Timeout, ExecutionFailed]);
+    let log = Log::of(engine.events());
+    for _ in 0..2 {
+        once(&engine, "t", json!({})).await;
+    }
+    advance(breaker().open_for).await;
+    once(&engine, "t", json!({})).await;
+    assert_eq!(
+        changes(&log),
+        ["t: closed -> open", "t: open -> half_open", "t: half_open -> closed"]
+    );
+}
+
+fn changes(log: &Log) -> Vec<String> {
+    let word = |value: &Value| value.as_str().unwrap().to_owned();
+    log.of_name("breaker.changed")
+        .iter()
+        .map(|event| {
+            format!("{}: {} -> {}", word(&event["of"]), word(&event["from"]), word(&event["to"]))
+        })
+        .collect()
+}
+
+/// What was cancelled says nothing: the next call is the one that tells, and listeners hear of it.
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_attempt_gives_its_place_in_a_half_open_breaker_back() {
+    use ErrorCode::{Cancelled, Timeout};
+    let (engine, calls) = guarded(&[Timeout, Timeout, Cancelled]);
+    let log = Log::of(engine.events());
+    for _ in 0..2 {
+        once(&engine, "t", json!({})).await;
+    }
+    advance(breaker().open_for).await;
+    assert_eq!(once(&engine, "t", json!({})).await.code, Some(Cancelled));
+    assert!(once(&engine, "t", json!({})).await.is_ok());
+    assert_eq!(calls.load(SeqCst), 4);
+    assert_eq!(
+        changes(&log),
+        [
+            "t: closed -> open",
+            "t: open -> half_open",
+            "t: half_open -> open",
+            "t: open -> half_open",
+            "t: half_open -> closed"
+        ]
+    );
+}
+
+/// However many tenants come, the memory of breakers is bounded: the one that is tried again next
+/// makes room.
+#[tokio::test(start_paused = true)]
+async fn of_too_many_open_breakers_the_one_that_is_next_is_forgotten() {
+    let (tool, calls) = flaky(builder("t"), &[ErrorCode::Timeout; 2_000]);
+    let one = BreakerConfig { failures: 1, ..breaker() };
+    let engine = engine().tool(tool).breaker(Stage::Tool, one).build().unwrap();
+    code_for(&engine, "first", "t").await;
+    advance(Duration::from_secs(1)).await;
+    for n in 0..1_023 {
+        code_for(&engine, &n.to_string(), "t").await;
+    }
+    code_for(&engine, "first", "t").await;
+    assert_eq!(calls.load(SeqCst), 1_024, "they are kept");
+    code_for(&engine, "one too many", "t").await;
+    code_for(&engine, "1022", "t").await;
+    assert_eq!(calls.load(SeqCst), 1_025, "a later one is kept");
+    code_for(&engine, "first", "t").await;
+    assert_eq!(calls.load(SeqCst), 1_026, "the first is not");
+}
+
+/// Once a rule of the policy has halted, nothing is run again: not what fails then, and not what waits.
+#[tokio::test(start_paused = true)]
+async fn a_halt_ends_the_waits_of_other_calls() {
+    let stopping = |calls: &[ErrorCode]| {
+        let (tool, calls) = flaky(builder("t").read_only(), calls);
+        let patient = Retry { base: Duration::ZERO, cap: breaker().open_for, attempts: 9 };
+        let engine = engine()
+            .tools([tool, crate::support::tool("stop")])
+            .reliability([ReliabilityRule::new(Then::Retry(patient))])
+            .breaker(Stage::Tool, breaker())
+            .policy(Policy::of([Rule::halt("tripwire").tools(["stop"])]))
+            .build()
+            .unwrap();
+        (engine, calls)
+    };
+    let (t, stop) = (|| vec![call("t", json!({}))], || vec![call("stop", json!({}))]);
+
+    // The breaker opens, and the third attempt waits for it.
+    let (engine, calls) = stopping(&[ErrorCode::Timeout; 2]);
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let mut waiting = turn.iteration().await.unwrap();
+    let mut halting = turn.iteration().await.unwrap();
+    let began = Instant::now();
+    let (results, _) = tokio::join!(waiting.execute(t()), async {
+        sleep(Duration::from_secs(1)).await;
+        halting.execute(stop()).await
+    });
+    assert_eq!(began.elapsed(), Duration::from_secs(1));
+    assert_eq!((results[0].code, calls.load(SeqCst)), (Some(ErrorCode::NotAvailable), 2));
+
+    let (engine, calls) = stopping(&[ErrorCode::Timeout]);
+    let log = Log::of(engine.events());
+    let results = batch(&engine, [t(), stop()].concat()).await;
+    assert_eq!((results[0].code, calls.load(SeqCst)), (Some(ErrorCode::Timeout), 1));
+    assert_eq!(log.of_name("reliability.retried").len(), 0);
 }

@@ -9,11 +9,13 @@ use std::{
 use serde_json::{Value, json};
 use tokio::time::{advance, sleep};
 use toolcrib_core::{
-    CancellationToken, Catalog, DiscoveryError, DiscoveryErrorClass, Effect, ErrorCode, Gate,
-    ListContext, Listing, Tool, ToolProvider, gated_tools, of_plugin,
+    CacheOptions, CancellationToken, Catalog, DiscoveryError, DiscoveryErrorClass, Effect,
+    ErrorCode, Gate, ListContext, Listing, Prepared, Tool, ToolProvider, Ttl, Whose, cached,
+    concat, gated_tools, of_plugin, per_identity, prefixed, prepared, with_timeout,
 };
 use toolcrib_engine::{
-    Engine, Iteration, IterationError, OnFailure, Redactor, Turn, TurnOptions, WithheldBy,
+    BuildError, Engine, Iteration, IterationError, OnFailure, Redactor, Turn, TurnOptions,
+    WithheldBy,
 };
 
 use crate::support::{
@@ -308,14 +310,75 @@ async fn a_gate_that_fails_is_never_passed_over_by_an_old_listing() {
             if cx.iteration() == 1 { Ok(true) } else { Err("the directory is down") }
         }
     }
-    let gated = |on_failure| with(gated_tools("acl", Git::does(&[]), gate()), on_failure);
-    let mut stale = begin(&gated(OnFailure::Stale));
+    let unknown = provider("unknown", |cx, mut into| match cx.iteration() {
+        1 => {
+            into.offer(tool("t"));
+            Listing::now(into)
+        }
+        _ => Listing::failed(into, DiscoveryError::new(DiscoveryErrorClass::Gate, "down")),
+    });
+    let engine = with(unknown, OnFailure::Stale);
+    let mut stale = begin(&engine);
     stale.iteration().await.unwrap();
     let IterationError::Discovery(error) = stale.iteration().await.unwrap_err() else { panic!() };
     assert_eq!(error.class(), DiscoveryErrorClass::Gate);
-    let mut omitted = begin(&gated(OnFailure::Omit));
+    let mut omitted = begin(&with(gated_tools("acl", Git::does(&[]), gate()), OnFailure::Omit));
     omitted.iteration().await.unwrap();
     assert_eq!(menu(&omitted.iteration().await.unwrap()), ["own"]);
+}
+
+/// Lets tools through in the first three iterations.
+fn early(inner: Arc<dyn ToolProvider>) -> Arc<dyn ToolProvider> {
+    gated_tools("early", inner, |_: &Tool, cx: &ListContext| cx.iteration() <= 3)
+}
+
+#[test]
+fn an_engine_whose_old_listings_would_pass_over_a_gate_is_not_built() {
+    let git = || Git::does(&[]) as Arc<dyn ToolProvider>;
+    let forever = CacheOptions::new([], Ttl::forever());
+    for gated in [
+        early(git()),
+        prepared("p", git(), |_: &Tool, _: &ListContext| Prepared::Keep),
+        of_plugin("p", early(git())),
+        with_timeout(early(git()), Duration::from_secs(1)),
+        prefixed("p_", early(git())).unwrap(),
+        cached(early(git()), forever.clone()),
+        concat([git(), early(git())]),
+    ] {
+        let path = gated.path();
+        let built = engine().source(gated, OnFailure::Stale).build();
+        let Err(BuildError::StaleGate { provider }) = built else { panic!("{path}") };
+        assert_eq!(*provider, *path);
+    }
+    let other = engine().source_with_others(git(), [early(git())], OnFailure::Stale).build();
+    insta::assert_snapshot!(other.unwrap_err(), @"source `gated(early) > mcp:git` has a gate in it and `OnFailure::Stale`: what the gate let pass before would be offered without asking it; put the gate outside, `gated_tools(.., cached(..), ..)` with `CacheOptions::stale_on_error`, and take `OnFailure::Fail` or `Omit`");
+    assert!(engine().source(cached(git(), forever), OnFailure::Stale).build().is_ok());
+}
+
+#[tokio::test]
+async fn what_a_gate_withholds_by_now_does_not_come_back_when_its_source_fails() {
+    let lists_and_fails = [Does::List, Does::List, Does::List, Does::FailLater(0)];
+    // Nobody knows when the engine is built that there is a gate.
+    let late = per_identity(Whose::Tenant, 9, move |_| {
+        Ok::<_, std::io::Error>(early(Git::does(&lists_and_fails)))
+    });
+    let engine = with(late, OnFailure::Stale);
+    let mut turn = begin(&engine);
+    for _ in 0..3 {
+        assert_eq!(menu(&turn.iteration().await.unwrap()), ["own", BOTH[0], BOTH[1]]);
+    }
+    let IterationError::Discovery(error) = turn.iteration().await.unwrap_err() else { panic!() };
+    assert_eq!(error.class(), DiscoveryErrorClass::Source);
+
+    // The way that is advised: the gate judges the older answer.
+    let options = CacheOptions::new([], Ttl::after(Duration::ZERO));
+    let options = options.stale_on_error(Duration::from_secs(60));
+    let engine = with(early(cached(Git::does(&lists_and_fails), options)), OnFailure::Fail);
+    let mut turn = begin(&engine);
+    for _ in 0..3 {
+        assert_eq!(menu(&turn.iteration().await.unwrap()), ["own", BOTH[0], BOTH[1]]);
+    }
+    assert_eq!(menu(&turn.iteration().await.unwrap()), ["own"]);
 }
 
 #[tokio::test]

@@ -18,8 +18,8 @@ pub(super) trait Carrier: Send + Sync + 'static {
     /// way with others is written to its end.
     fn carry(&self, call: Outgoing) -> BoxFuture<'static, Result<(), NotCarried>>;
 
-    /// Takes note of how tools want to be called.
-    fn listed(&self, _: &[RemoteTool]) {}
+    /// Takes note of how the tools of a page want to be called; of the first one, or of another.
+    fn listed(&self, _tools: &[RemoteTool], _is_first: bool) {}
 }
 
 /// A call that was not carried to its end. What of it reached the server, its [`Call`] knows.

@@ -100,6 +100,7 @@ impl Connection for Link {
     fn list_tools(&self, cursor: Option<String>) -> BoxFuture<'static, Result<Page, RequestError>> {
         let requests = self.requests.clone();
         Box::pin(async move {
+            let is_first = cursor.is_none();
             let params = PaginatedRequestParams::default().with_cursor(cursor);
             let request = ListToolsRequest {
                 method: Default::default(),
@@ -108,7 +109,7 @@ impl Connection for Link {
             };
             let request = ClientRequest::ListToolsRequest(request);
             let page = result::page(requests.ask(request).await?)?;
-            requests.carrier().listed(&page.tools);
+            requests.carrier().listed(&page.tools, is_first);
             Ok(page)
         })
     }

@@ -19,7 +19,8 @@ use percent_encoding::percent_decode_str;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::json;
 use tokio::sync::Semaphore;
-use toolcrib_core::{SkillId, millis};
+use toolcrib_core::millis;
+use toolcrib_engine::Skills;
 
 use super::{
     GatewayError, HttpAccess, MAX_SESSIONS, Serving,
@@ -57,8 +58,6 @@ pub(super) struct Routes {
 struct Door {
     token: Token,
     access: Arc<Access>,
-    /// The same, with one more skill, per skill that there is.
-    with_skill: Vec<(SkillId, Arc<Access>)>,
     mcp: StreamableHttpService<Handler, Sessions>,
 }
 
@@ -144,7 +143,10 @@ impl Routes {
         match parts.uri.path() {
             MCP => {}
             path => match path.strip_prefix(SKILL) {
-                Some(skill) => caller.access = door.with_skill(skill)?,
+                Some(skill) => {
+                    let skills = self.serving.gateway.engine.skills();
+                    caller.access = door.with_skill(skill, &skills)?;
+                }
                 None => {
                     let message = format!("there is nothing here; MCP is served at `{MCP}`");
                     return Err(Refusal::new(StatusCode::NOT_FOUND, message));
@@ -195,10 +197,6 @@ impl Routes {
 
 impl Door {
     fn new(serving: &Serving, sessions: usize, token: Token) -> Self {
-        let with_skill =
-            |skill: &SkillId| (skill.clone(), Arc::new(token.access.clone().skill(skill.clone())));
-        let skills = serving.gateway.engine.skills();
-        let with_skill = skills.iter().map(|skill| with_skill(&skill.id)).collect();
         // Hosts, origins and the size of bodies are checked before, in this order.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
@@ -209,17 +207,19 @@ impl Door {
         Self {
             access: Arc::new(token.access.clone()),
             token,
-            with_skill,
             mcp: StreamableHttpService::new(handler, Arc::new(Sessions::new()), config),
         }
     }
 
-    fn with_skill(&self, skill: &str) -> Result<Arc<Access>, Refusal> {
+    /// The same access, with one more skill of those that there are now.
+    fn with_skill(&self, skill: &str, skills: &Skills) -> Result<Arc<Access>, Refusal> {
         let skill = percent_decode_str(skill).decode_utf8_lossy();
-        let found = self.with_skill.iter().find(|(id, _)| id.as_str() == skill);
-        found.map(|(_, access)| Arc::clone(access)).ok_or_else(|| {
-            Refusal::new(StatusCode::NOT_FOUND, format!("there is no skill `{skill}`"))
-        })
+        let Some(found) = skills.get(&skill) else {
+            let message = format!("there is no skill `{skill}`");
+            return Err(Refusal::new(StatusCode::NOT_FOUND, message));
+        };
+        let access = Access::clone(&self.access).skill(found.id.clone());
+        Ok(Arc::new(access))
     }
 }
 

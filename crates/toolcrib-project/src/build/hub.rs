@@ -1,6 +1,6 @@
 //! Hubs: from sections to providers. Nobody is asked.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use toolcrib_config::{Diagnostic, Problems, Spot};
 use toolcrib_core::{CacheOptions, Cached, KeyField, Ttl, cached};
@@ -34,6 +34,7 @@ pub(crate) struct HubSources<'a> {
 pub struct DeclaredHub {
     name: Arc<str>,
     origin: Arc<str>,
+    url: Arc<str>,
     ttl: Ttl,
     provider: Arc<Cached>,
     on_failure: OnFailure,
@@ -48,6 +49,11 @@ impl DeclaredHub {
     /// Where it is declared: `toolcrib.toml:12`.
     pub fn origin(&self) -> &str {
         &self.origin
+    }
+
+    /// Where its catalogue is, with places as they are declared. No secret stands in it.
+    pub fn url(&self) -> &str {
+        &self.url
     }
 
     /// How long a catalogue of it is fresh.
@@ -77,11 +83,12 @@ impl HubSources<'_> {
     }
 
     fn hub(&self, section: &HubSection) -> Option<DeclaredHub> {
-        for reference in section.secret_texts().flat_map(references) {
-            report_undeclared(&reference, &self.names.secrets, self.problems);
-        }
+        self.report_secrets(section);
         let hub = self.spec(section).map(|(spec, client)| {
-            let built = spec.build(&client, Some(Arc::new(self.secrets.clone())));
+            let (needed, secrets) = (spec.call.secrets(), self.secrets.clone());
+            let check = move || needed.iter().try_for_each(|(_, name)| secrets.check(name));
+            let built =
+                spec.build_available_if(&client, Some(Arc::new(self.secrets.clone())), check);
             built.map_err(|errors| {
                 for error in errors.errors {
                     self.report(section, &error);
@@ -93,10 +100,37 @@ impl HubSources<'_> {
         Some(DeclaredHub {
             name: Arc::clone(&section.name.value),
             origin: section.name.at.to_string().into(),
+            url: Arc::clone(&section.url.as_ref()?.value),
             ttl: section.cache.ttl?,
             provider: cached(hub.provider(), options),
             on_failure: section.on_failure,
         })
+    }
+
+    /// Records secrets that are not declared, and those that cannot be had now, each once.
+    fn report_secrets(&self, section: &HubSection) {
+        let hub = &section.name.value;
+        let of_catalogue = section.headers.iter().map(|header| {
+            (header, format!("until that is changed, the hub `{hub}` cannot be listed"))
+        });
+        let calls = section.call.iter().flat_map(|call| &call.http.headers);
+        let of_calls = calls.map(|header| {
+            (header, format!("until that is changed, tools of the hub `{hub}` are not offered"))
+        });
+        let mut told = HashSet::new();
+        for (header, help) in of_catalogue.chain(of_calls) {
+            for reference in references(&header.value) {
+                let name = &reference.value;
+                if !self.names.secrets.contains(name) {
+                    report_undeclared(&reference, &self.names.secrets, self.problems);
+                } else if let Err(reason) = self.secrets.check(name)
+                    && told.insert(Arc::clone(name))
+                {
+                    let warning = Diagnostic::warning(&reference.at, reason);
+                    self.problems.push(warning.help(help.clone()));
+                }
+            }
+        }
     }
 
     /// `None` where something of it could not be read, which is recorded.

@@ -23,7 +23,9 @@ pub(crate) use self::{
     model::ModelSources,
     models::build_models,
     names::Names,
-    personality::{DeclaredPersonality, PersonalitySources, report_unreachable_hosts},
+    personality::{
+        DeclaredPersonality, PersonalitySources, report_unreachable_hosts, report_unreachable_hubs,
+    },
     policy::build_policy,
     reliability::{NamedModel, Reliability, build_reliability},
     secrets::{build_secrets, offered_with_secrets},

@@ -34,6 +34,8 @@ pub(crate) struct Names {
     pub(crate) secrets: Vec<Arc<str>>,
     /// The MCP servers, of sections and of files.
     pub(crate) servers: Vec<Arc<str>>,
+    /// The hubs.
+    pub(crate) hubs: Vec<Arc<str>>,
     /// What the names of the tools of each hub begin with.
     pub(crate) hub_prefixes: Vec<Arc<str>>,
     /// The models that have a name of the project's own.
@@ -76,6 +78,7 @@ impl Names {
                 .collect(),
             secrets: file.secrets.iter().map(|secret| Arc::clone(&secret.name.value)).collect(),
             servers,
+            hubs: file.hubs.iter().map(|hub| Arc::clone(&hub.name.value)).collect(),
             hub_prefixes: file.hubs.iter().map(HubSection::prefix).collect(),
             models: file.models.iter().map(|model| Arc::clone(&model.name.value)).collect(),
             plugins: Vec::new(),

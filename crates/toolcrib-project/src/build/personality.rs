@@ -2,8 +2,9 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use serde_json::Value;
 use toolcrib_config::{Diagnostic, Located, Problems, Spot, suggest};
-use toolcrib_core::{Glob, Model, NetworkRules, Tool};
+use toolcrib_core::{Glob, Model, NetworkRules, Tool, ToolContext};
 use toolcrib_engine::Personality;
 use toolcrib_scope::http::{HostPattern, may_reach};
 
@@ -14,7 +15,7 @@ use super::{
     tools::host_of,
 };
 use crate::{
-    config::{Kind, NetworkSection, PersonalitySection, ToolSection},
+    config::{HubSection, Kind, NetworkSection, PersonalitySection, ToolSection},
     root::Root,
     system::system_text,
 };
@@ -128,6 +129,48 @@ fn network_rules(section: &NetworkSection, problems: &Problems) -> NetworkRules 
         }
     }
     NetworkRules { allow: section.allow.as_deref().map(values), deny: values(&section.deny) }
+}
+
+/// Reports each hub of which a personality reaches tools although its network does not let them ask
+/// the one host that they are called at. Which tools a hub has is not known, so one stands for all.
+pub(crate) fn report_unreachable_hubs(
+    personalities: &[DeclaredPersonality],
+    hubs: &[HubSection],
+    problems: &Problems,
+) {
+    for hub in hubs {
+        let (prefix, hub_name) = (hub.prefix(), &hub.name.value);
+        let Some(host) = hub.call.as_ref().and_then(|call| host_of(&call.http)) else { continue };
+        let Ok(parsed) = host.parse() else { continue };
+        let tool = |name: &str| {
+            let tool = Tool::builder(name).description("A tool.").toolset(Arc::clone(hub_name));
+            tool.handler(|_: Value, _: ToolContext| async { "" }).ok()
+        };
+        for DeclaredPersonality { personality, network_at, .. } in personalities {
+            if may_reach(&personality.network, &parsed).ok() != Some(false) {
+                continue;
+            }
+            let listed = personality.toolset.iter().flatten().map(|name| &**name);
+            let mut names = listed
+                .filter(|name| name.starts_with(&*prefix))
+                .map(str::to_owned)
+                .collect::<Vec<_>>();
+            names.push(format!("{prefix}x"));
+            let mut tools = names.iter().filter_map(|name| tool(name));
+            if tools.any(|tool| personality.reaches(&tool)) {
+                let message = format!(
+                    "personality `{}` reaches tools of the hub `{hub_name}`, and its `network` does \
+                     not let them ask `{host}`",
+                    personality.id(),
+                );
+                let help = format!(
+                    "let them with network.allow and network.deny, or leave them out: \
+                     exclude = [\"{prefix}*\"]"
+                );
+                problems.push(Diagnostic::error(network_at, message).help(help));
+            }
+        }
+    }
 }
 
 /// Reports each tool that a personality reaches although its network does not let the tool ask the

@@ -107,14 +107,14 @@ fn build_rule(
     })
 }
 
-/// An origin that says which MCP server it is must name one that there is.
+/// An origin that says which MCP server or hub it is must name one that there is.
 fn check_origin(pattern: &Located<Arc<str>>, names: &Names, problems: &Problems) {
-    let server = pattern
-        .value
-        .strip_prefix("mcp:")
-        .map(|server| Located { value: server.into(), at: pattern.at.clone() });
-    if let Some(server) = server {
-        check_pattern(&server, "MCP server", &names.servers, false, problems);
+    let kinds = [("mcp:", "MCP server", &names.servers), ("hub:", "hub", &names.hubs)];
+    for (scheme, kind, declared) in kinds {
+        if let Some(name) = pattern.value.strip_prefix(scheme) {
+            let name = Located { value: name.into(), at: pattern.at.clone() };
+            check_pattern(&name, kind, declared, false, problems);
+        }
     }
 }
 

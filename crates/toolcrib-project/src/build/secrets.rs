@@ -23,7 +23,7 @@ pub(crate) fn build_secrets(
 ) -> EnvironmentSecrets {
     let (sections, tools) = (&file.secrets, &file.tools);
     let declared = &names.secrets;
-    // A model, a server or a gateway that lacks its own says so itself.
+    // A model, a server, a hub or a gateway that lacks its own says so itself.
     let of_models = file.models.iter().filter_map(|model| Some(Arc::clone(&model.secret()?.value)));
     let of_tokens = file
         .serve

@@ -9,7 +9,7 @@ mod stamps;
 mod watched;
 mod yaml;
 
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, io, path::Path, sync::Arc};
 
 use toolcrib_config::{Diagnostic, Problems, Spot};
 
@@ -29,6 +29,9 @@ use crate::{
 const DEFAULT_FOLDER: &str = "skills";
 /// The file that makes a folder a skill.
 const SKILL_FILE: &str = "SKILL.md";
+/// How the hidden folder begins that a skill lies in while another takes its place; its id follows,
+/// then `-` and something that no other has.
+const REPLACED: &str = ".replaced-";
 
 /// The skills of a project.
 #[derive(Debug, Default)]
@@ -57,7 +60,8 @@ impl SkillFolders {
             None => Spot::start_of(crate::PROJECT_FILE),
         };
         let mut this = Self {
-            stamps: Stamps::of(root, folder),
+            // Why it cannot be looked at is said below.
+            stamps: Stamps::of(root, folder).unwrap_or_default(),
             folder: Some(folder.into()),
             ..Self::default()
         };
@@ -119,13 +123,23 @@ pub(crate) fn read(root: &Root, folder: &str, name: &str, problems: &Problems) -
 /// The names of the folders in a folder, sorted: the order of a listing differs from disk to
 /// disk. Hidden ones are left out.
 fn folders_in(path: &Path) -> Result<Vec<Arc<str>>, FileError> {
+    let mut names = all_folders_in(path)?;
+    names.retain(|name| !name.starts_with('.'));
+    Ok(names)
+}
+
+/// The same with hidden ones. What cannot be told to be a folder is taken for one, so that whoever
+/// looks into it says why that cannot be done.
+fn all_folders_in(path: &Path) -> Result<Vec<Arc<str>>, FileError> {
     let mut names = Vec::new();
     for entry in fs::read_dir(path).map_err(FileError::Unreadable)? {
         let entry = entry.map_err(FileError::Unreadable)?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if entry.path().is_dir() && !name.starts_with('.') {
-            names.push(Arc::from(name));
+        let is_folder = match fs::metadata(entry.path()) {
+            Ok(metadata) => metadata.is_dir(),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        };
+        if is_folder {
+            names.push(Arc::from(entry.file_name().to_string_lossy()));
         }
     }
     names.sort();

@@ -164,7 +164,7 @@ fn on_skip(written: &Located<Arc<str>>, problems: &Problems) -> OnSkip {
 }
 
 fn skill_id(folder: &str, file: &Arc<str>, problems: &Problems) -> Option<SkillId> {
-    let is_id = folder.len() <= MAX_ID
+    let is_id = (1..=MAX_ID).contains(&folder.len())
         && folder.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
     if !is_id {
         let at = Spot::start_of(Arc::clone(file));

@@ -2,8 +2,8 @@
 
 use std::{fs, path::Path, sync::Arc, time::SystemTime};
 
-use super::{SKILL_FILE, folders_in};
-use crate::root::Root;
+use super::{REPLACED, SKILL_FILE, all_folders_in};
+use crate::root::{FileError, Root};
 
 /// What lay in the folder of skills at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,6 +17,9 @@ pub(crate) struct SkillStamp {
     file: Option<FileStamp>,
     /// Whether there is something beside the `SKILL.md`.
     pub(crate) has_files: bool,
+    /// The hidden folder that it lies in, where it is not in its place because another skill is
+    /// just taking it.
+    pub(crate) moved_to: Option<Arc<str>>,
 }
 
 /// A file that has another one, or none of these times, has changed.
@@ -31,12 +34,30 @@ struct FileStamp {
 }
 
 impl Stamps {
-    /// Of the folders in a project's folder of skills; empty where that cannot be read, which whoever
-    /// reads the skills says.
-    pub(crate) fn of(root: &Root, folder: &str) -> Self {
-        let Ok(path) = root.folder(folder) else { return Self::default() };
-        let Ok(names) = folders_in(&path) else { return Self::default() };
-        Self(names.into_iter().map(|name| SkillStamp::of(&path, name)).collect())
+    /// Of the folders in a project's folder of skills; none where that is not there.
+    ///
+    /// # Errors
+    /// Why it cannot be told what lies in it, which is another thing than nothing.
+    pub(crate) fn of(root: &Root, folder: &str) -> Result<Self, FileError> {
+        let path = match root.folder(folder) {
+            Err(FileError::NotFound) => return Ok(Self::default()),
+            found => found?,
+        };
+        let (hidden, names): (Vec<_>, Vec<_>) =
+            all_folders_in(&path)?.into_iter().partition(|name| name.starts_with('.'));
+        let mut stamps: Vec<_> =
+            names.into_iter().map(|name| SkillStamp::of(&path, name)).collect();
+        for moved_to in hidden {
+            let rest = moved_to.strip_prefix(REPLACED).and_then(|rest| rest.rsplit_once('-'));
+            let Some((id, _)) = rest else { continue };
+            if stamps.iter().all(|stamp| *stamp.name != *id) {
+                let name = id.into();
+                let moved_to = Some(moved_to);
+                stamps.push(SkillStamp { name, moved_to, ..SkillStamp::default() });
+            }
+        }
+        stamps.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(Self(stamps))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &SkillStamp> {
@@ -58,7 +79,7 @@ impl SkillStamp {
         });
         let file =
             fs::metadata(folder.join(SKILL_FILE)).ok().map(|metadata| FileStamp::of(&metadata));
-        Self { name, file, has_files }
+        Self { name, file, has_files, moved_to: None }
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toolcrib_config::Problems;
+use toolcrib_config::{Diagnostic, Problems, Spot};
 use toolcrib_engine::{LoadedSkills, Skill, SkillSource, Skills};
 
-use super::{Read, Stamps, read};
+use super::{Read, SKILL_FILE, SkillStamp, Stamps, read};
 use crate::{
     PROJECT_FILE,
     build::{Names, build_skill},
@@ -28,8 +28,9 @@ struct Watched {
 struct State {
     stamps: Stamps,
     loaded: LoadedSkills,
-    /// What is wrong with each skill that is, by its folder.
-    broken: Vec<(Arc<str>, Vec<Arc<str>>)>,
+    /// The folders of the skills that could not be used. They are read at each look: what was wrong
+    /// need not have been in a file.
+    broken: Vec<Arc<str>>,
 }
 
 impl WatchedSkills {
@@ -63,9 +64,17 @@ impl SkillSource for WatchedSkills {
     fn skills(&self) -> LoadedSkills {
         let this = &*self.0;
         let mut state = this.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Stamps::of(&this.root, &this.folder);
-        if now != state.stamps {
-            this.reload(&mut state, now);
+        match Stamps::of(&this.root, &this.folder) {
+            Ok(now) if now == state.stamps && state.loaded.problems.is_empty() => {}
+            Ok(now) => this.reload(&mut state, now),
+            // That the skills cannot be looked at does not take them away: fewer skills can mean
+            // more tools.
+            Err(error) => {
+                let folder = &this.folder;
+                let problem =
+                    format!("the skill folder `{folder}` {error}; the skills stay as they were");
+                state.loaded.problems = Arc::new([problem.into()]);
+            }
         }
         state.loaded.clone()
     }
@@ -73,17 +82,18 @@ impl SkillSource for WatchedSkills {
 
 impl Watched {
     /// Reads the skills that have changed. Those that have not stay the very same, and those that
-    /// cannot be used any more stay as they were.
+    /// cannot be used any more stay as they were. A skill goes with its folder, not with its
+    /// `SKILL.md`: editors and installations take that away for a moment.
     fn reload(&self, state: &mut State, now: Stamps) {
         let before = Arc::clone(&state.loaded.skills);
         let mut skills = Vec::new();
         let mut broken = Vec::new();
+        let mut problems_of_all: Vec<Arc<str>> = Vec::new();
         for stamp in now.iter() {
             let name = &stamp.name;
             let last_good = before.iter_shared().find(|skill| *skill.id == **name);
-            if state.stamps.get(name) == Some(stamp) {
+            if state.stamps.get(name) == Some(stamp) && !state.broken.contains(name) {
                 skills.extend(last_good.cloned());
-                broken.extend(state.broken.iter().find(|(of, _)| of == name).cloned());
                 continue;
             }
             let problems = Problems::new(PROJECT_FILE);
@@ -97,7 +107,11 @@ impl Watched {
                     &problems,
                 )),
                 Read::Broken => None,
-                Read::NoSkill => continue,
+                Read::NoSkill if last_good.is_none() => continue,
+                Read::NoSkill => {
+                    problems.push(self.gone(stamp));
+                    None
+                }
             };
             let problems = problems.into_diagnostics();
             let errors: Vec<Arc<str>> =
@@ -106,7 +120,8 @@ impl Watched {
                 Some(skill) => skills.push(as_before(skill, last_good)),
                 None => {
                     skills.extend(last_good.cloned());
-                    broken.push((Arc::clone(name), errors));
+                    broken.push(Arc::clone(name));
+                    problems_of_all.extend(errors);
                 }
             }
         }
@@ -118,9 +133,21 @@ impl Watched {
         if !is_same {
             state.loaded.skills = Arc::new(skills);
         }
-        state.loaded.problems = broken.iter().flat_map(|(_, problems)| problems).cloned().collect();
+        state.loaded.problems = problems_of_all.into();
         state.broken = broken;
         state.stamps = now;
+    }
+
+    /// Of a skill that is there no more, though its folder is.
+    fn gone(&self, stamp: &SkillStamp) -> Diagnostic {
+        let (folder, name) = (&self.folder, &stamp.name);
+        let at = Spot::start_of(format!("{folder}/{name}/{SKILL_FILE}"));
+        let (message, remains) = match &stamp.moved_to {
+            None => ("this is gone", name),
+            Some(moved_to) => ("this is gone: another skill was taking its place", moved_to),
+        };
+        Diagnostic::error(&at, format!("{message}; the skill stays as it was"))
+            .help(format!("if it is to go too, remove `{folder}/{remains}`"))
     }
 }
 

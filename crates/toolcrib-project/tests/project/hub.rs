@@ -79,6 +79,47 @@ effect = "deny"
 }
 
 #[test]
+fn what_lacks_the_secret_of_a_call_is_told_at_loading_and_not_offered() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut asked = BufReader::new(stream.try_clone().unwrap()).lines();
+        while !asked.next().unwrap().unwrap().is_empty() {}
+        let body = r#"[{"name":"find","description":"Finds."}]"#;
+        let length = body.len();
+        write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
+    });
+    let project = Folder::with(&format!(
+        r#"
+[secrets]
+KEY = {{ env = "TOOLCRIB_TEST_NOT_SET" }}
+[hub.crm]
+url = "http://{address}/tools"
+key = []
+ttl = "forever"
+allow_addresses = ["127.0.0.1"]
+call = {{ method = "GET", url = "http://{address}/{{tool}}", headers = {{ K = "secret:KEY" }} }}
+"#
+    ))
+    .load();
+    let warnings = project.warnings().to_string();
+    assert!(
+        warnings.contains("the environment variable `TOOLCRIB_TEST_NOT_SET` is not set")
+            && warnings.contains("until that is changed, tools of the hub `crm` are not offered"),
+        "{warnings}"
+    );
+    assert_eq!(project.warnings().iter().len(), 1, "{warnings}");
+    let engine = project.engine_builder().build().unwrap();
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let iteration = block_on(turn.iteration()).unwrap();
+    server.join().unwrap();
+    assert_eq!(iteration.menu().names().count(), 0);
+    let reason = iteration.withheld().why("crm_find").unwrap().reason;
+    insta::assert_snapshot!(reason, @"it is not available now: the secret `KEY` cannot be had: the environment variable `TOOLCRIB_TEST_NOT_SET` is not set");
+}
+
+#[test]
 fn what_is_wrong_with_a_hub_is_said_to_the_character() {
     let folder = Folder::with(
         r#"

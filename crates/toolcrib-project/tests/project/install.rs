@@ -148,6 +148,16 @@ fn one_that_is_there_is_replaced_only_when_asked_for_and_then_as_a_whole() {
 }
 
 #[test]
+fn an_archive_without_a_name_says_that_the_skill_has_none() {
+    let zip = zipped(&[("SKILL.md", SKILL.as_bytes())]);
+    let error = Desk::new().install(".zip", &zip).unwrap_err().to_string();
+    assert!(
+        error.contains("a skill is called by its folder, and `` cannot be its name"),
+        "{error}"
+    );
+}
+
+#[test]
 fn what_no_skill_needs_is_refused_and_leaves_nothing() {
     let desk = Desk::new();
     let skill = ("billing/SKILL.md", SKILL.as_bytes());

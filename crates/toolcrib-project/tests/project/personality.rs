@@ -176,6 +176,42 @@ network = {{ allow = [] }}
 }
 
 #[test]
+fn a_hub_that_is_called_at_a_host_that_is_not_covered_is_an_error_where_it_is_reached() {
+    let folder = Folder::with(
+        "[hub.crm]
+url = 'https://registry.test/'
+key = []
+ttl = '60s'
+call = { method = 'POST', url = 'https://crm.test/{tool}' }
+[[personality]]
+name = 'free'
+network = { allow = ['crm.test'] }
+[[personality]]
+name = 'all'
+network = { allow = ['registry.test'] }
+[[personality]]
+name = 'one'
+toolset = ['crm_find']
+network = { deny = ['crm.test'] }
+[[personality]]
+name = 'without'
+exclude = ['crm_*']
+network = { allow = [] }
+[[personality]]
+name = 'others'
+toolset = []
+network = { allow = [] }
+",
+    );
+    insta::assert_snapshot!(folder.problems(), @r#"
+    toolcrib.toml:11:11: personality `all` reaches tools of the hub `crm`, and its `network` does not let them ask `crm.test`
+        help: let them with network.allow and network.deny, or leave them out: exclude = ["crm_*"]
+    toolcrib.toml:15:11: personality `one` reaches tools of the hub `crm`, and its `network` does not let them ask `crm.test`
+        help: let them with network.allow and network.deny, or leave them out: exclude = ["crm_*"]
+    "#);
+}
+
+#[test]
 fn a_tool_whose_secret_is_missing_is_not_offered_and_the_reason_names_the_variable() {
     let project = Folder::with(
         "[secrets]\nKEY = { env = 'TOOLCRIB_TEST_NOT_SET' }\n[[tool]]\nkind = 'command'\n\

@@ -187,6 +187,28 @@ args = {}
 }
 
 #[test]
+fn an_origin_names_a_hub_that_there_is() {
+    let folder = with(
+        r#"
+[hub.crm]
+url = "https://tools.example/"
+key = []
+ttl = "60s"
+call = { method = "POST", url = "https://tools.example/{tool}" }
+[[policy]]
+effect = "deny"
+origin = ["hub:crm", "hub:*", "hub:cmr"]
+"#,
+    );
+    let problems = folder.problems().to_string();
+    assert!(
+        problems.contains("there is no hub `cmr`\n    help: did you mean `crm`?"),
+        "{problems}"
+    );
+    assert_eq!(problems.lines().count(), 2, "{problems}");
+}
+
+#[test]
 fn words_that_no_model_reads_are_warned_about() {
     let folder = with(
         "[[policy]]\neffect = 'deny'\ntool = 'pay'\ntell_model = 'no'\n\

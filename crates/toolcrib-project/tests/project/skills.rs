@@ -214,6 +214,54 @@ fn a_skill_that_is_edited_wrongly_stays_as_it_was_and_every_turn_says_so() {
 }
 
 #[test]
+fn skills_that_cannot_be_looked_at_or_are_gone_for_a_moment_stay_as_they_were() {
+    let folder =
+        desk("").skill("billing", SKILL).skill("audit", &SKILL.replace("billing", "audit"));
+    let engine = folder.load().engine_builder().build().unwrap();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let into = Arc::clone(&told);
+    engine.events().on("skill.reload_failed", move |event| {
+        into.lock().unwrap().push(serde_json::json!(event)["problem"].as_str().unwrap().to_owned());
+    });
+    let at = |path: &str| folder.path().join(path);
+    let look = || {
+        offered(&engine, None);
+        let ids: Vec<_> = engine.skills().iter().map(|skill| skill.id.to_string()).collect();
+        (ids.join(" "), std::mem::take(&mut *told.lock().unwrap()).join("\n"))
+    };
+    let both = || ("audit billing".to_owned(), String::new());
+    // What is there and is no folder says nothing of skills.
+    fs::rename(at("skills"), at("aside")).unwrap();
+    fs::write(at("skills"), "").unwrap();
+    let (ids, why) = look();
+    assert_eq!(ids, "audit billing");
+    insta::assert_snapshot!(why, @"the skill folder `skills` is not a folder; the skills stay as they were");
+    fs::remove_file(at("skills")).unwrap();
+    fs::rename(at("aside"), at("skills")).unwrap();
+    assert_eq!(look(), both());
+    // An editor writes the file anew.
+    fs::rename(at("skills/billing/SKILL.md"), at("kept.md")).unwrap();
+    let (ids, why) = look();
+    assert_eq!(ids, "audit billing");
+    insta::assert_snapshot!(why, @"
+    skills/billing/SKILL.md:1:1: this is gone; the skill stays as it was
+        help: if it is to go too, remove `skills/billing`
+    ");
+    fs::rename(at("kept.md"), at("skills/billing/SKILL.md")).unwrap();
+    assert_eq!(look(), both());
+    // An installation is between its two steps.
+    fs::rename(at("skills/billing"), at("skills/.replaced-billing-0")).unwrap();
+    let (ids, why) = look();
+    assert_eq!(ids, "audit billing");
+    insta::assert_snapshot!(why, @"
+    skills/billing/SKILL.md:1:1: this is gone: another skill was taking its place; the skill stays as it was
+        help: if it is to go too, remove `skills/.replaced-billing-0`
+    ");
+    fs::remove_dir_all(at("skills/.replaced-billing-0")).unwrap();
+    assert_eq!(look(), ("audit".to_owned(), String::new()));
+}
+
+#[test]
 fn a_project_without_skills_takes_the_first_one_up() {
     let folder = desk("");
     let engine = folder.load().engine_builder().build().unwrap();

@@ -74,7 +74,11 @@ pub(super) struct Definitions {
     declaration: Declaration,
     capabilities: Capabilities,
     call: Arc<CallParts>,
+    /// Whether they are available, all of them.
+    check: Arc<Check>,
 }
+
+type Check = dyn Fn() -> Result<(), Arc<str>> + Send + Sync;
 
 impl Definitions {
     pub(super) fn new(
@@ -91,7 +95,17 @@ impl Definitions {
             declaration,
             capabilities,
             call: Arc::new(call),
+            check: Arc::new(|| Ok(())),
         }
+    }
+
+    /// Offered only while a check says that they are available.
+    pub(super) fn available_if(
+        mut self,
+        check: impl Fn() -> Result<(), Arc<str>> + Send + Sync + 'static,
+    ) -> Self {
+        self.check = Arc::new(check);
+        self
     }
 
     pub(super) fn origin(&self) -> &Arc<str> {
@@ -162,6 +176,10 @@ impl Definitions {
             .origin(Arc::clone(&self.origin))
             .annotations(*annotations)
             .capabilities(self.capabilities.clone())
+            .available_if({
+                let check = Arc::clone(&self.check);
+                move || check()
+            })
             .untrusted();
         if let Some(chars) = max_result_chars {
             builder = builder.max_result_chars(*chars);

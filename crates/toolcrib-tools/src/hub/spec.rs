@@ -5,7 +5,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolcrib_core::{Annotations, Capabilities, Secrets, ToolName};
+use toolcrib_core::{Annotations, Capabilities, IntoAvailability, Secrets, ToolName};
 use toolcrib_scope::http::{DEFAULT_TIMEOUT, HttpClient, Method};
 
 use super::{
@@ -144,6 +144,21 @@ impl HubSpec {
         client: &HttpClient,
         secrets: Option<Arc<dyn Secrets>>,
     ) -> Result<HttpHub, HubErrors> {
+        self.build_available_if(client, secrets, || true)
+    }
+
+    /// The same, with tools that are offered only while a check says that they are available, such
+    /// as that the secrets of a call can be had; see
+    /// [`available_if`](toolcrib_core::ToolBuilder::available_if).
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn build_available_if<A: IntoAvailability>(
+        self,
+        client: &HttpClient,
+        secrets: Option<Arc<dyn Secrets>>,
+        check: impl Fn() -> A + Send + Sync + 'static,
+    ) -> Result<HttpHub, HubErrors> {
         let mut errors = Vec::new();
         self.check(&mut errors);
         let catalogue = read(self.catalogue_request(), client);
@@ -163,7 +178,8 @@ impl HubSpec {
             Capabilities::none().secrets(self.call.secrets().into_iter().map(|(_, name)| name));
         let call = CallParts::new(call.body, &call.used);
         let Self { name, pointers, call: declared, prefix, limits, timeout, .. } = self;
-        let definitions = Definitions::new(&name, prefix, declared.declaration, capabilities, call);
+        let definitions = Definitions::new(&name, prefix, declared.declaration, capabilities, call)
+            .available_if(move || check().into_availability());
         Ok(HttpHub(Arc::new(Inner {
             catalogue: Catalogue {
                 body: Arc::new(catalogue.body),

@@ -8,10 +8,12 @@ fn at(pointer: &str) -> ArgumentMatch {
     ArgumentMatch::at(pointer).unwrap()
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "`json!(..)` reads better without a `&`")]
 fn some(condition: &ArgumentMatch, args: Value) -> bool {
     condition.holds(&args, Effect::Deny).unwrap()
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "`json!(..)` reads better without a `&`")]
 fn each(condition: &ArgumentMatch, args: Value) -> bool {
     condition.holds(&args, Effect::Allow).unwrap()
 }

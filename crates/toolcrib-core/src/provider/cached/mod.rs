@@ -8,7 +8,10 @@ use std::{
 };
 
 use futures_util::FutureExt as _;
-use tokio::{runtime::Handle, time::Instant};
+use tokio::{
+    runtime::Handle,
+    time::{Instant, sleep},
+};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use self::options::{CacheOptions, KeyField, Ttl};
@@ -36,8 +39,9 @@ use crate::{
 ///   tools as before.
 /// - What has [had its time](CacheOptions::stale_for) may be given while a new answer is fetched in
 ///   the background. That is the cache's own work and no run's: one question per key, which no
-///   run's cancellation ends, and the end of the cache does. A failure of it is not reported; the
-///   age in the events tells. Without a tokio runtime around it, whoever asks waits instead.
+///   run's cancellation ends. The end of the cache does, and so does the time of `stale_for`, unless
+///   somebody waits for it by then. A failure of it is not reported; the age in the events tells.
+///   It needs tokio's timer. Without a tokio runtime around it, whoever asks waits instead.
 ///
 /// Mirrors its inner provider where it has to ask: now stays now, later stays later.
 ///
@@ -145,11 +149,15 @@ impl Cached {
 
     fn fetch_in_background(&self, runtime: &Handle, flight: Flight) {
         let closing = self.closing.clone();
+        // Beyond that time nobody is given the old answer while this is fetched: whoever asks waits,
+        // and keeps alive what it waits for. A fetch that hangs must not be what they all wait for.
+        let most = self.options.serves_stale_for();
         runtime.spawn(async move {
             tokio::select! {
                 biased;
                 () = closing.cancelled() => {}
                 _ = flight => {}
+                () = sleep(most) => {}
             }
         });
     }
@@ -210,6 +218,10 @@ impl ToolProvider for Cached {
 
     fn covers(&self) -> Option<&str> {
         self.inner.covers()
+    }
+
+    fn is_gated(&self) -> bool {
+        self.inner.is_gated()
     }
 
     fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {

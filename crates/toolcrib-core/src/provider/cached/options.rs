@@ -1,14 +1,10 @@
-use std::{
-    hash::{BuildHasher as _, RandomState},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{context_list::ListContext, identity::Identity, name::SkillId};
+use crate::{chance::random_share, context_list::ListContext, identity::Identity, name::SkillId};
 
 /// A field of a [`ListContext`] that a cached answer may depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -123,6 +119,11 @@ impl CacheOptions {
         made.checked_add(fresh_for)
     }
 
+    /// For how long behind its time an answer may be given while a new one is fetched.
+    pub(super) fn serves_stale_for(&self) -> Duration {
+        self.stale_for
+    }
+
     /// Whether an answer whose time is over may be given while a new one is fetched.
     pub(super) fn serves_stale(&self, over_for: Duration) -> bool {
         over_for < self.stale_for
@@ -132,12 +133,6 @@ impl CacheOptions {
     pub(super) fn serves_on_error(&self, over_for: Duration) -> bool {
         over_for < self.stale_on_error
     }
-}
-
-/// From 0 to 1. Chance is all that is asked of it, so the keys of the standard library's hasher do.
-fn random_share() -> f64 {
-    f64::from(u32::try_from(RandomState::new().hash_one(0_u8) >> 32).unwrap_or(0))
-        / f64::from(u32::MAX)
 }
 
 /// Which fields are declared.

@@ -1,7 +1,7 @@
 //! Skills that stop being active, and the list of those there are.
 
 use serde_json::json;
-use toolcrib_core::{ArgumentMatch, ErrorCode, Rule, ToolCall, When};
+use toolcrib_core::{ArgumentMatch, ErrorCode, IterationRange, Rule, ToolCall, When};
 use toolcrib_engine::{BuildError, SKILL_TOOLS, Skills, Turn, TurnError, TurnOptions};
 
 use super::{active, desk, read, two};
@@ -161,5 +161,29 @@ async fn a_skill_that_rules_let_nobody_read_is_neither_named_nor_described() {
         drop(iteration);
         let code = read(&mut turn, "shipping").await.code;
         assert_eq!(code.is_none(), tenant == "staff");
+    }
+}
+
+/// What rules let be read and whether they let anything be read are two things: nobody is named in the
+/// step in which the second changes and the first does not.
+#[tokio::test]
+async fn a_skill_that_may_not_be_read_is_not_named_when_reading_as_such_comes_to_be_allowed() {
+    let of = |id: &str| ArgumentMatch::at("/id").unwrap().equals(id);
+    let first = IterationRange { at_least: None, at_most: Some(1) };
+    let early = When { iteration: Some(first), ..When::default() };
+    let engine = engine()
+        .skills(two())
+        .policy(policy([
+            Rule::deny("not yet").tools(["read_skill"]).when(early),
+            Rule::deny("billing").tools(["read_skill"]).arguments([of("billing")]),
+            Rule::deny("shipping").tools(["read_skill"]).arguments([of("shipping")]),
+        ]))
+        .build()
+        .unwrap();
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    for _ in 0..3 {
+        let iteration = turn.iteration().await.unwrap();
+        let shown = iteration.menu().rendering().to_string();
+        assert!(!shown.contains("About"), "{shown}");
     }
 }

@@ -38,8 +38,8 @@ impl Carrier for Client {
         )
     }
 
-    fn listed(&self, tools: &[RemoteTool]) {
-        self.0.annotated.learn(tools);
+    fn listed(&self, tools: &[RemoteTool], is_first: bool) {
+        self.0.annotated.learn(tools, is_first);
     }
 }
 
@@ -88,7 +88,7 @@ impl Client {
     }
 
     /// Reads the events of an answer to their end. A stream that breaks off before the answer came
-    /// is resumed where the server said how.
+    /// is resumed where the server said how, unless the server says that it will not be.
     async fn read_events(
         &self,
         answer: HttpStream,
@@ -109,7 +109,7 @@ impl Client {
                 };
                 sleep(pause).await;
                 last.resumes += 1;
-                if let Ok(answer) = self.resumed(event).await {
+                if let Some(answer) = self.resumed(event).await? {
                     break events(answer, wiring, Some(id.clone()));
                 }
             };

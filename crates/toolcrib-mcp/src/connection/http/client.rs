@@ -44,6 +44,9 @@ const MAX_ERROR_BYTES: usize = 64 * 1024;
 /// How long a server has to end a session.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Why a connection ends whose session the server does not know any more.
+const SESSION_EXPIRED: &str = "its session has expired (HTTP 404)";
+
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -169,7 +172,7 @@ impl Client {
                 if let Some(call) = call {
                     call.revert();
                 }
-                ending.end("its session has expired (HTTP 404)");
+                ending.end(SESSION_EXPIRED);
                 return Err(StreamableHttpError::SessionExpired);
             }
             StatusCode::ACCEPTED | StatusCode::NO_CONTENT => Head::Accepted,
@@ -198,17 +201,36 @@ impl Client {
         Ok((body, taken.message))
     }
 
-    /// The events that answer a call from after the event of this id on.
-    pub(super) async fn resumed(&self, last_event_id: &str) -> Result<HttpStream, HttpFailure> {
+    /// The events that answer a call from after the event of this id on; `None` where the server was
+    /// not reached, or cannot just now. An error is final: who asks again is told the same.
+    pub(super) async fn resumed(&self, last_event_id: &str) -> Result<Option<HttpStream>, Failure> {
         let mut request = self.after_handshake(Method::GET);
         request.headers.insert(header::ACCEPT, EVENTS);
         request.headers.insert(LAST_EVENT_ID, value(last_event_id)?);
-        let answer = self.0.http.stream(request, self.0.wiring.ending.token()).await?;
-        if !answer.status().is_success() || !is_of(&answer, &EVENTS) {
-            return Err(HttpFailure::Unusable(not_of_the_protocol(&answer)));
+        let has_session = request.headers.contains_key(SESSION_ID);
+        let ending = &self.0.wiring.ending;
+        let answer = match self.0.http.stream(request, ending.token()).await {
+            Ok(answer) => answer,
+            Err(error) => return not_resumed(&HttpFailure::Http(error)),
+        };
+        match answer.status() {
+            StatusCode::NOT_FOUND if has_session => {
+                ending.end(SESSION_EXPIRED);
+                Err(StreamableHttpError::SessionExpired)
+            }
+            status if !status.is_success() => not_resumed(&refusal(answer).await.into()),
+            _ if is_of(&answer, &EVENTS) => Ok(Some(answer)),
+            _ => not_resumed(&HttpFailure::Unusable(not_of_the_protocol(&answer))),
         }
-        Ok(answer)
     }
+}
+
+/// What a failure to resume a stream means. The call may have been carried out all the same.
+fn not_resumed(failure: &HttpFailure) -> Result<Option<HttpStream>, Failure> {
+    if failure.may_pass() {
+        return Ok(None);
+    }
+    Err(HttpFailure::NotResumed(failure.to_string()).into())
 }
 
 /// What a status says that says no.

@@ -21,6 +21,9 @@ pub(super) enum HttpFailure {
     /// The stream that should hold the answer ended without it.
     #[error("the answer broke off")]
     BrokenOff,
+    /// It ended without it, and the server does not give the rest.
+    #[error("the answer broke off, and cannot be resumed: {0}")]
+    NotResumed(String),
     /// Nobody waits for it any more, so it was not sent.
     #[error("it was withdrawn")]
     Withdrawn,
@@ -43,15 +46,21 @@ impl HttpFailure {
             Self::Http(error) => {
                 matches!(error.kind(), HttpErrorKind::Redirect | HttpErrorKind::Unfit)
             }
-            Self::BrokenOff | Self::Withdrawn => false,
+            Self::BrokenOff | Self::NotResumed(_) | Self::Withdrawn => false,
         }
+    }
+
+    /// Whether the same request may come to something later. A server that says of a stream that
+    /// somebody still reads it (409) has not noticed yet that it broke off.
+    pub(super) fn may_pass(&self) -> bool {
+        matches!(self, Self::Status { status: 409 | 429, .. }) || !self.is_answer()
     }
 
     /// Whether the server was reached, and may answer a request of another kind.
     fn may_be_of_request(&self) -> bool {
         match self {
             Self::Status { status, .. } => !matches!(status, 401 | 403 | 429),
-            Self::Unusable(_) | Self::BrokenOff => true,
+            Self::Unusable(_) | Self::BrokenOff | Self::NotResumed(_) => true,
             Self::Http(error) => error.may_have_reached_server(),
             Self::Withdrawn => false,
         }

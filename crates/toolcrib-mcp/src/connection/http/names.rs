@@ -3,6 +3,7 @@
 
 use std::{
     collections::HashMap,
+    mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -17,9 +18,18 @@ const ANNOTATION: &str = "x-mcp-header";
 /// What such a header begins with.
 const PARAMETER: &str = "mcp-param-";
 
-/// The marked arguments of a server's tools.
+/// The marked arguments of a server's tools, as last listed.
 #[derive(Default)]
-pub(super) struct Annotated(Mutex<HashMap<String, Arc<[Parameter]>>>);
+pub(super) struct Annotated(Mutex<Listings>);
+
+/// Never more than two listings, whatever names a server thinks of.
+#[derive(Default)]
+struct Listings {
+    /// By the tool's name.
+    current: HashMap<String, Arc<[Parameter]>>,
+    /// Of tools that the current listing has not named yet: it may have pages to come.
+    before: HashMap<String, Arc<[Parameter]>>,
+}
 
 /// Where an argument stands, by the names of properties, and its header.
 struct Parameter {
@@ -28,16 +38,21 @@ struct Parameter {
 }
 
 impl Annotated {
-    /// Takes note of the schemas of tools. The protocol library has left out those that are wrong.
-    pub(super) fn learn(&self, tools: &[RemoteTool]) {
-        let mut annotated = self.annotated();
+    /// Takes note of the schemas of a page of tools. The protocol library has left out those that are
+    /// wrong.
+    pub(super) fn learn(&self, tools: &[RemoteTool], is_first: bool) {
+        let mut listings = self.listings();
+        if is_first {
+            listings.before = mem::take(&mut listings.current);
+        }
         for tool in tools {
             let mut found = Vec::new();
             collect(&tool.input_schema, &mut Vec::new(), &mut found);
+            listings.before.remove(&tool.name);
             if found.is_empty() {
-                annotated.remove(&tool.name);
+                listings.current.remove(&tool.name);
             } else {
-                annotated.insert(tool.name.clone(), found.into());
+                listings.current.insert(tool.name.clone(), found.into());
             }
         }
     }
@@ -48,7 +63,7 @@ impl Annotated {
         tool: &str,
         arguments: &Map<String, Value>,
     ) -> Vec<(HeaderName, HeaderValue)> {
-        let Some(parameters) = self.annotated().get(tool).cloned() else { return Vec::new() };
+        let Some(parameters) = self.listings().get(tool) else { return Vec::new() };
         let header = |parameter: &Parameter| {
             let (first, others) = parameter.path.split_first()?;
             let argument = others
@@ -64,8 +79,14 @@ impl Annotated {
         parameters.iter().filter_map(header).collect()
     }
 
-    fn annotated(&self) -> MutexGuard<'_, HashMap<String, Arc<[Parameter]>>> {
+    fn listings(&self) -> MutexGuard<'_, Listings> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Listings {
+    fn get(&self, tool: &str) -> Option<Arc<[Parameter]>> {
+        self.current.get(tool).or_else(|| self.before.get(tool)).cloned()
     }
 }
 
@@ -104,25 +125,32 @@ mod tests {
     use super::*;
     use crate::connection::Hints;
 
-    #[test]
-    fn marked_arguments_go_into_headers() {
-        let annotated = Annotated::default();
-        let tool = |input_schema| RemoteTool {
-            name: "query".into(),
+    fn tool(name: &str, input_schema: Value) -> RemoteTool {
+        RemoteTool {
+            name: name.into(),
             title: None,
             description: None,
             input_schema,
             output_schema: None,
             hints: Hints::default(),
-        };
-        annotated.learn(&[tool(json!({"type": "object", "properties": {
-            "region": {"type": "string", "x-mcp-header": "Region"},
-            "deep": {"type": "object", "properties": {
-                "limit": {"type": "integer", "x-mcp-header": "Limit"},
-            }},
-            "absent": {"type": "string", "x-mcp-header": "Absent"},
-            "plain": {"type": "string"},
-        }}))]);
+        }
+    }
+
+    #[test]
+    fn marked_arguments_go_into_headers() {
+        let annotated = Annotated::default();
+        let tool = |input_schema| tool("query", input_schema);
+        annotated.learn(
+            &[tool(json!({"type": "object", "properties": {
+                "region": {"type": "string", "x-mcp-header": "Region"},
+                "deep": {"type": "object", "properties": {
+                    "limit": {"type": "integer", "x-mcp-header": "Limit"},
+                }},
+                "absent": {"type": "string", "x-mcp-header": "Absent"},
+                "plain": {"type": "string"},
+            }}))],
+            true,
+        );
         let arguments = json!({"region": "Zürich", "deep": {"limit": 5}, "plain": "x"});
         let arguments = arguments.as_object().unwrap();
         let mut headers: Vec<_> = annotated
@@ -133,8 +161,32 @@ mod tests {
         headers.sort();
         assert_eq!(headers, ["mcp-param-limit: 5", "mcp-param-region: =?base64?WsO8cmljaA==?="]);
         assert!(annotated.headers("other", arguments).is_empty());
-        annotated.learn(&[tool(json!({"type": "object"}))]);
+        annotated.learn(&[tool(json!({"type": "object"}))], true);
         assert!(annotated.headers("query", arguments).is_empty());
+    }
+
+    #[test]
+    fn what_a_server_lists_no_longer_is_forgotten() {
+        let annotated = Annotated::default();
+        let schema = json!({"type": "object", "properties": {
+            "region": {"type": "string", "x-mcp-header": "Region"},
+        }});
+        let page = |name: &str| [tool(name, schema.clone())];
+        let arguments = json!({"region": "north"});
+        let is_known =
+            |name: &str| !annotated.headers(name, arguments.as_object().unwrap()).is_empty();
+        annotated.learn(&page("first"), true);
+        annotated.learn(&page("second"), false);
+        assert!(is_known("first") && is_known("second"));
+        // While a listing is under way, the pages to come count as they were.
+        annotated.learn(&page("first"), true);
+        assert!(is_known("first") && is_known("second"));
+        for n in 0..100 {
+            annotated.learn(&page(&format!("new{n}")), true);
+        }
+        assert!(is_known("new99") && !is_known("first") && !is_known("second"));
+        let listings = annotated.listings();
+        assert_eq!((listings.current.len(), listings.before.len()), (1, 1));
     }
 
     #[test]

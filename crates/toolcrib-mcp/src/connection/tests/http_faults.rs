@@ -12,6 +12,7 @@ use axum::{
     response::Response,
     routing::any,
 };
+use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -268,6 +269,74 @@ async fn a_stream_that_breaks_off_is_resumed_behind_its_last_event() {
     assert_eq!(resumed, ["seven"]);
     let calls = seen.iter().filter(|(_, _, message)| message["method"] == "tools/call").count();
     assert_eq!(calls, 1, "it was sent again");
+}
+
+/// Calls a server that breaks off its answer, and answers who asks for the rest with these in turn,
+/// the last of them again and again. What the call came to, how often the rest was asked for, and
+/// why the connection ended if it did.
+async fn resumed_with(
+    rest: Vec<fn(&Value) -> Response>,
+) -> (Result<String, RequestError>, usize, Option<Arc<str>>) {
+    let asked = Mutex::new((Value::Null, 0));
+    let (connect, server) = scripted(move |request| {
+        let mut asked = asked.lock().unwrap();
+        if !request.is_null() {
+            asked.0 = request.clone();
+            return of_type("text/event-stream", "id: seven\nretry: 500\ndata:\n\n");
+        }
+        let answer = rest[asked.1.min(rest.len() - 1)];
+        asked.1 += 1;
+        answer(&asked.0)
+    })
+    .await;
+    let connection = connect.connect(unheard()).await.unwrap();
+    let came_to = connection.call_tool(call("work")).await;
+    let came_to = came_to.map(|answer| answer.output.value.as_str().to_owned());
+    let seen = server.seen.lock().unwrap();
+    let resumes =
+        seen.iter().filter(|(_, headers, _)| headers.contains_key("last-event-id")).count();
+    (came_to, resumes, connection.closed().now_or_never())
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_to_resume_is_not_asked_again() {
+    type Answered = fn(&Value) -> Response;
+    let cases: [(Answered, &str); 5] = [
+        (|_| status(StatusCode::UNAUTHORIZED, "who?"), "HTTP 401"),
+        (|_| status(StatusCode::FORBIDDEN, "not you"), "HTTP 403"),
+        (|_| status(StatusCode::METHOD_NOT_ALLOWED, ""), "HTTP 405"),
+        (|_| status(StatusCode::BAD_REQUEST, "no such event"), "no such event"),
+        (|_| of_type("text/html", "<p>hello</p>"), "text/html"),
+    ];
+    for (answer, says) in cases {
+        let (came_to, resumes, closed) = resumed_with(vec![answer]).await;
+        // It may have been carried out.
+        let Err(RequestError::Lost(problem)) = came_to else { panic!("{says}: {came_to:?}") };
+        assert!(problem.contains("broke off") && problem.contains(says), "{problem}");
+        assert_eq!((resumes, closed), (1, None), "{says}");
+    }
+    let (came_to, resumes, closed) =
+        resumed_with(vec![|_| status(StatusCode::NOT_FOUND, "no such session")]).await;
+    assert!(matches!(came_to, Err(RequestError::Lost(_))), "{came_to:?}");
+    assert_eq!(resumes, 1);
+    assert_eq!(closed.as_deref(), Some("its session has expired (HTTP 404)"));
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_resume_just_now_is_asked_again() {
+    let (came_to, resumes, closed) = resumed_with(vec![
+        |_| status(StatusCode::SERVICE_UNAVAILABLE, ""),
+        |_| status(StatusCode::TOO_MANY_REQUESTS, ""),
+        |_| status(StatusCode::CONFLICT, ""),
+        |request| {
+            let result = json!({"content": [{"type": "text", "text": "after all"}]});
+            let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
+            of_type("text/event-stream", format!("id: eight\ndata: {answer}\n\n"))
+        },
+    ])
+    .await;
+    assert_eq!(came_to.unwrap(), "after all");
+    assert_eq!((resumes, closed), (4, None));
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Who is let in over HTTP, and what a session is worth.
 
+use std::sync::{Arc, Mutex};
+
 use http_body_util::BodyExt;
 use serde_json::json;
 use tokio::{
@@ -7,6 +9,7 @@ use tokio::{
     net::TcpListener,
 };
 use toolcrib_core::{Policy, Progress, Rule, SkillId, ToolContext, When};
+use toolcrib_engine::{LoadedSkills, SkillSource, Skills};
 use toolcrib_mcp::{Access, Gateway, GatewayError, HttpAccess, MAX_SESSIONS};
 
 use super::{
@@ -149,6 +152,30 @@ async fn an_endpoint_presets_a_skill() {
     // Whoever has no token is not told which skills there are.
     let stranger = web.reply(stateless("/mcp/skill/biling", "x", "tools/list", json!({}))).await;
     assert_eq!(stranger.status, 401);
+    web.end().await;
+}
+
+/// Skills that come and go.
+#[derive(Clone, Default)]
+struct Shelf(Arc<Mutex<Arc<Skills>>>);
+
+impl SkillSource for Shelf {
+    fn skills(&self) -> LoadedSkills {
+        LoadedSkills { skills: Arc::clone(&self.0.lock().unwrap()), ..LoadedSkills::default() }
+    }
+}
+
+#[tokio::test]
+async fn an_endpoint_is_there_while_its_skill_is() {
+    let shelf = Shelf::default();
+    let tools = [tool("refund"), tool("note")];
+    let web = web(engine().tools(tools).skill_source(shelf.clone())).await;
+    let list = || web.reply(stateless("/mcp/skill/billing", ANA, "tools/list", json!({})));
+    assert_eq!(list().await.status, 404);
+    *shelf.0.lock().unwrap() = Arc::new(billing());
+    assert_eq!(names(&list().await), ["refund"]);
+    *shelf.0.lock().unwrap() = Arc::default();
+    assert_eq!(list().await.status, 404);
     web.end().await;
 }
 

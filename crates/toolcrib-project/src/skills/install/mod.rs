@@ -46,7 +46,8 @@ pub struct InstalledSkill {
     pub warnings: Diagnostics,
 }
 
-/// A skill that was not installed. Nothing has changed.
+/// A skill that was not installed. Nothing has changed, but for
+/// [`Displaced`](InstallError::Displaced).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InstallError {
@@ -82,6 +83,20 @@ pub enum InstallError {
         id: Arc<str>,
         /// Its folder.
         folder: PathBuf,
+    },
+    /// The disk says no, and also to putting the skill that was to be replaced back into its place.
+    #[error(
+        "the skill cannot be put into `{}`: {source}; the one that was there could not be put back \
+         either and lies in `{}`: move it back yourself",
+        folder.display(), kept.display()
+    )]
+    Displaced {
+        /// Where it was to go. Nothing is there now.
+        folder: PathBuf,
+        /// Where the skill is that was there.
+        kept: PathBuf,
+        /// Why the new one is not there.
+        source: io::Error,
     },
     /// The disk says no.
     #[error("the skill cannot be put into `{}`: {source}", folder.display())]

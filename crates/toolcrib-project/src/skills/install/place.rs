@@ -10,7 +10,7 @@ use std::{
 use uuid::Uuid;
 
 use super::{InstallError, archive::Entry};
-use crate::skills::folders_in;
+use crate::skills::{REPLACED, folders_in};
 
 /// What putting a skill in place came to.
 pub(super) struct Placed {
@@ -34,7 +34,7 @@ pub(super) fn place(
         let folder = skills.join(&*there);
         return Err(InstallError::Exists { id: there, folder });
     }
-    let new = Scratch::beside(skills, "installing");
+    let new = Scratch::beside(skills, ".installing-", id);
     write(&new.0, files).map_err(cannot)?;
     if fs::symlink_metadata(&folder).is_err() {
         fs::rename(&new.0, &folder).map_err(cannot)?;
@@ -43,14 +43,28 @@ pub(super) fn place(
     if !replace {
         return Err(InstallError::Exists { id: Arc::clone(id), folder });
     }
-    let old = Scratch::beside(skills, "replaced");
-    fs::rename(&folder, &old.0).map_err(cannot)?;
-    if let Err(error) = fs::rename(&new.0, &folder) {
-        // As it was.
-        let _ = fs::rename(&old.0, &folder);
-        return Err(cannot(error));
-    }
+    let old = Scratch::beside(skills, REPLACED, id);
+    swap(&new, &folder, old, |from, to| fs::rename(from, to))?;
     Ok(Placed { replaced: true })
+}
+
+/// Puts a folder in the place of another, which becomes the old one. Where that fails, all is as it
+/// was; where even that cannot be had, what was in the place is kept.
+fn swap(
+    new: &Scratch,
+    folder: &Path,
+    old: Scratch,
+    rename: impl Fn(&Path, &Path) -> io::Result<()>,
+) -> Result<(), InstallError> {
+    let cannot = |source| InstallError::Write { folder: folder.to_owned(), source };
+    rename(folder, &old.0).map_err(cannot)?;
+    let Err(source) = rename(&new.0, folder) else { return Ok(()) };
+    match rename(&old.0, folder) {
+        Ok(()) => Err(cannot(source)),
+        Err(_) => {
+            Err(InstallError::Displaced { folder: folder.to_owned(), kept: old.keep(), source })
+        }
+    }
 }
 
 fn write(folder: &Path, files: &[Entry]) -> io::Result<()> {
@@ -76,15 +90,51 @@ fn write(folder: &Path, files: &[Entry]) -> io::Result<()> {
 struct Scratch(PathBuf);
 
 impl Scratch {
-    fn beside(skills: &Path, what: &str) -> Self {
-        Self(skills.join(format!(".{what}-{}", Uuid::new_v4().simple())))
+    fn beside(skills: &Path, start: &str, id: &str) -> Self {
+        Self(skills.join(format!("{start}{id}-{}", Uuid::new_v4().simple())))
+    }
+
+    /// It stays, and this is where.
+    fn keep(mut self) -> PathBuf {
+        std::mem::take(&mut self.0)
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        if self.0.as_os_str().is_empty() {
+            return;
+        }
         // A link that was in the skill's place is one still.
         let is_link = fs::symlink_metadata(&self.0).is_ok_and(|metadata| metadata.is_symlink());
         let _ = if is_link { fs::remove_file(&self.0) } else { fs::remove_dir_all(&self.0) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skills::SKILL_FILE;
+
+    #[test]
+    fn a_skill_that_cannot_be_put_back_is_kept_and_the_error_says_where() {
+        let skills = tempfile::TempDir::new().unwrap();
+        let folder = skills.path().join("billing");
+        for (name, text) in [("billing", "old"), ("new", "new")] {
+            fs::create_dir(skills.path().join(name)).unwrap();
+            fs::write(skills.path().join(name).join(SKILL_FILE), text).unwrap();
+        }
+        let new = Scratch(skills.path().join("new"));
+        let old = Scratch::beside(skills.path(), REPLACED, "billing");
+        // Nothing gets into the place any more.
+        let full = |from: &Path, to: &Path| match to == folder {
+            true => Err(io::Error::other("the disk is full")),
+            false => fs::rename(from, to),
+        };
+        let error = swap(&new, &folder, old, full).unwrap_err();
+        let InstallError::Displaced { kept, .. } = &error else { panic!("{error}") };
+        assert_eq!(fs::read_to_string(kept.join(SKILL_FILE)).unwrap(), "old");
+        assert!(error.to_string().contains(&*kept.to_string_lossy()), "{error}");
+        assert!(!folder.exists());
     }
 }
