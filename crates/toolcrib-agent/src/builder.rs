@@ -204,7 +204,7 @@ impl AgentBuilder {
         // Else its runs would go to a model that they were to be kept from.
         let has_model =
             |id: &Arc<str>| engine.personalities().any(|one| one.id == *id && one.model.is_some());
-        if let Some(id) = own_models.keys().find(|id| !has_model(id)) {
+        if let Some(id) = own_models.keys().filter(|id| !has_model(id)).min() {
             return Err(AgentError::PersonalityModel(format!(
                 "a model was given for the personality `{id}`, and the engine has no personality of \
                  that id with a model of its own; declare one, and call `.model(..)` on it"
