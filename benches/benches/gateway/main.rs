@@ -4,6 +4,8 @@
 //! This program is all of it but the gateways: the client, and, started by itself with another first
 //! argument, the server and the bare proxy. `cargo xtask bench gateway` installs and builds the rest
 //! and says in the environment where it lies; without that, what is not there is not measured.
+//!
+//! `--rounds N` goes each way so often, and `--ways stateless` only those with that in their name.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stderr,
@@ -37,12 +39,13 @@ fn main() -> Outcome {
     if let Some(role) = roles::asked(&words)? {
         return role.run();
     }
-    let rounds = match words.iter().position(|word| *word == "--rounds") {
-        Some(at) => words.get(at + 1).ok_or("`--rounds` needs a number")?.parse()?,
-        None => report::ROUNDS,
+    let after = |flag: &str| {
+        let at = words.iter().position(|word| *word == flag)?;
+        Some(words.get(at + 1).copied().ok_or_else(|| format!("`{flag}` needs a value")))
     };
+    let rounds = after("--rounds").transpose()?.map_or(Ok(report::ROUNDS), str::parse)?;
     if rounds == 0 {
         return Err("`--rounds` needs at least 1".into());
     }
-    print(&report::tables(rounds)?)
+    print(&report::tables(rounds, after("--ways").transpose()?)?)
 }

@@ -28,12 +28,16 @@ const EACH: [&str; 10] = [
     "calls/s",
 ];
 
-/// All that this bench prints.
-pub(crate) fn tables(rounds: usize) -> Outcome<Vec<Table>> {
+/// All that this bench prints, or only of the ways with this in their name.
+pub(crate) fn tables(rounds: usize, named: Option<&str>) -> Outcome<Vec<Table>> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let setup = Setup::find()?;
-    let http = runtime.block_on(Found::by(&setup, &Way::HTTP, rounds))?;
-    let stdio = runtime.block_on(Found::by(&setup, &Way::STDIO, rounds))?;
+    let found = |ways: &[Way]| {
+        let named = |way: &&Way| named.is_none_or(|part| way.name().contains(part));
+        let ways: Vec<Way> = ways.iter().filter(named).copied().collect();
+        runtime.block_on(Found::by(&setup, &ways, rounds))
+    };
+    let (http, stdio) = (found(&Way::HTTP)?, found(&Way::STDIO)?);
     let mut tables = vec![
         http.calls("A call over HTTP"),
         stdio.calls("A call over stdio"),
@@ -41,6 +45,7 @@ pub(crate) fn tables(rounds: usize) -> Outcome<Vec<Table>> {
         memory(&http, &stdio),
     ];
     match &setup.chaos {
+        _ if named.is_some() => {}
         Some(program) => tables.push(chaos::table(program, rounds)?),
         None => missing("a bad server"),
     }
@@ -121,9 +126,9 @@ fn goals(http: &Found, stdio: &Found) -> Table {
     let rate = |round: &Round| round.rate;
     let p50 = |round: &Round| round.p50;
     let half = |ours, direct| over(ours, direct, rate, 64, http);
-    let best = || {
+    let best = |ours| {
         let gateways = [Way::McpProxy, Way::Supergateway];
-        let each = gateways.map(|way| over(Way::OursToStdio, way, rate, 64, http));
+        let each = gateways.map(|way| over(ours, way, rate, 64, http));
         each.into_iter().flatten().reduce(f64::min)
     };
     let added = |ours: Way, direct: Way, found: &Found| {
@@ -144,7 +149,17 @@ fn goals(http: &Found, stdio: &Found) -> Table {
             half(Way::OursStateless, Way::DirectStateless),
             Least(0.5),
         ),
-        goal("to stdio, 64 callers: calls/s / the best other gateway's", best(), Least(4.0)),
+        goal(
+            "to HTTP, 64 callers: calls/s / the best other gateway's to stdio",
+            best(Way::OursToHttp),
+            Least(4.0),
+        ),
+        goal("to stdio, 64 callers: the same", best(Way::OursToStdio), None),
+        goal(
+            "to stdio, 64 callers: calls/s / the bare proxy's",
+            over(Way::OursToStdio, Way::Hop, rate, 64, http),
+            None,
+        ),
         goal(
             "sessions, 1 caller: added to the median, µs",
             added(Way::OursToHttp, Way::Direct, http),
@@ -177,8 +192,12 @@ enum Bound {
     Most(f64),
 }
 
-fn goal(what: &str, found: Option<f64>, bound: Bound) -> Option<Vec<Cell>> {
+/// A row of the goals; one without a goal is there to compare with.
+fn goal(what: &str, found: Option<f64>, bound: impl Into<Option<Bound>>) -> Option<Vec<Cell>> {
     let found = found?;
+    let Some(bound) = bound.into() else {
+        return Some(vec![what.into(), found.into(), "".into(), "".into()]);
+    };
     let (sign, goal, met) = match bound {
         Bound::Least(goal) => ("≥", goal, found >= goal),
         Bound::Most(goal) => ("≤", goal, found <= goal),

@@ -13,10 +13,11 @@ mod exit;
 mod output;
 mod signals;
 
-use std::{io, process::ExitCode};
+use std::{io, process::ExitCode, thread};
 
 use clap::Parser as _;
-use tokio::runtime::Runtime;
+use mimalloc::MiMalloc;
+use tokio::runtime::{Builder, Runtime};
 use toolcrib_core::CancellationToken;
 
 use crate::{
@@ -24,6 +25,10 @@ use crate::{
     commands::{Form, Problem},
     exit::Exit,
 };
+
+/// A call through the gateway is hundreds of small allocations, many freed by another thread.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     // Before anything else: an interrupt at any moment must end the program in an orderly way.
@@ -44,9 +49,17 @@ fn start(cli: Cli, watching: io::Result<CancellationToken>) -> Result<Exit, Prob
     let cancellation =
         watching.map_err(|error| internal("interrupts cannot be watched", &error))?;
     let runtime =
-        Runtime::new().map_err(|error| internal("the async runtime cannot be started", &error))?;
+        runtime().map_err(|error| internal("the async runtime cannot be started", &error))?;
     let outcome = runtime.block_on(commands::dispatch(cli, cancellation));
     // A tool's body that ignores cancellation is left behind, not waited for.
     runtime.shutdown_background();
     outcome
+}
+
+/// Half of the cores for what waits: the other half is left to the tools, which are blocking bodies,
+/// programs and servers of this machine. Handing a call from one core to another costs more than it
+/// gains when both are busy.
+fn runtime() -> io::Result<Runtime> {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    Builder::new_multi_thread().worker_threads((cores / 2).max(1)).enable_all().build()
 }

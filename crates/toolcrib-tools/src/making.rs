@@ -116,6 +116,7 @@ impl<'a> Parameters<'a> {
     }
 
     /// Those that something uses.
+    #[cfg(feature = "http")]
     pub(crate) fn used(&self) -> Vec<String> {
         let all = self.declared.iter().enumerate();
         all.filter(|(position, _)| self.used.contains(position))

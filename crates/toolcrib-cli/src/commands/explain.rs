@@ -5,7 +5,7 @@ use toolcrib_core::{CancellationToken, Glob, ToolName};
 use toolcrib_engine::{Iteration, Why};
 use toolcrib_project::{Mode, Project};
 
-use super::{ChosenModel, Problem, engine, menu, turn_options, with_project};
+use super::{ChosenModel, Problem, menu, with_project};
 use crate::{
     args::{ExplainArgs, Global},
     exit::{self, Exit},
@@ -31,10 +31,8 @@ async fn show(
     project: &Project,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let options = turn_options(project, &args.situation, cancellation)?;
-    let mut turn =
-        engine(project)?.turn(options).map_err(|error| Problem::usage(error.to_string()))?;
-    let iteration = turn.iteration().await.map_err(|error| menu::cannot_list(&error))?;
+    let mut turn = menu::turn(project, &args.situation, cancellation)?;
+    let iteration = menu::look(&mut turn).await?;
     let why = why(&iteration, &args.tool).ok_or_else(|| unknown(&iteration, &args.tool))?;
     if global.json {
         output::json(&why);

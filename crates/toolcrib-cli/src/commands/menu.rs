@@ -1,12 +1,12 @@
 //! `toolcrib menu`: what the model would see.
 
 use toolcrib_core::CancellationToken;
-use toolcrib_engine::IterationError;
+use toolcrib_engine::{Iteration, IterationError, Turn};
 use toolcrib_project::{Mode, Project};
 
 use super::{ChosenModel, Problem, engine, turn_options, with_project};
 use crate::{
-    args::{Global, MenuArgs},
+    args::{Global, MenuArgs, Situation},
     exit::{self, Exit},
     output::{self, MenuJson},
 };
@@ -30,10 +30,8 @@ async fn show(
     project: &Project,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let options = turn_options(project, &args.situation, cancellation)?;
-    let mut turn =
-        engine(project)?.turn(options).map_err(|error| Problem::usage(error.to_string()))?;
-    let iteration = turn.iteration().await.map_err(|error| cannot_list(&error))?;
+    let mut turn = turn(project, &args.situation, cancellation)?;
+    let iteration = look(&mut turn).await?;
     if global.json {
         output::json(&MenuJson::new(&iteration, args.why));
     } else {
@@ -42,10 +40,20 @@ async fn show(
     Ok(exit::FINE)
 }
 
-/// There is no menu.
-pub(super) fn cannot_list(error: &IterationError) -> Problem {
-    match error {
+/// A turn to look into, of which nothing is called.
+pub(super) fn turn(
+    project: &Project,
+    situation: &Situation,
+    cancellation: CancellationToken,
+) -> Result<Turn, Problem> {
+    let options = turn_options(project, situation, cancellation)?;
+    engine(project)?.turn(options).map_err(|error| Problem::usage(error.to_string()))
+}
+
+/// What the model would see next.
+pub(super) async fn look(turn: &mut Turn) -> Result<Iteration, Problem> {
+    turn.iteration().await.map_err(|error| match error {
         IterationError::Cancelled => Problem::cancelled(),
         error => Problem::failed("discovery_failed", error.to_string()),
-    }
+    })
 }

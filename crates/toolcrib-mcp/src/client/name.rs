@@ -1,14 +1,11 @@
-use std::{fmt, fmt::Write as _, sync::Arc};
+use std::{fmt, sync::Arc};
 
-use sha2::{Digest as _, Sha256};
-use toolcrib_core::MAX_TOOL_NAME;
+use toolcrib_core::ToolName;
 
 /// What all names of remote tools begin with.
 const PREFIX: &str = "mcp__";
 /// What stands between a server's name and that of its tool.
 const SEPARATOR: &str = "__";
-/// How many hexadecimal digits end a name that was changed.
-const DIGITS: usize = 8;
 
 /// The name of a server as its operator gives it: 1 to 32 of the characters `a-z`, `A-Z`, `0-9`, `_`
 /// and `-`, without `__` and not ending in `_`, so that it can be told from the name of a tool
@@ -56,41 +53,13 @@ impl ServerName {
 
     /// The name under which a model sees and calls the server's tool: `mcp__git__git_log`.
     ///
-    /// What no model API takes is changed: other characters become `_`, and the name is shortened
-    /// to end in `_` and eight hexadecimal digits of the SHA-256 of both names as they are. So does
-    /// one that looks as if it had been changed; two tools never get one name.
+    /// What no model API takes is changed, as [`ToolName::fitted`] does it; two tools never get one
+    /// name.
     pub fn tool_name(&self, tool: &str) -> String {
         let start = format!("{PREFIX}{}{SEPARATOR}", self.0);
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-        let fits = !tool.is_empty()
-            && start.len() + tool.len() <= MAX_TOOL_NAME
-            && tool.chars().all(plain)
-            && !looks_changed(tool);
-        if fits {
-            return start + tool;
-        }
-        let room = MAX_TOOL_NAME.saturating_sub(start.len() + 1 + DIGITS);
-        let mut name = start;
-        name.extend(tool.chars().take(room).map(|c| if plain(c) { c } else { '_' }));
-        name.push('_');
-        let digest = Sha256::new()
-            .chain_update(self.0.as_bytes())
-            .chain_update([0])
-            .chain_update(tool.as_bytes())
-            .finalize();
-        for byte in digest.iter().take(DIGITS / 2) {
-            // Writing into a `String` cannot fail.
-            let _ = write!(name, "{byte:02x}");
-        }
-        name
+        // It is always made: a server's name leaves room, and holds nothing that a tool's may not.
+        ToolName::fitted(&start, &self.0, tool).map_or(start, |name| name.to_string())
     }
-}
-
-/// Whether a name ends as one that was changed does.
-fn looks_changed(tool: &str) -> bool {
-    tool.rsplit_once('_').is_some_and(|(_, end)| {
-        end.len() == DIGITS && end.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-    })
 }
 
 impl fmt::Display for ServerName {
@@ -124,7 +93,7 @@ mod tests {
     use std::collections::HashMap;
 
     use proptest::prelude::*;
-    use toolcrib_core::{Glob, ToolName};
+    use toolcrib_core::Glob;
 
     use super::*;
 

@@ -4,12 +4,12 @@
 use std::{pin::pin, sync::Arc, time::Instant};
 
 use rmcp::{
-    ErrorData, RoleServer,
-    model::{CallToolRequestParams, CallToolResult},
+    ErrorData, Peer, RoleServer,
+    model::{CallToolRequestParams, CallToolResult, ProgressToken, ProtocolVersion},
     service::RequestContext,
 };
 use serde_json::{Value, json};
-use toolcrib_core::{ErrorCode, ToolCall, ToolResult, millis};
+use toolcrib_core::{CancellationToken, ErrorCode, ToolCall, ToolResult, millis};
 use toolcrib_engine::{IterationError, SKILL_TOOLS};
 
 use super::{
@@ -22,23 +22,62 @@ use super::{
     session::{Purpose, Scope, Session, Step, StepError},
 };
 
+/// How a call was asked for, whichever way it came in.
+pub(super) struct Asked {
+    /// The request's id.
+    pub(super) id: Arc<str>,
+    pub(super) protocol: Option<ProtocolVersion>,
+    pub(super) connection: Option<Connection>,
+    /// Fires when the client wants no answer any more, and when the answer is on its way.
+    pub(super) over: CancellationToken,
+    /// Whom to tell how far it is, and as what.
+    pub(super) progress: Option<(ProgressToken, Peer<RoleServer>)>,
+}
+
+impl Asked {
+    /// As rmcp tells it.
+    pub(super) fn of(context: &RequestContext<RoleServer>) -> Self {
+        Self {
+            id: context.id.to_string().into(),
+            protocol: context.protocol_version(),
+            connection: context.extensions.get().cloned(),
+            over: context.ct.clone(),
+            progress: context.meta.get_progress_token().map(|token| (token, context.peer.clone())),
+        }
+    }
+
+    /// Done when the client cancels the request, or waits for nothing any more.
+    async fn nobody_waits(&self) {
+        let ended = async {
+            match &self.connection {
+                Some(connection) => connection.ended().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.over.cancelled() => {}
+            () = ended => {}
+        }
+    }
+}
+
 pub(super) async fn call(
     serving: &Serving,
     caller: &Caller,
     scope: &Scope,
     request: CallToolRequestParams,
-    context: &RequestContext<RoleServer>,
+    asked: &Asked,
 ) -> Result<CallToolResult, ErrorData> {
     let began = Instant::now();
     let name: Arc<str> = request.name.as_ref().into();
     let mut entry = serving.gateway.log.is_some().then(|| {
         let mut entry = AccessEntry::new("tools/call", Some(caller));
         entry.session = scope.session().map(|session| Arc::clone(&session.id));
-        entry.protocol = context.protocol_version().map(|version| version.to_string());
+        entry.protocol = asked.protocol.as_ref().map(ToString::to_string);
         entry.tool = Some(Arc::clone(&name));
         entry
     });
-    let answer = answer(serving, scope, &name, request, context, entry.as_mut()).await;
+    let answer = answer(serving, scope, &name, request, asked, entry.as_mut()).await;
     if let Some(mut entry) = entry {
         entry.duration_ms = millis(began.elapsed());
         serving.gateway.log(|| entry);
@@ -51,10 +90,10 @@ async fn answer(
     scope: &Scope,
     name: &Arc<str>,
     request: CallToolRequestParams,
-    context: &RequestContext<RoleServer>,
+    asked: &Asked,
     mut entry: Option<&mut AccessEntry>,
 ) -> Result<CallToolResult, ErrorData> {
-    let connection = context.extensions.get::<Connection>();
+    let connection = asked.connection.as_ref();
     let _place = connection.map(Connection::place).transpose().inspect_err(|refused| {
         if let Some(entry) = &mut entry {
             entry.error = Some(refused.message.as_ref().into());
@@ -62,7 +101,7 @@ async fn answer(
     })?;
     let step = tokio::select! {
         step = scope.step(Purpose::Look) => step,
-        () = nobody_waits(context) => Err(StepError::from(IterationError::Cancelled)),
+        () = asked.nobody_waits() => Err(StepError::from(IterationError::Cancelled)),
     };
     let step = step.map_err(|error| {
         if let Some(entry) = &mut entry {
@@ -82,7 +121,7 @@ async fn answer(
         None => None,
         Some(connection) => tokio::select! {
             share = connection.share(alone) => share,
-            () = nobody_waits(context) => {
+            () = asked.nobody_waits() => {
                 // It does not run, and says so as any call that was cancelled.
                 step.iteration.cancellation().cancel();
                 None
@@ -90,10 +129,10 @@ async fn answer(
         },
     };
     let arguments = Value::Object(request.arguments.unwrap_or_default());
-    let call = ToolCall::new(context.id.to_string(), Arc::clone(name), arguments);
+    let call = ToolCall::new(Arc::clone(&asked.id), Arc::clone(name), arguments);
     // A step that is done, and what becomes of a skill, make another menu.
     let may_change = step.iteration.is_at_a_step() || SKILL_TOOLS.contains(&&**name);
-    let result = run(step, call, context).await?;
+    let result = run(step, call, asked).await?;
 
     if let Some(entry) = entry {
         entry.code = result.code;
@@ -104,7 +143,7 @@ async fn answer(
         && may_change
         && let Some(session) = session
     {
-        recheck_after_the_answer(serving, &session, context);
+        recheck_after_the_answer(serving, &session, asked);
     }
     match tool {
         Some(tool) => Ok(result::wire(result, output_schema(&tool).is_some())),
@@ -116,18 +155,14 @@ async fn answer(
 }
 
 /// Runs one call, and passes its progress on where the client asked for it.
-async fn run(
-    mut step: Step,
-    call: ToolCall,
-    context: &RequestContext<RoleServer>,
-) -> Result<ToolResult, ErrorData> {
+async fn run(mut step: Step, call: ToolCall, asked: &Asked) -> Result<ToolResult, ErrorData> {
     let cancellation = step.iteration.cancellation().clone();
     let call_id = Arc::clone(&call.id);
     let execute = step.iteration.execute(vec![call]);
     let results = async {
-        match context.meta.get_progress_token() {
-            Some(token) => {
-                progress::passed_on(&step.events, &call_id, token, &context.peer, execute).await
+        match &asked.progress {
+            Some((token, client)) => {
+                progress::passed_on(&step.events, &call_id, token.clone(), client, execute).await
             }
             None => execute.await,
         }
@@ -135,7 +170,7 @@ async fn run(
     let mut results = pin!(results);
     let results = tokio::select! {
         results = &mut results => results,
-        () = nobody_waits(context) => {
+        () = asked.nobody_waits() => {
             // The body is told, and what it still says is its result.
             cancellation.cancel();
             results.await
@@ -145,30 +180,11 @@ async fn run(
     results.into_iter().next().ok_or_else(missing)
 }
 
-/// Done when the client cancels the request, or waits for nothing any more.
-async fn nobody_waits(context: &RequestContext<RoleServer>) {
-    let connection = context.extensions.get::<Connection>();
-    let ended = async {
-        match connection {
-            Some(connection) => connection.ended().await,
-            None => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        () = context.ct.cancelled() => {}
-        () = ended => {}
-    }
-}
-
 /// Looks whether the session's menu is another one, once the answer is on its way: its token fires
 /// then.
-fn recheck_after_the_answer(
-    serving: &Serving,
-    session: &Arc<Session>,
-    context: &RequestContext<RoleServer>,
-) {
+fn recheck_after_the_answer(serving: &Serving, session: &Arc<Session>, asked: &Asked) {
     let recheck = Arc::clone(&session.recheck);
-    let answered = context.ct.clone();
+    let answered = asked.over.clone();
     serving.running.spawn(async move {
         answered.cancelled().await;
         recheck.notify_one();

@@ -1,26 +1,32 @@
 //! What the handler must know of the connection that a request came by, and rmcp does not tell it.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
+};
 
 use rmcp::{
     ErrorData, RoleServer,
-    model::{ClientJsonRpcMessage, GetExtensions, JsonRpcMessage, ServerJsonRpcMessage},
+    model::{ClientJsonRpcMessage, GetExtensions, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
     transport::Transport,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::DropGuard;
 use toolcrib_core::CancellationToken;
 
-use super::access::Caller;
+use super::{access::Caller, session::Session};
 
 /// How many requests of a connection are worked on at the same time, those that wait included.
 const MAX_REQUESTS: u32 = 256;
 
 /// A connection, or a session over HTTP. Travels with each of its requests.
-#[derive(Debug, Clone)]
-pub(super) struct Connection {
+#[derive(Clone)]
+pub(super) struct Connection(Arc<Shared>);
+
+struct Shared {
     /// The session's id, for an era that has sessions.
-    pub(super) id: Arc<str>,
+    id: Arc<str>,
     /// Fires when the client sends nothing more.
     gone: CancellationToken,
     /// How long calls go on after that.
@@ -29,28 +35,77 @@ pub(super) struct Connection {
     places: Arc<Semaphore>,
     /// A share for each call that runs; all of them for one that runs alone.
     shares: Arc<Semaphore>,
+    /// What began with `initialize`.
+    session: OnceLock<Arc<Session>>,
+    /// The calls that rmcp does not know of, and how to cancel them.
+    posted: Mutex<HashMap<RequestId, CancellationToken>>,
 }
 
 impl Connection {
     pub(super) fn new(id: Arc<str>, grace: Duration) -> Self {
         let all = || Arc::new(Semaphore::new(MAX_REQUESTS as usize));
-        Self { id, gone: CancellationToken::new(), grace, places: all(), shares: all() }
+        Self(Arc::new(Shared {
+            id,
+            gone: CancellationToken::new(),
+            grace,
+            places: all(),
+            shares: all(),
+            session: OnceLock::new(),
+            posted: Mutex::default(),
+        }))
+    }
+
+    /// The session's id, for an era that has sessions.
+    pub(super) fn id(&self) -> &Arc<str> {
+        &self.0.id
+    }
+
+    /// The session, once it has begun.
+    pub(super) fn session(&self) -> Option<&Arc<Session>> {
+        self.0.session.get()
+    }
+
+    /// Keeps the session; false if there is one already.
+    pub(super) fn begin(&self, session: Arc<Session>) -> bool {
+        self.0.session.set(session).is_ok()
+    }
+
+    /// Notes a call that can be cancelled by its id until this is dropped.
+    pub(super) fn posted(&self, id: RequestId, cancellation: CancellationToken) -> Posted {
+        self.lock().insert(id.clone(), cancellation);
+        Posted { connection: self.clone(), id }
+    }
+
+    /// Cancels a posted call; an unknown one is somebody else's, or has been answered.
+    pub(super) fn cancel(&self, id: &RequestId) {
+        if let Some(cancellation) = self.lock().get(id) {
+            cancellation.cancel();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
+        self.0.posted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the client sends nothing more.
+    pub(super) fn is_gone(&self) -> bool {
+        self.0.gone.is_cancelled()
     }
 
     /// Done when the client sends nothing more.
     pub(super) async fn gone(&self) {
-        self.gone.cancelled().await;
+        self.0.gone.cancelled().await;
     }
 
     /// Done when nobody waits for an answer any more.
     pub(super) async fn ended(&self) {
         self.gone().await;
-        tokio::time::sleep(self.grace).await;
+        tokio::time::sleep(self.0.grace).await;
     }
 
     /// A request's place, until it is dropped.
     pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, ErrorData> {
-        Arc::clone(&self.places).try_acquire_owned().map_err(|_| {
+        Arc::clone(&self.0.places).try_acquire_owned().map_err(|_| {
             let message = format!(
                 "{MAX_REQUESTS} requests of this connection are being worked on, and there are no \
                  more at a time; send this one again when one of them is answered"
@@ -64,11 +119,23 @@ impl Connection {
     pub(super) async fn share(&self, alone: bool) -> Option<OwnedSemaphorePermit> {
         let shares = if alone { MAX_REQUESTS } else { 1 };
         // It is never closed.
-        Arc::clone(&self.shares).acquire_many_owned(shares).await.ok()
+        Arc::clone(&self.0.shares).acquire_many_owned(shares).await.ok()
     }
 }
 
-/// A transport whose requests say which connection they came by. rmcp lets requests go on for
+/// A call that its connection knows of.
+pub(super) struct Posted {
+    connection: Connection,
+    id: RequestId,
+}
+
+impl Drop for Posted {
+    fn drop(&mut self) {
+        self.connection.lock().remove(&self.id);
+    }
+}
+
+/// A transport whose messages say which connection they came by. rmcp lets requests go on for
 /// seconds after the last message was read; their [`Connection`] tells them earlier.
 pub(super) struct Watched<T> {
     transport: T,
@@ -80,7 +147,7 @@ pub(super) struct Watched<T> {
 
 impl<T> Watched<T> {
     pub(super) fn new(transport: T, connection: Connection, caller: Option<Caller>) -> Self {
-        let _dropped = connection.gone.clone().drop_guard();
+        let _dropped = connection.0.gone.clone().drop_guard();
         Self { transport, connection, caller, _dropped }
     }
 }
@@ -97,15 +164,17 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Watched<T> {
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         let Some(mut message) = self.transport.receive().await else {
-            self.connection.gone.cancel();
+            self.connection.0.gone.cancel();
             return None;
         };
-        if let JsonRpcMessage::Request(request) = &mut message {
-            let extensions = request.request.extensions_mut();
-            extensions.insert(self.connection.clone());
-            if let Some(caller) = &self.caller {
-                extensions.insert(caller.clone());
-            }
+        let extensions = match &mut message {
+            JsonRpcMessage::Request(request) => request.request.extensions_mut(),
+            JsonRpcMessage::Notification(told) => told.notification.extensions_mut(),
+            _ => return Some(message),
+        };
+        extensions.insert(self.connection.clone());
+        if let Some(caller) = &self.caller {
+            extensions.insert(caller.clone());
         }
         Some(message)
     }

@@ -1,21 +1,17 @@
 //! What rmcp calls: one handler per connection or session, and per request without one.
 
-use std::{
-    borrow::Cow,
-    sync::{Arc, OnceLock},
-    time::Instant,
-};
+use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use http::request::Parts;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, Extensions,
-        Implementation, InitializeRequestParams, InitializeResult, ListToolsResult,
-        PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
+        CallToolRequestParams, CallToolResponse, CancelledNotificationParam, CustomRequest,
+        CustomResult, Extensions, Implementation, InitializeRequestParams, InitializeResult,
+        ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
         SubscriptionFilter,
     },
-    service::{RequestContext, SubscriptionContext},
+    service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 use tokio::sync::Semaphore;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -25,10 +21,11 @@ use super::{
     Serving,
     access::Caller,
     access_log::AccessEntry,
-    call,
+    call::{self, Asked},
     changes::{self, Changes},
     connection::Connection,
     list,
+    post::Running,
     session::{Scope, Session},
 };
 
@@ -37,7 +34,6 @@ pub(super) struct Handler {
     serving: Serving,
     /// Where a session takes its place; there is no bound without it.
     places: Option<Arc<Semaphore>>,
-    session: OnceLock<Arc<Session>>,
     /// Changes since before the client could have asked for anything.
     changes: Changes,
     /// Serving has not ended while this is there.
@@ -51,7 +47,6 @@ impl Handler {
             changes: serving.gateway.changes.later(),
             serving: serving.clone(),
             places,
-            session: OnceLock::new(),
         }
     }
 
@@ -61,7 +56,8 @@ impl Handler {
             .meta
             .protocol_version()
             .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
-        match self.session.get() {
+        let session = context.extensions.get::<Connection>().and_then(Connection::session);
+        match session {
             Some(session) if !stateless => Scope::Session(Arc::clone(session)),
             _ => Scope::Request(self.serving.clone(), Arc::clone(&caller.access)),
         }
@@ -81,9 +77,10 @@ impl Handler {
                 ErrorData::internal_error(message, None)
             })?),
         };
-        let (session, ended) = Session::begin(&self.serving, &caller.access, &connection.id, place)
-            .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-        if self.session.set(Arc::clone(&session)).is_err() {
+        let (session, ended) =
+            Session::begin(&self.serving, &caller.access, connection.id(), place)
+                .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        if !connection.begin(Arc::clone(&session)) {
             let twice = "this connection has been initialized already";
             return Err(ErrorData::invalid_request(twice, None));
         }
@@ -115,7 +112,9 @@ impl ServerHandler for Handler {
         });
         self.serving.gateway.log(|| {
             let mut entry = AccessEntry::new("initialize", Some(&caller));
-            entry.session = self.session.get().map(|session| Arc::clone(&session.id));
+            let connection = context.extensions.get::<Connection>();
+            let session = connection.and_then(Connection::session);
+            entry.session = session.map(|session| Arc::clone(&session.id));
             match &answer {
                 Ok(answer) => entry.protocol = Some(answer.protocol_version.to_string()),
                 Err(error) => entry.error = Some(error.message.as_ref().into()),
@@ -156,9 +155,27 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        if let Some(running) = by_http(&context.extensions).and_then(|parts| parts.get::<Running>())
+        {
+            return running.answer().await.map(Into::into);
+        }
         let caller = caller(&context.extensions)?;
         let scope = self.scope(&caller, &context);
-        call::call(&self.serving, &caller, &scope, request, &context).await.map(Into::into)
+        let asked = Asked::of(&context);
+        call::call(&self.serving, &caller, &scope, request, &asked).await.map(Into::into)
+    }
+
+    async fn on_cancelled(
+        &self,
+        cancelled: CancelledNotificationParam,
+        context: NotificationContext<RoleServer>,
+    ) {
+        // What rmcp carried it has cancelled; what was posted is not known to it.
+        if let Some(connection) = context.extensions.get::<Connection>()
+            && let Some(id) = &cancelled.request_id
+        {
+            connection.cancel(id);
+        }
     }
 
     async fn on_custom_request(
@@ -202,8 +219,13 @@ impl ServerHandler for Handler {
 
 /// Who sent a request. One of whom that is not known is refused.
 fn caller(extensions: &Extensions) -> Result<Caller, ErrorData> {
-    let by_http = || extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>());
+    let by_http = || by_http(extensions).and_then(http::Extensions::get);
     extensions.get::<Caller>().or_else(by_http).cloned().ok_or_else(nobody)
+}
+
+/// What a request over HTTP was given on its way.
+fn by_http(extensions: &Extensions) -> Option<&http::Extensions> {
+    extensions.get::<Parts>().map(|parts| &parts.extensions)
 }
 
 fn nobody() -> ErrorData {

@@ -28,6 +28,7 @@ use super::{
     access_log::AccessEntry,
     authority::{Hosts, Origins},
     handler::Handler,
+    post::{Answered, Post},
     sessions::Sessions,
 };
 
@@ -59,6 +60,7 @@ struct Door {
     token: Token,
     access: Arc<Access>,
     mcp: StreamableHttpService<Handler, Sessions>,
+    sessions: Arc<Sessions>,
 }
 
 /// A request that is refused before the protocol is looked at, which refuses others.
@@ -110,6 +112,14 @@ impl Routes {
             Ok(body) => body,
             Err(refusal) => return self.refuse(&refusal, &caller, began),
         };
+        if parts.method == Method::POST
+            && let Some(post) = Post::read(&parts, &body, &door.sessions).await
+        {
+            match post.answer(&self.serving, caller.clone()).await {
+                Answered::Whole(answer) => return json_body(StatusCode::OK, answer),
+                Answered::Later(running) => drop(parts.extensions.insert(running)),
+            }
+        }
         parts.extensions.insert(caller.clone());
         // What the handler is given of a request is kept while it runs: not the token.
         parts.headers.remove(AUTHORIZATION);
@@ -185,11 +195,9 @@ impl Routes {
     fn refuse(&self, refusal: &Refusal, caller: &Caller, began: Instant) -> Response<Body> {
         self.log(refusal.status, &refusal.message, caller, began);
         let body = json!({ "error": refusal.message }).to_string();
-        let mut response = text(refusal.status, body);
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let mut response = json_body(refusal.status, body);
         if refusal.status == StatusCode::UNAUTHORIZED {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
     }
@@ -204,10 +212,12 @@ impl Door {
             .with_cancellation_token(serving.cancellation.clone());
         let (serving, places) = (serving.clone(), Arc::new(Semaphore::new(sessions)));
         let handler = move || Ok(Handler::new(&serving, Some(Arc::clone(&places))));
+        let sessions = Arc::new(Sessions::new());
         Self {
             access: Arc::new(token.access.clone()),
             token,
-            mcp: StreamableHttpService::new(handler, Arc::new(Sessions::new()), config),
+            mcp: StreamableHttpService::new(handler, Arc::clone(&sessions), config),
+            sessions,
         }
     }
 
@@ -235,6 +245,12 @@ async fn whole(body: Incoming) -> Result<Bytes, Refusal> {
         Ok(Err(_)) => Err(Refusal::new(StatusCode::BAD_REQUEST, "the body did not come whole")),
         Err(_) => Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "the body did not come in time")),
     }
+}
+
+fn json_body(status: StatusCode, body: impl Into<Bytes>) -> Response<Body> {
+    let mut response = text(status, body);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }
 
 fn text(status: StatusCode, body: impl Into<Bytes>) -> Response<Body> {

@@ -1,11 +1,15 @@
 //! The sessions of one HTTP token. Another token's sessions are another of these, so that a
 //! session's id is worth nothing without the token that it was made with.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use futures_util::Stream;
 use rmcp::{
-    model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
+    model::{ClientJsonRpcMessage, ClientNotification, CustomNotification, ServerJsonRpcMessage},
     transport::{
         WorkerTransport,
         streamable_http_server::{
@@ -18,20 +22,58 @@ use rmcp::{
     },
 };
 
+use tokio::time::Instant;
+
 use super::connection::{Connection, Watched};
 
 /// After how long without a message a session ends.
 const IDLE: Duration = Duration::from_secs(30 * 60);
 
+/// How often at most a session whose calls do not pass through it is told that it is in use.
+const TOUCH: Duration = Duration::from_secs(60);
+
 /// rmcp's sessions, whose requests know their session.
-#[derive(Debug)]
-pub(super) struct Sessions(LocalSessionManager);
+pub(super) struct Sessions {
+    sessions: LocalSessionManager,
+    open: Mutex<HashMap<SessionId, Open>>,
+}
+
+struct Open {
+    connection: Connection,
+    touched: Instant,
+}
 
 impl Sessions {
     pub(super) fn new() -> Self {
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(IDLE);
-        Self(sessions)
+        Self { sessions, open: Mutex::default() }
+    }
+
+    /// The connection of an open session, for a call that does not pass through it. rmcp ends a
+    /// session through which nothing passed for long, so it is sent something that means nothing.
+    pub(super) async fn touched(&self, id: &str) -> Option<Connection> {
+        let (connection, touch) = {
+            let mut open = self.lock();
+            let open = open.get_mut(id).filter(|open| !open.connection.is_gone())?;
+            let touch = open.touched.elapsed() > TOUCH;
+            if touch {
+                open.touched = Instant::now();
+            }
+            (open.connection.clone(), touch)
+        };
+        if touch {
+            let nothing = CustomNotification::new("notifications/toolcrib/in-use", None);
+            let nothing =
+                ClientJsonRpcMessage::notification(ClientNotification::CustomNotification(nothing));
+            // A session that is gone is seen to be.
+            let _ = self.sessions.accept_message(connection.id(), nothing).await;
+        }
+        Some(connection)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -40,9 +82,11 @@ impl SessionManager for Sessions {
     type Transport = Watched<WorkerTransport<LocalSessionWorker>>;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        let (id, transport) = self.0.create_session().await?;
+        let (id, transport) = self.sessions.create_session().await?;
         // A session ends because its client said so, or was silent for long.
         let connection = Connection::new(Arc::clone(&id), Duration::ZERO);
+        let open = Open { connection: connection.clone(), touched: Instant::now() };
+        self.lock().insert(Arc::clone(&id), open);
         Ok((id, Watched::new(transport, connection, None)))
     }
 
@@ -51,15 +95,16 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        self.0.initialize_session(id, message).await
+        self.sessions.initialize_session(id, message).await
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
-        self.0.has_session(id).await
+        self.sessions.has_session(id).await
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
-        self.0.close_session(id).await
+        self.lock().remove(id);
+        self.sessions.close_session(id).await
     }
 
     async fn create_stream(
@@ -67,7 +112,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.0.create_stream(id, message).await
+        self.sessions.create_stream(id, message).await
     }
 
     async fn accept_message(
@@ -75,14 +120,14 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<(), Self::Error> {
-        self.0.accept_message(id, message).await
+        self.sessions.accept_message(id, message).await
     }
 
     async fn create_standalone_stream(
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.0.create_standalone_stream(id).await
+        self.sessions.create_standalone_stream(id).await
     }
 
     async fn resume(
@@ -90,6 +135,57 @@ impl SessionManager for Sessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.0.resume(id, last_event_id).await
+        self.sessions.resume(id, last_event_id).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::{
+        model::{ClientRequest, InitializeRequestParams, Request, RequestId},
+        transport::Transport,
+    };
+
+    use super::*;
+
+    const NEARLY: Duration = Duration::from_secs(29 * 60);
+
+    /// A session that has begun, and the task that answers it, which ends when the session does.
+    async fn begun(sessions: &Arc<Sessions>) -> (SessionId, tokio::task::JoinHandle<()>) {
+        let (id, mut transport) = sessions.create_session().await.unwrap();
+        let serves = tokio::spawn(async move {
+            while let Some(message) = transport.receive().await {
+                if let ClientJsonRpcMessage::Request(request) = message {
+                    let answer = ServerJsonRpcMessage::response(
+                        rmcp::model::ServerResult::empty(()),
+                        request.id,
+                    );
+                    transport.send(answer).await.unwrap();
+                }
+            }
+        });
+        let initialize = Request::new(InitializeRequestParams::default());
+        let initialize = ClientJsonRpcMessage::request(
+            ClientRequest::InitializeRequest(initialize),
+            RequestId::Number(1),
+        );
+        sessions.initialize_session(&id, initialize).await.unwrap();
+        (id, serves)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_is_kept_by_calls_that_do_not_pass_through_it() {
+        let sessions = Arc::new(Sessions::new());
+        let (used, serves) = begun(&sessions).await;
+        let (silent, ends) = begun(&sessions).await;
+        for _ in 0..3 {
+            tokio::time::sleep(NEARLY).await;
+            assert!(sessions.touched(&used).await.is_some());
+        }
+        assert!(!serves.is_finished());
+        ends.await.unwrap();
+        assert!(sessions.touched(&silent).await.is_none());
+        tokio::time::sleep(IDLE * 2).await;
+        serves.await.unwrap();
     }
 }

@@ -1,6 +1,10 @@
 //! The client: what it may ask, and the ways to ask.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use hyper::{
     Method,
@@ -73,6 +77,20 @@ pub(super) struct Shared {
     pub(super) connector: Connector,
     pub(super) user_agent: HeaderValue,
     pub(super) pool: Pool,
+    /// Where the last request went: most clients ask one URL over and over.
+    last: Mutex<Option<(String, Arc<Target>)>>,
+}
+
+impl Shared {
+    fn target(&self, url: &str) -> Result<Arc<Target>, HttpError> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, target)) = last.as_ref().filter(|(known, _)| known == url) {
+            return Ok(Arc::clone(target));
+        }
+        let target = Arc::new(Target::parse(url)?);
+        *last = Some((url.to_owned(), Arc::clone(&target)));
+        Ok(target)
+    }
 }
 
 impl HttpClient {
@@ -165,7 +183,7 @@ impl HttpClient {
     ) -> Result<HttpStream, HttpError> {
         let HttpRequest { max_redirects, max_body_bytes, timeout, idle_timeout, .. } = request;
         let first = Hop {
-            target: Target::parse(&request.url)?,
+            target: self.shared.target(&request.url)?,
             method: request.method,
             headers: request.headers,
             body: request.body,
@@ -280,7 +298,8 @@ impl HttpClientBuilder {
     /// The client.
     pub fn build(self) -> HttpClient {
         let Self { connector, user_agent, hosts } = self;
-        let shared = Shared { connector, user_agent, pool: Pool::default() };
+        let shared =
+            Shared { connector, user_agent, pool: Pool::default(), last: Mutex::default() };
         HttpClient { shared: Arc::new(shared), hosts, denied: Vec::new() }
     }
 }

@@ -4,7 +4,10 @@ use std::{
     future::poll_fn,
     io,
     pin::Pin,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::Poll,
     time::Duration,
 };
@@ -43,7 +46,7 @@ pub(super) struct Answer {
     pub(super) ahead: Option<Ahead>,
     pub(super) body: Incoming,
     pub(super) connection: Connection,
-    pub(super) target: Target,
+    pub(super) target: Arc<Target>,
     /// The host that led there.
     pub(super) redirected_by: Option<String>,
 }
@@ -67,7 +70,7 @@ impl<'a> Exchange<'a> {
     }
 
     pub(super) async fn follow(&self, mut hop: Hop) -> Result<Answer, HttpError> {
-        let mut left: Vec<(Method, Target)> = Vec::new();
+        let mut left: Vec<(Method, Arc<Target>)> = Vec::new();
         loop {
             let redirected_by = left.last().map(|(_, from)| from.host.clone());
             let redirected = |error| match redirected_by.clone() {

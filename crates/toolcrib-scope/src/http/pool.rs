@@ -1,7 +1,7 @@
 //! Connections that wait for the next request to the same origin.
 
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -22,26 +22,29 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 pub(crate) struct Pool(Mutex<Vec<Idle>>);
 
 struct Idle {
-    origin: Origin,
+    target: Arc<Target>,
     connection: Connection,
     since: Instant,
 }
 
-/// Scheme, host and port.
-type Origin = (bool, String, u16);
-
 impl Pool {
     /// The connection to the target's origin that has waited shortest.
     pub(crate) fn take(&self, target: &Target) -> Option<Connection> {
-        let origin = origin(target);
+        let now = Instant::now();
         let mut idle = self.idle();
-        idle.retain(|one| one.since.elapsed() < IDLE_TIMEOUT && !one.connection.sender.is_closed());
-        let position = idle.iter().rposition(|one| one.origin == origin)?;
-        Some(idle.remove(position).connection)
+        let old = idle.partition_point(|one| now.duration_since(one.since) >= IDLE_TIMEOUT);
+        idle.drain(..old);
+        loop {
+            let position = idle.iter().rposition(|one| one.target.same_origin(target))?;
+            let connection = idle.remove(position).connection;
+            if !connection.sender.is_closed() {
+                return Some(connection);
+            }
+        }
     }
 
     /// Keeps a connection whose answer has been read to its end.
-    pub(crate) fn put(&self, target: &Target, connection: Connection) {
+    pub(crate) fn put(&self, target: Arc<Target>, connection: Connection) {
         if connection.sender.is_closed() {
             return;
         }
@@ -49,14 +52,10 @@ impl Pool {
         if idle.len() >= MAX_IDLE {
             idle.remove(0);
         }
-        idle.push(Idle { origin: origin(target), connection, since: Instant::now() });
+        idle.push(Idle { target, connection, since: Instant::now() });
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn origin(target: &Target) -> Origin {
-    (target.https, target.host.clone(), target.port)
 }

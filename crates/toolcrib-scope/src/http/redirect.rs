@@ -1,5 +1,7 @@
 //! What becomes of a request that is redirected.
 
+use std::sync::Arc;
+
 use hyper::{
     HeaderMap, Method, StatusCode,
     body::Bytes,
@@ -15,7 +17,7 @@ const GO_ALONG: [header::HeaderName; 3] =
 /// What is asked next.
 #[derive(Clone)]
 pub(crate) struct Hop {
-    pub(crate) target: Target,
+    pub(crate) target: Arc<Target>,
     pub(crate) method: Method,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Option<Bytes>,
@@ -44,7 +46,7 @@ impl Hop {
         if self.target.https && !target.https {
             return Err(HttpError::RedirectDowngrade { host: host() });
         }
-        let mut next = Self { target, ..self.clone() };
+        let mut next = Self { target: Arc::new(target), ..self.clone() };
         if becomes_get(status, &self.method) {
             next.method = Method::GET;
             next.body = None;
@@ -59,7 +61,10 @@ impl Hop {
         }
         if !next.target.same_origin(&self.target) {
             if !next.only_asks() {
-                return Err(HttpError::RedirectElsewhere { host: host(), to: next.target.host });
+                return Err(HttpError::RedirectElsewhere {
+                    host: host(),
+                    to: next.target.host.clone(),
+                });
             }
             next.headers = GO_ALONG
                 .into_iter()

@@ -42,7 +42,7 @@ use super::{
 pub struct HttpStream {
     status: StatusCode,
     headers: HeaderMap,
-    target: Target,
+    target: Arc<Target>,
     redirected_by: Option<String>,
     reading: Option<Reading>,
     bounds: Bounds,
@@ -161,7 +161,7 @@ impl HttpStream {
     }
 
     pub(super) fn into_head(self) -> (StatusCode, HeaderMap, Url) {
-        (self.status, self.headers, self.target.url)
+        (self.status, self.headers, self.target.url.clone())
     }
 
     /// An error of this host, as the caller sees it, who may have asked another one.
@@ -228,7 +228,7 @@ impl HttpStream {
         if let Some(Reading { hold, .. }) = self.reading.take()
             && let Some(connection) = hold.release()
         {
-            self.shared.pool.put(&self.target, connection);
+            self.shared.pool.put(Arc::clone(&self.target), connection);
         }
     }
 

@@ -7,6 +7,7 @@ mod ends;
 mod http;
 mod lists;
 mod log;
+mod posts;
 mod support;
 mod upstream;
 mod web;

@@ -1,0 +1,198 @@
+//! Calls over HTTP by both ways in: read where the request is, or through the protocol library.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
+use http_body_util::{BodyExt, Full};
+use hyper::{Request, body::Bytes};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use toolcrib_core::{ToolContext, ToolError};
+use toolcrib_mcp::Gateway;
+
+use super::{
+    support::{builder, engine, tool, waits},
+    web::{ANA, Web, post, raw, request, stateless, two},
+};
+
+async fn web(engine: toolcrib_engine::EngineBuilder) -> Web {
+    Web::of(&Gateway::builder(engine.build().unwrap()).build(), two()).await
+}
+
+#[tokio::test]
+async fn both_ways_answer_alike() {
+    let fails = builder("fails")
+        .handler(|_: Value, _| async { Err::<String, _>(ToolError::failed("no paper")) })
+        .unwrap();
+    let web = web(engine().tools([tool("read"), fails])).await;
+    let session = web.session("/mcp", ANA).await;
+    for name in ["read", "fails", "unknown"] {
+        let plain = json!({ "name": name, "arguments": { "a": 1 } });
+        // Who asks for progress may get more than one answer.
+        let mut other = plain.clone();
+        other["_meta"] = json!({ "progressToken": "p" });
+        let [alone, through] = [&plain, &other]
+            .map(|params| web.reply(stateless("/mcp", ANA, "tools/call", params.clone())));
+        let (alone, through) = (alone.await, through.await);
+        assert_eq!(alone.message(), through.message());
+        assert_eq!((alone.status, &*alone.kind), (through.status, "application/json"));
+
+        let [alone, through] = [&plain, &other].map(|params| request("tools/call", params));
+        let alone = web.post(ANA, Some(&session), &alone).await;
+        let through = web.post(ANA, Some(&session), &through).await;
+        assert_eq!(alone.message(), through.message());
+        assert_eq!((alone.status, &*alone.kind), (200, "application/json"));
+        assert_eq!((through.status, &*through.kind), (200, "text/event-stream"));
+    }
+    web.end().await;
+}
+
+#[tokio::test]
+async fn a_sessions_client_can_come_back_for_the_answer_to_a_long_call() {
+    let done = Arc::new(Notify::new());
+    let waited = Arc::clone(&done);
+    let long = builder("long")
+        .handler(move |_: Value, _| {
+            let waited = Arc::clone(&waited);
+            async move {
+                waited.notified().await;
+                "it is done"
+            }
+        })
+        .unwrap();
+    let web = web(engine().tool(long)).await;
+    let session = web.session("/mcp", ANA).await;
+    let call = request("tools/call", &json!({ "name": "long" }));
+    let answer = web.send(post("/mcp", ANA, Some(&session), &call)).await;
+    assert_eq!(answer.headers()["content-type"], "text/event-stream");
+    let mut events = answer.into_body();
+    let first = events.frame().await.unwrap().unwrap().into_data().unwrap();
+    let first = String::from_utf8(first.to_vec()).unwrap();
+    let event = first.lines().find_map(|line| line.strip_prefix("id:")).unwrap().trim();
+    drop(events);
+
+    let mut resume = post("/mcp", ANA, Some(&session), &json!({}));
+    *resume.method_mut() = "GET".parse().unwrap();
+    resume.headers_mut().insert("last-event-id", event.parse().unwrap());
+    let mut said = String::new();
+    let mut events = web.send(resume).await.into_body();
+    done.notify_one();
+    while !said.contains("it is done") {
+        let data = events.frame().await.expect("the answer comes").unwrap().into_data().unwrap();
+        said.push_str(str::from_utf8(&data).unwrap());
+    }
+    assert!(said.contains(r#""id":7"#), "{said}");
+    web.end().await;
+}
+
+#[tokio::test]
+async fn a_sessions_call_is_cancelled_by_its_id_at_once_and_later() {
+    let (at_once, later) = (waits("at_once"), waits("later"));
+    let web = web(engine().tools([at_once.tool, later.tool, tool("read")])).await;
+    let session = web.session("/mcp", ANA).await;
+    let cancel = json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 7 },
+    });
+    let call = |name: &str| {
+        let call = request("tools/call", &json!({ "name": name }));
+        web.send(post("/mcp", ANA, Some(&session), &call))
+    };
+    let begun = async {
+        at_once.begun.notified().await;
+        assert_eq!(web.post(ANA, Some(&session), &cancel).await.status, 202);
+        at_once.cancelled.notified().await;
+    };
+    tokio::join!(call("at_once"), begun);
+
+    let stream = call("later").await;
+    assert_eq!(stream.headers()["content-type"], "text/event-stream");
+    assert_eq!(web.post(ANA, Some(&session), &cancel).await.status, 202);
+    later.cancelled.notified().await;
+    drop(stream);
+    let read = request("tools/call", &json!({ "name": "read" }));
+    let read = web.post(ANA, Some(&session), &read).await;
+    assert_eq!(read.message()["result"]["content"][0]["text"], "read ran");
+    web.end().await;
+}
+
+#[tokio::test]
+async fn a_session_that_ends_takes_no_call_any_more_by_either_way() {
+    let (ran, counted) = counting();
+    let web = web(engine().tool(counted)).await;
+    let session = web.session("/mcp", ANA).await;
+    let mut delete = post("/mcp", ANA, Some(&session), &json!({}));
+    *delete.method_mut() = "DELETE".parse().unwrap();
+    assert!(web.reply(delete).await.status < 300);
+    let call = request("tools/call", &json!({ "name": "counted" }));
+    assert_eq!(web.post(ANA, Some(&session), &call).await.status, 404);
+    // A session is worth nothing without the token that it was made with.
+    let session = web.session("/mcp", ANA).await;
+    assert_eq!(web.post(super::web::BOB, Some(&session), &call).await.status, 404);
+    assert_eq!(ran.load(Relaxed), 0);
+    web.end().await;
+}
+
+#[tokio::test]
+async fn what_is_not_in_order_is_refused_as_the_protocol_says() {
+    let (ran, counted) = counting();
+    let web = web(engine().tool(counted)).await;
+    let session = web.session("/mcp", ANA).await;
+    let call = || stateless("/mcp", ANA, "tools/call", json!({ "name": "counted" }));
+    let in_session = |message: Value| post("/mcp", ANA, Some(&session), &message);
+    let plain = || request("tools/call", &json!({ "name": "counted" }));
+
+    let with = |mut request: Request<Full<Bytes>>, name: &'static str, value: Option<&str>| {
+        request.headers_mut().remove(name);
+        if let Some(value) = value {
+            request.headers_mut().insert(name, value.parse().unwrap());
+        }
+        request
+    };
+    let mut no_capabilities = plain();
+    no_capabilities["params"]["_meta"] =
+        json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28" });
+    let mut twice = call();
+    twice.headers_mut().append("mcp-name", "other".parse().unwrap());
+    let mut broken = raw("POST", "/mcp", r#"{"jsonrpc":"2.0","id":7,"method":"tools/call""#);
+    broken.headers_mut().insert("authorization", format!("Bearer {ANA}").parse().unwrap());
+    for (what, request, status) in [
+        ("another name above", with(call(), "mcp-name", Some("other")), 400),
+        ("no name above", with(call(), "mcp-name", None), 400),
+        ("two names above", twice, 400),
+        ("another method above", with(call(), "mcp-method", Some("tools/list")), 400),
+        ("another version above", with(call(), "mcp-protocol-version", Some("2025-06-18")), 400),
+        ("no version above", with(call(), "mcp-protocol-version", None), 400),
+        ("no capabilities", in_session(no_capabilities), 400),
+        ("takes no events", with(call(), "accept", Some("application/json")), 406),
+        ("is no JSON", with(call(), "content-type", Some("text/plain")), 415),
+        ("an unknown version", with(in_session(plain()), "mcp-protocol-version", Some("1")), 400),
+        ("no session", with(in_session(plain()), "mcp-session-id", Some("none")), 404),
+        ("cut off", broken, 415),
+    ] {
+        let reply = web.reply(request).await;
+        assert_eq!(reply.status, status, "{what}: {reply:?}");
+    }
+    assert_eq!(ran.load(Relaxed), 0);
+    // And what is in order runs, whatever else is said about it.
+    let mut told = plain();
+    told["params"]["_meta"] = json!({ "traceparent": "00-1", "mine": { "a": [1] } });
+    assert_eq!(web.reply(in_session(told)).await.status, 200);
+    assert_eq!(web.reply(call()).await.status, 200);
+    assert_eq!(ran.load(Relaxed), 2);
+    web.end().await;
+}
+
+/// A tool, and how often it ran.
+fn counting() -> (Arc<AtomicUsize>, toolcrib_core::Tool) {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let counts = Arc::clone(&ran);
+    let tool = builder("counted")
+        .handler(move |_: Value, _: ToolContext| {
+            counts.fetch_add(1, Relaxed);
+            async { "ran" }
+        })
+        .unwrap();
+    (ran, tool)
+}
