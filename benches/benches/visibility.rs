@@ -1,12 +1,16 @@
 //! What it costs to decide what a model may see: rules, gates, and listening to it.
 
-use std::{hint::black_box, sync::Arc, time::Instant};
+use std::{
+    hint::black_box,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio::runtime::Runtime;
 use toolcrib_benches::{Cell, Outcome, Table, engine, median, micros, print, runtime, tool};
 use toolcrib_core::{
-    CancellationToken, Catalog, Identity, ListContext, Listing, Policy, Rule, Tool, ToolProvider,
-    When, gated_tools, static_tools,
+    CacheOptions, CancellationToken, Catalog, Identity, KeyField, ListContext, Listing, Policy,
+    Rule, Tool, ToolProvider, Ttl, When, cached, gated_tools, static_tools,
 };
 use toolcrib_engine::TurnOptions;
 
@@ -17,7 +21,7 @@ const COMMAND: &str = "cargo bench -p toolcrib-benches --bench visibility";
 
 fn main() -> Outcome {
     let runtime = runtime()?;
-    print(&[rules(&runtime)?, gates()?])
+    print(&[rules(&runtime)?, gates()?, hits()?])
 }
 
 /// Rules of every kind, of which the first that holds for most tools is the last.
@@ -94,6 +98,37 @@ fn gates() -> Outcome<Table> {
             ],
         ],
     })
+}
+
+/// What a cache adds to the list that it holds, and what it takes alone.
+fn hits() -> Outcome<Table> {
+    let mut rows = Vec::new();
+    for count in [10, 100, 1000] {
+        let tools: Vec<Tool> = (0..count).map(tool).collect::<Result<_, _>>()?;
+        let bare = static_tools(tools);
+        let options = CacheOptions::new([KeyField::Tenant], Ttl::after(Duration::from_secs(3600)));
+        let cache: Arc<dyn ToolProvider> = cached(Arc::clone(&bare), options);
+        fill(&cache)?;
+        let (bare, hit) = (listed(&bare)?, listed(&cache)?);
+        rows.push(vec![Cell::from(count as u64), bare.into(), hit.into(), (hit - bare).into()]);
+    }
+    Ok(Table {
+        title: "A hit of a cache",
+        command: COMMAND,
+        columns: vec!["tools", "listed without, µs", "a hit, µs", "more, µs"],
+        rows,
+    })
+}
+
+/// Asks once, so that there is something to hit.
+fn fill(provider: &Arc<dyn ToolProvider>) -> Outcome {
+    let nobody = Arc::new(Identity::conversation("bench"));
+    let cx = ListContext::new(nobody, CancellationToken::new());
+    let filled = match Arc::clone(provider).list(&cx, Catalog::new()) {
+        Listing::Now(filled) => filled,
+        Listing::Later(later) => runtime()?.block_on(later),
+    };
+    filled.map(drop).map_err(|failed| failed.error.into())
 }
 
 /// How long a provider takes to list, once its list has the room.

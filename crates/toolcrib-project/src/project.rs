@@ -298,6 +298,11 @@ impl Project {
         &self.skills
     }
 
+    /// Whether it has a folder of skills, which is looked at anew when a turn begins.
+    pub fn watches_skills(&self) -> bool {
+        self.watched.is_some()
+    }
+
     /// Unpacks an archive, `.zip` or `.tar.gz`, into the folder of skills, as one more skill. It is
     /// checked first, as the project's own skills are, and put in place as a whole or not at all; one
     /// of its name that is there is only replaced where `replace` says so. Blocks.

@@ -49,7 +49,8 @@ async fn serve_project(
     if let Some(path) = &args.events {
         engine.events().on("*", json_lines::events(path, project)?);
     }
-    if !global.quiet {
+    // Every event is made as soon as anybody listens.
+    if !global.quiet && project.watches_skills() {
         engine.events().on("skill.reload_failed", output::reload_failed);
     }
     let mut access = Access::new();

@@ -22,7 +22,10 @@ enum Kind {
     All,
     /// A text and `*` behind it.
     Prefix,
-    Other(WildMatch),
+    /// A text, one `*` and a text, the first of so many bytes.
+    Around(usize),
+    /// What it begins with, in bytes, and all of it.
+    Other(usize, WildMatch),
 }
 
 impl Glob {
@@ -30,11 +33,14 @@ impl Glob {
     pub fn new(pattern: impl Into<Arc<str>>) -> Self {
         let text = pattern.into();
         let wild = |text: &str| text.contains(['*', '?']);
-        let kind = match text.strip_suffix('*') {
-            Some("") => Kind::All,
-            Some(prefix) if !wild(prefix) => Kind::Prefix,
-            None if !wild(&text) => Kind::Literal,
-            _ => Kind::Other(WildMatch::new(&text)),
+        let kind = match text.find(['*', '?']) {
+            None => Kind::Literal,
+            Some(start) => match text.get(start..).and_then(|rest| rest.strip_prefix('*')) {
+                Some("") if start == 0 => Kind::All,
+                Some("") => Kind::Prefix,
+                Some(end) if !wild(end) => Kind::Around(start),
+                _ => Kind::Other(start, WildMatch::new(&text)),
+            },
         };
         Self { text, kind }
     }
@@ -49,7 +55,16 @@ impl Glob {
                 .as_bytes()
                 .split_last()
                 .is_some_and(|(_, prefix)| text.as_bytes().starts_with(prefix)),
-            Kind::Other(pattern) => pattern.matches(text),
+            Kind::Around(at) => match (self.text.get(..*at), self.text.get(at + 1..)) {
+                (Some(start), Some(end)) => {
+                    text.strip_prefix(start).is_some_and(|rest| rest.ends_with(end))
+                }
+                _ => false,
+            },
+            Kind::Other(start, pattern) => {
+                self.text.get(..*start).is_some_and(|start| text.starts_with(start))
+                    && pattern.matches(text)
+            }
         }
     }
 
@@ -98,6 +113,14 @@ mod tests {
             ("*a", "ab", false),
             ("a*c", "abbc", true),
             ("a*c", "abb", false),
+            ("a*c", "ac", true),
+            ("ab*ba", "aba", false),
+            ("ab*ba", "abba", true),
+            ("ä*ö", "äxö", true),
+            ("ä*ö", "ä", false),
+            ("a*b*c", "abxc", true),
+            ("a*b*c", "axc", false),
+            ("x?y*", "ay", false),
             ("a?", "ab", true),
             ("a?", "a", false),
             ("a?*", "ab", true),
