@@ -3,7 +3,7 @@
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
     availability::Availability,
@@ -91,6 +91,7 @@ pub struct ToolDefinition {
     pub(crate) sequential: bool,
     pub(crate) availability: Option<Availability>,
     pub(crate) framework: bool,
+    pub(crate) meta: Map<String, Value>,
     digest: Digest,
     schema_digest: Digest,
     rendering: Arc<str>,
@@ -150,6 +151,7 @@ impl ToolDefinition {
             sequential: false,
             availability: None,
             framework: false,
+            meta: Map::new(),
         })
     }
 
@@ -254,6 +256,11 @@ impl ToolDefinition {
     /// How long the tool stays in a turn's registry, if it goes by itself.
     pub fn ephemeral(&self) -> Option<Lifetime> {
         self.ephemeral
+    }
+
+    /// What was noted of the tool for code that meets it. The model does not read it.
+    pub fn meta(&self) -> &Map<String, Value> {
+        &self.meta
     }
 
     /// What the tool needs of the world.

@@ -43,6 +43,7 @@ mod registry;
 mod reliability;
 mod result;
 mod secrets;
+mod signals;
 mod tool;
 
 pub use self::{
@@ -65,7 +66,7 @@ pub use self::{
     fence::{FENCE_NOTICE, fence, fence_chars, unfence},
     hidden::is_hidden,
     identity::Identity,
-    menu::{Menu, NameCollision},
+    menu::Menu,
     message::{Arguments, Message, ToolCall, Usage, VendorContent},
     model::{
         Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse, ModelStream,
@@ -91,13 +92,14 @@ pub use self::{
         concat, discovery, from_async_fn, from_fn, gated_tools, list_in_order, of_plugin,
         per_identity, prefixed, prepared, skill_scoped_tools, static_tools, with_timeout,
     },
-    registry::{AlreadyRegistered, ToolRegistry},
+    registry::{AlreadyRegistered, RegistryDiff, ToolRegistry},
     reliability::{
         AnswerFn, Fallback, IntoHolds, InvalidStatusRange, ReliabilityRule, ReliabilityState,
         Retry, Stage, StatusRange, Then, WhenFailed,
     },
     result::ToolResult,
     secrets::{Redact, Secret, SecretError, Secrets, secrets_fn},
+    signals::{AckSubscription, AlreadySignalled, Signal, TurnSignals},
     tool::{IntoTool, Tool, ToolBody, ToolBuilder},
 };
 /// What the methods of the ports give back: a boxed future that is `Send`.

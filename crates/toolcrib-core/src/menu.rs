@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use crate::{digest::Digest, name::ToolName, tool::Tool};
+use crate::{digest::Digest, name::ToolName, registry::AlreadyRegistered, tool::Tool};
 
 /// What is offered in one iteration: immutable, ordered, unique by name. Calls run against a menu
 /// and nothing else; what is not in it cannot be called by any name.
@@ -20,35 +20,18 @@ pub struct Menu {
     rendering: OnceLock<Arc<str>>,
 }
 
-/// Two tools under one name in what should become a menu.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "two tools are called `{name}`: one comes from {first}, the other from {second}; \
-     rename one, or declare `on_collision` on the second"
-)]
-pub struct NameCollision {
-    /// The name.
-    pub name: ToolName,
-    /// Where the first comes from.
-    pub first: Arc<str>,
-    /// Where the second comes from.
-    pub second: Arc<str>,
-}
-
 impl Menu {
     /// A menu of these tools, in this order.
     ///
     /// # Errors
-    /// [`NameCollision`] when two have one name.
-    pub fn new(tools: Vec<Tool>) -> Result<Self, NameCollision> {
+    /// [`AlreadyRegistered`] when two have one name.
+    pub fn new(tools: Vec<Tool>) -> Result<Self, AlreadyRegistered> {
         let mut by_name = HashMap::with_capacity(tools.len());
         for (position, tool) in tools.iter().enumerate() {
             if let Some(first) = by_name.insert(tool.name().clone(), position) {
-                return Err(NameCollision {
-                    name: tool.name().clone(),
-                    first: tools.get(first).map_or("code".into(), |tool| tool.comes_from()).into(),
-                    second: tool.comes_from().into(),
-                });
+                // The position is one of those that came before.
+                let first = tools.get(first).unwrap_or(tool);
+                return Err(AlreadyRegistered::between(first, tool));
             }
         }
         let digests: Vec<Digest> = tools.iter().map(|tool| tool.digest()).collect();

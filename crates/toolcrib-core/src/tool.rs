@@ -11,7 +11,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
     availability::{Availability, IntoAvailability},
@@ -224,6 +224,7 @@ pub struct ToolBuilder {
     mcp_server: Option<Arc<str>>,
     availability: Option<Availability>,
     framework: bool,
+    meta: Map<String, Value>,
 }
 
 impl ToolBuilder {
@@ -248,6 +249,7 @@ impl ToolBuilder {
             mcp_server: None,
             availability: None,
             framework: false,
+            meta: Map::new(),
         }
     }
 
@@ -362,6 +364,13 @@ impl ToolBuilder {
         self
     }
 
+    /// Notes something of the tool for code that meets it: a gate, a middleware. The model does not read
+    /// it, and the engine does not act on it. Given again under one key, the last counts.
+    pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.meta.insert(key.into(), value.into());
+        self
+    }
+
     /// Where the tool was declared, for messages. Default: `code`.
     pub fn origin(mut self, origin: impl Into<Arc<str>>) -> Self {
         self.origin = Some(origin.into());
@@ -466,6 +475,7 @@ impl ToolBuilder {
         definition.sequential = self.sequential;
         definition.availability = self.availability;
         definition.framework = self.framework;
+        definition.meta = self.meta;
         if let Some(origin) = self.origin {
             definition.origin = origin;
         }

@@ -468,8 +468,8 @@ impl EngineParts {
             let origin = tool.comes_from().into();
             return Err(BuildError::ReservedName { tool: tool.name().clone(), origin });
         }
-        for tool in self.registry.iter() {
-            self.check_capabilities(tool)?;
+        for tool in self.registry.all() {
+            self.check_capabilities(&tool)?;
         }
         // Made anew for each turn; made once here so that a turn cannot fail over it.
         let told: Vec<_> = skills.iter_shared().cloned().collect();

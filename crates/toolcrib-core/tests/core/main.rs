@@ -12,5 +12,8 @@ mod cached;
 mod cached_stale;
 mod decorators;
 mod hubs;
+mod merge;
+mod registry;
+mod registry_properties;
 mod support;
 mod tenants;

@@ -11,20 +11,31 @@ use std::{
 use serde_json::Value;
 use toolcrib_core::{
     Answered, BoxFuture, CancellationToken, Catalog, DiscoveryError, FailedListing, Identity,
-    ListContext, Listing, SkillId, Tool, ToolContext, ToolProvider,
+    ListContext, Listing, SkillId, Tool, ToolBuilder, ToolContext, ToolProvider,
 };
 
 pub(crate) fn tool(name: &str) -> Tool {
-    Tool::builder(name)
-        .description("A tool of the tests.")
-        .handler({
-            let name = name.to_owned();
-            move |_: Value, _: ToolContext| {
-                let name = name.clone();
-                async move { format!("{name} ran") }
-            }
+    let says = format!("{name} ran");
+    tool_builder(name)
+        .handler(move |_: Value, _: ToolContext| {
+            let says = says.clone();
+            async move { says }
         })
         .unwrap()
+}
+
+/// A tool with everything but a body.
+pub(crate) fn tool_builder(name: &str) -> ToolBuilder {
+    Tool::builder(name).description("A tool of the tests.")
+}
+
+/// Ends a tool that does nothing.
+pub(crate) fn ending(builder: ToolBuilder) -> Tool {
+    builder.handler(|_: Value, _: ToolContext| async { "" }).unwrap()
+}
+
+pub(crate) fn named(tools: &[Tool]) -> Vec<String> {
+    tools.iter().map(|tool| tool.name().to_string()).collect()
 }
 
 pub(crate) fn cx() -> ListContext {

@@ -10,7 +10,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use serde_json::Value;
 use toolcrib_core::{
-    Catalog, Menu, NameCollision, OnCollision, Policy, Ruling, SkillId, Tool, ToolName,
+    AlreadyRegistered, Catalog, Menu, OnCollision, Policy, Ruling, SkillId, Tool, ToolName,
 };
 
 use self::withheld::Hidden;
@@ -145,7 +145,7 @@ pub(crate) fn compose(
     situation: &Situation,
     catalog: Catalog,
     notices: Vec<Notice>,
-) -> Result<Composed, NameCollision> {
+) -> Result<Composed, AlreadyRegistered> {
     let facts = visibility.rule_facts(situation.facts());
     let rules = visibility.policy.in_situation(&facts);
     let offers = |tool: &Tool| {
@@ -186,10 +186,10 @@ pub(crate) fn compose(
             OnCollision::Replace => (tool.clone(), std::mem::replace(slot, tool.clone())),
             // Anything newer than these is refused like `fail`: loudly.
             _ => {
-                return Err(NameCollision {
+                return Err(AlreadyRegistered {
                     name: tool.name().clone(),
-                    first: slot.comes_from().into(),
-                    second: tool.comes_from().into(),
+                    existing: slot.comes_from().into(),
+                    incoming: tool.comes_from().into(),
                 });
             }
         };

@@ -5,12 +5,15 @@ mod options;
 mod skills;
 mod state;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
 use toolcrib_core::{
-    ActivatedBy, CancellationToken, Catalog, DiscoveryError, DiscoveryErrorClass, EventKind,
-    FailedListing, Identity, Lifetime, ListContext, NameCollision, RunEvents, Tool, ToolCall,
-    ToolRegistry, ToolResult,
+    ActivatedBy, AlreadyRegistered, CancellationToken, Catalog, DiscoveryError,
+    DiscoveryErrorClass, EventKind, FailedListing, Identity, Lifetime, ListContext, RunEvents,
+    Tool, ToolCall, ToolRegistry, ToolResult,
 };
 use uuid::Uuid;
 
@@ -42,7 +45,7 @@ pub enum IterationError {
     Reliability(#[source] Box<ReliabilityError>),
     /// Two sources offer one name, and neither says who yields.
     #[error(transparent)]
-    Collision(#[from] NameCollision),
+    Collision(#[from] AlreadyRegistered),
     /// The turn was cancelled.
     #[error("the run was cancelled")]
     Cancelled,
@@ -54,7 +57,6 @@ pub struct Turn {
     state: Arc<TurnState>,
     /// How many iterations have begun.
     iteration: u32,
-    registry: Arc<ToolRegistry>,
     /// What the last menu offered for its iteration only.
     expiring: Vec<Tool>,
     /// `read_skill` and its like, as the last provider.
@@ -99,7 +101,6 @@ impl Turn {
         } else {
             Some(OwnTools::new(&engine, &active_skills).map_err(TurnError::ReadSkill)?)
         };
-        let registry = Arc::clone(&engine.registry);
         let roles = engine.visibility.policy.roles.of(&identity, &options.claims)?;
         let roles_by_claims = engine.visibility.policy.roles.by_claims(&options.claims)?;
         let events = RunEvents::new(run_id, identity, engine.events.clone(), options.events);
@@ -119,13 +120,13 @@ impl Turn {
             cancellation,
             halting: Halting::default(),
             working_dir: options.working_dir.unwrap_or_else(|| PathBuf::from(".")).into(),
+            registry: OnceLock::new(),
             engine,
             recovery,
         });
         Ok(Self {
             state,
             iteration: 0,
-            registry,
             expiring: Vec::new(),
             own,
             composed: None,
@@ -178,12 +179,7 @@ impl Turn {
 
     /// This turn's tools. Edits count from the next iteration, and end with the turn.
     pub fn registry(&self) -> &ToolRegistry {
-        &self.registry
-    }
-
-    /// This turn's tools, to be edited; see [`registry`](Self::registry).
-    pub fn registry_mut(&mut self) -> &mut ToolRegistry {
-        Arc::make_mut(&mut self.registry)
+        self.state.registry()
     }
 
     /// Begins the next iteration: asks the providers, composes the menu. Iterations that began
@@ -205,8 +201,10 @@ impl Turn {
             .with_active_skills(Arc::clone(&skills.active));
         let mut catalog = std::mem::take(&mut self.spare);
         catalog.clear();
-        let registry = Source::needed(self.registry.clone());
-        let sources = (!self.registry.is_empty())
+        let registry = Arc::clone(self.state.registry_now());
+        let has_tools = !registry.is_empty();
+        let registry = Source::needed(registry);
+        let sources = has_tools
             .then_some(&registry)
             .into_iter()
             .chain(self.state.engine.sources.iter().map(|source| &source.item))
@@ -233,8 +231,8 @@ impl Turn {
     /// meanwhile is another one, and stays.
     fn expire(&mut self) {
         for tool in std::mem::take(&mut self.expiring) {
-            if is_in(&self.registry, &tool) {
-                self.registry_mut().unregister(tool.name());
+            if is_in(self.registry(), &tool) {
+                self.registry().unregister(tool.name());
             }
         }
     }
@@ -275,9 +273,10 @@ impl Turn {
         };
         let composed = self.composed.insert(composed);
         let (menu, withheld) = (Arc::clone(&composed.menu), Arc::clone(&composed.withheld));
-        if self.registry.has_ephemeral() {
+        let registry = self.state.registry_now();
+        if registry.has_ephemeral() {
             let brief = |tool: &&Tool| {
-                tool.ephemeral() == Some(Lifetime::Iteration) && is_in(&self.registry, tool)
+                tool.ephemeral() == Some(Lifetime::Iteration) && is_in(registry, tool)
             };
             self.expiring = menu.tools().iter().filter(brief).cloned().collect();
         }

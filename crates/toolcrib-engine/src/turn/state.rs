@@ -1,6 +1,9 @@
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
+};
 
-use toolcrib_core::{CancellationToken, EventKind, Identity, RunEvents, SkillId};
+use toolcrib_core::{CancellationToken, EventKind, Identity, RunEvents, SkillId, ToolRegistry};
 
 use crate::{
     compose::Situation, halt::Halting, parts::EngineParts, personality::Personality,
@@ -19,6 +22,8 @@ pub(super) struct TurnState {
     pub(super) cancellation: CancellationToken,
     /// Of the turn, not of an iteration: at some doors each call is an iteration of its own.
     pub(super) halting: Halting,
+    /// The turn's own registry, once somebody asked for it; until then the baseline is as good.
+    pub(super) registry: OnceLock<Arc<ToolRegistry>>,
     pub(super) working_dir: Arc<Path>,
     /// `None` where nothing is to be done about failures.
     pub(super) recovery: Option<Recovery>,
@@ -27,6 +32,16 @@ pub(super) struct TurnState {
 impl TurnState {
     pub(super) fn identity(&self) -> &Arc<Identity> {
         self.events.identity()
+    }
+
+    /// The turn's own registry, to be edited.
+    pub(super) fn registry(&self) -> &ToolRegistry {
+        self.registry.get_or_init(|| Arc::new(ToolRegistry::clone(&self.engine.registry)))
+    }
+
+    /// The tools of the turn as they are.
+    pub(super) fn registry_now(&self) -> &Arc<ToolRegistry> {
+        self.registry.get().unwrap_or(&self.engine.registry)
     }
 
     /// What decides on visibility, under these skills in that iteration.

@@ -183,10 +183,10 @@ async fn offered_says_whether_the_menu_changed() {
     let log = Log::of(turn.events().run());
     turn.iteration().await.unwrap();
     turn.iteration().await.unwrap();
-    turn.registry_mut().register(tool("b")).unwrap();
+    turn.registry().register(tool("b")).unwrap();
     turn.iteration().await.unwrap();
     // Another instance of the same content is no change.
-    turn.registry_mut().overwrite(tool("b"));
+    turn.registry().overwrite(tool("b"));
     turn.iteration().await.unwrap();
     let changed: Vec<_> =
         log.of_name("tools.offered").iter().map(|event| event["changed"].clone()).collect();

@@ -268,7 +268,7 @@ async fn cases_27_28_and_55_one_name_twice_is_loud_unless_the_second_yields() {
     else {
         panic!("it collides")
     };
-    assert!(error.to_string().contains("one comes from static, the other from hub"), "{error}");
+    assert!(error.to_string().contains("it comes from static, and again from hub"), "{error}");
     let keeps = builder("s").origin("hub").on_collision(toolcrib_core::OnCollision::Keep);
     let engine = build(says(keeps, "hub's")).unwrap();
     let log = Log::of(engine.events());

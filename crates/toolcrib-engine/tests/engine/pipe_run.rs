@@ -530,7 +530,7 @@ async fn many_turns_on_one_engine_do_not_mix() {
             options.run_id = Some(format!("run-{n}").into());
             let mut turn = engine.turn(options).unwrap();
             let log = Log::of(turn.events().run());
-            turn.registry_mut().register(tool(&format!("own_{n}"))).unwrap();
+            turn.registry().register(tool(&format!("own_{n}"))).unwrap();
             let mut iteration = turn.iteration().await.unwrap();
             assert_eq!(crate::support::menu(&iteration), ["echo".to_owned(), format!("own_{n}")]);
             let results = iteration.execute(vec![call("echo", json!({})); 3]).await;

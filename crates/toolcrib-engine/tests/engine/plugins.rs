@@ -288,14 +288,14 @@ async fn an_ephemeral_tool_goes_with_its_iteration_or_its_turn() {
     let engine = engine().tool(tool("always")).build().unwrap();
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let brief = || says(builder("brief").ephemeral(Lifetime::Iteration), "ran");
-    turn.registry_mut().register(brief()).unwrap();
-    turn.registry_mut().register(says(builder("turn").ephemeral(Lifetime::Turn), "ran")).unwrap();
+    turn.registry().register(brief()).unwrap();
+    turn.registry().register(says(builder("turn").ephemeral(Lifetime::Turn), "ran")).unwrap();
     assert_eq!(menu(&turn.iteration().await.unwrap()), ["always", "brief", "turn"]);
     assert_eq!(menu(&turn.iteration().await.unwrap()), ["always", "turn"]);
     // One that is registered for the iteration to come is in it.
-    turn.registry_mut().register(brief()).unwrap();
+    turn.registry().register(brief()).unwrap();
     assert_eq!(menu(&turn.iteration().await.unwrap()), ["always", "turn", "brief"]);
-    turn.registry_mut().overwrite(brief());
+    turn.registry().overwrite(brief());
     assert_eq!(menu(&turn.iteration().await.unwrap()), ["always", "turn", "brief"]);
     assert_eq!(menu(&turn.iteration().await.unwrap()), ["always", "turn"]);
     assert_eq!(offered(&engine, TurnOptions::default()).await, ["always"]);
@@ -315,7 +315,7 @@ async fn an_ephemeral_tool_waits_for_the_iteration_that_first_offers_it() {
     let brief = || says(builder("brief").ephemeral(Lifetime::Iteration), "ran");
     let engine_ = engine().tool(tool("always")).provider(flaky).build().unwrap();
     let mut turn = engine_.turn(TurnOptions::default()).unwrap();
-    turn.registry_mut().register(brief()).unwrap();
+    turn.registry().register(brief()).unwrap();
     assert!(turn.iteration().await.is_err());
     fails.store(false, Ordering::Relaxed);
     assert_eq!(menu(&turn.iteration().await.unwrap()), ["always", "brief"]);
@@ -332,7 +332,7 @@ async fn an_ephemeral_tool_waits_for_the_iteration_that_first_offers_it() {
         .build()
         .unwrap();
     let mut turn = engine.turn(TurnOptions::default().skill(skill_id("narrow"))).unwrap();
-    turn.registry_mut().register(brief()).unwrap();
+    turn.registry().register(brief()).unwrap();
     for _ in 0..2 {
         assert_eq!(menu(&turn.iteration().await.unwrap()), ["always", READ_SKILL]);
     }
@@ -352,7 +352,7 @@ async fn an_ephemeral_tool_counts_in_registries_only_and_gives_nothing_back() {
     }
     let engine = engine().tool(tool("brief")).build().unwrap();
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
-    assert!(turn.registry_mut().overwrite(brief()).is_some());
+    assert!(turn.registry().overwrite(brief()).is_some());
     assert_eq!(menu(&turn.iteration().await.unwrap()), ["brief"]);
     assert!(menu(&turn.iteration().await.unwrap()).is_empty());
 }
