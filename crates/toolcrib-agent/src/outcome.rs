@@ -116,7 +116,7 @@ impl MenuSummary {
 #[non_exhaustive]
 pub struct RunError {
     /// The stable class: `discovery_failed`, `name_collision`, `model_failed`, `unknown_skill`,
-    /// `timeout`, `halted`.
+    /// `timeout`, `halted`, `middleware_failed`, `turn_failed`.
     pub code: &'static str,
     /// What happened, for the operator.
     pub message: String,

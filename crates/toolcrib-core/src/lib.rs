@@ -31,6 +31,7 @@ mod hidden;
 mod identity;
 mod menu;
 mod message;
+mod middleware;
 mod model;
 mod name;
 mod network_rules;
@@ -68,6 +69,7 @@ pub use self::{
     identity::Identity,
     menu::Menu,
     message::{Arguments, Message, ToolCall, Usage, VendorContent},
+    middleware::{CallVerdict, Middleware, Passed, TurnContext, call_middleware},
     model::{
         Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse, ModelStream,
         StopReason, ToolChoice,
@@ -81,10 +83,7 @@ pub use self::{
         IterationRange, MAX_PATTERN, MAX_SEARCHED, NotAGate, Policy, PolicyDefault, PolicyFacts,
         PolicyGate, RoleHolders, Roles, Rule, Ruling, ToolMatch, UnreadableClaim, When,
     },
-    ports::{
-        Approval, Approver, CallVerdict, Journal, Middleware, PendingCall, Reducer, Scoper,
-        call_approver, call_middleware,
-    },
+    ports::{Approval, Approver, Journal, PendingCall, Reducer, Scoper, call_approver},
     provider::{
         CacheOptions, Cached, CatalogRequest, Discovery, DiscoveryError, DiscoveryErrorClass,
         FailedListing, Gate, Handed, IntoPrepared, IntoTools, IntoVerdict, KeyField, Listing,

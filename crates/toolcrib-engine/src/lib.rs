@@ -8,6 +8,7 @@
 //!                  └ compose   (compose/)          └ one file per stage
 //! ```
 
+mod asked;
 mod breaker;
 mod builder;
 mod compose;
@@ -22,6 +23,7 @@ mod plugin;
 mod policy;
 mod redactor;
 mod reliability;
+mod runner;
 mod secrets;
 mod skills;
 mod sources;
@@ -44,12 +46,16 @@ pub use self::{
         Attempts, FailedAttempt, GaveUp, GaveUpCode, Health, NextStep, Recovery, ReliabilityError,
         RetryBudget,
     },
+    runner::{TurnOutcome, TurnRunner},
     skills::{
         CurrentStep, DEACTIVATE_SKILL, DuplicateSkill, LIST_SKILLS, LoadedSkills, MAX_SKILL_FILE,
         OnSkip, READ_SKILL, SKILL_TOOLS, SKIP_STEP, Skill, SkillFileError, SkillFiles, SkillSource,
         Skills, Step, ToolsMode,
     },
     sources::{Notice, OnFailure},
-    turn::{Iteration, IterationError, Turn, TurnError, TurnOptions},
+    turn::{
+        Executed, Executor, ExecutorError, Iteration, IterationContext, IterationError,
+        MiddlewareError, Turn, TurnEnd, TurnError, TurnFailure, TurnOptions,
+    },
     validators::check_schema,
 };

@@ -1,7 +1,8 @@
-//! A run: one message, up to the answer. The loop, a step per function:
-//! `run → iterate → step* → ask_without_calls`.
+//! A run: one message, up to the answer. The loop is the engine's; what a run does in it, a step per
+//! function: `run → drive → (step → ask)* → ask_without_calls`.
 
 mod ask;
+mod looping;
 mod noticed;
 mod prefix;
 mod recover;
@@ -9,27 +10,29 @@ mod report;
 mod said;
 mod talk;
 
-use std::{
-    collections::HashMap,
-    future::IntoFuture,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, future::IntoFuture, sync::Arc, time::Instant};
 
 use futures_util::future::BoxFuture;
 use tokio::time::sleep;
 use toolcrib_core::{
-    DiscoveryError, Event, EventKind, EventStream, FENCE_NOTICE, Identity, Menu, Message, SkillId,
-    Subscription, ToolChoice, Usage,
+    DiscoveryError, Event, EventStream, FENCE_NOTICE, Identity, Message, SkillId, Subscription,
+    Usage,
 };
-use toolcrib_engine::{Engine, IterationError, Personality, Skills, Turn, TurnError};
+use toolcrib_engine::{
+    Engine, IterationError, Personality, Skills, Turn, TurnEnd, TurnError, TurnFailure,
+};
 
 pub(crate) use self::prefix::Conversations;
-use self::{ask::Unanswered, prefix::Prefix, report::Report, talk::Talk};
+use self::{
+    looping::{Ending, Looping},
+    prefix::Prefix,
+    report::Report,
+    talk::Talk,
+};
 use crate::{
     models::Models,
     options::{RunOptions, Settings},
-    outcome::{MenuSummary, RunError, RunOutcome, Stopped},
+    outcome::{RunError, RunOutcome, Stopped},
 };
 
 /// What all runs of an agent share.
@@ -129,14 +132,14 @@ async fn run(agent: &AgentParts, message: Arc<str>, options: RunOptions) -> RunO
         models.first().name(),
         &personality.id,
     );
-    let tool_choices = tool_choices.into_iter();
-    let mut running = Running { turn, talk, conversation, tool_choices, menus: Vec::new() };
+    let looping = Looping::new(talk, tool_choices);
+    let mut running = Running { turn, looping, conversation };
 
     // Time that is up ends the run as cancellation does: nothing is cut off in the middle.
     let cancellation = running.turn.cancellation().clone();
     let mut time_is_up = false;
     let ending = {
-        let mut iterations = std::pin::pin!(running.iterate());
+        let mut iterations = std::pin::pin!(running.drive());
         tokio::select! {
             biased;
             ending = &mut iterations => ending,
@@ -209,94 +212,33 @@ fn never_began(
     }
 }
 
-/// Why the loop ended.
-enum Ending {
-    Answered(Arc<str>),
-    OutOfIterations(Arc<str>),
-    TimedOut(Duration),
-    Cancelled,
-    Failed(RunError),
-}
-
-impl From<Unanswered> for Ending {
-    fn from(unanswered: Unanswered) -> Self {
-        match unanswered {
-            Unanswered::Cancelled => Self::Cancelled,
-            Unanswered::Failed(error) => Self::Failed(error),
-        }
-    }
-}
-
 /// The state of one run.
 struct Running<'a> {
     turn: Turn,
-    talk: Talk<'a>,
+    looping: Looping<'a>,
     /// Whose conversation it is, if the caller named it.
     conversation: Option<Arc<Identity>>,
-    tool_choices: std::vec::IntoIter<ToolChoice>,
-    menus: Vec<MenuSummary>,
 }
 
 impl Running<'_> {
     /// Until the model answers, or there are no iterations left.
-    async fn iterate(&mut self) -> Ending {
-        let mut menu = Arc::default();
-        for number in 1..=self.talk.agent.settings.max_iterations {
-            self.talk.report.iteration(number);
-            self.talk.report.emit(|| EventKind::IterationStart);
-            let before = self.talk.tool_calls.len();
-            let step = self.step(&mut menu).await;
-            let tool_calls = self.talk.tool_calls.len() - before;
-            self.talk.report.emit(|| EventKind::IterationEnd { tool_calls });
-            match step {
-                Ok(None) => {}
-                Ok(Some(answer)) => return Ending::Answered(answer),
-                Err(ending) => return ending,
+    async fn drive(&mut self) -> Ending {
+        let max_iterations = self.looping.talk.agent.settings.max_iterations;
+        let end = self.turn.drive(&mut self.looping, max_iterations).await;
+        match (end, self.looping.ending.take()) {
+            (TurnEnd::Failed(failure), _) => failed(&failure),
+            (_, Some(ending)) => ending,
+            // A middleware said so.
+            (TurnEnd::Acked, None) => Ending::Answered(self.looping.talk.said_last()),
+            (TurnEnd::Nacked(error), None) => {
+                Ending::Failed(RunError::new("turn_failed", error.to_string()))
             }
+            _ => Ending::Cancelled,
         }
-        self.talk.report.iteration_over();
-        match self.ask_without_calls(menu).await {
-            Ok(answer) => Ending::OutOfIterations(answer),
-            Err(ending) => ending,
-        }
-    }
-
-    /// One iteration: what may the model see, what does it want, what came of it. Gives the
-    /// answer, once there is one.
-    async fn step(&mut self, menu: &mut Arc<Menu>) -> Result<Option<Arc<str>>, Ending> {
-        let mut iteration = self.turn.iteration().await.map_err(|error| failed_to_begin(&error))?;
-        *menu = Arc::clone(iteration.menu());
-        let summary = MenuSummary::new(menu, iteration.withheld().len(), self.menus.last());
-        self.menus.push(summary);
-        self.talk.notice(iteration.notices());
-        let tool_choice = self.tool_choices.next().unwrap_or_default();
-        if tool_choice == ToolChoice::None {
-            return self.ask_without_calls(Arc::clone(menu)).await.map(Some);
-        }
-        let (text, calls) = self.talk.ask(Arc::clone(menu), tool_choice).await?;
-        if calls.is_empty() {
-            return Ok(Some(text));
-        }
-        self.talk.keep(iteration.execute(calls).await);
-        if let Some(halt) = iteration.halted() {
-            return Err(Ending::Failed(RunError::halted(halt)));
-        }
-        if self.turn.cancellation().is_cancelled() { Err(Ending::Cancelled) } else { Ok(None) }
-    }
-
-    /// A model call with the same tool block, so that the prompt cache holds and vendors accept the
-    /// history, but without the right to call: how a run is wrapped up. What is called all the same
-    /// is refused, and what was said is the answer.
-    async fn ask_without_calls(&mut self, menu: Arc<Menu>) -> Result<Arc<str>, Ending> {
-        let (text, calls) = self.talk.ask(menu, ToolChoice::None).await?;
-        if !calls.is_empty() {
-            self.talk.keep(self.turn.refuse(calls).await);
-        }
-        Ok(text)
     }
 
     fn settle(self, ending: Ending) -> RunOutcome {
-        let Self { mut turn, mut talk, conversation, menus, .. } = self;
+        let Self { mut turn, looping: Looping { mut talk, menus, .. }, conversation } = self;
         turn.end();
         let (stopped, answer, error) = match ending {
             Ending::Answered(answer) => (Stopped::Answered, Some(answer), None),
@@ -313,6 +255,7 @@ impl Running<'_> {
             }
         };
         let answered = answer.is_some();
+        talk.report.iterations = turn.iterations();
         talk.report.over(stopped, answer.as_ref(), error.as_ref());
         talk.prefix.keep(&talk.agent.conversations, conversation, &talk.messages);
         RunOutcome {
@@ -328,6 +271,21 @@ impl Running<'_> {
             messages: talk.messages,
             duration: talk.report.began.elapsed(),
         }
+    }
+}
+
+fn failed(failure: &TurnFailure) -> Ending {
+    match failure {
+        TurnFailure::Iteration(error) => failed_to_begin(error),
+        TurnFailure::Halted(halt) => Ending::Failed(RunError::halted(halt)),
+        TurnFailure::Middleware(error) => {
+            let component = Some(error.middleware.to_string());
+            Ending::Failed(RunError {
+                component,
+                ..RunError::new("middleware_failed", error.to_string())
+            })
+        }
+        _ => Ending::Failed(RunError::new("turn_failed", failure.to_string())),
     }
 }
 

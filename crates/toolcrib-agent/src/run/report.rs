@@ -12,7 +12,7 @@ pub(super) struct Report {
     pub(super) cancellation: CancellationToken,
     pub(super) began: Instant,
     pub(super) iteration: Option<u32>,
-    iterations: u32,
+    pub(super) iterations: u32,
     pub(super) usage: Usage,
     over: bool,
 }

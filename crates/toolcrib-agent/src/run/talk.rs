@@ -119,6 +119,19 @@ impl<'a> Talk<'a> {
         Ok((text, calls))
     }
 
+    /// What the model said last to what the user said; nothing where it has not.
+    pub(super) fn said_last(&self) -> Arc<str> {
+        let is_asked = |message: &&Message| {
+            matches!(message, Message::User { .. }) && message.as_notice().is_none()
+        };
+        let mut since = self.messages.iter().rev().take_while(|message| !is_asked(message));
+        let said = since.find_map(|message| match message {
+            Message::Assistant { text, .. } => Some(Arc::clone(text)),
+            _ => None,
+        });
+        said.unwrap_or_default()
+    }
+
     /// A result is found by its call's id, and vendors refuse a history in which one is missing
     /// or stands twice.
     fn make_unique(&mut self, call: &mut ToolCall) {

@@ -16,3 +16,4 @@ mod noticing;
 mod personality;
 mod reliability;
 mod support;
+mod turns;

@@ -1,16 +1,9 @@
 //! Lets middleware see a call that passed validation and policy: it may deny, rewrite or answer.
 //! Whatever keeps one from giving its verdict denies.
 
-use std::{
-    error::Error,
-    panic::{AssertUnwindSafe, catch_unwind},
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use futures_util::{FutureExt as _, future::BoxFuture};
+use futures_util::FutureExt as _;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 use toolcrib_core::{
@@ -19,6 +12,7 @@ use toolcrib_core::{
 };
 
 use super::{Batch, Call, Failure, record};
+use crate::asked::Asked;
 
 /// How often a call may be rewritten. Only several middleware that undo each other get there.
 const MOST_REWRITES: usize = 8;
@@ -120,14 +114,10 @@ impl Chain {
             run_id: batch.events.run_id(),
             personality: &batch.situation.personality.id,
         };
-        // All that is the middleware's runs inside: making the future, polling it, dropping it once
-        // it has answered, and what its error says.
-        let verdict = async {
-            let mut asked = Asked(Some(middleware.call(pending)));
-            let verdict = (&mut asked).await.map_err(|error| format!("it failed: {error}"));
-            drop(asked.0.take());
-            verdict
-        };
+        let verdict = Asked::answer(
+            || middleware.call(pending),
+            |verdict| verdict.map_err(|error| format!("it failed: {error}")),
+        );
         let left = self.allowed.saturating_sub(self.began.elapsed());
         tokio::select! {
             biased;
@@ -148,30 +138,6 @@ impl Chain {
 enum Stopped {
     Cancelled,
     Failed(String),
-}
-
-type Verdict = Result<CallVerdict, Box<dyn Error + Send + Sync>>;
-
-/// A middleware that is asked. One that is dropped before it has answered cannot hurt whoever drops
-/// it: the call is refused or gone by then.
-struct Asked<'a>(Option<BoxFuture<'a, Verdict>>);
-
-impl Future for Asked<'_> {
-    type Output = Verdict;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Verdict> {
-        match &mut self.0 {
-            Some(future) => future.as_mut().poll(cx),
-            None => Poll::Pending,
-        }
-    }
-}
-
-impl Drop for Asked<'_> {
-    fn drop(&mut self) {
-        let future = self.0.take();
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(future)));
-    }
 }
 
 /// No verdict, or none that can be followed. The reason is the operator's.

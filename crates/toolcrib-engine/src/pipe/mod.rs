@@ -14,6 +14,7 @@ mod available;
 mod budget;
 mod fence;
 mod intent;
+mod made;
 mod middleware;
 mod policy;
 mod record;
@@ -37,6 +38,7 @@ use toolcrib_core::{
 };
 
 use self::arguments::NotJson;
+pub(crate) use self::made::CallsMade;
 use crate::{
     compose::{Situation, Withheld},
     halt::Halting,
@@ -56,6 +58,7 @@ pub(crate) struct Batch<'a> {
     pub(crate) working_dir: &'a Arc<Path>,
     pub(crate) cancellation: &'a CancellationToken,
     pub(crate) halting: &'a Halting,
+    pub(crate) made: &'a CallsMade,
     pub(crate) recovery: Option<&'a Recovery>,
 }
 

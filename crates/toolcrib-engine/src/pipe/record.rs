@@ -55,6 +55,7 @@ pub(super) fn end(batch: &Batch<'_>, call: Call, fenced: Fenced) -> ToolResult {
     result.abandoned = cut.abandoned;
     result.cause = cut.cause.map(Into::into);
     result.duration = call.began.elapsed();
+    batch.made.note(call.args_digest);
     batch.events.emit(Some(batch.iteration), || EventKind::ToolEnd {
         call_id: Arc::clone(&result.call_id),
         tool: Arc::clone(&result.name),

@@ -47,6 +47,17 @@ impl Iteration {
         }
     }
 
+    /// One in which nothing is offered.
+    pub(super) fn of_nothing(turn: &Arc<TurnState>, number: u32) -> Self {
+        let situation = turn.situation(turn.active_skills.now(), number);
+        let withheld = Withheld::nothing(&turn.engine.visibility, situation.clone());
+        Self::new(turn, number, Arc::default(), Arc::new(withheld), situation, None)
+    }
+
+    pub(super) fn turn(&self) -> &TurnState {
+        &self.turn
+    }
+
     /// Which iteration of the turn, from 1.
     pub fn number(&self) -> u32 {
         self.number
@@ -128,12 +139,19 @@ impl Iteration {
             working_dir: &self.turn.working_dir,
             cancellation: self.cancellation(),
             halting: &self.turn.halting,
+            made: &self.turn.made,
             recovery: self.turn.recovery.as_ref(),
         };
         let results = batch.execute(calls).await;
         self.turn.active_skills.settle(self.number, self.steps_at.as_ref(), &results);
         self.turn.report_skills(self.number);
         results
+    }
+
+    /// Refuses calls that come when none may be made: each gets its one result, `not_available`, as if
+    /// nothing were offered.
+    pub async fn refuse(&self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
+        Self::of_nothing(&self.turn, self.number).execute(calls).await
     }
 }
 

@@ -1,5 +1,9 @@
 //! A turn: what is kept from one iteration to the next.
 
+mod around;
+mod context;
+mod drive;
+mod executor;
 mod iteration;
 mod options;
 mod skills;
@@ -13,21 +17,27 @@ use std::{
 use toolcrib_core::{
     ActivatedBy, AlreadyRegistered, CancellationToken, Catalog, DiscoveryError,
     DiscoveryErrorClass, EventKind, FailedListing, Identity, Lifetime, ListContext, RunEvents,
-    Tool, ToolCall, ToolRegistry, ToolResult,
+    Tool, ToolCall, ToolRegistry, ToolResult, TurnSignals,
 };
 use uuid::Uuid;
 
 pub use self::{
+    around::MiddlewareError,
+    context::IterationContext,
+    drive::{TurnEnd, TurnFailure},
+    executor::{Executed, Executor, ExecutorError},
     iteration::Iteration,
     options::{TurnError, TurnOptions},
 };
 use self::{skills::OwnTools, state::TurnState};
 use crate::{
-    compose::{Composed, Withheld, compose},
+    compose::{Composed, compose},
     discover::{Discovered, Undiscovered, discover},
     halt::{Halt, Halting},
     parts::EngineParts,
     personality::{DEFAULT_PERSONALITY, Personality},
+    pipe::CallsMade,
+    redactor::Redactor,
     reliability::{Recovery, ReliabilityError},
     skills::{ActiveSkills, Snapshot},
     sources::Source,
@@ -49,6 +59,9 @@ pub enum IterationError {
     /// The turn was cancelled.
     #[error("the run was cancelled")]
     Cancelled,
+    /// The turn was acked or nacked: it has no further iteration.
+    #[error("the turn is over: its executor has signalled")]
+    Over,
 }
 
 /// One turn of a conversation: the state that iterations share. Dropping it ends whatever it and
@@ -121,6 +134,8 @@ impl Turn {
             halting: Halting::default(),
             working_dir: options.working_dir.unwrap_or_else(|| PathBuf::from(".")).into(),
             registry: OnceLock::new(),
+            signals: TurnSignals::new(),
+            made: CallsMade::default(),
             engine,
             recovery,
         });
@@ -152,6 +167,10 @@ impl Turn {
     /// The pen that writes this turn's events.
     pub fn events(&self) -> &Arc<RunEvents> {
         &self.state.events
+    }
+
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.state.engine.redactor
     }
 
     /// What ends everything that the turn does.
@@ -188,7 +207,21 @@ impl Turn {
     /// # Errors
     /// [`IterationError`]; the iteration is over before it began, and another may be tried.
     pub async fn iteration(&mut self) -> Result<Iteration, IterationError> {
+        if self.state.signals.signal().is_some() {
+            return Err(IterationError::Over);
+        }
+        self.begin_iteration();
+        self.list().await
+    }
+
+    /// Counts one more iteration.
+    fn begin_iteration(&mut self) -> u32 {
         self.iteration += 1;
+        self.iteration
+    }
+
+    /// Asks the providers, and composes the menu of the iteration that has begun.
+    async fn list(&mut self) -> Result<Iteration, IterationError> {
         self.state.report_skills(self.iteration);
         if self.state.cancellation.is_cancelled() {
             return Err(IterationError::Cancelled);
@@ -240,12 +273,7 @@ impl Turn {
     /// Refuses calls that come when none may be made, such as at the iteration cap: each gets its
     /// one result, `not_available`, as if nothing were offered.
     pub async fn refuse(&mut self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
-        let situation = self.state.situation(self.state.active_skills.now(), self.iteration);
-        let withheld = Withheld::nothing(&self.state.engine.visibility, situation.clone());
-        let withheld = Arc::new(withheld);
-        Iteration::new(&self.state, self.iteration, Arc::default(), withheld, situation, None)
-            .execute(calls)
-            .await
+        Iteration::of_nothing(&self.state, self.iteration).execute(calls).await
     }
 
     /// Composes, or uses again what still holds.

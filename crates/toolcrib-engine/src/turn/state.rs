@@ -3,11 +3,13 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use toolcrib_core::{CancellationToken, EventKind, Identity, RunEvents, SkillId, ToolRegistry};
+use toolcrib_core::{
+    CancellationToken, EventKind, Identity, RunEvents, SkillId, ToolRegistry, TurnSignals,
+};
 
 use crate::{
     compose::Situation, halt::Halting, parts::EngineParts, personality::Personality,
-    reliability::Recovery, skills::ActiveSkills,
+    pipe::CallsMade, reliability::Recovery, skills::ActiveSkills,
 };
 
 /// What a turn and its iterations share.
@@ -24,6 +26,9 @@ pub(super) struct TurnState {
     pub(super) halting: Halting,
     /// The turn's own registry, once somebody asked for it; until then the baseline is as good.
     pub(super) registry: OnceLock<Arc<ToolRegistry>>,
+    /// How its executor ends it.
+    pub(super) signals: TurnSignals,
+    pub(super) made: CallsMade,
     pub(super) working_dir: Arc<Path>,
     /// `None` where nothing is to be done about failures.
     pub(super) recovery: Option<Recovery>,

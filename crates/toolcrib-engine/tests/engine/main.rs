@@ -35,5 +35,7 @@ mod secrets;
 mod skills;
 mod sources;
 mod support;
+mod turns;
+mod turns_random;
 mod why;
 mod why_random;

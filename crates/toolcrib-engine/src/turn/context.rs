@@ -1,0 +1,86 @@
+use std::{
+    error::Error,
+    ops::{Deref, DerefMut},
+};
+
+use toolcrib_core::{AckSubscription, AlreadySignalled, Digest, ToolRegistry, TurnSignals};
+
+use super::Iteration;
+
+/// What an [`Executor`](super::Executor) gets of an iteration: the [`Iteration`] itself, the turn's
+/// registry, and the words that end the turn.
+///
+/// An executor that returns and has said nothing gets another iteration. It may hand the context on to
+/// a task of its own; once the turn is over, what that still calls is refused.
+#[derive(Debug)]
+pub struct IterationContext(Iteration);
+
+impl IterationContext {
+    pub(super) fn new(iteration: Iteration) -> Self {
+        Self(iteration)
+    }
+
+    /// The turn's tools. Edits count from the next iteration, and end with the turn.
+    pub fn registry(&self) -> &ToolRegistry {
+        self.0.turn().registry()
+    }
+
+    /// Says that the turn is done, and that this iteration was the last one; what waits for it, such as a
+    /// [bound](ToolRegistry::bind_context) registry, has happened when it returns. The iteration goes on
+    /// until the executor returns.
+    ///
+    /// # Errors
+    /// [`AlreadySignalled`] when it was acked or nacked before; the first signal stands.
+    pub fn ack(&self) -> Result<(), AlreadySignalled> {
+        self.as_ref().ack()
+    }
+
+    /// Gives the turn up, and ends what this iteration still calls. Tools that live for an iteration
+    /// stay in the registry to be looked at, and are neither offered nor callable any more.
+    ///
+    /// # Errors
+    /// [`AlreadySignalled`] when it was acked or nacked before; the first signal stands.
+    pub fn nack(
+        &self,
+        error: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> Result<(), AlreadySignalled> {
+        self.as_ref().nack(error)?;
+        self.0.cancellation().cancel();
+        Ok(())
+    }
+
+    /// Cancels the turn, with all that it still does.
+    pub fn abort(&self) {
+        self.0.turn().cancellation.cancel();
+    }
+
+    /// How often the very same has been called in this turn: how many calls with that
+    /// [content id](toolcrib_core::args_digest) have a result, whatever came of them.
+    pub fn call_count(&self, call: Digest) -> usize {
+        self.0.turn().made.count_of(call)
+    }
+
+    /// Does something when the turn is acked; see [`TurnSignals::on_ack`].
+    pub fn on_ack(&self, handler: impl FnOnce() + Send + 'static) -> AckSubscription {
+        self.as_ref().on_ack(handler)
+    }
+}
+
+impl AsRef<TurnSignals> for IterationContext {
+    fn as_ref(&self) -> &TurnSignals {
+        &self.0.turn().signals
+    }
+}
+
+impl Deref for IterationContext {
+    type Target = Iteration;
+    fn deref(&self) -> &Iteration {
+        &self.0
+    }
+}
+
+impl DerefMut for IterationContext {
+    fn deref_mut(&mut self) -> &mut Iteration {
+        &mut self.0
+    }
+}

@@ -1,0 +1,168 @@
+//! Iteration after iteration, up to a signal: the loop that every door with a loop has.
+
+use std::{error::Error, panic::AssertUnwindSafe, sync::Arc};
+
+use futures_util::FutureExt as _;
+use toolcrib_core::{EventKind, Signal, panic_text};
+
+use super::{
+    Executor, IterationContext, IterationError, MiddlewareError, Turn,
+    around::{ITERATION, Passage, TURN},
+};
+use crate::halt::Halt;
+
+/// How a turn that was driven ended.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TurnEnd {
+    /// It was acked.
+    Acked,
+    /// It was nacked, or the executor failed or panicked.
+    Nacked(Arc<dyn Error + Send + Sync>),
+    /// It was cancelled.
+    Cancelled,
+    /// There were as many iterations as there may be, and no signal.
+    MaxIterations,
+    /// It could not go on.
+    Failed(TurnFailure),
+}
+
+/// Why a turn could not go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TurnFailure {
+    /// An iteration could not begin.
+    #[error(transparent)]
+    Iteration(IterationError),
+    /// A middleware failed. What was signalled before stands, and what was to happen then has.
+    #[error(transparent)]
+    Middleware(#[from] MiddlewareError),
+    /// A policy rule ended the turn at a call, whatever the executor says.
+    #[error(transparent)]
+    Halted(Halt),
+    /// The executor failed when it had signalled already. The signal stands.
+    #[error("the executor failed after it had signalled: {0}")]
+    Executor(Box<dyn Error + Send + Sync>),
+}
+
+impl TurnEnd {
+    /// The word for it: `acked`, `nacked`, `cancelled`, `max_iterations`, `failed`.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Acked => "acked",
+            Self::Nacked(_) => "nacked",
+            Self::Cancelled => "cancelled",
+            Self::MaxIterations => "max_iterations",
+            Self::Failed(_) => "failed",
+        }
+    }
+}
+
+impl Turn {
+    /// Begins iterations and hands them to an executor until it signals, the turn is cancelled or
+    /// halted, something fails, or there have been `max_iterations` of them. The engine's middleware
+    /// stands around the turn and around each iteration.
+    ///
+    /// `agent.iteration_start` and `agent.iteration_end` are said here, on every way out. Tools that live
+    /// for an iteration go with it, with the last one too; after a nack they stay in the
+    /// [registry](Self::registry).
+    pub async fn drive(&mut self, executor: &mut impl Executor, max_iterations: u32) -> TurnEnd {
+        let mut passage = Passage::of(&TURN);
+        let mut end = match passage.before(&self.state, 0).await {
+            Err(error) => TurnEnd::Failed(error.into()),
+            Ok(()) => self.iterate(executor, max_iterations).await,
+        };
+        if matches!(end, TurnEnd::MaxIterations) {
+            let wrapping_up = AssertUnwindSafe(executor.out_of_iterations(self)).catch_unwind();
+            if let Err(panic) = wrapping_up.await {
+                end = self.executor_failed(panicked(&*panic));
+            }
+        }
+        if let Err(error) = passage.after(&self.state, self.iteration).await
+            && !matches!(end, TurnEnd::Failed(_))
+        {
+            end = TurnEnd::Failed(error.into());
+        }
+        end
+    }
+
+    async fn iterate(&mut self, executor: &mut impl Executor, max_iterations: u32) -> TurnEnd {
+        for _ in 0..max_iterations {
+            if let Some(end) = self.over() {
+                return end;
+            }
+            let number = self.begin_iteration();
+            self.state.events.emit(Some(number), || EventKind::IterationStart);
+            let calls_before = self.state.made.count();
+            let mut passage = Passage::of(&ITERATION);
+            let mut end = match passage.before(&self.state, number).await {
+                Err(error) => Some(TurnEnd::Failed(error.into())),
+                Ok(()) => self.execute(executor).await,
+            };
+            if let Err(error) = passage.after(&self.state, number).await
+                && !matches!(end, Some(TurnEnd::Failed(_)))
+            {
+                end = Some(TurnEnd::Failed(error.into()));
+            }
+            // A middleware may have signalled, or cancelled.
+            let end = end.or_else(|| self.over());
+            if !self.is_nacked() {
+                self.expire();
+            }
+            let tool_calls = self.state.made.count() - calls_before;
+            self.state.events.emit(Some(number), || EventKind::IterationEnd { tool_calls });
+            if let Some(end) = end {
+                return end;
+            }
+        }
+        self.over().unwrap_or(TurnEnd::MaxIterations)
+    }
+
+    /// Lists, and hands on what is offered. What ended the turn, if something did.
+    async fn execute(&mut self, executor: &mut impl Executor) -> Option<TurnEnd> {
+        if let Some(end) = self.over() {
+            return Some(end);
+        }
+        let cx = match self.list().await {
+            Ok(iteration) => IterationContext::new(iteration),
+            Err(IterationError::Cancelled) => return Some(TurnEnd::Cancelled),
+            Err(error) => return Some(TurnEnd::Failed(TurnFailure::Iteration(error))),
+        };
+        // Made inside, so that a panic of a function that only makes a future counts too.
+        let executed = AssertUnwindSafe(async { executor.execute(cx).await }).catch_unwind().await;
+        if let Some(halt) = self.halted() {
+            return Some(TurnEnd::Failed(TurnFailure::Halted(halt.clone())));
+        }
+        match executed {
+            Ok(Ok(())) => self.over(),
+            Ok(Err(error)) => Some(self.executor_failed(error.0)),
+            Err(panic) => Some(self.executor_failed(panicked(&*panic))),
+        }
+    }
+
+    fn executor_failed(&self, error: Box<dyn Error + Send + Sync>) -> TurnEnd {
+        if self.state.signals.signal().is_some() {
+            return TurnEnd::Failed(TurnFailure::Executor(error));
+        }
+        // Nobody else signals meanwhile but a context that was handed on, and then that stands.
+        let _ = self.state.signals.nack(error);
+        self.over().unwrap_or(TurnEnd::Cancelled)
+    }
+
+    /// What ends the turn, once something does.
+    fn over(&self) -> Option<TurnEnd> {
+        match self.state.signals.signal() {
+            Some(Signal::Ack) => Some(TurnEnd::Acked),
+            Some(Signal::Nack(error)) => Some(TurnEnd::Nacked(error)),
+            _ => self.state.cancellation.is_cancelled().then_some(TurnEnd::Cancelled),
+        }
+    }
+
+    fn is_nacked(&self) -> bool {
+        matches!(self.state.signals.signal(), Some(Signal::Nack(_)))
+    }
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send)) -> Box<dyn Error + Send + Sync> {
+    format!("the executor panicked: {}", panic_text(panic)).into()
+}
