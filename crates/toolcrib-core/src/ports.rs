@@ -43,7 +43,7 @@ pub enum Approval {
 }
 
 /// Decides on calls that a rule with the effect `ask` matches, such as [`Rule::ask`](crate::Rule::ask).
-/// Without one they are denied. A panicking approver denies. [`call_approver`] makes one of a
+/// Without one they are denied, unless the turn has people to ask. A panicking approver denies. [`call_approver`] makes one of a
 /// function.
 pub trait Approver: Send + Sync + 'static {
     /// Decides. May wait for a person; cancellation drops the future.

@@ -270,8 +270,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets who decides on calls that a rule wants asked about. Default: nobody, so they are
-    /// denied.
+    /// Sets who decides on calls that a rule wants asked about. Default: whoever answers the
+    /// [questions](crate::Questions) of the turn; where nobody does, they are denied.
     pub fn approver(mut self, approver: impl Approver) -> Self {
         self.approver = Some(Arc::new(approver));
         self

@@ -21,6 +21,8 @@ mod personality;
 mod pipe;
 mod plugin;
 mod policy;
+mod problems;
+mod questions;
 mod redactor;
 mod reliability;
 mod runner;
@@ -41,6 +43,7 @@ pub use self::{
     parts::Limits,
     personality::{DEFAULT_PERSONALITY, DuplicatePersonality, Personality},
     plugin::{Plugin, PluginError, PluginRegistrar},
+    questions::{AnswerError, NotAnswered, OpenQuestion, Question, Questions},
     redactor::{REDACTED, RedactedStream, Redactor, SecretTooShort},
     reliability::{
         Attempts, FailedAttempt, GaveUp, GaveUpCode, Health, NextStep, Recovery, ReliabilityError,

@@ -64,7 +64,7 @@ fn is_a_schema(schema: &Value) -> Result<(), Arc<str>> {
     jsonschema::meta::validate(schema).map_err(|error| problem(&error))
 }
 
-fn compiled(schema: &Value) -> Result<Validator, Arc<str>> {
+pub(crate) fn compiled(schema: &Value) -> Result<Validator, Arc<str>> {
     jsonschema::options()
         // A schema may come from a server: what it refers to is not fetched for it.
         .offline()

@@ -420,6 +420,30 @@ pub enum EventKind {
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<Arc<str>>,
     },
+    /// A person is asked, and something waits for the answer.
+    #[serde(rename = "question.asked")]
+    QuestionAsked {
+        /// The question's id.
+        id: Arc<str>,
+        /// What it is about.
+        reason: Arc<str>,
+        /// What there is to decide on.
+        payload: Value,
+        /// JSON Schema of the answer, where not any will do.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        answer_schema: Option<Value>,
+        /// How long is waited, in milliseconds.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        timeout_ms: Option<u64>,
+    },
+    /// Nobody waits for the answer to a question any more. Each that was asked has one.
+    #[serde(rename = "question.closed")]
+    QuestionClosed {
+        /// The question's id.
+        id: Arc<str>,
+        /// How: `answered`, `rejected`, `aborted`, `timed_out`.
+        result: Arc<str>,
+    },
     /// Something failed, and a rule has it tried again: right before the wait, if there is one.
     #[serde(rename = "reliability.retried")]
     ReliabilityRetried {
@@ -620,6 +644,8 @@ impl EventKind {
             Self::SkillReloadFailed { .. } => "skill.reload_failed",
             Self::PolicyChecked { .. } => "policy.checked",
             Self::PolicyDenied { .. } => "policy.denied",
+            Self::QuestionAsked { .. } => "question.asked",
+            Self::QuestionClosed { .. } => "question.closed",
             Self::ReliabilityRetried { .. } => "reliability.retried",
             Self::ReliabilityRecovered { .. } => "reliability.recovered",
             Self::ReliabilityFailFast { .. } => "reliability.fail_fast",

@@ -16,8 +16,8 @@ pub enum Effect {
     Allow,
     /// It is neither offered nor callable. A rule on arguments denies the call alone.
     Deny,
-    /// It is offered; each call goes to the [`Approver`](crate::Approver), and is denied where
-    /// there is none.
+    /// It is offered; each call goes to the [`Approver`](crate::Approver), else to whoever answers the
+    /// turn's questions, and is denied where there is nobody.
     Ask,
     /// It is offered; a call is denied and ends the run, with an error for whoever started it.
     Halt,

@@ -1,12 +1,15 @@
-//! Asks whether a call that a rule wants asked about may run. Without an approver, or with one
-//! that panics, it may not.
+//! Asks whether a call that a rule wants asked about may run: the engine's approver, else whoever
+//! answers the turn's questions. Without either, or with an approver that panics, it may not.
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt as _;
+use serde::Deserialize;
+use serde_json::json;
 use toolcrib_core::{Approval, ErrorCode, PendingCall, Rule, panic_text};
 
 use super::{Batch, Call, Failure, record};
+use crate::questions::{Asking, Question};
 
 pub(super) async fn approve(
     batch: &Batch<'_>,
@@ -20,13 +23,19 @@ pub(super) async fn approve(
         Err(Failure::refused(ErrorCode::Denied, message).caused_by(format!("{label}: {why}")))
     };
     let told = |otherwise: String| rule.tell_model.as_deref().map_or(otherwise, str::to_owned);
-    let Some(approver) = &batch.engine.approver else {
+    if batch.engine.approver.is_none() && batch.questions.is_none() {
         return denied(
             told(format!("calling `{}` needs an approval that nobody here can give", call.name)),
             "no approver is configured".to_owned(),
         );
+    }
+    let decision = async {
+        match &batch.engine.approver {
+            Some(approver) => approver.approve(pending).await,
+            None => ask_a_person(batch, call, pending, rule).await,
+        }
     };
-    let decision = AssertUnwindSafe(async { approver.approve(pending).await }).catch_unwind();
+    let decision = AssertUnwindSafe(decision).catch_unwind();
     tokio::select! {
         biased;
         () = batch.cancellation.cancelled() => {
@@ -41,5 +50,60 @@ pub(super) async fn approve(
                 format!("the approver panicked: {}", panic_text(&*panic)),
             ),
         },
+    }
+}
+
+/// What an answer to such a question is.
+#[derive(Deserialize)]
+struct Answer {
+    approve: bool,
+    #[serde(default)]
+    message: Option<String>,
+}
+
+/// The turn's questions stand in for an approver.
+async fn ask_a_person(
+    batch: &Batch<'_>,
+    call: &Call,
+    pending: PendingCall<'_>,
+    rule: &Rule,
+) -> Approval {
+    let asking = Asking {
+        questions: batch.questions,
+        events: batch.events,
+        redactor: &batch.engine.redactor,
+        iteration: batch.iteration,
+        cancellation: batch.cancellation,
+    };
+    let reason = rule
+        .reason
+        .clone()
+        .unwrap_or_else(|| format!("{} asks before `{}` is called", rule.label, call.name).into());
+    let question = Question::new(reason)
+        .payload(json!({
+            "tool": &*call.name,
+            "args": pending.args,
+            "args_digest": pending.args_digest,
+            "call_id": &**pending.call_id,
+            "rule": &*rule.label,
+        }))
+        .answer_schema(json!({
+            "type": "object",
+            "properties": { "approve": { "type": "boolean" }, "message": { "type": "string" } },
+            "required": ["approve"],
+            "additionalProperties": false,
+        }));
+    let refused =
+        |message: Option<String>| {
+            let otherwise = || format!("calling `{}` was not approved", call.name);
+            Approval::Refused(message.unwrap_or_else(|| {
+                rule.tell_model.as_deref().map_or_else(otherwise, str::to_owned)
+            }))
+        };
+    match asking.ask(question).await.map(serde_json::from_value::<Answer>) {
+        Ok(Ok(Answer { approve: true, .. })) => Approval::Approved,
+        Ok(Ok(Answer { message, .. })) => refused(message),
+        // What a rejection says is for whoever asked, not for a model.
+        Ok(Err(_)) | Err(_) => refused(None),
     }
 }

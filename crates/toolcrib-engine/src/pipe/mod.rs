@@ -43,6 +43,7 @@ use crate::{
     compose::{Situation, Withheld},
     halt::Halting,
     parts::EngineParts,
+    questions::Questions,
     reliability::Recovery,
     secrets::DeclaredSecrets,
 };
@@ -59,6 +60,7 @@ pub(crate) struct Batch<'a> {
     pub(crate) cancellation: &'a CancellationToken,
     pub(crate) halting: &'a Halting,
     pub(crate) made: &'a CallsMade,
+    pub(crate) questions: Option<&'a Questions>,
     pub(crate) recovery: Option<&'a Recovery>,
 }
 
@@ -312,7 +314,7 @@ struct Large {
 }
 
 /// A name that a model made up can be anything: it is quoted, but not at any length.
-fn shortened(name: &str) -> String {
+pub(crate) fn shortened(name: &str) -> String {
     const LONGEST: usize = 64;
     let mut short: String = name.chars().take(LONGEST).collect();
     if short.len() < name.len() {

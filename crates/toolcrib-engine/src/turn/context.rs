@@ -3,9 +3,11 @@ use std::{
     ops::{Deref, DerefMut},
 };
 
+use serde_json::Value;
 use toolcrib_core::{AckSubscription, AlreadySignalled, Digest, ToolRegistry, TurnSignals};
 
 use super::Iteration;
+use crate::questions::{NotAnswered, Question};
 
 /// What an [`Executor`](super::Executor) gets of an iteration: the [`Iteration`] itself, the turn's
 /// registry, and the words that end the turn.
@@ -47,6 +49,15 @@ impl IterationContext {
         self.as_ref().nack(error)?;
         self.0.cancellation().cancel();
         Ok(())
+    }
+
+    /// Asks a person, and waits for the answer. What the question holds is redacted before anybody sees
+    /// it; the answer is as it was given.
+    ///
+    /// # Errors
+    /// [`NotAnswered`] says which way it was closed.
+    pub async fn wait_for(&self, question: Question) -> Result<Value, NotAnswered> {
+        self.0.asking().ask(question).await
     }
 
     /// Cancels the turn, with all that it still does.

@@ -7,6 +7,7 @@ use crate::{
     compose::{Situation, Why, Withheld},
     halt::Halt,
     pipe::Batch,
+    questions::Asking,
     skills::StepsAt,
     sources::Notice,
 };
@@ -56,6 +57,17 @@ impl Iteration {
 
     pub(super) fn turn(&self) -> &TurnState {
         &self.turn
+    }
+
+    /// How people are asked on its behalf.
+    pub(super) fn asking(&self) -> Asking<'_> {
+        Asking {
+            questions: self.turn.questions.as_ref(),
+            events: &self.turn.events,
+            redactor: &self.turn.engine.redactor,
+            iteration: self.number,
+            cancellation: self.cancellation(),
+        }
     }
 
     /// Which iteration of the turn, from 1.
@@ -140,6 +152,7 @@ impl Iteration {
             cancellation: self.cancellation(),
             halting: &self.turn.halting,
             made: &self.turn.made,
+            questions: self.turn.questions.as_ref(),
             recovery: self.turn.recovery.as_ref(),
         };
         let results = batch.execute(calls).await;

@@ -136,6 +136,7 @@ impl Turn {
             registry: OnceLock::new(),
             signals: TurnSignals::new(),
             made: CallsMade::default(),
+            questions: options.questions,
             engine,
             recovery,
         });

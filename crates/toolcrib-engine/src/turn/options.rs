@@ -3,6 +3,8 @@ use std::{fmt::Display, path::PathBuf, sync::Arc};
 use serde_json::{Map, Value};
 use toolcrib_core::{CancellationToken, Events, InvalidTool, SkillId, UnreadableClaim};
 
+use crate::questions::Questions;
+
 /// How a turn begins. Everything may be left out.
 #[derive(Debug, Default)]
 #[non_exhaustive]
@@ -31,6 +33,8 @@ pub struct TurnOptions {
     pub working_dir: Option<PathBuf>,
     /// Where to listen to this turn alone.
     pub events: Events,
+    /// Where people are asked and answer; see [`Questions`]. Default: there is nobody to ask.
+    pub questions: Option<Questions>,
 }
 
 impl TurnOptions {
@@ -88,6 +92,13 @@ impl TurnOptions {
     #[must_use]
     pub fn cancellation(mut self, cancellation: CancellationToken) -> Self {
         self.cancellation = Some(cancellation);
+        self
+    }
+
+    /// Sets where people are asked and answer. One value may serve many turns.
+    #[must_use]
+    pub fn questions(mut self, questions: Questions) -> Self {
+        self.questions = Some(questions);
         self
     }
 

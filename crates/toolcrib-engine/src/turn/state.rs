@@ -9,7 +9,7 @@ use toolcrib_core::{
 
 use crate::{
     compose::Situation, halt::Halting, parts::EngineParts, personality::Personality,
-    pipe::CallsMade, reliability::Recovery, skills::ActiveSkills,
+    pipe::CallsMade, questions::Questions, reliability::Recovery, skills::ActiveSkills,
 };
 
 /// What a turn and its iterations share.
@@ -29,6 +29,8 @@ pub(super) struct TurnState {
     /// How its executor ends it.
     pub(super) signals: TurnSignals,
     pub(super) made: CallsMade,
+    /// Where people are asked; `None` where there is nobody to ask.
+    pub(super) questions: Option<Questions>,
     pub(super) working_dir: Arc<Path>,
     /// `None` where nothing is to be done about failures.
     pub(super) recovery: Option<Recovery>,

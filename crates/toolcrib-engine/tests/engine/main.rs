@@ -26,6 +26,7 @@ mod policy;
 mod policy_calls;
 mod policy_facts;
 mod providers;
+mod questions;
 mod registry;
 mod reliability;
 mod reliability_properties;

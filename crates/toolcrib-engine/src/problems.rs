@@ -1,0 +1,55 @@
+//! What is wrong with data that does not fit its schema, in words that name fields and never values.
+
+use jsonschema::{ValidationError, Validator, error::ValidationErrorKind};
+use serde_json::Value;
+
+use crate::pipe::shortened;
+
+/// More problems than these are only counted.
+const MOST_PROBLEMS: usize = 10;
+
+/// None where it fits. A part of it is called `part`.
+pub(crate) fn problems(validator: &Validator, value: &Value, part: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut further = 0_usize;
+    for error in validator.iter_errors(value) {
+        if problems.len() < MOST_PROBLEMS {
+            problems.push(describe(&error, value, part));
+        } else {
+            further += 1;
+        }
+    }
+    if further > 0 {
+        problems.push(format!("and {further} more"));
+    }
+    problems
+}
+
+/// One problem: the field and what was expected.
+fn describe(error: &ValidationError<'_>, value: &Value, part: &str) -> String {
+    let pointer = error.instance_path().to_string();
+    let field = pointer.trim_start_matches('/').replace('/', ".");
+    let inside = |name: &str| match field.as_str() {
+        "" => format!("`{}`", shortened(name)),
+        field => format!("`{field}.{}`", shortened(name)),
+    };
+    match error.kind() {
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            let names: Vec<_> = unexpected.iter().map(|name| inside(name)).collect();
+            format!("{}: there is no such {part}", names.join(", "))
+        }
+        ValidationErrorKind::Required { property } => {
+            format!("{}: it is required", inside(property.as_str().unwrap_or_default()))
+        }
+        ValidationErrorKind::FalseSchema => {
+            // In a closed object without properties the path ends before the name.
+            let instance: &Value = error.instance();
+            let parent = value.pointer(&pointer).and_then(Value::as_object);
+            let name = parent.into_iter().flatten().find(|(_, one)| std::ptr::eq(*one, instance));
+            let named = name.map_or_else(|| format!("`{field}`"), |(name, _)| inside(name));
+            format!("{named}: there is no such {part}")
+        }
+        _ if field.is_empty() => error.masked_with("all of it").to_string(),
+        _ => format!("`{field}`: {}", error.masked_with("the value")),
+    }
+}
