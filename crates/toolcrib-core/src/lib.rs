@@ -6,6 +6,7 @@
 //! | What is a tool? | [`Tool`], [`ToolDefinition`], [`ToolBody`], [`ToolOutput`], [`ToolError`] |
 //! | Where do tools come from? | [`ToolProvider`], [`ToolRegistry`], [`Catalog`], [`Listing`] |
 //! | What may the model see? | [`Menu`], [`Policy`], [`Verdict`] |
+//! | What ends a turn? | [`TurnSignals`], [`Signal`] |
 //! | What does a running tool see? | [`ToolContext`] |
 //! | What came back? | [`ToolResult`], [`ErrorCode`] |
 //! | What becomes of a failure? | [`ReliabilityRule`], [`Retry`] |

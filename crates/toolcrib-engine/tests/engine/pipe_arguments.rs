@@ -191,6 +191,7 @@ async fn arguments_that_pass_the_schema_and_not_the_type_are_the_models_mistake(
     assert!(result.cause.unwrap().contains("70000"), "the operator reads what serde says");
 }
 
+// Case 38 of the registry's reference, where such a call has no events; ours has them all.
 #[tokio::test]
 async fn a_refused_call_has_one_start_and_one_end_like_any_other() {
     let spy = order();
@@ -232,4 +233,57 @@ async fn a_tool_runs_only_for_the_calls_that_fit() {
         assert_eq!(result.is_ok(), n < 10, "call {n}");
     }
     assert_eq!(runs.load(Ordering::SeqCst), 10);
+}
+
+// Case 39.
+#[tokio::test]
+async fn a_call_starts_before_its_body_and_ends_after_it_under_one_id() {
+    let ran = Arc::new(Mutex::new(Vec::new()));
+    let (body, heard) = (Arc::clone(&ran), Arc::clone(&ran));
+    let tool = builder("t").handler(move |_: Value, _: ToolContext| {
+        body.lock().unwrap().push("body");
+        async { "ran" }
+    });
+    let engine = engine().tool(tool).build().unwrap();
+    let log = Log::of(engine.events());
+    engine.events().on("tool.*", move |event| heard.lock().unwrap().push(event.kind.name()));
+    once(&engine, "t", json!({})).await;
+    assert_eq!(*ran.lock().unwrap(), ["tool.start", "body", "tool.end"]);
+    let (start, end) = (log.of_name("tool.start").remove(0), log.of_name("tool.end").remove(0));
+    assert_eq!((&start["call_id"], &end["call_id"]), (&json!("id-t"), &json!("id-t")));
+    assert_eq!((&start["args"], start["args_digest"].as_str().unwrap().len()), (&json!({}), 64));
+}
+
+// Cases 40 and 41.
+#[tokio::test]
+async fn the_content_id_of_a_call_is_of_what_was_passed_in_whatever_order() {
+    let digest = |args: &Value| args_digest("t", args);
+    assert_eq!(digest(&json!({"a": 1, "b": [1, 2]})), digest(&json!({"b": [1, 2], "a": 1})));
+    for other in [json!({"a": 1, "b": [2, 1]}), json!({"a": 2, "b": [1, 2]}), json!({"a": 1})] {
+        assert_ne!(digest(&json!({"a": 1, "b": [1, 2]})), digest(&other));
+    }
+    assert_ne!(args_digest("t", &json!({})), args_digest("u", &json!({})));
+    // A default in the schema is not filled in, so it does not count.
+    let spy = spy(json!({
+        "type": "object", "properties": { "state": { "type": "string", "default": "open" } },
+    }));
+    let log = Log::of(spy.engine.events());
+    once(&spy.engine, "t", json!({})).await;
+    assert_eq!(log.of_name("tool.start")[0]["args_digest"], digest(&json!({})).to_string());
+}
+
+// Case 42.
+#[tokio::test]
+async fn a_body_that_fails_ends_its_call_as_failed_with_the_cause_for_the_operator() {
+    let tool = builder("t").handler(|_: Value, _: ToolContext| async {
+        let cause = std::io::Error::other("disk 7 is full");
+        Err::<String, _>(toolcrib_core::ToolError::failed("it was not saved").caused_by(cause))
+    });
+    let engine = engine().tool(tool).build().unwrap();
+    let log = Log::of(engine.events());
+    let result = once(&engine, "t", json!({})).await;
+    assert_eq!((result.code, &*result.value), (Some(ErrorCode::ExecutionFailed), "it was not saved"));
+    let end = &log.of_name("tool.end")[0];
+    assert_eq!((&end["ok"], &end["code"]), (&json!(false), &json!("execution_failed")));
+    assert!(end["cause"].as_str().unwrap().contains("disk 7 is full"));
 }
