@@ -39,4 +39,5 @@ mod support;
 mod turns;
 mod turns_random;
 mod why;
+mod why_change;
 mod why_random;

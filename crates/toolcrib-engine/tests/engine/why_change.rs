@@ -1,0 +1,300 @@
+//! The smallest change, one kind of fact at a time: what makes rules hold, and what ends it.
+
+use futures_util::FutureExt as _;
+use toolcrib_core::{Policy, PolicyDefault, Rule, When, skill_scoped_tools};
+use toolcrib_engine::{Engine, FactChange, Personality, Skills, TurnOptions};
+
+use crate::support::{builder, engine, says, skill_id, skills, tool};
+
+fn skill(id: &str) -> FactChange {
+    FactChange::ActivateSkill(skill_id(id))
+}
+
+fn not_skill(id: &str) -> FactChange {
+    FactChange::DeactivateSkill(skill_id(id))
+}
+
+fn tenant(name: &str) -> FactChange {
+    FactChange::Tenant(name.into())
+}
+
+fn principal(name: &str) -> FactChange {
+    FactChange::Principal(name.into())
+}
+
+fn personality(id: &str) -> FactChange {
+    FactChange::Personality(id.into())
+}
+
+fn gain(role: &str) -> FactChange {
+    FactChange::GainRole(role.into())
+}
+
+fn lose(role: &str) -> FactChange {
+    FactChange::LoseRole(role.into())
+}
+
+fn here() -> TurnOptions {
+    TurnOptions::default()
+}
+
+fn when() -> When {
+    When::default()
+}
+
+fn on_skill(id: &str) -> When {
+    when().skills([skill_id(id)])
+}
+
+/// A world of one tool, `t`, which skill `one` lists, with what rules decide on it.
+fn world(default: PolicyDefault, rules: impl IntoIterator<Item = Rule>) -> Engine {
+    let mut policy = Policy { default, ..Policy::of(rules) };
+    policy.roles.grant("ann", "by-name");
+    policy.roles.grant_to_tenant("acme", "by-tenant");
+    policy.roles.grant_to_claim("groups", ["ops"], "by-claim");
+    policy.roles.grant("ann", "by-name-or-tenant");
+    policy.roles.grant_to_tenant("acme", "by-name-or-tenant");
+    policy.roles.grant_to_tenant("acme", "by-tenant-or-claim");
+    policy.roles.grant_to_claim("groups", ["ops"], "by-tenant-or-claim");
+    policy.roles.grant_to_tenant("umbrella", "of-umbrella");
+    let skills = skills([("one", &["t"]), ("two", &[]), ("three", &[])]).focus(false);
+    engine()
+        .tool(says(builder("t").always_include(), ""))
+        .skills(skills)
+        .personality(Personality::new("other"))
+        .personality(Personality::new("third"))
+        .policy(policy)
+        .build()
+        .unwrap()
+}
+
+/// The smallest change for a tool that is offered or not, as expected.
+fn change(engine: &Engine, options: TurnOptions, tool: &str, offered: bool) -> Vec<FactChange> {
+    let iteration = engine.turn(options).unwrap().iteration().now_or_never().unwrap().unwrap();
+    let why = iteration.why(tool).unwrap();
+    assert_eq!(why.offered, offered, "{why:?}");
+    why.change.facts
+}
+
+/// A condition, where it is looked at, and the change that is expected.
+type Case = (When, fn() -> TurnOptions, Vec<FactChange>);
+
+/// What makes a rule hold that does not.
+fn to_make_hold() -> Vec<Case> {
+    vec![
+        (on_skill("two"), here, vec![skill("two")]),
+        (when().skills(["gone", "two"].map(skill_id)), here, vec![skill("two")]),
+        (when().listed_by_active_skill(true), here, vec![skill("one")]),
+        (
+            when().listed_by_active_skill(false),
+            || here().skill(skill_id("one")),
+            vec![not_skill("one")],
+        ),
+        (when().tenants(["acme"]), here, vec![tenant("acme")]),
+        (when().tenants(["acme"]), || here().tenant("other"), vec![tenant("acme")]),
+        (when().principals(["ann"]), here, vec![principal("ann")]),
+        (when().principals(["ann"]), || here().principal("bob"), vec![principal("ann")]),
+        (when().personalities(["third"]), here, vec![personality("third")]),
+        (when().from_iteration(2), here, vec![FactChange::Iteration(2)]),
+        (when().roles(["by-name"]), here, vec![gain("by-name")]),
+        (when().roles(["by-claim"]), here, vec![gain("by-claim")]),
+        (when().roles(["by-tenant"]), here, vec![tenant("acme")]),
+        (when().roles(["undeclared"]), here, vec![gain("undeclared")]),
+        (on_skill("two").tenants(["acme"]), here, vec![skill("two"), tenant("acme")]),
+        // Who has a role and is named is one fact, not two.
+        (when().roles(["by-name"]).principals(["bob", "ann"]), here, vec![principal("ann")]),
+        (
+            when().roles(["by-claim"]).principals(["bob"]),
+            here,
+            vec![gain("by-claim"), principal("bob")],
+        ),
+    ]
+}
+
+/// What makes a rule no longer hold that does.
+fn to_end() -> Vec<Case> {
+    vec![
+        (on_skill("two"), || here().skill(skill_id("two")), vec![not_skill("two")]),
+        (
+            when().skills(["two", "three"].map(skill_id)),
+            || here().skill(skill_id("two")).skill(skill_id("three")),
+            vec![not_skill("three"), not_skill("two")],
+        ),
+        (when().listed_by_active_skill(false), here, vec![skill("one")]),
+        (
+            when().listed_by_active_skill(true),
+            || here().skill(skill_id("one")),
+            vec![not_skill("one")],
+        ),
+        (when().tenants(["acme"]), || here().tenant("acme"), vec![FactChange::OtherTenant]),
+        (when().principals(["ann"]), || here().principal("ann"), vec![FactChange::OtherPrincipal]),
+        (when().personalities(["default", "other"]), here, vec![personality("third")]),
+        (when().to_iteration(3), here, vec![FactChange::Iteration(4)]),
+        (when().roles(["by-name"]), || here().principal("ann"), vec![lose("by-name")]),
+        (when().roles(["by-claim"]), || here().claim("groups", "ops"), vec![lose("by-claim")]),
+        (when().roles(["by-tenant"]), || here().tenant("acme"), vec![FactChange::OtherTenant]),
+        (
+            when().roles(["by-name-or-tenant"]),
+            || here().principal("ann").tenant("acme"),
+            vec![lose("by-name-or-tenant"), FactChange::OtherTenant],
+        ),
+        (
+            when().roles(["by-tenant-or-claim"]),
+            || here().claim("groups", "ops").tenant("acme"),
+            vec![lose("by-tenant-or-claim"), FactChange::OtherTenant],
+        ),
+        // Who has a role and is named is one fact, not two.
+        (
+            when().roles(["by-name"]).principals(["ann"]),
+            || here().principal("ann"),
+            vec![FactChange::OtherPrincipal],
+        ),
+        (
+            when().roles(["by-claim"]).principals(["ann"]),
+            || here().principal("ann").claim("groups", "ops"),
+            vec![lose("by-claim")],
+        ),
+    ]
+}
+
+#[test]
+fn what_makes_a_rule_hold_offers_a_tool_or_withholds_it() {
+    for (when, here, expected) in to_make_hold() {
+        let some = || [Rule::allow("some").when(when.clone()), Rule::deny("all")];
+        let offering = world(PolicyDefault::Allow, some());
+        assert_eq!(change(&offering, here(), "t", false), expected, "{when:?}");
+        let offering = world(PolicyDefault::Deny, some().into_iter().take(1));
+        assert_eq!(change(&offering, here(), "t", false), expected, "{when:?}");
+        let withholding = world(PolicyDefault::Allow, [Rule::deny("some").when(when.clone())]);
+        assert_eq!(change(&withholding, here(), "t", true), expected, "{when:?}");
+    }
+}
+
+#[test]
+fn what_ends_a_rule_offers_a_tool_or_withholds_it() {
+    for (when, here, expected) in to_end() {
+        let offering = world(PolicyDefault::Allow, [Rule::deny("some").when(when.clone())]);
+        assert_eq!(change(&offering, here(), "t", false), expected, "{when:?}");
+        let withholding = world(PolicyDefault::Deny, [Rule::allow("some").when(when.clone())]);
+        assert_eq!(change(&withholding, here(), "t", true), expected, "{when:?}");
+    }
+}
+
+/// One fact can end a rule that denies and make one hold that allows: two would be too many.
+#[test]
+fn what_ends_a_rule_is_what_a_later_one_asks_for() {
+    let cases: Vec<(When, When, fn() -> TurnOptions, FactChange)> = vec![
+        (
+            when().tenants(["acme"]),
+            when().tenants(["other"]),
+            || here().tenant("acme"),
+            tenant("other"),
+        ),
+        (
+            when().tenants(["acme"]),
+            when().roles(["of-umbrella"]),
+            || here().tenant("acme"),
+            tenant("umbrella"),
+        ),
+        (
+            when().roles(["by-tenant"]),
+            when().tenants(["other"]),
+            || here().tenant("acme"),
+            tenant("other"),
+        ),
+        (
+            when().principals(["ann"]),
+            when().principals(["bob"]),
+            || here().principal("ann"),
+            principal("bob"),
+        ),
+        (
+            when().principals(["bob"]),
+            when().roles(["by-name"]),
+            || here().principal("bob"),
+            principal("ann"),
+        ),
+        (
+            when().roles(["by-name"]),
+            when().principals(["bob"]),
+            || here().principal("ann"),
+            principal("bob"),
+        ),
+        (
+            when().personalities(["default"]),
+            when().personalities(["third"]),
+            here,
+            personality("third"),
+        ),
+        (when().to_iteration(3), when().from_iteration(6), here, FactChange::Iteration(6)),
+    ];
+    for (denied, allowed, here, expected) in cases {
+        let rules =
+            [Rule::deny("one").when(denied.clone()), Rule::allow("two").when(allowed.clone())];
+        let engine = world(PolicyDefault::Deny, rules);
+        let found = change(&engine, here(), "t", false);
+        assert_eq!(found, [expected], "{denied:?} {allowed:?}");
+    }
+}
+
+/// A role that a tenant gives is had without it too, where somebody else gives it.
+#[test]
+fn a_role_is_had_in_each_of_its_ways() {
+    for role in ["by-name-or-tenant", "by-tenant-or-claim"] {
+        let rules = [
+            Rule::deny("tenant").when(when().tenants(["acme"])),
+            Rule::allow("role").when(when().roles([role])),
+        ];
+        let engine = world(PolicyDefault::Deny, rules);
+        assert_eq!(change(&engine, here(), "t", false), [gain(role)]);
+    }
+}
+
+#[test]
+fn there_is_no_iteration_before_the_first() {
+    let rules = [
+        Rule::deny("ever").when(when().from_iteration(1)),
+        Rule::allow("since ever").when(when().from_iteration(0)),
+    ];
+    assert_eq!(change(&world(PolicyDefault::Allow, rules), here(), "t", false), []);
+}
+
+/// A gate asks for skill `audit` as the last one, and `desk` was activated after it.
+#[test]
+fn a_skill_is_the_last_again_once_those_behind_it_are_not_active() {
+    let world = |rules: Vec<Rule>| {
+        engine()
+            .provider(skill_scoped_tools("audit", [tool("t")]).unwrap())
+            .skills(skills([("audit", &["t"]), ("desk", &["t"])]))
+            .policy(Policy::of(rules))
+            .build()
+            .unwrap()
+    };
+    let both = || here().skill(skill_id("audit")).skill(skill_id("desk"));
+    assert_eq!(change(&world(Vec::new()), both(), "t", false), [skill("audit")]);
+    let busy = Rule::deny("busy").when(on_skill("desk"));
+    assert_eq!(change(&world(vec![busy]), both(), "t", false), [not_skill("desk")]);
+}
+
+#[test]
+fn a_skill_that_is_not_there_cannot_be_activated() {
+    let engine =
+        engine().provider(skill_scoped_tools("gone", [tool("t")]).unwrap()).build().unwrap();
+    assert_eq!(change(&engine, here(), "t", false), []);
+}
+
+#[test]
+fn skills_withhold_a_tool_by_one_that_does_not_list_it() {
+    let world = |skills: Skills, rules: Vec<Rule>| {
+        engine().tool(tool("t")).skills(skills).policy(Policy::of(rules)).build().unwrap()
+    };
+    let three = || skills([("one", &["t"]), ("two", &[]), ("three", &[])]);
+    assert_eq!(change(&world(three(), Vec::new()), here(), "t", true), [skill("two")]);
+    let active = || here().skill(skill_id("one"));
+    assert_eq!(
+        change(&world(three(), Vec::new()), active(), "t", true),
+        [skill("two"), not_skill("one")]
+    );
+    let listing = || skills([("one", &["t"])]);
+    assert_eq!(change(&world(listing(), Vec::new()), here(), "t", true), []);
+}
