@@ -208,7 +208,11 @@ mod tests {
             roles.names().map(|name| &**name).collect::<Vec<_>>().join(" "),
             "admin member operator nobody"
         );
+        let by_claims =
+            |claims: &Value| roles.by_claims(claims.as_object().unwrap()).unwrap().join(" ");
         let none = json!({});
+        assert_eq!(by_claims(&none), "");
+        assert_eq!(by_claims(&json!({"groups": "ops", "region": "eu"})), "operator");
         assert_eq!(of(&roles, None, None, &none), "");
         assert_eq!(of(&roles, Some("ann"), None, &none), "admin");
         assert_eq!(of(&roles, Some("Ann"), Some("Acme"), &none), "");

@@ -232,24 +232,32 @@ fn iterations_are_the_same_to_a_policy_whose_ranges_do_not_part_them() {
 fn a_gate_offers_and_withholds_as_the_policy_says_of_what_it_is_told() {
     let mut policy = Policy::of([
         Rule::deny("clerks").because("b").when(When::default().roles(["clerk"])),
+        Rule::deny("eve").when(When::default().principals(["eve"])),
+        Rule::deny("zeta").when(When::default().tenants(["zeta"])),
+        Rule::deny("busy").when(When::default().skills([SkillId::new("s").unwrap()])),
         Rule::deny("late").when(When::default().from_iteration(2)),
     ]);
     policy.roles.grant("ann", "clerk");
     policy.roles.grant_to_tenant("acme", "clerk");
     let gate = policy.as_gate().unwrap();
-    let judged = |principal: Option<&str>, tenant: Option<&str>, iteration| {
+    let judged = |principal: Option<&str>, tenant: Option<&str>, skill: Option<&str>, iteration| {
         let mut identity = Identity::conversation("c");
         identity.principal = principal.map(Into::into);
         identity.tenant = tenant.map(Into::into);
         let cx = ListContext::new(Arc::new(identity), CancellationToken::new())
+            .with_active_skills(skill.map(|id| SkillId::new(id).unwrap()).into_iter().collect())
             .with_iteration(iteration);
         match gate.judge(&tool("t"), &cx).unwrap() {
             Verdict::Offer => String::new(),
             Verdict::Withhold(reason) => reason.to_string(),
         }
     };
-    assert_eq!(judged(None, None, 1), "");
-    assert_eq!(judged(Some("ann"), None, 1), "clerks denies it: b");
-    assert_eq!(judged(None, Some("acme"), 1), "clerks denies it: b");
-    assert_eq!(judged(Some("acme"), Some("ann"), 2), "late denies it");
+    assert_eq!(judged(None, None, None, 1), "");
+    assert_eq!(judged(Some("ann"), None, None, 1), "clerks denies it: b");
+    assert_eq!(judged(None, Some("acme"), None, 1), "clerks denies it: b");
+    assert_eq!(judged(Some("eve"), None, None, 1), "eve denies it");
+    assert_eq!(judged(None, Some("zeta"), None, 1), "zeta denies it");
+    assert_eq!(judged(Some("zeta"), Some("eve"), Some("other"), 1), "");
+    assert_eq!(judged(None, None, Some("s"), 1), "busy denies it");
+    assert_eq!(judged(Some("acme"), Some("ann"), None, 2), "late denies it");
 }

@@ -46,3 +46,33 @@ impl Rewritten<Tool> {
         made
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::ToolContext;
+
+    fn tool() -> Tool {
+        Tool::builder("t")
+            .description("A tool.")
+            .handler(|_: Value, _: ToolContext| async { "" })
+            .unwrap()
+    }
+
+    #[test]
+    fn what_nobody_can_list_again_is_forgotten_before_it_is_twice_as_much_as_the_rest() {
+        let mut rewritten = Rewritten::default();
+        let held: Vec<_> = (0..100).map(|_| tool()).collect();
+        for (number, tool) in held.iter().enumerate() {
+            rewritten.keep(tool, number);
+        }
+        let most = (0..1000).map(|_| {
+            rewritten.keep(&tool(), 0);
+            rewritten.tools.len()
+        });
+        assert_eq!(most.max(), Some(200));
+        assert!(held.iter().enumerate().all(|(number, tool)| rewritten.get(tool) == Some(&number)));
+    }
+}

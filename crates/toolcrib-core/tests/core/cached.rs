@@ -258,6 +258,32 @@ async fn at_most_so_many_answers_are_kept_and_the_least_used_one_goes() {
     assert_eq!([ask("a").await, ask("b").await], ["t0", "t3"], "b made room for c");
 }
 
+/// One more than there is room for, each time: those go that were used before all others.
+#[tokio::test]
+async fn what_makes_room_is_what_was_used_longest_ago_however_it_was_used() {
+    let source = Source::counting();
+    let options = for_a_minute([KeyField::Tenant]).max_entries(16);
+    let cache = cached(Arc::clone(&source) as _, options);
+    let ask = async |tenants: std::ops::Range<usize>| {
+        let before = source.asked();
+        for tenant in tenants {
+            listed(Arc::clone(&cache), &of_tenant(&tenant.to_string())).await;
+        }
+        source.asked() - before
+    };
+    assert_eq!(ask(0..24).await, 24, "the first 8 of them make room");
+    assert_eq!(ask(8..16).await, 0, "and are used again, so that the others are next");
+    assert_eq!(ask(24..32).await, 8);
+    assert_eq!(ask(8..16).await + ask(24..32).await, 0);
+    assert_eq!(ask(16..24).await, 8);
+}
+
+#[test]
+fn a_time_says_how_long_it_is() {
+    assert_eq!(Ttl::after(MINUTE).duration(), Some(MINUTE));
+    assert_eq!(Ttl::forever().duration(), None);
+}
+
 #[tokio::test]
 async fn what_is_invalidated_is_asked_for_again_and_an_answer_under_way_is_not_kept() {
     let source = Source::counting();
@@ -265,6 +291,7 @@ async fn what_is_invalidated_is_asked_for_again_and_an_answer_under_way_is_not_k
     let (a, b) = (of_tenant("a"), of_tenant("b"));
     listed(Arc::clone(&cache), &a).await;
     listed(Arc::clone(&cache), &b).await;
+    assert!(!cache.is_empty());
     cache.invalidate_key(&a);
     assert_eq!(listed(Arc::clone(&cache), &b).await, ["t1"]);
     assert_eq!(listed(Arc::clone(&cache), &a).await, ["t2"]);
@@ -284,6 +311,35 @@ async fn what_is_invalidated_is_asked_for_again_and_an_answer_under_way_is_not_k
     assert_eq!(names(&in_time(before).await.unwrap().unwrap()), ["t0"], "who waited gets it");
     assert_eq!(names(&in_time(after).await.unwrap().unwrap()), ["t1"]);
     assert_eq!(listed(cache, &cx()).await, ["t1"], "and only the newer one is kept");
+}
+
+#[tokio::test]
+async fn what_was_asked_before_the_cache_was_invalidated_is_not_kept() {
+    let released = toolcrib_core::CancellationToken::new();
+    let source = Source::waiting(&released);
+    let cache = cache(&source);
+    let before = tokio::spawn(Arc::clone(&cache).list(&cx(), Catalog::new()).wait());
+    tokio::task::yield_now().await;
+    cache.invalidate();
+    released.cancel();
+    assert_eq!(names(&in_time(before).await.unwrap().unwrap()), ["t0"]);
+    assert!(cache.is_empty());
+}
+
+#[tokio::test]
+async fn an_error_is_gone_once_it_is_there_also_while_somebody_has_not_heard_it() {
+    let source = Source::new(|n, _| async move {
+        match n {
+            0 => Err(DiscoveryError::source_failed("down")),
+            _ => Ok(vec![tool("t")]),
+        }
+    });
+    let cache = cache(&source);
+    let one = Arc::clone(&cache).list(&cx(), Catalog::new());
+    let slow = Arc::clone(&cache).list(&cx(), Catalog::new());
+    assert!(in_time(one.wait()).await.is_err());
+    assert_eq!(listed(Arc::clone(&cache), &cx()).await, ["t"]);
+    assert!(in_time(slow.wait()).await.is_err());
 }
 
 #[tokio::test]

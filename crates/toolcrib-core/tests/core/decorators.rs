@@ -11,8 +11,8 @@ use std::{
 use serde_json::json;
 use toolcrib_core::{
     Catalog, DiscoveryErrorClass, Identity, ListContext, Listing, Prepared, Reason, Tool,
-    ToolContextParts, ToolProvider, ToolRewrite, Whose, concat, from_async_fn, from_fn,
-    gated_tools, per_identity, prefixed, prepared, skill_scoped_tools, static_tools, with_timeout,
+    ToolContextParts, ToolProvider, ToolRewrite, Whose, from_async_fn, from_fn, gated_tools,
+    per_identity, prefixed, prepared, static_tools, with_timeout,
 };
 
 use crate::support::{Source, cx, fails, in_time, listed, of_tenant, tool};
@@ -102,7 +102,11 @@ async fn prepared_tools_are_rewritten_or_dropped_by_the_context() {
 async fn what_prepares_can_neither_take_a_name_that_is_taken_nor_fail_unheard() {
     type Prepare = fn(&Tool, &ListContext) -> Result<Prepared, String>;
     let rename = |name: &str| Ok(Prepared::Rewrite(ToolRewrite::new().name(name)));
-    let cases: [(Prepare, &str); 5] = [
+    let cases: [(Prepare, &str); 6] = [
+        (
+            |_, _| Ok(Prepared::Rewrite(ToolRewrite::new().name("c"))),
+            "what prepares `p` failed on tool `c`: two tools have that name now",
+        ),
         (
             |tool, _| match tool.name().as_str() {
                 "b" => Ok(Prepared::Rewrite(ToolRewrite::new().name("a"))),
@@ -157,6 +161,7 @@ async fn functions_are_providers() {
         _ => vec![],
     });
     gives_the_same_again(&early, &cx());
+    assert_eq!(listed(Arc::clone(&early), &cx().with_iteration(1)).await, ["a"]);
     assert_eq!(now(&early, &cx().with_iteration(2)).offered().len(), 0);
     let failing = from_fn("f", |_: &ListContext| Err::<[Tool; 0], _>("down"));
     let error = fails(failing, &cx()).await;
@@ -229,29 +234,6 @@ async fn those_who_ask_at_the_same_time_get_one_provider() {
         assert_eq!(in_time(one).await.unwrap(), ["t"]);
     }
     assert_eq!(made.load(Ordering::SeqCst), 1);
-}
-
-#[tokio::test]
-async fn ids_leaves_and_paths_say_who_answers() {
-    struct Silent;
-    impl ToolProvider for Silent {
-        fn list(self: Arc<Self>, _: &ListContext, into: Catalog) -> Listing {
-            Listing::now(into)
-        }
-    }
-    let billing = skill_scoped_tools("billing", []).unwrap();
-    let unnamed: Arc<dyn ToolProvider> = Arc::new(Silent);
-    let ids: Vec<_> = [static_tools([]), Arc::clone(&billing), Arc::clone(&unnamed), concat([])]
-        .iter()
-        .map(|provider| provider.id().to_owned())
-        .collect();
-    assert_eq!(ids, ["static", "skill-scoped:billing", "unnamed", "concat"]);
-    let stack = with_timeout(
-        prefixed("p_", gated_tools("g", billing, |_: &Tool, _: &_| true)).unwrap(),
-        Duration::from_millis(1500),
-    );
-    assert_eq!(stack.leaf(), "skill-scoped:billing");
-    assert_eq!(stack.path(), "timeout(1.5s) > prefixed(p_) > gated(g) > skill-scoped:billing");
 }
 
 #[tokio::test]

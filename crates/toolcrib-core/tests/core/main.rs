@@ -15,5 +15,6 @@ mod hubs;
 mod merge;
 mod registry;
 mod registry_properties;
+mod stacks;
 mod support;
 mod tenants;

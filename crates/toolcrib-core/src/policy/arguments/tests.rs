@@ -51,6 +51,9 @@ fn every_test_holds_on_what_it_says_and_on_no_other_type() {
         (x().greater_than(3), json!(3), false),
         (x().greater_than(u64::MAX), json!(i64::MIN), false),
         (x().greater_than(i64::MAX), json!(u64::MAX), true),
+        // Whole numbers that are one and the same as floating point.
+        (x().equals(9_007_199_254_740_993_u64), json!(9_007_199_254_740_992_u64), false),
+        (x().greater_than(i64::MAX - 1), json!(i64::MAX), true),
         (x().greater_than(0).less_than(10), json!(5), true),
         (x().greater_than(0).less_than(10), json!(10), false),
         (x().greater_than(0).less_than(10), json!(0), false),

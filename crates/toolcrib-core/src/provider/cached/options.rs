@@ -114,9 +114,8 @@ impl CacheOptions {
     /// When an answer that is made now is no longer fresh; never, if there is no such time.
     pub(super) fn fresh_until(&self, made: Instant) -> Option<Instant> {
         let ttl = self.ttl.0?;
-        let fresh_for =
-            if self.jitter > 0.0 { ttl.mul_f64(1.0 - self.jitter * random_share()) } else { ttl };
-        made.checked_add(fresh_for)
+        let shortened_by = ttl.mul_f64(self.jitter * random_share());
+        made.checked_add(ttl.saturating_sub(shortened_by))
     }
 
     /// For how long behind its time an answer may be given while a new one is fetched.

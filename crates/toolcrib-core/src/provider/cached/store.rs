@@ -44,9 +44,9 @@ pub(super) struct Kept {
 impl Store {
     /// The answer that is kept under a key, which counts as a use of it.
     pub(super) fn get(&mut self, key: &Key, now: Instant) -> Option<Kept> {
-        self.uses += 1;
+        let used = self.next_use();
         let entry = self.entries.get_mut(key)?;
-        entry.used = self.uses;
+        entry.used = used;
         Some(Kept {
             listing: Arc::clone(&entry.listing),
             age: now.saturating_duration_since(entry.made),
@@ -55,6 +55,11 @@ impl Store {
                 .filter(|until| now >= *until)
                 .map(|until| now.saturating_duration_since(until)),
         })
+    }
+
+    fn next_use(&mut self) -> u64 {
+        self.uses += 1;
+        self.uses
     }
 
     /// The question that is under way under a key, as long as somebody waits for its answer.
@@ -94,10 +99,9 @@ impl Store {
         listing: Arc<Catalog>,
         options: &CacheOptions,
     ) -> Option<Entry> {
-        self.uses += 1;
         let made = Instant::now();
         let fresh_until = options.fresh_until(made);
-        let entry = Entry { listing, made, fresh_until, used: self.uses };
+        let entry = Entry { listing, made, fresh_until, used: self.next_use() };
         if let Some(before) = self.entries.insert(key, entry) {
             return Some(before);
         }
