@@ -346,8 +346,7 @@ impl<'a> Search<'a> {
         if by_principal && self.names_principals {
             self.other_principals(found, |name| !gives(|holders| &holders.principals, name));
         }
-        let by_claims = facts.roles_by_claims.contains(role);
-        if by_claims || (by_principal && !self.names_principals) {
+        if by_principal || facts.roles_by_claims.contains(role) {
             found.push(FactChange::LoseRole(role.clone()));
         }
     }

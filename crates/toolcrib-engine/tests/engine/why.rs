@@ -326,6 +326,7 @@ fn each_known_tool_has_one_chain_that_ends_where_it_is_withheld() {
     "#);
     let known = iteration.menu().len() + iteration.withheld().len();
     assert_eq!(chains.len(), known);
+    assert!(!iteration.withheld().is_empty());
     assert_eq!(iteration.why("look").unwrap().withheld_by(), None);
     let refund = iteration.why("refund").unwrap();
     assert_eq!(refund.withheld_by().unwrap().stage, CauseStage::Policy);
@@ -407,4 +408,48 @@ fn a_tool_that_gave_way_is_offered_by_what_withholds_the_other() {
     assert_eq!(hidden.chain.len(), 5);
     let turned = iteration(&engine, TurnOptions::default().tenant("acme"));
     assert_eq!(turned.menu().get("look").unwrap().origin(), "elsewhere");
+}
+
+#[test]
+fn a_rule_says_what_it_does_with_an_offered_tool() {
+    let on_path = || ArgumentMatch::at("/path").unwrap();
+    let rules = [
+        Rule::ask("rule 1").tools(["ask"]),
+        Rule::halt("rule 2").tools(["halt"]).because("Never."),
+        Rule::allow("rule 3").tools(["allow"]),
+        Rule::halt("rule 4").tools(["halt_on_path"]).arguments([on_path()]),
+        Rule::deny("rule 5").tools(["deny_on_path"]).arguments([on_path()]),
+    ];
+    let engine = engine()
+        .tools(["ask", "halt", "allow", "halt_on_path", "deny_on_path"].map(tool))
+        .policy(Policy::of(rules))
+        .build()
+        .unwrap();
+    let iteration = iteration(&engine, TurnOptions::default());
+    let by_policy = |why: Why| {
+        let cause = why.chain.into_iter().find(|cause| cause.stage == CauseStage::Policy);
+        format!("{}: {}", why.tool, cause.unwrap().text)
+    };
+    let said: Vec<_> = iteration.whys().map(by_policy).collect();
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    ask: rule 1 offers it and has each call asked about
+    halt: rule 2 offers it and ends the run at a call: Never.
+    allow: rule 3 allows it
+    halt_on_path: rule 4 may hold for its arguments, and then has the effect `halt`
+    deny_on_path: no rule is against it, and policy_default is "allow"
+    "#);
+}
+
+#[test]
+fn all_rules_are_named_that_would_deny_if_one_fact_were_left_as_it_is() {
+    let rules = ["a", "b", "c"].map(|role| Rule::deny(role).when(When::default().roles([role])));
+    let mut policy = Policy::of(rules);
+    ["a", "b", "c"].into_iter().for_each(|role| policy.roles.grant("me", role));
+    let engine = engine().tool(tool("t")).policy(policy).build().unwrap();
+    let iteration = iteration(&engine, TurnOptions::default().principal("me"));
+    assert_eq!(
+        why(iteration.withheld(), "t"),
+        "a denies it; b denies it; c denies it; to offer it: a principal without role `a`, and a \
+         principal without role `b`, and a principal without role `c`"
+    );
 }

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt as _;
 use toolcrib_core::{Policy, PolicyDefault, Rule, When, skill_scoped_tools};
-use toolcrib_engine::{Engine, FactChange, Personality, Skills, TurnOptions};
+use toolcrib_engine::{Engine, EngineBuilder, FactChange, Personality, Skills, TurnOptions};
 
 use crate::support::{builder, engine, says, skill_id, skills, tool};
 
@@ -48,6 +48,15 @@ fn on_skill(id: &str) -> When {
 
 /// A world of one tool, `t`, which skill `one` lists, with what rules decide on it.
 fn world(default: PolicyDefault, rules: impl IntoIterator<Item = Rule>) -> Engine {
+    in_world(default, rules, ["other", "third"].map(Personality::new))
+}
+
+/// The same under other personalities, beside a tool `own` that is not always included.
+fn in_world(
+    default: PolicyDefault,
+    rules: impl IntoIterator<Item = Rule>,
+    personalities: impl IntoIterator<Item = Personality>,
+) -> Engine {
     let mut policy = Policy { default, ..Policy::of(rules) };
     policy.roles.grant("ann", "by-name");
     policy.roles.grant_to_tenant("acme", "by-tenant");
@@ -58,14 +67,10 @@ fn world(default: PolicyDefault, rules: impl IntoIterator<Item = Rule>) -> Engin
     policy.roles.grant_to_claim("groups", ["ops"], "by-tenant-or-claim");
     policy.roles.grant_to_tenant("umbrella", "of-umbrella");
     let skills = skills([("one", &["t"]), ("two", &[]), ("three", &[])]).focus(false);
-    engine()
-        .tool(says(builder("t").always_include(), ""))
-        .skills(skills)
-        .personality(Personality::new("other"))
-        .personality(Personality::new("third"))
-        .policy(policy)
-        .build()
-        .unwrap()
+    let builder =
+        engine().tool(says(builder("t").always_include(), "")).tool(tool("own")).skills(skills);
+    let builder = personalities.into_iter().fold(builder, EngineBuilder::personality);
+    builder.policy(policy).build().unwrap()
 }
 
 /// The smallest change for a tool that is offered or not, as expected.
@@ -297,4 +302,44 @@ fn skills_withhold_a_tool_by_one_that_does_not_list_it() {
     );
     let listing = || skills([("one", &["t"])]);
     assert_eq!(change(&world(listing(), Vec::new()), here(), "t", true), []);
+}
+
+/// What asks for two values of one fact is called impossible, not too much to ask.
+#[test]
+fn no_fact_has_two_values_at_once() {
+    let far = Personality::new("far").toolset::<&str>([]);
+    for (rules, tool) in [
+        (vec![Rule::allow("one").when(when().tenants(["acme"]).roles(["of-umbrella"]))], "t"),
+        (vec![Rule::allow("one").when(when().principals(["bob"]).roles(["by-name"]))], "t"),
+        (vec![Rule::allow("one").when(when().personalities(["far"]))], "own"),
+        (
+            vec![
+                Rule::deny("late").when(when().from_iteration(2)),
+                Rule::allow("later").when(when().from_iteration(2)),
+            ],
+            "t",
+        ),
+        (
+            vec![
+                Rule::deny("two").when(on_skill("two")),
+                Rule::allow("busy").when(on_skill("two")),
+            ],
+            "t",
+        ),
+        (
+            vec![
+                Rule::deny("claim").when(when().roles(["by-claim"])),
+                Rule::allow("claimed").when(when().roles(["by-claim"])),
+            ],
+            "t",
+        ),
+    ] {
+        let engine = in_world(PolicyDefault::Deny, rules.clone(), [far.clone()]);
+        let iteration = engine.turn(here()).unwrap().iteration().now_or_never().unwrap().unwrap();
+        assert_eq!(
+            iteration.why(tool).unwrap().change.text,
+            "no skill, personality, principal, role, tenant or iteration would offer it",
+            "{rules:?}"
+        );
+    }
 }
