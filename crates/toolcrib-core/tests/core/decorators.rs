@@ -215,6 +215,28 @@ async fn each_tenant_has_a_provider_of_its_own_made_once() {
     }
 }
 
+#[tokio::test]
+async fn of_many_providers_that_goes_which_was_used_longest_ago() {
+    let made = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&made);
+    let provider = per_identity(Whose::Tenant, 16, move |_: &Identity| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        Ok::<_, String>(static_tools([]))
+    });
+    let ask = async |tenants: std::ops::Range<usize>| {
+        let before = made.load(Ordering::SeqCst);
+        for tenant in tenants {
+            listed(Arc::clone(&provider), &of_tenant(&tenant.to_string())).await;
+        }
+        made.load(Ordering::SeqCst) - before
+    };
+    assert_eq!(ask(0..24).await, 24, "the first 8 of them make room");
+    assert_eq!(ask(8..16).await, 0, "and are used again, so that the others are next");
+    assert_eq!(ask(24..32).await, 8);
+    assert_eq!(ask(8..16).await + ask(24..32).await, 0);
+    assert_eq!(provider.len(), 16);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn those_who_ask_at_the_same_time_get_one_provider() {
     let made = Arc::new(AtomicUsize::new(0));
