@@ -465,3 +465,27 @@ proptest! {
         });
     }
 }
+
+#[test]
+fn what_is_said_of_a_personality_is_what_it_is() {
+    let network = NetworkRules { allow: list(&["example.org"]), ..NetworkRules::default() };
+    let clerk = Personality::new("clerk")
+        .system("You sell.")
+        .model("small")
+        .exclude(["pay_*"])
+        .exclude(["refund"])
+        .toolset(["look", "desk"])
+        .mcp_servers(["git"])
+        .plugins(["crm"])
+        .network(network.clone());
+    assert_eq!((clerk.id(), clerk.system.as_deref()), ("clerk", Some("You sell.")));
+    assert_eq!(clerk.model.as_deref(), Some("small"));
+    let excluded: Vec<_> = clerk.exclude.iter().map(Glob::as_str).collect();
+    assert_eq!(excluded, ["pay_*", "refund"]);
+    assert_eq!(clerk.toolset, list(&["look", "desk"]));
+    assert_eq!((&clerk.mcp_servers, &clerk.plugins), (&list(&["git"]), &list(&["crm"])));
+    assert_eq!(*clerk.network, network);
+    let reached = |builder: ToolBuilder| clerk.reaches(&says(builder, ""));
+    assert!(reached(builder("look")) && reached(builder("stamp").toolset("desk")));
+    assert!(!reached(builder("other")) && !reached(builder("pay_all").toolset("desk")));
+}

@@ -9,9 +9,12 @@ mod steps;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolcrib_core::{ErrorCode, ToolCall};
-use toolcrib_engine::{BuildError, Engine, Skills, Turn, TurnError, TurnOptions};
+use toolcrib_core::{ErrorCode, ToolCall, ToolName};
+use toolcrib_engine::{
+    BuildError, Engine, OnSkip, Skill, Skills, Step, ToolsMode, Turn, TurnError, TurnOptions,
+};
 
+use self::files::shelf;
 use crate::support::{Log, builder, call, engine, menu, offered, says, skill_id, skills, tool};
 
 fn desk(skills: Skills) -> Engine {
@@ -220,4 +223,41 @@ fn skills_of_one_id_and_a_tool_that_is_called_read_skill_are_refused() {
     assert!(error.to_string().contains("toolcrib.toml:7"));
     let alone = engine().tool(tool("read_skill")).build();
     assert!(alone.is_ok(), "without skills it is a name like any other");
+}
+
+#[test]
+fn skills_are_the_same_when_all_that_they_say_is() {
+    let step = |tool: &str| Step::new(ToolName::new(tool).unwrap());
+    let files = shelf().unwrap();
+    let skill = || {
+        Skill::new(skill_id("s"), "About it.", "How to do it.")
+            .tools([ToolName::new("t").unwrap()])
+            .tools_mode(ToolsMode::Always)
+            .files(Arc::clone(&files))
+            .steps([step("one"), step("two")], OnSkip::Advance)
+    };
+    assert_eq!(skill(), skill());
+    assert_eq!(skill().all_steps().len(), 2);
+    let mut without_files = skill();
+    without_files.files = None;
+    assert_eq!(without_files, without_files.clone());
+    let other = |change: fn(&mut Skill)| {
+        let mut other = skill();
+        change(&mut other);
+        other
+    };
+    for other in [
+        without_files,
+        skill().files(shelf().unwrap()),
+        skill().steps([step("one")], OnSkip::Advance),
+        skill().steps([step("one"), step("two")], OnSkip::Hold),
+        other(|skill| skill.id = skill_id("other")),
+        other(|skill| skill.description = "Else.".into()),
+        other(|skill| skill.body = "Else.".into()),
+        other(|skill| skill.tools.clear()),
+        other(|skill| skill.tools_mode = None),
+        other(|skill| skill.plugin = Some("crm".into())),
+    ] {
+        assert_ne!(skill(), other);
+    }
 }

@@ -53,7 +53,7 @@ fn desk(files: Option<Arc<dyn SkillFiles>>) -> Engine {
         .unwrap()
 }
 
-fn shelf() -> Option<Arc<dyn SkillFiles>> {
+pub(super) fn shelf() -> Option<Arc<dyn SkillFiles>> {
     Some(Arc::new(Shelf(vec![
         ("references/tax.md", "Tax is <b>19</b> percent.".into()),
         ("logo.png", "binary".into()),
