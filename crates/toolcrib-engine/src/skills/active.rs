@@ -81,8 +81,9 @@ impl ActiveSkills {
     /// nothing. Where all its steps are done, they begin anew.
     pub(crate) fn activate(&self, skill: &SkillId, by: ActivatedBy) {
         let mut state = self.lock();
-        let total = self.steps_of(skill).map_or(0, |steps| steps.as_slice().len());
-        if total > 0 && state.done_of(skill).is_none_or(|done| done >= total) {
+        let begin =
+            |steps: &Steps| state.done_of(skill).is_none_or(|done| steps.at(done).is_none());
+        if self.steps_of(skill).is_some_and(begin) {
             state.done.retain(|(id, _)| id != skill);
             state.done.push((skill.clone(), 0));
         }

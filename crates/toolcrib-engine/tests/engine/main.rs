@@ -29,6 +29,7 @@ mod providers;
 mod questions;
 mod registry;
 mod reliability;
+mod reliability_models;
 mod reliability_properties;
 mod reliability_tools;
 mod schemas;

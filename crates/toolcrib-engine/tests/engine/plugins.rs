@@ -82,6 +82,19 @@ fn host() -> Engine {
 }
 
 #[tokio::test]
+async fn the_hosts_skills_and_what_holds_for_them_stay_when_a_plugin_leaves() {
+    let engine = engine()
+        .tools([tool("own"), tool("listed")])
+        .skills(skills([("mine", &["listed"])]).focus(false))
+        .plugin(billing())
+        .build()
+        .unwrap();
+    let without = engine.without_plugin("billing").unwrap();
+    let active = TurnOptions::default().skill(skill_id("mine"));
+    assert_eq!(offered(&without, active).await, ["own", "listed", READ_SKILL]);
+}
+
+#[tokio::test]
 async fn all_that_a_plugin_brings_works_carries_its_id_and_leaves_with_it() {
     let engine = host();
     let log = Log::of(engine.events());

@@ -261,3 +261,15 @@ fn skills_are_the_same_when_all_that_they_say_is() {
         assert_ne!(skill(), other);
     }
 }
+
+#[tokio::test]
+async fn what_holds_for_all_skills_holds_also_without_any() {
+    let open = two().focus(false).without_any();
+    assert!(open.is_empty());
+    let skill = Arc::new(Skill::new(skill_id("s"), "About it.", "How to do it."));
+    let with = open.with_shared([Arc::clone(&skill)]).unwrap();
+    assert!(Arc::ptr_eq(with.iter_shared().next().unwrap(), &skill));
+    let options = TurnOptions::default().skill(skill_id("s"));
+    let all = ["refund", "track", "note", "help", "read_skill"];
+    assert_eq!(offered(&desk(with), options).await, all);
+}

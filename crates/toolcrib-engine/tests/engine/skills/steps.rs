@@ -99,6 +99,25 @@ async fn what_is_not_the_current_step_cannot_be_called_and_the_reason_is_given()
     assert_eq!(turn.current_step().unwrap().number, 1);
 }
 
+/// Steps that are done hold nothing back once another skill is the one activated last; steps that are
+/// not still do.
+#[tokio::test]
+async fn only_steps_that_are_not_done_hold_tools_back_behind_another_skill() {
+    for (done, expected) in [
+        (3, &["charges", "refunds", "refund", "note", "track"][..]),
+        (1, &["refunds", "note", "track"]),
+    ] {
+        let engine = desk(refunding(OnSkip::Advance));
+        let options = TurnOptions::default().skill(skill_id("refunding"));
+        let mut turn = engine.turn(options).unwrap();
+        for name in ["charges", "refunds", "refund"].into_iter().take(done) {
+            assert!(make(&mut turn, name, json!({})).await.is_ok());
+        }
+        read(&mut turn, "shipping").await;
+        assert_eq!(offered(&mut turn).await, expected, "{done} done");
+    }
+}
+
 #[tokio::test]
 async fn a_failed_call_leaves_the_step_and_a_batch_completes_one() {
     let fails = Arc::new(AtomicBool::new(true));
