@@ -151,6 +151,8 @@ async fn the_rules_of_the_discovery_guide_give_up_at_their_bound_and_fail_fast_o
             "provider `hub`: hub unreachable (given up after 3 attempts by reliability rule 1: \
              discovery-transient (retries_exhausted))"
         );
+        let cause = std::error::Error::source(&error).unwrap();
+        assert_eq!(cause.to_string(), "provider `hub`: hub unreachable");
 
         // The source gave up by itself; nobody cancelled the run.
         let hub = Hub::does("hub", [class(DiscoveryErrorClass::Cancelled)]);

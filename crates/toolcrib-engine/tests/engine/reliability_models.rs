@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::FutureExt as _;
 use toolcrib_core::{
     CancellationToken, DiscoveryError, DiscoveryErrorClass, Fallback, ModelError, ModelErrorClass,
-    ReliabilityRule, Retry, Stage, Then,
+    ReliabilityRule, Retry, Stage, Then, static_tools,
 };
 use toolcrib_engine::{
     Attempts, BreakerConfig, BreakerOpen, Engine, EngineBuilder, FailedAttempt, GaveUp, GaveUpCode,
@@ -111,7 +111,7 @@ async fn an_answer_in_place_of_a_model_is_none_of_the_models_and_is_not_repeated
 
 #[tokio::test(start_paused = true)]
 async fn what_takes_the_place_at_another_stage_is_not_spoken_of() {
-    let engine = with([rule(Then::fallback_source(toolcrib_core::static_tools([])))]);
+    let engine = with([rule(Then::fallback_source(static_tools([])))]);
     let engine = engine.build().unwrap();
     assert_eq!(steps(&mut begun(&engine).1, 1).await, ["Failed"]);
 }
@@ -265,6 +265,8 @@ fn what_a_failure_says_of_who_was_asked() {
         assert_eq!((failure.http_status, failure.retry_after), (Some(503), error.retry_after()));
         assert_eq!((failure.health, failure.acceptable), (expected, true), "{class:?}");
     }
+    let inside = DiscoveryError::source_failed("no").in_provider(&*static_tools([]));
+    assert_eq!(FailedAttempt::of_discovery(&inside).leaf, Some("static"));
     let missing = DiscoveryError::source_failed("no tenant").with_code("identity_missing");
     assert_eq!(FailedAttempt::of_discovery(&missing).health, Health::Unknown);
 }

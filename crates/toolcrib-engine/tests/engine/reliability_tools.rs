@@ -78,6 +78,25 @@ async fn a_call_is_repeated_only_where_that_is_safe() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn rules_look_at_a_calls_code_and_at_whether_it_was_of_no_use() {
+    use ErrorCode::{ExecutionFailed, InputInvalid, NotAvailable};
+    let mut of_code = ReliabilityRule::new(Then::FailFast);
+    of_code.when.codes = vec!["not_available".into()];
+    let mut of_no_use = ReliabilityRule::new(Then::FailFast);
+    of_no_use.when.validation_error = Some(true);
+    for (rule, about) in [(of_code, NotAvailable), (of_no_use, InputInvalid)] {
+        for code in [ExecutionFailed, InputInvalid, NotAvailable] {
+            let (tool, _) = flaky(builder("t"), &[code]);
+            let engine = engine().tool(tool).reliability([rule.clone()]).build().unwrap();
+            let log = Log::of(engine.events());
+            assert_eq!(once(&engine, "t", json!({})).await.code, Some(code));
+            let gave_up = log.of_name("reliability.fail_fast").len();
+            assert_eq!(gave_up, usize::from(code == about), "{code}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_that_outlasts_its_deadline_is_repeated_when_it_only_reads() {
     let calls: Arc<AtomicUsize> = Arc::default();
     let count = Arc::clone(&calls);

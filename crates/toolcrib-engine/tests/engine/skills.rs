@@ -237,7 +237,9 @@ fn skills_are_the_same_when_all_that_they_say_is() {
             .steps([step("one"), step("two")], OnSkip::Advance)
     };
     assert_eq!(skill(), skill());
-    assert_eq!(skill().all_steps().len(), 2);
+    assert_eq!((skill().all_steps().len(), skill().on_skip()), (2, Some(OnSkip::Advance)));
+    assert_eq!(skill().steps([step("one")], OnSkip::Hold).on_skip(), Some(OnSkip::Hold));
+    assert_eq!(two().get("billing").unwrap().on_skip(), None);
     let mut without_files = skill();
     without_files.files = None;
     assert_eq!(without_files, without_files.clone());

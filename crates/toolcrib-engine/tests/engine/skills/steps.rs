@@ -53,8 +53,9 @@ async fn one_step_is_offered_at_a_time_and_a_clean_result_advances() {
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let log = Log::of(turn.events().run());
     assert_eq!(offered(&mut turn).await, ["charges", "refunds", "refund", "note", "track"]);
-    let read = read(&mut turn, "refunding").await;
-    insta::assert_snapshot!(read.value, @"
+    let told = read(&mut turn, "refunding").await.value;
+    assert_eq!(read(&mut turn, "refunding").await.value, told, "as long as nothing is done");
+    insta::assert_snapshot!(told, @"
     Skill `refunding` is active. Its tools are offered from your next step on.
 
     Refund what was charged twice.
@@ -176,9 +177,11 @@ async fn a_skill_that_holds_lets_only_the_host_skip() {
     assert_eq!(offered(&mut turn).await, ["charges", "note", "skip_step"]);
     assert!(turn.skip_step("The clerk says so."));
     assert_eq!(offered(&mut turn).await, ["refunds", "note", "skip_step"]);
-    let held: Vec<_> =
-        log.of_name("skill.step_skipped").iter().map(|event| event["held"].clone()).collect();
-    assert_eq!(held, [json!(true), json!(false)]);
+    let held = make(&mut turn, "skip_step", json!({"reason": "None."})).await;
+    assert!(held.value.ends_with("Step 2 of 3 is next: `refunds`"), "{}", held.value);
+    let told = log.of_name("skill.step_skipped");
+    let told: Vec<_> = told.iter().map(|event| json!([event["step"], event["held"]])).collect();
+    assert_eq!(told, [json!([1, true]), json!([1, false]), json!([2, true])]);
 }
 
 #[tokio::test]
