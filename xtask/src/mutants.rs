@@ -4,13 +4,14 @@
 //! `docs/mutants.md`.
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
 };
 
 use crate::{
     problem::Problem,
-    workspace::{Workspace, run as run_program},
+    workspace::{Workspace, run as run_program, unreadable},
 };
 
 /// The version of cargo-mutants that is installed where none is on the PATH.
@@ -137,12 +138,14 @@ pub(crate) fn run(workspace: &Workspace, name: &str) -> ExitCode {
 
 fn test(workspace: &Workspace, module: &Module) -> Result<(), Problem> {
     let program = find_or_install(workspace)?;
+    let found = workspace.target().join("mutants").join(module.name);
+    fs::create_dir_all(&found).map_err(|error| unreadable(&found, &error))?;
     let mut mutants = workspace.program(&program);
     mutants
         .args(["mutants", "--no-shuffle", "--colors", "never", "--exclude-re", DECIDES_NOTHING])
         .args(["--package", module.package, "--test-package", module.tested_by])
         .arg("--output")
-        .arg(workspace.target().join("mutants").join(module.name));
+        .arg(found);
     for file in module.files {
         mutants.args(["--file", file]);
     }
