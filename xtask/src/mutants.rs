@@ -10,8 +10,9 @@ use std::{
 };
 
 use crate::{
+    packages::unwritable,
     problem::Problem,
-    workspace::{Workspace, run as run_program, unreadable},
+    workspace::{Workspace, run as run_program},
 };
 
 /// The version of cargo-mutants that is installed where none is on the PATH.
@@ -139,7 +140,7 @@ pub(crate) fn run(workspace: &Workspace, name: &str) -> ExitCode {
 fn test(workspace: &Workspace, module: &Module) -> Result<(), Problem> {
     let program = find_or_install(workspace)?;
     let found = workspace.target().join("mutants").join(module.name);
-    fs::create_dir_all(&found).map_err(|error| unreadable(&found, &error))?;
+    fs::create_dir_all(&found).map_err(|error| unwritable(&found, &error))?;
     let mut mutants = workspace.program(&program);
     mutants
         .args(["mutants", "--no-shuffle", "--colors", "never", "--exclude-re", DECIDES_NOTHING])

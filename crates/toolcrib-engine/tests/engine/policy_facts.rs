@@ -294,17 +294,20 @@ mod random {
                 .policy(Policy { default, ..Policy::of(rules) })
                 .build()
                 .unwrap();
-            let mut options = TurnOptions::default().personality("p");
-            options.skills = skill.iter().map(|_| skill_id("s")).collect();
+            let turn = || {
+                let mut options = TurnOptions::default().personality("p");
+                options.skills = skill.iter().map(|_| skill_id("s")).collect();
+                engine.turn(options).unwrap()
+            };
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
             let offered = runtime.block_on(async {
-                let mut turn = engine.turn(options).unwrap();
-                let offered = menu(&turn.iteration().await.unwrap());
+                let offered = menu(&turn().iteration().await.unwrap());
                 for n in 0..5 {
                     let name = format!("tool_{n}");
                     for form in forms(&name).into_iter().chain([name]) {
-                        // A halt ends what its iteration may do, so each call has one of its own.
+                        // A halt ends what its turn may do, so each call has one of its own.
+                        let mut turn = turn();
                         let mut iteration = turn.iteration().await.unwrap();
                         let calls = vec![crate::support::call(&form, json!({}))];
                         let result = iteration.execute(calls).await.remove(0);
