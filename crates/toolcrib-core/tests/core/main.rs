@@ -11,6 +11,7 @@
 mod cached;
 mod cached_stale;
 mod decorators;
+mod failures;
 mod hubs;
 mod merge;
 mod registry;
