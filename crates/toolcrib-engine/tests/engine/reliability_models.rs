@@ -110,10 +110,15 @@ async fn an_answer_in_place_of_a_model_is_none_of_the_models_and_is_not_repeated
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_takes_the_place_at_another_stage_is_not_spoken_of() {
+async fn a_rule_that_can_do_nothing_at_a_stage_is_not_about_it() {
     let engine = with([rule(Then::fallback_source(static_tools([])))]);
     let engine = engine.build().unwrap();
     assert_eq!(steps(&mut begun(&engine).1, 1).await, ["Failed"]);
+    let engine = with([rule(Then::RetryOther)]).build().unwrap();
+    let turn = engine.turn(TurnOptions::default()).unwrap();
+    let names = ["a"].map(Arc::<str>::from);
+    let mut of_tool = turn.recovery().unwrap().attempts(Stage::Tool, names);
+    assert_eq!(steps(&mut of_tool, 1).await, ["Failed"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -225,6 +230,24 @@ async fn each_model_has_a_breaker_of_its_own() {
     let under_way = BreakerOpen { retry_in: None }.into_model_error();
     assert_eq!(under_way.retry_after, None);
     assert!(under_way.message.ends_with("one attempt is under way"), "{}", under_way.message);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_nobody_ends_gives_its_place_back_and_says_so() {
+    let open_for = Duration::from_secs(30);
+    let engine =
+        with([]).breaker(Stage::Model, BreakerConfig { failures: 1, open_for }).build().unwrap();
+    let log = Log::of(engine.events());
+    let (_turn, mut attempts) = begun(&engine);
+    fails(&mut attempts).await;
+    tokio::time::advance(open_for).await;
+    attempts.begin().unwrap();
+    drop(attempts);
+    let changes = log.of_name("breaker.changed");
+    let changes: Vec<_> =
+        changes.iter().map(|event| format!("{} {}", event["from"], event["to"])).collect();
+    assert_eq!(changes, [r#""closed" "open""#, r#""open" "half_open""#, r#""half_open" "open""#]);
+    begun(&engine).1.begin().expect("the next attempt is let through in its place");
 }
 
 #[test]
