@@ -1,8 +1,8 @@
 //! Content digests and the canonical JSON that they are taken over.
 
-use std::{fmt, io};
+use std::{fmt, io, str::FromStr};
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -24,10 +24,10 @@ impl Digest {
 
     /// The digest of what a value is as JSON, hashed as it is written.
     fn of_written(value: &impl Serialize) -> Self {
-        let mut hasher = Hasher(Sha256::new());
+        let mut hasher = DigestHasher::new();
         let written = serde_json::to_writer(&mut hasher, value);
         debug_assert!(written.is_ok(), "JSON can be written as JSON, and a hasher takes it all");
-        Self(hasher.0.finalize().into())
+        hasher.finish()
     }
 
     /// The digest of a sequence of digests.
@@ -55,6 +55,35 @@ impl fmt::Debug for Digest {
 impl Serialize for Digest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+/// Reads the 64 hexadecimal digits that a digest is printed as.
+impl FromStr for Digest {
+    type Err = NotADigest;
+
+    fn from_str(text: &str) -> Result<Self, NotADigest> {
+        let mut digest = [0; 32];
+        let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+        if pairs.len() != digest.len() || !rest.is_empty() {
+            return Err(NotADigest);
+        }
+        let value = |digit: u8| char::from(digit).to_digit(16).ok_or(NotADigest);
+        for (byte, [high, low]) in digest.iter_mut().zip(pairs) {
+            *byte = u8::try_from(value(*high)? * 16 + value(*low)?).map_err(|_| NotADigest)?;
+        }
+        Ok(Self(digest))
+    }
+}
+
+/// A text that is no digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a digest is 64 hexadecimal digits")]
+pub struct NotADigest;
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
 
@@ -90,12 +119,36 @@ impl Serialize for Sorted<'_> {
     }
 }
 
-/// Takes what is written into a digest.
-struct Hasher(Sha256);
+/// Takes what is written into a [`Digest`], for bytes that are not in memory all at once.
+#[derive(Clone, Default)]
+pub struct DigestHasher(Sha256);
 
-impl io::Write for Hasher {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+impl DigestHasher {
+    /// One that has taken nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the bytes that come next.
+    pub fn push(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
+    }
+
+    /// The digest of all that it has taken.
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
+impl fmt::Debug for DigestHasher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DigestHasher(…)")
+    }
+}
+
+impl io::Write for DigestHasher {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.push(bytes);
         Ok(bytes.len())
     }
 
@@ -157,6 +210,15 @@ mod tests {
         assert_ne!(a, c);
         assert_eq!(a.to_string().len(), 64);
         assert_ne!(a, args_digest("u", &json!({"x": 1, "y": {"b": 1, "a": [1, 2]}})));
+    }
+
+    #[test]
+    fn a_digest_is_read_as_it_is_printed_and_nothing_else_is() {
+        let digest = Digest::of("x");
+        assert_eq!(digest.to_string().parse(), Ok(digest));
+        for text in ["", "00", &"g".repeat(64), &"0".repeat(65), &"é".repeat(32)] {
+            assert_eq!(text.parse::<Digest>(), Err(NotADigest), "{text}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde::Serialize;
 ///
 /// `conversation` is always there: the session's id, else the run's. The other two are there only
 /// when the caller named them; nothing is ever invented.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Identity {
     /// The customer or organisation, where one process serves several.
     #[serde(skip_serializing_if = "Option::is_none")]

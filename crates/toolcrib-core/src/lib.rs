@@ -11,7 +11,7 @@
 //! | What came back? | [`ToolResult`], [`ErrorCode`] |
 //! | What becomes of a failure? | [`ReliabilityRule`], [`Retry`] |
 //! | What happened? | [`Event`], [`Events`] |
-//! | Who is outside? | [`Model`], [`Approver`], [`Middleware`], [`Scoper`], [`Secrets`], [`Journal`], [`Reducer`] |
+//! | Who is outside? | [`Model`], [`Approver`], [`Middleware`], [`Scoper`], [`Secrets`], [`Journal`], [`Reducer`], [`SpoolStore`] |
 
 mod answered;
 mod availability;
@@ -46,6 +46,7 @@ mod reliability;
 mod result;
 mod secrets;
 mod signals;
+mod spool;
 mod tool;
 
 pub use self::{
@@ -59,7 +60,7 @@ pub use self::{
     context_list::ListContext,
     definition::{Annotations, InvalidTool, Lifetime, OnCollision, ToolDefinition},
     depth::{DEEPEST_JSON, dismantle, nests_too_deep},
-    digest::{Digest, args_digest, canonical_schema},
+    digest::{Digest, DigestHasher, NotADigest, args_digest, canonical_schema},
     event::{
         ActivatedBy, DeactivatedBy, Event, EventKind, EventStream, Events, NotOffered, PolicyStage,
         RunEvents, Subscription, millis,
@@ -98,8 +99,12 @@ pub use self::{
         Retry, Stage, StatusRange, Then, WhenFailed,
     },
     result::ToolResult,
-    secrets::{Redact, Secret, SecretError, Secrets, secrets_fn},
+    secrets::{Redact, RedactStream, Secret, SecretError, Secrets, secrets_fn},
     signals::{AckSubscription, AlreadySignalled, Signal, TurnSignals},
+    spool::{
+        INDEX_BLOCK, IfTaken, LineIndex, SpoolEntry, SpoolError, SpoolNote, SpoolReader,
+        SpoolStore, SpoolWriter, Spooled,
+    },
     tool::{IntoTool, Tool, ToolBody, ToolBuilder},
 };
 /// What the methods of the ports give back: a boxed future that is `Send`.

@@ -110,4 +110,35 @@ pub trait Redact: Send + Sync + 'static {
     /// The start of a text whose rest is cut off, without known secrets and without an end that may
     /// be the beginning of one.
     fn redact_start(&self, start: &str) -> String;
+
+    /// Begins a text that comes in pieces. What the pieces come to is what the whole text would have.
+    /// Default: all of it is held back up to its end.
+    fn stream(self: Arc<Self>) -> Box<dyn RedactStream> {
+        Box::new(HeldBack { redact: self, text: String::new() })
+    }
+}
+
+/// A text without known secrets that comes in pieces, begun by [`Redact::stream`].
+pub trait RedactStream: Send {
+    /// Takes a piece, and gives what is certain by now; perhaps nothing.
+    fn push(&mut self, piece: &str) -> String;
+
+    /// What was still held back, once there is no more to come.
+    fn finish(self: Box<Self>) -> String;
+}
+
+struct HeldBack<R: ?Sized> {
+    redact: Arc<R>,
+    text: String,
+}
+
+impl<R: Redact + ?Sized> RedactStream for HeldBack<R> {
+    fn push(&mut self, piece: &str) -> String {
+        self.text.push_str(piece);
+        String::new()
+    }
+
+    fn finish(self: Box<Self>) -> String {
+        self.redact.redact(&self.text)
+    }
 }

@@ -9,7 +9,7 @@ use std::{
 
 use aho_corasick::AhoCorasick;
 use serde_json::Value;
-use toolcrib_core::Redact;
+use toolcrib_core::{Redact, RedactStream};
 
 use crate::json::map_texts;
 
@@ -144,8 +144,8 @@ impl Redactor {
     }
 
     /// Begins a text that comes in pieces.
-    pub fn stream(&self) -> RedactedStream<'_> {
-        RedactedStream { redactor: self, held: String::new() }
+    pub fn stream(&self) -> RedactedStream {
+        RedactedStream { redactor: self.clone(), held: String::new() }
     }
 }
 
@@ -157,17 +157,21 @@ impl Redact for Redactor {
     fn redact_start(&self, start: &str) -> String {
         self.stream().push(start)
     }
+
+    fn stream(self: Arc<Self>) -> Box<dyn RedactStream> {
+        Box::new(Redactor::stream(&self))
+    }
 }
 
 /// Redacts a text that comes in pieces: what could be the beginning of a secret is held back until
 /// it is known whether it is one. All pieces together are what the whole text would have become.
 #[derive(Debug)]
-pub struct RedactedStream<'a> {
-    redactor: &'a Redactor,
+pub struct RedactedStream {
+    redactor: Redactor,
     held: String,
 }
 
-impl RedactedStream<'_> {
+impl RedactedStream {
     /// Takes a piece, and gives what can be shown by now; perhaps nothing.
     pub fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
@@ -189,6 +193,16 @@ impl RedactedStream<'_> {
     /// What is still held back, once there is no more to come.
     pub fn finish(self) -> String {
         self.redactor.owned(self.held)
+    }
+}
+
+impl RedactStream for RedactedStream {
+    fn push(&mut self, piece: &str) -> String {
+        Self::push(self, piece)
+    }
+
+    fn finish(self: Box<Self>) -> String {
+        Self::finish(*self)
     }
 }
 

@@ -1,0 +1,79 @@
+//! Why something cannot be kept, or not be read any more.
+
+use std::{io, sync::Arc};
+
+/// A content that cannot be kept or read. The texts name no path and no other owner, so a model may
+/// read them; the system's own words are the [source](std::error::Error::source).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpoolError {
+    /// This owner has nothing under the id: it never had, or it was removed, or has expired.
+    #[error("there is no artifact `{id}`")]
+    Unknown {
+        /// The id asked for.
+        id: Arc<str>,
+    },
+    /// The id is in use.
+    #[error("there is an artifact `{id}` already")]
+    Taken {
+        /// The id.
+        id: Arc<str>,
+    },
+    /// What the store writes to has no room left.
+    #[error("the disk is full")]
+    Full {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is more than one turn or session may keep.
+    #[error("it is more than the {limit} bytes that a {whose} may keep")]
+    Quota {
+        /// How many bytes may be kept.
+        limit: u64,
+        /// Whose limit it is: `turn` or `session`.
+        whose: &'static str,
+    },
+    /// It was kept, and was taken away behind the store's back.
+    #[error("the content of this artifact is no longer there")]
+    Gone {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system failed.
+    #[error("it could not be {doing}")]
+    Io {
+        /// What was not done, such as `written`.
+        doing: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl SpoolError {
+    /// What a failure of the system means to who reads or writes: a full disk, an exhausted quota of
+    /// the system and a limit on the size of files are [`Full`](Self::Full), something that is not
+    /// found is [`Gone`](Self::Gone).
+    pub fn of_io(doing: &'static str, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => Self::Full { source },
+            io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof => Self::Gone { source },
+            _ => Self::Io { doing, source },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_from_other_failures() {
+        let of = |kind: io::ErrorKind| SpoolError::of_io("written", kind.into()).to_string();
+        assert_eq!(of(io::ErrorKind::StorageFull), "the disk is full");
+        assert_eq!(of(io::ErrorKind::QuotaExceeded), "the disk is full");
+        assert_eq!(of(io::ErrorKind::NotFound), "the content of this artifact is no longer there");
+        assert_eq!(of(io::ErrorKind::PermissionDenied), "it could not be written");
+    }
+}

@@ -1,0 +1,139 @@
+//! Where lines are, without a place for each of them.
+
+/// How many bytes lie between two counts of a [`LineIndex`].
+pub const INDEX_BLOCK: u64 = 64 * 1024;
+
+/// How many line feeds stand in front of each block of 64 KiB. So a line is found by reading one
+/// block, however long lines are, and the lines of a gigabyte are known by 128 KiB.
+///
+/// Lines end at LF and nowhere else; a CR in front of it belongs to the line. Nothing has no line, and
+/// behind a last LF there is one more, which is empty.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LineIndex {
+    /// Line feeds in front of block 0, 1, …; the last one may have no bytes yet.
+    before: Vec<u64>,
+    feeds: u64,
+    bytes: u64,
+}
+
+impl LineIndex {
+    /// The index of nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The index of a whole content.
+    pub fn of(content: &[u8]) -> Self {
+        let mut index = Self::new();
+        index.push(content);
+        index
+    }
+
+    /// Takes the bytes that come next.
+    pub fn push(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let in_block = self.bytes % INDEX_BLOCK;
+            if in_block == 0 {
+                self.before.push(self.feeds);
+            }
+            let room = usize::try_from(INDEX_BLOCK - in_block).unwrap_or(usize::MAX);
+            let (now, later) = bytes.split_at(bytes.len().min(room));
+            self.feeds += count_feeds(now);
+            self.bytes += now.len() as u64;
+            bytes = later;
+        }
+    }
+
+    /// How many bytes there are.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// How many lines there are.
+    pub fn lines(&self) -> u64 {
+        if self.bytes == 0 { 0 } else { self.feeds + 1 }
+    }
+
+    /// The block that a line begins in, with the offset of its first byte, and how many line feeds
+    /// further in the block it begins; 0 is the start of the content. `None` behind the last line.
+    pub fn place_of_line(&self, line: u64) -> Option<(u64, u64)> {
+        if line >= self.lines() {
+            return None;
+        }
+        let block = self.before.partition_point(|before| *before < line).saturating_sub(1);
+        let before = self.before.get(block)?;
+        Some((block as u64 * INDEX_BLOCK, line - before))
+    }
+
+    /// The block that holds an offset, with that of its first byte, and how many line feeds stand in
+    /// front of it.
+    pub fn block_of(&self, offset: u64) -> (u64, u64) {
+        let block = usize::try_from(offset / INDEX_BLOCK).unwrap_or(usize::MAX);
+        let block = block.min(self.before.len().saturating_sub(1));
+        let before = self.before.get(block).copied().unwrap_or_default();
+        (block as u64 * INDEX_BLOCK, before)
+    }
+
+    /// The index as bytes, to be kept beside its content.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let head = [self.bytes, self.feeds];
+        head.iter().chain(&self.before).flat_map(|number| number.to_le_bytes()).collect()
+    }
+
+    /// The index that became [these bytes](Self::to_bytes); `None` if they are not one.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (chunks, rest) = bytes.as_chunks::<8>();
+        let mut numbers = chunks.iter().map(|chunk| u64::from_le_bytes(*chunk));
+        let (bytes, feeds) = (numbers.next()?, numbers.next()?);
+        let index = Self { before: numbers.collect(), feeds, bytes };
+        let blocks = index.before.len() as u64;
+        let whole = rest.is_empty()
+            && blocks == bytes.div_ceil(INDEX_BLOCK)
+            && index.before.is_sorted()
+            && index.before.last().is_none_or(|last| *last <= feeds);
+        whole.then_some(index)
+    }
+}
+
+/// How many line feeds stand in these bytes.
+fn count_feeds(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn case_55_lines_end_at_a_line_feed_and_one_more_is_behind_the_last() {
+        for (content, lines) in
+            [("", 0), ("a", 1), ("a\n", 2), ("a\nb\n", 3), ("\r\n", 2), ("\n", 2), ("a\rb", 1)]
+        {
+            assert_eq!(LineIndex::of(content.as_bytes()).lines(), lines, "{content:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_index_is_the_same_however_its_content_came(
+            block in prop::collection::vec(prop::sample::select(&b"ab\n"[..]), 1..50),
+            times in 1_usize..5_000,
+            piece in 1_usize..100_000,
+        ) {
+            let content = block.repeat(times);
+            let mut pieces = LineIndex::new();
+            content.chunks(piece).for_each(|piece| pieces.push(piece));
+            prop_assert_eq!(&pieces, &LineIndex::of(&content));
+            prop_assert_eq!(LineIndex::from_bytes(&pieces.to_bytes()), Some(pieces));
+        }
+
+        #[test]
+        fn bytes_that_are_no_index_are_told(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            if let Some(index) = LineIndex::from_bytes(&bytes) {
+                prop_assert_eq!(index.to_bytes(), bytes);
+            }
+        }
+    }
+}
