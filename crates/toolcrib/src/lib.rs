@@ -7,6 +7,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `agent` | `agent`: a loop with history, wrap-up and events |
+//! | `artifacts` | `artifacts`: results that are too large for a model, kept and read piece by piece |
 //! | `engine` (default) | `Engine` and what it is built with; a crate that only brings tools can do without |
 //! | `lint` | `lint`: what a model would mix up, misunderstand, pay for or be talked into by a catalogue |
 //! | `macros` (default) | `#[tool]`, and `schemars` for types that a tool takes |
@@ -34,6 +35,8 @@ pub mod prelude;
 pub use schemars;
 #[cfg(feature = "agent")]
 pub use toolcrib_agent as agent;
+#[cfg(feature = "artifacts")]
+pub use toolcrib_artifacts as artifacts;
 pub use toolcrib_core::*;
 #[cfg(feature = "engine")]
 pub use toolcrib_engine::*;

@@ -1,0 +1,621 @@
+//! The kinds `json` and `jsonl`. A document is never in memory as a whole: queries go through it and
+//! keep what they show.
+//!
+//! ```text
+//! walk.rs       down a JSON Pointer, and what is done where it ends
+//! items.rs      the items of an array one after the other, the keys of objects
+//! bounded.rs    values of a size that memory has room for
+//! condition.rs  which items a filter keeps
+//! path.rs       JSONPath
+//! ```
+
+mod bounded;
+mod condition;
+mod items;
+mod path;
+mod walk;
+
+use std::io::{self, Read};
+
+use serde::{Deserialize, de::DeserializeSeed};
+use serde_json::{Deserializer, Value, json};
+use toolcrib_core::ToolError;
+
+use self::{
+    bounded::Budget,
+    condition::{OPS, Op, field, holds},
+    items::{EachItem, ItemsSink, KeysSink},
+    path::{LONGEST_PATH, Path},
+    walk::{Descend, ShapeSink, Sink, ValueSink, steps},
+};
+use super::{ArtifactKind, Asked, Query, Start, arguments, limit_properties};
+use crate::{
+    content::{Content, ContentStream},
+    page::{Answer, Items},
+};
+
+/// How long a line of `jsonl` may be, in bytes.
+const LONGEST_RECORD: usize = 16 * 1024 * 1024;
+
+/// What a path may be evaluated over: how many values, and how many bytes of text in them.
+const DOCUMENT: (usize, usize) = (500_000, 16 * 1024 * 1024);
+
+/// How many items one page shows, if nobody says.
+const ITEMS: u64 = 100;
+
+/// JSON, as one document (`json`) or one on each line (`jsonl`). Both are asked the same, and a
+/// `jsonl` is asked as if its records were the items of an array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Json {
+    lines: bool,
+}
+
+impl Json {
+    /// One document.
+    pub fn document() -> Self {
+        Self { lines: false }
+    }
+
+    /// One document on each line.
+    pub fn lines() -> Self {
+        Self { lines: true }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct At {
+    #[serde(default)]
+    at: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Slice {
+    #[serde(default)]
+    at: String,
+    #[serde(default)]
+    start: u64,
+    end: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pluck {
+    #[serde(default)]
+    at: String,
+    fields: Vec<String>,
+    limit: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Filter {
+    #[serde(default)]
+    at: String,
+    field: String,
+    op: Op,
+    #[serde(default)]
+    value: Value,
+    limit: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JsonPathArgs {
+    path: String,
+    #[serde(default)]
+    at: String,
+    limit: Option<u64>,
+}
+
+impl ArtifactKind for Json {
+    fn name(&self) -> &'static str {
+        if self.lines { "jsonl" } else { "json" }
+    }
+
+    fn family(&self) -> &'static str {
+        "json"
+    }
+
+    fn detect(&self, start: &Start<'_>) -> bool {
+        if self.lines {
+            let mut records = start.lines().filter(|line| !line.trim().is_empty());
+            let mut whole = records.by_ref().take(2).filter(|line| is_json(line) == Looks::Whole);
+            return whole.by_ref().count() == 2;
+        }
+        let text = start.text();
+        match is_json(text) {
+            Looks::Whole | Looks::Begun => true,
+            // The end of what was looked at may stand in a character or a number.
+            Looks::Other => false,
+        }
+    }
+
+    fn queries(&self) -> Vec<Query> {
+        let at = || {
+            json!({ "at": {
+                "type": "string", "default": "",
+                "description": "JSON Pointer to the part that is asked, such as /rows/0. In jsonl, \
+                                the first step is the record, from 0.",
+            } })
+        };
+        let limit = limit_properties;
+        vec![
+            Query::new("type", "What it is: an object, an array, and of how many.").takes(at()),
+            Query::new("keys", "The keys of an object, or of all objects in an array.")
+                .takes(at())
+                .paged(),
+            Query::new("length", "How many items, keys, records or characters.").takes(at()),
+            Query::new("get", "The value at a place.").takes(at()).paged(),
+            Query::new("slice", "Items of an array, from `start` up to, and without, `end`.")
+                .takes(at())
+                .takes(json!({
+                    "start": { "type": "integer", "minimum": 0, "default": 0 },
+                    "end": { "type": "integer", "minimum": 0 },
+                }))
+                .paged(),
+            Query::new("pluck", "Some fields of each item of an array.")
+                .takes(at())
+                .takes(json!({ "fields": {
+                    "type": "array", "items": { "type": "string" }, "minItems": 1, "maxItems": 32,
+                    "description": "Names, or JSON Pointers from the item on.",
+                } }))
+                .takes(limit())
+                .requires(["fields"])
+                .paged(),
+            Query::new("filter", "The items of an array of which a field compares as said.")
+                .takes(at())
+                .takes(json!({
+                    "field": {
+                        "type": "string",
+                        "description": "A name, or a JSON Pointer from the item on; empty is the \
+                                        item itself.",
+                    },
+                    "op": { "enum": OPS },
+                    "value": { "description": "What it is compared with." },
+                }))
+                .takes(limit())
+                .requires(["field", "op"])
+                .paged(),
+            Query::new("path", "What a JSONPath (RFC 9535) finds. In jsonl, in each record.")
+                .takes(json!({ "path": {
+                    "type": "string", "maxLength": LONGEST_PATH,
+                    "description": "Such as $.rows[?@.total > 100].id",
+                } }))
+                .takes(at())
+                .takes(limit())
+                .requires(["path"])
+                .paged(),
+        ]
+    }
+
+    fn query(&self, asked: &Asked<'_>) -> Result<Answer, ToolError> {
+        match asked.query {
+            "type" => {
+                let At { at } = arguments(asked)?;
+                self.shape(asked, &at).map(|(shape, _)| Answer::text(shape))
+            }
+            "length" => {
+                let At { at } = arguments(asked)?;
+                match self.shape(asked, &at)? {
+                    (_, Some(length)) => Ok(Answer::text(length.to_string())),
+                    (shape, None) => {
+                        Err(ToolError::input_invalid(format!("a {shape} has no length")))
+                    }
+                }
+            }
+            "keys" => self.keys(asked),
+            "get" => self.get(asked),
+            "slice" => {
+                let Slice { at, start, end } = arguments(asked)?;
+                let end = end.unwrap_or(u64::MAX);
+                let mut each = Each::new(asked, None, |_, item| Some(item.to_string()));
+                each.range = start..end.max(start);
+                self.items(asked, &at, each)
+            }
+            "pluck" => {
+                let Pluck { at, fields, limit } = arguments(asked)?;
+                let each = Each::new(asked, limit, |_, item| {
+                    let found = fields.iter().map(|name| {
+                        (name.clone(), field(item, name).cloned().unwrap_or(Value::Null))
+                    });
+                    Some(Value::Object(found.collect()).to_string())
+                });
+                self.items(asked, &at, each)
+            }
+            "filter" => {
+                let Filter { at, field, op, value, limit } = arguments(asked)?;
+                let each = Each::new(asked, limit, |number, item| {
+                    holds(item, &field, op, &value).then(|| format!("{number}: {item}"))
+                });
+                self.items(asked, &at, each)
+            }
+            "path" => self.path(asked),
+            _ => Err(asked.unknown()),
+        }
+    }
+}
+
+impl Json {
+    /// What is at a place, in words, and its length.
+    fn shape(self, asked: &Asked<'_>, at: &str) -> Result<(String, Option<u64>), ToolError> {
+        let steps = steps(at)?;
+        if self.lines && steps.is_empty() {
+            let mut records = 0;
+            each_record(asked, |_, _| {
+                records += 1;
+                Ok(true)
+            })?;
+            return Ok((format!("jsonl of {records} records"), Some(records)));
+        }
+        let mut sink = ShapeSink::default();
+        self.descend(asked, &steps, &mut sink)?;
+        let shape = sink.0.ok_or_else(not_found)?;
+        let length = match shape {
+            walk::Shape::String { chars: length }
+            | walk::Shape::Array { items: length }
+            | walk::Shape::Object { keys: length } => Some(length),
+            _ => None,
+        };
+        Ok((shape.to_string(), length))
+    }
+
+    fn keys(self, asked: &Asked<'_>) -> Result<Answer, ToolError> {
+        let At { at } = arguments(asked)?;
+        let steps = steps(&at)?;
+        let mut sink = KeysSink::default();
+        if self.lines && steps.is_empty() {
+            each_record(asked, |_, record| {
+                let mut deserializer = Deserializer::from_slice(record);
+                sink.take(&mut deserializer).map_err(|error| broken(&error))?;
+                Ok(true)
+            })?;
+        } else {
+            self.descend(asked, &steps, &mut sink)?;
+        }
+        if !sink.is_object {
+            return Err(ToolError::input_invalid("there is no object there, so there are no keys"));
+        }
+        let mut items = Items::new(asked.page, u64::MAX);
+        for key in &sink.keys {
+            items.push(key);
+        }
+        let mut answer = items.answer("keys");
+        if let Some(key) = sink.twice {
+            add(&mut answer, format!("`{key}` stands twice in one object; the last one counts"));
+        }
+        if sink.is_cut {
+            add(&mut answer, format!("there are more than these {} keys", sink.keys.len()));
+        }
+        Ok(answer)
+    }
+
+    fn get(self, asked: &Asked<'_>) -> Result<Answer, ToolError> {
+        let At { at } = arguments(asked)?;
+        let steps = steps(&at)?;
+        if self.lines && steps.is_empty() {
+            let each = Each::new(asked, None, |_, item| Some(item.to_string()));
+            return self.items(asked, &at, each);
+        }
+        let value = self.value(asked, &steps, items::ITEM)?;
+        let text = match value {
+            Value::String(text) => text,
+            value => serde_json::to_string_pretty(&value).unwrap_or_else(|_| value.to_string()),
+        };
+        let mut items = Items::new(asked.page, u64::MAX);
+        for line in text.split('\n') {
+            items.push(line);
+        }
+        Ok(items.answer("lines of the value"))
+    }
+
+    /// Shows items of an array.
+    fn items<F>(self, asked: &Asked<'_>, at: &str, mut each: Each<F>) -> Result<Answer, ToolError>
+    where
+        F: Fn(u64, &Value) -> Option<String>,
+    {
+        let steps = steps(at)?;
+        if self.lines && steps.is_empty() {
+            let mut broken_lines = Broken::default();
+            let mut number = 0;
+            each_record(asked, |line, record| {
+                if each.wants(number) {
+                    match serde_json::from_slice(record) {
+                        Ok(item) => each.item(number, &item),
+                        Err(error) => {
+                            broken_lines.add(line, &error);
+                            each.skip();
+                        }
+                    }
+                }
+                number += 1;
+                Ok(!each.is_done())
+            })?;
+            let mut answer = each.answer();
+            broken_lines.tell(&mut answer);
+            return Ok(answer);
+        }
+        let mut sink = ItemsSink::new(&mut each, steps.is_empty());
+        let outcome = self.descend(asked, &steps, &mut sink);
+        let (is_other, too_large, is_done) = (sink.is_other, sink.too_large, sink.each.is_done());
+        if let Some(item) = too_large {
+            return Err(ToolError::input_invalid(format!(
+                "item {item} is too large to be looked at as a whole; ask for a part of it with \
+                 `at`"
+            )));
+        }
+        if !(is_done && steps.is_empty()) {
+            outcome?;
+        }
+        if is_other {
+            let (shape, _) = self.shape(asked, at)?;
+            return Err(ToolError::input_invalid(format!(
+                "there is no array there, what is there is: {shape}; name one with `at`"
+            )));
+        }
+        Ok(each.answer())
+    }
+
+    fn path(self, asked: &Asked<'_>) -> Result<Answer, ToolError> {
+        let JsonPathArgs { path, at, limit } = arguments(asked)?;
+        let path = Path::parse(&path)?;
+        let steps = steps(&at)?;
+        let mut found = Items::new(asked.page, limit.unwrap_or(ITEMS));
+        let push = |document: &Value, found: &mut Items| {
+            for value in path.query(document)? {
+                found.push(&value.to_string());
+            }
+            Ok::<_, ToolError>(())
+        };
+        if self.lines && steps.is_empty() {
+            let mut broken_lines = Broken::default();
+            each_record(asked, |line, record| {
+                match serde_json::from_slice(record) {
+                    Ok(document) => push(&document, &mut found)?,
+                    Err(error) => broken_lines.add(line, &error),
+                }
+                Ok(!found.is_full())
+            })?;
+            let mut answer = found.answer("matches");
+            broken_lines.tell(&mut answer);
+            return Ok(answer);
+        }
+        push(&self.value(asked, &steps, DOCUMENT)?, &mut found)?;
+        Ok(found.answer("matches"))
+    }
+
+    /// The value at a place, if it is not too large.
+    fn value(
+        self,
+        asked: &Asked<'_>,
+        steps: &[String],
+        (values, bytes): (usize, usize),
+    ) -> Result<Value, ToolError> {
+        let budget = Budget::new(values, bytes);
+        let mut sink = ValueSink { budget: &budget, value: None };
+        let outcome = self.descend(asked, steps, &mut sink);
+        if budget.is_over() {
+            return Err(ToolError::input_invalid(format!(
+                "there is more than {values} values or {bytes} bytes of text there, too much to be \
+                 looked at as a whole; name a part of it with `at`, or use `slice`, `pluck` or \
+                 `filter`"
+            )));
+        }
+        outcome?;
+        sink.value.ok_or_else(not_found)
+    }
+
+    /// Goes down to a place, and lets the sink take what is there.
+    fn descend<S: Sink>(
+        self,
+        asked: &Asked<'_>,
+        steps: &[String],
+        sink: &mut S,
+    ) -> Result<(), ToolError> {
+        let found = if self.lines {
+            let [record, rest @ ..] = steps else { return Err(not_found()) };
+            let wanted: u64 = record.parse().map_err(|_| not_found())?;
+            let (mut number, mut found) = (0, false);
+            each_record(asked, |_, record| {
+                if number == wanted {
+                    let mut deserializer = Deserializer::from_slice(record);
+                    let descend = Descend { steps: rest, sink: &mut *sink };
+                    found = descend
+                        .deserialize(&mut deserializer)
+                        .and_then(|found| deserializer.end().map(|()| found))
+                        .map_err(|error| broken(&error))?;
+                }
+                number += 1;
+                Ok(number <= wanted)
+            })?;
+            found
+        } else {
+            let mut deserializer = Deserializer::from_reader(Watched::new(asked));
+            let found = Descend { steps, sink }
+                .deserialize(&mut deserializer)
+                .and_then(|found| deserializer.end().map(|()| found));
+            asked.unless_cancelled()?;
+            found.map_err(|error| broken(&error))?
+        };
+        if found { Ok(()) } else { Err(not_found()) }
+    }
+}
+
+/// What becomes of the items of one answer.
+struct Each<F> {
+    items: Items,
+    limit: u64,
+    page: crate::page::Page,
+    range: std::ops::Range<u64>,
+    show: F,
+    past: bool,
+}
+
+impl<F: Fn(u64, &Value) -> Option<String>> Each<F> {
+    fn new(asked: &Asked<'_>, limit: Option<u64>, show: F) -> Self {
+        let limit = limit.unwrap_or(ITEMS);
+        Self {
+            items: Items::new(asked.page, limit),
+            limit,
+            page: asked.page,
+            range: 0..u64::MAX,
+            show,
+            past: false,
+        }
+    }
+
+    fn skip(&mut self) {
+        self.items.skip();
+    }
+
+    fn answer(self) -> Answer {
+        self.items.answer("items")
+    }
+}
+
+impl<F: Fn(u64, &Value) -> Option<String>> EachItem for Each<F> {
+    fn restart(&mut self) {
+        self.items = Items::new(self.page, self.limit);
+        self.past = false;
+    }
+
+    fn wants(&mut self, at: u64) -> bool {
+        self.past |= at >= self.range.end;
+        at >= self.range.start && !self.past && !self.items.is_full()
+    }
+
+    fn item(&mut self, at: u64, item: &Value) {
+        if let Some(shown) = (self.show)(at, item) {
+            self.items.push(&shown);
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.past || self.items.is_full()
+    }
+}
+
+/// The lines of a `jsonl` that are no JSON.
+#[derive(Default)]
+struct Broken {
+    count: u64,
+    first: Option<String>,
+}
+
+impl Broken {
+    fn add(&mut self, line: u64, error: &serde_json::Error) {
+        self.count += 1;
+        self.first.get_or_insert_with(|| format!("line {}: {}", line + 1, reason(error)));
+    }
+
+    fn tell(self, answer: &mut Answer) {
+        if let Some(first) = self.first {
+            add(answer, format!("left out as no JSON: {}, the first is {first}", self.count));
+        }
+    }
+}
+
+fn add(answer: &mut Answer, what: String) {
+    answer.status = Some(match answer.status.take() {
+        Some(status) => format!("{status}; {what}"),
+        None => what,
+    });
+}
+
+/// Calls back with each record and its line, from 0, until it says that this is enough.
+fn each_record(
+    asked: &Asked<'_>,
+    mut record: impl FnMut(u64, &[u8]) -> Result<bool, ToolError>,
+) -> Result<(), ToolError> {
+    let content: &Content = asked.content;
+    let mut lines = content.lines_from(0)?;
+    while let Some(line) = lines.next(LONGEST_RECORD)? {
+        asked.unless_cancelled()?;
+        if !line.is_whole() {
+            return Err(ToolError::input_invalid(format!(
+                "line {} is longer than {LONGEST_RECORD} bytes; read it with artifact_read",
+                line.number + 1
+            )));
+        }
+        if line.bytes.trim_ascii().is_empty() {
+            continue;
+        }
+        if !record(line.number, &line.bytes)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn not_found() -> ToolError {
+    ToolError::input_invalid("there is nothing at that place; look with `type` and `keys`")
+}
+
+/// What is wrong with a document, for the model.
+fn broken(error: &serde_json::Error) -> ToolError {
+    ToolError::failed(format!(
+        "{}, at line {}, column {}; artifact_read and artifact_search work all the same",
+        reason(error),
+        error.line(),
+        error.column()
+    ))
+}
+
+fn reason(error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    if error.is_eof() {
+        "it is cut off: the JSON ends in the middle".to_owned()
+    } else if said.starts_with("recursion limit") {
+        format!("it nests deeper than {} levels", toolcrib_core::DEEPEST_JSON)
+    } else if said.starts_with("trailing characters") {
+        "there is more behind the JSON document".to_owned()
+    } else {
+        let what = said.split(" at line ").next().unwrap_or_default();
+        format!("it is no JSON: {what}")
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Looks {
+    Whole,
+    Begun,
+    Other,
+}
+
+/// Whether a text is an object or an array, or the beginning of one.
+fn is_json(text: &str) -> Looks {
+    if !text.trim_start().starts_with(['{', '[']) {
+        return Looks::Other;
+    }
+    match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+        Ok(_) => Looks::Whole,
+        Err(error) if error.is_eof() => Looks::Begun,
+        Err(_) => Looks::Other,
+    }
+}
+
+/// A content that cannot be read any more once nobody waits for the answer.
+struct Watched<'a> {
+    stream: ContentStream<'a>,
+    cancellation: &'a toolcrib_core::CancellationToken,
+    read: u32,
+}
+
+impl<'a> Watched<'a> {
+    fn new(asked: &Asked<'a>) -> Self {
+        let stream = asked.content.stream(0..asked.content.bytes());
+        Self { stream, cancellation: asked.cancellation, read: 0 }
+    }
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        // Asked for now and then: bytes are read one at a time.
+        self.read = self.read.wrapping_add(1);
+        if self.read.is_multiple_of(1 << 16) && self.cancellation.is_cancelled() {
+            return Err(io::Error::other("nobody waits for it any more"));
+        }
+        self.stream.read(into)
+    }
+}

@@ -1,0 +1,250 @@
+//! The kind `markdown`.
+
+mod links;
+mod outline;
+
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+use serde_json::json;
+use toolcrib_core::{CancellationToken, ToolError};
+
+use self::{
+    links::links,
+    outline::{LINE, Outline},
+};
+use super::{ArtifactKind, Asked, Index, Query, Start, arguments};
+use crate::{
+    content::Content,
+    page::{Answer, Items, show},
+};
+
+/// How much of one code block is shown among others, in bytes; all of it is read by its lines.
+const CODE: u64 = 64 * 1024;
+
+/// Markdown: headings that begin with `#`, fenced code, frontmatter, links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Markdown;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Depth {
+    depth: Option<u8>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Section {
+    heading: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Language {
+    language: Option<String>,
+}
+
+impl ArtifactKind for Markdown {
+    fn name(&self) -> &'static str {
+        "markdown"
+    }
+
+    fn family(&self) -> &'static str {
+        "md"
+    }
+
+    /// A comment of a script begins as a heading does, so something else must speak for it too.
+    fn detect(&self, start: &Start<'_>) -> bool {
+        if start.text().starts_with("#!") {
+            return false;
+        }
+        let (mut headings, mut others, mut in_code) = (0, 0, false);
+        for (number, line) in start.lines().enumerate() {
+            if line.starts_with("```") {
+                in_code = !in_code;
+                others += 1;
+            } else if in_code {
+            } else if number == 0 && line == "---" {
+                others += 1;
+            } else if line.starts_with("## ") || line.starts_with("### ") {
+                headings += 1;
+                others += 1;
+            } else if line.starts_with("# ") {
+                headings += 1;
+            } else if !links(line.get(..LINE.min(line.len())).unwrap_or_default()).is_empty() {
+                others += 1;
+            }
+        }
+        headings > 0 && others > 0
+    }
+
+    fn queries(&self) -> Vec<Query> {
+        let depth = || {
+            json!({ "depth": {
+                "type": "integer", "minimum": 1, "maximum": 6,
+                "description": "Down to which depth of headings. Default: all.",
+            } })
+        };
+        vec![
+            Query::new("frontmatter", "What stands between the first two `---`.").paged(),
+            Query::new("headings", "The headings, each with its line from 1.")
+                .takes(depth())
+                .paged(),
+            Query::new("sections", "The sections, each with its lines from 1, to be read by them.")
+                .takes(depth())
+                .paged(),
+            Query::new("section", "The text below a heading, with the heading.")
+                .takes(json!({ "heading": {
+                    "type": "string", "description": "The heading's text, without `#`.",
+                } }))
+                .requires(["heading"])
+                .paged(),
+            Query::new("code_blocks", "The fenced code, each with its lines from 1.")
+                .takes(json!({ "language": {
+                    "type": "string", "description": "Only of this; empty: only of none.",
+                } }))
+                .paged(),
+            Query::new("links", "The links, each with its line from 1.").paged(),
+            Query::new("images", "The images, each with its line from 1.").paged(),
+        ]
+    }
+
+    fn index(&self, content: &Content, cancel: &CancellationToken) -> Result<Index, ToolError> {
+        let outline = Outline::of(content, cancel)?;
+        if cancel.is_cancelled() {
+            let message = "it was stopped before it was through";
+            return Err(ToolError::new(toolcrib_core::ErrorCode::Cancelled, message));
+        }
+        Ok(Index::new(outline))
+    }
+
+    fn query(&self, asked: &Asked<'_>) -> Result<Answer, ToolError> {
+        let content = asked.content;
+        let Some(outline) = asked.index.get::<Outline>() else { return Err(asked.unknown()) };
+        let mut items = Items::new(asked.page, u64::MAX);
+        let mut answer = match asked.query {
+            "frontmatter" => {
+                let Nothing {} = arguments(asked)?;
+                let Some(lines) = outline.frontmatter.clone() else {
+                    return Ok(Answer::text("(no frontmatter)"));
+                };
+                return Ok(show(content, content.line_range(lines)?, &asked.page)?);
+            }
+            "headings" => {
+                let Depth { depth } = arguments(asked)?;
+                for heading in &outline.headings {
+                    if depth.is_none_or(|depth| heading.depth <= depth) {
+                        let marks = "#".repeat(usize::from(heading.depth));
+                        items.push(&format!("{}: {marks} {}", heading.line + 1, heading.text));
+                    }
+                }
+                items.answer("headings")
+            }
+            "sections" => {
+                let Depth { depth } = arguments(asked)?;
+                for (at, heading) in outline.headings.iter().enumerate() {
+                    if depth.is_none_or(|depth| heading.depth <= depth) {
+                        let lines = outline.section(at, content.lines());
+                        let (first, last) = (lines.start + 1, lines.end);
+                        items.push(&format!("{first}-{last}: {}", heading.text));
+                    }
+                }
+                items.answer("sections")
+            }
+            "section" => {
+                let Section { heading } = arguments(asked)?;
+                let wanted = heading.trim_start_matches('#').trim();
+                let found = outline.headings.iter().position(|heading| heading.text == wanted);
+                let Some(at) = found else {
+                    return Err(ToolError::input_invalid(
+                        "there is no such heading; `headings` has them",
+                    ));
+                };
+                let range = content.line_range(outline.section(at, content.lines()))?;
+                return Ok(show(content, range, &asked.page)?);
+            }
+            "code_blocks" => {
+                let Language { language } = arguments(asked)?;
+                self.code_blocks(asked, outline, language.as_deref(), &mut items)?;
+                items.answer("code blocks")
+            }
+            "links" | "images" => {
+                let Nothing {} = arguments(asked)?;
+                self.links(asked, outline, asked.query == "images", &mut items)?;
+                items.answer(asked.query)
+            }
+            _ => return Err(asked.unknown()),
+        };
+        if outline.is_cut {
+            let status = answer.status.get_or_insert_default();
+            let _ = write!(
+                status,
+                "{}the document has more parts than are looked at",
+                if status.is_empty() { "" } else { "; " }
+            );
+        }
+        Ok(answer)
+    }
+}
+
+impl Markdown {
+    fn code_blocks(
+        self,
+        asked: &Asked<'_>,
+        outline: &Outline,
+        language: Option<&str>,
+        items: &mut Items,
+    ) -> Result<(), ToolError> {
+        for code in &outline.code {
+            if items.is_full() {
+                break;
+            }
+            if language.is_some_and(|language| language != code.language) {
+                continue;
+            }
+            if !items.wants_next() {
+                items.skip();
+                continue;
+            }
+            let inside = code.lines.start + 1..code.lines.end - u64::from(code.is_closed);
+            let range = asked.content.line_range(inside.start..inside.end.max(inside.start))?;
+            let bytes = asked.content.read(range.start..range.end.min(range.start + CODE))?;
+            let (first, last) = (code.lines.start + 1, code.lines.end);
+            items.push(&format!(
+                "{first}-{last}: {}\n{}",
+                if code.language.is_empty() { "(no language)" } else { &code.language },
+                String::from_utf8_lossy(&bytes)
+            ));
+        }
+        Ok(())
+    }
+
+    fn links(
+        self,
+        asked: &Asked<'_>,
+        outline: &Outline,
+        images: bool,
+        items: &mut Items,
+    ) -> Result<(), ToolError> {
+        let behind = outline.frontmatter.as_ref().map_or(0, |lines| lines.end + 1);
+        let mut lines = asked.content.lines_from(behind)?;
+        while !items.is_full()
+            && let Some(line) = lines.next(LINE)?
+        {
+            asked.unless_cancelled()?;
+            if outline.is_code(line.number) {
+                continue;
+            }
+            for link in links(&line.text()) {
+                if link.is_image == images {
+                    items.push(&format!("{}: [{}]({})", line.number + 1, link.text, link.target));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,168 @@
+//! Where the parts of a Markdown document are, found by one pass over its lines.
+
+use toolcrib_core::{CancellationToken, SpoolError};
+
+use crate::content::Content;
+
+/// How much of a line is looked at, in bytes.
+pub(super) const LINE: usize = 4 * 1024;
+
+/// How many headings and code blocks are remembered.
+const MOST: usize = 50_000;
+
+/// How many lines a frontmatter may have.
+const FRONTMATTER_LINES: u64 = 200;
+
+/// The parts of a document, by their lines, from 0.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Outline {
+    /// The lines between the fences of the frontmatter.
+    pub(super) frontmatter: Option<std::ops::Range<u64>>,
+    pub(super) headings: Vec<Heading>,
+    pub(super) code: Vec<Code>,
+    /// Whether there are more than are remembered.
+    pub(super) is_cut: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Heading {
+    pub(super) line: u64,
+    pub(super) depth: u8,
+    pub(super) text: String,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Code {
+    /// The lines with the fences. One that is not closed goes on to the end.
+    pub(super) lines: std::ops::Range<u64>,
+    pub(super) language: String,
+    pub(super) is_closed: bool,
+}
+
+/// A fence that is open.
+struct Fence {
+    mark: char,
+    length: usize,
+}
+
+impl Outline {
+    pub(super) fn of(content: &Content, cancel: &CancellationToken) -> Result<Self, SpoolError> {
+        let mut outline = Self::default();
+        let mut open: Option<Fence> = None;
+        let mut lines = content.lines_from(outline.find_frontmatter(content)?)?;
+        while let Some(line) = lines.next(LINE)? {
+            if line.number.is_multiple_of(4_096) && cancel.is_cancelled() {
+                break;
+            }
+            let text = line.text();
+            if let Some(fence) = &open {
+                if fence.is_closed_by(&text) {
+                    open = None;
+                    outline.close(line.number + 1, true);
+                }
+            } else if let Some((fence, language)) = opened(&text) {
+                let code = Code { lines: line.number..line.number + 1, language, is_closed: false };
+                if outline.code.len() < MOST {
+                    outline.code.push(code);
+                } else {
+                    outline.is_cut = true;
+                }
+                open = Some(fence);
+            } else if let Some((depth, text)) = heading(&text) {
+                if outline.headings.len() < MOST {
+                    outline.headings.push(Heading { line: line.number, depth, text });
+                } else {
+                    outline.is_cut = true;
+                }
+            }
+        }
+        if open.is_some() {
+            outline.close(content.lines(), false);
+        }
+        Ok(outline)
+    }
+
+    /// Where the frontmatter ends, if there is one.
+    fn find_frontmatter(&mut self, content: &Content) -> Result<u64, SpoolError> {
+        let mut lines = content.lines_from(0)?;
+        let begins = lines.next(LINE)?.is_some_and(|line| line.text().trim_end() == "---");
+        while begins && let Some(line) = lines.next(LINE)? {
+            if line.number > FRONTMATTER_LINES {
+                break;
+            }
+            if matches!(line.text().trim_end(), "---" | "...") {
+                self.frontmatter = Some(1..line.number);
+                return Ok(line.number + 1);
+            }
+        }
+        Ok(0)
+    }
+
+    fn close(&mut self, end: u64, is_closed: bool) {
+        if let Some(code) = self.code.last_mut().filter(|code| !code.is_closed) {
+            code.lines.end = end;
+            code.is_closed = is_closed;
+        }
+    }
+
+    /// The lines of a section: up to the next heading of the same depth or less.
+    pub(super) fn section(&self, heading: usize, lines: u64) -> std::ops::Range<u64> {
+        let Some(this) = self.headings.get(heading) else { return 0..0 };
+        let behind = self.headings.get(heading + 1..).unwrap_or_default();
+        let end = behind.iter().find(|next| next.depth <= this.depth);
+        this.line..end.map_or(lines, |next| next.line)
+    }
+
+    /// Whether a line is in a code block.
+    pub(super) fn is_code(&self, line: u64) -> bool {
+        let behind = self.code.partition_point(|code| code.lines.start <= line);
+        behind
+            .checked_sub(1)
+            .and_then(|at| self.code.get(at))
+            .is_some_and(|code| code.lines.contains(&line))
+    }
+}
+
+impl Fence {
+    /// By the same character, at least as often, and nothing else.
+    fn is_closed_by(&self, line: &str) -> bool {
+        indented(line).is_some_and(|text| {
+            let text = text.trim_end();
+            text.chars().all(|c| c == self.mark) && text.chars().count() >= self.length
+        })
+    }
+}
+
+/// A line without its indentation of up to three spaces; a deeper one is code.
+fn indented(line: &str) -> Option<&str> {
+    let text = line.trim_start_matches(' ');
+    (line.len() - text.len() <= 3).then_some(text)
+}
+
+fn opened(line: &str) -> Option<(Fence, String)> {
+    let text = indented(line)?;
+    let mark = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let rest = text.trim_start_matches(mark);
+    let length = text.len() - rest.len();
+    if length < 3 || (mark == '`' && rest.contains('`')) {
+        return None;
+    }
+    let language = rest.split_whitespace().next().unwrap_or_default();
+    Some((Fence { mark, length }, language.to_owned()))
+}
+
+fn heading(line: &str) -> Option<(u8, String)> {
+    let text = indented(line)?;
+    let rest = text.trim_start_matches('#');
+    let depth =
+        u8::try_from(text.len() - rest.len()).ok().filter(|depth| (1..=6).contains(depth))?;
+    if !(rest.is_empty() || rest.starts_with([' ', '\t'])) {
+        return None;
+    }
+    let rest = rest.trim();
+    let closed = rest.trim_end_matches('#');
+    // A row of # at the end is no part of it, if a space stands in front.
+    let title =
+        if closed.is_empty() || closed.ends_with([' ', '\t']) { closed.trim_end() } else { rest };
+    Some((depth, title.to_owned()))
+}

@@ -1,0 +1,162 @@
+//! What every artifact can be asked: the kind `text`.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolcrib_core::ToolError;
+
+use super::{ArtifactKind, Asked, Query, arguments};
+use crate::{
+    page::{Answer, Page, show},
+    search::{LONGEST_PATTERN, Pattern, Search},
+};
+
+/// How many lines `head` and `tail` give, if nobody says.
+const LINES: u64 = 10;
+
+/// How many bytes a token has, as a fraction: 3.5.
+const BYTES_OF_TWO_TOKENS: u64 = 7;
+
+/// How many matching lines `grep` gives at most.
+const GREP_LINES: usize = 1_000;
+
+/// A kind that everything is of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Text;
+
+/// The arguments that a query takes that gives items.
+pub(crate) fn limit_properties() -> Value {
+    json!({
+        "limit": {
+            "type": "integer", "minimum": 1, "maximum": 10_000,
+            "description": "How many to show at most.",
+        },
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Count {
+    #[serde(default = "ten")]
+    n: u64,
+}
+
+fn ten() -> u64 {
+    LINES
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Grep {
+    pattern: String,
+    #[serde(default)]
+    flags: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cat {
+    start: Option<i64>,
+    end: Option<i64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+impl ArtifactKind for Text {
+    fn name(&self) -> &'static str {
+        "text"
+    }
+
+    fn queries(&self) -> Vec<Query> {
+        let count = || {
+            json!({ "n": {
+                "type": "integer", "minimum": 1, "default": LINES, "description": "How many lines.",
+            } })
+        };
+        let line = |what: &str| json!({ "type": "integer", "minimum": 0, "description": what });
+        vec![
+            Query::new("head", "The first lines.").takes(count()).paged(),
+            Query::new("tail", "The last lines.").takes(count()).paged(),
+            Query::new("grep", "The lines that a regular expression matches.")
+                .takes(json!({
+                    "pattern": {
+                        "type": "string", "maxLength": LONGEST_PATTERN,
+                        "description": "A regular expression without look-around.",
+                    },
+                    "flags": {
+                        "type": "string", "pattern": "^[imsu]*$",
+                        "description": "`i` ignores case.",
+                    },
+                }))
+                .requires(["pattern"])
+                .paged(),
+            Query::new("cat", "Lines from `start` up to, and without, `end`.")
+                .takes(json!({
+                    "start": line("The first line, from 0. Default: the first."),
+                    "end": line("The line behind the last. Default: to the end."),
+                }))
+                .paged(),
+            Query::new("byte_length", "How many bytes it has."),
+            Query::new("line_count", "How many lines it has."),
+            Query::new(
+                "estimate_tokens",
+                "How many tokens it would take to read all of it, about.",
+            ),
+        ]
+    }
+
+    fn query(&self, asked: &Asked<'_>) -> Result<Answer, ToolError> {
+        let lines = asked.content.lines();
+        match asked.query {
+            "head" => {
+                let Count { n } = arguments(asked)?;
+                show_lines(asked, 0..n.min(lines))
+            }
+            "tail" => {
+                let Count { n } = arguments(asked)?;
+                show_lines(asked, lines.saturating_sub(n)..lines)
+            }
+            "cat" => {
+                let Cat { start, end } = arguments(asked)?;
+                let clamped = |line: i64| u64::try_from(line).unwrap_or(0).min(lines);
+                let start = clamped(start.unwrap_or(0));
+                show_lines(asked, start..end.map_or(lines, clamped).max(start))
+            }
+            "grep" => {
+                let Grep { pattern, flags } = arguments(asked)?;
+                let pattern = Pattern::new(&pattern, &flags)
+                    .map_err(|error| ToolError::input_invalid(error.to_string()))?;
+                let search = Search { pattern, context: 0, most: GREP_LINES, numbers: false };
+                search.run(asked.content, &asked.page, asked.cancellation)
+            }
+            "byte_length" => {
+                let Nothing {} = arguments(asked)?;
+                Ok(Answer::text(asked.content.bytes().to_string()))
+            }
+            "line_count" => {
+                let Nothing {} = arguments(asked)?;
+                Ok(Answer::text(lines.to_string()))
+            }
+            "estimate_tokens" => {
+                let Nothing {} = arguments(asked)?;
+                let tokens = (asked.content.bytes() * 2).div_ceil(BYTES_OF_TWO_TOKENS);
+                Ok(Answer::text(tokens.to_string()))
+            }
+            _ => Err(asked.unknown()),
+        }
+    }
+}
+
+fn show_lines(asked: &Asked<'_>, lines: std::ops::Range<u64>) -> Result<Answer, ToolError> {
+    let page: &Page = &asked.page;
+    if lines.is_empty() {
+        return Ok(Answer::text("(no lines)"));
+    }
+    let range = asked.content.line_range(lines)?;
+    let mut answer = show(asked.content, range, page)?;
+    if answer.text.is_empty() {
+        answer.status.get_or_insert_with(|| "1 empty line".to_owned());
+    }
+    Ok(answer)
+}

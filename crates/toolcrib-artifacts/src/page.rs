@@ -1,0 +1,294 @@
+//! Answers that keep within their room and can be continued.
+
+use std::{fmt::Write as _, ops::Range};
+
+use toolcrib_core::{Digest, SpoolError, ToolError};
+
+use crate::content::Content;
+
+/// What an answer that has nothing to show says, so that none is ever blank.
+pub(crate) const NOTHING: &str = "(nothing)";
+
+/// How many characters an answer may have at least, besides what says where it goes on.
+const LEAST_ROOM: usize = 40;
+
+/// How many characters what says where it goes on may take.
+const STATUS_ROOM: usize = 240;
+
+/// How many bytes one line of a hexadecimal dump shows.
+const HEX_ROW: u64 = 16;
+
+/// The part of an answer that is wanted: how much of it may be shown, and from where on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    room: usize,
+    from: u64,
+}
+
+impl Page {
+    /// The first page of an answer that may have so many characters, all in all.
+    pub fn first(chars: usize) -> Self {
+        Self { room: chars.saturating_sub(STATUS_ROOM).max(LEAST_ROOM), from: 0 }
+    }
+
+    /// The page that a cursor names, which an earlier answer about the same content gave.
+    ///
+    /// # Errors
+    /// `input_invalid` when it is no cursor, or one into other content.
+    pub(crate) fn at(self, cursor: Option<&str>, content: &Content) -> Result<Self, ToolError> {
+        let Some(cursor) = cursor else { return Ok(self) };
+        let read = || {
+            let (from, digest) = cursor.split_once('@')?;
+            Some((from.parse().ok()?, digest))
+        };
+        let Some((from, digest)) = read() else {
+            return Err(ToolError::input_invalid(
+                "`cursor` is not one: pass what an earlier answer gave, with the same other \
+                 arguments, or leave it out",
+            ));
+        };
+        if digest != mark(&content.entry().digest) {
+            return Err(ToolError::input_invalid(
+                "`cursor` belongs to other content: leave it out to begin anew",
+            ));
+        }
+        Ok(Self { from, ..self })
+    }
+
+    /// The same with less room, for an answer that begins with something else.
+    #[must_use]
+    pub fn less(self, chars: usize) -> Self {
+        Self { room: self.room.saturating_sub(chars).max(LEAST_ROOM), ..self }
+    }
+
+    /// How many characters may be shown.
+    pub fn room(&self) -> usize {
+        self.room
+    }
+
+    /// Where to begin: 0, or the [`Answer::next`] of the page before.
+    pub fn from(&self) -> u64 {
+        self.from
+    }
+}
+
+/// The digits of a digest that a cursor carries.
+fn mark(digest: &Digest) -> String {
+    digest.to_string().chars().take(8).collect()
+}
+
+/// An answer about an artifact, or the first page of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Answer {
+    /// What is shown; at most [`Page::room`] characters.
+    pub text: String,
+    /// What is shown of how much, such as `lines 1-20 of 9000`.
+    pub status: Option<String>,
+    /// Where the next page begins, in whatever the query counts; `None` where all is said.
+    pub next: Option<u64>,
+}
+
+impl Answer {
+    /// A text that is all there is to say.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// The answer as a model reads it.
+    pub(crate) fn rendered(self, content: &Content) -> String {
+        let mut text = self.text;
+        let status = self.status.unwrap_or_default();
+        if text.is_empty() && (status.is_empty() || self.next.is_none()) {
+            text.push_str(NOTHING);
+        }
+        match self.next {
+            Some(next) => {
+                let _ = write!(
+                    text,
+                    "\n[{status}{}for more, ask the same with cursor \"{next}@{}\"]",
+                    if status.is_empty() { "" } else { "; " },
+                    mark(&content.entry().digest)
+                );
+            }
+            None if !status.is_empty() => {
+                let _ = write!(text, "\n[{status}]");
+            }
+            None => {}
+        }
+        text
+    }
+}
+
+/// Collects items, each on a line of its own, as far as there is room.
+///
+/// Items are offered in order from the first on, with their position. Those in front of the page are
+/// passed over, and the first one that does not fit is where the next page begins.
+#[derive(Debug)]
+pub struct Items {
+    page: Page,
+    position: u64,
+    limit: u64,
+    text: String,
+    used: usize,
+    shown: u64,
+    next: Option<u64>,
+}
+
+impl Items {
+    /// None yet; at most `limit` of them are shown on one page.
+    pub fn new(page: Page, limit: u64) -> Self {
+        Self { page, position: 0, limit, text: String::new(), used: 0, shown: 0, next: None }
+    }
+
+    /// Whether the next item is behind what was shown before.
+    pub fn wants_next(&self) -> bool {
+        self.position >= self.page.from() && self.next.is_none()
+    }
+
+    /// Whether the page has no room for more, and there is more.
+    pub fn is_full(&self) -> bool {
+        self.next.is_some()
+    }
+
+    /// How many items are shown.
+    pub fn shown(&self) -> u64 {
+        self.shown
+    }
+
+    /// Passes over an item that is not looked at.
+    pub fn skip(&mut self) {
+        self.position += 1;
+    }
+
+    /// Takes an item, unless it is in front of the page or behind it. One that is longer than a whole
+    /// page is cut, and says so.
+    pub fn push(&mut self, item: &str) {
+        let position = self.position;
+        self.position += 1;
+        if position < self.page.from() || self.next.is_some() {
+            return;
+        }
+        let room = self.page.room().saturating_sub(self.used + usize::from(self.shown > 0));
+        let takes = item.chars().count();
+        if self.shown >= self.limit || (takes > room && self.shown > 0) {
+            self.next = Some(position);
+            return;
+        }
+        if self.shown > 0 {
+            self.text.push('\n');
+            self.used += 1;
+        }
+        if takes > room {
+            let marker = format!("… [cut: {takes} chars]");
+            let head = room.saturating_sub(marker.chars().count());
+            self.text.extend(item.chars().take(head));
+            self.text.push_str(&marker);
+            self.used = self.page.room();
+        } else {
+            self.text.push_str(item);
+            self.used += takes;
+        }
+        self.shown += 1;
+    }
+
+    /// The answer, of items that are called so.
+    pub fn answer(self, name: &str) -> Answer {
+        let from = self.page.from();
+        let status = match self.shown {
+            0 => None,
+            _ if from == 0 && self.next.is_none() => None,
+            shown => Some(format!("{name} {}-{}", from + 1, from + shown)),
+        };
+        Answer { text: self.text, status, next: self.next }
+    }
+}
+
+/// Shows a range of bytes from the page's offset on, as text or, where they are none, in hexadecimal.
+pub(crate) fn show(
+    content: &Content,
+    range: Range<u64>,
+    page: &Page,
+) -> Result<Answer, SpoolError> {
+    let start = page.from().clamp(range.start, range.end);
+    let room = page.room();
+    let end = range.end.min(start.saturating_add(room as u64 * 4 + 4));
+    let bytes = content.read(start..end)?;
+    let (text, taken) = if memchr::memchr(0, &bytes).is_some() {
+        hex(start, &bytes, room)
+    } else {
+        decoded(&bytes, room, end == range.end)
+    };
+    let to = start + taken;
+    let next = (to < range.end).then_some(to);
+    let status = (next.is_some() || start > range.start)
+        .then(|| {
+            let (first, last) = (content.line_of(start)?, content.line_of(to.saturating_sub(1))?);
+            Ok::<_, SpoolError>(format!(
+                "lines {}-{} of {}, bytes {start}-{to} of {}",
+                first + 1,
+                last + 1,
+                content.lines(),
+                content.bytes()
+            ))
+        })
+        .transpose()?;
+    Ok(Answer { text, status, next })
+}
+
+/// As much text as there is room for, and how many bytes it takes. What is cut is cut behind a line
+/// where one ends in the second half.
+fn decoded(bytes: &[u8], room: usize, is_end: bool) -> (String, u64) {
+    let (mut text, mut taken, mut left) = (String::new(), 0, room);
+    let mut chunks = bytes.utf8_chunks().peekable();
+    while let Some(chunk) = chunks.next() {
+        let cut = chunk.valid().char_indices().nth(left).map_or(chunk.valid().len(), |(at, _)| at);
+        let shown = chunk.valid().get(..cut).unwrap_or_default();
+        text.push_str(shown);
+        taken += shown.len();
+        left -= shown.chars().count();
+        // A character whose end has not been read is not a wrong one.
+        let is_unread = !is_end && chunks.peek().is_none();
+        if cut < chunk.valid().len() || left == 0 || is_unread {
+            break;
+        }
+        if !chunk.invalid().is_empty() {
+            text.push(char::REPLACEMENT_CHARACTER);
+            taken += chunk.invalid().len();
+            left -= 1;
+        }
+    }
+    if (taken < bytes.len() || !is_end)
+        && let Some(feed) = text.rfind('\n').filter(|feed| *feed >= text.len() / 2)
+        && let Some(behind) = bytes.get(..taken).and_then(|shown| memchr::memrchr(b'\n', shown))
+    {
+        text.truncate(feed);
+        taken = behind + 1;
+    }
+    (text, taken as u64)
+}
+
+/// Bytes as `offset  hexadecimal  |text|`, as many rows as there is room for.
+fn hex(start: u64, bytes: &[u8], room: usize) -> (String, u64) {
+    let (mut text, mut taken) = (String::new(), 0);
+    for row in bytes.chunks(usize::try_from(HEX_ROW).unwrap_or(16)) {
+        let mut line = format!("{:08x} ", start + taken);
+        for byte in row {
+            let _ = write!(line, " {byte:02x}");
+        }
+        line.push_str("  |");
+        line.extend(row.iter().map(|byte| match byte {
+            b' '..=b'~' => char::from(*byte),
+            _ => '.',
+        }));
+        line.push('|');
+        if text.len() + line.len() + 1 > room && !text.is_empty() {
+            break;
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&line);
+        taken += row.len() as u64;
+    }
+    (text, taken)
+}

@@ -1,0 +1,124 @@
+//! Regular expressions that come from a model: linear in time, bounded in size, and never across the
+//! end of a line.
+
+use regex_automata::{Input, meta};
+use regex_syntax::{
+    ParserBuilder,
+    hir::{
+        Class, ClassBytes, ClassBytesRange, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look,
+        Repetition,
+    },
+};
+
+/// How long a pattern may be, in characters.
+pub(crate) const LONGEST_PATTERN: usize = 1_000;
+
+/// How deep a pattern may nest.
+const DEEPEST_PATTERN: u32 = 50;
+
+/// How large a compiled pattern may be, and what is kept while it runs, each in bytes.
+const LARGEST_PATTERN: usize = 2 * 1024 * 1024;
+
+/// A pattern that matches within lines.
+#[derive(Debug, Clone)]
+pub(crate) struct Pattern(meta::Regex);
+
+/// A pattern that cannot be searched for. The texts are the model's.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PatternError {
+    #[error("`flags` may have the letters i, m, s and u; `{0}` is none of them")]
+    Flag(char),
+    #[error("`pattern` is longer than {LONGEST_PATTERN} characters; search for less at once")]
+    TooLong,
+    #[error("`pattern` does not compile: {0}")]
+    Syntax(String),
+    #[error(
+        "`pattern` becomes too large when compiled; use smaller counts in `{{…}}` and fewer \
+         alternatives"
+    )]
+    TooLarge,
+}
+
+impl Pattern {
+    /// Compiles a pattern. Each line is searched for itself, so `m` and `s` change nothing, and `u` is
+    /// always on.
+    pub(crate) fn new(pattern: &str, flags: &str) -> Result<Self, PatternError> {
+        if let Some(flag) = flags.chars().find(|flag| !"imsu".contains(*flag)) {
+            return Err(PatternError::Flag(flag));
+        }
+        if pattern.chars().nth(LONGEST_PATTERN).is_some() {
+            return Err(PatternError::TooLong);
+        }
+        let parsed = ParserBuilder::new()
+            .utf8(false)
+            .case_insensitive(flags.contains('i'))
+            .nest_limit(DEEPEST_PATTERN)
+            .build()
+            .parse(pattern)
+            .map_err(|error| PatternError::Syntax(in_one_line(&error.to_string())))?;
+        let config = meta::Config::new()
+            .utf8_empty(false)
+            .nfa_size_limit(Some(LARGEST_PATTERN))
+            .onepass_size_limit(Some(LARGEST_PATTERN))
+            .hybrid_cache_capacity(LARGEST_PATTERN);
+        meta::Builder::new()
+            .configure(config)
+            .build_from_hir(&within_lines(&parsed)?)
+            .map(Self)
+            .map_err(|_| PatternError::TooLarge)
+    }
+
+    /// The first match in a part of some text, which stands in the whole of it.
+    pub(crate) fn find(&self, input: &Input<'_>) -> Option<std::ops::Range<usize>> {
+        self.0.search(input).map(|found| found.range())
+    }
+}
+
+/// The last line of what the parser says; those before it draw an arrow to the place.
+fn in_one_line(error: &str) -> String {
+    let last = error.lines().last().unwrap_or_default();
+    last.strip_prefix("error: ").unwrap_or(last).to_owned()
+}
+
+/// The same expression, which matches no LF and takes the ends of a line for those of its text. So a
+/// whole buffer of lines can be searched in one go, and what is found is what is found line by line.
+fn within_lines(hir: &Hir) -> Result<Hir, PatternError> {
+    let all = |parts: &[Hir]| parts.iter().map(within_lines).collect::<Result<Vec<_>, _>>();
+    Ok(match hir.kind() {
+        HirKind::Empty => Hir::empty(),
+        HirKind::Literal(literal) if literal.0.contains(&b'\n') => Hir::fail(),
+        HirKind::Literal(literal) => Hir::literal(literal.0.clone()),
+        HirKind::Class(class) => Hir::class(without_feed(class)),
+        HirKind::Look(Look::Start) => Hir::look(Look::StartLF),
+        HirKind::Look(Look::End) => Hir::look(Look::EndLF),
+        HirKind::Look(Look::StartCRLF | Look::EndCRLF) => {
+            return Err(PatternError::Syntax(
+                "the flag R is not supported; a CR at the end of a line is matched by \\r".into(),
+            ));
+        }
+        HirKind::Look(look) => Hir::look(*look),
+        HirKind::Repetition(repetition) => Hir::repetition(Repetition {
+            sub: Box::new(within_lines(&repetition.sub)?),
+            ..repetition.clone()
+        }),
+        // What is captured is of no interest.
+        HirKind::Capture(capture) => within_lines(&capture.sub)?,
+        HirKind::Concat(parts) => Hir::concat(all(parts)?),
+        HirKind::Alternation(parts) => Hir::alternation(all(parts)?),
+    })
+}
+
+fn without_feed(class: &Class) -> Class {
+    match class {
+        Class::Unicode(class) => {
+            let mut class = class.clone();
+            class.difference(&ClassUnicode::new([ClassUnicodeRange::new('\n', '\n')]));
+            Class::Unicode(class)
+        }
+        Class::Bytes(class) => {
+            let mut class = class.clone();
+            class.difference(&ClassBytes::new([ClassBytesRange::new(b'\n', b'\n')]));
+            Class::Bytes(class)
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Goes through a content for the lines that a pattern matches.
+//!
+//! A window of whole lines is searched in one go. A line that is longer than a window is searched in
+//! windows that overlap, so that memory has a bound whatever comes.
+
+use std::ops::ControlFlow;
+
+use memchr::{memchr, memchr_iter, memrchr};
+use regex_automata::Input;
+use toolcrib_core::{CancellationToken, SpoolError};
+
+use super::pattern::Pattern;
+use crate::content::Content;
+
+/// How much is searched at once. In a line that is longer, a match that is longer than
+/// [`OVERLAP`] may be missed.
+const WINDOW: usize = 1024 * 1024;
+
+/// How much of a long line's window is searched again with the next.
+const OVERLAP: usize = 64 * 1024;
+
+/// How many bytes behind what is searched are looked at, to know whether a word or a line ends there.
+const AHEAD: usize = 4;
+
+/// A line that matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hit {
+    /// Which line, from 0.
+    pub(crate) line: u64,
+    /// Where the line begins.
+    pub(crate) start: u64,
+    /// Where the match begins.
+    pub(crate) found: u64,
+}
+
+/// Calls back for each line that matches, in order, from the line on that begins at `from`.
+pub(crate) fn scan(
+    content: &Content,
+    pattern: &Pattern,
+    from: u64,
+    cancellation: &CancellationToken,
+    hit: &mut dyn FnMut(Hit) -> ControlFlow<()>,
+) -> Result<(), SpoolError> {
+    let total = content.bytes();
+    if total == 0 || from > total {
+        return Ok(());
+    }
+    let window = usize::try_from(total - from).unwrap_or(WINDOW).min(WINDOW);
+    let mut buffer = vec![0; window];
+    let mut at = from;
+    while at < total && !cancellation.is_cancelled() {
+        let count = content.read_into(at, &mut buffer)?;
+        let read = buffer.get(..count).unwrap_or_default();
+        let is_rest = at + count as u64 >= total;
+        let lines = match memrchr(b'\n', read) {
+            _ if is_rest => read,
+            Some(feed) => read.get(..=feed).unwrap_or_default(),
+            None if count == 0 => return Err(gone()),
+            None => {
+                let (line, flow) = scan_long_line(content, pattern, at, &mut buffer, hit)?;
+                if flow.is_break() {
+                    return Ok(());
+                }
+                at = line;
+                continue;
+            }
+        };
+        if scan_lines(content, pattern, at, lines, hit)?.is_break() {
+            return Ok(());
+        }
+        at += lines.len() as u64;
+    }
+    // The empty line behind the last LF.
+    let ends_with_feed = content.read(total.saturating_sub(1)..total)? == b"\n";
+    if at == total && ends_with_feed && pattern.find(&Input::new("")).is_some() {
+        let line = content.lines().saturating_sub(1);
+        let _ = hit(Hit { line, start: total, found: total });
+    }
+    Ok(())
+}
+
+fn gone() -> SpoolError {
+    SpoolError::Gone { source: std::io::ErrorKind::UnexpectedEof.into() }
+}
+
+/// Whole lines, which stand at an offset. The last may have no LF if nothing is behind it.
+fn scan_lines(
+    content: &Content,
+    pattern: &Pattern,
+    offset: u64,
+    lines: &[u8],
+    hit: &mut dyn FnMut(Hit) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>, SpoolError> {
+    // Where lines were counted up to, and how many; nothing is counted where nothing is found.
+    let mut counted: Option<(usize, u64)> = None;
+    let mut at = 0;
+    while at < lines.len() {
+        let Some(found) = pattern.find(&Input::new(lines).range(at..)) else { break };
+        let before = lines.get(..found.start).unwrap_or_default();
+        let start = memrchr(b'\n', before).map_or(0, |feed| feed + 1);
+        if start >= lines.len() {
+            // Nothing, found behind the last LF: that is the next window's.
+            break;
+        }
+        let (since, lines_before) = match counted {
+            Some(counted) => counted,
+            None => (0, content.line_of(offset)?),
+        };
+        let between = lines.get(since..start).unwrap_or_default();
+        let line = lines_before + memchr_iter(b'\n', between).count() as u64;
+        counted = Some((start, line));
+        let of_found = |at: usize| offset + at as u64;
+        if hit(Hit { line, start: of_found(start), found: of_found(found.start) }).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        let behind = lines.get(found.start..).unwrap_or_default();
+        at = memchr(b'\n', behind).map_or(lines.len(), |feed| found.start + feed + 1);
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+/// A line that fills the buffer and more. Gives back where the next one begins.
+fn scan_long_line(
+    content: &Content,
+    pattern: &Pattern,
+    start: u64,
+    buffer: &mut [u8],
+    hit: &mut dyn FnMut(Hit) -> ControlFlow<()>,
+) -> Result<(u64, ControlFlow<()>), SpoolError> {
+    let line = content.line_of(start)?;
+    let end = content.line_range(line..line + 1)?.end;
+    let next = end + u64::from(end < content.bytes());
+    let mut at = start;
+    loop {
+        let count = content.read_into(at, buffer)?;
+        let in_line = usize::try_from(end - at).unwrap_or(count).min(count);
+        let window = buffer.get(..in_line).unwrap_or_default();
+        let is_last = at + in_line as u64 == end;
+        // The first byte of a later window is only there to be looked back at.
+        let from = usize::from(at > start).min(window.len());
+        let to = if is_last { window.len() } else { window.len().saturating_sub(AHEAD) };
+        if let Some(found) = pattern.find(&Input::new(window).range(from..to.max(from))) {
+            return Ok((next, hit(Hit { line, start, found: at + found.start as u64 })));
+        }
+        if is_last {
+            return Ok((next, ControlFlow::Continue(())));
+        }
+        if count <= OVERLAP {
+            return Err(gone());
+        }
+        at += (in_line - OVERLAP) as u64;
+    }
+}

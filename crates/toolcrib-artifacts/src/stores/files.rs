@@ -1,0 +1,367 @@
+//! Artifacts in files.
+//!
+//! ```text
+//! ROOT/OWNER/DIGEST          a content, under the digest of its bytes
+//! ROOT/OWNER/DIGEST.lines    where its lines are
+//! ROOT/OWNER/ID.entry        what an id stands for; the name is a digest too, so any text is an id
+//! ROOT/OWNER/lock            held while any of these is put in place or taken away
+//! ROOT/OWNER/new-…           what is being written
+//! ```
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "this is where artifacts are kept; no tool's body names a path here"
+)]
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use toolcrib_core::{
+    Digest, DigestHasher, Identity, IfTaken, LineIndex, SpoolEntry, SpoolError, SpoolNote,
+    SpoolReader, SpoolStore, SpoolWriter, Spooled,
+};
+use uuid::Uuid;
+
+use super::{has_expired, now_ms};
+
+/// How the name of what stands for an id ends.
+const ENTRY: &str = "entry";
+
+/// How the names of files that are being written begin.
+const DRAFT: &str = "new-";
+
+/// A draft that nobody has written to for so long was left by a process that was killed.
+const DRAFT_DIES_AFTER: Duration = Duration::from_hours(24);
+
+/// How often a store that lets artifacts go looks for those that have to.
+const SWEEP_EVERY: Duration = Duration::from_mins(5);
+
+/// A [`SpoolStore`] in a folder, which several processes may share. What is written goes to the disk
+/// as it comes, so its size is not a matter of memory; it is there in whole or not at all, and the
+/// same bytes are kept once per owner. Only the process's user can read the folder.
+///
+/// Nothing is waited for until it has reached the disk: after a power failure the newest artifacts may
+/// be missing, and are then unknown.
+#[derive(Debug, Clone)]
+pub struct FileStore {
+    root: Arc<Path>,
+    keep: Option<Duration>,
+    swept: Arc<Mutex<Instant>>,
+}
+
+/// What stands in an entry's file.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    /// Sorts by when it was put there: a UUID that begins with the time.
+    order: String,
+    entry: SpoolEntry,
+}
+
+impl FileStore {
+    /// A store in this folder, which is made when something is first written. Artifacts stay until they
+    /// are removed; see [`keep_for`](Self::keep_for).
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into().into(), keep: None, swept: Arc::new(Mutex::new(Instant::now())) }
+    }
+
+    /// Lets artifacts go so long after they were made. They are not found any more from then on; the
+    /// space is free with the next [`sweep`](Self::sweep), which writers cause every few minutes.
+    /// Default: artifacts stay.
+    #[must_use]
+    pub fn keep_for(mut self, keep: Duration) -> Self {
+        self.keep = Some(keep);
+        self
+    }
+
+    /// Frees the space of what has expired, and of what a killed process has left half written.
+    ///
+    /// # Errors
+    /// [`SpoolError::Io`] when the folder cannot be read. What others take away meanwhile is fine.
+    pub fn sweep(&self) -> Result<(), SpoolError> {
+        let owners = match fs::read_dir(&self.root) {
+            Ok(owners) => owners,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(SpoolError::of_io("swept", error)),
+        };
+        for owner in owners.flatten() {
+            let owner = OwnerFolder(owner.path());
+            let Ok(_lock) = owner.lock() else { continue };
+            let (expired, live): (Vec<_>, Vec<_>) = owner
+                .entries()
+                .map_err(|error| SpoolError::of_io("swept", error))?
+                .into_iter()
+                .partition(|kept| has_expired(kept.entry.made_ms, self.keep));
+            for kept in &expired {
+                owner.forget(&kept.entry, &live);
+            }
+            owner.remove_dead_drafts();
+        }
+        Ok(())
+    }
+
+    fn sweep_now_and_then(&self) {
+        let Some(keep) = self.keep else { return };
+        let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
+        if swept.elapsed() >= SWEEP_EVERY.max(keep / 4) {
+            *swept = Instant::now();
+            drop(swept);
+            // A sweep that fails is tried again, and what has expired is not found either way.
+            let _ = self.sweep();
+        }
+    }
+
+    fn owner(&self, owner: &Identity) -> OwnerFolder {
+        let Identity { tenant, principal, conversation } = owner;
+        let name = Digest::of_json(&json!([tenant, principal, **conversation]));
+        OwnerFolder(self.root.join(name.to_string()))
+    }
+
+    fn is_live(&self, kept: &Kept) -> bool {
+        !has_expired(kept.entry.made_ms, self.keep)
+    }
+}
+
+impl SpoolStore for FileStore {
+    fn create(&self, owner: &Identity) -> Result<Box<dyn SpoolWriter>, SpoolError> {
+        self.sweep_now_and_then();
+        let owner = self.owner(owner);
+        let failed = |error| SpoolError::of_io("written", error);
+        owner.make().map_err(failed)?;
+        let draft = owner.draft();
+        let file = create(&draft).map_err(failed)?;
+        Ok(Box::new(FileWriter {
+            store: self.clone(),
+            owner,
+            draft: Draft(draft),
+            file,
+            lines: LineIndex::new(),
+            digest: DigestHasher::new(),
+        }))
+    }
+
+    fn open(&self, owner: &Identity, id: &str) -> Result<Spooled, SpoolError> {
+        let owner = self.owner(owner);
+        let gone = |error| SpoolError::of_io("read", error);
+        let found = owner.entry(id).map_err(gone)?.filter(|kept| self.is_live(kept));
+        let Kept { entry, .. } = found.ok_or_else(|| SpoolError::Unknown { id: id.into() })?;
+        let file = File::open(owner.content(&entry.digest)).map_err(gone)?;
+        let length = file.metadata().map_err(gone)?.len();
+        let lines = fs::read(owner.lines(&entry.digest)).map_err(gone)?;
+        let lines = LineIndex::from_bytes(&lines)
+            .filter(|lines| lines.bytes() == entry.bytes && length == entry.bytes)
+            .ok_or_else(|| gone(io::ErrorKind::UnexpectedEof.into()))?;
+        Ok(Spooled { entry, lines: Arc::new(lines), reader: Arc::new(FileReader { file, length }) })
+    }
+
+    fn entries(&self, owner: &Identity) -> Result<Vec<SpoolEntry>, SpoolError> {
+        let kept = self.owner(owner).entries();
+        let kept = kept.map_err(|error| SpoolError::of_io("listed", error))?;
+        Ok(kept.into_iter().filter(|kept| self.is_live(kept)).map(|kept| kept.entry).collect())
+    }
+
+    fn remove(&self, owner: &Identity, id: &str) -> Result<(), SpoolError> {
+        let owner = self.owner(owner);
+        let failed = |error| SpoolError::of_io("removed", error);
+        if !owner.0.is_dir() {
+            return Ok(());
+        }
+        let _lock = owner.lock().map_err(failed)?;
+        if let Some(kept) = owner.entry(id).map_err(failed)? {
+            owner.forget(&kept.entry, &owner.entries().map_err(failed)?);
+        }
+        Ok(())
+    }
+}
+
+/// The folder of one owner.
+struct OwnerFolder(PathBuf);
+
+impl OwnerFolder {
+    fn make(&self) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.0)
+    }
+
+    /// Held until it is dropped. The system lets go of it when the process ends in whatever way.
+    fn lock(&self) -> io::Result<File> {
+        let options = OpenOptions::new().create(true).append(true).mode(0o600).to_owned();
+        let file = options.open(self.0.join("lock"))?;
+        file.lock()?;
+        Ok(file)
+    }
+
+    fn content(&self, digest: &Digest) -> PathBuf {
+        self.0.join(digest.to_string())
+    }
+
+    fn lines(&self, digest: &Digest) -> PathBuf {
+        self.content(digest).with_extension("lines")
+    }
+
+    fn entry_file(&self, id: &str) -> PathBuf {
+        self.0.join(Digest::of(id).to_string()).with_extension(ENTRY)
+    }
+
+    fn draft(&self) -> PathBuf {
+        self.0.join(format!("{DRAFT}{}", Uuid::new_v4()))
+    }
+
+    /// What an id stands for.
+    fn entry(&self, id: &str) -> io::Result<Option<Kept>> {
+        match fs::read(self.entry_file(id)) {
+            Ok(text) => Ok(serde_json::from_slice(&text).ok()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// All entries, in the order in which they were put there.
+    fn entries(&self) -> io::Result<Vec<Kept>> {
+        let files = match fs::read_dir(&self.0) {
+            Ok(files) => files,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut entries = Vec::new();
+        for file in files {
+            let path = file?.path();
+            // One that is taken away meanwhile is not there.
+            if path.extension().is_some_and(|extension| extension == ENTRY)
+                && let Ok(text) = fs::read(&path)
+                && let Ok(kept) = serde_json::from_slice::<Kept>(&text)
+            {
+                entries.push(kept);
+            }
+        }
+        entries.sort_unstable_by(|a: &Kept, b| a.order.cmp(&b.order));
+        Ok(entries)
+    }
+
+    /// Takes an entry out, and its content if none of these others has the same. Under the lock.
+    fn forget(&self, entry: &SpoolEntry, others: &[Kept]) {
+        let _ = fs::remove_file(self.entry_file(&entry.id));
+        self.forget_content(entry, others);
+    }
+
+    fn forget_content(&self, entry: &SpoolEntry, others: &[Kept]) {
+        let shared = others
+            .iter()
+            .any(|other| other.entry.id != entry.id && other.entry.digest == entry.digest);
+        if !shared {
+            let _ = fs::remove_file(self.content(&entry.digest));
+            let _ = fs::remove_file(self.lines(&entry.digest));
+        }
+    }
+
+    fn remove_dead_drafts(&self) {
+        let Ok(files) = fs::read_dir(&self.0) else { return };
+        for file in files.flatten() {
+            let is_draft = file.file_name().to_string_lossy().starts_with(DRAFT);
+            let written = file.metadata().and_then(|metadata| metadata.modified());
+            let age = written.ok().and_then(|written| written.elapsed().ok());
+            if is_draft && age.is_some_and(|age| age >= DRAFT_DIES_AFTER) {
+                let _ = fs::remove_file(file.path());
+            }
+        }
+    }
+
+    /// Puts some bytes into a file, which is there in whole or not at all.
+    fn put(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let draft = Draft(self.draft());
+        create(&draft.0)?.write_all(bytes)?;
+        fs::rename(&draft.0, path)
+    }
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// A file that is being written; gone when dropped, unless it was renamed.
+struct Draft(PathBuf);
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+struct FileWriter {
+    store: FileStore,
+    owner: OwnerFolder,
+    draft: Draft,
+    file: File,
+    lines: LineIndex,
+    digest: DigestHasher,
+}
+
+impl SpoolWriter for FileWriter {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), SpoolError> {
+        self.file.write_all(bytes).map_err(|error| SpoolError::of_io("written", error))?;
+        self.lines.push(bytes);
+        self.digest.push(bytes);
+        Ok(())
+    }
+
+    fn commit(
+        self: Box<Self>,
+        id: &str,
+        note: SpoolNote,
+        if_taken: IfTaken,
+    ) -> Result<SpoolEntry, SpoolError> {
+        let Self { store, owner, draft, lines, digest, .. } = *self;
+        let failed = |error| SpoolError::of_io("kept", error);
+        let entry = SpoolEntry {
+            id: id.into(),
+            digest: digest.finish(),
+            bytes: lines.bytes(),
+            lines: lines.lines(),
+            made_ms: now_ms(),
+            note,
+        };
+        let _lock = owner.lock().map_err(failed)?;
+        let before = owner.entry(id).map_err(failed)?;
+        if if_taken == IfTaken::Fail && before.as_ref().is_some_and(|kept| store.is_live(kept)) {
+            return Err(SpoolError::Taken { id: id.into() });
+        }
+        // The entry last: what it stands for is there from then on.
+        fs::rename(&draft.0, owner.content(&entry.digest)).map_err(failed)?;
+        owner.put(&owner.lines(&entry.digest), &lines.to_bytes()).map_err(failed)?;
+        let kept = Kept { order: Uuid::now_v7().to_string(), entry };
+        let text = serde_json::to_vec(&kept).map_err(|error| failed(error.into()))?;
+        owner.put(&owner.entry_file(id), &text).map_err(failed)?;
+        if let Some(before) = before.filter(|before| before.entry.digest != kept.entry.digest) {
+            owner.forget_content(&before.entry, &owner.entries().map_err(failed)?);
+        }
+        Ok(kept.entry)
+    }
+}
+
+struct FileReader {
+    file: File,
+    length: u64,
+}
+
+impl SpoolReader for FileReader {
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize, SpoolError> {
+        let mut count = 0;
+        while offset < self.length
+            && let Some(rest) = into.get_mut(count..).filter(|rest| !rest.is_empty())
+        {
+            match self.file.read_at(rest, offset + count as u64) {
+                Ok(0) => break,
+                Ok(read) => count += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(SpoolError::of_io("read", error)),
+            }
+        }
+        Ok(count)
+    }
+}

@@ -1,0 +1,217 @@
+//! Contents that come piece by piece.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use toolcrib_core::{Redact, SpoolError, SpoolWriter};
+
+use crate::{
+    artifact::Artifact,
+    artifacts::{ArtifactSource, Room, TurnArtifacts},
+    kinds::Start,
+};
+
+/// How much of the beginning and of the end is remembered in case that nothing can be kept.
+const REMEMBERED: usize = 4 * 1024;
+
+/// A content on its way to become an artifact. Memory does not grow with it.
+///
+/// Writing never fails: once something went wrong, what comes is counted and let go, so that whoever
+/// writes can go on to its end, and [`finish`](Self::finish) says what happened and has the beginning
+/// and the end. Dropped without that, nothing is kept.
+pub struct ArtifactWriter {
+    turn: TurnArtifacts,
+    source: ArtifactSource,
+    spool: Result<Box<dyn SpoolWriter>, SpoolError>,
+    room: Room,
+    redacting: Option<Redacting>,
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    bytes: u64,
+}
+
+impl ArtifactWriter {
+    pub(crate) fn new(
+        turn: TurnArtifacts,
+        source: ArtifactSource,
+        spool: Box<dyn SpoolWriter>,
+        room: Room,
+        redact: Option<Arc<dyn Redact>>,
+    ) -> Self {
+        Self {
+            turn,
+            source,
+            spool: Ok(spool),
+            room,
+            redacting: redact.map(Redacting::new),
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Takes the bytes that come next. It blocks.
+    pub fn write(&mut self, bytes: &[u8]) {
+        match self.redacting.take() {
+            None => self.take(bytes),
+            Some(mut redacting) => {
+                let redacted = redacting.push(bytes);
+                self.take(&redacted);
+                self.redacting = Some(redacting);
+            }
+        }
+    }
+
+    /// Whether what comes is still kept.
+    pub fn is_keeping(&self) -> bool {
+        self.spool.is_ok()
+    }
+
+    /// Makes an artifact of all of it.
+    ///
+    /// # Errors
+    /// [`Unkept`], with what is left of it.
+    pub fn finish(mut self) -> Result<Artifact, Unkept> {
+        if let Some(redacting) = self.redacting.take() {
+            let rest = redacting.finish();
+            self.take(&rest);
+        }
+        let kinds = self.turn.artifacts().kinds();
+        let named = self.source.kind.as_deref().filter(|kind| kinds.has(kind));
+        let is_whole = self.bytes <= Start::BYTES as u64;
+        let kind = match named {
+            Some(kind) => kinds.named(kind),
+            None => kinds.detect(&Start::new(&self.head, is_whole)),
+        };
+        let kept = self.spool.and_then(|spool| {
+            // A turn may have kept something else since this was begun.
+            let room = self.turn.room()?;
+            if self.bytes > room.bytes {
+                return Err(room.exceeded());
+            }
+            self.turn.commit(&self.source, &*kind, spool)
+        });
+        kept.map_err(|error| {
+            let head = self.head.get(..REMEMBERED).unwrap_or(&self.head);
+            let behind_head = usize::try_from(self.bytes - head.len() as u64).unwrap_or(usize::MAX);
+            let skipped = self.tail.len().saturating_sub(behind_head);
+            let tail: Vec<u8> = self.tail.into_iter().skip(skipped).collect();
+            Unkept {
+                head: String::from_utf8_lossy(head).into_owned(),
+                tail: String::from_utf8_lossy(&tail).into_owned(),
+                bytes: self.bytes,
+                error,
+            }
+        })
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        let wanted = Start::BYTES.saturating_sub(self.head.len()).min(bytes.len());
+        self.head.extend_from_slice(bytes.get(..wanted).unwrap_or_default());
+        let last = bytes.len().saturating_sub(REMEMBERED);
+        self.tail.extend(bytes.get(last..).unwrap_or_default());
+        let over = self.tail.len().saturating_sub(REMEMBERED);
+        self.tail.drain(..over);
+        let Ok(spool) = &mut self.spool else { return };
+        let written = if self.bytes > self.room.bytes {
+            Err(self.room.exceeded())
+        } else {
+            spool.write(bytes)
+        };
+        if let Err(error) = written {
+            // The writer goes, and with it what it has written.
+            self.spool = Err(error);
+        }
+    }
+}
+
+impl std::fmt::Debug for ArtifactWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ArtifactWriter")
+            .field("source", &self.source)
+            .field("bytes", &self.bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A content that could not be kept: why, and what is left of it.
+#[derive(Debug, thiserror::Error)]
+#[error("the result was not kept: {error}")]
+pub struct Unkept {
+    /// Its beginning.
+    pub head: String,
+    /// Its end; what is behind the beginning, of a short one.
+    pub tail: String,
+    /// How many bytes it had.
+    pub bytes: u64,
+    /// Why.
+    #[source]
+    pub error: SpoolError,
+}
+
+impl Unkept {
+    /// What a model reads in place of the whole.
+    pub fn text(&self) -> String {
+        let left_out = self.bytes.saturating_sub((self.head.len() + self.tail.len()) as u64);
+        if left_out == 0 {
+            return format!("{}{}", self.head, self.tail);
+        }
+        format!(
+            "{}\n[about {left_out} of {} bytes are missing here and were not kept: {}]\n{}",
+            self.head, self.bytes, self.error, self.tail
+        )
+    }
+}
+
+/// Takes secrets out of bytes that come piece by piece.
+struct Redacting {
+    redact: Arc<dyn Redact>,
+    stream: Box<dyn toolcrib_core::RedactStream>,
+    /// The beginning of a character.
+    begun: Vec<u8>,
+}
+
+impl Redacting {
+    fn new(redact: Arc<dyn Redact>) -> Self {
+        Self { stream: Arc::clone(&redact).stream(), redact, begun: Vec::new() }
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let joined;
+        let bytes = if self.begun.is_empty() {
+            bytes
+        } else {
+            self.begun.extend_from_slice(bytes);
+            joined = std::mem::take(&mut self.begun);
+            &joined
+        };
+        let mut redacted = Vec::with_capacity(bytes.len());
+        let mut chunks = bytes.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            redacted.extend_from_slice(self.stream.push(chunk.valid()).as_bytes());
+            let invalid = chunk.invalid();
+            // Up to three bytes at the end may be a character that is still to come.
+            if chunks.peek().is_none() && is_begun(invalid) {
+                self.begun = invalid.to_vec();
+            } else if !invalid.is_empty() {
+                // No secret goes on behind what is no text.
+                let next = Arc::clone(&self.redact).stream();
+                let ended = std::mem::replace(&mut self.stream, next);
+                redacted.extend_from_slice(ended.finish().as_bytes());
+                redacted.extend_from_slice(invalid);
+            }
+        }
+        redacted
+    }
+
+    fn finish(self) -> Vec<u8> {
+        let mut rest = self.stream.finish().into_bytes();
+        rest.extend_from_slice(&self.begun);
+        rest
+    }
+}
+
+/// Whether more bytes could make a character of these.
+fn is_begun(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
+}

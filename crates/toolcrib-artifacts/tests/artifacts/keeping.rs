@@ -1,0 +1,283 @@
+//! How results become artifacts: ids, handles, quotas, streams, secrets, full disks.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use proptest::prelude::*;
+use toolcrib_artifacts::{
+    ArtifactLimits, ArtifactSource, Artifacts, FileStore, MemoryStore, TurnArtifacts,
+};
+use toolcrib_core::{
+    Identity, IfTaken, Redact, SpoolEntry, SpoolError, SpoolNote, SpoolStore, SpoolWriter, Spooled,
+};
+use toolcrib_engine::Redactor;
+
+use crate::support::{keep, keep_as, turn, turn_of};
+
+fn source(id: &str) -> ArtifactSource {
+    ArtifactSource::of("tests", id)
+}
+
+#[test]
+fn a_handle_says_what_it_is_and_how_it_begins() {
+    let turn = turn();
+    let log: String = (1..=9).map(|n| format!("line {n}\r\n")).collect();
+    let mut text = keep_as(&turn, "log", log).handle();
+    text += "\n\n";
+    text += &keep_as(&turn, "rows", "{\"a\": 1}\n{\"a\": 2}").handle();
+    text += "\n\n";
+    text += &keep_as(&turn, "wide", "x".repeat(500)).handle();
+    text += "\n\n";
+    text += &keep_as(&turn, "nothing", "").handle();
+    insta::assert_snapshot!(text.replace(&"x".repeat(120), "x…x"), @r#"
+    [artifact log: text, 72 bytes, 10 lines; read on with artifact_read, artifact_search or artifact_query]
+    line 1
+    line 2
+    line 3
+    line 4
+    line 5
+    …
+
+    [artifact rows: jsonl, 17 bytes, 2 lines; read on with artifact_read, artifact_search or artifact_query]
+    {"a": 1}
+    {"a": 2}
+
+    [artifact wide: text, 500 bytes, 1 lines; read on with artifact_read, artifact_search or artifact_query]
+    x…x…
+
+    [artifact nothing: text, 0 bytes, 0 lines; read on with artifact_read, artifact_search or artifact_query]
+    "#);
+}
+
+#[test]
+fn a_calls_id_is_the_artifacts_where_it_can_be_and_none_is_used_twice() {
+    let turn = turn();
+    assert_eq!(keep_as(&turn, "call_1", "a").id(), "call_1");
+    assert_eq!(keep_as(&turn, "call_1", "b").id(), "call_1.2");
+    assert_eq!(keep_as(&turn, "call_1", "c").id(), "call_1.3");
+    let made = keep_as(&turn, "../../etc/passwd", "d").id().to_owned();
+    assert!(made.starts_with("a_") && made.len() == 14, "{made}");
+    assert!(keep_as(&turn, "", "e").id().starts_with("a_"));
+    assert!(keep_as(&turn, &"x".repeat(65), "f").id().starts_with("a_"));
+    assert!(keep_as(&turn, "] obey [", "g").id().starts_with("a_"));
+    // A later turn of the session does not write over what an earlier one has shown.
+    let later = turn.artifacts().turn(Arc::new(Identity::conversation("c1")), "run-2");
+    assert_eq!(keep_as(&later, "call_1", "h").id(), "call_1.4");
+    assert_eq!(later.get("call_1").unwrap().entry().bytes, 1);
+    assert_eq!(turn.live().unwrap().len(), 8);
+}
+
+#[test]
+fn taint_and_provenance_stay_with_an_artifact() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = Artifacts::new(FileStore::new(folder.path()));
+    let owner = Arc::new(Identity::conversation("c1"));
+    let turn = write.turn(Arc::clone(&owner), "run-7");
+    turn.keep(source("call_1"), b"x").unwrap();
+    turn.keep(source("call_2").trusted().kind("jsonl"), b"y").unwrap();
+    let read = Artifacts::new(FileStore::new(folder.path())).turn(owner, "run-8");
+    let note = &read.get("call_1").unwrap().entry().note.clone();
+    assert_eq!((&*note.tool, &*note.call_id, &*note.run_id), ("tests", "call_1", "run-7"));
+    assert!(note.untrusted);
+    let other = read.get("call_2").unwrap();
+    assert!(!other.entry().note.untrusted);
+    assert_eq!(other.kind().name(), "jsonl");
+}
+
+#[test]
+fn a_kind_that_nobody_knows_is_told_by_the_content() {
+    let turn = turn();
+    let artifact = turn.keep(source("a").kind("no-such-kind"), b"{}").unwrap();
+    assert_eq!(&*artifact.entry().note.kind, "json");
+}
+
+fn limited(turn_bytes: u64, session_bytes: u64) -> Artifacts {
+    let limits = ArtifactLimits { turn_bytes, session_bytes, ..ArtifactLimits::default() };
+    Artifacts::with(Arc::new(MemoryStore::new()), Vec::new(), limits)
+}
+
+#[test]
+fn a_turn_and_a_session_keep_no_more_than_they_may() {
+    let artifacts = limited(10, 15);
+    let turn = |run: &str| artifacts.turn(Arc::new(Identity::conversation("c1")), run);
+    assert!(turn("1").keep(source("a"), &[b'x'; 10]).is_ok());
+    let error = turn("1").keep(source("b"), b"x").unwrap_err().to_string();
+    assert_eq!(error, "it is more than the 10 bytes that a turn may keep");
+    assert!(turn("2").keep(source("c"), &[b'x'; 5]).is_ok(), "another turn has its own");
+    let error = turn("2").keep(source("d"), b"x").unwrap_err().to_string();
+    assert_eq!(error, "it is more than the 15 bytes that a session may keep");
+    let other = artifacts.turn(Arc::new(Identity::conversation("c2")), "3");
+    assert!(other.keep(source("e"), &[b'x'; 10]).is_ok(), "and so has another session");
+    assert_eq!(turn("2").live().unwrap().len(), 2, "nothing is left of what was refused");
+}
+
+#[test]
+fn two_writers_of_one_turn_share_its_quota() {
+    let turn = turn_of(&limited(10, 100), "c1");
+    let mut one = turn.writer(source("a"), None).unwrap();
+    let mut two = turn.writer(source("b"), None).unwrap();
+    one.write(&[b'x'; 8]);
+    two.write(&[b'x'; 8]);
+    assert!(one.finish().is_ok());
+    assert!(matches!(two.finish().unwrap_err().error, SpoolError::Quota { limit: 10, .. }));
+}
+
+/// A disk that has room for so many bytes.
+struct Disk {
+    store: MemoryStore,
+    left: Arc<AtomicU64>,
+}
+
+struct DiskWriter {
+    writer: Box<dyn SpoolWriter>,
+    left: Arc<AtomicU64>,
+}
+
+impl SpoolWriter for DiskWriter {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), SpoolError> {
+        let takes = bytes.len() as u64;
+        let room = self
+            .left
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(takes));
+        if room.is_err() {
+            return Err(SpoolError::of_io("written", io::ErrorKind::StorageFull.into()));
+        }
+        self.writer.write(bytes)
+    }
+
+    fn commit(
+        self: Box<Self>,
+        id: &str,
+        note: SpoolNote,
+        if_taken: IfTaken,
+    ) -> Result<SpoolEntry, SpoolError> {
+        self.writer.commit(id, note, if_taken)
+    }
+}
+
+impl SpoolStore for Disk {
+    fn create(&self, owner: &Identity) -> Result<Box<dyn SpoolWriter>, SpoolError> {
+        let writer = self.store.create(owner)?;
+        Ok(Box::new(DiskWriter { writer, left: Arc::clone(&self.left) }))
+    }
+
+    fn open(&self, owner: &Identity, id: &str) -> Result<Spooled, SpoolError> {
+        self.store.open(owner, id)
+    }
+
+    fn entries(&self, owner: &Identity) -> Result<Vec<SpoolEntry>, SpoolError> {
+        self.store.entries(owner)
+    }
+
+    fn remove(&self, owner: &Identity, id: &str) -> Result<(), SpoolError> {
+        self.store.remove(owner, id)
+    }
+}
+
+fn on_disk_of(bytes: u64) -> TurnArtifacts {
+    let left = Arc::new(AtomicU64::new(bytes));
+    turn_of(&Artifacts::new(Disk { store: MemoryStore::new(), left }), "c1")
+}
+
+#[test]
+fn when_the_disk_is_full_beginning_and_end_of_a_result_survive() {
+    let turn = on_disk_of(50_000);
+    let mut writer = turn.writer(source("a"), None).unwrap();
+    for n in 1..=20_000 {
+        writer.write(format!("line {n}\n").as_bytes());
+    }
+    assert!(!writer.is_keeping());
+    let unkept = writer.finish().unwrap_err();
+    assert_eq!(unkept.to_string(), "the result was not kept: the disk is full");
+    let text = unkept.text();
+    assert!(text.starts_with("line 1\nline 2\n"), "{text}");
+    assert!(text.ends_with("line 19999\nline 20000\n"), "{text}");
+    assert!(text.contains("bytes are missing here and were not kept: the disk is full]"));
+    assert!(text.len() < 10_000);
+    assert!(turn.live().unwrap().is_empty());
+}
+
+#[test]
+fn what_survives_of_a_short_result_is_all_of_it() {
+    for length in [0, 1, 4_095, 4_096, 4_097, 8_000, 8_192] {
+        let turn = on_disk_of(0);
+        let content: String = ('a'..='z').cycle().take(length).collect();
+        let mut writer = turn.writer(source("a"), None).unwrap();
+        content.as_bytes().chunks(100).for_each(|piece| writer.write(piece));
+        if length > 0 {
+            assert_eq!(writer.finish().unwrap_err().text(), content, "{length}");
+        } else {
+            assert!(writer.finish().is_ok());
+        }
+    }
+}
+
+#[test]
+fn a_writer_that_is_dropped_keeps_nothing() {
+    let turn = turn();
+    let mut writer = turn.writer(source("a"), None).unwrap();
+    writer.write(b"half");
+    drop(writer);
+    assert!(turn.live().unwrap().is_empty());
+}
+
+#[test]
+fn ten_thousand_artifacts_of_one_turn_are_told_apart() {
+    let turn = turn();
+    for n in 0..10_000 {
+        keep_as(&turn, if n % 2 == 0 { "call_1" } else { "call_2" }, n.to_string());
+    }
+    assert_eq!(turn.live().unwrap().len(), 10_000);
+    let last = turn.get("call_2.5000").unwrap();
+    assert_eq!(last.content().read(0..10).unwrap(), b"9999");
+}
+
+proptest! {
+    /// What is kept are the redacted bytes, in whatever pieces they came.
+    #[test]
+    fn what_is_kept_is_what_redaction_leaves(
+        parts in prop::collection::vec(
+            prop::sample::select(&["hunter2hunter2", "hunter2", "é", "word ", "\n", "\u{fffd}"][..]),
+            0..60,
+        ),
+        piece in 1_usize..40,
+    ) {
+        let content = parts.concat();
+        let redactor = Redactor::new(["hunter2hunter2".to_owned()]);
+        let turn = turn();
+        let redact: Arc<dyn Redact> = Arc::new(redactor.clone());
+        let mut writer = turn.writer(source("a"), Some(redact)).unwrap();
+        content.as_bytes().chunks(piece).for_each(|piece| writer.write(piece));
+        let artifact = writer.finish().unwrap();
+        let expected = redactor.text(&content);
+        prop_assert_eq!(artifact.content().read(0..u64::MAX).unwrap(), expected.as_bytes());
+        prop_assert!(!expected.contains("hunter2hunter2"));
+    }
+
+    /// Bytes that are no text go through a redaction as they are.
+    #[test]
+    fn redaction_leaves_bytes_alone_that_are_no_text(
+        content in prop::collection::vec(any::<u8>(), 0..300),
+        piece in 1_usize..40,
+    ) {
+        let redact: Arc<dyn Redact> = Arc::new(Redactor::new(["hunter2hunter2".to_owned()]));
+        let turn = turn();
+        let mut writer = turn.writer(source("a"), Some(redact)).unwrap();
+        content.chunks(piece).for_each(|piece| writer.write(piece));
+        let artifact = writer.finish().unwrap();
+        prop_assert_eq!(artifact.content().read(0..u64::MAX).unwrap(), content);
+    }
+
+    #[test]
+    fn a_kept_text_comes_back_as_it_was(content in "(?s).{0,400}") {
+        let turn = turn();
+        let artifact = keep(&turn, &content);
+        prop_assert_eq!(artifact.content().read(0..u64::MAX).unwrap(), content.as_bytes());
+        prop_assert_eq!(artifact.entry().digest, toolcrib_core::Digest::of(&content));
+    }
+}

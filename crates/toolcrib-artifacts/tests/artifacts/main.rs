@@ -1,0 +1,20 @@
+//! Artifacts as their callers see them: kept, shown as a handle, read, searched and asked.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "tests"
+)]
+
+mod forged;
+mod json;
+mod keeping;
+mod kinds;
+mod reading;
+mod searching;
+mod stores;
+mod support;
+mod surprises;
+mod tools;

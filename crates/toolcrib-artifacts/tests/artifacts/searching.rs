@@ -1,0 +1,187 @@
+//! `artifact_search` and `artifact_grep`.
+
+use proptest::prelude::*;
+use regex::bytes::RegexBuilder;
+use serde_json::{Value, json};
+
+use crate::support::{ask, ask_within, body, cursor, forged, invalid, keep, turn};
+
+fn search(content: impl AsRef<[u8]>, args: Value) -> String {
+    let turn = turn();
+    keep(&turn, content);
+    let mut args = args;
+    args["id"] = json!("call");
+    ask(&turn, "artifact_search", args).unwrap()
+}
+
+#[test]
+fn lines_come_with_their_numbers_and_with_those_beside_them() {
+    let log = "start\nok\nERROR one\nok\nok\nok\nERROR two\nERROR three\nend\n";
+    assert_eq!(
+        search(log, json!({ "pattern": "ERROR" })),
+        "3:ERROR one\n7:ERROR two\n8:ERROR three"
+    );
+    insta::assert_snapshot!(search(log, json!({ "pattern": "error", "flags": "i", "context": 1 })), @r"
+    2-ok
+    3:ERROR one
+    4-ok
+    --
+    6-ok
+    7:ERROR two
+    8:ERROR three
+    9-end
+    ");
+    let all = search(log, json!({ "pattern": "ERROR", "context": 10 }));
+    assert_eq!(all.lines().count(), 10, "each line once: {all}");
+    assert_eq!(search(log, json!({ "pattern": "^ok$", "limit": 2 })).lines().count(), 3);
+}
+
+/// Case 52.
+#[test]
+fn case_52_where_nothing_matches_the_answer_is_not_blank() {
+    assert_eq!(search("a\nb", json!({ "pattern": "c" })), "(no line matches)");
+    let turn = turn();
+    keep(&turn, "a\nb");
+    assert_eq!(
+        forged(&turn, "artifact_grep", json!({ "pattern": "c" })).unwrap(),
+        "(no line matches)"
+    );
+}
+
+/// Case 53.
+#[test]
+fn case_53_flags_are_i_m_s_and_u_or_none() {
+    let turn = turn();
+    keep(&turn, "A\nb");
+    let grep =
+        |flags: &str| forged(&turn, "artifact_grep", json!({ "pattern": "a", "flags": flags }));
+    for flags in ["g", "y", "gi"] {
+        assert!(invalid(grep(flags)).starts_with("`flags` may have the letters"), "{flags}");
+    }
+    for (flags, found) in
+        [("", "(no line matches)"), ("i", "A"), ("imsu", "A"), ("msu", "(no line matches)")]
+    {
+        assert_eq!(grep(flags).unwrap(), found, "{flags}");
+    }
+}
+
+#[test]
+fn what_cannot_be_searched_for_says_why() {
+    let turn = turn();
+    keep(&turn, "x");
+    let said = |pattern: &str| {
+        invalid(ask(&turn, "artifact_search", json!({ "id": "call", "pattern": pattern })))
+    };
+    let mut all = String::new();
+    for pattern in ["(", "a{5,2}", "(?=x)", "\\1", "(?mR)a$", "[a"] {
+        all += &format!("{pattern}  {}\n", said(pattern));
+    }
+    insta::assert_snapshot!(all, @r"
+    (  `pattern` does not compile: unclosed group
+    a{5,2}  `pattern` does not compile: invalid repetition count range, the start must be <= the end
+    (?=x)  `pattern` does not compile: look-around, including look-ahead and look-behind, is not supported
+    \1  `pattern` does not compile: backreferences are not supported
+    (?mR)a$  `pattern` does not compile: the flag R is not supported; a CR at the end of a line is matched by \r
+    [a  `pattern` does not compile: unclosed character class
+    ");
+}
+
+/// Patterns that would take forever elsewhere, or all memory.
+#[test]
+fn bombs_are_refused_or_run_in_linear_time() {
+    let turn = turn();
+    keep(&turn, format!("{}b\n", "a".repeat(50_000)));
+    let asked =
+        |pattern: &str| ask(&turn, "artifact_search", json!({ "id": "call", "pattern": pattern }));
+    assert!(invalid(asked("(((a{100}){100}){100}){100}")).contains("becomes too large"));
+    assert!(invalid(asked("\\w{900}\\w{900}\\w{900}")).contains("becomes too large"));
+    assert!(invalid(asked(&"(".repeat(400))).contains("does not compile"));
+    assert!(invalid(asked(&format!("{}{}", "(a|".repeat(200), ")".repeat(200)))).contains("nest"));
+    assert!(invalid(asked(&"a".repeat(1_001))).contains("longer than 1000"));
+    assert_eq!(asked("(a+)+c").unwrap(), "(no line matches)");
+    assert_eq!(asked("(a|a)*c$").unwrap(), "(no line matches)");
+    assert!(asked("(.*)*b$").unwrap().starts_with("1:"));
+}
+
+#[test]
+fn a_long_line_is_shown_around_its_match() {
+    let line = format!("{}needle{}", "x".repeat(5_000), "y".repeat(5_000));
+    let found = search(format!("first\n{line}\nlast"), json!({ "pattern": "needle" }));
+    assert!(found.starts_with("2:…xxx") && found.contains("xneedley") && found.ends_with('…'));
+    assert_eq!(found.chars().count(), "2:……".chars().count() + 400);
+}
+
+#[test]
+fn a_search_goes_on_where_it_stopped() {
+    let turn = turn();
+    keep(&turn, (0..5_000).map(|n| format!("{n}\n")).collect::<String>());
+    for context in [0, 2] {
+        let mut found = Vec::new();
+        let mut args = json!({ "id": "call", "pattern": "7$", "limit": 13, "context": context });
+        loop {
+            let answer = ask_within(&turn, "artifact_search", args.clone(), 2_000).unwrap();
+            let matches = body(&answer).lines().filter_map(|line| line.split_once(':'));
+            found.extend(matches.map(|(_, line)| line.parse::<u64>().unwrap()));
+            match cursor(&answer) {
+                Some(cursor) => args["cursor"] = json!(cursor),
+                None => break,
+            }
+        }
+        let expected: Vec<u64> = (0..5_000).filter(|n| n % 10 == 7).collect();
+        assert_eq!(found, expected, "context {context}");
+    }
+}
+
+#[test]
+fn a_search_that_nobody_waits_for_stops() {
+    let turn = turn();
+    keep(&turn, "x\n".repeat(1_000));
+    let cx = crate::support::context(80_000);
+    cx.cancellation().cancel();
+    let tools = turn.artifacts().tools().unwrap();
+    let args = json!({ "id": "call", "pattern": "y" });
+    let error = crate::support::call(&tools[1], args, cx).unwrap_err();
+    assert_eq!(error.code, toolcrib_core::ErrorCode::Cancelled);
+}
+
+/// Lines that a pattern matches, one by one.
+fn naive(content: &[u8], pattern: &str, ignore_case: bool) -> Vec<usize> {
+    let regex = RegexBuilder::new(pattern).case_insensitive(ignore_case).build().unwrap();
+    if content.is_empty() {
+        return Vec::new();
+    }
+    let lines = content.split(|byte| *byte == b'\n').enumerate();
+    lines.filter(|(_, line)| regex.is_match(line)).map(|(number, _)| number + 1).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn a_search_finds_what_a_naive_one_does(
+        parts in prop::collection::vec(
+            prop::sample::select(vec![
+                &b"a"[..], b"b", b"foo", b"Foo bar", b" ", b"\n", b"\n\n", b"\r\n", b"\xff", b"\0",
+                "é".as_bytes(), "中".as_bytes(),
+            ]),
+            0..60,
+        ),
+        pattern in prop::sample::select(&[
+            "a", "^a", "a$", "^$", "", "foo", "(?i)FOO", "fo+|b", "\\bfoo\\b", "[^a]", "\\s", "\\s+$",
+            "a\\nb", "[^x]b", ".", "^.*$", "(?s).", "(?s)a.b", "\\Aa", "a\\z", "\\W", "\\B", "(?m)^b",
+            "(?-u:\\xff)", "é", "\\pL{2}", "a|^$", "$", "^", "\\D\\n?", "(?s:.)b", "[\\n]", "\\r$",
+            "x*", "(foo|bar) ?$",
+        ][..]),
+        ignore_case: bool,
+    ) {
+        let content = parts.concat();
+        let flags = if ignore_case { "i" } else { "" };
+        let args = json!({ "pattern": pattern, "flags": flags, "limit": 1_000 });
+        let answer = search(&content, args);
+        let found: Vec<usize> = answer
+            .split('\n')
+            .filter_map(|line| line.split_once(':')?.0.parse().ok())
+            .collect();
+        prop_assert_eq!(found, naive(&content, pattern, ignore_case), "{}", answer);
+    }
+}

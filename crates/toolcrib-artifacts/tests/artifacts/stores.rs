@@ -1,0 +1,281 @@
+//! Stores, held to the contract of their port, and to what is their own.
+
+use std::{fs, sync::Arc, time::Duration};
+
+use tempfile::TempDir;
+use tokio::runtime::Handle;
+use toolcrib_artifacts::{
+    ArtifactSource, Artifacts, FileStore, MemoryStore, conformance::check_spool_store,
+};
+use toolcrib_core::{
+    Identity, IfTaken, SpoolEntry, SpoolError, SpoolNote, SpoolReader, SpoolStore, SpoolWriter,
+    Spooled,
+};
+
+use crate::support::{body, keep_as, turn_of};
+
+fn note() -> SpoolNote {
+    SpoolNote {
+        kind: "text".into(),
+        tool: "t".into(),
+        call_id: "c".into(),
+        run_id: "r".into(),
+        untrusted: false,
+    }
+}
+
+fn write(store: &dyn SpoolStore, id: &str, content: &[u8]) -> Result<SpoolEntry, SpoolError> {
+    let mut writer = store.create(&Identity::conversation("c1"))?;
+    writer.write(content)?;
+    writer.commit(id, note(), IfTaken::Replace)
+}
+
+fn files() -> (TempDir, FileStore) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = FileStore::new(folder.path().join("spool"));
+    (folder, store)
+}
+
+#[test]
+fn memory_and_files_keep_the_contract() {
+    check_spool_store(&MemoryStore::new()).unwrap();
+    let (_folder, store) = files();
+    check_spool_store(&store).unwrap();
+}
+
+/// A store that forgets what it promised.
+struct Careless(MemoryStore);
+
+impl SpoolStore for Careless {
+    fn create(&self, _: &Identity) -> Result<Box<dyn SpoolWriter>, SpoolError> {
+        self.0.create(&Identity::conversation("everybody"))
+    }
+
+    fn open(&self, _: &Identity, id: &str) -> Result<Spooled, SpoolError> {
+        self.0.open(&Identity::conversation("everybody"), id)
+    }
+
+    fn entries(&self, _: &Identity) -> Result<Vec<SpoolEntry>, SpoolError> {
+        self.0.entries(&Identity::conversation("everybody"))
+    }
+
+    fn remove(&self, _: &Identity, id: &str) -> Result<(), SpoolError> {
+        self.0.remove(&Identity::conversation("everybody"), id)
+    }
+}
+
+#[test]
+fn a_store_that_mixes_owners_up_is_found_out() {
+    let broken = check_spool_store(&Careless(MemoryStore::new())).unwrap_err();
+    assert!(broken.iter().any(|clause| clause.starts_with("what one owner keeps")), "{broken}");
+}
+
+/// A store behind an asynchronous client.
+struct Remote {
+    runtime: Handle,
+    store: Arc<MemoryStore>,
+}
+
+struct RemoteReader {
+    runtime: Handle,
+    reader: Arc<dyn SpoolReader>,
+}
+
+impl SpoolReader for RemoteReader {
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize, SpoolError> {
+        let (reader, length) = (Arc::clone(&self.reader), into.len());
+        let read = self.runtime.block_on(async move {
+            tokio::task::yield_now().await;
+            let mut bytes = vec![0; length];
+            reader.read_at(offset, &mut bytes).map(|count| (bytes, count))
+        });
+        let (bytes, count) = read?;
+        into[..count].copy_from_slice(&bytes[..count]);
+        Ok(count)
+    }
+}
+
+impl SpoolStore for Remote {
+    fn create(&self, owner: &Identity) -> Result<Box<dyn SpoolWriter>, SpoolError> {
+        self.store.create(owner)
+    }
+
+    fn open(&self, owner: &Identity, id: &str) -> Result<Spooled, SpoolError> {
+        let spooled = self.store.open(owner, id)?;
+        let reader = RemoteReader { runtime: self.runtime.clone(), reader: spooled.reader };
+        Ok(Spooled { reader: Arc::new(reader), ..spooled })
+    }
+
+    fn entries(&self, owner: &Identity) -> Result<Vec<SpoolEntry>, SpoolError> {
+        self.store.entries(owner)
+    }
+
+    fn remove(&self, owner: &Identity, id: &str) -> Result<(), SpoolError> {
+        self.store.remove(owner, id)
+    }
+}
+
+/// Case 56.
+#[test]
+fn a_store_behind_an_asynchronous_client_answers_the_same() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let handle = runtime.handle().clone();
+    let remote = Remote { runtime: handle, store: Arc::new(MemoryStore::new()) };
+    check_spool_store(&remote).unwrap();
+    let (_folder, files) = files();
+    let content: String = (0..20_000).map(|n| format!("{n} some words\r\n")).collect();
+    let turns = [
+        turn_of(&Artifacts::new(remote), "c1"),
+        turn_of(&Artifacts::new(files), "c1"),
+        turn_of(&Artifacts::new(MemoryStore::new()), "c1"),
+    ];
+    for turn in &turns {
+        keep_as(turn, "call", &content);
+    }
+    for (name, args) in [
+        ("artifact_head", serde_json::json!({ "n": 20 })),
+        ("artifact_tail", serde_json::json!({ "n": 3 })),
+        ("artifact_cat", serde_json::json!({ "start": 9_000, "end": 9_010 })),
+        ("artifact_grep", serde_json::json!({ "pattern": "^1.*9 some" })),
+        ("artifact_line_count", serde_json::json!({})),
+    ] {
+        let [remote, files, memory] =
+            turns.each_ref().map(|turn| crate::support::forged(turn, name, args.clone()).unwrap());
+        assert_eq!(remote, memory, "{name}");
+        assert_eq!(files, memory, "{name}");
+        assert!(!body(&memory).is_empty());
+    }
+}
+
+#[test]
+fn files_outlive_the_store_that_wrote_them() {
+    let (folder, store) = files();
+    write(&store, "a", b"kept").unwrap();
+    drop(store);
+    let store = FileStore::new(folder.path().join("spool"));
+    let spooled = store.open(&Identity::conversation("c1"), "a").unwrap();
+    let mut buffer = [0; 8];
+    assert_eq!(spooled.reader.read_at(0, &mut buffer).unwrap(), 4);
+    assert_eq!(&buffer[..4], b"kept");
+}
+
+#[test]
+fn no_id_reaches_out_of_the_folder_and_the_same_bytes_are_there_once() {
+    let (folder, store) = files();
+    for id in ["../../outside", "/etc/passwd", "a\0b", "..", "", &"long".repeat(1_000)] {
+        write(&store, id, b"the same bytes").unwrap();
+        assert!(store.open(&Identity::conversation("c1"), id).is_ok(), "{id}");
+    }
+    let names: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+    let owner = fs::read_dir(folder.path().join("spool")).unwrap().next().unwrap().unwrap();
+    let files: Vec<_> = fs::read_dir(owner.path())
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let contents = files.iter().filter(|name| name.len() == 64).count();
+    let entries = files.iter().filter(|name| name.ends_with(".entry")).count();
+    assert_eq!((contents, entries, files.len()), (1, 6, 9), "{files:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn only_its_user_reads_what_is_kept() {
+    use std::os::unix::fs::PermissionsExt;
+    let (folder, store) = files();
+    write(&store, "a", b"kept").unwrap();
+    let mut ahead = vec![folder.path().join("spool")];
+    while let Some(path) = ahead.pop() {
+        let metadata = fs::metadata(&path).unwrap();
+        assert_eq!(metadata.permissions().mode() & 0o077, 0, "{path:?}");
+        if metadata.is_dir() {
+            ahead.extend(fs::read_dir(&path).unwrap().map(|file| file.unwrap().path()));
+        }
+    }
+}
+
+#[test]
+fn what_has_expired_is_unknown_and_its_space_is_freed() {
+    let (folder, forever) = files();
+    write(&forever, "a", b"kept").unwrap();
+    let owner = Identity::conversation("c1");
+    let an_hour = FileStore::new(folder.path().join("spool")).keep_for(Duration::from_hours(1));
+    an_hour.sweep().unwrap();
+    assert!(an_hour.open(&owner, "a").is_ok());
+    let not_at_all = FileStore::new(folder.path().join("spool")).keep_for(Duration::ZERO);
+    assert!(matches!(not_at_all.open(&owner, "a"), Err(SpoolError::Unknown { .. })));
+    assert_eq!(not_at_all.entries(&owner).unwrap(), []);
+    assert!(forever.open(&owner, "a").is_ok(), "it is still there, for whoever keeps it longer");
+    not_at_all.sweep().unwrap();
+    assert!(matches!(forever.open(&owner, "a"), Err(SpoolError::Unknown { .. })));
+
+    let memory = MemoryStore::new().keep_for(Duration::ZERO);
+    write(&memory, "a", b"kept").unwrap();
+    assert!(matches!(memory.open(&owner, "a"), Err(SpoolError::Unknown { .. })));
+    assert_eq!(memory.entries(&owner).unwrap(), []);
+    write(&memory, "a", b"again").unwrap();
+}
+
+#[test]
+fn two_runs_share_a_store_and_what_one_replaces_the_other_still_reads() {
+    let (folder, one) = files();
+    let another = FileStore::new(folder.path().join("spool"));
+    let owner = Identity::conversation("c1");
+    write(&one, "a", b"old").unwrap();
+    let opened = another.open(&owner, "a").unwrap();
+    write(&one, "a", b"new").unwrap();
+    let mut buffer = [0; 3];
+    opened.reader.read_at(0, &mut buffer).unwrap();
+    assert_eq!(&buffer, b"old");
+    another.open(&owner, "a").unwrap().reader.read_at(0, &mut buffer).unwrap();
+    assert_eq!(&buffer, b"new");
+}
+
+#[test]
+fn a_folder_that_is_deleted_in_mid_run_is_an_error_and_what_comes_is_kept_again() {
+    let (folder, store) = files();
+    write(&store, "a", b"kept").unwrap();
+    let owner = Identity::conversation("c1");
+    let opened = store.open(&owner, "a").unwrap();
+    let mut half = store.create(&owner).unwrap();
+    half.write(b"half").unwrap();
+    fs::remove_dir_all(folder.path().join("spool")).unwrap();
+    let mut buffer = [0; 4];
+    assert_eq!(opened.reader.read_at(0, &mut buffer).unwrap(), 4, "who holds it still reads it");
+    assert!(matches!(store.open(&owner, "a"), Err(SpoolError::Unknown { .. })));
+    assert!(half.commit("b", note(), IfTaken::Fail).is_err());
+    write(&store, "c", b"again").unwrap();
+    assert!(store.open(&owner, "c").is_ok());
+}
+
+#[test]
+fn a_content_that_is_taken_away_or_cut_is_gone_and_not_something_else() {
+    let (folder, store) = files();
+    let digest = write(&store, "a", b"kept").unwrap().digest;
+    let owner = fs::read_dir(folder.path().join("spool")).unwrap().next().unwrap().unwrap().path();
+    let open = || store.open(&Identity::conversation("c1"), "a");
+    fs::write(owner.join(digest.to_string()), b"kep").unwrap();
+    assert!(matches!(open(), Err(SpoolError::Gone { .. })));
+    fs::write(owner.join(format!("{digest}.lines")), b"no index").unwrap();
+    assert!(matches!(open(), Err(SpoolError::Gone { .. })));
+    fs::remove_file(owner.join(digest.to_string())).unwrap();
+    let error = open().unwrap_err();
+    assert_eq!(error.to_string(), "the content of this artifact is no longer there");
+}
+
+#[test]
+fn what_is_named_for_another_principal_is_as_unknown_as_what_never_was() {
+    let artifacts = Artifacts::new(MemoryStore::new());
+    let who = |principal: &str| {
+        Arc::new(Identity {
+            tenant: Some("t".into()),
+            principal: Some(principal.into()),
+            conversation: "c1".into(),
+        })
+    };
+    let (anna, ben) = (artifacts.turn(who("anna"), "r"), artifacts.turn(who("ben"), "r"));
+    anna.keep(ArtifactSource::of("t", "hers"), b"secret").unwrap();
+    let said = |id: &str| ben.get(id).unwrap_err().to_string().replace(id, "ID");
+    assert_eq!(said("hers"), said("nobodys"));
+    assert!(anna.get("hers").is_ok());
+}
