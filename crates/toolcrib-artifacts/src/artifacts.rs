@@ -25,8 +25,8 @@ const TURNS: usize = 256;
 /// How many indexes of kinds are kept.
 const INDEXES: usize = 8;
 
-/// How long an id may be that is a call's as it stands.
-const LONGEST_ID: usize = 64;
+/// How long an id may be that is a call's as it stands: it stands in markers, which have to fit.
+const LONGEST_ID: usize = 32;
 
 /// How much may be kept, and how much of it is shown at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +57,8 @@ struct Shared {
     limits: ArtifactLimits,
     turns: Mutex<VecDeque<Arc<Turn>>>,
     indexes: Mutex<VecDeque<(Digest, Arc<str>, Index)>>,
+    /// Held from looking for a free id until it is taken: turns of one session may want the same.
+    taking: Mutex<()>,
 }
 
 /// What one turn has kept.
@@ -93,6 +95,7 @@ impl Artifacts {
             limits,
             turns: Mutex::default(),
             indexes: Mutex::default(),
+            taking: Mutex::default(),
         }))
     }
 
@@ -303,8 +306,10 @@ impl TurnArtifacts {
             run_id: Arc::clone(self.run_id()),
             untrusted: source.untrusted,
         };
+        let taking = locked(&self.artifacts.0.taking);
         let id = self.free_id(&source.call_id)?;
         let entry = spool.commit(&id, note, IfTaken::Fail)?;
+        drop(taking);
         let mut used = self.used();
         used.turn_bytes += entry.bytes;
         if let Some(session) = &mut used.session_bytes {

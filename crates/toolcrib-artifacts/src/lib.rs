@@ -7,7 +7,7 @@
 //! | question | types |
 //! |---|---|
 //! | Where are artifacts kept? | [`MemoryStore`], [`FileStore`], or any other [`SpoolStore`](toolcrib_core::SpoolStore) |
-//! | How do they get there? | [`Artifacts`], [`TurnArtifacts::keep`], [`TurnArtifacts::writer`] |
+//! | How do they get there? | [`Artifacts`], handed to `EngineBuilder::artifacts`; [`CallArtifacts`] in a tool's body; [`TurnArtifacts`] |
 //! | What does a model read of one? | [`Artifact::handle`], [`Artifacts::tools`], [`forge_tools`] |
 //! | What can be asked of it? | [`ArtifactKind`], [`Json`], [`Markdown`], [`Csv`] |
 //!
@@ -38,6 +38,7 @@ mod content;
 mod kinds;
 mod page;
 mod search;
+mod spooler;
 mod stores;
 mod tools;
 mod writer;
@@ -48,6 +49,7 @@ pub use self::{
     content::{Content, ContentStream, Line, Lines},
     kinds::{ArtifactKind, Asked, Csv, Index, Json, Markdown, Query, Start, arguments},
     page::{Answer, Items, Page},
+    spooler::CallArtifacts,
     stores::{FileStore, MemoryStore},
     tools::{ARTIFACT_QUERY, ARTIFACT_READ, ARTIFACT_SEARCH, ForgeError, forge_tools},
     writer::{ArtifactWriter, Unkept},

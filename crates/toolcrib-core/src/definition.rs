@@ -67,6 +67,20 @@ pub enum Lifetime {
     Turn,
 }
 
+/// When a tool's result is kept as an artifact, by an engine that keeps any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Spooling {
+    /// When it is cut, so that what is missing can be read.
+    #[default]
+    WhenCut,
+    /// Always: a model reads a handle in place of the text.
+    Always,
+    /// Never: what is cut is lost. What looks at artifacts is so.
+    Never,
+}
+
 /// Everything declared of a tool: what the model reads (name, description, schema) and what the
 /// engine acts on. Immutable once built; made with [`Tool::builder`](crate::Tool::builder).
 #[derive(Clone)]
@@ -90,6 +104,8 @@ pub struct ToolDefinition {
     pub(crate) plugin: Option<Arc<str>>,
     pub(crate) sequential: bool,
     pub(crate) availability: Option<Availability>,
+    pub(crate) spooling: Spooling,
+    pub(crate) artifact_kind: Option<Arc<str>>,
     pub(crate) framework: bool,
     pub(crate) meta: Map<String, Value>,
     digest: Digest,
@@ -150,6 +166,8 @@ impl ToolDefinition {
             plugin: None,
             sequential: false,
             availability: None,
+            spooling: Spooling::default(),
+            artifact_kind: None,
             framework: false,
             meta: Map::new(),
         })
@@ -235,6 +253,17 @@ impl ToolDefinition {
     /// of the batch's budget is left.
     pub fn max_result_chars(&self) -> Option<usize> {
         self.max_result_chars
+    }
+
+    /// When a result is kept as an artifact.
+    pub fn spooling(&self) -> Spooling {
+        self.spooling
+    }
+
+    /// The kind of artifact that results are, where the tool names one; else it is told by the
+    /// content.
+    pub fn artifact_kind(&self) -> Option<&Arc<str>> {
+        self.artifact_kind.as_ref()
     }
 
     /// Whether results carry content that somebody else may have written. Such results, errors

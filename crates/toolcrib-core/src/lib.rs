@@ -11,7 +11,7 @@
 //! | What came back? | [`ToolResult`], [`ErrorCode`] |
 //! | What becomes of a failure? | [`ReliabilityRule`], [`Retry`] |
 //! | What happened? | [`Event`], [`Events`] |
-//! | Who is outside? | [`Model`], [`Approver`], [`Middleware`], [`Scoper`], [`Secrets`], [`Journal`], [`Reducer`], [`SpoolStore`] |
+//! | Who is outside? | [`Model`], [`Approver`], [`Middleware`], [`Scoper`], [`Secrets`], [`Journal`], [`Reducer`], [`Spooler`], [`SpoolStore`] |
 
 mod answered;
 mod availability;
@@ -58,7 +58,7 @@ pub use self::{
     chance::random_share,
     context::{Audience, Progress, ToolContext, ToolContextParts},
     context_list::ListContext,
-    definition::{Annotations, InvalidTool, Lifetime, OnCollision, ToolDefinition},
+    definition::{Annotations, InvalidTool, Lifetime, OnCollision, Spooling, ToolDefinition},
     depth::{DEEPEST_JSON, dismantle, nests_too_deep},
     digest::{Digest, DigestHasher, NotADigest, args_digest, canonical_schema},
     event::{
@@ -102,8 +102,8 @@ pub use self::{
     secrets::{Redact, RedactStream, Secret, SecretError, Secrets, secrets_fn},
     signals::{AckSubscription, AlreadySignalled, Signal, TurnSignals},
     spool::{
-        INDEX_BLOCK, IfTaken, LineIndex, SpoolEntry, SpoolError, SpoolNote, SpoolReader,
-        SpoolStore, SpoolWriter, Spooled,
+        INDEX_BLOCK, IfTaken, KeptResult, LineIndex, SpoolEntry, SpoolError, SpoolNote,
+        SpoolReader, SpoolStore, SpoolWriter, Spooled, SpooledCall, Spooler,
     },
     tool::{IntoTool, Tool, ToolBody, ToolBuilder},
 };

@@ -18,8 +18,8 @@ use crate::{
     capabilities::Capabilities,
     context::ToolContext,
     definition::{
-        Annotations, InvalidTool, Lifetime, OnCollision, ToolDefinition, UNDECLARED_ORIGIN,
-        origin_of_plugin,
+        Annotations, InvalidTool, Lifetime, OnCollision, Spooling, ToolDefinition,
+        UNDECLARED_ORIGIN, origin_of_plugin,
     },
     depth::dismantle,
     output::{IntoToolOutput, ToolError, ToolOutput},
@@ -223,6 +223,8 @@ pub struct ToolBuilder {
     origin: Option<Arc<str>>,
     mcp_server: Option<Arc<str>>,
     availability: Option<Availability>,
+    spooling: Spooling,
+    artifact_kind: Option<Arc<str>>,
     framework: bool,
     meta: Map<String, Value>,
 }
@@ -248,6 +250,8 @@ impl ToolBuilder {
             origin: None,
             mcp_server: None,
             availability: None,
+            spooling: Spooling::default(),
+            artifact_kind: None,
             framework: false,
             meta: Map::new(),
         }
@@ -403,6 +407,18 @@ impl ToolBuilder {
         self
     }
 
+    /// Says when a result is kept as an artifact, where the engine keeps any. Default: when it is cut.
+    pub fn spooling(mut self, spooling: Spooling) -> Self {
+        self.spooling = spooling;
+        self
+    }
+
+    /// Names the kind of artifact that results are, such as `json`. Default: it is told by the content.
+    pub fn artifact_kind(mut self, kind: impl Into<Arc<str>>) -> Self {
+        self.artifact_kind = Some(kind.into());
+        self
+    }
+
     /// Which MCP server's tool it is; see [`ToolDefinition::mcp_server`]. For MCP clients.
     pub fn mcp_server(mut self, server: impl Into<Arc<str>>) -> Self {
         self.mcp_server = Some(server.into());
@@ -474,6 +490,8 @@ impl ToolBuilder {
         definition.capabilities = Arc::new(self.capabilities);
         definition.sequential = self.sequential;
         definition.availability = self.availability;
+        definition.spooling = self.spooling;
+        definition.artifact_kind = self.artifact_kind;
         definition.framework = self.framework;
         definition.meta = self.meta;
         if let Some(origin) = self.origin {

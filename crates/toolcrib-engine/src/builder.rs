@@ -7,9 +7,9 @@ use std::{
 };
 
 use toolcrib_core::{
-    AlreadyRegistered, Approver, Events, IntoTool, InvalidTool, Journal, Middleware, Policy,
-    Reducer, ReliabilityRule, Scoper, Secrets, Stage, Tool, ToolName, ToolProvider, of_plugin,
-    panic_text,
+    AlreadyRegistered, Approver, Catalog, Events, IntoTool, InvalidTool, Journal, ListContext,
+    Listing, Middleware, Policy, Reducer, ReliabilityRule, Scoper, Secrets, Spooler, Stage, Tool,
+    ToolName, ToolProvider, of_plugin, panic_text,
 };
 
 use crate::{
@@ -116,6 +116,9 @@ pub enum BuildError {
     /// Two reducers know one tool.
     #[error("two reducers are registered for tool `{0}`; only one can decide")]
     TwoReducers(String),
+    /// The tools that artifacts are looked at with could not be made.
+    #[error("the tools for artifacts cannot be made")]
+    Artifacts(#[source] InvalidTool),
     /// The menu of skills could not be made a tool.
     #[error("the tools that stand for skills cannot be made")]
     ReadSkill(#[source] InvalidTool),
@@ -148,6 +151,7 @@ pub struct EngineBuilder {
     approver: Option<Arc<dyn Approver>>,
     scoper: Option<Arc<dyn Scoper>>,
     journal: Option<Arc<dyn Journal>>,
+    spooler: Option<Arc<dyn Spooler>>,
     redactor: Option<Redactor>,
     limits: Limits,
     reliability: ReliabilitySettings,
@@ -290,6 +294,15 @@ impl EngineBuilder {
         self
     }
 
+    /// Keeps what is cut of results as artifacts, which a model can read by tools that are offered
+    /// behind all providers; and the whole of results whose tools [ask](toolcrib_core::Spooling) for
+    /// that. A body finds what it can make artifacts with as a
+    /// [handle](toolcrib_core::ToolContext::handle). Default: what is cut is lost.
+    pub fn artifacts(mut self, spooler: impl Spooler) -> Self {
+        self.spooler = Some(Arc::new(spooler));
+        self
+    }
+
     /// Sets the secrets to redact. Default: those of the
     /// [process's environment](Redactor::from_environment).
     pub fn redactor(mut self, redactor: Redactor) -> Self {
@@ -345,10 +358,15 @@ impl EngineBuilder {
             approver: self.approver,
             scoper: self.scoper,
             journal: self.journal,
+            spooler: self.spooler,
             limits: self.limits,
             reliability: self.reliability.build(),
             events: Events::new(),
         };
+        if let Some(spooler) = &parts.spooler {
+            let tools = Arc::new(ArtifactTools(spooler.tools().map_err(BuildError::Artifacts)?));
+            parts.sources.push(Brought::by_host(Source::new(tools, OnFailure::Fail)));
+        }
         for tool in self.tools {
             parts.add_tool(tool?)?;
         }
@@ -409,7 +427,9 @@ impl EngineParts {
         }
         for provider in brings.providers {
             let source = Source::new(of_plugin(Arc::clone(&id), provider), OnFailure::Fail);
-            self.sources.push(Brought::by(&id, source));
+            // What reads artifacts stays last.
+            let last = self.sources.len() - usize::from(self.spooler.is_some());
+            self.sources.insert(last, Brought::by(&id, source));
         }
         for reducer in brings.reducers {
             self.add_reducer(Brought::by(&id, reducer))?;
@@ -500,6 +520,20 @@ impl EngineParts {
             });
         }
         Ok(())
+    }
+}
+
+/// What looks at artifacts, as a provider.
+struct ArtifactTools(Vec<Tool>);
+
+impl ToolProvider for ArtifactTools {
+    fn id(&self) -> &'static str {
+        "artifacts"
+    }
+
+    fn list(self: Arc<Self>, _cx: &ListContext, mut into: Catalog) -> Listing {
+        into.offer_all(&self.0);
+        Listing::now(into)
     }
 }
 

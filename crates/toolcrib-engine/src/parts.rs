@@ -2,7 +2,9 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use toolcrib_core::{Approver, Events, Journal, Redact, Reducer, Scoper, Secrets, ToolRegistry};
+use toolcrib_core::{
+    Approver, Events, Journal, Redact, Reducer, Scoper, Secrets, Spooler, ToolRegistry,
+};
 
 use crate::{
     compose::Visibility,
@@ -34,6 +36,8 @@ pub(crate) struct EngineParts {
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) scoper: Option<Arc<dyn Scoper>>,
     pub(crate) journal: Option<Arc<dyn Journal>>,
+    /// Its tools are the last of the sources.
+    pub(crate) spooler: Option<Arc<dyn Spooler>>,
     pub(crate) limits: Limits,
     /// `None` where nothing is to be done about failures.
     pub(crate) reliability: Option<Arc<Reliability>>,

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    InvalidTool, SpoolError, Tool, ToolBuilder, ToolContext, ToolError, ToolOutput, fence_chars,
+    InvalidTool, SpoolError, Spooling, Tool, ToolBuilder, ToolContext, ToolError, ToolOutput,
+    fence_chars,
 };
 
 pub use self::forge::{ForgeError, forge_tools};
@@ -59,6 +60,7 @@ fn builder(name: &str, description: &str) -> ToolBuilder {
         .read_only()
         .idempotent()
         .untrusted()
+        .spooling(Spooling::Never)
         .origin("artifacts")
 }
 

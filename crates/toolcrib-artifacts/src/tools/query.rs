@@ -29,6 +29,7 @@ pub(super) fn tool(artifacts: &Artifacts) -> Result<Tool, InvalidTool> {
          headings and sections of Markdown, columns and rows of a table. Without `query` it answers \
          what can be asked of that artifact, and with which `args`.",
     )
+    .framework()
     .input_schema(json!({
         "type": "object",
         "properties": {

@@ -42,6 +42,7 @@ pub(super) fn tool(artifacts: &Artifacts) -> Result<Tool, InvalidTool> {
         "Reads a part of a large result that was kept as an artifact: its first or last lines, or a \
          range of lines or bytes; say at most one of these. Without any it begins at the start.",
     )
+    .framework()
     .input_schema(json!({
         "type": "object",
         "properties": {

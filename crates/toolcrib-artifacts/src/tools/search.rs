@@ -37,6 +37,7 @@ pub(super) fn tool(artifacts: &Artifacts) -> Result<Tool, InvalidTool> {
         "Searches a large result that was kept as an artifact, line by line. Answers the matching \
          lines with their numbers: `12:` stands before a match, `13-` before a line beside one.",
     )
+    .framework()
     .input_schema(json!({
         "type": "object",
         "properties": {

@@ -63,7 +63,7 @@ fn a_calls_id_is_the_artifacts_where_it_can_be_and_none_is_used_twice() {
     let made = keep_as(&turn, "../../etc/passwd", "d").id().to_owned();
     assert!(made.starts_with("a_") && made.len() == 14, "{made}");
     assert!(keep_as(&turn, "", "e").id().starts_with("a_"));
-    assert!(keep_as(&turn, &"x".repeat(65), "f").id().starts_with("a_"));
+    assert!(keep_as(&turn, &"x".repeat(33), "f").id().starts_with("a_"));
     assert!(keep_as(&turn, "] obey [", "g").id().starts_with("a_"));
     // A later turn of the session does not write over what an earlier one has shown.
     let later = turn.artifacts().turn(Arc::new(Identity::conversation("c1")), "run-2");
@@ -128,7 +128,7 @@ fn two_writers_of_one_turn_share_its_quota() {
 }
 
 /// A disk that has room for so many bytes.
-struct Disk {
+pub(crate) struct Disk {
     store: MemoryStore,
     left: Arc<AtomicU64>,
 }
@@ -179,9 +179,12 @@ impl SpoolStore for Disk {
     }
 }
 
+pub(crate) fn disk_of(bytes: u64) -> Disk {
+    Disk { store: MemoryStore::new(), left: Arc::new(AtomicU64::new(bytes)) }
+}
+
 fn on_disk_of(bytes: u64) -> TurnArtifacts {
-    let left = Arc::new(AtomicU64::new(bytes));
-    turn_of(&Artifacts::new(Disk { store: MemoryStore::new(), left }), "c1")
+    turn_of(&Artifacts::new(disk_of(bytes)), "c1")
 }
 
 #[test]
@@ -224,6 +227,30 @@ fn a_writer_that_is_dropped_keeps_nothing() {
     writer.write(b"half");
     drop(writer);
     assert!(turn.live().unwrap().is_empty());
+}
+
+#[test]
+fn runs_of_one_session_at_the_same_time_do_not_take_each_others_ids() {
+    let folder = tempfile::tempdir().unwrap();
+    let artifacts = Artifacts::new(FileStore::new(folder.path()));
+    let owner = Arc::new(Identity::conversation("c1"));
+    std::thread::scope(|scope| {
+        for run in 0..8 {
+            let turn = artifacts.turn(Arc::clone(&owner), &format!("run-{run}"));
+            scope.spawn(move || {
+                for call in 0..10 {
+                    let content = format!("{run} {call}");
+                    let kept = turn.keep(source("call_1"), content.as_bytes()).unwrap();
+                    assert_eq!(kept.content().read(0..9).unwrap(), content.as_bytes());
+                }
+            });
+        }
+    });
+    let live = artifacts.turn(owner, "later").live().unwrap();
+    let mut digests: Vec<_> = live.iter().map(|entry| entry.digest).collect();
+    digests.sort_unstable();
+    digests.dedup();
+    assert_eq!((live.len(), digests.len()), (80, 80));
 }
 
 #[test]

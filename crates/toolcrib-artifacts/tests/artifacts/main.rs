@@ -8,6 +8,7 @@
     reason = "tests"
 )]
 
+mod engine;
 mod forged;
 mod json;
 mod keeping;

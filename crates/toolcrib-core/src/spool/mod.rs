@@ -2,6 +2,7 @@
 
 mod error;
 mod line_index;
+mod spooler;
 
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use self::{
     error::SpoolError,
     line_index::{INDEX_BLOCK, LineIndex},
+    spooler::{KeptResult, SpooledCall, Spooler},
 };
 use crate::{digest::Digest, identity::Identity};
 

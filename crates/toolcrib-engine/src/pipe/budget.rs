@@ -10,7 +10,11 @@ use std::borrow::Cow;
 use serde_json::Value;
 use toolcrib_core::{ContentBlock, ErrorCode, Tool, ToolOutput, fence_chars};
 
-use super::{Ended, Large, Settled, structured};
+use super::{
+    Ended, Large, Settled,
+    spool::{Kept, Rest},
+    structured,
+};
 use crate::parts::Limits;
 
 /// Stands behind the line of a block that does not come along.
@@ -139,11 +143,11 @@ impl Ended {
     }
 
     /// What the text needs, fence included.
-    fn needs(&self) -> usize {
+    pub(super) fn needs(&self) -> usize {
         self.chars() + self.fenced_tool().map_or(0, |tool| fence_chars(tool.name()))
     }
 
-    fn own_cap(&self) -> usize {
+    pub(super) fn own_cap(&self) -> usize {
         self.tool.as_ref().map_or(usize::MAX, own_cap)
     }
 }
@@ -188,7 +192,7 @@ pub(super) fn spend_the_rest(shares: Shares, settled: Vec<Settled>) -> Vec<(Sett
 }
 
 /// Cuts a text that is over its cap, and replaces data that is over the same cap once more.
-pub(super) fn fit(ended: Ended, cap: usize, limits: &Limits) -> Cut {
+pub(super) fn fit(ended: Ended, cap: usize, limits: &Limits, kept: Kept) -> Cut {
     let fence = ended.fenced_tool().map(|tool| tool.name().to_string());
     let cap = cap.min(ended.own_cap());
     let fence_takes = fence.as_deref().map_or(0, fence_chars);
@@ -202,7 +206,7 @@ pub(super) fn fit(ended: Ended, cap: usize, limits: &Limits) -> Cut {
         blocks: Vec::new(),
         cut_block: None,
         cost_usd: None,
-        cause: None,
+        cause: kept.cause,
         abandoned: false,
     };
     let mut placed = Vec::new();
@@ -211,24 +215,25 @@ pub(super) fn fit(ended: Ended, cap: usize, limits: &Limits) -> Cut {
             (made.below, placed) = place(output.blocks, output.value.is_empty(), limits);
             made.body = output.value;
             let has_shape = ended.tool.as_ref().is_some_and(|tool| tool.output_schema().is_some());
-            made.structured = output.structured.map(|data| structured::fit(data, cap, has_shape));
+            made.structured =
+                output.structured.map(|data| structured::fit(data, cap, has_shape, &kept.data));
             made.cost_usd = output.cost_usd;
         }
         Err(failure) => {
             made.body = failure.message;
             made.code = Some(failure.code);
-            made.cause = failure.cause;
+            made.cause = failure.cause.or(made.cause);
             made.abandoned = failure.abandoned;
         }
     }
-    cut(&mut made, cap, fence_takes);
-    come_along(&mut made, placed, cap);
+    cut(&mut made, cap, fence_takes, &kept.text);
+    come_along(&mut made, placed, cap, &kept.text);
     made
 }
 
 /// Lets blocks come along with the text that was cut: a text and a link as far as the text shows
 /// them, what has bytes even where the line that stands for it is cut off.
-fn come_along(made: &mut Cut, placed: Vec<Placed>, cap: usize) {
+fn come_along(made: &mut Cut, placed: Vec<Placed>, cap: usize, rest: &Rest) {
     let shown = made.below.len();
     let mut left = cap;
     for Placed { mut block, text: begins, end } in placed {
@@ -236,7 +241,7 @@ fn come_along(made: &mut Cut, placed: Vec<Placed>, cap: usize) {
         if end > shown {
             match &mut block {
                 ContentBlock::Text { text, .. } if shown > begins => {
-                    marker = Some(marker_of(chars(text)));
+                    marker = Some(marker_of(chars(text), rest));
                     *text = text.get(..shown - begins).unwrap_or_default().into();
                 }
                 ContentBlock::Text { .. } | ContentBlock::Link { .. } => continue,
@@ -253,13 +258,27 @@ fn come_along(made: &mut Cut, placed: Vec<Placed>, cap: usize) {
     }
 }
 
-pub(super) fn marker_of(total: usize) -> String {
+/// What says that something is missing, and how to read it.
+pub(super) fn marker_of(total: usize, rest: &Rest) -> String {
+    match rest {
+        Rest::NotKept(None) => plain_marker_of(total),
+        Rest::NotKept(Some(why)) => {
+            format!("[truncated — {total} chars total; the rest was not kept: {why}]")
+        }
+        Rest::Artifact(id) => {
+            format!("[truncated — {total} chars total; the rest: artifact_read {id}]")
+        }
+    }
+}
+
+/// The shortest form of it, which fits wherever anything does.
+fn plain_marker_of(total: usize) -> String {
     format!("[truncated — {total} chars total; the rest was not kept]")
 }
 
 /// Cuts what a model reads to `cap` characters, with the fence and the line of the marker inside.
-fn cut(made: &mut Cut, cap: usize, fence_takes: usize) {
-    let (end, marker) = place_of_cut(&made.read(), made.body.len(), cap, fence_takes);
+fn cut(made: &mut Cut, cap: usize, fence_takes: usize, rest: &Rest) {
+    let (end, marker) = place_of_cut(&made.read(), made.body.len(), cap, fence_takes, rest);
     made.below.truncate(end.saturating_sub(made.body.len()));
     made.body.truncate(end);
     made.marker = marker;
@@ -272,12 +291,16 @@ fn place_of_cut(
     body: usize,
     cap: usize,
     fence_takes: usize,
+    rest: &Rest,
 ) -> (usize, Option<String>) {
     let total = chars(text);
     if total + fence_takes <= cap {
         return (text.len(), None);
     }
-    let marker = marker_of(total);
+    let mut marker = marker_of(total, rest);
+    if chars(&marker) > cap {
+        marker = plain_marker_of(total);
+    }
     if total + fence_takes <= chars(&marker) {
         return (text.len(), None);
     }
@@ -346,7 +369,7 @@ mod tests {
 
     /// A text of its own, cut, with its marker.
     fn cut_text(text: &str, cap: usize) -> (String, Option<String>) {
-        let (end, marker) = place_of_cut(text, text.len(), cap, 0);
+        let (end, marker) = place_of_cut(text, text.len(), cap, 0, &Rest::default());
         (text[..end].to_owned(), marker)
     }
 

@@ -2,7 +2,7 @@
 //! in this order:
 //!
 //! `resolve → policy(name) → available → validate → policy(arguments) → middleware → approve → scope →
-//! intent → run → reduce → redact → budget → sanitise → fence → record`
+//! intent → run → reduce → redact → spool → budget → sanitise → fence → record`
 //!
 //! A stage either hands on or refuses; a refused call goes straight to `record`, and one that a
 //! middleware rewrote back to `validate`. Calls of a batch run at the same time, except those of
@@ -25,6 +25,7 @@ mod resolve;
 mod run;
 mod sanitise;
 mod scope;
+mod spool;
 mod structured;
 mod validate;
 
@@ -120,19 +121,21 @@ impl Batch<'_> {
         let too_many = calls.split_off(calls.len().min(limits.batch_calls));
         let shares = budget::Shares::of(limits.batch_result_chars, calls.len());
         let settled = self.settle_all(calls, shares).await;
-        budget::spend_the_rest(shares, settled)
-            .into_iter()
-            .map(|(settled, cap)| match settled {
+        let mut results = Vec::with_capacity(settled.len() + too_many.len());
+        for (settled, cap) in budget::spend_the_rest(shares, settled) {
+            results.push(match settled {
                 Settled::Done(result) => result,
                 Settled::Large(Large { call, mut ended, known }) => {
                     if self.engine.redactor.extent() > known {
                         redact::redact(self, &mut ended);
                     }
-                    self.finish(call, ended, cap)
+                    let kept = spool::spool(self, &call, &mut ended, cap).await;
+                    self.finish(call, ended, cap, kept)
                 }
-            })
-            .chain(too_many.into_iter().map(|call| self.refuse(call)))
-            .collect()
+            });
+        }
+        results.extend(too_many.into_iter().map(|call| self.refuse(call)));
+        results
     }
 
     /// Takes calls as far as each can go alone: at the same time, but a sequential tool runs by
@@ -159,7 +162,8 @@ impl Batch<'_> {
         let call = record::begin(self, call);
         let refusal = Failure::refused(ErrorCode::Denied, "not made: too many calls at once")
             .caused_by(format!("one batch makes {} calls", self.engine.limits.batch_calls));
-        self.finish(call, Ended { tool: None, outcome: Err(refusal) }, usize::MAX)
+        let ended = Ended { tool: None, outcome: Err(refusal) };
+        self.finish(call, ended, usize::MAX, spool::Kept::default())
     }
 
     /// Takes one call as far as it can go alone: to the end if its result keeps within its share.
@@ -170,7 +174,10 @@ impl Batch<'_> {
         let known = self.engine.redactor.extent();
         redact::redact(self, &mut ended);
         match budget::within(shares, &ended) {
-            Some(cap) => Settled::Done(self.finish(call, ended, cap)),
+            Some(cap) => {
+                let kept = spool::spool(self, &call, &mut ended, cap).await;
+                Settled::Done(self.finish(call, ended, cap, kept))
+            }
             None => Settled::Large(Large { call, ended, known }),
         }
     }
@@ -285,14 +292,14 @@ impl Batch<'_> {
             progress: Some(sender),
             secrets: DeclaredSecrets::of(tool, self.engine),
             redact: Some(Arc::clone(&self.engine.redact)),
-            handles: Vec::new(),
+            handles: spool::handles(self, tool, call),
         };
         (parts.into(), progress)
     }
 
     /// From `budget` to `record`.
-    fn finish(&self, call: Call, ended: Ended, cap: usize) -> ToolResult {
-        let cut = budget::fit(ended, cap, &self.engine.limits);
+    fn finish(&self, call: Call, ended: Ended, cap: usize, kept: spool::Kept) -> ToolResult {
+        let cut = budget::fit(ended, cap, &self.engine.limits, kept);
         let clean = sanitise::sanitise(cut);
         let fenced = fence::fence(clean);
         record::end(self, call, fenced)

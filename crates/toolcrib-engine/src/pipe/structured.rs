@@ -8,32 +8,38 @@ use std::fmt::{self, Write as _};
 
 use serde_json::{Value, json};
 
-use super::budget::{chars, marker_of};
+use super::{
+    budget::{chars, marker_of},
+    spool::Rest,
+};
 use crate::json::map_texts;
 
 /// What is left of a text that is cut, at least, beside the marker.
 const LEAST: usize = 16;
 
-pub(super) fn fit(data: Value, cap: usize, has_shape: bool) -> Value {
+pub(super) fn fit(data: Value, cap: usize, has_shape: bool, rest: &Rest) -> Value {
     let total = json_chars(&data);
     if total <= cap {
         return data;
     }
-    if has_shape && let Some(longest) = longest_text(&data, total, cap) {
+    if has_shape && let Some(longest) = longest_text(&data, total, cap, rest) {
         let mut leaf = |leaf| match leaf {
-            Value::String(text) => Value::String(cut(text, longest)),
+            Value::String(text) => Value::String(cut(text, longest, rest)),
             other => other,
         };
         return map_texts(data, &mut leaf, &mut |key| key);
     }
-    let instead = json!({ "truncated": true, "chars": total });
+    let instead = match rest {
+        Rest::Artifact(id) => json!({ "truncated": true, "chars": total, "artifact": id }),
+        Rest::NotKept(_) => json!({ "truncated": true, "chars": total }),
+    };
     // What is no longer than the word that it is missing is not worth replacing.
     if total > json_chars(&instead) { instead } else { data }
 }
 
 /// How long, as JSON, a text may be so that all together keep within the cap; none if there is no
 /// length that leaves something of each.
-fn longest_text(data: &Value, total: usize, cap: usize) -> Option<usize> {
+fn longest_text(data: &Value, total: usize, cap: usize, rest: &Rest) -> Option<usize> {
     let mut lengths = Vec::new();
     lengths_of(data, &mut lengths);
     lengths.sort_unstable();
@@ -43,7 +49,7 @@ fn longest_text(data: &Value, total: usize, cap: usize) -> Option<usize> {
     for length in lengths {
         let share = room / waiting;
         if length > share {
-            return (share >= 2 + LEAST + chars(&marker_of(usize::MAX))).then_some(share);
+            return (share >= 2 + LEAST + chars(&marker_of(usize::MAX, rest))).then_some(share);
         }
         room -= length;
         waiting -= 1;
@@ -61,7 +67,7 @@ fn lengths_of(data: &Value, into: &mut Vec<usize>) {
 }
 
 /// A text that takes at most `longest` characters as JSON, marker and quotes included.
-fn cut(mut text: String, longest: usize) -> String {
+fn cut(mut text: String, longest: usize, rest: &Rest) -> String {
     let mut length = 2;
     if text.chars().all(|c| {
         length += escaped(c);
@@ -69,7 +75,7 @@ fn cut(mut text: String, longest: usize) -> String {
     }) {
         return text;
     }
-    let marker = marker_of(chars(&text));
+    let marker = marker_of(chars(&text), rest);
     let mut left = longest.saturating_sub(2 + chars(&marker));
     let end = text.char_indices().find_map(|(at, c)| match left.checked_sub(escaped(c)) {
         Some(rest) => {
@@ -93,7 +99,7 @@ fn escaped(c: char) -> usize {
 }
 
 /// The characters of data as compact JSON, which is not written anywhere.
-fn json_chars(data: &Value) -> usize {
+pub(super) fn json_chars(data: &Value) -> usize {
     struct Count(usize);
     impl fmt::Write for Count {
         fn write_str(&mut self, text: &str) -> fmt::Result {
@@ -125,7 +131,7 @@ mod tests {
     fn is_cut_of(cut: &Value, whole: &Value) -> bool {
         match (cut, whole) {
             (Value::String(cut), Value::String(whole)) => {
-                let marker = marker_of(chars(whole));
+                let marker = marker_of(chars(whole), &Rest::default());
                 cut == whole
                     || cut.strip_suffix(&marker).is_some_and(|head| whole.starts_with(head))
             }
@@ -147,7 +153,7 @@ mod tests {
             cap in 200_usize..3_000,
         ) {
             let whole = json!({ "rows": texts, "count": texts.len() });
-            let cut = fit(whole.clone(), cap, true);
+            let cut = fit(whole.clone(), cap, true, &Rest::default());
             prop_assert!(json_chars(&cut) <= cap);
             let replaced = cut == json!({ "truncated": true, "chars": json_chars(&whole) });
             prop_assert!(replaced || is_cut_of(&cut, &whole));

@@ -1,0 +1,55 @@
+//! What an engine knows of artifacts: a port.
+
+use std::{any::Any, sync::Arc};
+
+use crate::{
+    definition::InvalidTool, identity::Identity, secrets::Redact, spool::SpoolError, tool::Tool,
+};
+
+/// Makes artifacts of results that are too large for a model, and offers the tools to look at them.
+/// `toolcrib_artifacts::Artifacts` is one.
+///
+/// Neighbour: a [`SpoolStore`](crate::SpoolStore) only keeps bytes, and knows of no tools.
+pub trait Spooler: Send + Sync + 'static {
+    /// Keeps a text, which is redacted. It blocks.
+    ///
+    /// # Errors
+    /// [`SpoolError`] when it cannot be kept; its text stands in the marker of the cut.
+    fn keep(&self, call: &SpooledCall, text: &str) -> Result<KeptResult, SpoolError>;
+
+    /// The tools by which a model looks at what was kept. Asked once, when an engine is built.
+    ///
+    /// # Errors
+    /// [`InvalidTool`] when they cannot be made.
+    fn tools(&self) -> Result<Vec<Tool>, InvalidTool>;
+
+    /// What the body of a tool finds as a [handle](crate::ToolContext::handle), to make artifacts of
+    /// what need not be in memory as a whole.
+    fn handle(&self, call: SpooledCall, redact: Arc<dyn Redact>) -> Arc<dyn Any + Send + Sync>;
+}
+
+/// The call whose result is kept.
+#[derive(Debug, Clone)]
+pub struct SpooledCall {
+    /// On whose behalf. What is kept is theirs.
+    pub identity: Arc<Identity>,
+    /// The run's id.
+    pub run_id: Arc<str>,
+    /// The call's id, as the model gave it.
+    pub call_id: Arc<str>,
+    /// The tool's name.
+    pub tool: Arc<str>,
+    /// The kind that the tool [names](crate::ToolBuilder::artifact_kind).
+    pub kind: Option<Arc<str>>,
+    /// Whether somebody else may have written it.
+    pub untrusted: bool,
+}
+
+/// A result that was kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptResult {
+    /// The id that a model reads it by.
+    pub id: Arc<str>,
+    /// What a model reads in its place, where the tool asks for that.
+    pub handle: String,
+}
