@@ -26,10 +26,74 @@ const CALL_ID: &str = "callId";
 /// [`Artifacts::tools`](crate::Artifacts::tools) are three tools that are always the same, so that a
 /// prompt's prefix stays cached; take these where a model needs the ids in front of it.
 ///
+/// An executor merges them with tools of its own, and binds what it merged, so that they are gone when
+/// the turn is acked:
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use toolcrib_artifacts::{ArtifactSource, Artifacts, MemoryStore, forge_tools};
+/// # use toolcrib_core::{Tool, ToolContext, ToolRegistry};
+/// # use toolcrib_engine::{Engine, IterationContext, TurnEnd, TurnOptions, TurnRunner};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let artifacts = Artifacts::new(MemoryStore::new());
+/// # let main = ToolRegistry::new();
+/// # let ping = Tool::builder("ping").description("Answers.");
+/// # main.register(ping.handler(|_: serde_json::Value, _: ToolContext| async { "pong" })?)?;
+/// # let runner = TurnRunner::new(Engine::builder().build()?);
+/// let executor = |cx: IterationContext| {
+///     let turn = artifacts.turn(Arc::clone(cx.identity()), cx.run_id());
+///     let main = main.clone();
+///     async move {
+///         # turn.keep(ArtifactSource::of("read_log", "call_1"), b"one\ntwo")?;
+///         let forged = forge_tools(&turn)?;
+///         let merged = ToolRegistry::merge([&main, &forged])?;
+///         merged.bind_context(&cx);
+///         assert_eq!(merged.all().len(), 1 + 7); // what a model of one's own is asked with
+///         cx.ack()?;
+///         assert_eq!(merged.all().len(), 1);
+///         Ok(())
+///     }
+/// };
+/// let outcome = runner.run(TurnOptions::default(), executor).await?;
+/// assert!(matches!(outcome.end, TurnEnd::Acked));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Where the binding is forgotten, or another registry is bound, they stay, with ids of then:
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use toolcrib_artifacts::{ArtifactSource, Artifacts, MemoryStore, forge_tools};
+/// # use toolcrib_core::ToolRegistry;
+/// # use toolcrib_engine::{Engine, IterationContext, TurnEnd, TurnOptions, TurnRunner};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let artifacts = Artifacts::new(MemoryStore::new());
+/// # let runner = TurnRunner::new(Engine::builder().build()?);
+/// let executor = |cx: IterationContext| {
+///     let turn = artifacts.turn(Arc::clone(cx.identity()), cx.run_id());
+///     let main = ToolRegistry::new();
+///     async move {
+///         # turn.keep(ArtifactSource::of("read_log", "call_1"), b"one\ntwo")?;
+///         let merged = ToolRegistry::merge([&main, &forge_tools(&turn)?])?;
+///         main.bind_context(&cx);
+///         cx.ack()?;
+///         assert!(merged.has("artifact_grep"));
+///         Ok(())
+///     }
+/// };
+/// let outcome = runner.run(TurnOptions::default(), executor).await?;
+/// assert!(matches!(outcome.end, TurnEnd::Acked));
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// [`ForgeError`] when the store cannot say what there is, or a kind's queries cannot be tools.
 pub fn forge_tools(turn: &TurnArtifacts) -> Result<ToolRegistry, ForgeError> {
-    let mut registry = ToolRegistry::new();
+    let registry = ToolRegistry::new();
     let live = turn.live()?;
     if live.is_empty() {
         return Ok(registry);

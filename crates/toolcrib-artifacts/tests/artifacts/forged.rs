@@ -12,7 +12,7 @@ use toolcrib_engine::{Engine, EngineBuilder, Redactor, TurnOptions};
 use crate::support::{context, keep_as, turn};
 
 fn names(registry: &ToolRegistry) -> Vec<String> {
-    registry.iter().map(|tool| tool.name().to_string()).collect()
+    registry.all().iter().map(|tool| tool.name().to_string()).collect()
 }
 
 fn ids(registry: &ToolRegistry, name: &str) -> Value {
@@ -53,7 +53,7 @@ fn case_45_a_text_has_exactly_the_seven_tools_that_all_have() {
             "artifact_estimate_tokens",
         ]
     );
-    for tool in registry.iter() {
+    for tool in registry.all() {
         assert_eq!(tool.ephemeral(), Some(Lifetime::Iteration));
         assert_eq!(tool.on_collision(), OnCollision::Replace);
         assert!(tool.untrusted() && tool.annotations().read_only);
@@ -138,7 +138,7 @@ async fn case_58_forged_tools_go_with_their_iteration() {
     let engine = Engine::builder().redactor(Redactor::default()).tool(baseline).build().unwrap();
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     for tool in forge_tools(&turn_artifacts).unwrap().all() {
-        turn.registry_mut().overwrite(tool);
+        turn.registry().overwrite(tool);
     }
     let mut iteration = turn.iteration().await.unwrap();
     assert_eq!(iteration.menu().len(), 8);
@@ -165,6 +165,6 @@ fn an_artifact_that_went_since_a_tool_was_made_is_said_to_be_gone() {
     store.remove(&Identity::conversation("c1"), "call_1").unwrap();
     let head = registry.get("artifact_head").unwrap();
     let error =
-        crate::support::call(head, json!({ "callId": "call_1" }), context(9_000)).unwrap_err();
+        crate::support::call(&head, json!({ "callId": "call_1" }), context(9_000)).unwrap_err();
     assert_eq!(error.message, "there is no artifact `call_1`; there are: call_2");
 }

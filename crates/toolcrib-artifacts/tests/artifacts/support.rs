@@ -74,7 +74,7 @@ pub(crate) fn forged(turn: &TurnArtifacts, name: &str, args: Value) -> Result<St
     let registry = forge_tools(turn).unwrap();
     let mut args = args;
     args["callId"] = json!("call");
-    call(registry.get(name).unwrap(), args, context(80_000))
+    call(&registry.get(name).unwrap(), args, context(80_000))
 }
 
 /// The cursor that an answer ends with.

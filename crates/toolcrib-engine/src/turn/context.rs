@@ -1,10 +1,13 @@
 use std::{
     error::Error,
     ops::{Deref, DerefMut},
+    sync::Arc,
 };
 
 use serde_json::Value;
-use toolcrib_core::{AckSubscription, AlreadySignalled, Digest, ToolRegistry, TurnSignals};
+use toolcrib_core::{
+    AckSubscription, AlreadySignalled, Digest, Identity, ToolRegistry, TurnSignals,
+};
 
 use super::Iteration;
 use crate::questions::{NotAnswered, Question};
@@ -20,6 +23,16 @@ pub struct IterationContext(Iteration);
 impl IterationContext {
     pub(super) fn new(iteration: Iteration) -> Self {
         Self(iteration)
+    }
+
+    /// The run's id.
+    pub fn run_id(&self) -> &Arc<str> {
+        self.0.turn().events.run_id()
+    }
+
+    /// On whose behalf.
+    pub fn identity(&self) -> &Arc<Identity> {
+        self.0.turn().events.identity()
     }
 
     /// The turn's tools. Edits count from the next iteration, and end with the turn.

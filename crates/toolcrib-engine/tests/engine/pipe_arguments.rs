@@ -282,7 +282,10 @@ async fn a_body_that_fails_ends_its_call_as_failed_with_the_cause_for_the_operat
     let engine = engine().tool(tool).build().unwrap();
     let log = Log::of(engine.events());
     let result = once(&engine, "t", json!({})).await;
-    assert_eq!((result.code, &*result.value), (Some(ErrorCode::ExecutionFailed), "it was not saved"));
+    assert_eq!(
+        (result.code, &*result.value),
+        (Some(ErrorCode::ExecutionFailed), "it was not saved")
+    );
     let end = &log.of_name("tool.end")[0];
     assert_eq!((&end["ok"], &end["code"]), (&json!(false), &json!("execution_failed")));
     assert!(end["cause"].as_str().unwrap().contains("disk 7 is full"));
