@@ -3,19 +3,21 @@
 //!
 //! ```text
 //! walk.rs       down a JSON Pointer, and what is done where it ends
+//! each.rs       the items that an answer shows
 //! items.rs      the items of an array one after the other, the keys of objects
 //! bounded.rs    values of a size that memory has room for
 //! condition.rs  which items a filter keeps
 //! path.rs       JSONPath
+//! records.rs    documents and records as they are read, and what is wrong with them
 //! ```
 
 mod bounded;
 mod condition;
+mod each;
 mod items;
 mod path;
+mod records;
 mod walk;
-
-use std::io::{self, Read};
 
 use serde::{Deserialize, de::DeserializeSeed};
 use serde_json::{Deserializer, Value, json};
@@ -24,18 +26,14 @@ use toolcrib_core::ToolError;
 use self::{
     bounded::Budget,
     condition::{OPS, Op, field, holds},
+    each::Each,
     items::{EachItem, ItemsSink, KeysSink},
     path::{LONGEST_PATH, Path},
+    records::{Broken, Watched, add, broken, each_record},
     walk::{Descend, ShapeSink, Sink, ValueSink, steps},
 };
 use super::{ArtifactKind, Asked, Query, Start, arguments, limit_properties};
-use crate::{
-    content::{Content, ContentStream},
-    page::{Answer, Items},
-};
-
-/// How long a line of `jsonl` may be, in bytes.
-const LONGEST_RECORD: usize = 16 * 1024 * 1024;
+use crate::page::{Answer, Items};
 
 /// What a path may be evaluated over: how many values, and how many bytes of text in them.
 const DOCUMENT: (usize, usize) = (500_000, 16 * 1024 * 1024);
@@ -442,138 +440,8 @@ impl Json {
     }
 }
 
-/// What becomes of the items of one answer.
-struct Each<F> {
-    items: Items,
-    limit: u64,
-    page: crate::page::Page,
-    range: std::ops::Range<u64>,
-    show: F,
-    past: bool,
-}
-
-impl<F: Fn(u64, &Value) -> Option<String>> Each<F> {
-    fn new(asked: &Asked<'_>, limit: Option<u64>, show: F) -> Self {
-        let limit = limit.unwrap_or(ITEMS);
-        Self {
-            items: Items::new(asked.page, limit),
-            limit,
-            page: asked.page,
-            range: 0..u64::MAX,
-            show,
-            past: false,
-        }
-    }
-
-    fn skip(&mut self) {
-        self.items.skip();
-    }
-
-    fn answer(self) -> Answer {
-        self.items.answer("items")
-    }
-}
-
-impl<F: Fn(u64, &Value) -> Option<String>> EachItem for Each<F> {
-    fn restart(&mut self) {
-        self.items = Items::new(self.page, self.limit);
-        self.past = false;
-    }
-
-    fn wants(&mut self, at: u64) -> bool {
-        self.past |= at >= self.range.end;
-        at >= self.range.start && !self.past && !self.items.is_full()
-    }
-
-    fn item(&mut self, at: u64, item: &Value) {
-        if let Some(shown) = (self.show)(at, item) {
-            self.items.push(&shown);
-        }
-    }
-
-    fn is_done(&self) -> bool {
-        self.past || self.items.is_full()
-    }
-}
-
-/// The lines of a `jsonl` that are no JSON.
-#[derive(Default)]
-struct Broken {
-    count: u64,
-    first: Option<String>,
-}
-
-impl Broken {
-    fn add(&mut self, line: u64, error: &serde_json::Error) {
-        self.count += 1;
-        self.first.get_or_insert_with(|| format!("line {}: {}", line + 1, reason(error)));
-    }
-
-    fn tell(self, answer: &mut Answer) {
-        if let Some(first) = self.first {
-            add(answer, format!("left out as no JSON: {}, the first is {first}", self.count));
-        }
-    }
-}
-
-fn add(answer: &mut Answer, what: String) {
-    answer.status = Some(match answer.status.take() {
-        Some(status) => format!("{status}; {what}"),
-        None => what,
-    });
-}
-
-/// Calls back with each record and its line, from 0, until it says that this is enough.
-fn each_record(
-    asked: &Asked<'_>,
-    mut record: impl FnMut(u64, &[u8]) -> Result<bool, ToolError>,
-) -> Result<(), ToolError> {
-    let content: &Content = asked.content;
-    let mut lines = content.lines_from(0)?;
-    while let Some(line) = lines.next(LONGEST_RECORD)? {
-        asked.unless_cancelled()?;
-        if !line.is_whole() {
-            return Err(ToolError::input_invalid(format!(
-                "line {} is longer than {LONGEST_RECORD} bytes; read it with artifact_read",
-                line.number + 1
-            )));
-        }
-        if line.bytes.trim_ascii().is_empty() {
-            continue;
-        }
-        if !record(line.number, &line.bytes)? {
-            break;
-        }
-    }
-    Ok(())
-}
-
 fn not_found() -> ToolError {
     ToolError::input_invalid("there is nothing at that place; look with `type` and `keys`")
-}
-
-/// What is wrong with a document, for the model.
-fn broken(error: &serde_json::Error) -> ToolError {
-    ToolError::failed(format!(
-        "{}, at line {}, column {}; artifact_read and artifact_search work all the same",
-        reason(error),
-        error.line(),
-        error.column()
-    ))
-}
-
-fn reason(error: &serde_json::Error) -> String {
-    let said = error.to_string();
-    if error.is_eof() {
-        "it is cut off: the JSON ends in the middle".to_owned()
-    } else if said.starts_with("recursion limit") {
-        format!("it nests deeper than {} levels", toolcrib_core::DEEPEST_JSON)
-    } else if said.starts_with("trailing characters") {
-        "there is more behind the JSON document".to_owned()
-    } else {
-        let what = said.split(" at line ").next().unwrap_or_default();
-        format!("it is no JSON: {what}")
-    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -592,30 +460,5 @@ fn is_json(text: &str) -> Looks {
         Ok(_) => Looks::Whole,
         Err(error) if error.is_eof() => Looks::Begun,
         Err(_) => Looks::Other,
-    }
-}
-
-/// A content that cannot be read any more once nobody waits for the answer.
-struct Watched<'a> {
-    stream: ContentStream<'a>,
-    cancellation: &'a toolcrib_core::CancellationToken,
-    read: u32,
-}
-
-impl<'a> Watched<'a> {
-    fn new(asked: &Asked<'a>) -> Self {
-        let stream = asked.content.stream(0..asked.content.bytes());
-        Self { stream, cancellation: asked.cancellation, read: 0 }
-    }
-}
-
-impl Read for Watched<'_> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        // Asked for now and then: bytes are read one at a time.
-        self.read = self.read.wrapping_add(1);
-        if self.read.is_multiple_of(1 << 16) && self.cancellation.is_cancelled() {
-            return Err(io::Error::other("nobody waits for it any more"));
-        }
-        self.stream.read(into)
     }
 }
