@@ -188,7 +188,8 @@ fn what_ends_a_rule_offers_a_tool_or_withholds_it() {
 /// One fact can end a rule that denies and make one hold that allows: two would be too many.
 #[test]
 fn what_ends_a_rule_is_what_a_later_one_asks_for() {
-    let cases: Vec<(When, When, fn() -> TurnOptions, FactChange)> = vec![
+    type Pair = (When, When, fn() -> TurnOptions, FactChange);
+    let cases: Vec<Pair> = vec![
         (
             when().tenants(["acme"]),
             when().tenants(["other"]),
