@@ -42,7 +42,7 @@ fn declared(manifest: &str) -> BTreeMap<&str, &str> {
         .skip_while(|line| *line != "[workspace.dependencies]")
         .skip(1)
         .take_while(|line| !line.starts_with('['))
-        .filter(|line| !line.contains("path = "))
+        .filter(|line| !line.contains("{ path = "))
         .filter_map(|line| {
             let (name, value) = line.split_once(" = ")?;
             // The version stands first, whether alone or in a table.
