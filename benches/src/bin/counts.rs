@@ -13,8 +13,8 @@ use tokio::runtime::Runtime;
 use toolcrib_agent::{Agent, RunOptions, Settings, Stopped};
 use toolcrib_benches::{Caller, Cell, Menu, Outcome, Table, call, engine, print, runtime, tools};
 use toolcrib_core::{
-    CancellationToken, Catalog, Identity, ListContext, Listing, SkillId, Tool, ToolCall,
-    ToolContext, ToolName, ToolProvider, ToolResult, gated_tools, static_tools,
+    CancellationToken, Catalog, Identity, ListContext, Listing, Policy, Rule, SkillId, Tool,
+    ToolCall, ToolContext, ToolName, ToolProvider, ToolResult, gated_tools, static_tools,
 };
 use toolcrib_engine::{Engine, Skill, Skills, Turn, TurnOptions};
 
@@ -189,19 +189,26 @@ fn list(_: u64) -> Outcome<Work> {
     }))
 }
 
-/// An engine over [`behind_gates`] with a skill that has half of the tools.
-fn with_skill() -> Outcome<(Engine, SkillId)> {
+/// An engine over [`behind_gates`] with a skill that has half of the tools, and so many rules that
+/// say nothing of them.
+fn with_skill(rules: usize) -> Outcome<(Engine, SkillId)> {
     let half = SkillId::new("half")?;
     let listed = tools(500)?;
     let skill = Skill::new(half.clone(), "Half of the ledgers.", "Use half of them.")
         .tools(listed.iter().map(|tool| tool.name().clone()));
-    let engine = engine().provider(behind_gates()?).skills(Skills::new(vec![skill])?).build()?;
+    let rules = (0..rules)
+        .map(|number| Rule::deny(format!("rule {number}")).tools([format!("*_ledger_{number}")]));
+    let engine = engine()
+        .provider(behind_gates()?)
+        .skills(Skills::new(vec![skill])?)
+        .policy(Policy::of(rules))
+        .build()?;
     Ok((engine, half))
 }
 
 /// A turn's first iteration: discover and compose, and the turn itself.
 fn compose_fresh(_: u64) -> Outcome<Work> {
-    let (engine, half) = with_skill()?;
+    let (engine, half) = with_skill(0)?;
     let runtime = runtime()?;
     Ok(Box::new(move || {
         let mut turn = engine.turn(TurnOptions::default().skill(half.clone()))?;
@@ -209,9 +216,9 @@ fn compose_fresh(_: u64) -> Outcome<Work> {
     }))
 }
 
-/// An iteration in which nothing has changed.
+/// An iteration in which nothing has changed, so that fifty rules have nothing to say again.
 fn compose_unchanged(_: u64) -> Outcome<Work> {
-    let (engine, half) = with_skill()?;
+    let (engine, half) = with_skill(50)?;
     let runtime = runtime()?;
     let mut turn = engine.turn(TurnOptions::default().skill(half))?;
     Ok(Box::new(move || begin(&runtime, &mut turn)))
