@@ -327,6 +327,8 @@ fn each_known_tool_has_one_chain_that_ends_where_it_is_withheld() {
     let known = iteration.menu().len() + iteration.withheld().len();
     assert_eq!(chains.len(), known);
     assert!(!iteration.withheld().is_empty());
+    let from_elsewhere = iteration.withheld().explain_from(|origin| origin == "elsewhere");
+    assert_eq!(from_elsewhere.map(|told| told.by).collect::<Vec<_>>(), [WithheldBy::Collision]);
     assert_eq!(iteration.why("look").unwrap().withheld_by(), None);
     let refund = iteration.why("refund").unwrap();
     assert_eq!(refund.withheld_by().unwrap().stage, CauseStage::Policy);
