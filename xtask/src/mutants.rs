@@ -21,8 +21,8 @@ const VERSION: &str = "27.1.0";
 /// How a value prints itself to who debugs: nothing is decided there.
 const DECIDES_NOTHING: &str = "impl (std::)?fmt::Debug for";
 
-/// A part of the code that decides, by the name that it goes by here. None takes longer than three
-/// quarters of an hour where nothing else is done.
+/// A part of the code that decides, by the name that it goes by here. None is meant to
+/// take longer than three quarters of an hour where nothing else is done.
 struct Module {
     name: &'static str,
     /// The crate that is changed, and whose tests have to notice.
