@@ -28,8 +28,10 @@ pub(super) struct Asked {
     pub(super) id: Arc<str>,
     pub(super) protocol: Option<ProtocolVersion>,
     pub(super) connection: Option<Connection>,
-    /// Fires when the client wants no answer any more, and when the answer is on its way.
-    pub(super) over: CancellationToken,
+    /// Fires when the client wants no answer any more.
+    pub(super) unwanted: CancellationToken,
+    /// Fires when the answer is on its way, or can go nowhere.
+    pub(super) answered: CancellationToken,
     /// Whom to tell how far it is, and as what.
     pub(super) progress: Option<(ProgressToken, Peer<RoleServer>)>,
 }
@@ -41,7 +43,8 @@ impl Asked {
             id: context.id.to_string().into(),
             protocol: context.protocol_version(),
             connection: context.extensions.get().cloned(),
-            over: context.ct.clone(),
+            unwanted: context.ct.clone(),
+            answered: context.ct.clone(),
             progress: context.meta.get_progress_token().map(|token| (token, context.peer.clone())),
         }
     }
@@ -55,7 +58,7 @@ impl Asked {
             }
         };
         tokio::select! {
-            () = self.over.cancelled() => {}
+            () = self.unwanted.cancelled() => {}
             () = ended => {}
         }
     }
@@ -184,7 +187,7 @@ async fn run(mut step: Step, call: ToolCall, asked: &Asked) -> Result<ToolResult
 /// then.
 fn recheck_after_the_answer(serving: &Serving, session: &Arc<Session>, asked: &Asked) {
     let recheck = Arc::clone(&session.recheck);
-    let answered = asked.over.clone();
+    let answered = asked.answered.clone();
     serving.running.spawn(async move {
         answered.cancelled().await;
         recheck.notify_one();

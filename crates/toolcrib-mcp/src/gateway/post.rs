@@ -26,6 +26,7 @@ use rmcp::{
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
+use tokio_util::sync::DropGuard;
 use toolcrib_core::CancellationToken;
 
 use super::{
@@ -66,7 +67,11 @@ pub(super) enum Answered {
 
 /// A call that has begun. Travels with its request to where the answer is waited for.
 #[derive(Clone)]
-pub(super) struct Running(Arc<Mutex<Option<JoinHandle<Answer>>>>);
+pub(super) struct Running {
+    call: Arc<Mutex<Option<JoinHandle<Answer>>>>,
+    /// Dropped with the request.
+    _answered: Arc<DropGuard>,
+}
 
 type Answer = Result<CallToolResult, ErrorData>;
 
@@ -110,7 +115,8 @@ impl Post {
     /// on.
     pub(super) async fn answer(self, serving: &Serving, caller: Caller) -> Answered {
         let Self { id, request, protocol, connection } = self;
-        let over = CancellationToken::new();
+        let (unwanted, answered) = (CancellationToken::new(), CancellationToken::new());
+        let answering = answered.clone().drop_guard();
         let session = connection.as_ref().and_then(Connection::session).cloned();
         let scope = match session {
             Some(session) => Scope::Session(session),
@@ -118,12 +124,13 @@ impl Post {
         };
         let in_session = connection.is_some();
         let posted =
-            connection.as_ref().map(|connection| connection.posted(id.clone(), over.clone()));
+            connection.as_ref().map(|connection| connection.posted(id.clone(), unwanted.clone()));
         let asked = Asked {
             id: id.to_string().into(),
             protocol: Some(protocol),
             connection,
-            over: over.clone(),
+            unwanted: unwanted.clone(),
+            answered,
             progress: None,
         };
         // A task of its own, so that it comes to its end whatever becomes of the connection.
@@ -138,26 +145,27 @@ impl Post {
         let answer = if in_session {
             tokio::select! {
                 answer = &mut running => answer,
-                () = tokio::time::sleep(PATIENCE) => return Answered::Later(Running::new(running)),
+                () = tokio::time::sleep(PATIENCE) => {
+                    return Answered::Later(Running::new(running, answering));
+                }
             }
         } else {
-            let _hung_up = over.clone().drop_guard();
+            let _hung_up = unwanted.drop_guard();
             running.await
         };
-        over.cancel();
         let answer = answer.unwrap_or_else(|_| Err(ended()));
         Answered::Whole(written(answer, id, in_session))
     }
 }
 
 impl Running {
-    fn new(running: JoinHandle<Answer>) -> Self {
-        Self(Arc::new(Mutex::new(Some(running))))
+    fn new(call: JoinHandle<Answer>, answering: DropGuard) -> Self {
+        Self { call: Arc::new(Mutex::new(Some(call))), _answered: Arc::new(answering) }
     }
 
     /// Waits for the answer, which there is once.
     pub(super) async fn answer(&self) -> Answer {
-        let running = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let running = self.call.lock().unwrap_or_else(PoisonError::into_inner).take();
         match running {
             Some(running) => running.await.unwrap_or_else(|_| Err(ended())),
             None => Err(ended()),

@@ -1,15 +1,19 @@
 //! Calls over HTTP by both ways in: read where the request is, or through the protocol library.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering::Relaxed},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
 };
 
 use http_body_util::{BodyExt, Full};
 use hyper::{Request, body::Bytes};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use toolcrib_core::{ToolContext, ToolError};
+use toolcrib_core::{SkillId, ToolContext, ToolError, ToolName};
+use toolcrib_engine::{OnSkip, Skill, Skills, Step};
 use toolcrib_mcp::Gateway;
 
 use super::{
@@ -114,6 +118,43 @@ async fn a_sessions_call_is_cancelled_by_its_id_at_once_and_later() {
     let read = request("tools/call", &json!({ "name": "read" }));
     let read = web.post(ANA, Some(&session), &read).await;
     assert_eq!(read.message()["result"]["content"][0]["text"], "read ran");
+    web.end().await;
+}
+
+#[tokio::test]
+async fn what_a_long_call_changes_is_announced_and_keeps_nothing_open() {
+    let long = builder("look")
+        .handler(|_: Value, _: ToolContext| async {
+            tokio::time::sleep(Duration::from_millis(150)).await;
+            "looked"
+        })
+        .unwrap();
+    let step = |name: &str| Step::new(ToolName::new(name).unwrap());
+    let skill = Skill::new(SkillId::new("refunding").unwrap(), "About refunds.", "How to refund.")
+        .steps([step("look"), step("refund")], OnSkip::Advance);
+    let skills = Skills::new(vec![skill]).unwrap();
+    let web = web(engine().tools([long, tool("refund")]).skills(skills)).await;
+    let call = request("tools/call", &json!({ "name": "look" }));
+    for hangs_up in [false, true] {
+        let session = web.session("/mcp/skill/refunding", ANA).await;
+        assert_eq!(web.names(ANA, &session).await[0], "look");
+        let mut listen = post("/mcp", ANA, Some(&session), &json!({}));
+        *listen.method_mut() = "GET".parse().unwrap();
+        let mut stream = web.send(listen).await.into_body();
+        let answer = web.send(post("/mcp", ANA, Some(&session), &call));
+        if hangs_up {
+            assert!(tokio::time::timeout(Duration::from_millis(30), answer).await.is_err());
+        } else {
+            let answer = answer.await.into_body().collect().await.unwrap().to_bytes();
+            assert!(str::from_utf8(&answer).unwrap().contains("looked"));
+        }
+        let mut heard = String::new();
+        while !heard.contains("notifications/tools/list_changed") {
+            let frame = stream.frame().await.unwrap().unwrap();
+            heard.push_str(str::from_utf8(frame.data_ref().unwrap()).unwrap());
+        }
+        assert_eq!(web.names(ANA, &session).await[0], "refund");
+    }
     web.end().await;
 }
 
