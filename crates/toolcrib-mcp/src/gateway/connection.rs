@@ -76,6 +76,11 @@ impl Connection {
         Posted { connection: self.clone(), id }
     }
 
+    /// Whether a call with that id runs. Another one could not be told from it.
+    pub(super) fn has_posted(&self, id: &RequestId) -> bool {
+        self.lock().contains_key(id)
+    }
+
     /// Cancels a posted call; an unknown one is somebody else's, or has been answered.
     pub(super) fn cancel(&self, id: &RequestId) {
         if let Some(cancellation) = self.lock().get(id) {

@@ -36,8 +36,8 @@ impl Gateway {
     ///
     /// Each token has an equal share of [`MAX_SESSIONS`](crate::MAX_SESSIONS), of at least 16, so
     /// that none can shut out another; a session ends after 30 minutes without a message. A client
-    /// that hangs up ends its call, except in a session: there the call runs on, and once it has run
-    /// for a tenth of a second, the client may come back for the answer as long as it runs. An answer
+    /// that hangs up ends its call, except in a session: there the call runs on, and whoever was
+    /// there for a tenth of a second may come back for the answer as long as it runs. An answer
     /// that came while nobody was there is lost, though what the call did is not.
     ///
     /// # Errors

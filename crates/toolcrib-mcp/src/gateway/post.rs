@@ -6,6 +6,8 @@
 //! answers as a stream, which a client may come back for.
 
 use std::{
+    fmt,
+    marker::PhantomData,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -23,7 +25,10 @@ use rmcp::{
         ServerJsonRpcMessage, ServerResult,
     },
 };
-use serde::{Deserialize, de::IgnoredAny};
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, Visitor, value::MapAccessDeserializer},
+};
 use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
 use tokio_util::sync::DropGuard;
@@ -81,7 +86,9 @@ impl Post {
         if !takes_json_and_events(&parts.headers) {
             return None;
         }
-        let message: Message<'_> = serde_json::from_slice(body).ok()?;
+        let mut json = serde_json::Deserializer::from_slice(body);
+        let message: Message<'_> = object(&mut json).ok()?;
+        json.end().ok()?;
         let Params { name, arguments, meta } = message.params;
         if message.jsonrpc != "2.0" || message.method != CALL || meta.progress.is_some() {
             return None;
@@ -103,6 +110,9 @@ impl Post {
                 let id = str::from_utf8(only(headers, &SESSION)?).ok()?;
                 let connection = sessions.touched(id).await?;
                 connection.session()?;
+                if connection.has_posted(&message.id) {
+                    return None;
+                }
                 (protocol, Some(connection))
             }
         };
@@ -208,6 +218,8 @@ fn session_protocol(headers: &HeaderMap) -> Option<ProtocolVersion> {
 fn takes_json_and_events(headers: &HeaderMap) -> bool {
     let accepts = |kind: &str| {
         let kinds = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+        // Commas in quotes part nothing.
+        let kinds = kinds.filter(|kinds| !kinds.contains('"'));
         kinds.flat_map(|kinds| kinds.split(',')).any(|each| each.trim() == kind)
     };
     let is_json = |kind: &HeaderValue| {
@@ -237,6 +249,7 @@ struct Message<'a> {
     id: RequestId,
     #[serde(borrow)]
     method: &'a str,
+    #[serde(deserialize_with = "object")]
     params: Params,
 }
 
@@ -249,7 +262,8 @@ struct Params {
     meta: Meta,
 }
 
-/// What is said about a request. Of what is not named here nothing depends.
+/// What is said about a request. Nothing depends on the rest, which is read all the same: what is no
+/// JSON in it makes the message none.
 #[derive(Default, Deserialize)]
 struct Meta {
     #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
@@ -259,4 +273,24 @@ struct Meta {
     /// Who wants to hear of progress takes more than one answer.
     #[serde(rename = "progressToken")]
     progress: Option<IgnoredAny>,
+    #[serde(flatten)]
+    _rest: Map<String, Value>,
+}
+
+/// Reads what must be an object: a structure takes an array too, field by field.
+fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(json: D) -> Result<T, D::Error> {
+    struct Object<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Object<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(map))
+        }
+    }
+    json.deserialize_map(Object(PhantomData))
 }

@@ -46,7 +46,8 @@ struct Open {
 impl Sessions {
     pub(super) fn new() -> Self {
         let mut sessions = LocalSessionManager::default();
-        sessions.session_config.keep_alive = Some(IDLE);
+        // The last call may have come just before it would have been said.
+        sessions.session_config.keep_alive = Some(IDLE + TOUCH);
         Self { sessions, open: Mutex::default() }
     }
 
@@ -66,8 +67,7 @@ impl Sessions {
             let nothing = CustomNotification::new("notifications/toolcrib/in-use", None);
             let nothing =
                 ClientJsonRpcMessage::notification(ClientNotification::CustomNotification(nothing));
-            // A session that is gone is seen to be.
-            let _ = self.sessions.accept_message(connection.id(), nothing).await;
+            self.sessions.accept_message(connection.id(), nothing).await.ok()?;
         }
         Some(connection)
     }

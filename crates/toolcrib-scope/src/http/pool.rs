@@ -50,6 +50,9 @@ impl Pool {
         }
         let mut idle = self.idle();
         if idle.len() >= MAX_IDLE {
+            idle.retain(|one| !one.connection.sender.is_closed());
+        }
+        if idle.len() >= MAX_IDLE {
             idle.remove(0);
         }
         idle.push(Idle { target, connection, since: Instant::now() });
