@@ -122,19 +122,21 @@ fn hits() -> Outcome<Table> {
 
 /// Asks once, so that there is something to hit.
 fn fill(provider: &Arc<dyn ToolProvider>) -> Outcome {
-    let nobody = Arc::new(Identity::conversation("bench"));
-    let cx = ListContext::new(nobody, CancellationToken::new());
-    let filled = match Arc::clone(provider).list(&cx, Catalog::new()) {
+    let filled = match Arc::clone(provider).list(&nobody(), Catalog::new()) {
         Listing::Now(filled) => filled,
         Listing::Later(later) => runtime()?.block_on(later),
     };
     filled.map(drop).map_err(|failed| failed.error.into())
 }
 
+/// A listing on nobody's behalf.
+fn nobody() -> ListContext {
+    ListContext::new(Arc::new(Identity::conversation("bench")), CancellationToken::new())
+}
+
 /// How long a provider takes to list, once its list has the room.
 fn listed(provider: &Arc<dyn ToolProvider>) -> Outcome<f64> {
-    let nobody = Arc::new(Identity::conversation("bench"));
-    let cx = ListContext::new(nobody, CancellationToken::new());
+    let cx = nobody();
     let mut catalog = Catalog::new();
     let mut times = Vec::new();
     for _ in 0..TIMES {

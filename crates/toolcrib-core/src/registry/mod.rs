@@ -317,11 +317,13 @@ impl ToolProvider for ToolRegistry {
 
     fn list(self: Arc<Self>, _cx: &ListContext, mut into: Catalog) -> Listing {
         let state = self.state();
-        into.offer_all(state.slots.iter().filter(|slot| !slot.hidden).map(|slot| &slot.tool));
-        if state.slots.iter().any(|slot| slot.hidden) {
-            let gate: Arc<str> = "registry".into();
-            for slot in state.slots.iter().filter(|slot| slot.hidden) {
-                into.hold_back(slot.tool.clone(), Arc::clone(&gate), "it is hidden there");
+        let mut gate: Option<Arc<str>> = None;
+        for Slot { tool, hidden } in state.slots.iter() {
+            if *hidden {
+                let gate = gate.get_or_insert_with(|| "registry".into());
+                into.hold_back(tool.clone(), Arc::clone(gate), "it is hidden there");
+            } else {
+                into.offer(tool.clone());
             }
         }
         drop(state);

@@ -1,7 +1,7 @@
 //! What the handler must know of the connection that a request came by, and rmcp does not tell it.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
@@ -70,15 +70,16 @@ impl Connection {
         self.0.session.set(session).is_ok()
     }
 
-    /// Notes a call that can be cancelled by its id until this is dropped.
-    pub(super) fn posted(&self, id: RequestId, cancellation: CancellationToken) -> Posted {
-        self.lock().insert(id.clone(), cancellation);
-        Posted { connection: self.clone(), id }
-    }
-
-    /// Whether a call with that id runs. Another one could not be told from it.
-    pub(super) fn has_posted(&self, id: &RequestId) -> bool {
-        self.lock().contains_key(id)
+    /// Notes a call that can be cancelled by its id until this is dropped. None while there is one
+    /// with that id, from which it could not be told.
+    pub(super) fn post(&self, id: &RequestId, cancellation: CancellationToken) -> Option<Posted> {
+        match self.lock().entry(id.clone()) {
+            Entry::Occupied(_) => None,
+            Entry::Vacant(free) => {
+                free.insert(cancellation);
+                Some(Posted { connection: self.clone(), id: id.clone() })
+            }
+        }
     }
 
     /// Cancels a posted call; an unknown one is somebody else's, or has been answered.

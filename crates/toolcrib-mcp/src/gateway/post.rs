@@ -38,7 +38,7 @@ use super::{
     Serving,
     access::Caller,
     call::{self, Asked},
-    connection::Connection,
+    connection::{Connection, Posted},
     session::Scope,
     sessions::Sessions,
 };
@@ -58,8 +58,10 @@ pub(super) struct Post {
     id: RequestId,
     request: CallToolRequestParams,
     protocol: ProtocolVersion,
+    /// Fires when it is not wanted any more.
+    unwanted: CancellationToken,
     /// The session's; none in the stateless era.
-    connection: Option<Connection>,
+    connection: Option<(Connection, Posted)>,
 }
 
 /// What became of it.
@@ -94,6 +96,7 @@ impl Post {
             return None;
         }
         let headers = &parts.headers;
+        let unwanted = CancellationToken::new();
         let (protocol, connection) = match meta.protocol {
             Some(protocol) if protocol == ProtocolVersion::V_2026_07_28 => {
                 meta.capabilities?;
@@ -110,22 +113,21 @@ impl Post {
                 let id = str::from_utf8(only(headers, &SESSION)?).ok()?;
                 let connection = sessions.touched(id).await?;
                 connection.session()?;
-                if connection.has_posted(&message.id) {
-                    return None;
-                }
-                (protocol, Some(connection))
+                let posted = connection.post(&message.id, unwanted.clone())?;
+                (protocol, Some((connection, posted)))
             }
         };
         let mut request = CallToolRequestParams::new(name);
         request.arguments = arguments;
-        Some(Self { id: message.id, request, protocol, connection })
+        Some(Self { id: message.id, request, protocol, unwanted, connection })
     }
 
     /// Makes the call. In the stateless era it ends when this is dropped, and in a session it runs
     /// on.
     pub(super) async fn answer(self, serving: &Serving, caller: Caller) -> Answered {
-        let Self { id, request, protocol, connection } = self;
-        let (unwanted, answered) = (CancellationToken::new(), CancellationToken::new());
+        let Self { id, request, protocol, unwanted, connection } = self;
+        let (connection, posted) = connection.unzip();
+        let answered = CancellationToken::new();
         let answering = answered.clone().drop_guard();
         let session = connection.as_ref().and_then(Connection::session).cloned();
         let scope = match session {
@@ -133,8 +135,6 @@ impl Post {
             None => Scope::Request(serving.clone(), Arc::clone(&caller.access)),
         };
         let in_session = connection.is_some();
-        let posted =
-            connection.as_ref().map(|connection| connection.posted(id.clone(), unwanted.clone()));
         let asked = Asked {
             id: id.to_string().into(),
             protocol: Some(protocol),
