@@ -116,6 +116,15 @@ impl Artifacts {
         TurnArtifacts { artifacts: self.clone(), turn }
     }
 
+    /// Lets go of all that is kept for an identity, whose turns are over. It blocks.
+    ///
+    /// # Errors
+    /// [`SpoolError`] when something stays.
+    pub fn forget(&self, owner: &Identity) -> Result<(), SpoolError> {
+        locked(&self.0.turns).retain(|turn| *turn.owner != *owner);
+        self.0.store.forget(owner)
+    }
+
     /// The limits.
     pub fn limits(&self) -> ArtifactLimits {
         self.0.limits
@@ -297,6 +306,7 @@ impl TurnArtifacts {
         &self,
         source: &ArtifactSource,
         kind: &dyn ArtifactKind,
+        chars: u64,
         spool: Box<dyn toolcrib_core::SpoolWriter>,
     ) -> Result<Artifact, SpoolError> {
         let note = toolcrib_core::SpoolNote {
@@ -305,6 +315,7 @@ impl TurnArtifacts {
             call_id: Arc::clone(&source.call_id),
             run_id: Arc::clone(self.run_id()),
             untrusted: source.untrusted,
+            chars,
         };
         let taking = locked(&self.artifacts.0.taking);
         let id = self.free_id(&source.call_id)?;

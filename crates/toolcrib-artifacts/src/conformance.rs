@@ -193,6 +193,18 @@ fn removals(store: &dyn SpoolStore, broken: &mut Violations) {
     let holds = store.open(&owner, "b").is_ok_and(|kept| read(&kept).as_deref() == Ok(b"the same"));
     broken.unless(holds, "another id with the same bytes must stay");
     broken.unless(store.remove(&owner, "a").is_ok(), "to remove what is not there must be fine");
+
+    let other = self::owner();
+    let kept = keep(store, &other, "b", b"the same", IfTaken::Fail).is_ok();
+    let forgotten = store.forget(&owner).is_ok()
+        && store.entries(&owner).is_ok_and(|entries| entries.is_empty())
+        && matches!(store.open(&owner, "b"), Err(SpoolError::Unknown { .. }));
+    broken.unless(forgotten, "nothing may be left of an owner who is forgotten");
+    let holds = store.open(&other, "b").is_ok_and(|kept| read(&kept).as_deref() == Ok(b"the same"));
+    broken.unless(kept && holds, "what others have must stay when an owner is forgotten");
+    broken.unless(store.forget(&owner).is_ok(), "to forget an owner who has nothing must be fine");
+    let begun_anew = keep(store, &owner, "b", b"new", IfTaken::Fail).is_ok();
+    broken.unless(begun_anew, "an owner who was forgotten may keep something again");
 }
 
 /// Many write at once.
@@ -237,6 +249,7 @@ fn note() -> SpoolNote {
         call_id: "call \u{fc}\n\"1\"".into(),
         run_id: "run".into(),
         untrusted: true,
+        chars: 0,
     }
 }
 

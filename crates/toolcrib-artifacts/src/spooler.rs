@@ -2,7 +2,9 @@
 
 use std::{any::Any, sync::Arc};
 
-use toolcrib_core::{InvalidTool, KeptResult, Redact, SpoolError, SpooledCall, Spooler, Tool};
+use toolcrib_core::{
+    Identity, InvalidTool, KeptEntries, KeptResult, Redact, SpoolError, SpooledCall, Spooler, Tool,
+};
 
 use crate::{
     artifact::Artifact,
@@ -13,15 +15,25 @@ use crate::{
 impl Spooler for Artifacts {
     fn keep(&self, call: &SpooledCall, text: &str) -> Result<KeptResult, SpoolError> {
         let artifact = self.turn_of(call).keep(source(call), text.as_bytes())?;
-        Ok(KeptResult { id: artifact.id().into(), handle: artifact.handle() })
+        Ok(KeptResult { entry: artifact.entry().clone(), handle: artifact.handle() })
     }
 
     fn tools(&self) -> Result<Vec<Tool>, InvalidTool> {
         Self::tools(self)
     }
 
-    fn handle(&self, call: SpooledCall, redact: Arc<dyn Redact>) -> Arc<dyn Any + Send + Sync> {
-        Arc::new(CallArtifacts { artifacts: self.clone(), call, redact })
+    fn handle(
+        &self,
+        call: SpooledCall,
+        redact: Arc<dyn Redact>,
+        kept: KeptEntries,
+    ) -> Arc<dyn Any + Send + Sync> {
+        Arc::new(CallArtifacts { artifacts: self.clone(), call, redact, kept })
+    }
+
+    fn forget(&self, identity: &Identity) {
+        // What stays is found by nobody, and goes when it expires.
+        let _ = Self::forget(self, identity);
     }
 }
 
@@ -66,6 +78,7 @@ pub struct CallArtifacts {
     artifacts: Artifacts,
     call: SpooledCall,
     redact: Arc<dyn Redact>,
+    kept: KeptEntries,
 }
 
 impl CallArtifacts {
@@ -75,7 +88,8 @@ impl CallArtifacts {
     /// [`SpoolError`] when there is no place to write to.
     pub fn writer(&self) -> Result<ArtifactWriter, SpoolError> {
         let redact = Some(Arc::clone(&self.redact));
-        self.artifacts.turn_of(&self.call).writer(source(&self.call), redact)
+        let writer = self.artifacts.turn_of(&self.call).writer(source(&self.call), redact)?;
+        Ok(writer.noted_in(self.kept.clone()))
     }
 
     /// An artifact of the session.

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use toolcrib_core::{Redact, SpoolError, SpoolWriter};
+use toolcrib_core::{KeptEntries, Redact, SpoolError, SpoolWriter};
 
 use crate::{
     artifact::Artifact,
@@ -27,6 +27,8 @@ pub struct ArtifactWriter {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     bytes: u64,
+    chars: u64,
+    noted_in: KeptEntries,
 }
 
 impl ArtifactWriter {
@@ -46,7 +48,15 @@ impl ArtifactWriter {
             head: Vec::new(),
             tail: VecDeque::new(),
             bytes: 0,
+            chars: 0,
+            noted_in: KeptEntries::default(),
         }
+    }
+
+    /// Where it is noted what is kept in the end.
+    pub(crate) fn noted_in(mut self, kept: KeptEntries) -> Self {
+        self.noted_in = kept;
+        self
     }
 
     /// Takes the bytes that come next. It blocks.
@@ -88,8 +98,11 @@ impl ArtifactWriter {
             if self.bytes > room.bytes {
                 return Err(room.exceeded());
             }
-            self.turn.commit(&self.source, &*kind, spool)
+            self.turn.commit(&self.source, &*kind, self.chars, spool)
         });
+        if let Ok(artifact) = &kept {
+            self.noted_in.note(artifact.entry().clone());
+        }
         kept.map_err(|error| {
             let head = self.head.get(..REMEMBERED).unwrap_or(&self.head);
             let behind_head = usize::try_from(self.bytes - head.len() as u64).unwrap_or(usize::MAX);
@@ -106,6 +119,8 @@ impl ArtifactWriter {
 
     fn take(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
+        // Each character has one byte that does not go on with another.
+        self.chars += bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count() as u64;
         let wanted = Start::BYTES.saturating_sub(self.head.len()).min(bytes.len());
         self.head.extend_from_slice(bytes.get(..wanted).unwrap_or_default());
         let last = bytes.len().saturating_sub(REMEMBERED);

@@ -39,6 +39,12 @@ pub struct ToolResult {
     pub abandoned: bool,
     /// For the operator only: the cause chain, or the rule that refused.
     pub cause: Option<Arc<str>>,
+    /// The ids of the artifacts that were made of it.
+    pub artifacts: Arc<[Arc<str>]>,
+    /// How many characters the tool came up with, before anything was cut: what was kept as artifacts
+    /// counts too. 0 for the [framework's own](crate::ToolDefinition::is_framework) tools, which show
+    /// what is counted already.
+    pub produced_chars: u64,
 }
 
 impl ToolResult {
@@ -58,6 +64,8 @@ impl ToolResult {
             untrusted: false,
             abandoned: false,
             cause: None,
+            artifacts: Arc::default(),
+            produced_chars: 0,
         }
     }
 

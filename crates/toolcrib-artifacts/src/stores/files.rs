@@ -179,6 +179,15 @@ impl SpoolStore for FileStore {
         }
         Ok(())
     }
+
+    fn forget(&self, owner: &Identity) -> Result<(), SpoolError> {
+        match fs::remove_dir_all(self.owner(owner).0) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(SpoolError::of_io("removed", error))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The folder of one owner.

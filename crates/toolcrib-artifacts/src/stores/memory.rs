@@ -86,6 +86,11 @@ impl SpoolStore for MemoryStore {
         }
         Ok(())
     }
+
+    fn forget(&self, owner: &Identity) -> Result<(), SpoolError> {
+        self.owners().remove(owner);
+        Ok(())
+    }
 }
 
 impl std::fmt::Debug for MemoryStore {

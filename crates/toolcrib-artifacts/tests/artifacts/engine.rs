@@ -1,11 +1,13 @@
 //! Artifacts in an engine: what is cut is kept, and can be read by the tools that the engine offers.
 
+use std::sync::{Arc, Mutex};
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolcrib_artifacts::{Artifacts, CallArtifacts, MemoryStore};
 use toolcrib_core::{
-    ContentBlock, ErrorCode, Identity, Policy, PolicyDefault, Rule, SpoolStore, Spooling, Tool,
-    ToolBuilder, ToolCall, ToolContext, ToolError, ToolName, ToolOutput, ToolResult, unfence,
+    ContentBlock, ErrorCode, Events, Identity, Policy, PolicyDefault, Rule, SpoolStore, Spooling,
+    Tool, ToolBuilder, ToolCall, ToolContext, ToolError, ToolName, ToolOutput, ToolResult, unfence,
 };
 use toolcrib_engine::{Engine, EngineBuilder, Limits, Redactor, Turn, TurnOptions};
 
@@ -44,6 +46,16 @@ fn turn_of(engine: &Engine, principal: &str) -> Turn {
 async fn call(turn: &mut Turn, id: &str, name: &str, args: Value) -> ToolResult {
     let mut iteration = turn.iteration().await.unwrap();
     iteration.execute(vec![ToolCall::new(id, name, args)]).await.remove(0)
+}
+
+/// The events of that name, as they come.
+fn told(events: &Events, pattern: &str) -> Arc<Mutex<Vec<Value>>> {
+    let told = Arc::<Mutex<Vec<Value>>>::default();
+    let writer = Arc::clone(&told);
+    events.on(pattern, move |event| {
+        writer.lock().unwrap().push(serde_json::to_value(event).unwrap());
+    });
+    told
 }
 
 /// What a model reads, without fence.
@@ -210,19 +222,124 @@ async fn a_body_makes_artifacts_of_what_it_does_not_hold() {
 }
 
 #[tokio::test]
-async fn when_the_disk_is_full_the_marker_says_so_and_the_call_is_none_the_worse() {
+async fn when_the_disk_is_full_beginning_and_end_are_left_and_the_marker_says_so() {
+    let text: String = (100..1_100).map(|n| format!("{n}é\n")).collect();
+    let total = text.chars().count();
     let engine = engine(1_000)
-        .tool(says(builder("t"), ToolOutput::text("x".repeat(5_000)).cost(0.5)))
+        .tool(says(builder("t"), ToolOutput::text(text.clone()).cost(0.5)))
         .artifacts(Artifacts::new(disk_of(0)))
         .build()
         .unwrap();
-    let result = call(&mut turn(&engine), "call_1", "t", json!({})).await;
+    let events = Events::new();
+    let told = told(&events, "artifact.*");
+    let options = TurnOptions::default().events(events);
+    let result = call(&mut engine.turn(options).unwrap(), "call_1", "t", json!({})).await;
     assert!(result.is_ok() && result.cost_usd == Some(0.5));
-    let marker = "\n[truncated — 5000 chars total; the rest was not kept: the disk is full]";
-    assert!(result.text.ends_with(marker), "{}", result.text);
+    let marker =
+        format!("\n[truncated — {total} chars total; the rest was not kept: the disk is full]");
+    let (head, tail) = result.text.strip_suffix(&marker).unwrap().split_once("\n[…]\n").unwrap();
+    assert!(text.starts_with(head) && head.len() > 600, "{}", result.text);
+    assert!(text.ends_with(tail) && tail.len() > 300, "{}", result.text);
     assert_eq!(result.text.chars().count(), 1_000);
+    assert_eq!((result.produced_chars, result.artifacts.len()), (total as u64, 0));
+    let told = told.lock().unwrap();
+    let [not_kept] = &told[..] else { panic!("{told:?}") };
+    assert_eq!(not_kept["type"], "artifact.not_kept");
+    assert_eq!((&not_kept["tool"], &not_kept["call_id"]), (&json!("t"), &json!("call_1")));
     let cause = result.cause.unwrap();
     assert!(cause.starts_with("the result was not kept: the disk is full: "), "{cause}");
+}
+
+#[tokio::test]
+async fn what_is_kept_is_told_and_counted() {
+    let large = says(builder("large"), ToolOutput::text("é\n".repeat(2_000)));
+    let asks = builder("asks").spooling(Spooling::Always);
+    let asks = says(asks, ToolOutput::text("small"));
+    let export = builder("export")
+        .blocking(|_: Value, cx: ToolContext| {
+            let artifacts = cx.handle::<CallArtifacts>()?;
+            let mut handles = String::new();
+            for part in ["[1]", "{}"] {
+                let mut writer = artifacts.writer()?;
+                writer.write(part.as_bytes());
+                handles += &writer.finish()?.handle();
+            }
+            // One that is begun and let go is nothing.
+            artifacts.writer()?.write(b"never");
+            Ok::<_, ToolError>(handles)
+        })
+        .unwrap();
+    let engine = engine(2_000)
+        .tools([large, asks, export])
+        .artifacts(Artifacts::new(MemoryStore::new()))
+        .build()
+        .unwrap();
+    let events = Events::new();
+    let told = told(&events, "*");
+    let mut turn = engine.turn(TurnOptions::default().events(events)).unwrap();
+    let mut counted = Vec::new();
+    for (id, name) in [("1", "large"), ("2", "asks"), ("3", "export"), ("4", "artifact_read")] {
+        let args = if id == "4" { json!({ "id": "1" }) } else { json!({}) };
+        let result = call(&mut turn, id, name, args).await;
+        let ids: Vec<_> = result.artifacts.iter().map(ToString::to_string).collect();
+        counted.push((result.produced_chars, ids.join(" ")));
+    }
+    let counted: Vec<_> = counted.iter().map(|(chars, ids)| (*chars, ids.as_str())).collect();
+    assert_eq!(counted, [(4_000, "1"), (5, "2"), (5, "3 3.2"), (0, "")]);
+    let told = told.lock().unwrap();
+    let lines: Vec<_> = told
+        .iter()
+        .filter_map(|event| match event["type"].as_str().unwrap() {
+            "artifact.kept" => Some(format!(
+                "{} of {} {}: {}, {} bytes, {} lines, {} chars",
+                event["id"],
+                event["tool"],
+                event["call_id"],
+                event["kind"],
+                event["bytes"],
+                event["lines"],
+                event["chars"],
+            )),
+            "tool.end" => Some(format!("end of {}", event["tool"])),
+            _ => None,
+        })
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    "1" of "large" "1": "text", 6000 bytes, 2001 lines, 4000 chars
+    end of "large"
+    "2" of "asks" "2": "text", 5 bytes, 1 lines, 5 chars
+    end of "asks"
+    "3" of "export" "3": "json", 3 bytes, 1 lines, 3 chars
+    "3.2" of "export" "3": "json", 2 bytes, 1 lines, 2 chars
+    end of "export"
+    end of "artifact_read"
+    "#);
+}
+
+#[tokio::test]
+async fn a_conversation_without_a_name_ends_with_its_turn_and_so_does_what_it_kept() {
+    let store = MemoryStore::new();
+    let engine = engine(1_000)
+        .tool(says(builder("t"), ToolOutput::text("x".repeat(5_000))))
+        .artifacts(Artifacts::new(store.clone()))
+        .build()
+        .unwrap();
+    let named = || TurnOptions::default().conversation("c");
+    for (options, left) in [
+        (TurnOptions::default(), 0),
+        (named(), 1),
+        (TurnOptions::default(), 0),
+        (named(), 2),
+        (named().ends_conversation(), 0),
+    ] {
+        let mut turn = engine.turn(options).unwrap();
+        let owner = turn.identity().as_ref().clone();
+        let result = call(&mut turn, "call_1", "t", json!({})).await;
+        assert_eq!(result.artifacts.len(), 1);
+        assert!(!store.entries(&owner).unwrap().is_empty());
+        drop(turn);
+        assert_eq!(store.entries(&owner).unwrap().len(), left, "{owner:?}");
+    }
 }
 
 #[tokio::test]

@@ -121,6 +121,7 @@ fn case_57_what_was_handed_out_stays_what_it_was() {
         call_id: "call".into(),
         run_id: "run-1".into(),
         untrusted: true,
+        chars: 0,
     };
     writer.commit("call", note, IfTaken::Replace).unwrap();
     assert_eq!(old.content().read(0..9).unwrap(), b"old");

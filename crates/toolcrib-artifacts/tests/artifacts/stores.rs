@@ -21,6 +21,7 @@ fn note() -> SpoolNote {
         call_id: "c".into(),
         run_id: "r".into(),
         untrusted: false,
+        chars: 0,
     }
 }
 

@@ -337,6 +337,37 @@ pub enum EventKind {
         #[serde(skip_serializing_if = "Option::is_none")]
         cause: Option<Arc<str>>,
     },
+    /// A result was kept as an artifact, in whole or in part: before the `tool.end` of its call.
+    #[serde(rename = "artifact.kept")]
+    ArtifactKept {
+        /// The artifact's id, which a model reads it by.
+        id: Arc<str>,
+        /// The call's id.
+        call_id: Arc<str>,
+        /// The tool.
+        tool: Arc<str>,
+        /// The kind of artifact, such as `text` or `json`.
+        kind: Arc<str>,
+        /// How many bytes it has.
+        bytes: u64,
+        /// How many lines.
+        lines: u64,
+        /// How many characters, as far as it is UTF-8.
+        chars: u64,
+        /// The digest of its bytes.
+        digest: Digest,
+    },
+    /// A result should have been kept as an artifact, and could not be; what of it a model does not
+    /// read is lost.
+    #[serde(rename = "artifact.not_kept")]
+    ArtifactNotKept {
+        /// The call's id.
+        call_id: Arc<str>,
+        /// The tool.
+        tool: Arc<str>,
+        /// What happened, for the operator.
+        error: Arc<str>,
+    },
     /// A skill became the active one; its tools are offered from the next iteration.
     #[serde(rename = "skill.activated")]
     SkillActivated {
@@ -636,6 +667,8 @@ impl EventKind {
             Self::ToolAnswered { .. } => "tool.answered",
             Self::ToolProgress { .. } => "tool.progress",
             Self::ToolEnd { .. } => "tool.end",
+            Self::ArtifactKept { .. } => "artifact.kept",
+            Self::ArtifactNotKept { .. } => "artifact.not_kept",
             Self::SkillActivated { .. } => "skill.activated",
             Self::SkillDeactivated { .. } => "skill.deactivated",
             Self::StepAdvanced { .. } => "skill.step_advanced",

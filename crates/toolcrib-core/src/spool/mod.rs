@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use self::{
     error::SpoolError,
     line_index::{INDEX_BLOCK, LineIndex},
-    spooler::{KeptResult, SpooledCall, Spooler},
+    spooler::{KeptEntries, KeptResult, SpooledCall, Spooler},
 };
 use crate::{digest::Digest, identity::Identity};
 
@@ -48,6 +48,15 @@ pub trait SpoolStore: Send + Sync + 'static {
     /// # Errors
     /// [`SpoolError`] when it stays.
     fn remove(&self, owner: &Identity, id: &str) -> Result<(), SpoolError>;
+
+    /// Takes out all that an owner has, who is not heard of again: nobody may write for them at the
+    /// same time. An owner who has nothing is fine.
+    ///
+    /// # Errors
+    /// [`SpoolError`] when something stays.
+    fn forget(&self, owner: &Identity) -> Result<(), SpoolError> {
+        self.entries(owner)?.iter().try_for_each(|entry| self.remove(owner, &entry.id))
+    }
 }
 
 /// Bytes on their way into a [`SpoolStore`]. Dropped without a commit, it leaves nothing behind.
@@ -102,6 +111,8 @@ pub struct SpoolNote {
     pub run_id: Arc<str>,
     /// Whether somebody else may have written it.
     pub untrusted: bool,
+    /// How many characters it has (Unicode scalar values), as far as it is UTF-8.
+    pub chars: u64,
 }
 
 /// One content that is kept, without its bytes.

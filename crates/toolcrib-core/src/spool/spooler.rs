@@ -1,9 +1,16 @@
 //! What an engine knows of artifacts: a port.
 
-use std::{any::Any, sync::Arc};
+use std::{
+    any::Any,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use crate::{
-    definition::InvalidTool, identity::Identity, secrets::Redact, spool::SpoolError, tool::Tool,
+    definition::InvalidTool,
+    identity::Identity,
+    secrets::Redact,
+    spool::{SpoolEntry, SpoolError},
+    tool::Tool,
 };
 
 /// Makes artifacts of results that are too large for a model, and offers the tools to look at them.
@@ -24,8 +31,33 @@ pub trait Spooler: Send + Sync + 'static {
     fn tools(&self) -> Result<Vec<Tool>, InvalidTool>;
 
     /// What the body of a tool finds as a [handle](crate::ToolContext::handle), to make artifacts of
-    /// what need not be in memory as a whole.
-    fn handle(&self, call: SpooledCall, redact: Arc<dyn Redact>) -> Arc<dyn Any + Send + Sync>;
+    /// what need not be in memory as a whole. Each of them is noted.
+    fn handle(
+        &self,
+        call: SpooledCall,
+        redact: Arc<dyn Redact>,
+        kept: KeptEntries,
+    ) -> Arc<dyn Any + Send + Sync>;
+
+    /// Lets go of all that is kept for an identity whose conversation is over. It blocks. What cannot
+    /// be taken away now stays until it expires.
+    fn forget(&self, identity: &Identity);
+}
+
+/// What the body of a tool keeps, on its way to the engine, which tells of it. Cloning shares it.
+#[derive(Debug, Clone, Default)]
+pub struct KeptEntries(Arc<Mutex<Vec<SpoolEntry>>>);
+
+impl KeptEntries {
+    /// Notes that something was kept.
+    pub fn note(&self, entry: SpoolEntry) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+    }
+
+    /// What was noted since the last time.
+    pub fn take(&self) -> Vec<SpoolEntry> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// The call whose result is kept.
@@ -48,8 +80,8 @@ pub struct SpooledCall {
 /// A result that was kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptResult {
-    /// The id that a model reads it by.
-    pub id: Arc<str>,
+    /// What is known of it: also the id that a model reads it by.
+    pub entry: SpoolEntry,
     /// What a model reads in its place, where the tool asks for that.
     pub handle: String,
 }

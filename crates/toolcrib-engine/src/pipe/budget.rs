@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
-use toolcrib_core::{ContentBlock, ErrorCode, Tool, ToolOutput, fence_chars};
+use toolcrib_core::{ContentBlock, ErrorCode, SpoolEntry, Tool, ToolOutput, fence_chars};
 
 use super::{
     Ended, Large, Settled,
@@ -16,6 +16,9 @@ use super::{
     structured,
 };
 use crate::parts::Limits;
+
+/// Stands between the beginning and the end of a text whose middle is lost.
+const GAP: &str = "\n[…]\n";
 
 /// Stands behind the line of a block that does not come along.
 const LEFT_OUT: &str = " (left out)";
@@ -59,6 +62,9 @@ pub(super) struct Cut {
     pub(super) cost_usd: Option<f64>,
     pub(super) cause: Option<String>,
     pub(super) abandoned: bool,
+    pub(super) artifacts: Vec<SpoolEntry>,
+    /// How many characters there were.
+    pub(super) produced_chars: u64,
 }
 
 impl Cut {
@@ -129,7 +135,7 @@ fn below_chars(output: &ToolOutput) -> usize {
 
 impl Ended {
     /// The characters of what a model reads.
-    fn chars(&self) -> usize {
+    pub(super) fn chars(&self) -> usize {
         match &self.outcome {
             Ok(output) => chars(&output.value) + below_chars(output),
             Err(failure) => chars(&failure.message),
@@ -196,6 +202,7 @@ pub(super) fn fit(ended: Ended, cap: usize, limits: &Limits, kept: Kept) -> Cut 
     let fence = ended.fenced_tool().map(|tool| tool.name().to_string());
     let cap = cap.min(ended.own_cap());
     let fence_takes = fence.as_deref().map_or(0, fence_chars);
+    let shows_what_is_counted = ended.tool.as_ref().is_some_and(|tool| tool.is_framework());
     let mut made = Cut {
         body: String::new(),
         below: String::new(),
@@ -208,6 +215,8 @@ pub(super) fn fit(ended: Ended, cap: usize, limits: &Limits, kept: Kept) -> Cut 
         cost_usd: None,
         cause: kept.cause,
         abandoned: false,
+        artifacts: kept.artifacts,
+        produced_chars: 0,
     };
     let mut placed = Vec::new();
     match ended.outcome {
@@ -225,6 +234,10 @@ pub(super) fn fit(ended: Ended, cap: usize, limits: &Limits, kept: Kept) -> Cut 
             made.cause = failure.cause.or(made.cause);
             made.abandoned = failure.abandoned;
         }
+    }
+    if !shows_what_is_counted {
+        let of_text = || chars(&made.body) + chars(&made.below);
+        made.produced_chars = kept.stands_for_chars.unwrap_or_else(|| of_text() as u64);
     }
     cut(&mut made, cap, fence_takes, &kept.text);
     come_along(&mut made, placed, cap, &kept.text);
@@ -279,9 +292,31 @@ fn plain_marker_of(total: usize) -> String {
 /// Cuts what a model reads to `cap` characters, with the fence and the line of the marker inside.
 fn cut(made: &mut Cut, cap: usize, fence_takes: usize, rest: &Rest) {
     let (end, marker) = place_of_cut(&made.read(), made.body.len(), cap, fence_takes, rest);
+    // What has no other place shows its end too: that is often what matters.
+    let is_lost = matches!(rest, Rest::NotKept(Some(_))) && marker.is_some();
+    let tail = if is_lost && made.below.is_empty() { tail_of(&made.body, end) } else { None };
     made.below.truncate(end.saturating_sub(made.body.len()));
-    made.body.truncate(end);
+    match tail {
+        Some((end, tail)) => {
+            let tail = made.body.split_off(tail);
+            made.body.truncate(end);
+            made.body.push_str(GAP);
+            made.body.push_str(&tail);
+        }
+        None => made.body.truncate(end),
+    }
     made.marker = marker;
+}
+
+/// Of a text that is cut at `end`, where to cut it instead, and where from there on its last part
+/// begins that fits too; none where there is no room for both.
+fn tail_of(text: &str, end: usize) -> Option<(usize, usize)> {
+    let head = text.get(..end)?;
+    let room = chars(head).checked_sub(chars(GAP))?;
+    let last = room / 3;
+    let (head_end, _) = head.char_indices().nth(room - last)?;
+    let (tail, _) = text.char_indices().rev().nth(last.checked_sub(1)?)?;
+    (tail > end).then(|| (before_escape(text, head_end), tail))
 }
 
 /// Where a text of which the first `body` bytes belong together is cut, and the marker if it is.

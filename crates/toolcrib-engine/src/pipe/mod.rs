@@ -34,8 +34,8 @@ use std::{path::Path, sync::Arc, time::Instant};
 use futures_util::future::join_all;
 use serde_json::Value;
 use toolcrib_core::{
-    CancellationToken, Digest, ErrorCode, Menu, PendingCall, RunEvents, Tool, ToolCall,
-    ToolContext, ToolContextParts, ToolError, ToolOutput, ToolResult,
+    CancellationToken, Digest, ErrorCode, KeptEntries, Menu, PendingCall, RunEvents, Tool,
+    ToolCall, ToolContext, ToolContextParts, ToolError, ToolOutput, ToolResult,
 };
 
 use self::arguments::NotJson;
@@ -72,6 +72,8 @@ struct Call {
     args: Result<Value, NotJson>,
     args_digest: Digest,
     began: Instant,
+    /// The artifacts that the tool's body makes, where there is a place for any.
+    kept: Option<KeptEntries>,
 }
 
 /// How a call ended, before its text is cut, cleaned and fenced.

@@ -4,7 +4,8 @@ use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use serde_json::Value;
 use toolcrib_core::{
-    EventKind, PolicyDefault, PolicyStage, Ruling, ToolCall, ToolResult, args_digest, millis,
+    EventKind, KeptEntries, PolicyDefault, PolicyStage, Ruling, ToolCall, ToolResult, args_digest,
+    millis,
 };
 
 use super::{
@@ -30,6 +31,7 @@ pub(super) fn begin(batch: &Batch<'_>, mut call: ToolCall) -> Call {
         name: call.name,
         args,
         began: Instant::now(),
+        kept: batch.engine.spooler.as_ref().map(|_| KeptEntries::default()),
     };
     batch.events.emit(Some(batch.iteration), || EventKind::ToolStart {
         call_id: Arc::clone(&call.id),
@@ -54,6 +56,8 @@ pub(super) fn end(batch: &Batch<'_>, call: Call, fenced: Fenced) -> ToolResult {
     result.untrusted = cut.fence.is_some();
     result.abandoned = cut.abandoned;
     result.cause = cut.cause.map(Into::into);
+    result.artifacts = cut.artifacts.iter().map(|entry| Arc::clone(&entry.id)).collect();
+    result.produced_chars = cut.produced_chars;
     result.duration = call.began.elapsed();
     batch.made.note(call.args_digest);
     batch.events.emit(Some(batch.iteration), || EventKind::ToolEnd {

@@ -4,7 +4,8 @@
 use std::{any::Any, sync::Arc};
 
 use toolcrib_core::{
-    KeptResult, SpoolError, SpooledCall, Spooler, Spooling, Tool, ToolOutput, panic_text,
+    EventKind, KeptEntries, KeptResult, SpoolEntry, SpoolError, SpooledCall, Spooler, Spooling,
+    Tool, ToolOutput, panic_text,
 };
 
 use super::{Batch, Call, Ended, structured};
@@ -31,6 +32,10 @@ pub(super) struct Kept {
     pub(super) data: Rest,
     /// For the operator, when something could not be kept.
     pub(super) cause: Option<String>,
+    /// What there is now, made by the tool's body or here.
+    pub(super) artifacts: Vec<SpoolEntry>,
+    /// The characters of the artifacts that the text stands for; none where it is the result itself.
+    pub(super) stands_for_chars: Option<u64>,
 }
 
 /// What the body of a tool is handed to make artifacts with.
@@ -39,10 +44,14 @@ pub(super) fn handles(
     tool: &Tool,
     call: &Call,
 ) -> Vec<Arc<dyn Any + Send + Sync>> {
-    let spooler = batch.engine.spooler.iter().filter(|_| tool.spooling() != Spooling::Never);
-    spooler
-        .map(|spooler| spooler.handle(of_call(batch, tool, call), Arc::clone(&batch.engine.redact)))
-        .collect()
+    let (Some(spooler), Some(kept)) = (&batch.engine.spooler, &call.kept) else {
+        return Vec::new();
+    };
+    if tool.spooling() == Spooling::Never {
+        return Vec::new();
+    }
+    let redact = Arc::clone(&batch.engine.redact);
+    vec![spooler.handle(of_call(batch, tool, call), redact, kept.clone())]
 }
 
 fn of_call(batch: &Batch<'_>, tool: &Tool, call: &Call) -> SpooledCall {
@@ -57,12 +66,29 @@ fn of_call(batch: &Batch<'_>, tool: &Tool, call: &Call) -> SpooledCall {
 }
 
 /// Keeps what will not fit, before it is cut; and puts a handle in the place of a text whose tool asks
-/// for one.
+/// for one. Tells of it, and of what the tool's body has kept.
 pub(super) async fn spool(batch: &Batch<'_>, call: &Call, ended: &mut Ended, cap: usize) -> Kept {
     let (Some(spooler), Some(tool)) = (&batch.engine.spooler, &ended.tool) else {
         return Kept::default();
     };
-    let whole = tool.spooling() == Spooling::Always && ended.outcome.is_ok();
+    let of_body = call.kept.as_ref().map(KeptEntries::take).unwrap_or_default();
+    let mut kept = keep_what_is_cut(spooler, of_call(batch, tool, call), ended, cap).await;
+    if !of_body.is_empty() {
+        kept.stands_for_chars = Some(of_body.iter().map(|entry| entry.note.chars).sum());
+        kept.artifacts.splice(0..0, of_body);
+    }
+    tell(batch, call, &kept);
+    kept
+}
+
+async fn keep_what_is_cut(
+    spooler: &Arc<dyn Spooler>,
+    call: SpooledCall,
+    ended: &mut Ended,
+    cap: usize,
+) -> Kept {
+    let spooling = ended.tool.as_ref().map(|tool| tool.spooling()).unwrap_or_default();
+    let whole = spooling == Spooling::Always && ended.outcome.is_ok();
     let cap = cap.min(ended.own_cap());
     let data = match &ended.outcome {
         Ok(ToolOutput { structured: Some(data), .. }) if structured::json_chars(data) > cap => {
@@ -71,11 +97,11 @@ pub(super) async fn spool(batch: &Batch<'_>, call: &Call, ended: &mut Ended, cap
         _ => None,
     };
     let text = (whole || ended.needs() > cap).then(|| readable(ended));
-    if tool.spooling() == Spooling::Never || (text.is_none() && data.is_none()) {
+    if spooling == Spooling::Never || (text.is_none() && data.is_none()) {
         return Kept::default();
     }
-    let keeping = keep(Arc::clone(spooler), of_call(batch, tool, call), text, data);
-    let (kept, handle) = match tokio::task::spawn_blocking(keeping).await {
+    let keeping = keep(Arc::clone(spooler), call, text, data);
+    let (mut kept, handle) = match tokio::task::spawn_blocking(keeping).await {
         Ok(kept) => kept,
         Err(error) => {
             let cause = match error.try_into_panic() {
@@ -85,12 +111,36 @@ pub(super) async fn spool(batch: &Batch<'_>, call: &Call, ended: &mut Ended, cap
             (Kept { cause: Some(cause), ..Kept::default() }, None)
         }
     };
+    let chars = ended.chars();
     if let (true, Some(handle), Ok(output)) = (whole, handle, &mut ended.outcome) {
+        kept.stands_for_chars = Some(chars as u64);
         output.value = handle;
         // What they hold is in the artifact; what has bytes of its own comes along.
         output.blocks.retain(|block| !block.data().is_empty());
     }
     kept
+}
+
+fn tell(batch: &Batch<'_>, call: &Call, kept: &Kept) {
+    for SpoolEntry { id, digest, bytes, lines, note, .. } in &kept.artifacts {
+        batch.events.emit(Some(batch.iteration), || EventKind::ArtifactKept {
+            id: Arc::clone(id),
+            call_id: Arc::clone(&call.id),
+            tool: Arc::clone(&call.name),
+            kind: Arc::clone(&note.kind),
+            bytes: *bytes,
+            lines: *lines,
+            chars: note.chars,
+            digest: *digest,
+        });
+    }
+    if let Some(cause) = &kept.cause {
+        batch.events.emit(Some(batch.iteration), || EventKind::ArtifactNotKept {
+            call_id: Arc::clone(&call.id),
+            tool: Arc::clone(&call.name),
+            error: cause.as_str().into(),
+        });
+    }
 }
 
 /// All that a model would read.
@@ -121,32 +171,37 @@ fn keep(
         let mut kept = Kept::default();
         let mut handle = None;
         if let Some(text) = &text {
-            (kept.text, handle) = rest(spooler.keep(&call, text), &mut kept.cause);
+            let outcome = spooler.keep(&call, text);
+            handle = outcome.as_ref().ok().map(|kept| kept.handle.clone());
+            kept.text = kept.note(outcome);
         }
         if data.is_some() && data == text {
             kept.data = kept.text.clone();
         } else if let Some(data) = data {
             let call = SpooledCall { kind: Some("json".into()), ..call };
-            (kept.data, _) = rest(spooler.keep(&call, &data), &mut kept.cause);
+            kept.data = kept.note(spooler.keep(&call, &data));
         }
         (kept, handle)
     }
 }
 
-fn rest(
-    outcome: Result<KeptResult, SpoolError>,
-    cause: &mut Option<String>,
-) -> (Rest, Option<String>) {
-    match outcome {
-        Ok(KeptResult { id, handle }) => (Rest::Artifact(id), Some(handle)),
-        Err(error) => {
-            let source = std::error::Error::source(&error);
-            let why = error.to_string();
-            *cause = Some(match source {
-                Some(source) => format!("the result was not kept: {why}: {source}"),
-                None => format!("the result was not kept: {why}"),
-            });
-            (Rest::NotKept(Some(why)), None)
+impl Kept {
+    fn note(&mut self, outcome: Result<KeptResult, SpoolError>) -> Rest {
+        match outcome {
+            Ok(KeptResult { entry, .. }) => {
+                let id = Arc::clone(&entry.id);
+                self.artifacts.push(entry);
+                Rest::Artifact(id)
+            }
+            Err(error) => {
+                let source = std::error::Error::source(&error);
+                let why = error.to_string();
+                self.cause = Some(match source {
+                    Some(source) => format!("the result was not kept: {why}: {source}"),
+                    None => format!("the result was not kept: {why}"),
+                });
+                Rest::NotKept(Some(why))
+            }
         }
     }
 }

@@ -74,6 +74,8 @@ pub struct Turn {
     expiring: Vec<Tool>,
     /// `read_skill` and its like, as the last provider.
     own: Option<OwnTools>,
+    /// Whether what was kept of the conversation goes with the turn.
+    ends_conversation: bool,
     composed: Option<Composed>,
     spare: Catalog,
 }
@@ -86,6 +88,7 @@ impl Turn {
         options: TurnOptions,
         problems: Vec<Arc<str>>,
     ) -> Result<Self, TurnError> {
+        let ends_conversation = options.ends_conversation || options.conversation.is_none();
         let run_id = options.run_id.unwrap_or_else(|| Uuid::now_v7().simple().to_string().into());
         let identity = Arc::new(Identity {
             tenant: options.tenant,
@@ -145,6 +148,7 @@ impl Turn {
             iteration: 0,
             expiring: Vec::new(),
             own,
+            ends_conversation,
             composed: None,
             spare: Catalog::new(),
         })
@@ -332,6 +336,12 @@ impl Drop for Turn {
     fn drop(&mut self) {
         self.state.cancellation.cancel();
         self.end();
+        if self.ends_conversation
+            && let Some(spooler) = &self.state.engine.spooler
+        {
+            // Here, though it blocks: after a run nothing of it goes on.
+            spooler.forget(self.identity());
+        }
     }
 }
 

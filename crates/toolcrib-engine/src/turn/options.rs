@@ -18,8 +18,11 @@ pub struct TurnOptions {
     /// What a token says of the caller, once whoever calls this has verified it. Roles may be given by
     /// claims; see [`Roles`](toolcrib_core::Roles). Default: none.
     pub claims: Map<String, Value>,
-    /// The conversation. Default: the run's id.
+    /// The conversation. Default: the run's id, and then the conversation ends with the turn.
     pub conversation: Option<Arc<str>>,
+    /// Whether the conversation ends with the turn also where it has a name. What was kept of one that
+    /// has ended, as artifacts, is let go of.
+    pub ends_conversation: bool,
     /// Who acts; see [`Personality`](crate::Personality). Default: the one called `default`.
     pub personality: Option<Arc<str>>,
     /// Skills that are active from the start, the last of them as the active one.
@@ -63,6 +66,13 @@ impl TurnOptions {
     #[must_use]
     pub fn conversation(mut self, conversation: impl Into<Arc<str>>) -> Self {
         self.conversation = Some(conversation.into());
+        self
+    }
+
+    /// Lets go of what was kept of the conversation, as artifacts, when the turn ends.
+    #[must_use]
+    pub fn ends_conversation(mut self) -> Self {
+        self.ends_conversation = true;
         self
     }
 

@@ -9,6 +9,10 @@ use toolcrib_engine::{Iteration, IterationError, Turn, TurnError};
 
 use super::{Serving, access::Access};
 
+/// The conversation of all requests of the stateless era: what is kept of one caller's results can be
+/// read by later requests of the same caller.
+const STATELESS: &str = "stateless";
+
 /// What a session remembers: its turn, and what its client knows of the menu.
 pub(super) struct Session {
     /// The conversation of its identity.
@@ -38,6 +42,7 @@ impl Session {
             .gateway
             .turn_options(access, &serving.cancellation)
             .conversation(Arc::clone(id))
+            .ends_conversation()
             .events(events.clone());
         let turn = serving.gateway.engine.turn(options)?;
         let ended = CancellationToken::new();
@@ -146,6 +151,7 @@ impl Scope {
                 let options = serving
                     .gateway
                     .turn_options(access, &serving.cancellation)
+                    .conversation(STATELESS)
                     .without_read_skill()
                     .events(events.clone());
                 let mut turn = serving.gateway.engine.turn(options)?;
