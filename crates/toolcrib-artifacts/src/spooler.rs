@@ -74,6 +74,7 @@ fn source(call: &SpooledCall) -> ArtifactSource {
 ///     })?;
 /// # Ok::<(), toolcrib_core::InvalidTool>(())
 /// ```
+#[derive(Clone)]
 pub struct CallArtifacts {
     artifacts: Artifacts,
     call: SpooledCall,

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use toolcrib_core::Annotations;
+use toolcrib_core::{Annotations, Spooling};
 
 /// What is declared of a tool beside what its kind runs: the part that is the same for `sql`,
 /// `command` and `http`.
@@ -28,6 +28,10 @@ pub struct Declaration {
     /// Whether results are sanitised and fenced; `true` unless set, since they hold what others
     /// wrote.
     pub untrusted: bool,
+    /// When a result is kept as an artifact, by an engine that keeps any.
+    pub spooling: Spooling,
+    /// The kind of those artifacts, by name; what they look like when absent.
+    pub artifact_kind: Option<Arc<str>>,
     /// Where it is declared, for messages, such as `toolcrib.toml:12`.
     pub origin: Option<Arc<str>>,
 }
@@ -45,6 +49,8 @@ impl Declaration {
             timeout: None,
             always_include: false,
             untrusted: true,
+            spooling: Spooling::default(),
+            artifact_kind: None,
             origin: None,
         }
     }

@@ -59,7 +59,8 @@ impl Declaration {
         let mut builder = Tool::builder(self.name)
             .description(self.description)
             .input_schema(self.input_schema)
-            .annotations(self.annotations);
+            .annotations(self.annotations)
+            .spooling(self.spooling);
         if let Some(toolset) = self.toolset {
             builder = builder.toolset(toolset);
         }
@@ -74,6 +75,9 @@ impl Declaration {
         }
         if self.untrusted {
             builder = builder.untrusted();
+        }
+        if let Some(kind) = self.artifact_kind {
+            builder = builder.artifact_kind(kind);
         }
         if let Some(origin) = self.origin {
             builder = builder.origin(origin);

@@ -72,7 +72,10 @@ pub(super) async fn spool(batch: &Batch<'_>, call: &Call, ended: &mut Ended, cap
         return Kept::default();
     };
     let of_body = call.kept.as_ref().map(KeptEntries::take).unwrap_or_default();
-    let mut kept = keep_what_is_cut(spooler, of_call(batch, tool, call), ended, cap).await;
+    // A body that makes artifacts has done what its tool asks for.
+    let asks = tool.spooling() == Spooling::Always && of_body.is_empty();
+    let keeping = keep_what_is_cut(spooler, of_call(batch, tool, call), ended, cap, asks);
+    let mut kept = keeping.await;
     if !of_body.is_empty() {
         kept.stands_for_chars = Some(of_body.iter().map(|entry| entry.note.chars).sum());
         kept.artifacts.splice(0..0, of_body);
@@ -86,9 +89,9 @@ async fn keep_what_is_cut(
     call: SpooledCall,
     ended: &mut Ended,
     cap: usize,
+    asks: bool,
 ) -> Kept {
-    let spooling = ended.tool.as_ref().map(|tool| tool.spooling()).unwrap_or_default();
-    let whole = spooling == Spooling::Always && ended.outcome.is_ok();
+    let whole = asks && ended.outcome.is_ok();
     let cap = cap.min(ended.own_cap());
     let data = match &ended.outcome {
         Ok(ToolOutput { structured: Some(data), .. }) if structured::json_chars(data) > cap => {
@@ -97,7 +100,8 @@ async fn keep_what_is_cut(
         _ => None,
     };
     let text = (whole || ended.needs() > cap).then(|| readable(ended));
-    if spooling == Spooling::Never || (text.is_none() && data.is_none()) {
+    let never = ended.tool.as_ref().is_some_and(|tool| tool.spooling() == Spooling::Never);
+    if never || (text.is_none() && data.is_none()) {
         return Kept::default();
     }
     let keeping = keep(Arc::clone(spooler), call, text, data);

@@ -129,12 +129,13 @@ impl Processes {
         cancellation: &CancellationToken,
         on_output: impl FnMut(Output, &[u8]) + Send,
     ) -> Result<Finished, ProcessError> {
-        let RunSpec { process, stdin, max_output_bytes } = spec.into();
+        let RunSpec { process, stdin, max_output_bytes, whole_stdout } = spec.into();
         if cancellation.is_cancelled() {
             return Err(ProcessError::Cancelled { program: process.program });
         }
         let started = self.begin(process, stdin.is_some()).await?;
-        Running::new(started, stdin, max_output_bytes).attend(cancellation, on_output).await
+        let running = Running::new(started, stdin, max_output_bytes, whole_stdout);
+        running.attend(cancellation, on_output).await
     }
 
     /// Starts a program to talk with: where [`run`](Self::run) feeds it and waits for its end, this

@@ -9,6 +9,7 @@ use std::{
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
     process::{ChildStderr, ChildStdin, ChildStdout},
+    sync::mpsc::{OwnedPermit, Sender},
     time::sleep,
 };
 use tokio_util::sync::CancellationToken;
@@ -34,14 +35,20 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Of a program that is fed this, and of each of whose outputs so many bytes are kept.
-    pub(super) fn new(started: Started, input: Option<Vec<u8>>, cap: usize) -> Self {
+    /// Of a program that is fed this, and of each of whose outputs so many bytes are kept; where there
+    /// is more of stdout, all of it goes there.
+    pub(super) fn new(
+        started: Started,
+        input: Option<Vec<u8>>,
+        cap: usize,
+        whole_stdout: Option<Sender<Vec<u8>>>,
+    ) -> Self {
         let Started { life, stdin, stdout, stderr, began } = started;
         Self {
             life,
             stdin: stdin.map(|pipe| Writer { pipe, input: input.unwrap_or_default(), written: 0 }),
-            stdout: Reader::new(stdout, cap),
-            stderr: Reader::new(stderr, cap),
+            stdout: Reader::new(stdout, cap, whole_stdout),
+            stderr: Reader::new(stderr, cap, None),
             began,
         }
     }
@@ -70,6 +77,8 @@ impl Running {
         let mut drained = pin!(sleep(DRAIN));
         let mut left = DRAIN_BYTES;
         while left > 0 && (stdout.is_open() || stderr.is_open()) {
+            // What takes long to be put away is not what is waited for here.
+            stdout.place().await;
             tokio::select! {
                 biased;
                 (output, read, kept) = read_either(&mut stdout, &mut stderr) => {
@@ -113,27 +122,53 @@ struct Reader<P> {
     pipe: Option<P>,
     piece: Vec<u8>,
     captured: Captured,
+    whole: Option<Sender<Vec<u8>>>,
+    /// Where the next piece goes.
+    place: Option<OwnedPermit<Vec<u8>>>,
 }
 
 impl<P: AsyncRead + Unpin> Reader<P> {
-    fn new(pipe: Option<P>, cap: usize) -> Self {
-        Self { pipe, piece: vec![0; PIECE], captured: Captured::new(cap) }
+    fn new(pipe: Option<P>, cap: usize, whole: Option<Sender<Vec<u8>>>) -> Self {
+        Self { pipe, piece: vec![0; PIECE], captured: Captured::new(cap), whole, place: None }
     }
 
     fn is_open(&self) -> bool {
         self.pipe.is_some()
     }
 
+    /// Waits until what is read next has a place to go, if it is to go anywhere.
+    async fn place(&mut self) {
+        if let (Some(whole), None) = (&self.whole, &self.place) {
+            // Nobody may want it any more.
+            self.place = whole.clone().reserve_owned().await.ok();
+            if self.place.is_none() {
+                self.whole = None;
+            }
+        }
+    }
+
     /// Reads a piece: how much it is, and the part of it that is kept. Waits forever once there is
     /// no more. Can be dropped and taken up again.
     async fn read(&mut self) -> (usize, &[u8]) {
+        self.place().await;
         let Some(pipe) = &mut self.pipe else { return pending().await };
         // An error of a pipe is its end, too.
         let count = pipe.read(&mut self.piece).await.unwrap_or(0);
         if count == 0 {
             self.pipe = None;
         }
-        (count, self.captured.push(self.piece.get(..count).unwrap_or_default()))
+        let piece = self.piece.get(..count).unwrap_or_default();
+        let went_there = self.captured.is_truncated();
+        let kept = self.captured.push(piece);
+        if self.captured.is_truncated()
+            && let Some(place) = self.place.take()
+        {
+            let beyond = piece.get(kept.len()..).unwrap_or_default();
+            let piece =
+                if went_there { beyond.to_vec() } else { [self.captured.head(), beyond].concat() };
+            place.send(piece);
+        }
+        (count, kept)
     }
 }
 

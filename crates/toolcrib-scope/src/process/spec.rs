@@ -1,5 +1,7 @@
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
+use tokio::sync::mpsc::Sender;
+
 /// How much of each output is kept unless a spec says otherwise: 1 MiB.
 pub const DEFAULT_MAX_OUTPUT_BYTES: usize = 1024 * 1024;
 
@@ -48,7 +50,7 @@ impl ProcessSpec {
 
 /// A program that is run to its end: what it is fed, and how much of what it writes is kept. A
 /// [`ProcessSpec`] becomes one without input.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct RunSpec {
     /// The program.
     pub process: ProcessSpec,
@@ -58,10 +60,18 @@ pub struct RunSpec {
     /// beyond is read and thrown away, so that the program goes on and its end can be told, but for
     /// the last [`TAIL_BYTES`](super::TAIL_BYTES).
     pub max_output_bytes: usize,
+    /// Where all of stdout goes, piece by piece and from its beginning, once it is more than is kept.
+    /// Whoever is slow to take it makes the program wait. Nowhere unless set.
+    pub whole_stdout: Option<Sender<Vec<u8>>>,
 }
 
 impl From<ProcessSpec> for RunSpec {
     fn from(process: ProcessSpec) -> Self {
-        Self { process, stdin: None, max_output_bytes: DEFAULT_MAX_OUTPUT_BYTES }
+        Self {
+            process,
+            stdin: None,
+            max_output_bytes: DEFAULT_MAX_OUTPUT_BYTES,
+            whole_stdout: None,
+        }
     }
 }

@@ -27,9 +27,14 @@
 //!
 //! # Result
 //! The text is stdout without the line ends behind it, or stderr where stdout is empty. Bytes that
-//! are no UTF-8 become U+FFFD; a last line in brackets says so, and what was cut at
+//! are no UTF-8 become U+FFFD; a first line in brackets says so, and what was cut at
 //! [`max_output_bytes`](CommandToolSpec::max_output_bytes). The data is
 //! `{"exit_code":0,"stdout":"…","stderr":"…","truncated":false}`.
+//!
+//! A stdout of more bytes than that becomes an artifact as it comes, where an engine keeps any, and is
+//! never in memory as a whole. The text is then the artifact's handle, and its id stands in the data
+//! as `artifact` in the place of `stdout`. If it cannot be kept, the text has its beginning and its
+//! end, and says why. Of a program that was cut off nothing is kept.
 //!
 //! While the program runs, the lines of its stdout, up to 8 KiB, are progress for dashboards.
 //!
@@ -49,6 +54,7 @@ mod error;
 mod outcome;
 mod progress;
 mod run;
+mod whole;
 
 use std::path::PathBuf;
 

@@ -4,20 +4,34 @@ use serde_json::json;
 use toolcrib_core::{ToolContext, ToolOutput};
 use toolcrib_scope::process::{Captured, Ended, Finished};
 
+use super::whole::Kept;
+
 /// How much of the end of an output stands in an error, in characters.
 const SHOWN_CHARS: usize = 2000;
 
 /// The result of a program that ended as it should.
-pub(super) fn success(finished: &Finished, cx: &ToolContext) -> ToolOutput {
+pub(super) fn success(finished: &Finished, kept: Option<Kept>, cx: &ToolContext) -> ToolOutput {
     let Finished { ended, stdout, stderr, .. } = finished;
-    let shown = if stdout.total() == 0 { stderr } else { stdout };
-    let value = match shown.total() {
-        0 => "done, without output".to_owned(),
-        _ => readable(shown, cx),
-    };
     let code = match ended {
         Ended::Code(code) => Some(code),
         Ended::Signal(_) => None,
+    };
+    let kept = match kept {
+        Some(Ok(artifact)) => {
+            return ToolOutput::text(artifact.handle()).structured(json!({
+                "exit_code": code,
+                "artifact": artifact.id(),
+                "stderr": text(stderr, cx).0,
+                "truncated": true,
+            }));
+        }
+        Some(Err(why)) => Some(why),
+        None => None,
+    };
+    let shown = if stdout.total() == 0 { stderr } else { stdout };
+    let value = match shown.total() {
+        0 => "done, without output".to_owned(),
+        _ => readable(shown, kept.as_deref(), cx),
     };
     ToolOutput::text(value).structured(json!({
         "exit_code": code,
@@ -27,8 +41,21 @@ pub(super) fn success(finished: &Finished, cx: &ToolContext) -> ToolOutput {
     }))
 }
 
-/// What is said of a program that failed.
-pub(super) fn failure(program: &str, finished: &Finished, cx: &ToolContext) -> String {
+/// What is said of a program that failed. All that it wrote may help to see why.
+pub(super) fn failure(
+    program: &str,
+    finished: &Finished,
+    kept: Option<Kept>,
+    cx: &ToolContext,
+) -> String {
+    let mut said = failed(program, finished, cx);
+    if let Some(Ok(artifact)) = kept {
+        said += &format!("\nAll of its stdout:\n{}", artifact.handle());
+    }
+    said
+}
+
+fn failed(program: &str, finished: &Finished, cx: &ToolContext) -> String {
     let ended = match finished.ended {
         Ended::Code(code) => format!("`{program}` failed with exit code {code}"),
         signal @ Ended::Signal(_) => format!("`{program}` was ended by {signal}"),
@@ -52,15 +79,23 @@ pub(super) fn cut_off(program: &str, finished: &Finished, cx: &ToolContext) -> S
     said
 }
 
-/// An output as a model reads it; a line in brackets says what it does not show. It stands in front,
-/// where no later cut takes it away.
-fn readable(captured: &Captured, cx: &ToolContext) -> String {
+/// An output as a model reads it; a line in brackets says what it does not show, and why that was not
+/// kept where it should have been. It stands in front, where no later cut takes it away.
+fn readable(captured: &Captured, not_kept: Option<&str>, cx: &ToolContext) -> String {
     let (mut shown, replaced) = text(captured, cx);
     shown.truncate(shown.trim_end_matches(['\n', '\r']).len());
     let mut notes = Vec::new();
     if captured.is_truncated() {
         let (head, total) = (captured.head().len(), captured.total());
-        notes.push(format!("the first {head} of {total} bytes"));
+        notes.push(match not_kept {
+            Some(why) => format!("the first {head} of {total} bytes; not all was kept: {why}"),
+            None => format!("the first {head} of {total} bytes"),
+        });
+    }
+    if not_kept.is_some()
+        && let Some(ending) = ending(captured, cx)
+    {
+        shown += &format!("\n[…]\n{ending}");
     }
     if replaced {
         notes.push("bytes that are no UTF-8 are shown as \u{FFFD}".to_owned());

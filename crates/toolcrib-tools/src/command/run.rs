@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use futures_util::future::join;
 use serde_json::Value;
 use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
 use toolcrib_scope::process::{Ended, Finished, ProcessError, ProcessSpec, Processes, RunSpec};
@@ -15,6 +16,7 @@ use super::{
     environment::Environment,
     outcome,
     progress::Lines,
+    whole,
 };
 
 /// What runs when the tool is called.
@@ -39,25 +41,30 @@ impl Body {
         args: Value,
         cx: ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        let spec = self.spec(&args, &cx).await?;
+        let (whole_stdout, taker) = whole::places(&cx);
+        let spec = RunSpec { whole_stdout, ..self.spec(&args, &cx).await? };
         let passed = spec.process.args.len();
         let mut lines = Lines::to(&cx);
-        let finished = self
-            .processes
-            .run(spec, cx.cancellation(), |output, piece| lines.push(output, piece))
-            .await
-            .map_err(|error| self.not_run(error))?;
+        let running =
+            self.processes.run(spec, cx.cancellation(), |output, piece| lines.push(output, piece));
+        let taking = async { taker?.take().await };
+        let (finished, taken) = join(running, taking).await;
+        let finished = finished.map_err(|error| self.not_run(error))?;
         if finished.cut_off {
             return Err(ToolError::new(
                 self.cut_off(),
                 outcome::cut_off(&self.name(), &finished, &cx),
             ));
         }
+        let kept = match taken {
+            Some(taken) => Some(taken.keep().await),
+            None => None,
+        };
         match finished.ended {
             Ended::Code(code) if self.ok_exit_codes.contains(&code) => {
-                Ok(outcome::success(&finished, &cx))
+                Ok(outcome::success(&finished, kept, &cx))
             }
-            _ => Err(ToolError::failed(outcome::failure(&self.name(), &finished, &cx))
+            _ => Err(ToolError::failed(outcome::failure(&self.name(), &finished, kept, &cx))
                 .caused_by(self.circumstances(passed, &finished))),
         }
     }
@@ -77,7 +84,8 @@ impl Body {
         process.allow_stray_children = self.allow_stray_children;
         // Last, so that no call that cannot be made asks for a secret.
         process.env = self.environment.fill(cx).await?;
-        Ok(RunSpec { process, stdin, max_output_bytes: self.max_output_bytes })
+        let max_output_bytes = self.max_output_bytes;
+        Ok(RunSpec { process, stdin, max_output_bytes, whole_stdout: None })
     }
 
     /// What a program that was stopped may have done is known where it can do nothing.

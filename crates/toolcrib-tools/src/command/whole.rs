@@ -1,0 +1,62 @@
+//! A stdout that is more than is kept in memory: all of it becomes an artifact, as it comes.
+
+use tokio::{
+    sync::mpsc::{Receiver, Sender, channel},
+    task::{JoinError, spawn_blocking},
+};
+use toolcrib_artifacts::{Artifact, ArtifactWriter, CallArtifacts};
+use toolcrib_core::{SpoolError, ToolContext};
+
+/// How many pieces may wait to be written before the program has to.
+const PIECES: usize = 16;
+
+/// What became of such a stdout: an artifact; or why it could not be kept.
+pub(super) type Kept = Result<Artifact, String>;
+
+/// Where the pieces of a stdout go, and what takes them; neither where there is no place for
+/// artifacts.
+pub(super) fn places(cx: &ToolContext) -> (Option<Sender<Vec<u8>>>, Option<Taker>) {
+    let Ok(artifacts) = cx.handle::<CallArtifacts>() else { return (None, None) };
+    let (sender, pieces) = channel(PIECES);
+    (Some(sender), Some(Taker { artifacts: artifacts.clone(), pieces }))
+}
+
+pub(super) struct Taker {
+    artifacts: CallArtifacts,
+    pieces: Receiver<Vec<u8>>,
+}
+
+/// All that was taken. Dropped, nothing of it is kept.
+pub(super) struct Taken(Result<ArtifactWriter, String>);
+
+impl Taker {
+    /// Takes pieces until there will be no more; nothing if none comes.
+    pub(super) async fn take(self) -> Option<Taken> {
+        let Self { artifacts, mut pieces } = self;
+        let first = pieces.recv().await?;
+        let writing = spawn_blocking(move || {
+            let mut writer = artifacts.writer()?;
+            writer.write(&first);
+            while let Some(piece) = pieces.blocking_recv() {
+                writer.write(&piece);
+            }
+            Ok(writer)
+        });
+        Some(Taken(joined(writing.await)))
+    }
+}
+
+impl Taken {
+    /// Makes an artifact of it.
+    pub(super) async fn keep(self) -> Kept {
+        let writer = self.0?;
+        joined(spawn_blocking(move || writer.finish().map_err(|unkept| unkept.error)).await)
+    }
+}
+
+fn joined<T>(ended: Result<Result<T, SpoolError>, JoinError>) -> Result<T, String> {
+    match ended {
+        Ok(written) => written.map_err(|error| error.to_string()),
+        Err(_) => Err("the store of artifacts failed".to_owned()),
+    }
+}

@@ -1,0 +1,192 @@
+//! Programs that write more than is kept in memory, in an engine that keeps artifacts.
+
+use std::{io, thread::sleep, time::Duration};
+
+use serde_json::{Value, json};
+use toolcrib_artifacts::{Artifacts, FileStore, MemoryStore};
+use toolcrib_core::{
+    ErrorCode, Identity, IfTaken, SpoolEntry, SpoolError, SpoolNote, SpoolStore, SpoolWriter,
+    Spooled, Spooling, ToolCall, ToolResult, unfence,
+};
+use toolcrib_engine::{Engine, Redactor, Turn, TurnOptions};
+use toolcrib_tools::command::CommandToolSpec;
+
+use crate::support::sh;
+
+const SECRET: &str = "hunter2hunter2";
+
+/// 30,000 lines, every third a secret: 258,890 bytes, of which 218,890 are left without them; and one on
+/// stderr.
+const LINES: &str = "i=0; echo warned >&2; while [ $i -lt 10000 ]; do \
+     echo line $i; echo; echo hunter2hunter2; i=$((i+1)); done";
+
+fn engine(spec: CommandToolSpec, store: impl SpoolStore) -> Engine {
+    Engine::builder()
+        .tool(spec.build().unwrap())
+        .redactor(Redactor::new([SECRET.to_owned()]))
+        .artifacts(Artifacts::new(store))
+        .build()
+        .unwrap()
+}
+
+fn small(script: &str) -> CommandToolSpec {
+    let mut spec = sh(script, &[]);
+    spec.max_output_bytes = 10_000;
+    spec
+}
+
+async fn call(turn: &mut Turn, name: &str, args: Value) -> ToolResult {
+    let mut iteration = turn.iteration().await.unwrap();
+    iteration.execute(vec![ToolCall::new("call_1", name, args)]).await.remove(0)
+}
+
+fn inside(result: &ToolResult) -> &str {
+    unfence(&result.text).0
+}
+
+#[tokio::test]
+async fn a_large_stdout_is_an_artifact_as_it_came_but_redacted() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = engine(small(LINES), FileStore::new(folder.path()));
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let result = call(&mut turn, "run_it", json!({})).await;
+    assert!(
+        inside(&result).starts_with("[artifact call_1: text, 218890 bytes, 30001 lines; read on"),
+        "{}",
+        result.text
+    );
+    assert!(result.untrusted);
+    assert_eq!(
+        result.structured,
+        Some(json!({
+            "exit_code": 0, "artifact": "call_1", "stderr": "warned\n", "truncated": true,
+        }))
+    );
+    assert_eq!((result.produced_chars, &*result.artifacts), (218_890, &["call_1".into()][..]));
+    let args = json!({ "id": "call_1", "tail": 4 });
+    let tail = call(&mut turn, "artifact_read", args).await;
+    assert_eq!(inside(&tail), "line 9999\n\n[redacted]\n");
+    let args = json!({ "id": "call_1", "pattern": "hunter|line 4999$" });
+    let found = call(&mut turn, "artifact_search", args).await;
+    assert_eq!(inside(&found), "14998:line 4999");
+}
+
+#[tokio::test]
+async fn what_fits_is_no_artifact_unless_the_tool_asks_for_one() {
+    for (spooling, expected) in [(Spooling::WhenCut, "hello"), (Spooling::Always, "[artifact ")] {
+        let mut spec = small("echo hello");
+        spec.declaration.spooling = spooling;
+        let engine = engine(spec, MemoryStore::new());
+        let mut turn = engine.turn(TurnOptions::default()).unwrap();
+        let result = call(&mut turn, "run_it", json!({})).await;
+        assert!(inside(&result).starts_with(expected), "{}", result.text);
+    }
+    // One artifact, not one of the other's handle.
+    let mut spec = small(LINES);
+    spec.declaration.spooling = Spooling::Always;
+    spec.declaration.artifact_kind = Some("csv".into());
+    let engine = engine(spec, MemoryStore::new());
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let result = call(&mut turn, "run_it", json!({})).await;
+    assert_eq!(result.artifacts.len(), 1);
+    assert!(inside(&result).starts_with("[artifact call_1: csv, 218890 bytes"));
+}
+
+#[tokio::test]
+async fn what_a_program_wrote_that_failed_is_kept_and_what_one_wrote_that_was_cut_off_is_not() {
+    let store = MemoryStore::new();
+    let engine = engine(small(&format!("{LINES}; exit 3")), store.clone());
+    let mut turn = engine.turn(TurnOptions::default().conversation("c")).unwrap();
+    let result = call(&mut turn, "run_it", json!({})).await;
+    assert_eq!(result.code, Some(ErrorCode::ExecutionFailed));
+    let text = inside(&result);
+    assert!(text.starts_with("`sh` failed with exit code 3; it wrote to stderr:\nwarned\n"));
+    assert!(text.contains("All of its stdout:\n[artifact call_1: text, 218890 bytes"), "{text}");
+
+    let mut spec = small(&format!("{LINES}; sleep 600"));
+    spec.declaration.timeout = Some(Duration::from_millis(1_500));
+    let engine = self::engine(spec, store.clone());
+    let mut turn = engine.turn(TurnOptions::default().conversation("other")).unwrap();
+    let result = call(&mut turn, "run_it", json!({})).await;
+    assert!(!result.is_ok() && result.artifacts.is_empty(), "{}", result.text);
+    assert!(store.entries(&Identity::conversation("other")).unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_store_without_room_leaves_beginning_and_end() {
+    let engine = engine(small(LINES), Strange::Full);
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let result = call(&mut turn, "run_it", json!({})).await;
+    assert!(result.is_ok() && result.artifacts.is_empty());
+    let text = inside(&result);
+    let first = "[the first 10000 of 258890 bytes; not all was kept: the disk is full]\nline 0\n";
+    assert!(text.starts_with(first), "{text}");
+    assert!(text.ends_with("line 9999\n\n[redacted]"), "{text}");
+    assert!(!text.contains("hunter"));
+    assert_eq!(result.structured.unwrap()["truncated"], true);
+}
+
+#[tokio::test]
+async fn a_store_that_is_slow_makes_the_program_wait_and_loses_nothing() {
+    let script = "head -c 3000000 /dev/zero | tr '\\0' 'x'; echo; echo end";
+    let engine = engine(small(script), Strange::Slow(MemoryStore::new()));
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let result = call(&mut turn, "run_it", json!({})).await;
+    assert!(inside(&result).starts_with("[artifact call_1: text, 3000005 bytes, 3 lines"));
+}
+
+/// Stores on disks that are not as one would wish.
+enum Strange {
+    Full,
+    Slow(MemoryStore),
+}
+
+struct StrangeWriter(Option<Box<dyn SpoolWriter>>);
+
+impl SpoolStore for Strange {
+    fn create(&self, owner: &Identity) -> Result<Box<dyn SpoolWriter>, SpoolError> {
+        Ok(Box::new(StrangeWriter(match self {
+            Self::Full => None,
+            Self::Slow(store) => Some(store.create(owner)?),
+        })))
+    }
+
+    fn open(&self, owner: &Identity, id: &str) -> Result<Spooled, SpoolError> {
+        match self {
+            Self::Full => Err(SpoolError::Unknown { id: id.into() }),
+            Self::Slow(store) => store.open(owner, id),
+        }
+    }
+
+    fn entries(&self, _: &Identity) -> Result<Vec<SpoolEntry>, SpoolError> {
+        Ok(Vec::new())
+    }
+
+    fn remove(&self, _: &Identity, _: &str) -> Result<(), SpoolError> {
+        Ok(())
+    }
+}
+
+impl SpoolWriter for StrangeWriter {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), SpoolError> {
+        match &mut self.0 {
+            None => Err(SpoolError::Full { source: io::ErrorKind::StorageFull.into() }),
+            Some(writer) => {
+                sleep(Duration::from_millis(30));
+                writer.write(bytes)
+            }
+        }
+    }
+
+    fn commit(
+        self: Box<Self>,
+        id: &str,
+        note: SpoolNote,
+        if_taken: IfTaken,
+    ) -> Result<SpoolEntry, SpoolError> {
+        match self.0 {
+            None => Err(SpoolError::Full { source: io::ErrorKind::StorageFull.into() }),
+            Some(writer) => writer.commit(id, note, if_taken),
+        }
+    }
+}
