@@ -15,6 +15,6 @@ pub use self::{
     agent::Agent,
     builder::{AgentBuilder, AgentError},
     options::{RunOptions, Settings},
-    outcome::{MenuSummary, RunError, RunOutcome, Stopped},
+    outcome::{MenuSummary, ResultChars, RunError, RunOutcome, Stopped},
     run::Run,
 };

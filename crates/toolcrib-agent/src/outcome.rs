@@ -72,7 +72,25 @@ pub struct RunOutcome {
     pub duration: Duration,
 }
 
+/// How much of what tools gave a model read, in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ResultChars {
+    /// What the model read: the texts of all results, fences included.
+    pub read: u64,
+    /// What there was: see [`ToolResult::produced_chars`].
+    pub produced: u64,
+}
+
 impl RunOutcome {
+    /// How much of what tools gave the model read. Artifacts make the difference, and what was cut.
+    pub fn result_chars(&self) -> ResultChars {
+        let calls = self.tool_calls.iter();
+        ResultChars {
+            read: calls.clone().map(|result| result.text.chars().count() as u64).sum(),
+            produced: calls.map(|result| result.produced_chars).sum(),
+        }
+    }
+
     /// The answer, or why there is none.
     ///
     /// # Errors

@@ -130,7 +130,12 @@ impl Artifacts {
         self.0.limits
     }
 
-    pub(crate) fn kinds(&self) -> &Kinds {
+    /// The names of the kinds that there are.
+    pub fn kinds(&self) -> impl Iterator<Item = &str> {
+        self.0.kinds.names()
+    }
+
+    pub(crate) fn known_kinds(&self) -> &Kinds {
         &self.0.kinds
     }
 
@@ -258,7 +263,7 @@ impl TurnArtifacts {
     /// [`SpoolError::Unknown`] when this session has none, whoever else has one.
     pub fn get(&self, id: &str) -> Result<Artifact, SpoolError> {
         let spooled = self.artifacts.0.store.open(&self.turn.owner, id)?;
-        let kind = self.artifacts.kinds().named(&spooled.entry.note.kind);
+        let kind = self.artifacts.known_kinds().named(&spooled.entry.note.kind);
         Ok(Artifact::new(Content::new(spooled), kind))
     }
 

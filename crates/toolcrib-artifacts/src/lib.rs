@@ -51,6 +51,8 @@ pub use self::{
     page::{Answer, Items, Page},
     spooler::CallArtifacts,
     stores::{FileStore, MemoryStore},
-    tools::{ARTIFACT_QUERY, ARTIFACT_READ, ARTIFACT_SEARCH, ForgeError, forge_tools},
+    tools::{
+        ARTIFACT_QUERY, ARTIFACT_READ, ARTIFACT_SEARCH, ARTIFACT_TOOLS, ForgeError, forge_tools,
+    },
     writer::{ArtifactWriter, Unkept},
 };

@@ -85,7 +85,7 @@ impl ArtifactWriter {
             let rest = redacting.finish();
             self.take(&rest);
         }
-        let kinds = self.turn.artifacts().kinds();
+        let kinds = self.turn.artifacts().known_kinds();
         let named = self.source.kind.as_deref().filter(|kind| kinds.has(kind));
         let is_whole = self.bytes <= Start::BYTES as u64;
         let kind = match named {

@@ -188,6 +188,11 @@ impl<'a> Table<'a> {
         Some(self.value(key)?.duration()?.value)
     }
 
+    /// [`Value::age`] of a key.
+    pub fn age(&self, key: &'static str) -> Option<Duration> {
+        Some(self.value(key)?.age()?.value)
+    }
+
     /// [`Value::size`] of a key.
     pub fn size(&self, key: &'static str, range: impl RangeBounds<u64>) -> Option<u64> {
         Some(self.value(key)?.size(range)?.value)

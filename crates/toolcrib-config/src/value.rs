@@ -22,6 +22,9 @@ use crate::{
 /// The longest duration that may be written: a day.
 pub const MAX_DURATION: Duration = Duration::from_hours(24);
 
+/// The longest that something may be kept for.
+const MAX_AGE: Duration = Duration::from_hours(365 * 24);
+
 /// A value in a document. Each way of reading it records why it cannot be read so and gives
 /// `None`.
 #[derive(Debug, Clone)]
@@ -142,6 +145,15 @@ impl<'a> Value<'a> {
     /// A duration such as `"30s"` or `"1h 30m"`: whole numbers, each with its unit, that are added
     /// up. Longer than zero and at most [`MAX_DURATION`].
     pub fn duration(&self) -> Option<Located<Duration>> {
+        self.duration_up_to(MAX_DURATION, "a day")
+    }
+
+    /// A duration of at most a year, for what is kept.
+    pub fn age(&self) -> Option<Located<Duration>> {
+        self.duration_up_to(MAX_AGE, "a year")
+    }
+
+    fn duration_up_to(&self, most: Duration, in_words: &str) -> Option<Located<Duration>> {
         const HELP: &str = "write a duration such as \"500ms\", \"30s\", \"5m\" or \"1h 30m\"";
         let Some(text) = self.value.get_ref().as_str() else {
             self.wrong_type("a duration in quotes, such as \"30s\"", None);
@@ -149,7 +161,7 @@ impl<'a> Value<'a> {
         };
         let problem = match humantime::parse_duration(text) {
             Ok(duration) if duration.is_zero() => "is zero; it would end before it began".into(),
-            Ok(duration) if duration > MAX_DURATION => "is longer than a day".into(),
+            Ok(duration) if duration > most => format!("is longer than {in_words}"),
             Ok(duration) => return Some(self.located(duration)),
             Err(error) => format!("is not a duration: {error}"),
         };

@@ -9,6 +9,7 @@ use std::{
 
 use futures_util::future::join_all;
 use toolcrib_agent::{Agent, AgentBuilder};
+use toolcrib_artifacts::Artifacts;
 use toolcrib_config::{Diagnostic, Diagnostics, Document, Problems, Spot};
 use toolcrib_core::{CancellationToken, Model, Policy, ReliabilityRule, Secret, SecretError, Tool};
 use toolcrib_engine::{Engine, EngineBuilder, Limits, Personality, Redactor, Skills};
@@ -19,10 +20,10 @@ use crate::{
     PROJECT_FILE,
     build::{
         Databases, DeclaredHub, DeclaredModel, DeclaredPersonality, HubSources, McpFiles,
-        McpSources, ModelSources, NamedModel, Names, PersonalitySources, Reliability, build_models,
-        build_policy, build_reliability, build_secrets, build_skills, build_tokens, build_tools,
-        offered_with_secrets, report_duplicate_tools, report_unreachable_hosts,
-        report_unreachable_hubs,
+        McpSources, ModelSources, NamedModel, Names, PersonalitySources, Reliability,
+        build_artifacts, build_models, build_policy, build_reliability, build_secrets,
+        build_skills, build_tokens, build_tools, offered_with_secrets, report_duplicate_tools,
+        report_unreachable_hosts, report_unreachable_hubs,
     },
     config::{LimitsSection, ProjectFile},
     error::LoadError,
@@ -101,6 +102,7 @@ pub struct Project {
     secrets: EnvironmentSecrets,
     mcp: Vec<McpServer>,
     hubs: Vec<DeclaredHub>,
+    artifacts: Option<Artifacts>,
     tokens: Vec<ServeToken>,
     databases: Vec<Database>,
     warnings: Diagnostics,
@@ -176,7 +178,8 @@ impl Project {
         let mcp_files = McpFiles::read(&file, root, &options.imports, &problems)?;
         let mut names = Names::of(&file, &folders, &mcp_files);
         names.plugins.clone_from(&options.plugins);
-        report_duplicate_tools(&file.tools, !names.skills.is_empty(), &problems);
+        let has_skills = !names.skills.is_empty();
+        report_duplicate_tools(&file.tools, has_skills, file.artifacts.is_some(), &problems);
         let policy = build_policy(&file.policy, &names, &problems);
         let (stamps, folder) = (folders.stamps.clone(), folders.folder.clone());
         let skills = build_skills(folders, &file.skills, root, &names, &problems);
@@ -233,7 +236,10 @@ impl Project {
         }
         let databases =
             Databases::open(&file.databases, root, &state, mode, &options.cancel, &problems);
-        let tools = build_tools(&file.tools, root, &databases, &names, &problems);
+        let artifacts = file.artifacts.as_ref();
+        let artifacts = artifacts.map(|section| build_artifacts(section, &state));
+        let tools =
+            build_tools(&file.tools, root, &databases, artifacts.as_ref(), &names, &problems);
         report_unreachable_hosts(&personalities, &tools, &file.tools, &problems);
         report_unreachable_hubs(&personalities, &file.hubs, &problems);
         let tools = offered_with_secrets(tools, &secrets);
@@ -266,6 +272,7 @@ impl Project {
             secrets,
             mcp,
             hubs,
+            artifacts,
             tokens,
             databases,
             warnings: problems.into_diagnostics(),
@@ -389,6 +396,12 @@ impl Project {
         &self.hubs
     }
 
+    /// Where results that are too large for a model are kept; `None` where the project does not
+    /// say so.
+    pub fn artifacts(&self) -> Option<&Artifacts> {
+        self.artifacts.as_ref()
+    }
+
     /// Ends all MCP servers and waits until nothing of them is left: no process, no task. From then
     /// on their tools answer `not_available`, in each engine of this project.
     pub async fn close(&self) {
@@ -443,6 +456,10 @@ impl Project {
         let engine = match &self.watched {
             Some(skills) => engine.skill_source(skills.clone()),
             None => engine.skills(self.skills.clone()),
+        };
+        let engine = match &self.artifacts {
+            Some(artifacts) => engine.artifacts(artifacts.clone()),
+            None => engine,
         };
         let engine = self.reliability.add_to(engine);
         let engine = self.personalities().cloned().fold(engine, EngineBuilder::personality);

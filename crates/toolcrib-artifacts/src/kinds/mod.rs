@@ -286,6 +286,10 @@ impl Kinds {
         named.cloned().unwrap_or_else(|| Arc::new(Text))
     }
 
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|kind| kind.name())
+    }
+
     /// Whether there is a kind of that name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|kind| kind.name() == name)
@@ -300,6 +304,6 @@ impl Kinds {
 
 impl fmt::Debug for Kinds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.iter().map(|kind| kind.name())).finish()
+        f.debug_list().entries(self.names()).finish()
     }
 }

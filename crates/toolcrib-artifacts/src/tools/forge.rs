@@ -105,7 +105,7 @@ pub fn forge_tools(turn: &TurnArtifacts) -> Result<ToolRegistry, ForgeError> {
     // Kinds of one family are asked by the same tools.
     let mut families: IndexMap<String, Family> = IndexMap::new();
     for entry in &live {
-        let kind = turn.artifacts().kinds().named(&entry.note.kind);
+        let kind = turn.artifacts().known_kinds().named(&entry.note.kind);
         if kind.name() == Text.name() {
             continue;
         }

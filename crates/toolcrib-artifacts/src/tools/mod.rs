@@ -29,6 +29,9 @@ pub const ARTIFACT_SEARCH: &str = "artifact_search";
 /// The tool that asks an artifact what its kind knows.
 pub const ARTIFACT_QUERY: &str = "artifact_query";
 
+/// The tools that are there whatever the artifacts.
+pub const ARTIFACT_TOOLS: [&str; 3] = [ARTIFACT_READ, ARTIFACT_SEARCH, ARTIFACT_QUERY];
+
 /// How many ids an error lists.
 const LISTED_IDS: usize = 20;
 

@@ -60,6 +60,9 @@ pub(super) async fn make(
         output::json(&CallJson::with_reason(&result, why.as_ref()));
     } else {
         output::call(&result, why.as_ref(), global.verbose);
+        if let [id, ..] = &*result.artifacts {
+            output::read_on(id, args.situation.conversation.as_deref());
+        }
         if !is_offered && why.is_none() {
             let menu = iteration.menu().tools().iter().map(|tool| tool.name().as_str());
             // A server that was left out stands there by a pattern, which nobody can call.

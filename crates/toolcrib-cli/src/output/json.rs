@@ -4,12 +4,13 @@
 use std::{
     borrow::Cow,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use serde::Serialize;
 use serde_json::Value;
-use toolcrib_agent::{MenuSummary, RunError, RunOutcome, Stopped};
+use toolcrib_agent::{MenuSummary, ResultChars, RunError, RunOutcome, Stopped};
 use toolcrib_core::{
     Annotations, ContentBlock, Digest, ErrorCode, StopReason, ToolDefinition, ToolName, ToolResult,
     Usage,
@@ -27,6 +28,7 @@ pub(crate) struct RunJson<'a> {
     run_id: Option<&'a str>,
     iterations: u32,
     tool_calls: Vec<CallJson<'a>>,
+    result_chars: ResultChars,
     usage: Usage,
     menus: &'a [MenuSummary],
     duration_ms: u64,
@@ -45,6 +47,7 @@ impl<'a> RunJson<'a> {
             run_id: Some(&outcome.run_id),
             iterations: outcome.iterations,
             tool_calls: outcome.tool_calls.iter().map(CallJson::from).collect(),
+            result_chars: outcome.result_chars(),
             usage: outcome.usage,
             menus: &outcome.menus,
             duration_ms: whole_ms(outcome.duration),
@@ -63,6 +66,7 @@ impl<'a> RunJson<'a> {
             run_id: None,
             iterations: 0,
             tool_calls: Vec::new(),
+            result_chars: ResultChars { read: 0, produced: 0 },
             usage: Usage::default(),
             menus: &[],
             duration_ms: 0,
@@ -99,6 +103,9 @@ pub(crate) struct CallJson<'a> {
     /// What every model reads of each block that is not plain text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     blocks: Vec<String>,
+    /// The ids of the artifacts that were made of the result.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    artifacts: &'a [Arc<str>],
     cost_usd: Option<f64>,
     duration_ms: u64,
     untrusted: bool,
@@ -124,6 +131,7 @@ impl<'a> From<&'a ToolResult> for CallJson<'a> {
             value: &result.value,
             structured: result.structured.as_ref(),
             blocks: result.blocks.iter().map(ContentBlock::as_read).collect(),
+            artifacts: &result.artifacts,
             cost_usd: result.cost_usd,
             duration_ms: whole_ms(result.duration),
             untrusted: result.untrusted,

@@ -159,6 +159,22 @@ pub(crate) fn call(result: &ToolResult, withheld: Option<&WithheldTool>, verbose
     }
 }
 
+/// How to read on in what a call has kept, which goes with it unless the conversation has a name.
+pub(crate) fn read_on(artifact: &str, conversation: Option<&str>) {
+    let artifact = safe(artifact);
+    let call = |conversation: &str| {
+        format!("toolcrib call artifact_read id={artifact} --conversation {conversation}")
+    };
+    let help = match conversation {
+        Some(name) => format!("read on with `{}`", call(&shell_word(name.as_ref()))),
+        None => format!(
+            "to read on, make the call with `--conversation NAME`, and then `{}`",
+            call("NAME")
+        ),
+    };
+    note!("  {GOOD}help{GOOD:#}: {help}");
+}
+
 /// What was probably meant by a name that nothing has. Not for the model, which has the menu.
 pub(crate) fn meant(name: Option<&str>) {
     if let Some(name) = name {

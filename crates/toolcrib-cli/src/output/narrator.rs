@@ -7,7 +7,7 @@ use toolcrib_core::{Audience, Event, EventKind, StopReason, ToolName};
 
 use super::{
     note,
-    text::{BAD, DIM, GOOD, STRONG, WARN, arguments, count, duration, one_line, safe},
+    text::{BAD, DIM, GOOD, STRONG, WARN, arguments, count, duration, grouped, one_line, safe},
 };
 
 /// How much of a result stands on a line.
@@ -99,6 +99,18 @@ impl Narrator {
                 if let Some(cause) = cause {
                     note!("    {DIM}cause: {}{DIM:#}", one_line(cause, RESULT_CHARS));
                 }
+            }
+            EventKind::ArtifactKept { id, tool, kind, bytes, lines, .. } => {
+                let (bytes, lines) = (grouped(*bytes), grouped(*lines));
+                note!(
+                    "  {DIM}… {} is kept as artifact {}: {}, {bytes} bytes in {lines} lines{DIM:#}",
+                    one_line(tool, 64),
+                    safe(id),
+                    safe(kind)
+                );
+            }
+            EventKind::ArtifactNotKept { tool, error, .. } => {
+                note!("  {WARN}{}: {}{WARN:#}", one_line(tool, 64), one_line(error, RESULT_CHARS));
             }
             EventKind::ModelEnd { stop: Some(StopReason::MaxTokens), .. } => {
                 note!("  {WARN}the model wrote as much as it may: what it said is cut{WARN:#}");

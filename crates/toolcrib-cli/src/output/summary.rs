@@ -8,7 +8,7 @@ use toolcrib_project::Project;
 
 use super::{
     note,
-    text::{DIM, WARN, arguments, count, duration, safe, shown},
+    text::{DIM, WARN, arguments, count, duration, grouped, safe, shown},
 };
 
 /// Prints it to standard error. `remote` are the tools of MCP servers.
@@ -22,6 +22,11 @@ pub(crate) fn summary(outcome: &RunOutcome, project: &Project, remote: &[Tool]) 
     note!("{DIM}changed{DIM:#}  {}", effects.changed());
     for call in &effects.unknown {
         note!("{WARN}unknown{WARN:#}  {call}: check before trying again");
+    }
+    let chars = outcome.result_chars();
+    if chars.read < chars.produced {
+        let (read, produced) = (grouped(chars.read), grouped(chars.produced));
+        note!("{DIM}read{DIM:#}     {read} of {produced} characters that tools gave");
     }
     note!("{DIM}took{DIM:#}     {}", took(outcome));
     note!("{DIM}state{DIM:#}    {}", shown(project.state()));

@@ -17,6 +17,19 @@ pub(super) fn count(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
+/// `7`, `1,234`, `209,715,200`.
+pub(super) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
 /// `0.4 ms`, `12 ms`, `3.2 s`.
 pub(super) fn duration(duration: Duration) -> String {
     let ms = duration.as_secs_f64() * 1000.0;
@@ -98,6 +111,10 @@ mod tests {
         assert_eq!(one_line("abcdef", 4), "abc…");
         assert_eq!(safe("line\nline"), "line\nline");
         assert_eq!(count(1, "step") + &count(2, "step"), "1 step2 steps");
+        assert_eq!(
+            grouped(7) + " " + &grouped(999_999) + " " + &grouped(1_234_567),
+            "7 999,999 1,234,567"
+        );
         assert_eq!(duration(Duration::from_micros(450)), "0.5 ms");
         assert_eq!(duration(Duration::from_millis(12)), "12 ms");
         assert_eq!(duration(Duration::from_millis(3210)), "3.2 s");

@@ -32,6 +32,7 @@ fn is_a_run_that_never_began(run: &Value, stopped: &str) {
             "run_id",
             "iterations",
             "tool_calls",
+            "result_chars",
             "usage",
             "menus",
             "duration_ms",

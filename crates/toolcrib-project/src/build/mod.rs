@@ -1,6 +1,7 @@
 //! From typed data to the parts of an engine. Names are resolved here: what one section says of
 //! another is checked against what is there.
 
+mod artifacts;
 mod databases;
 mod hub;
 mod mcp;
@@ -17,6 +18,7 @@ mod skills;
 mod tools;
 
 pub(crate) use self::{
+    artifacts::build_artifacts,
     databases::Databases,
     hub::HubSources,
     mcp::{McpFiles, McpSources},

@@ -3,6 +3,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use toolcrib_artifacts::ARTIFACT_TOOLS;
 use toolcrib_config::{Diagnostic, Located, Problems, suggest};
 use toolcrib_engine::{DEACTIVATE_SKILL, DEFAULT_PERSONALITY, LIST_SKILLS, READ_SKILL, SKIP_STEP};
 
@@ -22,14 +23,14 @@ const REMOTE_TOOLSET: &str = "mcp";
 /// The names that a project declares.
 #[derive(Debug)]
 pub(crate) struct Names {
-    /// The tools, without `read_skill`.
+    /// The tools, without `read_skill` and `artifact_read` and their like.
     pub(crate) tools: Vec<Arc<str>>,
     /// What those of them take whose schema stands in the project file.
     pub(crate) parameters: HashMap<Arc<str>, Vec<Arc<str>>>,
     pub(crate) toolsets: Vec<Arc<str>>,
     pub(crate) skills: Vec<Arc<str>>,
-    /// The tools that stand for skills and may be offered.
-    skill_tools: Vec<Arc<str>>,
+    /// The tools that stand for skills and artifacts, and may be offered.
+    framework_tools: Vec<Arc<str>>,
     pub(crate) roles: Vec<Arc<str>>,
     pub(crate) secrets: Vec<Arc<str>>,
     /// The MCP servers, of sections and of files.
@@ -67,7 +68,7 @@ impl Names {
                 .collect(),
             parameters: parameters(file),
             toolsets,
-            skill_tools: skill_tools(file, skills),
+            framework_tools: framework_tools(file, skills),
             skills: skills.names.clone(),
             roles: file
                 .policy
@@ -86,9 +87,9 @@ impl Names {
         }
     }
 
-    /// The tools, with `read_skill` and its like where they may be offered.
-    pub(crate) fn tools_and_read_skill(&self) -> Vec<Arc<str>> {
-        self.tools.iter().chain(&self.skill_tools).cloned().collect()
+    /// The tools, with those of Toolcrib itself that may be offered.
+    pub(crate) fn all_tools(&self) -> Vec<Arc<str>> {
+        self.tools.iter().chain(&self.framework_tools).cloned().collect()
     }
 
     /// Whether a name is that of a tool of an MCP server: which tools it has is not known before it
@@ -183,21 +184,19 @@ fn parameters(file: &ProjectFile) -> HashMap<Arc<str>, Vec<Arc<str>>> {
     file.tools.iter().filter_map(of).collect()
 }
 
-fn skill_tools(file: &ProjectFile, skills: &SkillFolders) -> Vec<Arc<str>> {
-    if skills.names.is_empty() {
-        return Vec::new();
-    }
+fn framework_tools(file: &ProjectFile, skills: &SkillFolders) -> Vec<Arc<str>> {
+    let has_skills = !skills.names.is_empty();
     let has_steps = skills.skills.iter().any(|skill| !skill.steps.is_empty());
-    [
-        Some(READ_SKILL),
-        file.skills.list_skills.unwrap_or_default().then_some(LIST_SKILLS),
-        file.skills.deactivate_skill.unwrap_or_default().then_some(DEACTIVATE_SKILL),
-        has_steps.then_some(SKIP_STEP),
-    ]
-    .into_iter()
-    .flatten()
-    .map(Arc::from)
-    .collect()
+    let wanted = Option::unwrap_or_default;
+    let of_skills = [
+        (READ_SKILL, true),
+        (LIST_SKILLS, wanted(file.skills.list_skills)),
+        (DEACTIVATE_SKILL, wanted(file.skills.deactivate_skill)),
+        (SKIP_STEP, has_steps),
+    ];
+    let of_skills = of_skills.into_iter().filter(|(_, is_there)| has_skills && *is_there);
+    let of_artifacts = ARTIFACT_TOOLS.into_iter().filter(|_| file.artifacts.is_some());
+    of_skills.map(|(name, _)| name).chain(of_artifacts).map(Arc::from).collect()
 }
 
 /// The server and its tool, of a name or pattern that says which server it is.

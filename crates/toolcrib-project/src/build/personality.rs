@@ -57,7 +57,7 @@ impl PersonalitySources<'_> {
         for pattern in &section.exclude {
             if !names.is_remote(pattern, problems) {
                 let is_known = names.may_be_remote(&pattern.value);
-                check_pattern(pattern, "tool", &names.tools_and_read_skill(), is_known, problems);
+                check_pattern(pattern, "tool", &names.all_tools(), is_known, problems);
             }
         }
         // One without a name, which is recorded, is looked at all the same.

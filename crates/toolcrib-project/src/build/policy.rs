@@ -51,7 +51,7 @@ fn build_rule(
     for pattern in &section.tools {
         if !names.is_remote(pattern, problems) {
             let is_known = names.may_be_remote(&pattern.value);
-            check_pattern(pattern, "tool", &names.tools_and_read_skill(), is_known, problems);
+            check_pattern(pattern, "tool", &names.all_tools(), is_known, problems);
         }
     }
     for pattern in &section.toolsets {

@@ -9,7 +9,7 @@ use super::names::Names;
 /// Warns of each call to a tool that the project does not have, unless the script says that it
 /// means it. The script itself is sound: here only the calls in it are looked at.
 pub(super) fn warn_of_unknown_tools(file: &str, text: String, names: &Names, problems: &Problems) {
-    let tools = names.tools_and_read_skill();
+    let tools = names.all_tools();
     let warn = |call: &Table<'_>| {
         call.ignore_the_rest();
         let is_meant = call.boolean("even_if_not_offered").unwrap_or_default();

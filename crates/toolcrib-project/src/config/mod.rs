@@ -2,6 +2,7 @@
 //! everything that is checked against something else later.
 
 mod arguments;
+mod artifacts;
 mod database;
 mod hub;
 mod mcp;
@@ -19,6 +20,7 @@ mod tool;
 
 pub(crate) use self::{
     arguments::ArgumentSection,
+    artifacts::ArtifactsSection,
     database::DatabaseSection,
     hub::{CallSection, HubSection},
     mcp::{EndpointSection, McpSection, McpSettings, Pair, ProgramSection, Reach},
@@ -50,6 +52,7 @@ pub(crate) struct ProjectFile {
     pub(crate) agent: AgentSection,
     pub(crate) limits: LimitsSection,
     pub(crate) skills: SkillsSection,
+    pub(crate) artifacts: Option<ArtifactsSection>,
     pub(crate) secrets: Vec<SecretSection>,
     pub(crate) databases: Vec<DatabaseSection>,
     pub(crate) models: Vec<ModelSection>,
@@ -73,6 +76,7 @@ impl ProjectFile {
             agent: file.table("agent", AgentSection::read).unwrap_or_default(),
             limits: file.table("limits", LimitsSection::read).unwrap_or_default(),
             skills: file.table("skills", SkillsSection::read).unwrap_or_default(),
+            artifacts: file.table("artifacts", ArtifactsSection::read),
             secrets: SecretSection::read_all(file),
             databases: DatabaseSection::read_all(file),
             models: ModelSection::read_all(file),

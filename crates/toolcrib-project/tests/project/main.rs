@@ -9,6 +9,7 @@
 )]
 
 mod any_text;
+mod artifacts;
 mod broken;
 mod broken_kinds;
 mod broken_secrets;

@@ -5,11 +5,12 @@ mod http;
 mod schema;
 mod sql;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use serde_json::json;
-use toolcrib_config::{Diagnostic, Help, Problems, Spot};
-use toolcrib_core::Tool;
+use toolcrib_artifacts::{ARTIFACT_TOOLS, Artifacts};
+use toolcrib_config::{Diagnostic, Help, Located, Problems, Spot, suggest};
+use toolcrib_core::{Spooling, Tool};
 use toolcrib_engine::SKILL_TOOLS;
 use toolcrib_tools::Declaration;
 
@@ -20,8 +21,13 @@ use crate::{
     root::Root,
 };
 
-/// Reports names that two tools have, and those that are taken while there are skills.
-pub(crate) fn report_duplicate_tools(tools: &[ToolSection], has_skills: bool, problems: &Problems) {
+/// Reports names that two tools have, and those that are taken while there are skills or artifacts.
+pub(crate) fn report_duplicate_tools(
+    tools: &[ToolSection],
+    has_skills: bool,
+    has_artifacts: bool,
+    problems: &Problems,
+) {
     let mut places = HashMap::new();
     for name in tools.iter().filter_map(|tool| tool.name.as_ref()) {
         if let Some(first) = places.get(&name.value) {
@@ -32,6 +38,10 @@ pub(crate) fn report_duplicate_tools(tools: &[ToolSection], has_skills: bool, pr
         }
         if has_skills && SKILL_TOOLS.contains(&&*name.value) {
             let message = format!("`{}` is a tool that Toolcrib has for skills", name.value);
+            problems.push(Diagnostic::error(&name.at, message).help("give the tool another name"));
+        }
+        if has_artifacts && ARTIFACT_TOOLS.contains(&&*name.value) {
+            let message = format!("`{}` is a tool that Toolcrib has for artifacts", name.value);
             problems.push(Diagnostic::error(&name.at, message).help("give the tool another name"));
         }
     }
@@ -55,9 +65,13 @@ pub(crate) fn build_tools(
     sections: &[ToolSection],
     root: &Root,
     databases: &Databases,
+    artifacts: Option<&Artifacts>,
     names: &Names,
     problems: &Problems,
 ) -> Vec<Tool> {
+    for section in sections {
+        report_artifacts_of(section, artifacts, problems);
+    }
     let source = |section| Source::new(section, root, names, problems);
     let mut clients = http::Clients::default();
     sections
@@ -69,6 +83,29 @@ pub(crate) fn build_tools(
             Kind::Unknown => None,
         })
         .collect()
+}
+
+/// Reports what a tool says of artifacts that cannot be.
+fn report_artifacts_of(tool: &ToolSection, artifacts: Option<&Artifacts>, problems: &Problems) {
+    let Some(artifacts) = artifacts else {
+        let asks = tool.spooling.as_ref().filter(|asked| asked.value != Spooling::Never);
+        for at in asks
+            .map(|asked| &asked.at)
+            .into_iter()
+            .chain(tool.artifact_kind.as_ref().map(|kind| &kind.at))
+        {
+            let help = "add a section `[artifacts]`, which may be empty, or take this out";
+            problems.push(Diagnostic::error(at, "this project keeps no artifacts").help(help));
+        }
+        return;
+    };
+    if let Some(Located { value, at }) = &tool.artifact_kind
+        && !artifacts.kinds().any(|kind| *kind == **value)
+    {
+        let message = format!("there is no kind of artifact {}", suggest::quoted([&**value]));
+        let help = suggest::help(value, "kinds", artifacts.kinds());
+        problems.push(Diagnostic::error(at, message).help(help));
+    }
 }
 
 impl<'a> Source<'a> {
@@ -89,6 +126,8 @@ impl<'a> Source<'a> {
             timeout: section.timeout,
             always_include: section.always_include.unwrap_or_default(),
             untrusted: section.untrusted.unwrap_or(true),
+            spooling: section.spooling.as_ref().map(|asked| asked.value).unwrap_or_default(),
+            artifact_kind: section.artifact_kind.as_ref().map(|kind| Arc::clone(&kind.value)),
             origin: Some(section.at.to_string().into()),
             ..Declaration::new(name, description)
         };

@@ -7,7 +7,7 @@ mod sql;
 use std::{sync::Arc, time::Duration};
 
 use toolcrib_config::{Located, Spot, Table, Value};
-use toolcrib_core::{Annotations, ToolBuilder, ToolName};
+use toolcrib_core::{Annotations, Spooling, ToolBuilder, ToolName};
 
 pub(super) use self::http::read_headers;
 pub(crate) use self::{
@@ -19,6 +19,10 @@ use super::params::Params;
 
 /// The highest limit on characters of results.
 pub(super) const MAX_CHARS: usize = 10_000_000;
+
+/// When a result becomes an artifact.
+const SPOOLING: [(&str, Spooling); 3] =
+    [("when_cut", Spooling::WhenCut), ("always", Spooling::Always), ("never", Spooling::Never)];
 
 /// A declared tool.
 #[derive(Debug)]
@@ -32,6 +36,8 @@ pub(crate) struct ToolSection {
     pub(crate) always_include: Option<bool>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) max_result_chars: Option<usize>,
+    pub(crate) spooling: Option<Located<Spooling>>,
+    pub(crate) artifact_kind: Option<Located<Arc<str>>>,
     pub(crate) input: Input,
     pub(crate) kind: Kind,
 }
@@ -131,6 +137,8 @@ impl ToolSection {
             always_include: None,
             timeout: None,
             max_result_chars: None,
+            spooling: None,
+            artifact_kind: None,
             input: Input::Broken,
             kind: Kind::Unknown,
         };
@@ -157,6 +165,8 @@ impl ToolSection {
         self.timeout = table.duration("timeout");
         self.max_result_chars =
             table.integer("max_result_chars", ToolBuilder::MIN_RESULT_CHARS..=MAX_CHARS);
+        self.spooling = table.value("spooling").and_then(|spooling| spooling.word(&SPOOLING));
+        self.artifact_kind = table.text("artifact_kind");
         self.input = read_input(table);
         self.kind = match word {
             Word::Sql => Kind::Sql(SqlSection::read(table)),
