@@ -8,6 +8,7 @@
     reason = "tests"
 )]
 
+mod artifacts;
 mod cancel;
 mod check;
 mod command;

@@ -129,7 +129,9 @@ fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
-        if entry.file_name() == ".toolcrib" {
+        // What using the example has left there.
+        let name = entry.file_name();
+        if name == ".toolcrib" || name.as_encoded_bytes().ends_with(b".log") {
             continue;
         }
         let target = to.join(entry.file_name());
