@@ -1,6 +1,7 @@
 //! The gateway, as clients of both eras see it: on pipes and over HTTP.
 #![cfg(feature = "gateway")]
 
+mod artifacts;
 mod calls;
 mod changes;
 mod ends;
