@@ -65,6 +65,11 @@ pub enum Lifetime {
     Iteration,
     /// For the turn in whose registry it is; a baseline gives each turn its own.
     Turn,
+    /// For the conversation: the turn in whose registry it is hands it on to the next one of the same
+    /// tenant, principal and conversation on the same engine. It goes when a turn takes it out of its
+    /// registry, or when the conversation ends, which one without a name does with its turn. A turn
+    /// that was nacked hands on nothing that it changed.
+    Session,
 }
 
 /// When a tool's result is kept as an artifact, by an engine that keeps any.

@@ -341,6 +341,7 @@ impl EngineBuilder {
         let mut parts = EngineParts {
             plugins: Vec::new(),
             registry: Arc::default(),
+            sessions: Arc::default(),
             sources: self.sources.into_iter().map(Brought::by_host).collect(),
             visibility: Arc::new(Visibility {
                 personalities: Personalities::new(self.personalities)?,

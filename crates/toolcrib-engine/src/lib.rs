@@ -27,6 +27,7 @@ mod redactor;
 mod reliability;
 mod runner;
 mod secrets;
+mod sessions;
 mod skills;
 mod sources;
 mod turn;

@@ -11,6 +11,7 @@ use crate::{
     plugin::{Brought, NamedMiddleware},
     redactor::Redactor,
     reliability::Reliability,
+    sessions::SessionTools,
     skills::Reloading,
     sources::Source,
     validators::Validators,
@@ -22,6 +23,7 @@ pub(crate) struct EngineParts {
     /// The ids of the plugins whose parts are among these, in order.
     pub(crate) plugins: Vec<Arc<str>>,
     pub(crate) registry: Arc<ToolRegistry>,
+    pub(crate) sessions: Arc<SessionTools>,
     pub(crate) sources: Vec<Brought<Source>>,
     pub(crate) visibility: Arc<Visibility>,
     /// Where the skills come from, if they may change.

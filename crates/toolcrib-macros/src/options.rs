@@ -128,9 +128,13 @@ impl Options {
             "ephemeral" => {
                 let lifetime = match meta {
                     Meta::Path(_) => 0,
-                    other => values::word(other, &["iteration", "turn"])?,
+                    other => values::word(other, &["iteration", "turn", "session"])?,
                 };
-                let lifetime = if lifetime == 0 { quote!(Iteration) } else { quote!(Turn) };
+                let lifetime = match lifetime {
+                    0 => quote!(Iteration),
+                    1 => quote!(Turn),
+                    _ => quote!(Session),
+                };
                 quote!(.ephemeral(#krate::Lifetime::#lifetime))
             }
             "on_collision" => {

@@ -158,7 +158,7 @@ impl Turn {
         }
     }
 
-    fn is_nacked(&self) -> bool {
+    pub(super) fn is_nacked(&self) -> bool {
         matches!(self.state.signals.signal(), Some(Signal::Nack(_)))
     }
 }

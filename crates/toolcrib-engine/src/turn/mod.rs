@@ -76,6 +76,8 @@ pub struct Turn {
     own: Option<OwnTools>,
     /// Whether what was kept of the conversation goes with the turn.
     ends_conversation: bool,
+    /// The tools of the conversation that it began with.
+    of_session: Vec<Tool>,
     composed: Option<Composed>,
     spare: Catalog,
 }
@@ -127,6 +129,7 @@ impl Turn {
         let recovery = engine.reliability.as_ref().map(|reliability| {
             Recovery::new(reliability, &events, &engine.redactor, &cancellation)
         });
+        let of_session = engine.sessions.of(events.identity());
         let state = Arc::new(TurnState {
             roles: roles.into(),
             roles_by_claims: roles_by_claims.into(),
@@ -143,12 +146,16 @@ impl Turn {
             engine,
             recovery,
         });
+        for tool in &of_session {
+            state.registry().overwrite(tool.clone());
+        }
         Ok(Self {
             state,
             iteration: 0,
             expiring: Vec::new(),
             own,
             ends_conversation,
+            of_session,
             composed: None,
             spare: Catalog::new(),
         })
@@ -336,11 +343,18 @@ impl Drop for Turn {
     fn drop(&mut self) {
         self.state.cancellation.cancel();
         self.end();
-        if self.ends_conversation
-            && let Some(spooler) = &self.state.engine.spooler
+        let engine = &self.state.engine;
+        if self.ends_conversation {
+            engine.sessions.forget(self.identity());
+            if let Some(spooler) = &engine.spooler {
+                // Here, though it blocks: after a run nothing of it goes on.
+                spooler.forget(self.identity());
+            }
+        } else if !self.is_nacked()
+            && let Some(registry) = self.state.registry.get()
         {
-            // Here, though it blocks: after a run nothing of it goes on.
-            spooler.forget(self.identity());
+            let baseline = &engine.registry;
+            engine.sessions.take_over(self.identity(), &self.of_session, registry, baseline);
         }
     }
 }

@@ -34,6 +34,7 @@ mod reliability_properties;
 mod reliability_tools;
 mod schemas;
 mod secrets;
+mod sessions;
 mod skills;
 mod sources;
 mod support;

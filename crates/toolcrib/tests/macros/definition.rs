@@ -108,6 +108,10 @@ fn forget() {}
 #[tool(ephemeral = "iteration", on_collision = "fail")]
 fn fleeting() {}
 
+/// Stays for the conversation.
+#[tool(ephemeral = "session")]
+fn bookmark() {}
+
 #[test]
 fn options_with_a_choice_take_each_of_it() {
     let forget = made(forget_tool());
@@ -118,6 +122,7 @@ fn options_with_a_choice_take_each_of_it() {
     let fleeting = made(fleeting_tool());
     assert_eq!(fleeting.ephemeral(), Some(Lifetime::Iteration));
     assert_eq!(fleeting.on_collision(), OnCollision::Fail);
+    assert_eq!(made(bookmark_tool()).ephemeral(), Some(Lifetime::Session));
 }
 
 #[test]
