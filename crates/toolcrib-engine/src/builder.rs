@@ -9,7 +9,7 @@ use std::{
 use toolcrib_core::{
     AlreadyRegistered, Approver, Catalog, Events, IntoTool, InvalidTool, Journal, ListContext,
     Listing, Middleware, Policy, Reducer, ReliabilityRule, Scoper, Secrets, Spooler, Stage, Tool,
-    ToolName, ToolProvider, of_plugin, panic_text,
+    ToolName, ToolProvider, panic_text,
 };
 
 use crate::{
@@ -22,7 +22,8 @@ use crate::{
     redactor::Redactor,
     reliability::{ReliabilitySettings, RetryBudget},
     skills::{
-        ActiveSkills, DuplicateSkill, Reloading, SKILL_TOOLS, SkillSource, Skills, SkillsProvider,
+        ActiveSkills, DuplicateSkill, SKILL_TOOLS, SkillSource, SkillSources, Skills, SkillsFrom,
+        SkillsProvider,
     },
     sources::{OnFailure, Source},
 };
@@ -324,20 +325,12 @@ impl EngineBuilder {
         if cfg!(panic = "abort") {
             return Err(BuildError::PanicAborts);
         }
-        let mut passed_over = self
-            .sources
-            .iter()
-            .filter(|source| source.passes_over_gate())
-            .flat_map(Source::in_turn);
-        if let Some(gated) = passed_over.find(|provider| provider.is_gated()) {
-            return Err(BuildError::StaleGate { provider: gated.path().into() });
-        }
+        self.sources.iter().try_for_each(check_gates)?;
         let redactor = self.redactor.unwrap_or_else(Redactor::from_environment);
-        let reloading = self.skill_source.map(Reloading::new);
-        let skills = match &reloading {
-            Some(reloading) => reloading.load().skills,
-            None => Arc::new(self.skills),
-        };
+        let skill_sources = SkillSources::of_host(match self.skill_source {
+            Some(source) => SkillsFrom::Source(source),
+            None => SkillsFrom::Fixed(Arc::new(self.skills)),
+        });
         let mut parts = EngineParts {
             plugins: Vec::new(),
             registry: Arc::default(),
@@ -347,9 +340,9 @@ impl EngineBuilder {
                 personalities: Personalities::new(self.personalities)?,
                 policy: self.policy,
                 redactor: redactor.clone(),
-                skills,
+                skills: skill_sources.load()?,
             }),
-            reloading: reloading.map(Arc::new),
+            skill_sources: Arc::new(skill_sources),
             validators: Arc::default(),
             redact: Arc::new(redactor.clone()),
             redactor,
@@ -382,6 +375,14 @@ impl EngineBuilder {
         }
         parts.check()?;
         Ok(Engine(Arc::new(parts)))
+    }
+}
+
+fn check_gates(source: &Source) -> Result<(), BuildError> {
+    let gated = || source.in_turn().into_iter().find(|provider| provider.is_gated());
+    match source.passes_over_gate().then(gated).flatten() {
+        Some(gated) => Err(BuildError::StaleGate { provider: gated.path().into() }),
+        None => Ok(()),
     }
 }
 
@@ -426,8 +427,9 @@ impl EngineParts {
         for tool in brings.tools {
             self.add_tool(tool?.with_plugin(&id))?;
         }
-        for provider in brings.providers {
-            let source = Source::new(of_plugin(Arc::clone(&id), provider), OnFailure::Fail);
+        for source in brings.sources {
+            let source = source.of_plugin(&id);
+            check_gates(&source)?;
             // What reads artifacts stays last.
             let last = self.sources.len() - usize::from(self.spooler.is_some());
             self.sources.insert(last, Brought::by(&id, source));
@@ -438,10 +440,13 @@ impl EngineParts {
         for middleware in brings.middleware {
             self.add_middleware(Brought::by(&id, middleware))?;
         }
+        let mut skills = brings.skill_sources;
         if !brings.skills.is_empty() {
-            let brought = brings.skills.into_iter().map(|skill| skill.of_plugin(&id));
-            let skills = self.visibility.skills.with(brought)?;
-            self.set_skills(Arc::new(skills));
+            skills.insert(0, SkillsFrom::Fixed(Arc::new(Skills::new(brings.skills)?)));
+        }
+        if !skills.is_empty() {
+            self.skill_sources = Arc::new(self.skill_sources.with(&id, skills));
+            self.set_skills(self.skill_sources.load()?);
         }
         self.plugins.push(id);
         Ok(())
@@ -458,20 +463,17 @@ impl EngineParts {
         self.sources.retain(|source| source.stays_without(id));
         self.reducers.retain(|_, reducer| reducer.stays_without(id));
         self.middleware.retain(|middleware| middleware.stays_without(id));
+        self.skill_sources = Arc::new(self.skill_sources.without(id));
         let skills = self.visibility.skills.without_plugin(id);
         self.set_skills(Arc::new(skills));
         true
     }
 
-    /// These parts with other skills in place of those that no plugin brought.
-    pub(crate) fn with_skills(&self, skills: &Arc<Skills>) -> Result<Self, BuildError> {
-        let of_plugins = self.visibility.skills.of_plugins();
-        let skills = match of_plugins.clone().next() {
-            None => Arc::clone(skills),
-            Some(_) => Arc::new(skills.with_shared(of_plugins.cloned())?),
-        };
-        // Without the source: whoever asked it holds these.
-        let mut parts = Self { reloading: None, ..self.clone() };
+    /// These parts with other skills.
+    pub(crate) fn with_skills(&self, skills: Arc<Skills>) -> Result<Self, BuildError> {
+        // Not with the very sources: whoever asked them holds these parts.
+        let skill_sources = Arc::new(self.skill_sources.anew());
+        let mut parts = Self { skill_sources, ..self.clone() };
         parts.set_skills(skills);
         parts.check()?;
         Ok(parts)

@@ -124,15 +124,12 @@ impl Engine {
 
     /// This engine with the skills as they are now, and what is wrong with these.
     fn parts_now(&self) -> (Arc<EngineParts>, Vec<Arc<str>>) {
-        match &self.0.reloading {
-            Some(reloading) => reloading.now(&self.0),
-            None => (Arc::clone(&self.0), Vec::new()),
-        }
+        self.0.skill_sources.now(&self.0)
     }
 
     fn parts_to_change(&self) -> EngineParts {
         let mut parts = EngineParts::clone(&self.0);
-        parts.reloading = parts.reloading.map(|reloading| Arc::new(reloading.anew()));
+        parts.skill_sources = Arc::new(parts.skill_sources.anew());
         parts
     }
 

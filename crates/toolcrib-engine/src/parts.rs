@@ -12,7 +12,7 @@ use crate::{
     redactor::Redactor,
     reliability::Reliability,
     sessions::SessionTools,
-    skills::Reloading,
+    skills::SkillSources,
     sources::Source,
     validators::Validators,
 };
@@ -26,8 +26,8 @@ pub(crate) struct EngineParts {
     pub(crate) sessions: Arc<SessionTools>,
     pub(crate) sources: Vec<Brought<Source>>,
     pub(crate) visibility: Arc<Visibility>,
-    /// Where the skills come from, if they may change.
-    pub(crate) reloading: Option<Arc<Reloading>>,
+    /// Where the skills come from.
+    pub(crate) skill_sources: Arc<SkillSources>,
     pub(crate) validators: Arc<Validators>,
     pub(crate) redactor: Redactor,
     /// The same, as bodies see it.

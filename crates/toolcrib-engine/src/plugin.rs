@@ -11,7 +11,10 @@ use toolcrib_core::{
     panic_text,
 };
 
-use crate::skills::Skill;
+use crate::{
+    skills::{Skill, SkillSource, SkillsFrom},
+    sources::{OnFailure, Source},
+};
 
 /// Tools, providers, reducers, skills and middleware that come together.
 ///
@@ -36,9 +39,10 @@ pub trait Plugin: Send + Sync {
 #[derive(Default)]
 pub struct PluginRegistrar {
     pub(crate) tools: Vec<Result<Tool, InvalidTool>>,
-    pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
+    pub(crate) sources: Vec<Source>,
     pub(crate) reducers: Vec<Arc<dyn Reducer>>,
     pub(crate) skills: Vec<Skill>,
+    pub(crate) skill_sources: Vec<SkillsFrom>,
     pub(crate) middleware: Vec<Arc<dyn Middleware>>,
 }
 
@@ -51,7 +55,23 @@ impl PluginRegistrar {
 
     /// Adds a provider, behind those that are there.
     pub fn provider(&mut self, provider: Arc<dyn ToolProvider>) -> &mut Self {
-        self.providers.push(provider);
+        self.source(provider, OnFailure::Fail)
+    }
+
+    /// Adds a provider, and says what happens when it cannot be listed.
+    pub fn source(&mut self, provider: Arc<dyn ToolProvider>, on_failure: OnFailure) -> &mut Self {
+        self.source_with_others(provider, [], on_failure)
+    }
+
+    /// Adds several providers as one source, which is listed by the first; the others are asked only
+    /// when a rule says [`retry_other`](toolcrib_core::Then::RetryOther).
+    pub fn source_with_others(
+        &mut self,
+        provider: Arc<dyn ToolProvider>,
+        others: impl IntoIterator<Item = Arc<dyn ToolProvider>>,
+        on_failure: OnFailure,
+    ) -> &mut Self {
+        self.sources.push(Source::new(provider, on_failure).or(others));
         self
     }
 
@@ -67,6 +87,14 @@ impl PluginRegistrar {
         self
     }
 
+    /// Adds a source of skills, behind those that are there: each turn has them as they are when it
+    /// begins. What holds for all skills, such as [`Skills::focus`](crate::Skills::focus), says the
+    /// host alone.
+    pub fn skill_source(&mut self, source: impl SkillSource + 'static) -> &mut Self {
+        self.skill_sources.push(SkillsFrom::Source(Arc::new(source)));
+        self
+    }
+
     /// Adds a middleware, behind those that are there.
     pub fn middleware(&mut self, middleware: impl Middleware) -> &mut Self {
         self.middleware.push(Arc::new(middleware));
@@ -78,9 +106,10 @@ impl std::fmt::Debug for PluginRegistrar {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PluginRegistrar")
             .field("tools", &self.tools.len())
-            .field("providers", &self.providers.len())
+            .field("sources", &self.sources.len())
             .field("reducers", &self.reducers.len())
             .field("skills", &self.skills.len())
+            .field("skill_sources", &self.skill_sources.len())
             .field("middleware", &self.middleware.len())
             .finish()
     }

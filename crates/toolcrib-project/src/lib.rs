@@ -31,6 +31,7 @@ mod error;
 mod find;
 mod init;
 mod mcp;
+mod plugin;
 mod project;
 mod root;
 mod secrets;
@@ -54,3 +55,6 @@ pub use self::{
 
 /// The file that makes a folder a project.
 pub const PROJECT_FILE: &str = "toolcrib.toml";
+
+/// The file in a plugin's folder that says what it adds.
+pub const PLUGIN_FILE: &str = "plugin.toml";

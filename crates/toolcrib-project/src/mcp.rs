@@ -5,13 +5,14 @@ use std::{fmt, sync::Arc};
 use toolcrib_core::{
     Catalog, DiscoveryError, DiscoveryErrorClass, ListContext, Listing, ToolProvider,
 };
-use toolcrib_engine::{EngineBuilder, OnFailure, Redactor};
+use toolcrib_engine::{OnFailure, Redactor};
 use toolcrib_mcp::{McpClient, ServerName};
 
 /// An MCP server of a project. Nothing of it is started or dialled before its tools are asked for.
 #[derive(Clone)]
 pub struct McpServer {
     pub(crate) name: ServerName,
+    pub(crate) plugin: Option<Arc<str>>,
     pub(crate) origin: Arc<str>,
     pub(crate) on_failure: OnFailure,
     pub(crate) trusted: bool,
@@ -25,6 +26,11 @@ impl McpServer {
     /// What it is called here.
     pub fn name(&self) -> &ServerName {
         &self.name
+    }
+
+    /// The plugin that it is of.
+    pub fn plugin(&self) -> Option<&str> {
+        self.plugin.as_deref()
     }
 
     /// Where it is declared: `toolcrib.toml:12`, `.mcp.json:3`.
@@ -51,12 +57,11 @@ impl McpServer {
         self.client.as_ref().map_err(|reason| &**reason)
     }
 
-    pub(crate) fn add_to(&self, engine: EngineBuilder) -> EngineBuilder {
-        let provider: Arc<dyn ToolProvider> = match &self.client {
+    pub(crate) fn provider(&self) -> Arc<dyn ToolProvider> {
+        match &self.client {
             Ok(client) => Arc::new(client.clone()),
             Err(reason) => Arc::new(Unusable::new(&self.name, Arc::clone(reason))),
-        };
-        engine.source(provider, self.on_failure)
+        }
     }
 
     pub(crate) fn hide_from(&self, redactor: &Redactor) {

@@ -20,14 +20,16 @@ use crate::{
     PROJECT_FILE,
     build::{
         Databases, DeclaredHub, DeclaredModel, DeclaredPersonality, HubSources, McpFiles,
-        McpSources, ModelSources, NamedModel, Names, PersonalitySources, Reliability,
+        McpSources, ModelSources, NamedModel, Names, Part, PersonalitySources, Reliability,
         build_artifacts, build_models, build_policy, build_reliability, build_secrets,
-        build_skills, build_tokens, build_tools, offered_with_secrets, report_duplicate_tools,
-        report_unreachable_hosts, report_unreachable_hubs,
+        build_skills, build_tokens, build_tools, check_plugins, for_all_skills,
+        offered_with_secrets, report_duplicate_tools, report_taken_names, report_unreachable_hosts,
+        report_unreachable_hubs,
     },
     config::{LimitsSection, ProjectFile},
     error::LoadError,
     mcp::McpServer,
+    plugin::FolderPlugin,
     root::{FileError, MAX_TEXT, Root},
     secrets::EnvironmentSecrets,
     serve::{ServeToken, TokenError, TokenFile, token_file},
@@ -103,6 +105,7 @@ pub struct Project {
     mcp: Vec<McpServer>,
     hubs: Vec<DeclaredHub>,
     artifacts: Option<Artifacts>,
+    plugins: Vec<FolderPlugin>,
     tokens: Vec<ServeToken>,
     databases: Vec<Database>,
     warnings: Diagnostics,
@@ -138,7 +141,9 @@ impl Project {
                 let chosen = options.state.as_deref();
                 let state = StateFolder::new(root.path(), chosen)
                     .map_err(cannot_make(chosen.unwrap_or(root.path())))?;
-                let folders = SkillFolders::read(&root, &file.skills, &problems);
+                let start = Spot::start_of(PROJECT_FILE);
+                let named = file.skills.folder.as_ref();
+                let folders = SkillFolders::read(&root, named, &start, &problems);
                 Self::build(file, folders, &root, state, problems, options)
             }
             None => Err(LoadError::Diagnostics(problems.into_diagnostics())),
@@ -168,43 +173,47 @@ impl Project {
     }
 
     fn build(
-        file: ProjectFile,
-        folders: SkillFolders,
+        mut file: ProjectFile,
+        skills: SkillFolders,
         root: &Root,
         state: StateFolder,
         problems: Problems,
         options: &LoadOptions,
     ) -> Result<Self, LoadError> {
         let mcp_files = McpFiles::read(&file, root, &options.imports, &problems)?;
-        let mut names = Names::of(&file, &folders, &mcp_files);
-        names.plugins.clone_from(&options.plugins);
+        let mut parts = Part::all(&mut file, skills, root, &problems);
+        let mut names = Names::of(&file, &parts, &mcp_files);
+        check_plugins(&file, &options.plugins, &names, &problems);
+        names.plugins.extend(options.plugins.iter().cloned());
         let has_skills = !names.skills.is_empty();
-        report_duplicate_tools(&file.tools, has_skills, file.artifacts.is_some(), &problems);
+        report_duplicate_tools(&parts, has_skills, file.artifacts.is_some(), &problems);
+        report_taken_names(&parts, &mcp_files, &problems);
         let policy = build_policy(&file.policy, &names, &problems);
-        let (stamps, folder) = (folders.stamps.clone(), folders.folder.clone());
-        let skills = build_skills(folders, &file.skills, root, &names, &problems);
+        let skills: Vec<_> =
+            parts.iter_mut().map(|part| build_skills(part, &names, &problems)).collect();
         let system = file.agent.system.as_ref();
         let system = system.and_then(|text| system_text(text, root, &problems));
-        let secrets = build_secrets(&file, &names, &problems);
+        let secrets = build_secrets(&file, &parts, &names, &problems);
         let tokens = build_tokens(&file.serve, &secrets, &names, &problems);
-        let mcp = McpSources {
-            sections: &file.mcp,
-            files: &mcp_files,
-            secrets: &secrets,
-            names: &names,
-            root,
-            allow_stray_children: options.allow_stray_children,
-            problems: &problems,
-        };
-        let mcp = mcp.build();
-        let hubs = HubSources {
-            sections: &file.hubs,
-            secrets: &secrets,
-            names: &names,
-            problems: &problems,
-        };
-        let hubs = hubs.build();
-        let models = build_models(&file.models, &secrets, &names.secrets, &problems);
+        let no_files = McpFiles::default();
+        let (mut mcp, mut hubs) = (Vec::new(), Vec::new());
+        for part in &parts {
+            let names = &names.seen_by(part);
+            let servers = McpSources {
+                sections: &part.declared.mcp,
+                files: if part.plugin_id().is_none() { &mcp_files } else { &no_files },
+                secrets: &secrets,
+                names,
+                root: &part.root,
+                allow_stray_children: options.allow_stray_children,
+                problems: &problems,
+            };
+            mcp.extend(servers.build());
+            let sections = &part.declared.hubs;
+            let of_part = HubSources { sections, secrets: &secrets, names, problems: &problems };
+            hubs.extend(of_part.build());
+        }
+        let models = build_models(&file.models, &secrets, &names, &problems);
         let sources = ModelSources { root, names: &names, declared: &models, problems: &problems };
         let model = match (&options.model, &file.agent.model) {
             (Some(name), _) => sources.load_chosen(name, options.base_url.as_deref())?,
@@ -238,10 +247,9 @@ impl Project {
             Databases::open(&file.databases, root, &state, mode, &options.cancel, &problems);
         let artifacts = file.artifacts.as_ref();
         let artifacts = artifacts.map(|section| build_artifacts(section, &state));
-        let tools =
-            build_tools(&file.tools, root, &databases, artifacts.as_ref(), &names, &problems);
-        report_unreachable_hosts(&personalities, &tools, &file.tools, &problems);
-        report_unreachable_hubs(&personalities, &file.hubs, &problems);
+        let tools = build_tools(&parts, &databases, artifacts.as_ref(), &names, &problems);
+        report_unreachable_hosts(&personalities, &tools, &parts, &problems);
+        report_unreachable_hubs(&personalities, &parts, &problems);
         let tools = offered_with_secrets(tools, &secrets);
         if problems.has_errors() {
             return Err(LoadError::Diagnostics(problems.into_diagnostics()));
@@ -250,15 +258,34 @@ impl Project {
             return Err(LoadError::Cancelled);
         }
         let databases = databases.into_usable()?;
+        let for_all = for_all_skills(&file.skills);
+        let mut all_skills = for_all.clone();
+        let (mut watched, mut plugins) = (None, Vec::new());
+        for (part, skills) in parts.iter().zip(skills) {
+            let skills: Vec<_> = skills.into_iter().map(Arc::new).collect();
+            // Two of one name were recorded.
+            let with = |all: &Skills| all.with_shared(skills.iter().cloned());
+            all_skills = with(&all_skills).unwrap_or(all_skills);
+            let loaded = with(&for_all).unwrap_or_default();
+            let of_part = WatchedSkills::new(part, names.clone(), loaded);
+            match part.plugin_id() {
+                None => watched = of_part,
+                Some(id) => plugins.push(FolderPlugin {
+                    id: Arc::clone(id),
+                    tools: of(&tools, |tool| tool.plugin() == Some(id)),
+                    mcp: of(&mcp, |server| server.plugin() == Some(id)),
+                    hubs: of(&hubs, |hub| hub.plugin() == Some(id)),
+                    skills: of_part,
+                }),
+            }
+        }
         Ok(Self {
             name: file.name.unwrap_or_else(|| folder_name(root.path())),
             root: root.path().to_owned(),
             state,
             tools,
-            watched: folder.map(|folder| {
-                WatchedSkills::new(root.clone(), folder, names, skills.clone(), stamps)
-            }),
-            skills,
+            watched,
+            skills: all_skills,
             policy,
             personalities,
             model,
@@ -273,6 +300,7 @@ impl Project {
             mcp,
             hubs,
             artifacts,
+            plugins,
             tokens,
             databases,
             warnings: problems.into_diagnostics(),
@@ -294,12 +322,13 @@ impl Project {
         self.state.path()
     }
 
-    /// The declared tools, in the order of the file. `read_skill` is not among them.
+    /// The declared tools, in the order of the file, then those of plugins. `read_skill` is not among
+    /// them.
     pub fn tools(&self) -> &[Tool] {
         &self.tools
     }
 
-    /// The skills, by name, as they were when the project was loaded. An
+    /// The skills, by name, then those of plugins, as they were when the project was loaded. An
     /// [engine](Self::engine_builder) of it has them as their files are whenever a turn begins.
     pub fn skills(&self) -> &Skills {
         &self.skills
@@ -308,6 +337,11 @@ impl Project {
     /// Whether it has a folder of skills, which is looked at anew when a turn begins.
     pub fn watches_skills(&self) -> bool {
         self.watched.is_some()
+    }
+
+    /// The plugins that are folders of it, in the order of the file.
+    pub fn plugins(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.plugins.iter().map(|plugin| &*plugin.id)
     }
 
     /// Unpacks an archive, `.zip` or `.tar.gz`, into the folder of skills, as one more skill. It is
@@ -386,12 +420,13 @@ impl Project {
         self.turn_timeout
     }
 
-    /// The MCP servers: the project's own in the order of its file, then those of `mcpServers` files.
+    /// The MCP servers: the project's own in the order of its file, those of `mcpServers` files, then
+    /// those of plugins.
     pub fn mcp_servers(&self) -> &[McpServer] {
         &self.mcp
     }
 
-    /// The hubs, in the order of the file.
+    /// The hubs, in the order of the file, then those of plugins.
     pub fn hubs(&self) -> &[DeclaredHub] {
         &self.hubs
     }
@@ -443,12 +478,12 @@ impl Project {
         &self.warnings
     }
 
-    /// An engine with the project's tools, MCP servers, hubs, skills, policy, secrets and limits, to be
-    /// added to or built. The values of its secrets are redacted from the start.
+    /// An engine with the project's tools, MCP servers, hubs, skills, plugins, policy, secrets and
+    /// limits, to be added to or built. The values of its secrets are redacted from the start.
     pub fn engine_builder(&self) -> EngineBuilder {
         let redactor = self.redactor();
         let engine = Engine::builder()
-            .tools(self.tools.iter().cloned())
+            .tools(of(&self.tools, |tool| tool.plugin().is_none()))
             .policy(self.policy.clone())
             .secrets(self.secrets.clone())
             .redactor(redactor)
@@ -463,8 +498,14 @@ impl Project {
         };
         let engine = self.reliability.add_to(engine);
         let engine = self.personalities().cloned().fold(engine, EngineBuilder::personality);
-        let engine = self.mcp.iter().fold(engine, |engine, server| server.add_to(engine));
-        self.hubs.iter().fold(engine, |engine, hub| hub.add_to(engine))
+        let servers = self.mcp.iter().filter(|server| server.plugin().is_none());
+        let engine = servers
+            .fold(engine, |engine, server| engine.source(server.provider(), server.on_failure));
+        let hubs = self.hubs.iter().filter(|hub| hub.plugin().is_none());
+        let engine = hubs.fold(engine, |engine, hub| {
+            engine.source(Arc::clone(hub.provider()) as _, hub.on_failure())
+        });
+        self.plugins.iter().cloned().fold(engine, EngineBuilder::plugin)
     }
 
     /// What takes the project's secrets out of a text: those of the process, those that are
@@ -511,6 +552,11 @@ impl std::fmt::Debug for Project {
             .field("state", &self.state())
             .finish_non_exhaustive()
     }
+}
+
+/// Those of a list that one part of the project has.
+fn of<T: Clone>(all: &[T], is_of_part: impl Fn(&&T) -> bool) -> Vec<T> {
+    all.iter().filter(is_of_part).cloned().collect()
 }
 
 fn cannot_make(state: &Path) -> impl Fn(io::Error) -> LoadError {

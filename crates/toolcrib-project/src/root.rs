@@ -16,9 +16,13 @@ pub(crate) const MAX_TEXT: u64 = 1024 * 1024;
 /// The largest seed script, in bytes. It is held in memory.
 pub(crate) const MAX_SEED: u64 = 64 * 1024 * 1024;
 
-/// The folder of a project, as it really lies on disk.
+/// The folder of a project, or of a plugin in it, as it really lies on disk.
 #[derive(Debug, Clone)]
-pub(crate) struct Root(PathBuf);
+pub(crate) struct Root {
+    path: PathBuf,
+    /// What stands before the names of a plugin's files in problems: `plugins/crm/`.
+    before: Arc<str>,
+}
 
 /// Why a file of a project cannot be used. Each message ends a sentence about the file.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +31,8 @@ pub(crate) enum FileError {
     Absolute,
     #[error("leaves the project's folder; copy what is needed into the project")]
     Outside,
+    #[error("leaves the plugin's folder; copy what is needed into it")]
+    OutsidePlugin,
     #[error("is not there")]
     NotFound,
     #[error("is not a folder")]
@@ -47,22 +53,49 @@ impl Root {
     /// # Errors
     /// When there is no such folder.
     pub(crate) fn new(dir: &Path) -> io::Result<Self> {
-        dir.canonicalize().map(Self)
+        Ok(Self { path: dir.canonicalize()?, before: Arc::default() })
+    }
+
+    /// The root of a plugin whose folder lies in this one: nothing that is named from it leads out
+    /// of that.
+    pub(crate) fn of_plugin(&self, relative: &str) -> Result<Self, FileError> {
+        let path = self.folder(relative)?;
+        let before = format!("{}/", relative.trim_end_matches('/')).into();
+        Ok(Self { path, before })
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.0
+        &self.path
+    }
+
+    /// How a file of it is called in problems: from the project's folder on.
+    pub(crate) fn shown(&self, relative: &str) -> Arc<str> {
+        format!("{}{relative}", self.before).into()
+    }
+
+    /// Whether a path leads out of the folder by its own words; where symbolic links on it lead is
+    /// another matter.
+    pub(crate) fn check_inside(&self, relative: &str) -> Result<(), FileError> {
+        match stays_inside(relative) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.outside()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn outside(&self) -> FileError {
+        if self.before.is_empty() { FileError::Outside } else { FileError::OutsidePlugin }
     }
 
     /// Where a file or folder of the project really lies. What leads out of the project is
     /// refused, symbolic links included.
     pub(crate) fn resolve(&self, relative: &str) -> Result<PathBuf, FileError> {
-        stays_inside(relative)?;
-        let path = self.0.join(relative).canonicalize().map_err(|error| match error.kind() {
+        self.check_inside(relative)?;
+        let path = self.path.join(relative).canonicalize().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileError::NotFound,
             _ => FileError::Unreadable(error),
         })?;
-        if path.starts_with(&self.0) { Ok(path) } else { Err(FileError::Outside) }
+        if path.starts_with(&self.path) { Ok(path) } else { Err(self.outside()) }
     }
 
     /// Where a folder of the project really lies.
@@ -132,19 +165,21 @@ pub(crate) fn near(error: &FileError, folder: &Path, written: &str) -> Option<St
     Some(format!("did you mean {}?", suggest::quoted([&*meant.to_string_lossy()])))
 }
 
-/// Whether a path is relative and leads out of no folder by its own words; where symbolic links on
-/// it lead is another matter.
-pub(crate) fn stays_inside(relative: &str) -> Result<(), FileError> {
+/// Whether a path leads out of no folder by its own words. It must be relative.
+fn stays_inside(relative: &str) -> Result<bool, FileError> {
     let mut depth = 0_usize;
     for component in Path::new(relative).components() {
         depth = match component {
             Component::Prefix(_) | Component::RootDir => return Err(FileError::Absolute),
             Component::CurDir => depth,
-            Component::ParentDir => depth.checked_sub(1).ok_or(FileError::Outside)?,
+            Component::ParentDir => match depth.checked_sub(1) {
+                Some(depth) => depth,
+                None => return Ok(false),
+            },
             Component::Normal(_) => depth + 1,
         };
     }
-    Ok(())
+    Ok(true)
 }
 
 /// The text of a file of at most `limit` bytes. A byte-order mark, which some editors put first,

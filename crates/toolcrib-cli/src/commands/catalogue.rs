@@ -58,9 +58,16 @@ pub(super) async fn known_tools(
         tools: declared.map(|tool| KnownTool { tool, source: None }).collect(),
         sources: Vec::new(),
     };
-    for (source, tools) in servers.into_iter().chain(hubs) {
+    let plugins = project.mcp_servers().iter().map(McpServer::plugin);
+    let plugins = plugins.chain(project.hubs().iter().map(DeclaredHub::plugin));
+    for ((source, tools), plugin) in servers.into_iter().chain(hubs).zip(plugins) {
         let name = source.facts.name.clone();
-        let listed = tools.into_iter().map(|tool| KnownTool { tool, source: Some(name.clone()) });
+        let plugin = plugin.map(Arc::from);
+        let tools = tools.into_iter().map(|tool| match &plugin {
+            Some(plugin) => tool.with_plugin(plugin),
+            None => tool,
+        });
+        let listed = tools.map(|tool| KnownTool { tool, source: Some(name.clone()) });
         known.tools.extend(listed);
         known.sources.push(source);
     }

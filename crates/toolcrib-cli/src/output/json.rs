@@ -176,6 +176,7 @@ struct ToolJson<'a> {
     annotations: Annotations,
     untrusted: bool,
     origin: &'a str,
+    plugin: Option<&'a str>,
 }
 
 impl<'a> From<&'a ToolDefinition> for ToolJson<'a> {
@@ -188,6 +189,7 @@ impl<'a> From<&'a ToolDefinition> for ToolJson<'a> {
             annotations: tool.annotations(),
             untrusted: tool.untrusted(),
             origin: tool.origin(),
+            plugin: tool.plugin(),
         }
     }
 }
@@ -204,6 +206,7 @@ pub(crate) struct CheckJson<'a> {
     tools: Vec<CheckedTool<'a>>,
     skills: Vec<CheckedSkill<'a>>,
     personalities: Vec<&'a str>,
+    plugins: Vec<&'a str>,
     rules: Vec<&'a str>,
     databases: Vec<CheckedDatabase<'a>>,
     mcp_servers: Vec<CheckedServer<'a>>,
@@ -214,6 +217,7 @@ pub(crate) struct CheckJson<'a> {
 struct CheckedHub<'a> {
     name: &'a str,
     origin: &'a str,
+    plugin: Option<&'a str>,
     url: &'a str,
     on_failure: OnFailure,
 }
@@ -222,6 +226,7 @@ struct CheckedHub<'a> {
 struct CheckedServer<'a> {
     name: &'a str,
     origin: &'a str,
+    plugin: Option<&'a str>,
     target: Option<String>,
     trusted: bool,
     on_failure: OnFailure,
@@ -234,11 +239,13 @@ struct CheckedTool<'a> {
     annotations: Annotations,
     chars: usize,
     origin: &'a str,
+    plugin: Option<&'a str>,
 }
 
 #[derive(Serialize)]
 struct CheckedSkill<'a> {
     id: &'a str,
+    plugin: Option<&'a str>,
     tools: &'a [ToolName],
     body_chars: usize,
 }
@@ -267,6 +274,7 @@ impl<'a> From<&'a Project> for CheckJson<'a> {
                     annotations: tool.annotations(),
                     chars: tool.rendering().chars().count(),
                     origin: tool.origin(),
+                    plugin: tool.plugin(),
                 })
                 .collect(),
             skills: project
@@ -274,11 +282,13 @@ impl<'a> From<&'a Project> for CheckJson<'a> {
                 .iter()
                 .map(|skill| CheckedSkill {
                     id: skill.id.as_str(),
+                    plugin: skill.plugin.as_deref(),
                     tools: &skill.tools,
                     body_chars: skill.body.chars().count(),
                 })
                 .collect(),
             personalities: project.personalities().map(Personality::id).collect(),
+            plugins: project.plugins().collect(),
             rules: project.policy().rules.iter().map(|rule| &*rule.label).collect(),
             databases: project
                 .databases()
@@ -294,6 +304,7 @@ impl<'a> From<&'a Project> for CheckJson<'a> {
                 .map(|server| CheckedServer {
                     name: server.name().as_str(),
                     origin: server.origin(),
+                    plugin: server.plugin(),
                     target: super::target(project, server),
                     trusted: server.is_trusted(),
                     on_failure: server.on_failure(),
@@ -305,6 +316,7 @@ impl<'a> From<&'a Project> for CheckJson<'a> {
                 .map(|hub| CheckedHub {
                     name: hub.name(),
                     origin: hub.origin(),
+                    plugin: hub.plugin(),
                     url: hub.url(),
                     on_failure: hub.on_failure(),
                 })

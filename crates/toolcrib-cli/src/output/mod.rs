@@ -199,12 +199,18 @@ pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
         for tool in tools {
             let set = safe(tool.toolset().unwrap_or("-"));
             let kind = if tool.annotations().read_only { "reads" } else { "writes" };
-            say!("    {}  {DIM}{set}, {kind}, {}{DIM:#}", tool.name(), tool.origin());
+            let from = safe(&tool.comes_from());
+            say!("    {}  {DIM}{set}, {kind}, {from}{DIM:#}", tool.name());
         }
     }
     for skill in project.skills().iter() {
         let names: Vec<_> = skill.tools.iter().map(ToolName::as_str).collect();
-        say!("  skill {}: {}", skill.id, names.join(", "));
+        let of = of_plugin(skill.plugin.as_deref());
+        say!("  skill {}{of}: {}", skill.id, names.join(", "));
+    }
+    for plugin in project.plugins() {
+        let tools = tools.iter().filter(|tool| tool.plugin() == Some(plugin)).count();
+        say!("  plugin {plugin}: {}", count(tools, "declared tool"));
     }
     for personality in project.personalities() {
         say!("  personality {}", safe(personality.id()));
@@ -216,15 +222,22 @@ pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
     }
     for server in project.mcp_servers() {
         let target = target(project, server).map(|target| format!(": {}", safe(&target)));
-        say!("  MCP server {}{}", server.name(), target.unwrap_or_default());
+        let of = of_plugin(server.plugin());
+        say!("  MCP server {}{of}{}", server.name(), target.unwrap_or_default());
     }
     for hub in project.hubs() {
-        say!("  hub {}: {}", safe(hub.name()), safe(hub.url()));
+        let of = of_plugin(hub.plugin());
+        say!("  hub {}{of}: {}", safe(hub.name()), safe(hub.url()));
     }
     match project.model() {
         Some(model) => say!("  model {}", safe(model.name())),
         None => say!("  no model is named; `run` takes the first that is configured"),
     }
+}
+
+/// Whose something is, if not the project's own.
+fn of_plugin(plugin: Option<&str>) -> String {
+    plugin.map(|plugin| format!(" (plugin `{plugin}`)")).unwrap_or_default()
 }
 
 /// What is started or dialled for a server, without secrets; `None` where there is no client of it.

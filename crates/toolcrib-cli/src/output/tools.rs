@@ -40,7 +40,11 @@ fn one(known: &KnownTool, verbose: bool) {
     let longest = if verbose { 1_000 } else { 72 };
     say!("  {GOOD}{}{GOOD:#}  {}", tool.name(), one_line(tool.description(), longest),);
     let remote = if known.source.is_some() { ", remote" } else { "" };
-    say!("    {DIM}{}, from {}{remote}{DIM:#}", effects(tool.annotations()), safe(tool.origin()));
+    say!(
+        "    {DIM}{}, from {}{remote}{DIM:#}",
+        effects(tool.annotations()),
+        safe(&tool.comes_from())
+    );
 }
 
 /// What a tool says of its effects, in words.
@@ -66,6 +70,7 @@ struct ToolJson<'a> {
     name: &'a ToolName,
     toolset: Option<&'a str>,
     origin: &'a str,
+    plugin: Option<&'a str>,
     /// The source that lists it; null where the project declares it.
     source: Option<&'a str>,
     remote: bool,
@@ -98,6 +103,7 @@ impl<'a> From<&'a KnownTool> for ToolJson<'a> {
             name: tool.name(),
             toolset: tool.toolset(),
             origin: tool.origin(),
+            plugin: tool.plugin(),
             source: known.source.as_deref(),
             remote: known.source.is_some(),
             annotations: tool.annotations(),

@@ -108,6 +108,7 @@ fn check_lists_hubs_and_asks_none() {
         json!([{
             "name": "crm",
             "origin": "toolcrib.toml:2",
+            "plugin": null,
             "url": "http://127.0.0.1:9/{tenant}/{principal}",
             "on_failure": "omit",
         }])

@@ -24,6 +24,7 @@ mod model_faults;
 mod models;
 mod peers;
 mod personality;
+mod plugins;
 mod problems;
 mod readme;
 mod run;

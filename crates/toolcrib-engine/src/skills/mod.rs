@@ -22,7 +22,7 @@ use toolcrib_core::{SkillId, ToolName};
 
 pub(crate) use self::{
     active::{ActiveSkills, Snapshot, StepsAt},
-    source::Reloading,
+    source::{SkillSources, SkillsFrom},
     steps::Steps,
     tools::SkillsProvider,
 };
@@ -87,8 +87,12 @@ impl Skill {
         }
     }
 
-    pub(crate) fn of_plugin(self, plugin: &Arc<str>) -> Self {
-        Self { plugin: Some(Arc::clone(plugin)), ..self }
+    /// The same as a plugin's; the very same where it is that already.
+    pub(crate) fn of_plugin(this: &Arc<Self>, plugin: &Arc<str>) -> Arc<Self> {
+        if this.plugin.as_ref() == Some(plugin) {
+            return Arc::clone(this);
+        }
+        Arc::new(Self { plugin: Some(Arc::clone(plugin)), ..Self::clone(this) })
     }
 
     /// Says which tools belong to it, beside those of its [steps](Self::steps).
@@ -192,15 +196,13 @@ impl Skills {
     /// # Errors
     /// [`DuplicateSkill`] when two have one id.
     pub fn new(skills: Vec<Skill>) -> Result<Self, DuplicateSkill> {
-        Self::default().with(skills.into_iter())
+        Self::default().with_shared(skills.into_iter().map(Arc::new))
     }
 
-    /// These and more behind them.
-    pub(crate) fn with(&self, more: impl Iterator<Item = Skill>) -> Result<Self, DuplicateSkill> {
-        self.with_shared(more.map(Arc::new))
-    }
-
-    /// The same of skills that are there already, which stay the very same.
+    /// These and more behind them, which stay the very same.
+    ///
+    /// # Errors
+    /// [`DuplicateSkill`] when two have one id.
     pub fn with_shared(
         &self,
         more: impl IntoIterator<Item = Arc<Skill>>,
@@ -219,11 +221,6 @@ impl Skills {
     #[must_use]
     pub fn without_any(&self) -> Self {
         Self { skills: Vec::new(), ..self.clone() }
-    }
-
-    /// Those that plugins brought.
-    pub(crate) fn of_plugins(&self) -> impl Iterator<Item = &Arc<Skill>> + Clone {
-        self.skills.iter().filter(|skill| skill.plugin.is_some())
     }
 
     /// Those that others than this plugin brought.

@@ -5,8 +5,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use super::Skills;
-use crate::parts::EngineParts;
+use super::{DuplicateSkill, Skill, Skills};
+use crate::{builder::BuildError, parts::EngineParts, plugin::Brought};
 
 /// Where an engine's skills come from when they may change while it lives, such as from files that
 /// people edit. Asked whenever a turn begins; turns that have begun keep the skills that they began
@@ -31,59 +31,116 @@ pub struct LoadedSkills {
     pub problems: Arc<[Arc<str>]>,
 }
 
-/// An engine's source of skills, and the engine's parts with those that it last gave.
-pub(crate) struct Reloading {
-    source: Arc<dyn SkillSource>,
+/// Where an engine's skills come from: the host's, then those of its plugins, in order.
+pub(crate) struct SkillSources {
+    sources: Vec<Brought<SkillsFrom>>,
     last: Mutex<Option<Reloaded>>,
 }
 
+/// Skills that stay, or a source that may have others later.
+#[derive(Clone)]
+pub(crate) enum SkillsFrom {
+    Fixed(Arc<Skills>),
+    Source(Arc<dyn SkillSource>),
+}
+
+/// The engine's parts with the skills that the sources last gave.
 #[derive(Clone)]
 struct Reloaded {
-    /// What the source gave.
-    from: Arc<Skills>,
+    /// What the sources gave.
+    from: Vec<Arc<Skills>>,
     /// `None` when they do not go with the rest of the engine.
     parts: Option<Arc<EngineParts>>,
     problem: Option<Arc<str>>,
 }
 
-impl Reloading {
-    pub(crate) fn new(source: Arc<dyn SkillSource>) -> Self {
-        Self { source, last: Mutex::default() }
+impl SkillsFrom {
+    fn load(&self) -> LoadedSkills {
+        match self {
+            Self::Fixed(skills) => {
+                LoadedSkills { skills: Arc::clone(skills), ..LoadedSkills::default() }
+            }
+            Self::Source(source) => source.skills(),
+        }
+    }
+}
+
+impl SkillSources {
+    pub(crate) fn of_host(skills: SkillsFrom) -> Self {
+        Self { sources: vec![Brought::by_host(skills)], last: Mutex::default() }
     }
 
-    /// As it was before anything was asked of it: for an engine with other parts.
+    /// These and those of a plugin. Nothing was asked of them yet.
+    pub(crate) fn with(&self, plugin: &Arc<str>, more: Vec<SkillsFrom>) -> Self {
+        let more = more.into_iter().map(|skills| Brought::by(plugin, skills));
+        Self { sources: self.sources.iter().cloned().chain(more).collect(), last: Mutex::default() }
+    }
+
+    /// Those of others than this plugin. Nothing was asked of them yet.
+    pub(crate) fn without(&self, plugin: &str) -> Self {
+        let mut stay = self.anew();
+        stay.sources.retain(|source| source.stays_without(plugin));
+        stay
+    }
+
+    /// As they were before anything was asked of them: for an engine with other parts.
     pub(crate) fn anew(&self) -> Self {
-        Self::new(Arc::clone(&self.source))
+        Self { sources: self.sources.clone(), last: Mutex::default() }
     }
 
-    pub(crate) fn load(&self) -> LoadedSkills {
-        self.source.skills()
+    /// All skills as they are now.
+    pub(crate) fn load(&self) -> Result<Arc<Skills>, DuplicateSkill> {
+        let each = self.sources.iter().map(|source| source.item.load().skills);
+        self.together(&each.collect::<Vec<_>>())
+    }
+
+    /// What each source gave, as the skills of one engine. What holds for all skills, the host says.
+    fn together(&self, each: &[Arc<Skills>]) -> Result<Arc<Skills>, DuplicateSkill> {
+        let mut all: Option<Arc<Skills>> = None;
+        for (source, skills) in self.sources.iter().zip(each) {
+            all = Some(match (all, &source.plugin) {
+                (Some(all), Some(plugin)) => {
+                    let of_plugin = |skill| Skill::of_plugin(skill, plugin);
+                    Arc::new(all.with_shared(skills.iter_shared().map(of_plugin))?)
+                }
+                _ => Arc::clone(skills),
+            });
+        }
+        Ok(all.unwrap_or_default())
     }
 
     /// The engine's parts with the skills as they are now, and what is wrong with these. Skills that
     /// do not go with the rest of the engine leave those before them in place.
     pub(crate) fn now(&self, parts: &Arc<EngineParts>) -> (Arc<EngineParts>, Vec<Arc<str>>) {
-        let loaded = self.load();
+        if self.sources.iter().all(|source| matches!(source.item, SkillsFrom::Fixed(_))) {
+            return (Arc::clone(parts), Vec::new());
+        }
+        let loaded: Vec<_> = self.sources.iter().map(|source| source.item.load()).collect();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = last.as_ref().filter(|last| Arc::ptr_eq(&last.from, &loaded.skills));
-        let reloaded = match before {
+        let is_same = |last: &&Reloaded| {
+            last.from.iter().zip(&loaded).all(|(before, now)| Arc::ptr_eq(before, &now.skills))
+        };
+        let reloaded = match last.as_ref().filter(is_same) {
             Some(reloaded) => reloaded.clone(),
             None => {
                 let good = last.take().and_then(|last| last.parts);
-                let (parts, problem) = match parts.with_skills(&loaded.skills) {
+                let from: Vec<_> = loaded.iter().map(|one| Arc::clone(&one.skills)).collect();
+                let together = self.together(&from).map_err(BuildError::from);
+                let (parts, problem) = match together.and_then(|all| parts.with_skills(all)) {
                     Ok(parts) => (Some(Arc::new(parts)), None),
                     Err(problem) => (good, Some(problem.to_string().into())),
                 };
-                last.insert(Reloaded { from: loaded.skills, parts, problem }).clone()
+                last.insert(Reloaded { from, parts, problem }).clone()
             }
         };
-        let problems = loaded.problems.iter().cloned().chain(reloaded.problem).collect();
+        let problems = loaded.iter().flat_map(|one| one.problems.iter().cloned());
+        let problems = problems.chain(reloaded.problem).collect();
         (reloaded.parts.unwrap_or_else(|| Arc::clone(parts)), problems)
     }
 }
 
-impl fmt::Debug for Reloading {
+impl fmt::Debug for SkillSources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reloading").finish_non_exhaustive()
+        f.debug_struct("SkillSources").finish_non_exhaustive()
     }
 }

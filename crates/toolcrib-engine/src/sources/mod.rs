@@ -8,7 +8,7 @@ mod notice;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use toolcrib_core::ToolProvider;
+use toolcrib_core::{ToolProvider, of_plugin};
 
 use self::last_good::LastGood;
 pub use self::notice::Notice;
@@ -80,6 +80,13 @@ impl Source {
     ) -> Self {
         self.alternatives = Some(alternatives.into_iter().collect());
         self
+    }
+
+    /// The same as a plugin's.
+    pub(crate) fn of_plugin(self, plugin: &Arc<str>) -> Self {
+        let of = |provider: &_| of_plugin(Arc::clone(plugin), Arc::clone(provider));
+        let alternatives = self.alternatives.map(|others| others.iter().map(of).collect());
+        Self { provider: of(&self.provider), alternatives, ..self }
     }
 
     /// Whether an old listing would stand in for what a gate decides anew each time.

@@ -14,13 +14,16 @@ use toolcrib_core::{
     concat, gated_tools, of_plugin, per_identity, prefixed, prepared, with_timeout,
 };
 use toolcrib_engine::{
-    BuildError, Engine, Iteration, IterationError, OnFailure, Redactor, Turn, TurnOptions,
-    WithheldBy,
+    BuildError, Engine, Iteration, IterationError, OnFailure, PluginRegistrar, Redactor, Turn,
+    TurnOptions, WithheldBy,
 };
 
-use crate::support::{
-    Log, builder, call, engine, in_time, menu, policy, provider, rule_on, says, skill_id, skills,
-    tool, why,
+use crate::{
+    plugins::Brings,
+    support::{
+        Log, builder, call, engine, in_time, menu, policy, provider, rule_on, says, skill_id,
+        skills, tool, why,
+    },
 };
 
 /// What a source does when it is asked.
@@ -353,6 +356,15 @@ fn an_engine_whose_old_listings_would_pass_over_a_gate_is_not_built() {
     let other = engine().source_with_others(git(), [early(git())], OnFailure::Stale).build();
     insta::assert_snapshot!(other.unwrap_err(), @"source `gated(early) > mcp:git` has a gate in it and `OnFailure::Stale`: what the gate let pass before would be offered without asking it; put the gate outside, `gated_tools(.., cached(..), ..)` with `CacheOptions::stale_on_error`, and take `OnFailure::Fail` or `Omit`");
     assert!(engine().source(cached(git(), forever), OnFailure::Stale).build().is_ok());
+    let brings = |provider: Arc<dyn ToolProvider>| {
+        Brings("p", move |registrar: &mut PluginRegistrar| {
+            registrar.source(Arc::clone(&provider), OnFailure::Stale);
+            Ok(())
+        })
+    };
+    let built = engine().plugin(brings(early(git()))).build();
+    assert!(matches!(built, Err(BuildError::StaleGate { .. })), "{built:?}");
+    assert!(engine().plugin(brings(git())).build().is_ok());
 }
 
 #[tokio::test]

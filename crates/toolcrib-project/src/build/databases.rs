@@ -6,6 +6,7 @@ use toolcrib_config::{Diagnostic, Located, Problems, Spot, suggest};
 use toolcrib_core::CancellationToken;
 use toolcrib_scope::database::{Claim, Database, DatabaseError, DatabaseSpec, SIDE_FILES, Seed};
 
+use super::part::Grant;
 use crate::{
     config::DatabaseSection,
     project::Mode,
@@ -67,12 +68,13 @@ impl Databases {
         }
     }
 
-    /// The database of a tool that names one, or none. `None` when it cannot be used or told,
-    /// which is recorded.
+    /// The database of a tool that names one, or none; one of a plugin has those that are granted.
+    /// `None` when it cannot be used or told, which is recorded.
     pub(crate) fn of_tool(
         &self,
         named: Option<&Located<Arc<str>>>,
         tool: &Spot,
+        grant: Option<&Grant>,
         problems: &Problems,
     ) -> Option<&Database> {
         let chosen = match (named, self.declared.as_slice()) {
@@ -80,6 +82,15 @@ impl Databases {
             (None, [only]) => Some(only),
             (None, _) => None,
         };
+        if let Some(grant) = grant
+            && let Some(name) = named.map(|named| &named.value).or(chosen.map(|one| &one.name))
+            && !grant.has_database(name)
+        {
+            let at = named.map_or(tool, |named| &named.at);
+            let write = format!("databases = [\"{name}\"]");
+            grant.refuse(at, &format!("uses the database `{name}`"), &write, problems);
+            return None;
+        }
         if let Some(chosen) = chosen {
             return chosen.database.as_ref();
         }

@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use toolcrib_config::{Diagnostic, Problems, Spot};
 use toolcrib_core::{CacheOptions, Cached, KeyField, Ttl, cached};
-use toolcrib_engine::{EngineBuilder, OnFailure};
+use toolcrib_engine::OnFailure;
 use toolcrib_scope::http::{DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_REDIRECTS, HttpClient};
 use toolcrib_tools::{
     http::{HttpToolPart, HttpToolProblem},
@@ -33,6 +33,7 @@ pub(crate) struct HubSources<'a> {
 #[derive(Debug, Clone)]
 pub struct DeclaredHub {
     name: Arc<str>,
+    plugin: Option<Arc<str>>,
     origin: Arc<str>,
     url: Arc<str>,
     ttl: Ttl,
@@ -44,6 +45,11 @@ impl DeclaredHub {
     /// What it is called here.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The plugin that it is of.
+    pub fn plugin(&self) -> Option<&str> {
+        self.plugin.as_deref()
     }
 
     /// Where it is declared: `toolcrib.toml:12`.
@@ -66,13 +72,10 @@ impl DeclaredHub {
         self.on_failure
     }
 
-    /// Its provider, which all engines of the project share.
+    /// Its provider, which all engines of the project share. Tools of a plugin's hub carry its id
+    /// only in an engine.
     pub fn provider(&self) -> &Arc<Cached> {
         &self.provider
-    }
-
-    pub(crate) fn add_to(&self, engine: EngineBuilder) -> EngineBuilder {
-        engine.source(Arc::clone(&self.provider) as _, self.on_failure)
     }
 }
 
@@ -99,6 +102,7 @@ impl HubSources<'_> {
         let (Some(Ok(hub)), Some(options)) = (hub, options) else { return None };
         Some(DeclaredHub {
             name: Arc::clone(&section.name.value),
+            plugin: self.names.grant.as_ref().map(|grant| Arc::clone(&grant.plugin)),
             origin: section.name.at.to_string().into(),
             url: Arc::clone(&section.url.as_ref()?.value),
             ttl: section.cache.ttl?,
@@ -122,7 +126,7 @@ impl HubSources<'_> {
             for reference in references(&header.value) {
                 let name = &reference.value;
                 if !self.names.secrets.contains(name) {
-                    report_undeclared(&reference, &self.names.secrets, self.problems);
+                    report_undeclared(&reference, self.names, self.problems);
                 } else if let Err(reason) = self.secrets.check(name)
                     && told.insert(Arc::clone(name))
                 {
@@ -135,10 +139,10 @@ impl HubSources<'_> {
 
     /// `None` where something of it could not be read, which is recorded.
     fn spec(&self, section: &HubSection) -> Option<(HubSpec, HttpClient)> {
-        let mut nets = allowed_nets(&section.allow_addresses, self.problems);
+        let mut nets = allowed_nets(&section.allow_addresses, self.names, self.problems);
         let (url, call) = (section.url.as_ref()?, section.call.as_ref()?);
         let CallSection { http, read_only, destructive, timeout, max_result_chars } = call;
-        nets.extend(allowed_nets(&http.allow_addresses, self.problems));
+        nets.extend(allowed_nets(&http.allow_addresses, self.names, self.problems));
         let call_url = http.url.as_ref()?;
         let mut spec =
             HubSpec::new(&*section.name.value, &*url.value, http.method.clone(), &*call_url.value);

@@ -8,6 +8,7 @@ mod mcp;
 mod model;
 mod models;
 mod names;
+mod part;
 mod personality;
 mod policy;
 mod reliability;
@@ -25,6 +26,7 @@ pub(crate) use self::{
     model::ModelSources,
     models::build_models,
     names::Names,
+    part::{Part, check_plugins, report_taken_names},
     personality::{
         DeclaredPersonality, PersonalitySources, report_unreachable_hosts, report_unreachable_hubs,
     },
@@ -32,7 +34,7 @@ pub(crate) use self::{
     reliability::{NamedModel, Reliability, build_reliability},
     secrets::{build_secrets, offered_with_secrets},
     serve::build_tokens,
-    skills::{build_skill, build_skills},
+    skills::{SkillPlace, build_skill, build_skills, for_all_skills},
     tools::{build_tools, report_duplicate_tools},
 };
 pub use self::{

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolcrib_config::{Diagnostic, Problems, Spot};
 use toolcrib_models::{InvalidVendorModel, Vendor, VendorModel, VendorModelBuilder};
 
-use super::secrets::report_undeclared;
+use super::{names::Names, secrets::report_undeclared};
 use crate::{
     config::{KeySource, ModelSection},
     secrets::EnvironmentSecrets,
@@ -27,14 +27,14 @@ pub struct DeclaredModel {
 pub(crate) fn build_models(
     sections: &[ModelSection],
     secrets: &EnvironmentSecrets,
-    declared_secrets: &[Arc<str>],
+    names: &Names,
     problems: &Problems,
 ) -> Vec<DeclaredModel> {
     let build = |section: &ModelSection| {
         let vendor = section.vendor?;
         let key = section.secret();
-        if let Some(key) = key.filter(|key| !declared_secrets.contains(&key.value)) {
-            report_undeclared(key, declared_secrets, problems);
+        if let Some(key) = key.filter(|key| !names.secrets.contains(&key.value)) {
+            report_undeclared(key, names, problems);
             return None;
         }
         let model = made(section, vendor, secrets)

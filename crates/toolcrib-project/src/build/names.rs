@@ -7,11 +7,11 @@ use toolcrib_artifacts::ARTIFACT_TOOLS;
 use toolcrib_config::{Diagnostic, Located, Problems, suggest};
 use toolcrib_engine::{DEACTIVATE_SKILL, DEFAULT_PERSONALITY, LIST_SKILLS, READ_SKILL, SKIP_STEP};
 
-use super::mcp::McpFiles;
-use crate::{
-    config::{HubSection, Input, PersonalitySection, ProjectFile, ToolSection},
-    skills::SkillFolders,
+use super::{
+    mcp::McpFiles,
+    part::{Grant, Part},
 };
+use crate::config::{Input, PersonalitySection, ProjectFile, ToolSection};
 
 /// What the names of all tools of MCP servers begin with.
 const REMOTE: &str = "mcp__";
@@ -20,14 +20,16 @@ const BETWEEN: &str = "__";
 /// The toolset of all tools of MCP servers.
 const REMOTE_TOOLSET: &str = "mcp";
 
-/// The names that a project declares.
-#[derive(Debug)]
+/// The names that a project and its plugins declare.
+#[derive(Debug, Clone)]
 pub(crate) struct Names {
     /// The tools, without `read_skill` and `artifact_read` and their like.
     pub(crate) tools: Vec<Arc<str>>,
-    /// What those of them take whose schema stands in the project file.
+    /// What those of them take whose schema stands beside them.
     pub(crate) parameters: HashMap<Arc<str>, Vec<Arc<str>>>,
     pub(crate) toolsets: Vec<Arc<str>>,
+    /// The tools and toolsets of plugins alone, each with its plugin.
+    of_plugins: Vec<(Arc<str>, Arc<str>)>,
     pub(crate) skills: Vec<Arc<str>>,
     /// The tools that stand for skills and artifacts, and may be offered.
     framework_tools: Vec<Arc<str>>,
@@ -37,39 +39,38 @@ pub(crate) struct Names {
     pub(crate) servers: Vec<Arc<str>>,
     /// The hubs.
     pub(crate) hubs: Vec<Arc<str>>,
-    /// What the names of the tools of each hub begin with.
-    pub(crate) hub_prefixes: Vec<Arc<str>>,
+    /// What the names of the tools of each hub begin with, and its plugin if it is of one.
+    hub_prefixes: Vec<(Arc<str>, Option<Arc<str>>)>,
     /// The models that have a name of the project's own.
     pub(crate) models: Vec<Arc<str>>,
-    /// The plugins that are added in code.
+    /// The plugins, with those that are added in code.
     pub(crate) plugins: Vec<Arc<str>>,
+    /// What the part may reach outside its folder that these are the names for.
+    pub(super) grant: Option<Arc<Grant>>,
     /// The personalities, with the default one.
     pub(crate) personalities: Vec<Arc<str>>,
 }
 
 impl Names {
-    pub(crate) fn of(file: &ProjectFile, skills: &SkillFolders, mcp: &McpFiles) -> Self {
-        let sections = file.mcp.iter().map(|section| Arc::clone(&section.name.value));
+    pub(crate) fn of(file: &ProjectFile, parts: &[Part], mcp: &McpFiles) -> Self {
+        let sections = parts.iter().flat_map(|part| &part.declared.mcp);
+        let sections = sections.map(|section| Arc::clone(&section.name.value));
         let mut servers: Vec<_> = sections.chain(mcp.names()).collect();
         servers.sort();
         servers.dedup();
-        let mut toolsets: Vec<_> =
-            file.tools.iter().filter_map(|tool| tool.toolset.clone()).collect();
+        let mut toolsets: Vec<_> = parts.iter().flat_map(toolsets).collect();
         toolsets.extend((!servers.is_empty()).then(|| REMOTE_TOOLSET.into()));
-        toolsets.extend(file.hubs.iter().map(|hub| Arc::clone(&hub.name.value)));
         toolsets.sort();
         toolsets.dedup();
+        let hubs = || Part::hubs(parts);
+        let skills = parts.iter().flat_map(|part| part.skills.names.iter().cloned());
         Self {
-            tools: file
-                .tools
-                .iter()
-                .filter_map(|tool| tool.name.as_ref())
-                .map(|name| name.value.as_str().into())
-                .collect(),
-            parameters: parameters(file),
+            tools: parts.iter().flat_map(tools).collect(),
+            parameters: parameters(parts),
             toolsets,
-            framework_tools: framework_tools(file, skills),
-            skills: skills.names.clone(),
+            of_plugins: of_plugins(parts),
+            framework_tools: framework_tools(file, parts),
+            skills: skills.collect(),
             roles: file
                 .policy
                 .roles
@@ -79,12 +80,29 @@ impl Names {
                 .collect(),
             secrets: file.secrets.iter().map(|secret| Arc::clone(&secret.name.value)).collect(),
             servers,
-            hubs: file.hubs.iter().map(|hub| Arc::clone(&hub.name.value)).collect(),
-            hub_prefixes: file.hubs.iter().map(HubSection::prefix).collect(),
+            hubs: hubs().map(|(_, hub)| Arc::clone(&hub.name.value)).collect(),
+            hub_prefixes: hubs().map(|(plugin, hub)| (hub.prefix(), plugin.cloned())).collect(),
             models: file.models.iter().map(|model| Arc::clone(&model.name.value)).collect(),
-            plugins: Vec::new(),
+            plugins: parts.iter().filter_map(Part::plugin_id).cloned().collect(),
+            grant: None,
             personalities: personalities(&file.personalities),
         }
+    }
+
+    /// The same as one part sees them: a plugin has no secrets but those that it is granted.
+    pub(crate) fn seen_by(&self, part: &Part) -> Self {
+        let mut seen = Self { grant: part.grant.clone(), ..self.clone() };
+        if let Some(grant) = &seen.grant {
+            seen.secrets.retain(|secret| grant.secrets().contains(secret));
+        }
+        seen
+    }
+
+    /// The plugin that a tool or toolset is of.
+    pub(crate) fn plugin_of(&self, name: &str) -> Option<&Arc<str>> {
+        let exactly = self.of_plugins.iter().find(|(of_plugin, _)| **of_plugin == *name);
+        let of_hub = || self.hub_prefixes.iter().find(|(prefix, _)| name.starts_with(&**prefix));
+        exactly.map(|(_, plugin)| plugin).or_else(|| of_hub()?.1.as_ref())
     }
 
     /// The tools, with those of Toolcrib itself that may be offered.
@@ -95,7 +113,7 @@ impl Names {
     /// Whether a name is that of a tool of an MCP server: which tools it has is not known before it
     /// is asked. Begins the name or pattern like one and no server is called so, that is recorded.
     pub(crate) fn is_remote(&self, name: &Located<Arc<str>>, problems: &Problems) -> bool {
-        if self.hub_prefixes.iter().any(|prefix| name.value.starts_with(&**prefix)) {
+        if self.is_of_a_hub(&name.value) {
             return true;
         }
         let Some((server, tool)) = parts_of_remote(&name.value) else { return false };
@@ -121,7 +139,7 @@ impl Names {
 
     /// Whether a name is that of a tool of an MCP server of the project.
     pub(crate) fn is_of_a_server(&self, name: &str) -> bool {
-        self.hub_prefixes.iter().any(|prefix| name.starts_with(&**prefix))
+        self.is_of_a_hub(name)
             || parts_of_remote(name).is_some_and(|(server, _)| self.has_server(server))
     }
 
@@ -129,7 +147,7 @@ impl Names {
     pub(crate) fn may_be_remote(&self, pattern: &str) -> bool {
         let literal = pattern.split(['*', '?']).next().unwrap_or_default();
         let may_begin = |start: &str| start.starts_with(literal) || literal.starts_with(start);
-        self.hub_prefixes.iter().any(|prefix| may_begin(prefix))
+        self.hub_prefixes.iter().any(|(prefix, _)| may_begin(prefix))
             || self.servers.iter().any(|server| may_begin(&format!("{REMOTE}{server}{BETWEEN}")))
     }
 
@@ -138,9 +156,10 @@ impl Names {
         name == REMOTE_TOOLSET || name.starts_with(REMOTE)
     }
 
-    /// The toolsets of tools that the project itself declares.
-    pub(crate) fn own_toolsets(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.toolsets.iter().filter(|name| ***name != *REMOTE_TOOLSET)
+    /// The tools and toolsets that the project itself declares.
+    pub(crate) fn own_tools(&self) -> impl Iterator<Item = &Arc<str>> {
+        let toolsets = self.toolsets.iter().filter(|name| ***name != *REMOTE_TOOLSET);
+        self.tools.iter().chain(toolsets).filter(|name| self.plugin_of(name).is_none())
     }
 
     /// Whether there is such a personality; if not, that is recorded.
@@ -153,6 +172,10 @@ impl Names {
             problems.push(Diagnostic::error(&name.at, message).help(help));
         }
         known
+    }
+
+    fn is_of_a_hub(&self, name: &str) -> bool {
+        self.hub_prefixes.iter().any(|(prefix, _)| name.starts_with(&**prefix))
     }
 
     fn has_server(&self, name: &str) -> bool {
@@ -169,7 +192,29 @@ fn personalities(sections: &[PersonalitySection]) -> Vec<Arc<str>> {
     all
 }
 
-fn parameters(file: &ProjectFile) -> HashMap<Arc<str>, Vec<Arc<str>>> {
+fn tools(part: &Part) -> impl Iterator<Item = Arc<str>> {
+    let names = part.declared.tools.iter().filter_map(|tool| tool.name.as_ref());
+    names.map(|name| name.value.as_str().into())
+}
+
+fn toolsets(part: &Part) -> impl Iterator<Item = Arc<str>> {
+    let hubs = part.declared.hubs.iter().map(|hub| Arc::clone(&hub.name.value));
+    part.declared.tools.iter().filter_map(|tool| tool.toolset.clone()).chain(hubs)
+}
+
+/// The tools and toolsets of plugins, but for those that the project has too.
+fn of_plugins(parts: &[Part]) -> Vec<(Arc<str>, Arc<str>)> {
+    let of = |part| tools(part).chain(toolsets(part));
+    let own: Vec<_> = parts.iter().filter(|part| part.grant.is_none()).flat_map(of).collect();
+    let of_plugin = |part| {
+        let plugin: Option<&Arc<str>> = Part::plugin_id(part);
+        plugin.into_iter().flat_map(move |id| of(part).map(|name| (name, Arc::clone(id))))
+    };
+    let all = parts.iter().flat_map(of_plugin);
+    all.filter(|(name, _)| !own.contains(name)).collect()
+}
+
+fn parameters(parts: &[Part]) -> HashMap<Arc<str>, Vec<Arc<str>>> {
     let of = |tool: &ToolSection| {
         let names = match &tool.input {
             Input::None => Vec::new(),
@@ -181,12 +226,13 @@ fn parameters(file: &ProjectFile) -> HashMap<Arc<str>, Vec<Arc<str>>> {
         };
         Some((tool.name.as_ref()?.value.as_str().into(), names))
     };
-    file.tools.iter().filter_map(of).collect()
+    Part::tools(parts).filter_map(of).collect()
 }
 
-fn framework_tools(file: &ProjectFile, skills: &SkillFolders) -> Vec<Arc<str>> {
-    let has_skills = !skills.names.is_empty();
-    let has_steps = skills.skills.iter().any(|skill| !skill.steps.is_empty());
+fn framework_tools(file: &ProjectFile, parts: &[Part]) -> Vec<Arc<str>> {
+    let has_skills = parts.iter().any(|part| !part.skills.names.is_empty());
+    let mut skills = parts.iter().flat_map(|part| &part.skills.skills);
+    let has_steps = skills.any(|skill| !skill.steps.is_empty());
     let wanted = Option::unwrap_or_default;
     let of_skills = [
         (READ_SKILL, true),

@@ -11,11 +11,12 @@ use toolcrib_scope::http::{HostPattern, may_reach};
 use super::{
     model::ModelSources,
     names::{Names, is_declared},
+    part::Part,
     policy::check_pattern,
     tools::host_of,
 };
 use crate::{
-    config::{HubSection, Kind, NetworkSection, PersonalitySection, ToolSection},
+    config::{Kind, NetworkSection, PersonalitySection},
     root::Root,
     system::system_text,
 };
@@ -83,13 +84,20 @@ impl PersonalitySources<'_> {
     /// reached another way, and whoever names them here would wait for them in vain.
     fn check_own(&self, name: &Located<Arc<str>>) {
         let Self { names, problems, .. } = *self;
-        let known = || names.tools.iter().chain(names.own_toolsets()).map(|name| &**name);
+        let known = || names.own_tools().map(|name| &**name);
+        let plugin = names.plugin_of(&name.value);
         // Which tools a hub has is not known before it is asked; how their names begin is.
         let is_of_a_hub = || names.is_of_a_server(&name.value) && !names.is_of_servers(&name.value);
-        if known().any(|known| *known == *name.value) || is_of_a_hub() {
+        let is_own = known().any(|known| *known == *name.value);
+        if is_own || plugin.is_none() && is_of_a_hub() {
             return;
         }
-        let (message, help) = if names.is_of_servers(&name.value) {
+        let (message, help) = if let Some(plugin) = plugin {
+            (
+                format!("`{}` is of a plugin, of which `toolset` says nothing", name.value),
+                format!("name the plugin in `plugins`: [\"{plugin}\"]"),
+            )
+        } else if names.is_of_servers(&name.value) {
             (
                 format!("`{}` is of MCP servers, of which `toolset` says nothing", name.value),
                 "name the servers in `mcp_servers`".to_owned(),
@@ -135,16 +143,17 @@ fn network_rules(section: &NetworkSection, problems: &Problems) -> NetworkRules 
 /// the one host that they are called at. Which tools a hub has is not known, so one stands for all.
 pub(crate) fn report_unreachable_hubs(
     personalities: &[DeclaredPersonality],
-    hubs: &[HubSection],
+    parts: &[Part],
     problems: &Problems,
 ) {
-    for hub in hubs {
+    for (plugin, hub) in Part::hubs(parts) {
         let (prefix, hub_name) = (hub.prefix(), &hub.name.value);
         let Some(host) = hub.call.as_ref().and_then(|call| host_of(&call.http)) else { continue };
         let Ok(parsed) = host.parse() else { continue };
         let tool = |name: &str| {
             let tool = Tool::builder(name).description("A tool.").toolset(Arc::clone(hub_name));
-            tool.handler(|_: Value, _: ToolContext| async { "" }).ok()
+            let tool = tool.handler(|_: Value, _: ToolContext| async { "" }).ok()?;
+            Some(plugin.map_or_else(|| tool.clone(), |plugin| tool.with_plugin(plugin)))
         };
         for DeclaredPersonality { personality, network_at, .. } in personalities {
             if may_reach(&personality.network, &parsed).ok() != Some(false) {
@@ -178,11 +187,10 @@ pub(crate) fn report_unreachable_hubs(
 pub(crate) fn report_unreachable_hosts(
     personalities: &[DeclaredPersonality],
     tools: &[Tool],
-    sections: &[ToolSection],
+    parts: &[Part],
     problems: &Problems,
 ) {
-    let hosts: Vec<_> = sections
-        .iter()
+    let hosts: Vec<_> = Part::tools(parts)
         .filter_map(|section| match &section.kind {
             Kind::Http(http) => Some((section.name.as_ref()?, host_of(http)?)),
             _ => None,

@@ -5,7 +5,10 @@ use std::{collections::HashSet, sync::Arc};
 use toolcrib_config::{Diagnostic, Located, Problems};
 use toolcrib_core::Tool;
 
-use super::names::{Names, is_declared};
+use super::{
+    names::{Names, is_declared},
+    part::Part,
+};
 use crate::{
     config::{Kind, ProjectFile, Text, ToolSection, is_secret_name},
     secrets::{self, EnvironmentSecrets},
@@ -18,11 +21,11 @@ const SECRET: &str = "secret:";
 /// referred to, and there.
 pub(crate) fn build_secrets(
     file: &ProjectFile,
+    parts: &[Part],
     names: &Names,
     problems: &Problems,
 ) -> EnvironmentSecrets {
-    let (sections, tools) = (&file.secrets, &file.tools);
-    let declared = &names.secrets;
+    let sections = &file.secrets;
     // A model, a server, a hub or a gateway that lacks its own says so itself.
     let of_models = file.models.iter().filter_map(|model| Some(Arc::clone(&model.secret()?.value)));
     let of_tokens = file
@@ -30,23 +33,23 @@ pub(crate) fn build_secrets(
         .tokens
         .iter()
         .filter_map(|token| Some(Arc::clone(&token.secret.as_ref()?.value)));
-    let of_servers = file.mcp.iter().flat_map(|server| {
-        server.secret_texts().flat_map(references).map(|reference| reference.value)
-    });
-    let of_hubs = file
-        .hubs
-        .iter()
-        .flat_map(|hub| hub.secret_texts().flat_map(references).map(|reference| reference.value));
-    let keys: HashSet<_> = of_models.chain(of_tokens).chain(of_servers).chain(of_hubs).collect();
+    let mut keys: HashSet<_> = of_models.chain(of_tokens).collect();
     let mut used = HashSet::new();
-    for text in tools.iter().flat_map(texts) {
-        for reference in references(text) {
-            report_undeclared(&reference, declared, problems);
-            used.insert(reference.value);
+    for part in parts {
+        let (declared, names) = (&part.declared, names.seen_by(part));
+        let of_servers = declared.mcp.iter().flat_map(|server| server.secret_texts());
+        let of_hubs = declared.hubs.iter().flat_map(|hub| hub.secret_texts());
+        let others = of_servers.flat_map(references).chain(of_hubs.flat_map(references));
+        keys.extend(others.map(|reference| reference.value));
+        for text in declared.tools.iter().flat_map(texts) {
+            for reference in references(text) {
+                report_undeclared(&reference, &names, problems);
+                used.insert(reference.value);
+            }
+            // A slip that is told where the tool is built.
+            let is_named = |name: &&Arc<str>| text.value.contains(&format!("{{{name}}}"));
+            used.extend(names.secrets.iter().filter(is_named).cloned());
         }
-        // A slip that is told where the tool is built.
-        let is_named = |name: &&Arc<str>| text.value.contains(&format!("{{{name}}}"));
-        used.extend(declared.iter().filter(is_named).cloned());
     }
     for section in sections {
         let Some(env) = &section.env else { continue };
@@ -85,12 +88,15 @@ pub(crate) fn offered_with_secrets(tools: Vec<Tool>, secrets: &EnvironmentSecret
     tools.into_iter().map(with_secrets).collect()
 }
 
-pub(super) fn report_undeclared(
-    name: &Located<Arc<str>>,
-    declared: &[Arc<str>],
-    problems: &Problems,
-) {
-    if declared.is_empty() {
+/// Records a secret that there is not, or that a plugin is not granted.
+pub(super) fn report_undeclared(name: &Located<Arc<str>>, names: &Names, problems: &Problems) {
+    let declared = &names.secrets;
+    if let Some(grant) = &names.grant {
+        if !declared.contains(&name.value) {
+            let does = format!("needs the secret `{}`", name.value);
+            grant.refuse(&name.at, &does, &format!("secrets = [\"{}\"]", name.value), problems);
+        }
+    } else if declared.is_empty() {
         let message = format!("there is no secret `{}`", name.value);
         let help = format!("write below a [secrets]: {} = {{ env = \"VARIABLE\" }}", name.value);
         problems.push(Diagnostic::error(&name.at, message).help(help));

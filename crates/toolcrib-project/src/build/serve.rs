@@ -19,7 +19,7 @@ pub(crate) fn build_tokens(
         }
         let secret = token.secret.as_ref()?;
         if !names.secrets.contains(&secret.value) {
-            report_undeclared(secret, &names.secrets, problems);
+            report_undeclared(secret, names, problems);
             return None;
         }
         if let Err(error) = secrets.get(&secret.value) {

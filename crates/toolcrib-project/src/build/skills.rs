@@ -2,37 +2,45 @@
 
 use std::sync::Arc;
 
-use toolcrib_config::{Diagnostic, Located, Problems, Spot};
+use toolcrib_config::{Diagnostic, Located, Problems};
 use toolcrib_core::ToolName;
 use toolcrib_engine::{Skill, Skills, Step};
 
-use super::names::{Names, is_declared};
+use super::{
+    names::{Names, is_declared},
+    part::Part,
+};
 use crate::{
-    PROJECT_FILE,
     config::SkillsSection,
     root::Root,
-    skills::{FolderFiles, SkillFile, SkillFolders, SkillStamp, folder_of},
+    skills::{FolderFiles, SkillFile, SkillStamp},
 };
 
-/// The skills of a project.
-pub(crate) fn build_skills(
-    folders: SkillFolders,
-    section: &SkillsSection,
-    root: &Root,
-    names: &Names,
-    problems: &Problems,
-) -> Skills {
-    let SkillFolders { skills, stamps, .. } = folders;
-    let folder = folder_of(section);
+/// Where a skill lies: in which folder of the skills of which root, and what is there.
+pub(crate) struct SkillPlace<'a> {
+    /// Whose it is, if not the project's own.
+    pub(crate) plugin: Option<&'a Arc<str>>,
+    pub(crate) root: &'a Root,
+    pub(crate) folder: &'a str,
+    pub(crate) stamp: &'a SkillStamp,
+}
+
+/// The skills of a part. Folders have different names, and so have they.
+pub(crate) fn build_skills(part: &mut Part, names: &Names, problems: &Problems) -> Vec<Skill> {
+    let files = std::mem::take(&mut part.skills.skills);
+    let folder = part.skills.folder.as_deref().unwrap_or_default();
     let build = |file: SkillFile| {
-        let stamp = stamps.get(&file.id).cloned().unwrap_or_default();
-        build_skill(file, root, folder, &stamp, names, problems)
+        let stamp = part.skills.stamps.get(&file.id).cloned().unwrap_or_default();
+        let place =
+            SkillPlace { plugin: part.plugin_id(), root: &part.root, folder, stamp: &stamp };
+        build_skill(file, &place, names, problems)
     };
-    let skills = Skills::new(skills.into_iter().map(build).collect());
-    let mut skills = skills.unwrap_or_else(|error| {
-        problems.push(Diagnostic::error(&Spot::start_of(PROJECT_FILE), error.to_string()));
-        Skills::default()
-    });
+    files.into_iter().map(build).collect()
+}
+
+/// What holds for all skills of a project.
+pub(crate) fn for_all_skills(section: &SkillsSection) -> Skills {
+    let mut skills = Skills::default();
     if let Some(focus) = section.focus {
         skills = skills.focus(focus);
     }
@@ -44,12 +52,10 @@ pub(crate) fn build_skills(
         .offer_deactivate_skill(section.deactivate_skill.unwrap_or_default())
 }
 
-/// One skill, from its file among the skills in `folder`.
+/// One skill, from its file.
 pub(crate) fn build_skill(
     file: SkillFile,
-    root: &Root,
-    folder: &str,
-    stamp: &SkillStamp,
+    place: &SkillPlace<'_>,
     names: &Names,
     problems: &Problems,
 ) -> Skill {
@@ -59,10 +65,12 @@ pub(crate) fn build_skill(
         let tool = resolve(&step.name, names, problems)?;
         Some(Step { tool, note: step.remark.clone() })
     });
-    let own = root.folder(&format!("{folder}/{}", file.id)).ok().filter(|_| stamp.has_files);
+    let own = place.root.folder(&format!("{}/{}", place.folder, file.id)).ok();
+    let own = own.filter(|_| place.stamp.has_files);
     let mut skill =
         Skill::new(file.id, file.description, file.body).tools(tools).steps(steps, file.on_skip);
     skill.tools_mode = file.tools_mode;
+    skill.plugin = place.plugin.cloned();
     match own {
         Some(own) => skill.files(Arc::new(FolderFiles::new(own))),
         None => skill,

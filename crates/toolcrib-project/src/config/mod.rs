@@ -9,6 +9,7 @@ mod mcp;
 mod model;
 mod params;
 mod personality;
+mod plugin;
 mod policy;
 mod reliability;
 mod schema;
@@ -26,6 +27,7 @@ pub(crate) use self::{
     mcp::{EndpointSection, McpSection, McpSettings, Pair, ProgramSection, Reach},
     model::{KeySource, ModelSection},
     personality::{NetworkSection, PersonalitySection},
+    plugin::{PluginFile, PluginSection},
     policy::{PolicySection, RoleSection, RuleSection},
     reliability::{ReliabilityRuleSection, ReliabilitySection, Verb},
     schema::{SchemaProblem, check_schema},
@@ -41,7 +43,7 @@ pub(crate) use self::{
 
 use std::sync::Arc;
 
-use toolcrib_config::{Document, Located, Problems};
+use toolcrib_config::{Document, Located, Problems, Table};
 
 use self::secrets::secret_reference;
 
@@ -58,13 +60,30 @@ pub(crate) struct ProjectFile {
     pub(crate) models: Vec<ModelSection>,
     /// The `mcpServers` files that are taken in.
     pub(crate) mcp_files: Vec<Located<Arc<str>>>,
-    pub(crate) mcp: Vec<McpSection>,
-    pub(crate) hubs: Vec<HubSection>,
+    pub(crate) declared: Declared,
+    pub(crate) plugins: Vec<PluginSection>,
     pub(crate) serve: ServeSection,
-    pub(crate) tools: Vec<ToolSection>,
     pub(crate) policy: PolicySection,
     pub(crate) reliability: ReliabilitySection,
     pub(crate) personalities: Vec<PersonalitySection>,
+}
+
+/// What a project declares of tools, and a plugin of it alike.
+#[derive(Debug, Default)]
+pub(crate) struct Declared {
+    pub(crate) mcp: Vec<McpSection>,
+    pub(crate) hubs: Vec<HubSection>,
+    pub(crate) tools: Vec<ToolSection>,
+}
+
+impl Declared {
+    fn read(file: &Table<'_>) -> Self {
+        Self {
+            mcp: McpSection::read_all(file),
+            hubs: HubSection::read_all(file),
+            tools: file.tables("tool", ToolSection::read),
+        }
+    }
 }
 
 impl ProjectFile {
@@ -81,10 +100,9 @@ impl ProjectFile {
             databases: DatabaseSection::read_all(file),
             models: ModelSection::read_all(file),
             mcp_files: file.texts("mcp_files"),
-            mcp: McpSection::read_all(file),
-            hubs: HubSection::read_all(file),
+            declared: Declared::read(file),
+            plugins: PluginSection::read_all(file),
             serve: file.table("serve", ServeSection::read).unwrap_or_default(),
-            tools: file.tables("tool", ToolSection::read),
             policy: PolicySection::read(file),
             reliability: ReliabilitySection::read(file),
             personalities: file.tables("personality", PersonalitySection::read),

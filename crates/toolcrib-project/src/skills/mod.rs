@@ -11,7 +11,7 @@ mod yaml;
 
 use std::{fs, io, path::Path, sync::Arc};
 
-use toolcrib_config::{Diagnostic, Problems, Spot};
+use toolcrib_config::{Diagnostic, Located, Problems, Spot};
 
 pub use self::install::{InstallError, InstalledSkill, RefusedArchive};
 pub(crate) use self::{
@@ -20,10 +20,7 @@ pub(crate) use self::{
     stamps::{SkillStamp, Stamps},
     watched::WatchedSkills,
 };
-use crate::{
-    config::SkillsSection,
-    root::{FileError, MAX_TEXT, Root},
-};
+use crate::root::{FileError, MAX_TEXT, Root};
 
 /// The folder that is looked into when the project file names none.
 const DEFAULT_FOLDER: &str = "skills";
@@ -46,19 +43,22 @@ pub(crate) struct SkillFolders {
     pub(crate) folder: Option<Arc<str>>,
 }
 
-/// The folder that the skills of a project lie in.
-pub(crate) fn folder_of(section: &SkillsSection) -> &str {
-    section.folder.as_ref().map_or(DEFAULT_FOLDER, |folder| &folder.value).trim_end_matches('/')
+/// The folder that the skills of a project or plugin lie in.
+fn folder_of(named: Option<&Located<Arc<str>>>) -> &str {
+    named.map_or(DEFAULT_FOLDER, |folder| &folder.value).trim_end_matches('/')
 }
 
 impl SkillFolders {
-    /// Reads all skills; every problem is recorded.
-    pub(crate) fn read(root: &Root, section: &SkillsSection, problems: &Problems) -> Self {
-        let folder = folder_of(section);
-        let at = match &section.folder {
-            Some(folder) => folder.at.clone(),
-            None => Spot::start_of(crate::PROJECT_FILE),
-        };
+    /// Reads all skills in the folder that a file names, or in the default one; `file` is where it
+    /// begins. Every problem is recorded.
+    pub(crate) fn read(
+        root: &Root,
+        named: Option<&Located<Arc<str>>>,
+        file: &Spot,
+        problems: &Problems,
+    ) -> Self {
+        let folder = folder_of(named);
+        let at = named.map_or(file, |named| &named.at);
         let mut this = Self {
             // Why it cannot be looked at is said below.
             stamps: Stamps::of(root, folder).unwrap_or_default(),
@@ -68,9 +68,9 @@ impl SkillFolders {
         let listed = root.folder(folder).and_then(|path| folders_in(&path));
         let names = match listed {
             Ok(names) => names,
-            Err(FileError::NotFound) if section.folder.is_none() => return this,
+            Err(FileError::NotFound) if named.is_none() => return this,
             Err(error) => {
-                problems.push(Diagnostic::error(&at, format!("skill folder `{folder}` {error}")));
+                problems.push(Diagnostic::error(at, format!("skill folder `{folder}` {error}")));
                 return this;
             }
         };
@@ -86,6 +86,18 @@ impl SkillFolders {
         }
         this
     }
+
+    /// The names of all skills, each with where its file begins.
+    pub(crate) fn places(&self, root: &Root) -> impl Iterator<Item = (&Arc<str>, Spot)> {
+        let folder = self.folder.as_deref().unwrap_or_default();
+        let at = move |name| Spot::start_of(root.shown(&skill_file(folder, name)));
+        self.names.iter().map(move |name| (name, at(name)))
+    }
+}
+
+/// Where the file of a skill lies, from the root on.
+fn skill_file(folder: &str, name: &str) -> String {
+    format!("{folder}/{name}/{SKILL_FILE}")
 }
 
 /// What a folder among the skills holds.
@@ -99,10 +111,11 @@ pub(crate) enum Read {
 
 /// Reads the skill in the folder of that name among the skills in `folder`.
 pub(crate) fn read(root: &Root, folder: &str, name: &str, problems: &Problems) -> Read {
-    let file: Arc<str> = format!("{folder}/{name}/{SKILL_FILE}").into();
-    let start = Spot::start_of(Arc::clone(&file));
+    let file = skill_file(folder, name);
+    let shown = root.shown(&file);
+    let start = Spot::start_of(Arc::clone(&shown));
     match root.text(&file, MAX_TEXT) {
-        Ok(text) => match SkillFile::read(&file, name, &text, problems) {
+        Ok(text) => match SkillFile::read(&shown, name, &text, problems) {
             Some(skill) => Read::Skill(Box::new(skill)),
             None => Read::Broken,
         },

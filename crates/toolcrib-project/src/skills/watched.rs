@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use toolcrib_config::{Diagnostic, Problems, Spot};
 use toolcrib_engine::{LoadedSkills, Skill, SkillSource, Skills};
 
-use super::{Read, SKILL_FILE, SkillStamp, Stamps, read};
+use super::{Read, SkillFolders, SkillStamp, Stamps, read, skill_file};
 use crate::{
     PROJECT_FILE,
-    build::{Names, build_skill},
+    build::{Names, Part, SkillPlace, build_skill},
     root::Root,
 };
 
@@ -20,6 +20,8 @@ pub(crate) struct WatchedSkills(Arc<Watched>);
 struct Watched {
     root: Root,
     folder: Arc<str>,
+    /// Whose they are, if not the project's own.
+    plugin: Option<Arc<str>>,
     names: Names,
     state: Mutex<State>,
 }
@@ -34,17 +36,15 @@ struct State {
 }
 
 impl WatchedSkills {
-    /// The skills that were loaded from a folder when this lay in it.
-    pub(crate) fn new(
-        root: Root,
-        folder: Arc<str>,
-        names: Names,
-        skills: Skills,
-        stamps: Stamps,
-    ) -> Self {
+    /// The skills that were loaded from a folder of a part when this lay in it; `None` where it has
+    /// no folder.
+    pub(crate) fn new(part: &Part, names: Names, skills: Skills) -> Option<Self> {
+        let (root, plugin) = (part.root.clone(), part.plugin_id().cloned());
+        let SkillFolders { folder, stamps, .. } = &part.skills;
+        let (folder, stamps) = (Arc::clone(folder.as_ref()?), stamps.clone());
         let loaded = LoadedSkills { skills: Arc::new(skills), problems: Arc::default() };
         let state = Mutex::new(State { stamps, loaded, broken: Vec::new() });
-        Self(Arc::new(Watched { root, folder, names, state }))
+        Some(Self(Arc::new(Watched { root, folder, plugin, names, state })))
     }
 
     pub(crate) fn root(&self) -> &Root {
@@ -70,7 +70,7 @@ impl SkillSource for WatchedSkills {
             // That the skills cannot be looked at does not take them away: fewer skills can mean
             // more tools.
             Err(error) => {
-                let folder = &this.folder;
+                let folder = this.root.shown(&this.folder);
                 let problem =
                     format!("the skill folder `{folder}` {error}; the skills stay as they were");
                 state.loaded.problems = Arc::new([problem.into()]);
@@ -98,14 +98,11 @@ impl Watched {
             }
             let problems = Problems::new(PROJECT_FILE);
             let skill = match read(&self.root, &self.folder, name, &problems) {
-                Read::Skill(file) => Some(build_skill(
-                    *file,
-                    &self.root,
-                    &self.folder,
-                    stamp,
-                    &self.names,
-                    &problems,
-                )),
+                Read::Skill(file) => {
+                    let (plugin, root) = (self.plugin.as_ref(), &self.root);
+                    let place = SkillPlace { plugin, root, folder: &self.folder, stamp };
+                    Some(build_skill(*file, &place, &self.names, &problems))
+                }
                 Read::Broken => None,
                 Read::NoSkill if last_good.is_none() => continue,
                 Read::NoSkill => {
@@ -140,8 +137,8 @@ impl Watched {
 
     /// Of a skill that is there no more, though its folder is.
     fn gone(&self, stamp: &SkillStamp) -> Diagnostic {
-        let (folder, name) = (&self.folder, &stamp.name);
-        let at = Spot::start_of(format!("{folder}/{name}/{SKILL_FILE}"));
+        let (folder, name) = (self.root.shown(&self.folder), &stamp.name);
+        let at = Spot::start_of(skill_file(&folder, name));
         let (message, remains) = match &stamp.moved_to {
             None => ("this is gone", name),
             Some(moved_to) => ("this is gone: another skill was taking its place", moved_to),

@@ -21,6 +21,7 @@ mod install;
 mod mcp;
 mod models;
 mod personality;
+mod plugins;
 mod policy;
 mod reliability;
 mod skills;

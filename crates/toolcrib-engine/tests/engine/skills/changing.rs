@@ -129,3 +129,45 @@ async fn skills_of_plugins_stay_and_one_of_their_names_leaves_the_last_good_ones
     assert_eq!(told[0]["problem"], "two skills are called `selling`; rename one of them");
     assert_eq!(ids(&engine.without_plugin("shop").unwrap()), ["selling"]);
 }
+
+/// A plugin whose skills change.
+struct Market(Board);
+
+impl Plugin for Market {
+    fn id(&self) -> &str {
+        "market"
+    }
+
+    fn register(
+        &self,
+        registrar: &mut PluginRegistrar,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        registrar.skill_source(self.0.clone());
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn skills_of_plugins_change_too_carry_the_id_and_leave_with_it() {
+    let (own, market) = (Board::default(), Board::default());
+    own.set(skills([("billing", &["refund"])]), &[]);
+    market.set(skills([("buying", &["note"])]).focus(false), &[]);
+    let engine = desk(&own).with_plugin(&Market(market.clone())).unwrap();
+    let log = Log::of(engine.events());
+    let ids = |engine: &Engine| -> Vec<String> {
+        let plugin = |skill: &Skill| skill.plugin.as_deref().unwrap_or("host").to_owned();
+        engine.skills().iter().map(|skill| format!("{} {}", skill.id, plugin(skill))).collect()
+    };
+    assert_eq!(ids(&engine), ["billing host", "buying market"]);
+    // What holds for all skills, the host says.
+    assert_eq!(offered(&engine, "buying").await, ["note", "read_skill"]);
+    let same = engine.skills();
+    assert!(Arc::ptr_eq(&same, &engine.skills()), "while nothing changes, the very same");
+    market.set(skills([("selling", &["track"])]), &["skills/buying: gone"]);
+    assert_eq!(ids(&engine), ["billing host", "selling market"]);
+    assert_eq!(offered(&engine, "selling").await, ["track", "read_skill"]);
+    assert_eq!(log.of_name("skill.reload_failed")[0]["problem"], "skills/buying: gone");
+    market.set(skills([("billing", &["track"])]), &[]);
+    assert_eq!(ids(&engine), ["billing host", "selling market"], "the last good ones stay");
+    assert_eq!(ids(&engine.without_plugin("market").unwrap()), ["billing host"]);
+}

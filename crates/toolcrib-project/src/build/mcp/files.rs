@@ -17,13 +17,13 @@ use crate::{
 /// The servers of all files, in order.
 #[derive(Debug, Default)]
 pub(crate) struct McpFiles {
-    pub(super) servers: Vec<Declared>,
+    pub(in crate::build) servers: Vec<Declared>,
 }
 
 /// A server of a file.
 #[derive(Debug)]
-pub(super) struct Declared {
-    pub(super) server: FileServer,
+pub(in crate::build) struct Declared {
+    pub(in crate::build) server: FileServer,
     /// Why it cannot be used, where that is no error of the project.
     pub(super) unusable: Option<Arc<str>>,
     /// Whether its file is none of the project's.

@@ -3,7 +3,7 @@
 mod files;
 mod value;
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use toolcrib_config::{Diagnostic, Problems, Spot, suggest};
 use toolcrib_engine::OnFailure;
@@ -23,7 +23,7 @@ use self::{
 };
 use super::{Names, tools::allowed_nets};
 use crate::{
-    config::{EndpointSection, McpSection, McpSettings, Pair, ProgramSection, Reach},
+    config::{EndpointSection, McpSection, McpSettings, Pair, ProgramSection, Reach, Text},
     mcp::McpServer,
     root::Root,
     secrets::EnvironmentSecrets,
@@ -169,14 +169,41 @@ impl McpSources<'_> {
         let dir = match &program.cwd {
             None => Some(self.root.path().to_owned()),
             // A server may well work outside the project: on the folder that it is there for.
-            Some(cwd) => values.plain(cwd).map(|cwd| self.root.path().join(cwd)),
+            Some(cwd) => values.plain(cwd).and_then(|path| self.working_dir(cwd, &path)),
         };
+        if let Some(grant) = &self.names.grant {
+            grant.check_program(&program.command.at, self.problems);
+            self.check_inside(&program.command);
+        }
         let args: Option<Vec<_>> = args.into_iter().collect();
         let mut stdio = Stdio::new(command?).args(args?).working_dir(dir?);
         for (name, value) in env? {
             stdio = stdio.env(name, value);
         }
         Some(stdio)
+    }
+
+    /// The program of a plugin's server lies in the plugin, or has an absolute path.
+    fn check_inside(&self, command: &Text) {
+        if !command.value.starts_with('/')
+            && let Err(error) = self.root.check_inside(&command.value)
+        {
+            let message = format!("`{}` {error}", command.value.escape_debug());
+            self.refuse(&command.at, message, "or name it by an absolute path");
+        }
+    }
+
+    /// That of a plugin's server lies in the plugin.
+    fn working_dir(&self, cwd: &Text, path: &str) -> Option<PathBuf> {
+        if self.names.grant.is_none() {
+            return Some(self.root.path().join(path));
+        }
+        let refuse = |error| {
+            let help = self.root.near(&error, path);
+            let message = format!("`{}` {error}", path.escape_debug());
+            self.problems.push(Diagnostic::error(&cwd.at, message).help(help));
+        };
+        self.root.folder(path).map_err(refuse).ok()
     }
 
     fn server(&self, plan: Plan<'_>) -> Option<McpServer> {
@@ -203,6 +230,7 @@ impl McpSources<'_> {
         };
         Some(McpServer {
             name,
+            plugin: self.names.grant.as_ref().map(|grant| Arc::clone(&grant.plugin)),
             origin: plan.at.to_string().into(),
             on_failure: settings.on_failure.unwrap_or(plan.on_failure()),
             trusted: settings.trusted.unwrap_or_default(),
@@ -270,7 +298,7 @@ impl McpSources<'_> {
                 self.refuse(at, format!("`{key}` is only for a program"), "leave it out");
             }
         }
-        let nets: Vec<IpNet> = allowed_nets(&settings.allow_addresses, self.problems);
+        let nets: Vec<IpNet> = allowed_nets(&settings.allow_addresses, self.names, self.problems);
         if nets.is_empty() {
             http
         } else {

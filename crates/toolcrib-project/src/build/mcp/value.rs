@@ -78,6 +78,12 @@ impl<'a> Values<'a> {
     }
 
     fn expanded(&mut self, text: &Text, start: usize, plain: &str) -> Option<String> {
+        if let Some(grant) = &self.names.grant
+            && let Some(variable) = plain.find("${")
+        {
+            grant.refuse_variable(&text.place(Some(start + variable)), self.problems);
+            return None;
+        }
         match expand(plain, |name| std::env::var(name).ok()) {
             Ok(expanded) => {
                 self.learned.extend(expanded.secrets);
@@ -94,7 +100,7 @@ impl<'a> Values<'a> {
     fn secret(&mut self, name: &str, at: Spot) -> Option<String> {
         if !self.names.secrets.iter().any(|declared| **declared == *name) {
             let name = Located { value: name.into(), at };
-            report_undeclared(&name, &self.names.secrets, self.problems);
+            report_undeclared(&name, self.names, self.problems);
             return None;
         }
         match self.secrets.get(name) {

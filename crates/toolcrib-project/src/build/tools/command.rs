@@ -10,12 +10,10 @@ use toolcrib_tools::command::{
 };
 
 use super::Source;
-use crate::{
-    config::{CommandSection, OF_A_SHELL, Text, words},
-    root,
-};
+use crate::config::{CommandSection, OF_A_SHELL, Text, words};
 
 pub(super) fn build(command: &CommandSection, source: &Source<'_>) -> Option<Tool> {
+    report_reach_of_plugin(command, source);
     let leaves_project = report_program_outside(command, source);
     report_stray_children(command, source);
     match spec(command, source).build() {
@@ -72,6 +70,16 @@ fn working_dir(command: &CommandSection, source: &Source<'_>) -> PathBuf {
     named.unwrap_or_else(|| source.root.path().to_owned())
 }
 
+/// What a plugin's program would reach, that must be granted.
+fn report_reach_of_plugin(command: &CommandSection, source: &Source<'_>) {
+    let Some(grant) = &source.names.grant else { return };
+    let at = command.program.as_ref().map_or(&source.section.at, |program| &program.at);
+    grant.check_program(at, source.problems);
+    for variable in &command.inherit_env {
+        grant.refuse_variable(&variable.at, source.problems);
+    }
+}
+
 /// Whether the program is a path that leaves the project, which is recorded. Its links may lead
 /// anywhere, as they do where an interpreter is linked into a project.
 fn report_program_outside(command: &CommandSection, source: &Source<'_>) -> bool {
@@ -79,7 +87,7 @@ fn report_program_outside(command: &CommandSection, source: &Source<'_>) -> bool
     if program.value.starts_with('/') {
         return false;
     }
-    let inside = root::stays_inside(&program.value);
+    let inside = source.root.check_inside(&program.value);
     if let Err(error) = &inside {
         let help = "or name it by an absolute path";
         source.refuse(&program.at, format!("`{}` {error}", program.value), help);

@@ -13,7 +13,10 @@ use toolcrib_scope::http::{
 use toolcrib_tools::http::{HttpToolError, HttpToolPart, HttpToolProblem, HttpToolSpec};
 
 use super::Source;
-use crate::config::{HttpSection, Text};
+use crate::{
+    build::names::Names,
+    config::{HttpSection, Text},
+};
 
 /// One client for all tools that may dial the same addresses, so that they share connections.
 #[derive(Debug, Default)]
@@ -35,7 +38,7 @@ pub(super) fn build(
     source: &Source<'_>,
     clients: &mut Clients,
 ) -> Option<Tool> {
-    let allowed = allowed_nets(&http.allow_addresses, source.problems);
+    let allowed = allowed_nets(&http.allow_addresses, source.names, source.problems);
     let client = clients.client(allowed.clone());
     let method = http.method.clone();
     let url = http.url.as_ref().map_or("", |url| &*url.value);
@@ -166,23 +169,30 @@ fn is_private(address: IpAddr) -> bool {
 /// The nets that may be dialled though they are not public; what is none is recorded.
 pub(in crate::build) fn allowed_nets(
     addresses: &[Located<Arc<str>>],
+    names: &Names,
     problems: &Problems,
 ) -> Vec<IpNet> {
-    let mut nets = Vec::with_capacity(addresses.len());
-    for text in addresses {
-        let net = text.value.parse().or_else(|_| text.value.parse::<IpAddr>().map(IpNet::from));
-        match net {
-            Ok(net) => nets.push(net),
-            Err(_) => {
-                let message =
-                    format!("`{}` is neither an address nor a net", text.value.escape_debug());
-                let help =
-                    "write an address such as \"127.0.0.1\" or a net such as \"10.1.0.0/16\"";
-                problems.push(Diagnostic::error(&text.at, message).help(help));
-            }
+    let net = |text: &Located<Arc<str>>| {
+        let net = parse_net(text, problems)?;
+        if let Some(grant) = names.grant.as_ref().filter(|grant| !grant.has_net(&net)) {
+            let does = format!("dials `{}`", text.value);
+            let write = format!("allow_addresses = [\"{}\"]", text.value);
+            grant.refuse(&text.at, &does, &write, problems);
         }
+        Some(net)
+    };
+    addresses.iter().filter_map(net).collect()
+}
+
+/// What is neither an address nor a net is recorded.
+pub(in crate::build) fn parse_net(text: &Located<Arc<str>>, problems: &Problems) -> Option<IpNet> {
+    let net = text.value.parse().or_else(|_| text.value.parse::<IpAddr>().map(IpNet::from));
+    if net.is_err() {
+        let message = format!("`{}` is neither an address nor a net", text.value.escape_debug());
+        let help = "write an address such as \"127.0.0.1\" or a net such as \"10.1.0.0/16\"";
+        problems.push(Diagnostic::error(&text.at, message).help(help));
     }
-    nets
+    net.ok()
 }
 
 /// Where it is wrong: at the very character if that can be told. `None` for what was recorded when

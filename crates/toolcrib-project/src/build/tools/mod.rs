@@ -14,8 +14,8 @@ use toolcrib_core::{Spooling, Tool};
 use toolcrib_engine::SKILL_TOOLS;
 use toolcrib_tools::Declaration;
 
-pub(super) use self::http::{allowed_nets, host_of};
-use super::{databases::Databases, names::Names};
+pub(super) use self::http::{allowed_nets, host_of, parse_net};
+use super::{databases::Databases, names::Names, part::Part};
 use crate::{
     config::{Kind, ToolSection},
     root::Root,
@@ -23,13 +23,13 @@ use crate::{
 
 /// Reports names that two tools have, and those that are taken while there are skills or artifacts.
 pub(crate) fn report_duplicate_tools(
-    tools: &[ToolSection],
+    parts: &[Part],
     has_skills: bool,
     has_artifacts: bool,
     problems: &Problems,
 ) {
     let mut places = HashMap::new();
-    for name in tools.iter().filter_map(|tool| tool.name.as_ref()) {
+    for name in Part::tools(parts).filter_map(|tool| tool.name.as_ref()) {
         if let Some(first) = places.get(&name.value) {
             let message = format!("two tools are called `{}`; the first is at {first}", name.value);
             problems.push(Diagnostic::error(&name.at, message).help("rename one of them"));
@@ -59,30 +59,35 @@ struct Source<'a> {
     problems: &'a Problems,
 }
 
-/// Builds all tools, and with them prepares every statement and finds every program; every problem
-/// is recorded.
+/// Builds the tools of all parts, and with them prepares every statement and finds every program;
+/// every problem is recorded.
 pub(crate) fn build_tools(
-    sections: &[ToolSection],
-    root: &Root,
+    parts: &[Part],
     databases: &Databases,
     artifacts: Option<&Artifacts>,
     names: &Names,
     problems: &Problems,
 ) -> Vec<Tool> {
-    for section in sections {
+    for section in Part::tools(parts) {
         report_artifacts_of(section, artifacts, problems);
     }
-    let source = |section| Source::new(section, root, names, problems);
     let mut clients = http::Clients::default();
-    sections
-        .iter()
-        .filter_map(|section| match &section.kind {
+    let mut tools = Vec::new();
+    for part in parts {
+        let names = names.seen_by(part);
+        let source = |section| Source::new(section, &part.root, &names, problems);
+        let built = part.declared.tools.iter().filter_map(|section| match &section.kind {
             Kind::Sql(sql) => sql::build(sql, &source(section), databases),
             Kind::Command(command) => command::build(command, &source(section)),
             Kind::Http(http) => http::build(http, &source(section), &mut clients),
             Kind::Unknown => None,
-        })
-        .collect()
+        });
+        match part.plugin_id() {
+            Some(plugin) => tools.extend(built.map(|tool| tool.with_plugin(plugin))),
+            None => tools.extend(built),
+        }
+    }
+    tools
 }
 
 /// Reports what a tool says of artifacts that cannot be.

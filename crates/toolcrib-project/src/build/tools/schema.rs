@@ -22,7 +22,7 @@ pub(super) fn input_schema(input: &Input, root: &Root, problems: &Problems) -> O
 
 fn schema_file(file: &Located<Arc<str>>, root: &Root, problems: &Problems) -> Option<Json> {
     let text = root.named_text(file, MAX_TEXT, problems)?;
-    let start = Spot::start_of(Arc::clone(&file.value));
+    let start = Spot::start_of(root.shown(&file.value));
     let schema: Json = match serde_json::from_str(&text) {
         Ok(schema) => schema,
         Err(error) => {

@@ -9,7 +9,12 @@ use super::Source;
 use crate::{build::databases::Databases, config::SqlSection};
 
 pub(super) fn build(sql: &SqlSection, source: &Source<'_>, databases: &Databases) -> Option<Tool> {
-    let database = databases.of_tool(sql.database.as_ref(), &source.section.at, source.problems)?;
+    let database = databases.of_tool(
+        sql.database.as_ref(),
+        &source.section.at,
+        source.names.grant.as_deref(),
+        source.problems,
+    )?;
     if sql.statements.is_empty() {
         return None;
     }

@@ -24,7 +24,7 @@ pub use self::archive::RefusedArchive;
 use super::{SKILL_FILE, SkillFile, SkillStamp, WatchedSkills};
 use crate::{
     PROJECT_FILE,
-    build::build_skill,
+    build::{SkillPlace, build_skill},
     root::{FileError, MAX_TEXT},
 };
 
@@ -150,7 +150,9 @@ impl WatchedSkills {
         let problems = Problems::new(PROJECT_FILE);
         let skill = SkillFile::read(&name, id, text, &problems).map(|file| {
             let stamp = SkillStamp::default();
-            build_skill(file, self.root(), self.folder(), &stamp, self.names(), &problems)
+            let (root, folder) = (self.root(), self.folder());
+            let place = SkillPlace { plugin: None, root, folder, stamp: &stamp };
+            build_skill(file, &place, self.names(), &problems)
         });
         let broken = problems.has_errors();
         let diagnostics = problems.into_diagnostics();

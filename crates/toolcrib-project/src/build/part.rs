@@ -1,0 +1,229 @@
+//! What the project declares itself, and each of its plugins: the same things, from a folder each.
+
+use std::{collections::HashMap, path::Path, sync::Arc};
+
+use toolcrib_config::{Diagnostic, Document, Located, Problems, Spot};
+use toolcrib_scope::http::IpNet;
+
+use super::{
+    mcp::McpFiles,
+    names::{Names, is_declared},
+    tools::parse_net,
+};
+use crate::{
+    PLUGIN_FILE,
+    config::{
+        Declared, HubSection, McpSection, PluginFile, PluginSection, ProjectFile, ToolSection,
+    },
+    root::{FileError, MAX_TEXT, Root},
+    skills::SkillFolders,
+};
+
+/// What lies in one folder: the project's own, or a plugin's.
+pub(crate) struct Part {
+    /// What it may reach outside its folder; `None` of the project itself, which may all.
+    pub(crate) grant: Option<Arc<Grant>>,
+    pub(crate) root: Root,
+    pub(crate) declared: Declared,
+    pub(crate) skills: SkillFolders,
+}
+
+/// What the project lets a plugin reach outside its folder.
+#[derive(Debug)]
+pub(crate) struct Grant {
+    pub(crate) plugin: Arc<str>,
+    programs: bool,
+    secrets: Vec<Arc<str>>,
+    databases: Vec<Arc<str>>,
+    nets: Vec<IpNet>,
+}
+
+impl Part {
+    /// The project's own part, then its plugins in the order of the file; what is wrong with one is
+    /// recorded.
+    pub(crate) fn all(
+        file: &mut ProjectFile,
+        skills: SkillFolders,
+        root: &Root,
+        problems: &Problems,
+    ) -> Vec<Self> {
+        let declared = std::mem::take(&mut file.declared);
+        let own = Self { grant: None, root: root.clone(), declared, skills };
+        let plugins = file.plugins.iter().map(|section| Self::plugin(section, root, problems));
+        std::iter::once(own).chain(plugins).collect()
+    }
+
+    /// A plugin; an empty one where its file cannot be read.
+    fn plugin(section: &PluginSection, project: &Root, problems: &Problems) -> Self {
+        let grant = Some(Arc::new(Grant::of(section, problems)));
+        let read = section.path.as_ref().and_then(|path| read(path, project, problems));
+        let Some((root, file)) = read else {
+            let (declared, skills) = Default::default();
+            return Self { grant, root: project.clone(), declared, skills };
+        };
+        let start = Spot::start_of(root.shown(PLUGIN_FILE));
+        let skills = SkillFolders::read(&root, file.skill_folder.as_ref(), &start, problems);
+        Self { grant, root, declared: file.declared, skills }
+    }
+
+    /// The plugin's id; `None` of the project itself.
+    pub(crate) fn plugin_id(&self) -> Option<&Arc<str>> {
+        self.grant.as_ref().map(|grant| &grant.plugin)
+    }
+
+    pub(crate) fn tools(parts: &[Self]) -> impl Iterator<Item = &ToolSection> + Clone {
+        parts.iter().flat_map(|part| &part.declared.tools)
+    }
+
+    /// The hubs, each with its plugin.
+    pub(crate) fn hubs(parts: &[Self]) -> impl Iterator<Item = (Option<&Arc<str>>, &HubSection)> {
+        parts
+            .iter()
+            .flat_map(|part| part.declared.hubs.iter().map(move |hub| (part.plugin_id(), hub)))
+    }
+}
+
+/// The folder of a plugin and its file.
+fn read(
+    path: &Located<Arc<str>>,
+    project: &Root,
+    problems: &Problems,
+) -> Option<(Root, PluginFile)> {
+    let refuse = |error: FileError| {
+        let help = project.near(&error, &path.value);
+        let message = format!("`{}` {error}", path.value.escape_debug());
+        problems.push(Diagnostic::error(&path.at, message).help(help));
+    };
+    let root = project.of_plugin(&path.value).map_err(refuse).ok()?;
+    if root.path() == project.path() {
+        let message = format!("`{}` is the project's own folder", path.value.escape_debug());
+        let help = "give the plugin a folder of its own, such as \"plugins/crm\"";
+        problems.push(Diagnostic::error(&path.at, message).help(help));
+        return None;
+    }
+    let text = match root.text(PLUGIN_FILE, MAX_TEXT) {
+        Ok(text) => text,
+        Err(error) => {
+            let file = Path::new(&*path.value).join(PLUGIN_FILE);
+            let message = format!("`{}` {error}", file.display());
+            let help = "a plugin's folder holds one that says what it adds";
+            problems.push(Diagnostic::error(&path.at, message).help(help));
+            return None;
+        }
+    };
+    let document = Document::new(root.shown(PLUGIN_FILE), text);
+    PluginFile::read(&document, problems).map(|file| (root, file))
+}
+
+impl Grant {
+    fn of(section: &PluginSection, problems: &Problems) -> Self {
+        let values = |names: &[Located<Arc<str>>]| {
+            names.iter().map(|name| Arc::clone(&name.value)).collect()
+        };
+        Self {
+            plugin: Arc::clone(&section.name.value),
+            programs: section.programs,
+            secrets: values(&section.secrets),
+            databases: values(&section.databases),
+            nets: section
+                .allow_addresses
+                .iter()
+                .filter_map(|address| parse_net(address, problems))
+                .collect(),
+        }
+    }
+
+    pub(crate) fn secrets(&self) -> &[Arc<str>] {
+        &self.secrets
+    }
+
+    pub(crate) fn has_database(&self, name: &str) -> bool {
+        self.databases.iter().any(|granted| **granted == *name)
+    }
+
+    /// Whether it may dial a net that is not public. What lies in a net is another matter: some
+    /// addresses are only meant when they are named.
+    pub(crate) fn has_net(&self, net: &IpNet) -> bool {
+        self.nets.contains(net)
+    }
+
+    /// Records a program where none was granted.
+    pub(crate) fn check_program(&self, at: &Spot, problems: &Problems) {
+        if !self.programs {
+            self.refuse(at, "runs programs", "programs = true", problems);
+        }
+    }
+
+    /// Records variables of the environment that a plugin wants to read.
+    pub(crate) fn refuse_variable(&self, at: &Spot, problems: &Problems) {
+        let message = format!(
+            "the plugin `{}` reads no variable of the environment: secrets stand there",
+            self.plugin
+        );
+        let help = "write \"secret:NAME\" in `env` or `headers`, and let the project grant it";
+        problems.push(Diagnostic::error(at, message).help(help));
+    }
+
+    /// Records what was not granted: what the plugin does, and what the project would have to write.
+    pub(crate) fn refuse(&self, at: &Spot, does: &str, write: &str, problems: &Problems) {
+        let plugin = &self.plugin;
+        let message = format!("the plugin `{plugin}` {does}, which the project does not grant it");
+        let help = format!("if that is meant, write below [plugin.{plugin}]: {write}");
+        problems.push(Diagnostic::error(at, message).help(help));
+    }
+}
+
+/// Records what a section grants that there is not, and ids that are taken.
+pub(crate) fn check_plugins(
+    file: &ProjectFile,
+    of_code: &[Arc<str>],
+    names: &Names,
+    problems: &Problems,
+) {
+    let databases: Vec<_> =
+        file.databases.iter().map(|database| Arc::clone(&database.name.value)).collect();
+    for section in &file.plugins {
+        for secret in &section.secrets {
+            is_declared(secret, "secret", &names.secrets, problems);
+        }
+        for database in &section.databases {
+            is_declared(database, "database", &databases, problems);
+        }
+        if of_code.contains(&section.name.value) {
+            let message = format!("a plugin `{}` is added in code already", section.name.value);
+            problems.push(Diagnostic::error(&section.name.at, message).help("rename one of them"));
+        }
+    }
+}
+
+/// Records what two parts have one name for: MCP servers, hubs and skills. What one file declares
+/// twice is recorded where it is read.
+pub(crate) fn report_taken_names(parts: &[Part], mcp: &McpFiles, problems: &Problems) {
+    let of_files = mcp.servers.iter().map(|declared| &declared.server);
+    let mut servers: HashMap<_, _> =
+        of_files.map(|server| (Arc::clone(&server.name), server.at.clone())).collect();
+    let (mut hubs, mut skills) = (HashMap::new(), HashMap::new());
+    for part in parts {
+        let of_plugin = part.grant.is_some();
+        let take =
+            |taken: &mut HashMap<Arc<str>, Spot>, kind, name: &Arc<str>, at: Spot| match taken
+                .get(name)
+                .filter(|_| of_plugin)
+            {
+                Some(first) => {
+                    let message = format!("there is {kind} `{name}` already, at {first}");
+                    problems.push(Diagnostic::error(&at, message).help("rename one of them"));
+                }
+                None => drop(taken.insert(Arc::clone(name), at)),
+            };
+        for McpSection { name, .. } in &part.declared.mcp {
+            take(&mut servers, "an MCP server", &name.value, name.at.clone());
+        }
+        for HubSection { name, .. } in &part.declared.hubs {
+            take(&mut hubs, "a hub", &name.value, name.at.clone());
+        }
+        for (name, at) in part.skills.places(&part.root) {
+            take(&mut skills, "a skill", name, at);
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! `[plugin.NAME]`: folders of a project whose parts carry an id.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    sync::Arc,
+};
+
+use toolcrib_core::Tool;
+use toolcrib_engine::{Engine, TurnOptions};
+use toolcrib_project::{LoadError, LoadOptions, Project};
+
+use crate::{
+    documented::block,
+    folder::{DATABASE, Folder, SKILL, TOOL, block_on},
+};
+
+const PLUGIN: &str = "[plugin.crm]\npath = \"plugins/crm\"\n";
+const ASKS: &str = "[[tool]]\nkind = \"http\"\nname = \"find_customer\"\ndescription = \"Finds.\"\n\
+                    toolset = \"customers\"\nmethod = \"GET\"\nurl = \"https://crm.example.com/\"\n";
+const PROGRAM: &str = "[[tool]]\nkind = \"command\"\nname = \"export\"\ndescription = \"Exports.\"\n\
+                       program = \"./export.sh\"\n";
+
+/// A project with its own tool, and one plugin.
+fn desk(project: &str, plugin: &str) -> Folder {
+    Folder::with(&format!("{project}\n{PLUGIN}{DATABASE}{TOOL}"))
+        .file("plugins/crm/plugin.toml", plugin)
+}
+
+fn executable(folder: &Folder, script: &str) {
+    let mode = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(folder.path().join(script), mode).unwrap();
+}
+
+fn engine(project: &Project) -> Engine {
+    project.engine_builder().build().unwrap()
+}
+
+/// What is offered, each with its plugin.
+fn offered(engine: &Engine, options: TurnOptions) -> Vec<(String, Option<String>)> {
+    block_on(async {
+        let mut turn = engine.turn(options).unwrap();
+        let iteration = turn.iteration().await.unwrap();
+        let named = |tool: &Tool| (tool.name().to_string(), tool.plugin().map(str::to_owned));
+        iteration.menu().tools().iter().map(named).collect()
+    })
+}
+
+fn names(engine: &Engine, personality: &str) -> Vec<String> {
+    let options = TurnOptions::default().personality(personality);
+    offered(engine, options).into_iter().map(|(name, _)| name).collect()
+}
+
+fn why(engine: &Engine, personality: &str, tool: &str) -> String {
+    block_on(async {
+        let options = TurnOptions::default().personality(personality);
+        let mut turn = engine.turn(options).unwrap();
+        let iteration = turn.iteration().await.unwrap();
+        iteration.withheld().why(tool).unwrap().reason.to_string()
+    })
+}
+
+#[test]
+fn what_a_folder_adds_carries_its_id_obeys_lists_and_rules_and_leaves_with_it() {
+    let project = "
+policy_default = 'allow'
+[[personality]]
+name = 'bare'
+plugins = []
+[[personality]]
+name = 'clerk'
+plugins = ['crm']
+toolset = []
+[[policy]]
+effect = 'deny'
+plugin = 'crm'
+personality = 'default'
+";
+    let folder = desk(project, ASKS)
+        .file("plugins/crm/skills/customers/SKILL.md", "---\nname: customers\ndescription: Who.\nmetadata:\n  toolcrib-tools: find_customer\n---\nLook.\n");
+    let project = folder.load();
+    assert_eq!(project.plugins().collect::<Vec<_>>(), ["crm"]);
+    let of_crm: Vec<_> =
+        project.tools().iter().filter(|tool| tool.plugin() == Some("crm")).collect();
+    assert_eq!(of_crm.len(), 1);
+    assert_eq!(of_crm[0].comes_from(), "plugins/crm/plugin.toml:1 (plugin `crm`)");
+    let engine = engine(&project);
+    assert_eq!(engine.plugins().collect::<Vec<_>>(), ["crm"]);
+    assert_eq!(engine.skills().get("customers").unwrap().plugin.as_deref(), Some("crm"));
+    let as_clerk = offered(&engine, TurnOptions::default().personality("clerk"));
+    assert_eq!(as_clerk[0], ("find_customer".into(), Some("crm".into())));
+    assert_eq!(as_clerk.len(), 2, "and `read_skill`: {as_clerk:?}");
+    assert_eq!(names(&engine, "bare"), ["list_charges", "read_skill"]);
+    assert_eq!(names(&engine, "default"), ["list_charges", "read_skill"]);
+    insta::assert_snapshot!(why(&engine, "bare", "find_customer"), @"personality `bare` does not list plugin `crm` in `plugins`; to offer it: personality `clerk`");
+    insta::assert_snapshot!(why(&engine, "default", "find_customer"), @"policy rule 1 (toolcrib.toml:10) denies it; to offer it: personality `clerk`");
+    let without = engine.without_plugin("crm").unwrap();
+    assert_eq!(names(&without, "clerk"), Vec::<String>::new());
+    assert_eq!(names(&without, "default"), ["list_charges"]);
+    assert_eq!(without.skills().iter().count(), 0);
+}
+
+#[test]
+fn skills_of_a_plugin_change_between_turns_as_the_projects_do() {
+    let folder = desk("", ASKS).skill("billing", SKILL);
+    let project = folder.load();
+    assert!(project.warnings().is_empty(), "{}", project.warnings());
+    let engine = engine(&project);
+    let ids = || -> Vec<String> {
+        engine.skills().iter().map(|skill| format!("{} {:?}", skill.id, skill.plugin)).collect()
+    };
+    assert_eq!(ids(), ["billing None"]);
+    let text = |body: &str| format!("---\nname: customers\ndescription: Who.\n---\n{body}\n");
+    let folder = folder.file("plugins/crm/skills/customers/SKILL.md", text("Look."));
+    assert_eq!(ids(), ["billing None", "customers Some(\"crm\")"]);
+    let before = engine.skills().get("customers").unwrap().body.clone();
+    let _folder = folder.file("plugins/crm/skills/customers/SKILL.md", text("Look twice."));
+    assert_ne!(engine.skills().get("customers").unwrap().body, before);
+}
+
+#[test]
+fn what_stands_in_the_documentation_loads() {
+    let secrets = "[secrets]\nCRM_KEY = { env = \"TOOLCRIB_TEST_NOT_SET\" }\n";
+    let project = format!("{}{secrets}{DATABASE}{TOOL}", block("## Plugins"));
+    let plugin = {
+        let page = include_str!("../../../../docs/project-file.md");
+        let section = page.split_once("\n## Plugins\n").unwrap().1;
+        section.split("```toml\n").nth(2).unwrap().split_once("```").unwrap().0
+    };
+    let folder = Folder::with(&project)
+        .file("plugins/crm/plugin.toml", plugin)
+        .file("plugins/crm/skills/customers/SKILL.md", SKILL.replace("billing", "customers"));
+    let project = folder.load();
+    let of_crm = project.tools().iter().filter(|tool| tool.plugin() == Some("crm"));
+    assert!(of_crm.count() >= 1);
+}
+
+#[test]
+fn what_a_plugin_may_not_say_is_refused_by_name() {
+    let folder = desk(
+        "",
+        "
+policy_default = 'allow'
+mcp_files = ['.mcp.json']
+limts = 1
+[agent]
+model = 'x'
+[secrets]
+KEY = { env = 'KEY' }
+[[policy]]
+effect = 'allow'
+[[personality]]
+name = 'x'
+[skills]
+folder = 'skills'
+focus = false
+[mcp.files]
+trusted = true
+",
+    );
+    insta::assert_snapshot!(folder.problems(), @"
+    plugins/crm/plugin.toml:2:1: unknown key `policy_default` in this file
+        help: a plugin adds tools, skills, MCP servers and hubs; everything else is said in the project's own file
+    plugins/crm/plugin.toml:3:1: unknown key `mcp_files` in this file
+        help: declare each server here: write `[mcp.NAME]`
+    plugins/crm/plugin.toml:4:1: unknown key `limts` in this file
+        help: the keys here are `skills`, `mcp`, `hub`, `tool`
+    plugins/crm/plugin.toml:5:2: unknown key `agent` in this file
+        help: a plugin adds tools, skills, MCP servers and hubs; everything else is said in the project's own file
+    plugins/crm/plugin.toml:7:2: unknown key `secrets` in this file
+        help: a plugin adds tools, skills, MCP servers and hubs; everything else is said in the project's own file
+    plugins/crm/plugin.toml:9:3: unknown key `policy` in this file
+        help: a plugin adds tools, skills, MCP servers and hubs; everything else is said in the project's own file
+    plugins/crm/plugin.toml:11:3: unknown key `personality` in this file
+        help: a plugin adds tools, skills, MCP servers and hubs; everything else is said in the project's own file
+    plugins/crm/plugin.toml:14:10: skill folder `skills` is not there
+    plugins/crm/plugin.toml:15:1: unknown key `focus` in `[skills]`
+        help: it holds for all skills, and is said in the project's own file
+    plugins/crm/plugin.toml:16:6: `[mcp.files]` does not say where the server is
+        help: write `command` for a program, or `url`; without them it must be a server of a file of `mcp_files`
+    ");
+}
+
+/// What reaches out of the folder is what the project has to grant.
+#[test]
+fn a_plugin_reaches_nothing_outside_its_folder_that_is_not_granted() {
+    let plugin = format!(
+        "{PROGRAM}inherit_env = ['HOME']\nworking_dir = '..'\n\
+         {ASKS}allow_addresses = ['127.0.0.1']\nheaders = {{ X-Key = 'secret:KEY' }}\n{}\
+         [[tool]]\nkind = 'sql'\nname = 'unnamed'\ndescription = 'x'\nstatements = ['SELECT 1']\n\
+         [mcp.git]\ncommand = 'true'\nargs = ['${{HOME}}']\ncwd = '../..'\n\
+         env = {{ KEY = 'secret:KEY' }}\n\
+         [hub.h]\nurl = 'https://a.example/'\nkey = []\nttl = '60s'\nheaders = {{ K = 'secret:KEY' }}\n\
+         allow_addresses = ['10.0.0.0/8']\n\
+         call = {{ method = 'POST', url = 'https://a.example/{{tool}}', body = '{{arguments}}' }}\n",
+        TOOL.replace("list_charges", "all_charges")
+            .replace("read_only", "database = \"desk\"\nread_only"),
+    );
+    let project = "[secrets]\nKEY = { env = 'PATH' }\n";
+    let denied = desk(project, &plugin).file("plugins/crm/export.sh", "#!/bin/sh\n");
+    executable(&denied, "plugins/crm/export.sh");
+    insta::assert_snapshot!(denied.problems(), @r#"
+    plugins/crm/plugin.toml:5:11: the plugin `crm` runs programs, which the project does not grant it
+        help: if that is meant, write below [plugin.crm]: programs = true
+    plugins/crm/plugin.toml:6:16: the plugin `crm` reads no variable of the environment: secrets stand there
+        help: write "secret:NAME" in `env` or `headers`, and let the project grant it
+    plugins/crm/plugin.toml:7:15: `..` leaves the plugin's folder; copy what is needed into it
+    plugins/crm/plugin.toml:15:20: the plugin `crm` dials `127.0.0.1`, which the project does not grant it
+        help: if that is meant, write below [plugin.crm]: allow_addresses = ["127.0.0.1"]
+    plugins/crm/plugin.toml:16:29: the plugin `crm` needs the secret `KEY`, which the project does not grant it
+        help: if that is meant, write below [plugin.crm]: secrets = ["KEY"]
+    plugins/crm/plugin.toml:23:12: the plugin `crm` uses the database `desk`, which the project does not grant it
+        help: if that is meant, write below [plugin.crm]: databases = ["desk"]
+    plugins/crm/plugin.toml:26:1: the plugin `crm` uses the database `desk`, which the project does not grant it
+        help: if that is meant, write below [plugin.crm]: databases = ["desk"]
+    plugins/crm/plugin.toml:32:11: the plugin `crm` runs programs, which the project does not grant it
+        help: if that is meant, write below [plugin.crm]: programs = true
+    plugins/crm/plugin.toml:33:10: the plugin `crm` reads no variable of the environment: secrets stand there
+        help: write "secret:NAME" in `env` or `headers`, and let the project grant it
+    plugins/crm/plugin.toml:34:7: `../..` leaves the plugin's folder; copy what is needed into it
+    plugins/crm/plugin.toml:35:23: the plugin `crm` needs the secret `KEY`, which the project does not grant it
+        help: if that is meant, write below [plugin.crm]: secrets = ["KEY"]
+    plugins/crm/plugin.toml:40:25: the plugin `crm` needs the secret `KEY`, which the project does not grant it
+        help: if that is meant, write below [plugin.crm]: secrets = ["KEY"]
+    plugins/crm/plugin.toml:41:20: the plugin `crm` dials `10.0.0.0/8`, which the project does not grant it
+        help: if that is meant, write below [plugin.crm]: allow_addresses = ["10.0.0.0/8"]
+    "#);
+}
+
+#[test]
+fn what_is_granted_works_and_no_path_leaves_the_folder() {
+    let grants = "programs = true\nsecrets = ['KEY']\ndatabases = ['desk']\n\
+                  allow_addresses = ['127.0.0.1', '10.0.0.0/8']\n";
+    let project = format!("[secrets]\nKEY = {{ env = 'PATH' }}\n{PLUGIN}{grants}{DATABASE}{TOOL}");
+    let with = |plugin: &str| {
+        let folder = Folder::with(&project)
+            .file("plugins/crm/plugin.toml", plugin)
+            .file("plugins/crm/export.sh", "#!/bin/sh\npwd\n")
+            .file("outside.sh", "#!/bin/sh\n")
+            .file("outside.json", "{\"type\": \"object\"}");
+        executable(&folder, "plugins/crm/export.sh");
+        executable(&folder, "outside.sh");
+        symlink("../../outside.json", folder.path().join("plugins/crm/link.json")).unwrap();
+        folder
+    };
+    let fine = with(&format!(
+        "{PROGRAM}{ASKS}allow_addresses = ['127.0.0.1']\nheaders = {{ X-Key = 'secret:KEY' }}\n{}",
+        TOOL.replace("list_charges", "all_charges"),
+    ));
+    let project = fine.load();
+    assert_eq!(project.tools().len(), 4);
+    // Its program is its own, and runs in its folder.
+    let engine = project.engine_builder().build().unwrap();
+    let ran = block_on_io(async {
+        let mut turn = engine.turn(TurnOptions::default()).unwrap();
+        let mut iteration = turn.iteration().await.unwrap();
+        let call = toolcrib_core::ToolCall::new("1", "export", serde_json::json!({}));
+        iteration.execute(vec![call]).await.remove(0)
+    });
+    assert!(ran.value.contains("plugins/crm"), "{ran:?}");
+
+    let leaves = with(
+        "[skills]\nfolder = '../../skills'\n\
+         [[tool]]\nkind = 'command'\nname = 'a'\ndescription = 'x'\nprogram = '../../outside.sh'\n\
+         working_dir = '..'\n\
+         [[tool]]\nkind = 'command'\nname = 'b'\ndescription = 'x'\nprogram = './export.sh'\n\
+         stdin = 'json'\nschema_file = 'link.json'\n\
+         [mcp.git]\ncommand = '../../outside.sh'\ncwd = '../..'\n",
+    );
+    insta::assert_snapshot!(leaves.problems(), @"
+    toolcrib.toml:2:1: warning: nothing refers to the secret `KEY`
+        help: use it, or leave it out
+    plugins/crm/plugin.toml:2:10: skill folder `../../skills` leaves the plugin's folder; copy what is needed into it
+    plugins/crm/plugin.toml:7:11: `../../outside.sh` leaves the plugin's folder; copy what is needed into it
+        help: or name it by an absolute path
+    plugins/crm/plugin.toml:8:15: `..` leaves the plugin's folder; copy what is needed into it
+    plugins/crm/plugin.toml:15:15: `link.json` leaves the plugin's folder; copy what is needed into it
+    plugins/crm/plugin.toml:17:11: `../../outside.sh` leaves the plugin's folder; copy what is needed into it
+        help: or name it by an absolute path
+    plugins/crm/plugin.toml:18:7: `../..` leaves the plugin's folder; copy what is needed into it
+    ");
+}
+
+fn block_on_io<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+#[test]
+fn what_is_taken_missing_or_meant_otherwise_is_said_where_it_stands() {
+    let project = "
+[plugin.crm]
+path = 'plugins/crm'
+[plugin.desk]
+path = 'plugins/dsk'
+secrets = ['NONE']
+databases = ['none']
+[plugin.home]
+path = '.'
+[plugin.up]
+path = '../up'
+[plugin.empty]
+path = 'plugins'
+[plugin.linked]
+path = 'plugins/link'
+[plugin.\"no name\"]
+[plugin]
+flat = 'x'
+[[personality]]
+name = 'p'
+plugins = ['crn']
+toolset = ['find_customer', 'customers', 'h_x']
+[[policy]]
+effect = 'deny'
+plugin = 'crn'
+[hub.h]
+url = 'https://a.example/'
+key = []
+ttl = '60s'
+call = { method = 'POST', url = 'https://a.example/{tool}', body = '{arguments}' }
+[mcp.git]
+url = 'https://a.example/'
+";
+    let hub = "[hub.h]\nurl = 'https://a.example/'\nkey = []\nttl = '60s'\n\
+               call = { method = 'POST', url = 'https://a.example/{tool}', body = '{arguments}' }\n\
+               [mcp.git]\nurl = 'https://b.example/'\n";
+    let folder = Folder::with(&format!("policy_default = 'allow'\n{project}{DATABASE}{TOOL}"))
+        .skill("billing", SKILL)
+        .file("plugins/desk/plugin.toml", "")
+        .file(
+            "plugins/crm/plugin.toml",
+            format!("{ASKS}{}{hub}", ASKS.replace("find_customer", "list_charges")),
+        )
+        .file("plugins/crm/skills/billing/SKILL.md", SKILL)
+        .file("plugins/crm/skills/broken/SKILL.md", "no frontmatter");
+    symlink("/tmp", folder.path().join("plugins/link")).unwrap();
+    insta::assert_snapshot!(folder.problems(), @r#"
+    toolcrib.toml:6:8: `plugins/dsk` is not there
+        help: did you mean `plugins/desk`?
+    toolcrib.toml:7:12: there is no secret `NONE`
+        help: there are no secrets
+    toolcrib.toml:8:14: there is no database `none`
+        help: there is only `desk`
+    toolcrib.toml:10:8: `.` is the project's own folder
+        help: give the plugin a folder of its own, such as "plugins/crm"
+    toolcrib.toml:12:8: `../up` leaves the project's folder; copy what is needed into the project
+    toolcrib.toml:14:8: `plugins/plugin.toml` is not there
+        help: a plugin's folder holds one that says what it adds
+    toolcrib.toml:16:8: `plugins/link` leaves the project's folder; copy what is needed into the project
+    toolcrib.toml:17:1: `path` is missing in `[plugin.no name]`
+        help: write for example: path = "plugins/crm"
+    toolcrib.toml:17:9: the name of a plugin follows the rules of tool names: `no name` is not a tool name: it contains ' '; use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`
+    toolcrib.toml:19:8: `flat` is not a plugin
+        help: write `[plugin.NAME]`, with a name of your choice, and below it `path`
+    toolcrib.toml:22:12: there is no plugin `crn`
+        help: did you mean `crm`?
+    toolcrib.toml:23:12: `find_customer` is of a plugin, of which `toolset` says nothing
+        help: name the plugin in `plugins`: ["crm"]
+    toolcrib.toml:23:29: `customers` is of a plugin, of which `toolset` says nothing
+        help: name the plugin in `plugins`: ["crm"]
+    toolcrib.toml:26:10: there is no plugin `crn`
+        help: did you mean `crm`?
+    plugins/crm/plugin.toml:10:8: two tools are called `list_charges`; the first is at toolcrib.toml:41
+        help: rename one of them
+    plugins/crm/plugin.toml:15:6: there is a hub `h` already, at toolcrib.toml:27
+        help: rename one of them
+    plugins/crm/plugin.toml:20:6: there is an MCP server `git` already, at toolcrib.toml:32
+        help: rename one of them
+    plugins/crm/skills/billing/SKILL.md:1:1: there is a skill `billing` already, at skills/billing/SKILL.md:1
+        help: rename one of them
+    plugins/crm/skills/broken/SKILL.md:1:1: the file does not begin with frontmatter between two lines of `---`
+        help: begin it with: --- / name: broken / description: What it is for. / ---
+    "#);
+}
+
+#[test]
+fn an_id_that_a_plugin_in_code_has_is_taken() {
+    let folder = desk("", ASKS);
+    let options = LoadOptions { plugins: vec![Arc::from("crm")], ..LoadOptions::default() };
+    let Err(LoadError::Diagnostics(problems)) = Project::load(folder.path(), &options) else {
+        panic!("it loads")
+    };
+    insta::assert_snapshot!(problems, @"
+    toolcrib.toml:2:9: a plugin `crm` is added in code already
+        help: rename one of them
+    ");
+}
