@@ -8,6 +8,8 @@ use toolcrib_core::{
 use toolcrib_engine::{OnFailure, Redactor};
 use toolcrib_mcp::{McpClient, ServerName};
 
+use crate::build::{AskedInstead, Remote};
+
 /// An MCP server of a project. Nothing of it is started or dialled before its tools are asked for.
 #[derive(Clone)]
 pub struct McpServer {
@@ -15,6 +17,7 @@ pub struct McpServer {
     pub(crate) plugin: Option<Arc<str>>,
     pub(crate) origin: Arc<str>,
     pub(crate) on_failure: OnFailure,
+    pub(crate) asked_instead: AskedInstead,
     pub(crate) trusted: bool,
     /// The client; else why there can be none, for the operator.
     pub(crate) client: Result<McpClient, Arc<str>>,
@@ -57,18 +60,32 @@ impl McpServer {
         self.client.as_ref().map_err(|reason| &**reason)
     }
 
-    pub(crate) fn provider(&self) -> Arc<dyn ToolProvider> {
+    pub(crate) fn hide_from(&self, redactor: &Redactor) {
+        for secret in &self.secrets {
+            // One that is too short to be redacted stands in too many texts by chance.
+            let _ = redactor.learn(secret);
+        }
+    }
+}
+
+impl Remote for McpServer {
+    fn name(&self) -> &str {
+        self.name.as_str()
+    }
+
+    fn asked_instead(&self) -> &[Arc<str>] {
+        &self.asked_instead
+    }
+
+    fn provider(&self) -> Arc<dyn ToolProvider> {
         match &self.client {
             Ok(client) => Arc::new(client.clone()),
             Err(reason) => Arc::new(Unusable::new(&self.name, Arc::clone(reason))),
         }
     }
 
-    pub(crate) fn hide_from(&self, redactor: &Redactor) {
-        for secret in &self.secrets {
-            // One that is too short to be redacted stands in too many texts by chance.
-            let _ = redactor.learn(secret);
-        }
+    fn on_failure(&self) -> OnFailure {
+        self.on_failure
     }
 }
 

@@ -5,7 +5,11 @@ use std::{error::Error, sync::Arc};
 use toolcrib_core::Tool;
 use toolcrib_engine::{Plugin, PluginRegistrar};
 
-use crate::{build::DeclaredHub, mcp::McpServer, skills::WatchedSkills};
+use crate::{
+    build::{DeclaredHub, sources},
+    mcp::McpServer,
+    skills::WatchedSkills,
+};
 
 /// What a plugin's folder adds.
 #[derive(Clone)]
@@ -29,11 +33,11 @@ impl Plugin for FolderPlugin {
         for tool in &self.tools {
             registrar.tool(tool.clone());
         }
-        for server in &self.mcp {
-            registrar.source(server.provider(), server.on_failure);
-        }
-        for hub in &self.hubs {
-            registrar.source(Arc::clone(hub.provider()) as _, hub.on_failure());
+        let of_servers = sources(self.mcp.iter());
+        for (provider, others, on_failure) in
+            of_servers.into_iter().chain(sources(self.hubs.iter()))
+        {
+            registrar.source_with_others(provider, others, on_failure);
         }
         if let Some(skills) = &self.skills {
             registrar.skill_source(skills.clone());

@@ -22,9 +22,9 @@ use crate::{
         Databases, DeclaredHub, DeclaredModel, DeclaredPersonality, HubSources, McpFiles,
         McpSources, ModelSources, NamedModel, Names, Part, PersonalitySources, Reliability,
         build_artifacts, build_models, build_policy, build_reliability, build_secrets,
-        build_skills, build_tokens, build_tools, check_plugins, for_all_skills,
+        build_skills, build_tokens, build_tools, check_alternatives, check_plugins, for_all_skills,
         offered_with_secrets, report_duplicate_tools, report_taken_names, report_unreachable_hosts,
-        report_unreachable_hubs,
+        report_unreachable_hubs, sources,
     },
     config::{LimitsSection, ProjectFile},
     error::LoadError,
@@ -188,6 +188,7 @@ impl Project {
         let has_skills = !names.skills.is_empty();
         report_duplicate_tools(&parts, has_skills, file.artifacts.is_some(), &problems);
         report_taken_names(&parts, &mcp_files, &problems);
+        parts.iter().for_each(|part| check_alternatives(part, &mcp_files, &problems));
         let policy = build_policy(&file.policy, &names, &problems);
         let skills: Vec<_> =
             parts.iter_mut().map(|part| build_skills(part, &names, &problems)).collect();
@@ -230,7 +231,7 @@ impl Project {
             model: model.clone().filter(|_| options.model.is_none()),
         });
         let named: Vec<_> = named.chain(fallback_models).collect();
-        let reliability = build_reliability(&file.reliability, &named, &problems);
+        let reliability = build_reliability(&file.reliability, &named, &parts, &problems);
         let fallback_models = named.into_iter().skip(usize::from(file.agent.model.is_some()));
         let fallback_models = fallback_models.filter_map(|named| named.model).collect();
         let own_models = options.model.is_none().then_some(&sources);
@@ -498,12 +499,11 @@ impl Project {
         };
         let engine = self.reliability.add_to(engine);
         let engine = self.personalities().cloned().fold(engine, EngineBuilder::personality);
-        let servers = self.mcp.iter().filter(|server| server.plugin().is_none());
-        let engine = servers
-            .fold(engine, |engine, server| engine.source(server.provider(), server.on_failure));
-        let hubs = self.hubs.iter().filter(|hub| hub.plugin().is_none());
-        let engine = hubs.fold(engine, |engine, hub| {
-            engine.source(Arc::clone(hub.provider()) as _, hub.on_failure())
+        let of_servers = sources(self.mcp.iter().filter(|server| server.plugin().is_none()));
+        let of_hubs = sources(self.hubs.iter().filter(|hub| hub.plugin().is_none()));
+        let all = of_servers.into_iter().chain(of_hubs);
+        let engine = all.fold(engine, |engine, (provider, others, on_failure)| {
+            engine.source_with_others(provider, others, on_failure)
         });
         self.plugins.iter().cloned().fold(engine, EngineBuilder::plugin)
     }

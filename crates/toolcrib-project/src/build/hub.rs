@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use toolcrib_config::{Diagnostic, Problems, Spot};
-use toolcrib_core::{CacheOptions, Cached, KeyField, Ttl, cached};
+use toolcrib_core::{CacheOptions, Cached, KeyField, ToolProvider, Ttl, cached};
 use toolcrib_engine::OnFailure;
 use toolcrib_scope::http::{DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_REDIRECTS, HttpClient};
 use toolcrib_tools::{
@@ -12,7 +12,8 @@ use toolcrib_tools::{
 };
 
 use super::{
-    Names,
+    AskedInstead, Names, Remote,
+    names::values,
     secrets::{references, report_undeclared},
     tools::allowed_nets,
 };
@@ -39,6 +40,7 @@ pub struct DeclaredHub {
     ttl: Ttl,
     provider: Arc<Cached>,
     on_failure: OnFailure,
+    asked_instead: AskedInstead,
 }
 
 impl DeclaredHub {
@@ -79,6 +81,24 @@ impl DeclaredHub {
     }
 }
 
+impl Remote for DeclaredHub {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn asked_instead(&self) -> &[Arc<str>] {
+        &self.asked_instead
+    }
+
+    fn provider(&self) -> Arc<dyn ToolProvider> {
+        Arc::clone(&self.provider) as _
+    }
+
+    fn on_failure(&self) -> OnFailure {
+        self.on_failure
+    }
+}
+
 impl HubSources<'_> {
     /// The hubs, in the order of the file; those that are of no use are recorded and left out.
     pub(crate) fn build(&self) -> Vec<DeclaredHub> {
@@ -108,6 +128,7 @@ impl HubSources<'_> {
             ttl: section.cache.ttl?,
             provider: cached(hub.provider(), options),
             on_failure: section.on_failure,
+            asked_instead: values(&section.alternatives),
         })
     }
 

@@ -1,6 +1,7 @@
 //! From typed data to the parts of an engine. Names are resolved here: what one section says of
 //! another is checked against what is there.
 
+mod alternatives;
 mod artifacts;
 mod databases;
 mod hub;
@@ -19,6 +20,7 @@ mod skills;
 mod tools;
 
 pub(crate) use self::{
+    alternatives::{AskedInstead, Remote, check_alternatives, sources},
     artifacts::build_artifacts,
     databases::Databases,
     hub::HubSources,

@@ -251,6 +251,11 @@ fn parts_of_remote(name: &str) -> Option<(&str, &str)> {
     (!server.contains(['*', '?'])).then_some((server, tool))
 }
 
+/// Texts without their places.
+pub(super) fn values(texts: &[Located<Arc<str>>]) -> Vec<Arc<str>> {
+    texts.iter().map(|text| Arc::clone(&text.value)).collect()
+}
+
 /// Whether a name is among those declared; if not, that is recorded. `kind` says what it names,
 /// in the singular.
 pub(crate) fn is_declared(

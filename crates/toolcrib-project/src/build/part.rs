@@ -7,7 +7,7 @@ use toolcrib_scope::http::IpNet;
 
 use super::{
     mcp::McpFiles,
-    names::{Names, is_declared},
+    names::{Names, is_declared, values},
     tools::parse_net,
 };
 use crate::{
@@ -117,9 +117,6 @@ fn read(
 
 impl Grant {
     fn of(section: &PluginSection, problems: &Problems) -> Self {
-        let values = |names: &[Located<Arc<str>>]| {
-            names.iter().map(|name| Arc::clone(&name.value)).collect()
-        };
         Self {
             plugin: Arc::clone(&section.name.value),
             programs: section.programs,

@@ -10,7 +10,7 @@ use toolcrib_scope::http::{HostPattern, may_reach};
 
 use super::{
     model::ModelSources,
-    names::{Names, is_declared},
+    names::{Names, is_declared, values},
     part::Part,
     policy::check_pattern,
     tools::host_of,
@@ -110,10 +110,6 @@ impl PersonalitySources<'_> {
         };
         problems.push(Diagnostic::error(&name.at, message).help(help));
     }
-}
-
-fn values(texts: &[Located<Arc<str>>]) -> Vec<Arc<str>> {
-    texts.iter().map(|text| Arc::clone(&text.value)).collect()
 }
 
 fn report_duplicates(sections: &[PersonalitySection], problems: &Problems) {

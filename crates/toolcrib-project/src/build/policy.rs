@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use toolcrib_config::{Diagnostic, Located, Problems};
 use toolcrib_core::{Effect, Glob, Policy, Roles, Rule, SkillId, ToolMatch, When};
 
-use super::names::{Names, is_declared};
+use super::names::{Names, is_declared, values};
 use crate::config::{PolicySection, RoleSection, RuleSection};
 
 pub(crate) fn build_policy(section: &PolicySection, names: &Names, problems: &Problems) -> Policy {
@@ -77,10 +77,7 @@ fn build_rule(
     for skill in &section.skills {
         is_declared(skill, "skill", &names.skills, problems);
     }
-    let values = |texts: &[Located<Arc<str>>]| -> Vec<Arc<str>> {
-        texts.iter().map(|text| Arc::clone(&text.value)).collect()
-    };
-    let globs = |texts| values(texts).into_iter().map(Glob::new).collect();
+    let globs = |texts: &[_]| values(texts).into_iter().map(Glob::new).collect();
     Some(Rule {
         label: format!("policy rule {number} ({})", section.at).into(),
         effect: section.effect?,

@@ -6,6 +6,7 @@ use toolcrib_config::{Diagnostic, Located, Problems, suggest};
 use toolcrib_core::{Model, ReliabilityRule, Stage, Then};
 use toolcrib_engine::{BreakerConfig, EngineBuilder, RetryBudget};
 
+use super::{alternatives::has_alternatives, part::Part};
 use crate::config::{ReliabilityRuleSection, ReliabilitySection, Verb};
 
 /// The rules of a project, its breakers and its budget of retries.
@@ -46,8 +47,12 @@ pub(crate) struct NamedModel {
 pub(crate) fn build_reliability(
     section: &ReliabilitySection,
     models: &[NamedModel],
+    parts: &[Part],
     problems: &Problems,
 ) -> Reliability {
+    if !has_alternatives(parts) {
+        section.rules.iter().for_each(|rule| report_no_others(rule, problems));
+    }
     let rules = section.rules.iter().enumerate();
     Reliability {
         rules: rules
@@ -85,6 +90,18 @@ fn build_rule(
         kind: section.kind.clone(),
         label: Some(label),
     })
+}
+
+/// Records a rule that would have another source asked, where no source names one.
+fn report_no_others(section: &ReliabilityRuleSection, problems: &Problems) {
+    let of_sources = section.when.stage == Some(Stage::Discover);
+    let Some(then) = section.then.as_ref().filter(|_| of_sources) else { return };
+    if then.value == Verb::RetryOther {
+        let message = "then = \"retry_other\" can do nothing at the stage `discover`: no source \
+                       names `alternatives`";
+        let help = "write below a [hub.NAME] or [mcp.NAME]: alternatives = [\"OTHER\"]";
+        problems.push(Diagnostic::error(&then.at, message).help(help));
+    }
 }
 
 fn known_model<'a>(

@@ -34,6 +34,8 @@ pub(crate) struct HubSection {
     pub(crate) cache: CacheSection,
     pub(crate) timeout: Option<Duration>,
     pub(crate) on_failure: OnFailure,
+    /// The hubs that rules may have asked instead, in order.
+    pub(crate) alternatives: Vec<Located<Arc<str>>>,
     pub(crate) allow_addresses: Vec<Located<Arc<str>>>,
     pub(crate) call: Option<CallSection>,
 }
@@ -102,6 +104,7 @@ impl HubSection {
                 cache: CacheSection::read(table),
                 timeout: table.duration("timeout"),
                 on_failure: read_on_failure(table),
+                alternatives: table.texts("alternatives"),
                 allow_addresses: table
                     .value("allow_addresses")
                     .and_then(|addresses| addresses.items())

@@ -65,6 +65,8 @@ pub(crate) struct Pair {
 pub(crate) struct McpSettings {
     pub(crate) trusted: Option<bool>,
     pub(crate) on_failure: Option<OnFailure>,
+    /// The servers that rules may have asked instead, in order.
+    pub(crate) alternatives: Vec<Located<Arc<str>>>,
     pub(crate) include: Option<Vec<Arc<str>>>,
     pub(crate) exclude: Vec<Arc<str>>,
     pub(crate) timeout: Option<Duration>,
@@ -194,6 +196,7 @@ impl McpSettings {
                 .value("on_failure")
                 .and_then(|value| value.word(&words))
                 .map(|word| word.value),
+            alternatives: table.texts("alternatives"),
             include: table.has("include").then(|| globs(table, "include")),
             exclude: globs(table, "exclude"),
             timeout: table.duration("timeout"),

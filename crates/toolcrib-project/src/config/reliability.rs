@@ -118,15 +118,22 @@ fn only_with(table: &Table<'_>, key: &'static str, verb: &str, fits: bool, unkno
 /// Refuses what cannot happen at the stage that a rule is about.
 fn check_stage(table: &Table<'_>, then: &Located<Verb>, stage: Option<Stage>) {
     let (word, only, why) = match then.value {
-        Verb::RetryOther => ("retry_other", Stage::Model, "only of models there are others"),
-        Verb::Fallback => ("fallback", Stage::Model, "the fallback of a project is a model"),
+        Verb::RetryOther => (
+            "retry_other",
+            [Stage::Model, Stage::Discover].as_slice(),
+            "only of models and sources there are others",
+        ),
+        Verb::Fallback => {
+            ("fallback", [Stage::Model].as_slice(), "the fallback of a project is a model")
+        }
         _ => return,
     };
-    if let Some(stage) = stage.filter(|stage| *stage != only) {
+    if let Some(stage) = stage.filter(|stage| !only.contains(stage)) {
+        let stages: Vec<_> = only.iter().map(|stage| format!("stage = \"{stage}\"")).collect();
         table.refuse_at(
             &then.at,
             format!("then = \"{word}\" can do nothing at the stage `{stage}`: {why}"),
-            format!("write stage = \"{only}\" in `when`, or another `then`"),
+            format!("write {} in `when`, or another `then`", stages.join(" or ")),
         );
     }
 }

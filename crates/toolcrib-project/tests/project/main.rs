@@ -8,6 +8,7 @@
     reason = "tests"
 )]
 
+mod alternatives;
 mod any_text;
 mod artifacts;
 mod broken;

@@ -149,8 +149,8 @@ share = -1
     toolcrib.toml:8:117: `http_status` cannot be `9xx`
         help: write 429, "5xx" or "500-503", from 100 to 599
     toolcrib.toml:8:124: `http_status[2]` must be from 100 to 599
-    toolcrib.toml:9:8: then = "retry_other" can do nothing at the stage `discover`: only of models there are others
-        help: write stage = "model" in `when`, or another `then`
+    toolcrib.toml:9:8: then = "retry_other" can do nothing at the stage `discover`: no source names `alternatives`
+        help: write below a [hub.NAME] or [mcp.NAME]: alternatives = ["OTHER"]
     toolcrib.toml:10:12: `attempts` says nothing here: it is for then = "retry"
         help: take it out, or write then = "retry"
     toolcrib.toml:11:1: `model` is missing in `[[reliability]]`

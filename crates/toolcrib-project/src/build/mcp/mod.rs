@@ -21,7 +21,7 @@ use self::{
     files::softened,
     value::{Values, WrittenSecret},
 };
-use super::{Names, tools::allowed_nets};
+use super::{Names, names::values, tools::allowed_nets};
 use crate::{
     config::{EndpointSection, McpSection, McpSettings, Pair, ProgramSection, Reach, Text},
     mcp::McpServer,
@@ -233,6 +233,7 @@ impl McpSources<'_> {
             plugin: self.names.grant.as_ref().map(|grant| Arc::clone(&grant.plugin)),
             origin: plan.at.to_string().into(),
             on_failure: settings.on_failure.unwrap_or(plan.on_failure()),
+            asked_instead: values(&settings.alternatives),
             trusted: settings.trusted.unwrap_or_default(),
             client,
             secrets: plan.secrets,
