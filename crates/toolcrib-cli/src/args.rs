@@ -3,9 +3,10 @@
 mod lint;
 mod serve;
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
+use serde_json::{Map, Value};
 use toolcrib_core::{ToolChoice, ToolName};
 
 pub(crate) use self::{
@@ -188,6 +189,44 @@ pub(crate) struct Whom {
     pub(crate) tenant: Option<String>,
 }
 
+/// A claim, as `NAME=VALUE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Claim {
+    pub(crate) name: String,
+    pub(crate) value: String,
+}
+
+impl FromStr for Claim {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (name, value) = text.split_once('=').ok_or("write NAME=VALUE: groups=trainees")?;
+        if name.trim().is_empty() {
+            return Err("it has no name; write NAME=VALUE: groups=trainees");
+        }
+        if name.ends_with(':') {
+            return Err(
+                "a claim is a text, not JSON; write NAME=VALUE, once for each value of a list",
+            );
+        }
+        Ok(Self { name: name.to_owned(), value: value.to_owned() })
+    }
+}
+
+/// The claims as a token has them: a text each, and a list of those whose name was given again.
+pub(crate) fn claims(given: &[Claim]) -> Map<String, Value> {
+    let mut claims = Map::new();
+    for Claim { name, value } in given {
+        let value = Value::from(value.as_str());
+        match claims.get_mut(name) {
+            None => drop(claims.insert(name.clone(), value)),
+            Some(Value::Array(values)) => values.push(value),
+            Some(first) => *first = Value::Array(vec![first.take(), value]),
+        }
+    }
+    claims
+}
+
 /// On whose behalf, and with which skills.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Situation {
@@ -196,6 +235,10 @@ pub(crate) struct Situation {
     pub(crate) skills: Vec<String>,
     #[command(flatten)]
     pub(crate) whom: Whom,
+    /// Act with this claim of a token, a text, for roles that ask for it; may be given again, and a
+    /// name that is has a list of its values [default: no claims]
+    #[arg(long = "claim", value_name = "NAME=VALUE")]
+    pub(crate) claims: Vec<Claim>,
     /// Act as this personality of the project [default: the one called default]
     #[arg(long, value_name = "PERSONALITY")]
     pub(crate) personality: Option<String>,

@@ -8,6 +8,8 @@ use std::{
 
 use clap::Args;
 
+use super::Claim;
+
 /// Where HTTP is served if nothing else is said: this machine alone.
 const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8808);
 
@@ -26,6 +28,11 @@ pub(crate) struct ServeArgs {
     /// Act within this tenant [default: none]; over HTTP only where the project declares no token
     #[arg(long, value_name = "TENANT")]
     pub(crate) tenant: Option<String>,
+    /// Act with this claim of a token, a text, for roles that ask for it; may be given again, and a
+    /// name that is has a list of its values [default: no claims]; over HTTP only where the project
+    /// declares no token
+    #[arg(long = "claim", value_name = "NAME=VALUE")]
+    pub(crate) claims: Vec<Claim>,
     /// Act as this personality of the project [default: the one called default]; over HTTP only where
     /// the project declares no token
     #[arg(long, value_name = "PERSONALITY")]

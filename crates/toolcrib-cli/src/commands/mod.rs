@@ -32,7 +32,7 @@ pub(crate) use self::{
     problem::{Form, Problem, misread},
 };
 use crate::{
-    args::{Cli, Command, Global, Situation},
+    args::{Cli, Command, Global, Situation, claims},
     exit::Exit,
     output,
 };
@@ -189,6 +189,7 @@ fn turn_options(
     options.skills = skills(project, &situation.skills)?;
     options.principal = text(&situation.whom.principal);
     options.tenant = text(&situation.whom.tenant);
+    options.claims = claims(&situation.claims);
     options.conversation = text(&situation.conversation);
     options.personality = personality(project, situation.personality.as_deref())?;
     options.working_dir = Some(project.root().to_owned());

@@ -15,7 +15,7 @@ use super::{
     with_project,
 };
 use crate::{
-    args::{Global, HttpAddress, ServeArgs},
+    args::{Global, HttpAddress, ServeArgs, claims},
     exit::{self, Exit},
     output,
 };
@@ -56,6 +56,7 @@ async fn serve_project(
     let mut access = Access::new();
     access.principal = args.principal.as_deref().map(Into::into);
     access.tenant = args.tenant.as_deref().map(Into::into);
+    access.claims = claims(&args.claims);
     access.skills = skills(project, &args.skills)?;
     access.personality = personality(project, args.personality.as_deref())?;
 
@@ -123,6 +124,7 @@ async fn tell(
         let mut options = TurnOptions::default().cancellation(cancellation.child_token());
         options.principal = access.principal.clone();
         options.tenant = access.tenant.clone();
+        options.claims = access.claims.clone();
         options.personality = access.personality.clone();
         options.skills = access.skills.clone();
         // The skills are there: they were looked up.

@@ -12,7 +12,7 @@ use super::{
     text::{BAD, DIM, GOOD, STRONG, WARN, count, safe, shell_word, shown},
 };
 use crate::{
-    args::{Global, ServeArgs},
+    args::{Claim, Global, ServeArgs},
     commands::Asked,
 };
 
@@ -60,6 +60,9 @@ fn start(global: &Global, args: &ServeArgs, root: &Path) -> Value {
         if let Some(given) = given {
             flag(name, given);
         }
+    }
+    for Claim { name, value } in &args.claims {
+        flag("claim", &format!("{name}={value}"));
     }
     args.skills.iter().for_each(|skill| flag("skill", skill));
     let switches = [
@@ -204,6 +207,8 @@ mod tests {
             "--as=-intern",
             "--tenant",
             "acme",
+            "--claim",
+            "groups=a=b",
             "--skill",
             "one",
             "--skill",
@@ -223,6 +228,7 @@ mod tests {
         assert_eq!(global.state, Some(here.join("s")));
         assert!(global.no_project && global.allow_stray_children);
         assert_eq!((args.principal, args.tenant), (started.1.principal, started.1.tenant));
+        assert_eq!(args.claims, started.1.claims);
         assert_eq!(args.skills, ["one", "two"]);
         assert_eq!(args.access_log.as_deref(), Some(Path::new("-")));
         assert_eq!(entry["cwd"].as_str().map(Path::new), Some(&*here));

@@ -11,6 +11,7 @@
 mod artifacts;
 mod cancel;
 mod check;
+mod claims;
 mod command;
 mod desk;
 mod explain;

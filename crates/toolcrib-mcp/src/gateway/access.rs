@@ -2,6 +2,7 @@
 
 use std::{fmt, net::SocketAddr, sync::Arc};
 
+use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use toolcrib_core::SkillId;
 
@@ -23,6 +24,9 @@ pub struct Access {
     pub tenant: Option<Arc<str>>,
     /// The person or service. Roles are looked up by it.
     pub principal: Option<Arc<str>>,
+    /// What is known of the caller beside that, for roles that claims give; see
+    /// [`TurnOptions::claims`](toolcrib_engine::TurnOptions::claims).
+    pub claims: Map<String, Value>,
     /// Who acts; see [`Personality`](toolcrib_engine::Personality). The one called `default` if absent.
     pub personality: Option<Arc<str>>,
     /// Skills that are active from the start, the last of them as the active one.
@@ -46,6 +50,13 @@ impl Access {
     #[must_use]
     pub fn tenant(mut self, tenant: impl Into<Arc<str>>) -> Self {
         self.tenant = Some(tenant.into());
+        self
+    }
+
+    /// Adds a claim; see [`claims`](Self::claims).
+    #[must_use]
+    pub fn claim(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.claims.insert(name.into(), value.into());
         self
     }
 

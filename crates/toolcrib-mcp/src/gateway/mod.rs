@@ -134,6 +134,7 @@ impl Shared {
         let mut options = TurnOptions::default().cancellation(cancellation.clone());
         options.tenant = access.tenant.clone();
         options.principal = access.principal.clone();
+        options.claims = access.claims.clone();
         options.personality = access.personality.clone();
         options.skills = access.skills.clone();
         options.working_dir = self.working_dir.clone();

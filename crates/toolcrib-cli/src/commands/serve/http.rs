@@ -69,12 +69,14 @@ pub(super) fn access(
         shown = args.show_token.then_some(made.token);
         Tokens::File(made.path)
     } else {
-        let says_who =
-            args.principal.is_some() || args.tenant.is_some() || args.personality.is_some();
+        let says_who = args.principal.is_some()
+            || args.tenant.is_some()
+            || args.personality.is_some()
+            || !args.claims.is_empty();
         if says_who || args.show_token {
             return Err(Problem::usage(
-                "`--as`, `--tenant`, `--personality` and `--show-token` are for a project without \
-                 `[[serve.token]]`: here each token says for whom it stands",
+                "`--as`, `--tenant`, `--claim`, `--personality` and `--show-token` are for a project \
+                 without `[[serve.token]]`: here each token says for whom it stands",
             ));
         }
         for (token, of_token) in project.serve_tokens().iter().zip(declared(project, &default)) {
