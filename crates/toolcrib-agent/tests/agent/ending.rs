@@ -94,6 +94,7 @@ async fn cancelled_in_a_tool_every_call_has_its_one_result() {
     assert_eq!(log.json_of("model.start").len(), 1, "no further model call");
 }
 
+/// Case 47 of the providers' reference.
 #[tokio::test]
 async fn cancelled_between_iterations_there_is_no_further_discovery_and_no_model_call() {
     let agent = calling(vec![tool("t")], "t");
@@ -104,6 +105,7 @@ async fn cancelled_between_iterations_there_is_no_further_discovery_and_no_model
     assert_eq!(log.json_of("tools.discovery_started").len(), 1);
 }
 
+/// Case 46 of the providers' reference, for models, tools and discovery alike.
 #[tokio::test]
 async fn cancelled_at_any_event_the_run_ends_as_cancelled_with_a_history_that_can_be_replayed() {
     let plain = || calling(vec![tool("t")], "t");
@@ -254,6 +256,7 @@ async fn an_unknown_skill_fails_the_run_before_it_begins() {
     assert!(in_time(events.next()).await.is_none());
 }
 
+/// Case 41 of the providers' reference.
 #[tokio::test]
 async fn a_tool_that_fails_or_panics_does_not_end_the_run() {
     let bad = builder("bad")

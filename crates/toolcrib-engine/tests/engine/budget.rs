@@ -69,6 +69,8 @@ async fn each_call_is_promised_its_even_share_or_its_own_lower_cap() {
     );
 }
 
+/// Case 42 of the providers' reference: what fits passes as it is. What does not is cut and says so, and
+/// not refused, by our decision.
 #[tokio::test]
 async fn what_keeps_within_its_share_is_given_back_byte_for_byte() {
     let engine = budget(1_000).tool(lengthy(builder("t"))).build().unwrap();

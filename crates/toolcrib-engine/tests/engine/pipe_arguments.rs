@@ -58,6 +58,7 @@ async fn unparsed(engine: &Engine, text: &str) -> ToolResult {
     batch(engine, vec![ToolCall::unparsed("id", "t", text)]).await.remove(0)
 }
 
+/// Case 32 of the providers' reference, its first half.
 #[tokio::test]
 async fn a_wrong_field_is_named_with_what_was_expected_and_never_with_the_value() {
     let spy = order();
@@ -88,6 +89,7 @@ async fn a_tool_that_takes_nothing_says_which_argument_it_does_not_know() {
     assert!(result.value.contains("\n- `x`: there is no such argument\n"), "{}", result.value);
 }
 
+/// Case 32 of the providers' reference, its second half.
 #[tokio::test]
 async fn the_other_calls_of_the_batch_still_run() {
     let spy = order();
@@ -102,6 +104,8 @@ async fn the_other_calls_of_the_batch_still_run() {
     assert_eq!(*spy.ran_with.lock().unwrap(), [json!({"order": 2})]);
 }
 
+/// Case 35 of the providers' reference. A schema that is itself malformed fails the build, and a remote
+/// tool that has one is withheld: both are our decision, and tested in `schemas`.
 #[tokio::test]
 async fn more_than_ten_problems_are_counted() {
     let properties: serde_json::Map<_, _> =
@@ -213,6 +217,8 @@ async fn a_refused_call_has_one_start_and_one_end_like_any_other() {
     assert_eq!(starts[0]["args_digest"], digest);
 }
 
+/// Case 33 of the providers' reference asks for modes that warn or look away. There is none here, by our
+/// decision: arguments are always validated.
 #[tokio::test]
 async fn a_tool_runs_only_for_the_calls_that_fit() {
     let runs = Arc::new(AtomicUsize::new(0));

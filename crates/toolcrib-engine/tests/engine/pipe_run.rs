@@ -342,6 +342,24 @@ async fn a_batch_that_is_dropped_takes_its_bodies_along() {
     assert!(turn.iteration().await.is_ok());
 }
 
+/// Case 43 of the providers' reference asks for a note on the second of calls that are alike. There is
+/// none here, by our decision: what a model reads of a call is what the call gave. Who wants to act on
+/// repetition counts them, `IterationContext::call_count`.
+#[tokio::test]
+async fn calls_that_are_alike_have_results_that_are_alike_and_no_note() {
+    let engine = engine().tool(tool("t")).build().unwrap();
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let mut values = Vec::new();
+    for args in [json!({"a": 1, "b": 2}), json!({"b": 2, "a": 1}), json!({"a": 1, "b": 2})] {
+        let mut iteration = turn.iteration().await.unwrap();
+        let result = iteration.execute(vec![call("t", args)]).await.remove(0);
+        values.push((result.value.clone(), result.text.clone()));
+    }
+    assert_eq!(values[0], values[1]);
+    assert_eq!(values[1], values[2]);
+}
+
+/// Case 48 of the providers' reference, its first half: each waits for all others to be there.
 #[tokio::test]
 async fn calls_of_a_batch_run_at_the_same_time() {
     const CALLS: usize = 8;
@@ -376,6 +394,7 @@ async fn calls_of_a_batch_run_at_the_same_time() {
     assert!(results.iter().all(ToolResult::is_ok));
 }
 
+/// Case 48 of the providers' reference, its second half.
 #[tokio::test(start_paused = true)]
 async fn results_stand_in_call_order_whatever_order_they_come_in() {
     let sleepy = builder("sleepy")

@@ -11,6 +11,8 @@ fn from(name: &str, origin: &str) -> Tool {
     says(builder(name).origin(origin), origin)
 }
 
+/// Case 30 of the providers' reference. Skills own no tools here, so that they clash with none; the very
+/// same tool twice is `a_tool_does_not_collide_with_itself` in the core.
 #[test]
 fn two_tools_of_one_name_are_a_build_error_with_both_origins() {
     let built = engine()
