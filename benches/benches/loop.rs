@@ -8,8 +8,8 @@
 use std::{io, sync::Arc};
 
 use toolcrib_benches::{
-    Caller, ITERATIONS, Menu, Outcome, Run, Runs, Table, Times, asked, in_processes, print, render,
-    runtime,
+    Caller, ITERATIONS, Menu, Outcome, PROCESSES, Run, Runs, Table, Times, asked, in_processes,
+    print, render, runtime,
 };
 
 const COMMAND: &str = "cargo bench -p toolcrib-benches --bench loop";
@@ -103,5 +103,5 @@ fn one(menu: Menu, renders: bool) -> Outcome<Run> {
 /// Runs in processes of their own.
 fn runs(menu: Menu, renders: bool) -> Outcome<Vec<Run>> {
     let kind = format!("{}{}", menu.name(), if renders { RENDERED } else { "" });
-    Ok(in_processes(&[kind])?.into_iter().flatten().collect())
+    Ok(in_processes(PROCESSES, &[kind])?.into_iter().flatten().collect())
 }

@@ -21,8 +21,8 @@ use crate::{
 /// How many iterations a run has, beside the one that answers.
 pub const ITERATIONS: usize = 200;
 
-/// How many processes are run of each kind; figures are medians over them.
-const PROCESSES: usize = 15;
+/// How many processes are run of each kind of loop; figures are medians over them.
+pub const PROCESSES: usize = 15;
 
 /// How many iterations count as a run's first, and as its last.
 const ENDS: usize = 20;
@@ -33,16 +33,16 @@ pub fn asked() -> Option<String> {
     args.nth(1)
 }
 
-/// Starts this program 15 times for each of these kinds, and gives back what each printed as JSON.
+/// Starts this program so many times for each of these kinds, and gives back what each printed as JSON.
 /// One kind follows the other, over and over, so that what disturbs the machine for a while disturbs
 /// all alike.
 ///
 /// # Errors
 /// What a process says that fails.
-pub fn in_processes<T: DeserializeOwned>(kinds: &[String]) -> Outcome<Vec<Vec<T>>> {
+pub fn in_processes<T: DeserializeOwned>(times: usize, kinds: &[String]) -> Outcome<Vec<Vec<T>>> {
     let program = env::current_exe()?;
     let mut found: Vec<Vec<T>> = kinds.iter().map(|_| Vec::new()).collect();
-    for _ in 0..PROCESSES {
+    for _ in 0..times {
         for (kind, found) in kinds.iter().zip(&mut found) {
             let output = Command::new(&program).args(["--one", kind]).output()?;
             if !output.status.success() {

@@ -13,12 +13,14 @@ use crate::{
 const PAGE: &str = "docs/benchmarks.md";
 
 /// Each prints its figures as Markdown.
-const PROGRAMS: [&[&str]; 6] = [
+const PROGRAMS: [&[&str]; 8] = [
     &["bench", "--bench", "loop"],
     &["bench", "--bench", "adapter"],
     &["bench", "--bench", "dispatch"],
     &["bench", "--bench", "validators"],
     &["bench", "--bench", "visibility"],
+    &["bench", "--bench", "registry"],
+    &["bench", "--bench", "artifacts"],
     &["run", "--release", "--bin", "counts"],
 ];
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use hyper::body::Bytes;
 use serde::{Deserialize, Serialize};
 use toolcrib_benches::{
-    Caller, ITERATIONS, Menu, Outcome, Run, Runs, Table, Times, cpu_time, in_processes, median,
-    micros, peak_rss,
+    Caller, ITERATIONS, Menu, Outcome, PROCESSES, Run, Runs, Table, Times, cpu_time, in_processes,
+    median, micros, peak_rss,
 };
 use toolcrib_core::{Model, ModelRequest, ModelStream};
 
@@ -124,7 +124,7 @@ impl From<&Runs<'_>> for Figures {
 pub(crate) fn tables() -> Outcome<[Table; 2]> {
     let kinds = kinds();
     let names: Vec<String> = kinds.iter().map(|kind| name(*kind)).collect();
-    let found: Vec<Vec<Found>> = in_processes(&names)?;
+    let found: Vec<Vec<Found>> = in_processes(PROCESSES, &names)?;
     let mut in_process = 0.0;
     let mut compared = Vec::new();
     for (((_, wire), name), found) in kinds.iter().zip(names).zip(&found) {
