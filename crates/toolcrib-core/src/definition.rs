@@ -417,6 +417,15 @@ pub enum InvalidTool {
         /// The cap that it declares.
         chars: usize,
     },
+    /// One of both was not meant.
+    #[error(
+        "tool `{name}` names the kind of artifact that its results are, and never keeps one; leave \
+         out `artifact_kind`, or `Spooling::Never`"
+    )]
+    KindOfNothing {
+        /// The tool.
+        name: ToolName,
+    },
     /// Walking it could exhaust the stack.
     #[error(
         "the {schema} schema of tool `{name}` nests deeper than {DEEPEST_JSON} levels; \

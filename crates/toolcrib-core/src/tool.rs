@@ -479,6 +479,9 @@ impl ToolBuilder {
         if let Some(chars) = self.max_result_chars.filter(|chars| *chars < Self::MIN_RESULT_CHARS) {
             return Err(InvalidTool::ResultCapTooSmall { name: definition.name, chars });
         }
+        if self.spooling == Spooling::Never && self.artifact_kind.is_some() {
+            return Err(InvalidTool::KindOfNothing { name: definition.name });
+        }
         definition.toolset = self.toolset;
         definition.annotations = self.annotations;
         definition.timeout = self.timeout;

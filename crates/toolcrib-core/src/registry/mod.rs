@@ -320,7 +320,7 @@ impl ToolProvider for ToolRegistry {
         let mut gate: Option<Arc<str>> = None;
         for Slot { tool, hidden } in state.slots.iter() {
             if *hidden {
-                let gate = gate.get_or_insert_with(|| "registry".into());
+                let gate = gate.get_or_insert_with(|| self.id().into());
                 into.hold_back(tool.clone(), Arc::clone(gate), "it is hidden there");
             } else {
                 into.offer(tool.clone());

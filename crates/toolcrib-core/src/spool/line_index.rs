@@ -115,6 +115,31 @@ mod tests {
         }
     }
 
+    #[test]
+    fn nothing_has_no_place() {
+        let index = LineIndex::new();
+        assert_eq!((index.place_of_line(0), index.block_of(5)), (None, (0, 0)));
+        assert_eq!(index.to_bytes(), [0; 16]);
+    }
+
+    #[test]
+    fn an_index_that_contradicts_itself_is_none() {
+        let index = LineIndex::of(&b"a\n".repeat(100_000));
+        let bytes = index.to_bytes();
+        assert_eq!(LineIndex::from_bytes(&bytes), Some(index));
+        let with = |at: usize, number: u64| {
+            let mut bytes = bytes.clone();
+            bytes[at * 8..at * 8 + 8].copy_from_slice(&number.to_le_bytes());
+            LineIndex::from_bytes(&bytes)
+        };
+        assert_eq!(with(0, 100), None, "fewer bytes than there are blocks");
+        assert_eq!(with(1, 5), None, "fewer line feeds than in front of a block");
+        assert_eq!(with(3, 99_999), None, "more line feeds in front of a block than of the next");
+        for cut in [0, 8, 15, bytes.len() - 8, bytes.len() - 1] {
+            assert_eq!(LineIndex::from_bytes(&bytes[..cut]), None, "{cut}");
+        }
+    }
+
     proptest! {
         #[test]
         fn an_index_is_the_same_however_its_content_came(
@@ -127,6 +152,36 @@ mod tests {
             content.chunks(piece).for_each(|piece| pieces.push(piece));
             prop_assert_eq!(&pieces, &LineIndex::of(&content));
             prop_assert_eq!(LineIndex::from_bytes(&pieces.to_bytes()), Some(pieces));
+        }
+
+        #[test]
+        fn a_line_is_found_where_it_stands(
+            block in prop::collection::vec(prop::sample::select(&b"abcdefg\n"[..]), 1..50),
+            times in 1_usize..10_000,
+            line in any::<prop::sample::Index>(),
+            offset in any::<prop::sample::Index>(),
+        ) {
+            let content = block.repeat(times);
+            let index = LineIndex::of(&content);
+            prop_assert_eq!(index.bytes(), content.len() as u64);
+            let mut starts = vec![0];
+            starts.extend((0..content.len()).filter(|at| content[*at] == b'\n').map(|at| at + 1));
+            prop_assert_eq!(index.lines(), starts.len() as u64);
+            let (number, start) = (line.index(starts.len()), starts[line.index(starts.len())]);
+            let (place, feeds) = index.place_of_line(number as u64).unwrap();
+            prop_assert!(place.is_multiple_of(INDEX_BLOCK) && start as u64 - place <= INDEX_BLOCK);
+            let between = &content[place as usize..start];
+            prop_assert_eq!(feeds, count_feeds(between));
+            prop_assert!(feeds == 0 || content[start - 1] == b'\n');
+            prop_assert!((number == 0) == (place == 0 && feeds == 0));
+            prop_assert_eq!(index.place_of_line(starts.len() as u64), None);
+
+            let offset = offset.index(content.len());
+            let (place, feeds) = index.block_of(offset as u64);
+            prop_assert_eq!(place, offset as u64 / INDEX_BLOCK * INDEX_BLOCK);
+            prop_assert_eq!(feeds, count_feeds(&content[..place as usize]));
+            let last = (content.len() as u64 - 1) / INDEX_BLOCK * INDEX_BLOCK;
+            prop_assert_eq!(index.block_of(u64::MAX).0, last);
         }
 
         #[test]

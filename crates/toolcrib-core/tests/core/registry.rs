@@ -7,8 +7,8 @@ use std::sync::{
 
 use serde_json::json;
 use toolcrib_core::{
-    AlreadyRegistered, Catalog, Lifetime, OnCollision, Signal, Tool, ToolProvider, ToolRegistry,
-    TurnSignals,
+    AlreadyRegistered, Catalog, Lifetime, OnCollision, Signal, Spooling, Tool, ToolProvider,
+    ToolRegistry, TurnSignals,
 };
 
 use crate::support::{cx, ending, named, names, tool, tool_builder};
@@ -356,6 +356,52 @@ fn a_difference_tells_what_came_went_changed_and_moved() {
     assert_eq!(moved.changes(), before.changes() + 2);
 }
 
+/// What a copy shares with nobody any more is edited as what it shares.
+#[test]
+fn a_copy_outlives_what_it_is_a_copy_of() {
+    let baseline = abc();
+    let copy = baseline.clone();
+    copy.hide("b");
+    drop(baseline);
+    copy.unregister("c");
+    copy.register(tool("d")).unwrap();
+    copy.unregister("a");
+    assert_eq!(named(&copy.all()), ["b", "d"]);
+    assert_eq!(named(&copy.hidden()), ["b"]);
+}
+
+/// More edits of a copy than are kept beside what copies share, and more tools that go at once.
+#[test]
+fn many_edits_of_a_copy_are_as_good_as_few() {
+    let brief = |n: usize| ending(tool_builder(&format!("t{n}")).ephemeral(Lifetime::Iteration));
+    let made = |n: usize| if n.is_multiple_of(2) { brief(n) } else { tool(&format!("t{n}")) };
+    let baseline = ToolRegistry::try_from((0..400).map(made).collect::<Vec<_>>()).unwrap();
+    let before = baseline.all();
+    let overwritten = baseline.clone();
+    let others: Vec<_> = (0..400).map(made).collect();
+    for other in &others {
+        overwritten.overwrite(other.clone());
+    }
+    assert!(overwritten.all().iter().zip(&others).all(|(there, other)| there.same(other)));
+    for copy in [baseline.clone(), overwritten] {
+        let changes = copy.changes();
+        let gone = copy.prune_ephemeral();
+        assert_eq!((gone.len(), copy.len(), copy.changes()), (200, 200, changes + 1));
+        assert_eq!(named(&gone)[..2], ["t0", "t2"]);
+        assert_eq!(named(&copy.all())[..2], ["t1", "t3"]);
+        assert!(!copy.has_ephemeral() && copy.get("t398").is_none());
+        copy.register(brief(0)).unwrap();
+        assert!(copy.has_ephemeral());
+    }
+    assert!(baseline.all().iter().zip(&before).all(|(there, before)| there.same(before)));
+    let kept = baseline.clone();
+    kept.retain(|tool| tool.name().ends_with('1'));
+    assert_eq!((kept.len(), kept.is_empty(), kept.is_hidden("t1")), (40, false, false));
+    assert_eq!(named(&kept.all())[..2], ["t1", "t11"]);
+    kept.retain(|_| false);
+    assert!(kept.is_empty());
+}
+
 // Cases 36 and 37.
 #[test]
 fn a_tool_that_declares_nothing_has_the_defaults_and_what_it_notes_comes_back() {
@@ -372,6 +418,20 @@ fn a_tool_that_declares_nothing_has_the_defaults_and_what_it_notes_comes_back() 
     ] {
         assert!(builder.handler(|_: serde_json::Value, _| async { "" }).is_err());
     }
+}
+
+// Case 43.
+#[test]
+fn a_tool_that_never_keeps_a_result_names_no_kind_of_it() {
+    let never = tool_builder("looks").spooling(Spooling::Never);
+    let error = never.artifact_kind("json").handler(|_: serde_json::Value, _| async { "" });
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "tool `looks` names the kind of artifact that its results are, and never keeps one; leave \
+         out `artifact_kind`, or `Spooling::Never`"
+    );
+    let always = tool_builder("t").spooling(Spooling::Always).artifact_kind("json");
+    assert_eq!(ending(always).artifact_kind().map(|kind| &**kind), Some("json"));
 }
 
 /// A copy for a turn, and what is edited first in it, cost the same however many tools there are.

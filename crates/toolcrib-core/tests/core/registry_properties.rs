@@ -136,10 +136,12 @@ proptest! {
 
     #[test]
     fn a_registry_and_its_copies_are_what_was_done_to_each(
+        begins_with in 0..=NAMES,
         edits in prop::collection::vec(edit(), 0..250),
     ) {
-        let registry = ToolRegistry::new();
-        let mut model = Model::default();
+        let mut model = Model((0..begins_with).map(|number| (number, fresh(number), false)).collect());
+        let tools: Vec<_> = model.0.iter().map(|(_, tool, _)| tool.clone()).collect();
+        let registry = ToolRegistry::try_from(tools).unwrap();
         let mut left = Vec::new();
         for edit in &edits {
             if matches!(edit, Edit::Copy) {
