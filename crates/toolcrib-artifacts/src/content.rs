@@ -8,6 +8,9 @@ use std::{
 use memchr::{memchr, memchr_iter};
 use toolcrib_core::{SpoolEntry, SpoolError, Spooled};
 
+/// What some programs put in front of a text to say that it is UTF-8. It is no part of the text.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// How much is read at once where something is looked for.
 pub(crate) const PIECE: usize = 64 * 1024;
 
@@ -192,10 +195,17 @@ impl Line {
         self.bytes.len() as u64 == self.length
     }
 
-    /// The line as text, without a CR at its end. Bytes that are no UTF-8 become U+FFFD.
+    /// The line as text, without a CR at its end, and the first without a byte order mark. Bytes that
+    /// are no UTF-8 become U+FFFD.
     pub fn text(&self) -> String {
         let bytes = self.bytes.strip_suffix(b"\r").unwrap_or(&self.bytes);
-        String::from_utf8_lossy(bytes).into_owned()
+        String::from_utf8_lossy(self.behind_mark(bytes)).into_owned()
+    }
+
+    /// Bytes of this line, without a byte order mark if it is the first.
+    pub(crate) fn behind_mark<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
+        let behind = bytes.strip_prefix(BYTE_ORDER_MARK).filter(|_| self.number == 0);
+        behind.unwrap_or(bytes)
     }
 }
 

@@ -155,9 +155,9 @@ impl Items {
         self.shown
     }
 
-    /// Passes over an item that is not looked at.
-    pub fn skip(&mut self) {
-        self.position += 1;
+    /// Passes over items that are not looked at.
+    pub fn skip(&mut self, count: u64) {
+        self.position = self.position.saturating_add(count);
     }
 
     /// Takes an item, unless it is in front of the page or behind it. One that is longer than a whole

@@ -1,6 +1,7 @@
 //! What can be asked of an artifact, by its kind.
 
 mod arguments;
+mod condition;
 mod csv;
 mod json;
 mod markdown;
@@ -14,7 +15,7 @@ use toolcrib_core::{CancellationToken, ToolError};
 pub(crate) use self::text::{Text, limit_properties};
 pub use self::{arguments::arguments, csv::Csv, json::Json, markdown::Markdown};
 use crate::{
-    content::Content,
+    content::{BYTE_ORDER_MARK, Content},
     page::{Answer, Page},
 };
 
@@ -184,9 +185,10 @@ impl<'a> Start<'a> {
         self.is_whole
     }
 
-    /// The first bytes as text, up to what is none.
+    /// The first bytes as text, without a byte order mark and up to what is no text.
     pub fn text(&self) -> &'a str {
-        self.bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid())
+        let bytes = self.bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(self.bytes);
+        bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid())
     }
 
     /// The lines that are there in whole; of a whole content all of them.

@@ -10,6 +10,7 @@
 
 mod engine;
 mod forged;
+mod hostile;
 mod json;
 mod keeping;
 mod kinds;
@@ -18,4 +19,5 @@ mod searching;
 mod stores;
 mod support;
 mod surprises;
+mod tables;
 mod tools;

@@ -26,6 +26,25 @@ pub(crate) fn keep_as(turn: &TurnArtifacts, id: &str, content: impl AsRef<[u8]>)
     turn.keep(ArtifactSource::of("tests", id), content.as_ref()).unwrap()
 }
 
+/// Keeps a content under the id `call` that is of a kind whatever it looks like.
+pub(crate) fn keep_kind(turn: &TurnArtifacts, kind: &str, content: impl AsRef<[u8]>) {
+    turn.keep(ArtifactSource::of("tests", "call").kind(kind), content.as_ref()).unwrap();
+}
+
+/// Asks for a thing on all pages, and gives back what they show.
+pub(crate) fn pages(turn: &TurnArtifacts, name: &str, args: &Value) -> Vec<String> {
+    let mut asked = json!({ "id": "call", "query": name, "args": args });
+    let mut pages = Vec::new();
+    loop {
+        let answer = ask(turn, "artifact_query", asked.clone()).unwrap();
+        pages.push(body(&answer).to_owned());
+        match cursor(&answer) {
+            Some(cursor) => asked["cursor"] = json!(cursor),
+            None => return pages,
+        }
+    }
+}
+
 /// A context of a call for the conversation `c1`.
 pub(crate) fn context(budget: usize) -> ToolContext {
     context_of("c1", budget)

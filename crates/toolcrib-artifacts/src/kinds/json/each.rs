@@ -34,7 +34,7 @@ impl<F: Fn(u64, &Value) -> Option<String>> Each<F> {
     }
 
     pub(super) fn skip(&mut self) {
-        self.items.skip();
+        self.items.skip(1);
     }
 
     pub(super) fn answer(self) -> Answer {

@@ -6,13 +6,11 @@
 //! each.rs       the items that an answer shows
 //! items.rs      the items of an array one after the other, the keys of objects
 //! bounded.rs    values of a size that memory has room for
-//! condition.rs  which items a filter keeps
 //! path.rs       JSONPath
 //! records.rs    documents and records as they are read, and what is wrong with them
 //! ```
 
 mod bounded;
-mod condition;
 mod each;
 mod items;
 mod path;
@@ -25,14 +23,17 @@ use toolcrib_core::ToolError;
 
 use self::{
     bounded::Budget,
-    condition::{OPS, Op, field, holds},
     each::Each,
     items::{EachItem, ItemsSink, KeysSink},
     path::{LONGEST_PATH, Path},
     records::{Broken, Watched, add, broken, each_record},
     walk::{Descend, ShapeSink, Sink, ValueSink, steps},
 };
-use super::{ArtifactKind, Asked, Query, Start, arguments, limit_properties};
+use super::{
+    ArtifactKind, Asked, Query, Start, arguments,
+    condition::{OPS, Op},
+    limit_properties,
+};
 use crate::page::{Answer, Items};
 
 /// What a path may be evaluated over: how many values, and how many bytes of text in them.
@@ -43,6 +44,9 @@ const ITEMS: u64 = 100;
 
 /// JSON, as one document (`json`) or one on each line (`jsonl`). Both are asked the same, and a
 /// `jsonl` is asked as if its records were the items of an array.
+///
+/// Numbers are those of [`Value`]: of one that has more than 64 bits or 17 digits, answers show the
+/// nearest that they can, and `artifact_read` what stands there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Json {
     lines: bool,
@@ -223,9 +227,10 @@ impl ArtifactKind for Json {
                 self.items(asked, &at, each)
             }
             "filter" => {
-                let Filter { at, field, op, value, limit } = arguments(asked)?;
+                let Filter { at, field: name, op, value, limit } = arguments(asked)?;
                 let each = Each::new(asked, limit, |number, item| {
-                    holds(item, &field, op, &value).then(|| format!("{number}: {item}"))
+                    let found = field(item, &name);
+                    op.holds(found, &value).then(|| format!("{number}: {item}"))
                 });
                 self.items(asked, &at, each)
             }
@@ -362,7 +367,15 @@ impl Json {
         let mut found = Items::new(asked.page, limit.unwrap_or(ITEMS));
         let push = |document: &Value, found: &mut Items| {
             for value in path.query(document)? {
-                found.push(&value.to_string());
+                if found.is_full() {
+                    break;
+                }
+                // Nothing is written out that is not shown.
+                if found.wants_next() {
+                    found.push(&value.to_string());
+                } else {
+                    found.skip(1);
+                }
             }
             Ok::<_, ToolError>(())
         };
@@ -429,7 +442,7 @@ impl Json {
             })?;
             found
         } else {
-            let mut deserializer = Deserializer::from_reader(Watched::new(asked));
+            let mut deserializer = Deserializer::from_reader(Watched::new(asked)?);
             let found = Descend { steps, sink }
                 .deserialize(&mut deserializer)
                 .and_then(|found| deserializer.end().map(|()| found));
@@ -438,6 +451,11 @@ impl Json {
         };
         if found { Ok(()) } else { Err(not_found()) }
     }
+}
+
+/// A field of an item: by its name, or by a JSON Pointer from the item on. Empty is the item itself.
+fn field<'v>(item: &'v Value, field: &str) -> Option<&'v Value> {
+    if field.is_empty() || field.starts_with('/') { item.pointer(field) } else { item.get(field) }
 }
 
 fn not_found() -> ToolError {

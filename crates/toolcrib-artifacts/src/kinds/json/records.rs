@@ -2,10 +2,10 @@
 
 use std::io::{self, Read};
 
-use toolcrib_core::ToolError;
+use toolcrib_core::{SpoolError, ToolError};
 
 use crate::{
-    content::{Content, ContentStream},
+    content::{BYTE_ORDER_MARK, Content, ContentStream},
     kinds::Asked,
     page::Answer,
 };
@@ -55,10 +55,11 @@ pub(super) fn each_record(
                 line.number + 1
             )));
         }
-        if line.bytes.trim_ascii().is_empty() {
+        let bytes = line.behind_mark(&line.bytes);
+        if bytes.trim_ascii().is_empty() {
             continue;
         }
-        if !record(line.number, &line.bytes)? {
+        if !record(line.number, bytes)? {
             break;
         }
     }
@@ -81,6 +82,8 @@ fn reason(error: &serde_json::Error) -> String {
         "it is cut off: the JSON ends in the middle".to_owned()
     } else if said.starts_with("recursion limit") {
         format!("it nests deeper than {} levels", toolcrib_core::DEEPEST_JSON)
+    } else if said.starts_with("number out of range") {
+        "a number in it is too large to be read as one".to_owned()
     } else if said.starts_with("trailing characters") {
         "there is more behind the JSON document".to_owned()
     } else {
@@ -97,9 +100,12 @@ pub(super) struct Watched<'a> {
 }
 
 impl<'a> Watched<'a> {
-    pub(super) fn new(asked: &Asked<'a>) -> Self {
-        let stream = asked.content.stream(0..asked.content.bytes());
-        Self { stream, cancellation: asked.cancellation, read: 0 }
+    pub(super) fn new(asked: &Asked<'a>) -> Result<Self, SpoolError> {
+        let content = asked.content;
+        let mark = BYTE_ORDER_MARK.len() as u64;
+        let start = if content.read(0..mark)? == BYTE_ORDER_MARK { mark } else { 0 };
+        let stream = content.stream(start..content.bytes());
+        Ok(Self { stream, cancellation: asked.cancellation, read: 0 })
     }
 }
 

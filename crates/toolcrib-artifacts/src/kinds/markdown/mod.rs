@@ -207,7 +207,7 @@ impl Markdown {
                 continue;
             }
             if !items.wants_next() {
-                items.skip();
+                items.skip(1);
                 continue;
             }
             let inside = code.lines.start + 1..code.lines.end - u64::from(code.is_closed);

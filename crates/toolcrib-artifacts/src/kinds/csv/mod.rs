@@ -1,23 +1,25 @@
 //! The kinds `csv`, `tsv` and `csv-semicolon`: records of fields, of which the first names the columns.
 
-use std::io::{self, Read};
+mod table;
 
 use ::csv::{ByteRecord, ReaderBuilder, WriterBuilder};
 use serde::Deserialize;
-use serde_json::{Value, json};
-use toolcrib_core::ToolError;
+use serde_json::{Number, Value, json};
+use toolcrib_core::{CancellationToken, ToolError};
 
-use super::{ArtifactKind, Asked, Query, Start, arguments, limit_properties};
+use self::table::{LazyRows, Table, broken};
+use super::{
+    ArtifactKind, Asked, Index, Query, Start, arguments,
+    condition::{OPS, Op},
+    limit_properties,
+};
 use crate::{
-    content::ContentStream,
+    content::Content,
     page::{Answer, Items},
 };
 
 /// How many rows one page shows, if nobody says.
 const ROWS: u64 = 100;
-
-/// How long one row may be, in bytes: a quote that is never closed makes a row of all the rest.
-const LONGEST_ROW: usize = 16 * 1024 * 1024;
 
 /// How many records at the start have to be alike.
 const ALIKE: usize = 20;
@@ -73,19 +75,8 @@ struct Select {
 struct Condition {
     column: String,
     op: Op,
+    #[serde(default)]
     value: Value,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Op {
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-    Contains,
 }
 
 impl ArtifactKind for Csv {
@@ -135,19 +126,23 @@ impl ArtifactKind for Csv {
                         "type": "object",
                         "properties": {
                             "column": { "type": "string" },
-                            "op": { "enum": ["eq", "ne", "lt", "le", "gt", "ge", "contains"] },
+                            "op": { "enum": OPS },
                             "value": {
-                                "type": ["string", "number"],
+                                "type": ["string", "number", "boolean"],
                                 "description": "A number is compared with fields as numbers.",
                             },
                         },
-                        "required": ["column", "op", "value"],
+                        "required": ["column", "op"],
                         "additionalProperties": false,
                     },
                 }))
                 .takes(limit_properties())
                 .paged(),
         ]
+    }
+
+    fn index(&self, _: &Content, _: &CancellationToken) -> Result<Index, ToolError> {
+        Ok(Index::new(LazyRows::new()))
     }
 
     fn query(&self, asked: &Asked<'_>) -> Result<Answer, ToolError> {
@@ -162,17 +157,16 @@ impl ArtifactKind for Csv {
             }
             "row_count" => {
                 let Nothing {} = arguments(asked)?;
-                let mut table = self.table(asked)?;
-                let mut count = 0_u64;
-                while table.next(asked)? {
-                    count += 1;
-                }
-                Ok(Answer::text(count.to_string()))
+                let rows = Table::rows(asked, self.delimiter)?;
+                Ok(Answer::text(rows.count.to_string()))
             }
             "rows" => {
                 let Rows { start, end } = arguments(asked)?;
-                let range = start..end.unwrap_or(u64::MAX).max(start);
-                self.show(asked, &[], ROWS, |number, _| range.contains(&number), range.end)
+                let mut table = self.table(asked)?;
+                let shown_before = asked.page.from();
+                table.forward(asked, start.saturating_add(shown_before))?;
+                let part = Part { columns: &[], end, limit: ROWS, shown_before };
+                self.show(asked, table, &part, |_| true)
             }
             "select" => {
                 let Select { columns, condition, limit } = arguments(asked)?;
@@ -184,41 +178,45 @@ impl ArtifactKind for Csv {
                         Ok::<_, ToolError>((table.number(&condition.column)?, condition))
                     })
                     .transpose()?;
-                let keep = |_: u64, row: &ByteRecord| {
-                    condition.as_ref().is_none_or(|(number, condition)| {
-                        row.get(*number).is_some_and(|field| condition.holds(field))
-                    })
-                };
-                self.show(asked, &numbers, limit.unwrap_or(ROWS), keep, u64::MAX)
+                let limit = limit.unwrap_or(ROWS);
+                let part = Part { columns: &numbers, end: None, limit, shown_before: 0 };
+                self.show(asked, table, &part, |row| {
+                    condition
+                        .as_ref()
+                        .is_none_or(|(number, condition)| condition.holds(row.get(*number)))
+                })
             }
             _ => Err(asked.unknown()),
         }
     }
 }
 
+/// What of a table is shown.
+struct Part<'n> {
+    /// The numbers of the columns; all of them if it is empty.
+    columns: &'n [usize],
+    /// The row behind the last.
+    end: Option<u64>,
+    /// How many rows one page has at most.
+    limit: u64,
+    /// How many rows of the part stand in front of where the table is.
+    shown_before: u64,
+}
+
 impl Csv {
     fn table<'a>(&self, asked: &Asked<'a>) -> Result<Table<'a>, ToolError> {
-        let stream = asked.content.stream(0..asked.content.bytes());
-        let mut reader = ReaderBuilder::new()
-            .delimiter(self.delimiter)
-            .flexible(true)
-            .from_reader(RowBounded { stream, left: LONGEST_ROW });
-        let columns = reader.byte_headers().map_err(|error| broken(&error))?;
-        let columns =
-            columns.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
-        Ok(Table { reader, columns, row: ByteRecord::new(), number: 0 })
+        Table::of(asked, self.delimiter)
     }
 
     /// The rows that are kept, below the names of their columns.
-    fn show(
+    fn show<'a>(
         &self,
-        asked: &Asked<'_>,
-        columns: &[usize],
-        limit: u64,
-        keep: impl Fn(u64, &ByteRecord) -> bool,
-        end: u64,
+        asked: &Asked<'a>,
+        mut table: Table<'a>,
+        part: &Part<'_>,
+        keep: impl Fn(&ByteRecord) -> bool,
     ) -> Result<Answer, ToolError> {
-        let mut table = self.table(asked)?;
+        let columns = part.columns;
         let header: Vec<_> = match columns {
             [] => table.columns.iter().map(String::as_bytes).collect(),
             _ => columns
@@ -228,14 +226,15 @@ impl Csv {
         };
         let header = self.line(header.into_iter())?;
         let page = asked.page.less(header.chars().count() + 1);
-        let mut items = Items::new(page, limit);
+        let mut items = Items::new(page, part.limit);
+        items.skip(part.shown_before);
+        let end = part.end.unwrap_or(u64::MAX);
         while !items.is_full() && table.number < end && table.next(asked)? {
-            let number = table.number - 1;
-            if !keep(number, &table.row) {
+            if !keep(&table.row) {
                 continue;
             }
             if !items.wants_next() {
-                items.skip();
+                items.skip(1);
                 continue;
             }
             let line = match columns {
@@ -261,83 +260,20 @@ impl Csv {
     }
 }
 
-/// A table that is gone through.
-struct Table<'a> {
-    reader: ::csv::Reader<RowBounded<'a>>,
-    columns: Vec<String>,
-    row: ByteRecord,
-    /// How many rows there were.
-    number: u64,
-}
-
-/// A stream of which one row cannot take more than memory has room for.
-struct RowBounded<'a> {
-    stream: ContentStream<'a>,
-    left: usize,
-}
-
-impl Read for RowBounded<'_> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.left == 0 {
-            return Err(io::Error::other(format!(
-                "a row is longer than {LONGEST_ROW} bytes; perhaps a quote is not closed"
-            )));
-        }
-        let count = self.stream.read(into)?;
-        self.left = self.left.saturating_sub(count);
-        Ok(count)
-    }
-}
-
-impl Table<'_> {
-    fn next(&mut self, asked: &Asked<'_>) -> Result<bool, ToolError> {
-        if self.number.is_multiple_of(1_024) {
-            asked.unless_cancelled()?;
-        }
-        self.reader.get_mut().left = LONGEST_ROW;
-        let found = self.reader.read_byte_record(&mut self.row).map_err(|error| broken(&error))?;
-        self.number += u64::from(found);
-        Ok(found)
-    }
-
-    fn number(&self, column: &str) -> Result<usize, ToolError> {
-        self.columns.iter().position(|name| name == column).ok_or_else(|| {
-            ToolError::input_invalid("there is no such column; `columns` has their names")
-        })
-    }
-}
-
 impl Condition {
-    fn holds(&self, field: &[u8]) -> bool {
-        let field = String::from_utf8_lossy(field);
-        let order = match &self.value {
-            Value::Number(number) => {
-                let (Ok(field), Some(number)) = (field.trim().parse::<f64>(), number.as_f64())
-                else {
-                    return matches!(self.op, Op::Ne);
-                };
-                field.partial_cmp(&number)
-            }
-            Value::String(text) => match self.op {
-                Op::Contains => return field.contains(text.as_str()),
-                _ => Some((*field).cmp(text)),
-            },
-            _ => None,
-        };
-        order.is_some_and(|order| match self.op {
-            Op::Eq => order.is_eq(),
-            Op::Ne => order.is_ne(),
-            Op::Lt => order.is_lt(),
-            Op::Le => order.is_le(),
-            Op::Gt => order.is_gt(),
-            Op::Ge => order.is_ge(),
-            Op::Contains => false,
-        })
+    fn holds(&self, field: Option<&[u8]>) -> bool {
+        let field = field.map(String::from_utf8_lossy);
+        let found = field.map(|field| match self.value {
+            Value::Number(_) => number(&field).unwrap_or(Value::Null),
+            _ => field.into(),
+        });
+        self.op.holds(found.as_ref(), &self.value)
     }
 }
 
-fn broken(error: &::csv::Error) -> ToolError {
-    ToolError::failed(format!(
-        "it cannot be read as a table: {error}; artifact_read and artifact_search work all the same"
-    ))
+/// The number that a field is.
+fn number(field: &str) -> Option<Value> {
+    let field = field.trim();
+    let whole = field.parse::<i64>().ok().map(Number::from);
+    whole.or_else(|| Number::from_f64(field.parse().ok()?)).map(Value::Number)
 }

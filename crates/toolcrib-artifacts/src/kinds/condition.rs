@@ -1,0 +1,60 @@
+//! How a query compares what it finds with what it is given.
+
+use std::cmp::Ordering;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// How a field is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Op {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Contains,
+    Exists,
+}
+
+/// All of them, as they stand in a schema.
+pub(super) const OPS: [&str; 8] = ["eq", "ne", "lt", "le", "gt", "ge", "contains", "exists"];
+
+impl Op {
+    /// Whether what was found is so. Only numbers and texts are in an order, each among themselves.
+    pub(super) fn holds(self, found: Option<&Value>, with: &Value) -> bool {
+        let order = found.and_then(|found| order(found, with));
+        match self {
+            Self::Exists => found.is_some() != (with == &Value::Bool(false)),
+            Self::Eq => order == Some(Ordering::Equal),
+            Self::Ne => order != Some(Ordering::Equal),
+            Self::Lt => order.is_some_and(Ordering::is_lt),
+            Self::Le => order.is_some_and(Ordering::is_le) && is_ordered(with),
+            Self::Gt => order.is_some_and(Ordering::is_gt),
+            Self::Ge => order.is_some_and(Ordering::is_ge) && is_ordered(with),
+            Self::Contains => match (found, with) {
+                (Some(Value::String(text)), Value::String(part)) => text.contains(part.as_str()),
+                (Some(Value::Array(items)), with) => items.contains(with),
+                (Some(Value::Object(map)), Value::String(key)) => map.contains_key(key),
+                _ => false,
+            },
+        }
+    }
+}
+
+fn is_ordered(value: &Value) -> bool {
+    value.is_number() || value.is_string()
+}
+
+fn order(a: &Value, b: &Value) -> Option<Ordering> {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => match (a.as_i64(), b.as_i64()) {
+            (Some(a), Some(b)) => Some(a.cmp(&b)),
+            _ => a.as_f64()?.partial_cmp(&b.as_f64()?),
+        },
+        (Value::String(a), Value::String(b)) => Some(a.cmp(b)),
+        (a, b) => (a == b).then_some(Ordering::Equal),
+    }
+}

@@ -1,0 +1,173 @@
+//! A table as it is gone through, and where its rows are.
+
+use std::{
+    io::{self, Read},
+    sync::OnceLock,
+};
+
+use ::csv::{ByteRecord, Reader, ReaderBuilder};
+use toolcrib_core::ToolError;
+
+use crate::{content::ContentStream, kinds::Asked};
+
+/// How long one row may be, in bytes: a quote that is never closed makes a row of all the rest.
+const LONGEST_ROW: usize = 16 * 1024 * 1024;
+
+/// How many rows lie between two that are remembered, at first. A row that is nearer to the beginning
+/// is walked to.
+const NEAR: u64 = 1_024;
+
+/// How many rows are remembered; with more of them, every other one is forgotten.
+const MOST_MARKS: usize = 4_096;
+
+/// Where some of the rows begin, so that one far behind is found without reading all before it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Rows {
+    /// The offsets of rows 0, `every`, 2 × `every`, …
+    marks: Vec<u64>,
+    every: u64,
+    pub(super) count: u64,
+}
+
+/// The rows of a table, once somebody wants to know them: that takes going through all of it.
+pub(super) type LazyRows = OnceLock<Rows>;
+
+impl Rows {
+    fn new() -> Self {
+        Self { marks: Vec::new(), every: NEAR, count: 0 }
+    }
+
+    /// The next row begins here.
+    fn push(&mut self, offset: u64) {
+        if self.count.is_multiple_of(self.every) && self.marks.len() == MOST_MARKS {
+            let mut is_odd = true;
+            self.marks.retain(|_| {
+                is_odd = !is_odd;
+                !is_odd
+            });
+            self.every *= 2;
+        }
+        if self.count.is_multiple_of(self.every) {
+            self.marks.push(offset);
+        }
+        self.count += 1;
+    }
+
+    /// The last row that is remembered in front of this one, or is it, and where it begins.
+    fn before(&self, row: u64) -> Option<(u64, u64)> {
+        let last = self.marks.len().checked_sub(1)?;
+        let at = usize::try_from(row / self.every).unwrap_or(last).min(last);
+        self.marks.get(at).map(|offset| (at as u64 * self.every, *offset))
+    }
+}
+
+/// A table that is gone through.
+pub(super) struct Table<'a> {
+    reader: Reader<RowBounded<'a>>,
+    delimiter: u8,
+    pub(super) columns: Vec<String>,
+    pub(super) row: ByteRecord,
+    /// How many rows there were.
+    pub(super) number: u64,
+}
+
+impl<'a> Table<'a> {
+    /// A table whose fields are separated so, from its first row on.
+    pub(super) fn of(asked: &Asked<'a>, delimiter: u8) -> Result<Self, ToolError> {
+        let mut reader = reader(asked, delimiter, 0, true);
+        let columns = reader.byte_headers().map_err(|error| broken(&error))?;
+        let columns =
+            columns.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        Ok(Self { reader, delimiter, columns, row: ByteRecord::new(), number: 0 })
+    }
+
+    /// Reads the next row. Whether there is one.
+    pub(super) fn next(&mut self, asked: &Asked<'a>) -> Result<bool, ToolError> {
+        if self.number.is_multiple_of(1_024) {
+            asked.unless_cancelled()?;
+        }
+        self.reader.get_mut().left = LONGEST_ROW;
+        let found = self.reader.read_byte_record(&mut self.row).map_err(|error| broken(&error))?;
+        self.number += u64::from(found);
+        Ok(found)
+    }
+
+    /// Goes on to where a row is the next, or to the end.
+    pub(super) fn forward(&mut self, asked: &Asked<'a>, row: u64) -> Result<(), ToolError> {
+        if row > NEAR
+            && let Some((number, offset)) = Self::rows(asked, self.delimiter)?.before(row)
+        {
+            self.reader = reader(asked, self.delimiter, offset, false);
+            self.number = number;
+        }
+        while self.number < row && self.next(asked)? {}
+        Ok(())
+    }
+
+    /// The number of a column.
+    pub(super) fn number(&self, column: &str) -> Result<usize, ToolError> {
+        self.columns.iter().position(|name| name == column).ok_or_else(|| {
+            ToolError::input_invalid("there is no such column; `columns` has their names")
+        })
+    }
+
+    /// Where the rows are; found out with the first who asks.
+    pub(super) fn rows<'i>(asked: &Asked<'i>, delimiter: u8) -> Result<&'i Rows, ToolError> {
+        let Some(rows) = asked.index.get::<LazyRows>() else { return Err(asked.unknown()) };
+        if let Some(rows) = rows.get() {
+            return Ok(rows);
+        }
+        let mut found = Rows::new();
+        let mut table = Table::of(asked, delimiter)?;
+        loop {
+            let offset = table.reader.position().byte();
+            if !table.next(asked)? {
+                break;
+            }
+            found.push(offset);
+        }
+        // Of two who found out at once, both found the same.
+        Ok(rows.get_or_init(|| found))
+    }
+}
+
+/// A reader of rows from an offset on.
+fn reader<'a>(
+    asked: &Asked<'a>,
+    delimiter: u8,
+    offset: u64,
+    has_headers: bool,
+) -> Reader<RowBounded<'a>> {
+    let stream = asked.content.stream(offset..asked.content.bytes());
+    ReaderBuilder::new()
+        .delimiter(delimiter)
+        .flexible(true)
+        .has_headers(has_headers)
+        .from_reader(RowBounded { stream, left: LONGEST_ROW })
+}
+
+/// A stream of which one row cannot take more than memory has room for.
+struct RowBounded<'a> {
+    stream: ContentStream<'a>,
+    left: usize,
+}
+
+impl Read for RowBounded<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            return Err(io::Error::other(format!(
+                "a row is longer than {LONGEST_ROW} bytes; perhaps a quote is not closed"
+            )));
+        }
+        let count = self.stream.read(into)?;
+        self.left = self.left.saturating_sub(count);
+        Ok(count)
+    }
+}
+
+/// What is wrong with a table, for the model.
+pub(super) fn broken(error: &::csv::Error) -> ToolError {
+    ToolError::failed(format!(
+        "it cannot be read as a table: {error}; artifact_read and artifact_search work all the same"
+    ))
+}
