@@ -2,7 +2,10 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use toolcrib_core::{
@@ -33,8 +36,9 @@ const LONGEST_ID: usize = 32;
 pub struct ArtifactLimits {
     /// What one turn may keep, in bytes. Default: 4 GiB.
     pub turn_bytes: u64,
-    /// What one session (tenant, principal and conversation) may keep, in bytes. What it kept before
-    /// is counted when a turn first keeps something. Default: 8 GiB.
+    /// What one session (tenant, principal and conversation) may keep, in bytes. What the store has of
+    /// it is counted when a turn first keeps something; what other processes keep at the same time is
+    /// not. Default: 8 GiB.
     pub session_bytes: u64,
     /// How many characters an answer about an artifact may have; less where the call's budget is
     /// less. Default: 20,000.
@@ -57,7 +61,8 @@ struct Shared {
     limits: ArtifactLimits,
     turns: Mutex<VecDeque<Arc<Turn>>>,
     indexes: Mutex<VecDeque<(Digest, Arc<str>, Index)>>,
-    /// Held from looking for a free id until it is taken: turns of one session may want the same.
+    /// Held from looking for room and a free id until both are taken: turns of one session may want
+    /// the same.
     taking: Mutex<()>,
 }
 
@@ -66,13 +71,15 @@ struct Turn {
     owner: Arc<Identity>,
     run_id: Arc<str>,
     used: Mutex<Used>,
+    /// The bytes that the session has, shared by its turns.
+    session_bytes: Arc<AtomicU64>,
 }
 
 #[derive(Default)]
 struct Used {
-    /// `None` before anything was kept.
-    session_bytes: Option<u64>,
-    turn_bytes: u64,
+    bytes: u64,
+    /// Whether what the store has of the session was counted for this turn.
+    knows_session: bool,
     /// How often an id was wanted.
     wanted: HashMap<Arc<str>, u32>,
 }
@@ -105,7 +112,14 @@ impl Artifacts {
         let mut turns = locked(&self.0.turns);
         let known = turns.iter().find(|turn| *turn.run_id == *run_id && turn.owner == owner);
         let turn = known.cloned().unwrap_or_else(|| {
-            let turn = Arc::new(Turn { owner, run_id: run_id.into(), used: Mutex::default() });
+            let of_session = turns.iter().find(|turn| turn.owner == owner);
+            let session_bytes = of_session.map(|turn| Arc::clone(&turn.session_bytes));
+            let turn = Arc::new(Turn {
+                owner,
+                run_id: run_id.into(),
+                used: Mutex::default(),
+                session_bytes: session_bytes.unwrap_or_default(),
+            });
             turns.push_back(Arc::clone(&turn));
             if turns.len() > TURNS {
                 turns.pop_front();
@@ -286,19 +300,21 @@ impl TurnArtifacts {
 
     /// What may still be kept, and whose limit that is.
     pub(crate) fn room(&self) -> Result<Room, SpoolError> {
+        let _taking = locked(&self.artifacts.0.taking);
+        self.room_now()
+    }
+
+    /// The same, under the lock: what is counted cannot change meanwhile.
+    fn room_now(&self) -> Result<Room, SpoolError> {
         let limits = self.artifacts.limits();
-        let mut used = self.used();
-        let session_bytes = match used.session_bytes {
-            Some(bytes) => bytes,
-            None => {
-                drop(used);
-                let bytes = self.live()?.iter().map(|entry| entry.bytes).sum();
-                used = self.used();
-                *used.session_bytes.get_or_insert(bytes)
-            }
-        };
-        let turn = limits.turn_bytes.saturating_sub(used.turn_bytes);
-        let session = limits.session_bytes.saturating_sub(session_bytes);
+        let session_bytes = &self.turn.session_bytes;
+        if !self.used().knows_session {
+            let bytes = self.live()?.iter().map(|entry| entry.bytes).sum();
+            session_bytes.store(bytes, Ordering::Relaxed);
+            self.used().knows_session = true;
+        }
+        let turn = limits.turn_bytes.saturating_sub(self.used().bytes);
+        let session = limits.session_bytes.saturating_sub(session_bytes.load(Ordering::Relaxed));
         Ok(if session < turn {
             Room { bytes: session, limit: limits.session_bytes, whose: "session" }
         } else {
@@ -306,13 +322,15 @@ impl TurnArtifacts {
         })
     }
 
-    /// Puts what was written under an id of its own.
+    /// Puts what was written under an id of its own, if there is still room: something else may have
+    /// been kept since it was begun.
     pub(crate) fn commit(
         &self,
         source: &ArtifactSource,
         kind: &dyn ArtifactKind,
         chars: u64,
         spool: Box<dyn toolcrib_core::SpoolWriter>,
+        bytes: u64,
     ) -> Result<Artifact, SpoolError> {
         let note = toolcrib_core::SpoolNote {
             kind: kind.name().into(),
@@ -323,15 +341,15 @@ impl TurnArtifacts {
             chars,
         };
         let taking = locked(&self.artifacts.0.taking);
-        let id = self.free_id(&source.call_id)?;
-        let entry = spool.commit(&id, note, IfTaken::Fail)?;
-        drop(taking);
-        let mut used = self.used();
-        used.turn_bytes += entry.bytes;
-        if let Some(session) = &mut used.session_bytes {
-            *session += entry.bytes;
+        let room = self.room_now()?;
+        if bytes > room.bytes {
+            return Err(room.exceeded());
         }
-        drop(used);
+        let id = self.free_id(&source.call_id)?;
+        spool.commit(&id, note, IfTaken::Fail)?;
+        self.used().bytes += bytes;
+        self.turn.session_bytes.fetch_add(bytes, Ordering::Relaxed);
+        drop(taking);
         self.get(&id)
     }
 

@@ -93,12 +93,7 @@ impl ArtifactWriter {
             None => kinds.detect(&Start::new(&self.head, is_whole)),
         };
         let kept = self.spool.and_then(|spool| {
-            // A turn may have kept something else since this was begun.
-            let room = self.turn.room()?;
-            if self.bytes > room.bytes {
-                return Err(room.exceeded());
-            }
-            self.turn.commit(&self.source, &*kind, self.chars, spool)
+            self.turn.commit(&self.source, &*kind, self.chars, spool, self.bytes)
         });
         if let Ok(artifact) = &kept {
             self.noted_in.note(artifact.entry().clone());

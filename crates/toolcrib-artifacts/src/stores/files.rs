@@ -14,6 +14,7 @@
 )]
 
 use std::{
+    collections::HashSet,
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Write},
     os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt},
@@ -25,15 +26,21 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use toolcrib_core::{
-    Digest, DigestHasher, Identity, IfTaken, LineIndex, SpoolEntry, SpoolError, SpoolNote,
-    SpoolReader, SpoolStore, SpoolWriter, Spooled,
+    Digest, Identity, IfTaken, LineIndex, SpoolEntry, SpoolError, SpoolNote, SpoolReader,
+    SpoolStore, SpoolWriter, Spooled,
 };
 use uuid::Uuid;
 
-use super::{has_expired, now_ms};
+use super::{Written, has_expired};
 
 /// How the name of what stands for an id ends.
 const ENTRY: &str = "entry";
+
+/// How the name of what says where lines are ends.
+const LINES: &str = "lines";
+
+/// The file that is locked.
+const LOCK: &str = "lock";
 
 /// How the names of files that are being written begin.
 const DRAFT: &str = "new-";
@@ -100,9 +107,10 @@ impl FileStore {
                 .into_iter()
                 .partition(|kept| has_expired(kept.entry.made_ms, self.keep));
             for kept in &expired {
-                owner.forget(&kept.entry, &live);
+                // What cannot be taken away is tried again with the next sweep.
+                let _ = owner.forget(&kept.entry.id);
             }
-            owner.remove_dead_drafts();
+            owner.remove_leftovers(&live);
         }
         Ok(())
     }
@@ -142,8 +150,7 @@ impl SpoolStore for FileStore {
             owner,
             draft: Draft(draft),
             file,
-            lines: LineIndex::new(),
-            digest: DigestHasher::new(),
+            written: Written::new(),
         }))
     }
 
@@ -175,7 +182,8 @@ impl SpoolStore for FileStore {
         }
         let _lock = owner.lock().map_err(failed)?;
         if let Some(kept) = owner.entry(id).map_err(failed)? {
-            owner.forget(&kept.entry, &owner.entries().map_err(failed)?);
+            owner.forget(id).map_err(failed)?;
+            owner.forget_content(&kept.entry.digest);
         }
         Ok(())
     }
@@ -201,7 +209,7 @@ impl OwnerFolder {
     /// Held until it is dropped. The system lets go of it when the process ends in whatever way.
     fn lock(&self) -> io::Result<File> {
         let options = OpenOptions::new().create(true).append(true).mode(0o600).to_owned();
-        let file = options.open(self.0.join("lock"))?;
+        let file = options.open(self.0.join(LOCK))?;
         file.lock()?;
         Ok(file)
     }
@@ -211,7 +219,7 @@ impl OwnerFolder {
     }
 
     fn lines(&self, digest: &Digest) -> PathBuf {
-        self.content(digest).with_extension("lines")
+        self.content(digest).with_extension(LINES)
     }
 
     fn entry_file(&self, id: &str) -> PathBuf {
@@ -253,32 +261,52 @@ impl OwnerFolder {
         Ok(entries)
     }
 
-    /// Takes an entry out, and its content if none of these others has the same. Under the lock.
-    fn forget(&self, entry: &SpoolEntry, others: &[Kept]) {
-        let _ = fs::remove_file(self.entry_file(&entry.id));
-        self.forget_content(entry, others);
-    }
-
-    fn forget_content(&self, entry: &SpoolEntry, others: &[Kept]) {
-        let shared = others
-            .iter()
-            .any(|other| other.entry.id != entry.id && other.entry.digest == entry.digest);
-        if !shared {
-            let _ = fs::remove_file(self.content(&entry.digest));
-            let _ = fs::remove_file(self.lines(&entry.digest));
+    /// Takes an entry out. Under the lock.
+    fn forget(&self, id: &str) -> io::Result<()> {
+        match fs::remove_file(self.entry_file(id)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
         }
     }
 
-    fn remove_dead_drafts(&self) {
+    /// Takes a content away, if no entry stands for it. Under the lock; what stays all the same goes
+    /// with a sweep.
+    fn forget_content(&self, digest: &Digest) {
+        let Ok(others) = self.entries() else { return };
+        if !others.iter().any(|other| other.entry.digest == *digest) {
+            let _ = fs::remove_file(self.content(digest));
+            let _ = fs::remove_file(self.lines(digest));
+        }
+    }
+
+    /// Takes away what was left by processes that were killed: drafts, and contents that no entry
+    /// stands for. Under the lock.
+    fn remove_leftovers(&self, live: &[Kept]) {
         let Ok(files) = fs::read_dir(&self.0) else { return };
+        let live: HashSet<_> = live.iter().map(|kept| kept.entry.digest.to_string()).collect();
         for file in files.flatten() {
-            let is_draft = file.file_name().to_string_lossy().starts_with(DRAFT);
-            let written = file.metadata().and_then(|metadata| metadata.modified());
-            let age = written.ok().and_then(|written| written.elapsed().ok());
-            if is_draft && age.is_some_and(|age| age >= DRAFT_DIES_AFTER) {
-                let _ = fs::remove_file(file.path());
+            let path = file.path();
+            let (name, kind) = (path.file_stem().unwrap_or_default(), path.extension());
+            let name = name.to_string_lossy();
+            let is_dead = if name.starts_with(DRAFT) {
+                let written = file.metadata().and_then(|metadata| metadata.modified());
+                let age = written.ok().and_then(|written| written.elapsed().ok());
+                age.is_some_and(|age| age >= DRAFT_DIES_AFTER)
+            } else {
+                name != LOCK && kind.is_none_or(|kind| kind == LINES) && !live.contains(&*name)
+            };
+            if is_dead {
+                let _ = fs::remove_file(path);
             }
         }
+    }
+
+    /// Puts what was written in place: the content, where its lines are, and the entry last, because
+    /// what it stands for is there from then on. Under the lock.
+    fn put_kept(&self, draft: &Draft, lines: &LineIndex, kept: &Kept) -> io::Result<()> {
+        fs::rename(&draft.0, self.content(&kept.entry.digest))?;
+        self.put(&self.lines(&kept.entry.digest), &lines.to_bytes())?;
+        self.put(&self.entry_file(&kept.entry.id), &serde_json::to_vec(kept)?)
     }
 
     /// Puts some bytes into a file, which is there in whole or not at all.
@@ -307,15 +335,13 @@ struct FileWriter {
     owner: OwnerFolder,
     draft: Draft,
     file: File,
-    lines: LineIndex,
-    digest: DigestHasher,
+    written: Written,
 }
 
 impl SpoolWriter for FileWriter {
     fn write(&mut self, bytes: &[u8]) -> Result<(), SpoolError> {
         self.file.write_all(bytes).map_err(|error| SpoolError::of_io("written", error))?;
-        self.lines.push(bytes);
-        self.digest.push(bytes);
+        self.written.push(bytes);
         Ok(())
     }
 
@@ -325,29 +351,22 @@ impl SpoolWriter for FileWriter {
         note: SpoolNote,
         if_taken: IfTaken,
     ) -> Result<SpoolEntry, SpoolError> {
-        let Self { store, owner, draft, lines, digest, .. } = *self;
+        let Self { store, owner, draft, written, .. } = *self;
         let failed = |error| SpoolError::of_io("kept", error);
-        let entry = SpoolEntry {
-            id: id.into(),
-            digest: digest.finish(),
-            bytes: lines.bytes(),
-            lines: lines.lines(),
-            made_ms: now_ms(),
-            note,
-        };
+        let (entry, lines) = written.finish(id, note);
         let _lock = owner.lock().map_err(failed)?;
         let before = owner.entry(id).map_err(failed)?;
         if if_taken == IfTaken::Fail && before.as_ref().is_some_and(|kept| store.is_live(kept)) {
             return Err(SpoolError::Taken { id: id.into() });
         }
-        // The entry last: what it stands for is there from then on.
-        fs::rename(&draft.0, owner.content(&entry.digest)).map_err(failed)?;
-        owner.put(&owner.lines(&entry.digest), &lines.to_bytes()).map_err(failed)?;
         let kept = Kept { order: Uuid::now_v7().to_string(), entry };
-        let text = serde_json::to_vec(&kept).map_err(|error| failed(error.into()))?;
-        owner.put(&owner.entry_file(id), &text).map_err(failed)?;
+        if let Err(error) = owner.put_kept(&draft, &lines, &kept) {
+            // What is there of it would only take the room that is left.
+            owner.forget_content(&kept.entry.digest);
+            return Err(failed(error));
+        }
         if let Some(before) = before.filter(|before| before.entry.digest != kept.entry.digest) {
-            owner.forget_content(&before.entry, &owner.entries().map_err(failed)?);
+            owner.forget_content(&before.entry.digest);
         }
         Ok(kept.entry)
     }

@@ -9,11 +9,11 @@ use std::{
 
 use indexmap::IndexMap;
 use toolcrib_core::{
-    DigestHasher, Identity, IfTaken, LineIndex, SpoolEntry, SpoolError, SpoolNote, SpoolReader,
-    SpoolStore, SpoolWriter, Spooled,
+    Identity, IfTaken, SpoolEntry, SpoolError, SpoolNote, SpoolReader, SpoolStore, SpoolWriter,
+    Spooled,
 };
 
-use super::{has_expired, now_ms};
+use super::{Written, has_expired};
 
 type Owners = HashMap<Identity, IndexMap<Arc<str>, Spooled>>;
 
@@ -59,8 +59,7 @@ impl SpoolStore for MemoryStore {
             store: self.clone(),
             owner: owner.clone(),
             bytes: Vec::new(),
-            lines: LineIndex::new(),
-            digest: DigestHasher::new(),
+            written: Written::new(),
         }))
     }
 
@@ -103,8 +102,7 @@ struct MemoryWriter {
     store: MemoryStore,
     owner: Identity,
     bytes: Vec<u8>,
-    lines: LineIndex,
-    digest: DigestHasher,
+    written: Written,
 }
 
 impl SpoolWriter for MemoryWriter {
@@ -114,8 +112,7 @@ impl SpoolWriter for MemoryWriter {
             .try_reserve(bytes.len())
             .map_err(|_| SpoolError::Full { source: io::ErrorKind::OutOfMemory.into() })?;
         self.bytes.extend_from_slice(bytes);
-        self.lines.push(bytes);
-        self.digest.push(bytes);
+        self.written.push(bytes);
         Ok(())
     }
 
@@ -125,16 +122,9 @@ impl SpoolWriter for MemoryWriter {
         note: SpoolNote,
         if_taken: IfTaken,
     ) -> Result<SpoolEntry, SpoolError> {
-        let entry = SpoolEntry {
-            id: id.into(),
-            digest: self.digest.finish(),
-            bytes: self.lines.bytes(),
-            lines: self.lines.lines(),
-            made_ms: now_ms(),
-            note,
-        };
+        let (entry, lines) = self.written.finish(id, note);
         let reader = Arc::new(Bytes(self.bytes.into()));
-        let spooled = Spooled { entry: entry.clone(), lines: Arc::new(self.lines), reader };
+        let spooled = Spooled { entry: entry.clone(), lines: Arc::new(lines), reader };
         let mut owners = self.store.owners();
         let kept = owners.entry(self.owner).or_default();
         let is_taken = kept.get(id).is_some_and(|there| self.store.is_live(there));

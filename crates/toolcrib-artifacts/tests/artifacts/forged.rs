@@ -154,6 +154,38 @@ async fn case_58_forged_tools_go_with_their_iteration() {
     );
 }
 
+#[tokio::test]
+async fn what_was_forged_cannot_be_called_once_the_turn_is_acked() {
+    let (turn_artifacts, seen) = (turn(), Arc::new(std::sync::Mutex::new(None)));
+    keep_as(&turn_artifacts, "call_1", "one\ntwo");
+    let engine = Engine::builder().redactor(Redactor::default()).build().unwrap();
+    let noted = Arc::clone(&seen);
+    let executor = move |mut cx: toolcrib_engine::IterationContext| {
+        let (forged, noted) = (forge_tools(&turn_artifacts), Arc::clone(&noted));
+        async move {
+            if cx.number() == 1 {
+                for tool in forged?.all() {
+                    cx.registry().overwrite(tool);
+                }
+                return Ok(());
+            }
+            let head = || ToolCall::new("c", "artifact_head", json!({ "callId": "call_1" }));
+            let before = cx.execute(vec![head()]).await.remove(0);
+            cx.ack()?;
+            let after = cx.execute(vec![head()]).await.remove(0);
+            *noted.lock().unwrap() = Some((before, after));
+            Ok(())
+        }
+    };
+    let runner = toolcrib_engine::TurnRunner::new(engine);
+    let outcome = runner.run(TurnOptions::default(), executor).await.unwrap();
+    let (before, after) = seen.lock().unwrap().take().unwrap();
+    assert_eq!(&*before.value, "one\ntwo");
+    assert_eq!(after.code, Some(ErrorCode::NotAvailable), "{after:?}");
+    assert!(after.text.starts_with("there is no tool `artifact_head`"), "as if it had never been");
+    assert!(!outcome.registry.has("artifact_head"));
+}
+
 #[test]
 fn an_artifact_that_went_since_a_tool_was_made_is_said_to_be_gone() {
     use toolcrib_core::SpoolStore;

@@ -127,6 +127,33 @@ fn two_writers_of_one_turn_share_its_quota() {
     assert!(matches!(two.finish().unwrap_err().error, SpoolError::Quota { limit: 10, .. }));
 }
 
+#[test]
+fn turns_of_one_session_at_the_same_time_share_its_quota() {
+    let artifacts = limited(100, 15);
+    let turn = |run: &str| artifacts.turn(Arc::new(Identity::conversation("c1")), run);
+    let (one, two) = (turn("1"), turn("2"));
+    assert!(one.keep(source("a"), &[b'x'; 5]).is_ok());
+    assert!(two.keep(source("b"), &[b'x'; 9]).is_ok());
+    assert!(one.keep(source("c"), b"xx").is_err(), "of 15 one is left");
+    assert!(one.keep(source("d"), b"x").is_ok() && two.keep(source("e"), b"x").is_err());
+    assert!(two.keep(source("f"), b"").is_ok(), "nothing takes nothing");
+    // All at once, each under the limit and not all of them.
+    let artifacts = limited(1_000, 1_000);
+    let kept: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8)
+            .map(|run| {
+                let turn = artifacts.turn(Arc::new(Identity::conversation("c1")), &run.to_string());
+                scope.spawn(move || {
+                    let kept = (0..50).filter(|_| turn.keep(source("a"), &[b'x'; 10]).is_ok());
+                    kept.count()
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert_eq!(kept, 100);
+}
+
 /// A disk that has room for so many bytes.
 pub(crate) struct Disk {
     store: MemoryStore,

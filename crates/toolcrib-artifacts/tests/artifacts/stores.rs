@@ -8,8 +8,8 @@ use toolcrib_artifacts::{
     ArtifactSource, Artifacts, FileStore, MemoryStore, conformance::check_spool_store,
 };
 use toolcrib_core::{
-    Identity, IfTaken, SpoolEntry, SpoolError, SpoolNote, SpoolReader, SpoolStore, SpoolWriter,
-    Spooled,
+    Digest, Identity, IfTaken, SpoolEntry, SpoolError, SpoolNote, SpoolReader, SpoolStore,
+    SpoolWriter, Spooled,
 };
 
 use crate::support::{body, keep_as, turn_of};
@@ -215,6 +215,76 @@ fn what_has_expired_is_unknown_and_its_space_is_freed() {
     assert!(matches!(memory.open(&owner, "a"), Err(SpoolError::Unknown { .. })));
     assert_eq!(memory.entries(&owner).unwrap(), []);
     write(&memory, "a", b"again").unwrap();
+}
+
+/// The names of all files of the one owner.
+fn names(root: &std::path::Path) -> Vec<String> {
+    let owner = fs::read_dir(root.join("spool")).unwrap().next().unwrap().unwrap().path();
+    let files = fs::read_dir(owner).unwrap();
+    let mut names: Vec<_> =
+        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn what_cannot_be_put_in_place_as_a_whole_leaves_nothing() {
+    let (folder, store) = files();
+    write(&store, "a", b"kept").unwrap();
+    let before = names(folder.path());
+    let owner = fs::read_dir(folder.path().join("spool")).unwrap().next().unwrap().unwrap().path();
+    // A folder stands where the lines, or the entry, would have to.
+    for in_the_way in [format!("{}.lines", Digest::of("new")), format!("{}.entry", Digest::of("b"))]
+    {
+        let in_the_way = owner.join(in_the_way);
+        fs::create_dir(&in_the_way).unwrap();
+        let error = write(&store, "b", b"new").unwrap_err();
+        assert_eq!(error.to_string(), "it could not be kept");
+        fs::remove_dir(&in_the_way).unwrap();
+        assert_eq!(names(folder.path()), before);
+        // What another id stands for stays.
+        assert!(write(&store, "b", b"kept").is_ok());
+        store.remove(&Identity::conversation("c1"), "b").unwrap();
+        assert_eq!(names(folder.path()), before);
+    }
+    assert!(store.open(&Identity::conversation("c1"), "a").is_ok());
+}
+
+#[test]
+fn what_a_killed_process_left_goes_with_a_sweep() {
+    let (folder, store) = files();
+    write(&store, "a", b"kept").unwrap();
+    let before = names(folder.path());
+    let owner = fs::read_dir(folder.path().join("spool")).unwrap().next().unwrap().unwrap().path();
+    let orphan = Digest::of("nobody names it").to_string();
+    fs::write(owner.join(&orphan), "nobody names it").unwrap();
+    fs::write(owner.join(format!("{orphan}.lines")), "").unwrap();
+    let (young, old) = (owner.join("new-young"), owner.join("new-old"));
+    fs::write(&young, "being written").unwrap();
+    let file = fs::File::create(&old).unwrap();
+    file.set_modified(std::time::SystemTime::now() - Duration::from_hours(25)).unwrap();
+    store.sweep().unwrap();
+    let mut expected = before;
+    expected.push("new-young".to_owned());
+    expected.sort_unstable();
+    assert_eq!(names(folder.path()), expected);
+}
+
+#[test]
+fn what_expires_while_it_is_read_is_read_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let owner = Identity::conversation("c1");
+    let long: Vec<u8> = (0..200_000_u32).map(|n| (n % 251) as u8).collect();
+    let brief = FileStore::new(folder.path()).keep_for(Duration::ZERO);
+    write(&FileStore::new(folder.path()), "a", &long).unwrap();
+    let opened = FileStore::new(folder.path()).open(&owner, "a").unwrap();
+    let mut all = vec![0; 1_000];
+    opened.reader.read_at(0, &mut all).unwrap();
+    brief.sweep().unwrap();
+    assert!(matches!(brief.open(&owner, "a"), Err(SpoolError::Unknown { .. })));
+    all.resize(long.len(), 0);
+    assert_eq!(opened.reader.read_at(1_000, &mut all[1_000..]).unwrap(), long.len() - 1_000);
+    assert!(all == long);
 }
 
 #[test]
