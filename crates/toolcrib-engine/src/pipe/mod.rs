@@ -57,6 +57,8 @@ pub(crate) struct Batch<'a> {
     pub(crate) withheld: &'a Withheld,
     pub(crate) situation: &'a Situation,
     pub(crate) iteration: u32,
+    /// Whether the turn was acked, which ends what lives for an iteration.
+    pub(crate) is_acked: bool,
     pub(crate) working_dir: &'a Arc<Path>,
     pub(crate) cancellation: &'a CancellationToken,
     pub(crate) halting: &'a Halting,

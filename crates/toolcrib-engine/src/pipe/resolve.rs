@@ -1,11 +1,13 @@
-//! Finds the tool. Only what stands in the menu can be called, under exactly its name.
+//! Finds the tool. Only what stands in the menu can be called, under exactly its name; what lives for
+//! an iteration until the turn is acked.
 
-use toolcrib_core::{ErrorCode, Tool};
+use toolcrib_core::{ErrorCode, Lifetime, Tool};
 
 use super::{Batch, Call, Failure, record, shortened};
 
 pub(super) fn resolve<'a>(batch: &Batch<'a>, call: &Call) -> Result<&'a Tool, Failure> {
-    if let Some(tool) = batch.menu.get(&call.name) {
+    let is_over = |tool: &Tool| batch.is_acked && tool.ephemeral() == Some(Lifetime::Iteration);
+    if let Some(tool) = batch.menu.get(&call.name).filter(|tool| !is_over(tool)) {
         return Ok(tool);
     }
     // The model reads the same of a tool that is withheld and of one that never was.

@@ -42,7 +42,8 @@ impl IterationContext {
 
     /// Says that the turn is done, and that this iteration was the last one; what waits for it, such as a
     /// [bound](ToolRegistry::bind_context) registry, has happened when it returns. The iteration goes on
-    /// until the executor returns.
+    /// until the executor returns, without the tools that live for an iteration: those cannot be called
+    /// any more.
     ///
     /// # Errors
     /// [`AlreadySignalled`] when it was acked or nacked before; the first signal stands.

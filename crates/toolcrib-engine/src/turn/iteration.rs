@@ -1,6 +1,6 @@
 use std::sync::{Arc, OnceLock};
 
-use toolcrib_core::{CancellationToken, Menu, SkillId, ToolCall, ToolResult};
+use toolcrib_core::{CancellationToken, Menu, Signal, SkillId, ToolCall, ToolResult};
 
 use super::state::TurnState;
 use crate::{
@@ -148,6 +148,7 @@ impl Iteration {
             withheld: &self.withheld,
             situation: &self.situation,
             iteration: self.number,
+            is_acked: matches!(self.turn.signals.signal(), Some(Signal::Ack)),
             working_dir: &self.turn.working_dir,
             cancellation: self.cancellation(),
             halting: &self.turn.halting,
