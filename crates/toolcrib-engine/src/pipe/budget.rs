@@ -235,11 +235,10 @@ pub(super) fn fit(ended: Ended, cap: usize, limits: &Limits, kept: Kept) -> Cut 
             made.abandoned = failure.abandoned;
         }
     }
+    let total = cut(&mut made, cap, fence_takes, &kept.text);
     if !shows_what_is_counted {
-        let of_text = || chars(&made.body) + chars(&made.below);
-        made.produced_chars = kept.stands_for_chars.unwrap_or_else(|| of_text() as u64);
+        made.produced_chars = kept.stands_for_chars.unwrap_or(total as u64);
     }
-    cut(&mut made, cap, fence_takes, &kept.text);
     come_along(&mut made, placed, cap, &kept.text);
     made
 }
@@ -289,9 +288,13 @@ fn plain_marker_of(total: usize) -> String {
     format!("[truncated — {total} chars total; the rest was not kept]")
 }
 
-/// Cuts what a model reads to `cap` characters, with the fence and the line of the marker inside.
-fn cut(made: &mut Cut, cap: usize, fence_takes: usize, rest: &Rest) {
-    let (end, marker) = place_of_cut(&made.read(), made.body.len(), cap, fence_takes, rest);
+/// Cuts what a model reads to `cap` characters, with the fence and the line of the marker inside; says
+/// how many there were.
+fn cut(made: &mut Cut, cap: usize, fence_takes: usize, rest: &Rest) -> usize {
+    let read = made.read();
+    let total = chars(&read);
+    let (end, marker) = place_of_cut(&read, total, made.body.len(), cap, fence_takes, rest);
+    drop(read);
     // What has no other place shows its end too: that is often what matters.
     let is_lost = matches!(rest, Rest::NotKept(Some(_))) && marker.is_some();
     let tail = if is_lost && made.below.is_empty() { tail_of(&made.body, end) } else { None };
@@ -306,6 +309,7 @@ fn cut(made: &mut Cut, cap: usize, fence_takes: usize, rest: &Rest) {
         None => made.body.truncate(end),
     }
     made.marker = marker;
+    total
 }
 
 /// Of a text that is cut at `end`, where to cut it instead, and where from there on its last part
@@ -319,16 +323,16 @@ fn tail_of(text: &str, end: usize) -> Option<(usize, usize)> {
     (tail > end).then(|| (before_escape(text, head_end), tail))
 }
 
-/// Where a text of which the first `body` bytes belong together is cut, and the marker if it is.
-/// What is no longer than the marker stays as it is.
+/// Where a text of `total` characters is cut of which the first `body` bytes belong together, and the
+/// marker if it is. What is no longer than the marker stays as it is.
 fn place_of_cut(
     text: &str,
+    total: usize,
     body: usize,
     cap: usize,
     fence_takes: usize,
     rest: &Rest,
 ) -> (usize, Option<String>) {
-    let total = chars(text);
     if total + fence_takes <= cap {
         return (text.len(), None);
     }
@@ -404,7 +408,7 @@ mod tests {
 
     /// A text of its own, cut, with its marker.
     fn cut_text(text: &str, cap: usize) -> (String, Option<String>) {
-        let (end, marker) = place_of_cut(text, text.len(), cap, 0, &Rest::default());
+        let (end, marker) = place_of_cut(text, chars(text), text.len(), cap, 0, &Rest::default());
         (text[..end].to_owned(), marker)
     }
 

@@ -56,7 +56,9 @@ pub(super) fn end(batch: &Batch<'_>, call: Call, fenced: Fenced) -> ToolResult {
     result.untrusted = cut.fence.is_some();
     result.abandoned = cut.abandoned;
     result.cause = cut.cause.map(Into::into);
-    result.artifacts = cut.artifacts.iter().map(|entry| Arc::clone(&entry.id)).collect();
+    if !cut.artifacts.is_empty() {
+        result.artifacts = cut.artifacts.iter().map(|entry| Arc::clone(&entry.id)).collect();
+    }
     result.produced_chars = cut.produced_chars;
     result.duration = call.began.elapsed();
     batch.made.note(call.args_digest);
