@@ -3,7 +3,10 @@
 set -eu
 log="nightly-billing-${LOG_MEGABYTES:=200}.log"
 if [ ! -f "$log" ]; then
-    awk -v megabytes="$LOG_MEGABYTES" -f make-log.awk > "$log.$$"
-    mv "$log.$$" "$log"
+    # Beside it first: somebody else may be making it too, under any process id.
+    made=$(mktemp "$log.XXXXXX")
+    trap 'rm -f "$made"' EXIT
+    awk -v megabytes="$LOG_MEGABYTES" -f make-log.awk > "$made"
+    mv "$made" "$log"
 fi
 exec cat "$log"
