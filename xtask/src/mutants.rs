@@ -33,7 +33,7 @@ struct Module {
     without: &'static [&'static str],
 }
 
-const MODULES: [Module; 11] = [
+const MODULES: [Module; 17] = [
     Module {
         name: "policy",
         package: "toolcrib-engine",
@@ -111,6 +111,50 @@ const MODULES: [Module; 11] = [
         name: "cache",
         package: "toolcrib-core",
         files: &["crates/toolcrib-core/src/provider/cached/*"],
+        without: &[],
+    },
+    Module {
+        name: "registry",
+        package: "toolcrib-core",
+        files: &["crates/toolcrib-core/src/registry/**", "crates/toolcrib-core/src/signals.rs"],
+        without: &["**/merge.rs"],
+    },
+    Module {
+        name: "merge",
+        package: "toolcrib-core",
+        files: &["crates/toolcrib-core/src/registry/merge.rs"],
+        without: &[],
+    },
+    Module {
+        name: "scopes",
+        package: "toolcrib-engine",
+        files: &["crates/toolcrib-engine/src/turn/**"],
+        without: &[],
+    },
+    Module {
+        name: "lines",
+        package: "toolcrib-core",
+        files: &["crates/toolcrib-core/src/spool/**"],
+        without: &[],
+    },
+    Module {
+        name: "stores",
+        package: "toolcrib-artifacts",
+        files: &[
+            "crates/toolcrib-artifacts/src/stores/**",
+            "crates/toolcrib-artifacts/src/artifacts.rs",
+            "crates/toolcrib-artifacts/src/content.rs",
+            "crates/toolcrib-artifacts/src/writer.rs",
+        ],
+        without: &[],
+    },
+    Module {
+        name: "search",
+        package: "toolcrib-artifacts",
+        files: &[
+            "crates/toolcrib-artifacts/src/search/**",
+            "crates/toolcrib-artifacts/src/page.rs",
+        ],
         without: &[],
     },
 ];

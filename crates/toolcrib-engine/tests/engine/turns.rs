@@ -39,6 +39,10 @@ where
     let log = Log::of(engine.events());
     let runner = TurnRunner::new(engine).max_iterations(4);
     let outcome = in_time(runner.run(TurnOptions::default(), executor)).await.unwrap();
+    if let TurnEnd::Nacked(error) = &outcome.end {
+        // What an executor asserts is a panic, which is a nack.
+        assert!(!error.to_string().contains("panicked"), "{error}");
+    }
     let ends = log.names();
     assert_eq!((ends.first(), ends.last()), (Some(&"agent.turn_start"), Some(&"agent.turn_end")));
     let end = &log.of_name("agent.turn_end")[..];
@@ -400,7 +404,7 @@ async fn a_second_signal_is_an_error_and_the_turn_ends_as_the_first_says() {
 // Case 74, without deletion: what was called stays called.
 #[tokio::test]
 async fn how_often_the_very_same_was_called_is_counted() {
-    run(engine().tool(tool("t")), |mut cx| async move {
+    let (outcome, _) = run(engine().tool(tool("t")), |mut cx| async move {
         let (same, other) =
             (args_digest("t", &json!({ "a": 1, "b": 2 })), args_digest("t", &json!({})));
         let number = cx.number() as usize;
@@ -410,6 +414,7 @@ async fn how_often_the_very_same_was_called_is_counted() {
         if number == 2 { acks(cx).await } else { Ok(()) }
     })
     .await;
+    assert_eq!((outcome.end.as_str(), outcome.iterations), ("acked", 2));
 }
 
 #[tokio::test]

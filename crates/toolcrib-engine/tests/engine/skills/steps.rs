@@ -48,6 +48,20 @@ async fn offered(turn: &mut Turn) -> Vec<String> {
 }
 
 #[tokio::test]
+async fn an_iteration_says_whether_a_call_may_change_the_step() {
+    let engine = desk(refunding(OnSkip::Advance));
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    assert!(!turn.iteration().await.unwrap().is_at_a_step());
+    read(&mut turn, "refunding").await;
+    for name in ["charges", "refunds", "refund"] {
+        let mut iteration = turn.iteration().await.unwrap();
+        assert!(iteration.is_at_a_step());
+        assert_eq!(iteration.active_skills(), [skill_id("refunding")]);
+        iteration.execute(vec![call(name, json!({}))]).await;
+    }
+}
+
+#[tokio::test]
 async fn one_step_is_offered_at_a_time_and_a_clean_result_advances() {
     let engine = desk(refunding(OnSkip::Advance));
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
