@@ -154,7 +154,12 @@ fn a_record_that_is_cut_off_is_said_and_the_others_are_shown() {
     "#);
     let found = asked(records, "path", json!({ "path": "$.a" }));
     assert!(found.starts_with("1\n2\n[left out as no JSON: 1, the first is line 3: it is cut off"));
-    assert!(refused(records, "get", json!({ "at": "/2/a" })).starts_with("it is cut off"));
+    let why = refused(records, "get", json!({ "at": "/2/a" }));
+    assert!(why.contains("the JSON ends in the middle, at line 3, column 5;"), "{why}");
+    let keys = asked("{\"a\":1}\n{\"b\":2}\n{\"b\":2} x\n{\"c\":3}\n[", "keys", json!({}));
+    assert!(
+        keys.starts_with("a\nb\nc\n[left out as no JSON: 2, the first is line 3: there is more")
+    );
 }
 
 #[test]

@@ -334,6 +334,29 @@ fn a_content_that_is_taken_away_or_cut_is_gone_and_not_something_else() {
     assert_eq!(error.to_string(), "the content of this artifact is no longer there");
 }
 
+/// A content that is cut while somebody reads it has no bytes made up in place of what is missing.
+#[test]
+fn a_content_that_is_cut_behind_a_reader_is_gone() {
+    let (folder, store) = files();
+    let turn = turn_of(&Artifacts::new(store), "c1");
+    let artifact = keep_as(&turn, "a", "some words\n".repeat(20_000));
+    let owner = fs::read_dir(folder.path().join("spool")).unwrap().next().unwrap().unwrap().path();
+    let file = owner.join(artifact.entry().digest.to_string());
+    fs::OpenOptions::new().write(true).open(file).unwrap().set_len(100_000).unwrap();
+    let content = artifact.content();
+    assert_eq!(content.read(99_990..100_000).unwrap().len(), 10);
+    assert!(matches!(content.read(99_990..100_001), Err(SpoolError::Gone { .. })));
+    let mut lines = content.lines_from(0).unwrap();
+    let end = loop {
+        match lines.next(10) {
+            Ok(Some(_)) => {}
+            end => break end,
+        }
+    };
+    assert!(matches!(end, Err(SpoolError::Gone { .. })), "{end:?}");
+    assert!(content.line_start(15_000).is_err());
+}
+
 #[test]
 fn what_is_named_for_another_principal_is_as_unknown_as_what_never_was() {
     let artifacts = Artifacts::new(MemoryStore::new());

@@ -268,10 +268,14 @@ impl Json {
         let At { at } = arguments(asked)?;
         let steps = steps(&at)?;
         let mut sink = KeysSink::default();
+        let mut broken_lines = Broken::default();
         if self.lines && steps.is_empty() {
-            each_record(asked, |_, record| {
+            each_record(asked, |line, record| {
                 let mut deserializer = Deserializer::from_slice(record);
-                sink.take(&mut deserializer).map_err(|error| broken(&error))?;
+                let taken = sink.take(&mut deserializer).and_then(|()| deserializer.end());
+                if let Err(error) = taken {
+                    broken_lines.add(line, &error);
+                }
                 Ok(true)
             })?;
         } else {
@@ -291,6 +295,7 @@ impl Json {
         if sink.is_cut {
             add(&mut answer, format!("there are more than these {} keys", sink.keys.len()));
         }
+        broken_lines.tell(&mut answer);
         Ok(answer)
     }
 
@@ -428,14 +433,14 @@ impl Json {
             let [record, rest @ ..] = steps else { return Err(not_found()) };
             let wanted: u64 = record.parse().map_err(|_| not_found())?;
             let (mut number, mut found) = (0, false);
-            each_record(asked, |_, record| {
+            each_record(asked, |line, record| {
                 if number == wanted {
                     let mut deserializer = Deserializer::from_slice(record);
                     let descend = Descend { steps: rest, sink: &mut *sink };
                     found = descend
                         .deserialize(&mut deserializer)
                         .and_then(|found| deserializer.end().map(|()| found))
-                        .map_err(|error| broken(&error))?;
+                        .map_err(|error| broken(&error, line))?;
                 }
                 number += 1;
                 Ok(number <= wanted)
@@ -447,7 +452,7 @@ impl Json {
                 .deserialize(&mut deserializer)
                 .and_then(|found| deserializer.end().map(|()| found));
             asked.unless_cancelled()?;
-            found.map_err(|error| broken(&error))?
+            found.map_err(|error| broken(&error, 0))?
         };
         if found { Ok(()) } else { Err(not_found()) }
     }

@@ -66,12 +66,12 @@ pub(super) fn each_record(
     Ok(())
 }
 
-/// What is wrong with a document, for the model.
-pub(super) fn broken(error: &serde_json::Error) -> ToolError {
+/// What is wrong with a document that begins at a line, from 0, for the model.
+pub(super) fn broken(error: &serde_json::Error, line: u64) -> ToolError {
     ToolError::failed(format!(
         "{}, at line {}, column {}; artifact_read and artifact_search work all the same",
         reason(error),
-        error.line(),
+        line + error.line() as u64,
         error.column()
     ))
 }
