@@ -437,23 +437,34 @@ fn a_tool_that_never_keeps_a_result_names_no_kind_of_it() {
 /// A copy for a turn, and what is edited first in it, cost the same however many tools there are.
 #[test]
 fn a_copy_of_many_tools_and_its_first_edit_allocate_next_to_nothing() {
-    let many: Vec<_> = (0..10_000).map(|n| tool(&format!("tool_{n}"))).collect();
+    let mut many: Vec<_> = (0..9_999).map(|n| tool(&format!("tool_{n}"))).collect();
+    many.push(brief());
     let baseline = ToolRegistry::try_from(many).unwrap();
     let one_more = tool("one_more");
-    let edits: [fn(&ToolRegistry, &Tool); 5] = [
-        |registry, tool| registry.register(tool.clone()).unwrap(),
-        |registry, _| drop(registry.unregister("tool_5000")),
-        |registry, _| assert!(registry.hide("tool_5000")),
-        |registry, _| drop(registry.overwrite(registry.get("tool_5000").unwrap())),
-        |registry, _| drop(registry.prune_ephemeral()),
+    let counted = |edit: &dyn Fn(&ToolRegistry)| {
+        allocation_counter::measure(|| {
+            let turn = baseline.clone();
+            edit(&turn);
+        })
+    };
+    let edits: [&dyn Fn(&ToolRegistry); 5] = [
+        &|turn| turn.register(one_more.clone()).unwrap(),
+        &|turn| drop(turn.unregister("tool_5000")),
+        &|turn| assert!(turn.hide("tool_5000")),
+        &|turn| drop(turn.overwrite(turn.get("tool_5000").unwrap())),
+        &|turn| assert!(turn.diff(&baseline).is_empty()),
     ];
     for edit in edits {
-        let counted = allocation_counter::measure(|| {
-            let turn = baseline.clone();
-            edit(&turn, &one_more);
-        });
-        assert!(counted.count_total < 5, "{counted:?}");
-        assert!(counted.bytes_total < 4096, "{counted:?}");
+        let counted = counted(edit);
+        assert!(counted.count_total < 5 && counted.bytes_total < 4096, "{counted:?}");
+    }
+    let more: [&dyn Fn(&ToolRegistry); 2] =
+        [&|turn| assert_eq!(turn.prune_ephemeral().len(), 1), &|turn| {
+            assert!(turn.hide("tool_5000") && turn.hide("tool_1") && turn.unhide("tool_1"))
+        }];
+    for edits in more {
+        let counted = counted(edits);
+        assert!(counted.count_total < 10 && counted.bytes_total < 4096, "{counted:?}");
     }
     assert_eq!((baseline.len(), baseline.hidden().len()), (10_000, 0));
 }
