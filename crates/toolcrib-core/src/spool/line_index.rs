@@ -126,6 +126,7 @@ mod tests {
     fn an_index_that_contradicts_itself_is_none() {
         let index = LineIndex::of(&b"a\n".repeat(100_000));
         let bytes = index.to_bytes();
+        assert_eq!(bytes.len(), (2 + 4) * 8, "200,000 bytes are four blocks of 64 KiB");
         assert_eq!(LineIndex::from_bytes(&bytes), Some(index));
         let with = |at: usize, number: u64| {
             let mut bytes = bytes.clone();
