@@ -1,24 +1,18 @@
 //! Where results become artifacts.
 
 use std::{
-    collections::{HashMap, VecDeque},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use toolcrib_core::{
-    CancellationToken, Digest, Identity, IfTaken, Redact, SpoolEntry, SpoolError, SpoolStore,
-    ToolError,
-};
+use toolcrib_core::{CancellationToken, Digest, Identity, SpoolError, SpoolStore, ToolError};
 
 use crate::{
     artifact::Artifact,
     content::Content,
     kinds::{ArtifactKind, Asked, Index, Kinds},
     page::{Answer, Page},
-    writer::{ArtifactWriter, Unkept},
+    turn::{Turn, TurnArtifacts},
 };
 
 /// How many turns are remembered with what they have kept; a turn that is forgotten begins to count
@@ -27,9 +21,6 @@ const TURNS: usize = 256;
 
 /// How many indexes of kinds are kept.
 const INDEXES: usize = 8;
-
-/// How long an id may be that is a call's as it stands: it stands in markers, which have to fit.
-const LONGEST_ID: usize = 32;
 
 /// How much may be kept, and how much of it is shown at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,27 +52,6 @@ struct Shared {
     limits: ArtifactLimits,
     turns: Mutex<VecDeque<Arc<Turn>>>,
     indexes: Mutex<VecDeque<(Digest, Arc<str>, Index)>>,
-    /// Held from looking for room and a free id until both are taken: turns of one session may want
-    /// the same.
-    taking: Mutex<()>,
-}
-
-/// What one turn has kept.
-struct Turn {
-    owner: Arc<Identity>,
-    run_id: Arc<str>,
-    used: Mutex<Used>,
-    /// The bytes that the session has, shared by its turns.
-    session_bytes: Arc<AtomicU64>,
-}
-
-#[derive(Default)]
-struct Used {
-    bytes: u64,
-    /// Whether what the store has of the session was counted for this turn.
-    knows_session: bool,
-    /// How often an id was wanted.
-    wanted: HashMap<Arc<str>, u32>,
 }
 
 impl Artifacts {
@@ -102,7 +72,6 @@ impl Artifacts {
             limits,
             turns: Mutex::default(),
             indexes: Mutex::default(),
-            taking: Mutex::default(),
         }))
     }
 
@@ -112,14 +81,9 @@ impl Artifacts {
         let mut turns = locked(&self.0.turns);
         let known = turns.iter().find(|turn| *turn.run_id == *run_id && turn.owner == owner);
         let turn = known.cloned().unwrap_or_else(|| {
-            let of_session = turns.iter().find(|turn| turn.owner == owner);
-            let session_bytes = of_session.map(|turn| Arc::clone(&turn.session_bytes));
-            let turn = Arc::new(Turn {
-                owner,
-                run_id: run_id.into(),
-                used: Mutex::default(),
-                session_bytes: session_bytes.unwrap_or_default(),
-            });
+            let mut of_session = turns.iter().filter(|turn| turn.owner == owner);
+            let session = of_session.find_map(|turn| turn.session.if_not_over());
+            let turn = Arc::new(Turn::new(owner, run_id, session.unwrap_or_default()));
             turns.push_back(Arc::clone(&turn));
             if turns.len() > TURNS {
                 turns.pop_front();
@@ -127,15 +91,19 @@ impl Artifacts {
             turn
         });
         drop(turns);
-        TurnArtifacts { artifacts: self.clone(), turn }
+        TurnArtifacts::new(self.clone(), turn)
     }
 
-    /// Lets go of all that is kept for an identity, whose turns are over. It blocks.
+    /// Lets go of all that is kept for an identity, whose turns are over: what they still write is not
+    /// kept. It blocks.
     ///
     /// # Errors
     /// [`SpoolError`] when something stays.
     pub fn forget(&self, owner: &Identity) -> Result<(), SpoolError> {
-        locked(&self.0.turns).retain(|turn| *turn.owner != *owner);
+        let turns = locked(&self.0.turns);
+        let of_owner: Vec<_> = turns.iter().filter(|turn| *turn.owner == *owner).cloned().collect();
+        drop(turns);
+        of_owner.iter().for_each(|turn| turn.session.end());
         self.0.store.forget(owner)
     }
 
@@ -147,6 +115,10 @@ impl Artifacts {
     /// The names of the kinds that there are.
     pub fn kinds(&self) -> impl Iterator<Item = &str> {
         self.0.kinds.names()
+    }
+
+    pub(crate) fn store(&self) -> &dyn SpoolStore {
+        &*self.0.store
     }
 
     pub(crate) fn known_kinds(&self) -> &Kinds {
@@ -235,181 +207,6 @@ impl ArtifactSource {
     }
 }
 
-/// The artifacts of one turn. Cloning shares them.
-///
-/// A turn sees all that its session has: what another turn of the same tenant, principal and
-/// conversation has kept can be read until it expires.
-#[derive(Clone)]
-pub struct TurnArtifacts {
-    artifacts: Artifacts,
-    turn: Arc<Turn>,
-}
-
-impl TurnArtifacts {
-    /// Keeps a content that is at hand, and redacted. It blocks.
-    ///
-    /// # Errors
-    /// [`SpoolError`] when it cannot be kept: nothing of it is then.
-    pub fn keep(&self, source: ArtifactSource, content: &[u8]) -> Result<Artifact, SpoolError> {
-        let mut writer = self.writer(source, None)?;
-        writer.write(content);
-        writer.finish().map_err(|unkept: Unkept| unkept.error)
-    }
-
-    /// Begins a content that comes piece by piece, so that it need not be in memory. What is given to
-    /// redact is applied to all of it on the way. It blocks.
-    ///
-    /// # Errors
-    /// [`SpoolError`] when there is no place to write to.
-    pub fn writer(
-        &self,
-        source: ArtifactSource,
-        redact: Option<Arc<dyn Redact>>,
-    ) -> Result<ArtifactWriter, SpoolError> {
-        let room = self.room()?;
-        let spool = self.artifacts.0.store.create(&self.turn.owner)?;
-        Ok(ArtifactWriter::new(self.clone(), source, spool, room, redact))
-    }
-
-    /// The artifact of an id.
-    ///
-    /// # Errors
-    /// [`SpoolError::Unknown`] when this session has none, whoever else has one.
-    pub fn get(&self, id: &str) -> Result<Artifact, SpoolError> {
-        let spooled = self.artifacts.0.store.open(&self.turn.owner, id)?;
-        let kind = self.artifacts.known_kinds().named(&spooled.entry.note.kind);
-        Ok(Artifact::new(Content::new(spooled), kind))
-    }
-
-    /// All artifacts of the session, the newest last.
-    ///
-    /// # Errors
-    /// [`SpoolError`] when the store cannot list them.
-    pub fn live(&self) -> Result<Vec<SpoolEntry>, SpoolError> {
-        self.artifacts.0.store.entries(&self.turn.owner)
-    }
-
-    /// The artifacts that these are among.
-    pub fn artifacts(&self) -> &Artifacts {
-        &self.artifacts
-    }
-
-    pub(crate) fn run_id(&self) -> &Arc<str> {
-        &self.turn.run_id
-    }
-
-    /// What may still be kept, and whose limit that is.
-    pub(crate) fn room(&self) -> Result<Room, SpoolError> {
-        let _taking = locked(&self.artifacts.0.taking);
-        self.room_now()
-    }
-
-    /// The same, under the lock: what is counted cannot change meanwhile.
-    fn room_now(&self) -> Result<Room, SpoolError> {
-        let limits = self.artifacts.limits();
-        let session_bytes = &self.turn.session_bytes;
-        if !self.used().knows_session {
-            let bytes = self.live()?.iter().map(|entry| entry.bytes).sum();
-            session_bytes.store(bytes, Ordering::Relaxed);
-            self.used().knows_session = true;
-        }
-        let turn = limits.turn_bytes.saturating_sub(self.used().bytes);
-        let session = limits.session_bytes.saturating_sub(session_bytes.load(Ordering::Relaxed));
-        Ok(if session < turn {
-            Room { bytes: session, limit: limits.session_bytes, whose: "session" }
-        } else {
-            Room { bytes: turn, limit: limits.turn_bytes, whose: "turn" }
-        })
-    }
-
-    /// Puts what was written under an id of its own, if there is still room: something else may have
-    /// been kept since it was begun.
-    pub(crate) fn commit(
-        &self,
-        source: &ArtifactSource,
-        kind: &dyn ArtifactKind,
-        chars: u64,
-        spool: Box<dyn toolcrib_core::SpoolWriter>,
-        bytes: u64,
-    ) -> Result<Artifact, SpoolError> {
-        let note = toolcrib_core::SpoolNote {
-            kind: kind.name().into(),
-            tool: Arc::clone(&source.tool),
-            call_id: Arc::clone(&source.call_id),
-            run_id: Arc::clone(self.run_id()),
-            untrusted: source.untrusted,
-            chars,
-        };
-        let taking = locked(&self.artifacts.0.taking);
-        let room = self.room_now()?;
-        if bytes > room.bytes {
-            return Err(room.exceeded());
-        }
-        let id = self.free_id(&source.call_id)?;
-        spool.commit(&id, note, IfTaken::Fail)?;
-        self.used().bytes += bytes;
-        self.turn.session_bytes.fetch_add(bytes, Ordering::Relaxed);
-        drop(taking);
-        self.get(&id)
-    }
-
-    /// The call's id, or one made of it: vendors begin to count anew, and what a model has read of an
-    /// id must stay what it was.
-    fn free_id(&self, call_id: &str) -> Result<Arc<str>, SpoolError> {
-        let base = as_id(call_id);
-        loop {
-            let id: Arc<str> = {
-                let mut used = self.used();
-                let wanted = used.wanted.entry(Arc::clone(&base)).or_default();
-                *wanted += 1;
-                if *wanted == 1 { Arc::clone(&base) } else { format!("{base}.{wanted}").into() }
-            };
-            match self.artifacts.0.store.open(&self.turn.owner, &id) {
-                Err(SpoolError::Unknown { .. }) => return Ok(id),
-                Ok(_) | Err(SpoolError::Gone { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    fn used(&self) -> MutexGuard<'_, Used> {
-        locked(&self.turn.used)
-    }
-}
-
-impl std::fmt::Debug for TurnArtifacts {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TurnArtifacts")
-            .field("owner", &self.turn.owner)
-            .field("run_id", &self.turn.run_id)
-            .finish_non_exhaustive()
-    }
-}
-
-/// How much may still be kept.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
-    pub(crate) bytes: u64,
-    limit: u64,
-    whose: &'static str,
-}
-
-impl Room {
-    pub(crate) fn exceeded(self) -> SpoolError {
-        SpoolError::Quota { limit: self.limit, whose: self.whose }
-    }
-}
-
-/// A call's id where a model can repeat it without harm, else one of its own.
-fn as_id(call_id: &str) -> Arc<str> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    if (1..=LONGEST_ID).contains(&call_id.len()) && call_id.chars().all(plain) {
-        return call_id.into();
-    }
-    let digest: String = Digest::of(call_id).to_string().chars().take(12).collect();
-    format!("a_{digest}").into()
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

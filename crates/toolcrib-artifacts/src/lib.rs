@@ -41,11 +41,12 @@ mod search;
 mod spooler;
 mod stores;
 mod tools;
+mod turn;
 mod writer;
 
 pub use self::{
     artifact::Artifact,
-    artifacts::{ArtifactLimits, ArtifactSource, Artifacts, TurnArtifacts},
+    artifacts::{ArtifactLimits, ArtifactSource, Artifacts},
     content::{Content, ContentStream, Line, Lines},
     kinds::{ArtifactKind, Asked, Csv, Index, Json, Markdown, Query, Start, arguments},
     page::{Answer, Items, Page},
@@ -54,5 +55,6 @@ pub use self::{
     tools::{
         ARTIFACT_QUERY, ARTIFACT_READ, ARTIFACT_SEARCH, ARTIFACT_TOOLS, ForgeError, forge_tools,
     },
+    turn::TurnArtifacts,
     writer::{ArtifactWriter, Unkept},
 };

@@ -8,7 +8,8 @@ use toolcrib_core::{
 
 use crate::{
     artifact::Artifact,
-    artifacts::{ArtifactSource, Artifacts, TurnArtifacts},
+    artifacts::{ArtifactSource, Artifacts},
+    turn::TurnArtifacts,
     writer::ArtifactWriter,
 };
 
@@ -28,7 +29,7 @@ impl Spooler for Artifacts {
         redact: Arc<dyn Redact>,
         kept: KeptEntries,
     ) -> Arc<dyn Any + Send + Sync> {
-        Arc::new(CallArtifacts { artifacts: self.clone(), call, redact, kept })
+        Arc::new(CallArtifacts { turn: self.turn_of(&call), source: source(&call), redact, kept })
     }
 
     fn forget(&self, identity: &Identity) {
@@ -76,8 +77,8 @@ fn source(call: &SpooledCall) -> ArtifactSource {
 /// ```
 #[derive(Clone)]
 pub struct CallArtifacts {
-    artifacts: Artifacts,
-    call: SpooledCall,
+    turn: TurnArtifacts,
+    source: ArtifactSource,
     redact: Arc<dyn Redact>,
     kept: KeptEntries,
 }
@@ -89,8 +90,13 @@ impl CallArtifacts {
     /// [`SpoolError`] when there is no place to write to.
     pub fn writer(&self) -> Result<ArtifactWriter, SpoolError> {
         let redact = Some(Arc::clone(&self.redact));
-        let writer = self.artifacts.turn_of(&self.call).writer(source(&self.call), redact)?;
-        Ok(writer.noted_in(self.kept.clone()))
+        match self.turn.writer(self.source.clone(), redact) {
+            Ok(writer) => Ok(writer.noted_in(self.kept.clone())),
+            Err(error) => {
+                self.kept.note(Err(&error));
+                Err(error)
+            }
+        }
     }
 
     /// An artifact of the session.
@@ -98,12 +104,12 @@ impl CallArtifacts {
     /// # Errors
     /// [`SpoolError::Unknown`] when there is none.
     pub fn get(&self, id: &str) -> Result<Artifact, SpoolError> {
-        self.artifacts.turn_of(&self.call).get(id)
+        self.turn.get(id)
     }
 }
 
 impl std::fmt::Debug for CallArtifacts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("CallArtifacts").field(&self.call).finish()
+        f.debug_tuple("CallArtifacts").field(&self.source).finish()
     }
 }

@@ -6,8 +6,9 @@ use toolcrib_core::{KeptEntries, Redact, SpoolError, SpoolWriter};
 
 use crate::{
     artifact::Artifact,
-    artifacts::{ArtifactSource, Room, TurnArtifacts},
+    artifacts::ArtifactSource,
     kinds::Start,
+    turn::{Room, TurnArtifacts},
 };
 
 /// How much of the beginning and of the end is remembered in case that nothing can be kept.
@@ -36,14 +37,13 @@ impl ArtifactWriter {
         turn: TurnArtifacts,
         source: ArtifactSource,
         spool: Box<dyn SpoolWriter>,
-        room: Room,
         redact: Option<Arc<dyn Redact>>,
     ) -> Self {
         Self {
+            room: Room::of(&turn),
             turn,
             source,
             spool: Ok(spool),
-            room,
             redacting: redact.map(Redacting::new),
             head: Vec::new(),
             tail: VecDeque::new(),
@@ -53,7 +53,7 @@ impl ArtifactWriter {
         }
     }
 
-    /// Where it is noted what is kept in the end.
+    /// Where it is noted what becomes of it in the end.
     pub(crate) fn noted_in(mut self, kept: KeptEntries) -> Self {
         self.noted_in = kept;
         self
@@ -92,12 +92,10 @@ impl ArtifactWriter {
             Some(kind) => kinds.named(kind),
             None => kinds.detect(&Start::new(&self.head, is_whole)),
         };
-        let kept = self.spool.and_then(|spool| {
-            self.turn.commit(&self.source, &*kind, self.chars, spool, self.bytes)
-        });
-        if let Ok(artifact) = &kept {
-            self.noted_in.note(artifact.entry().clone());
-        }
+        let kept = self
+            .spool
+            .and_then(|spool| self.turn.commit(&self.source, &*kind, self.chars, spool, self.room));
+        self.noted_in.note(kept.as_ref().map(Artifact::entry));
         kept.map_err(|error| {
             let head = self.head.get(..REMEMBERED).unwrap_or(&self.head);
             let behind_head = usize::try_from(self.bytes - head.len() as u64).unwrap_or(usize::MAX);
@@ -123,14 +121,11 @@ impl ArtifactWriter {
         let over = self.tail.len().saturating_sub(REMEMBERED);
         self.tail.drain(..over);
         let Ok(spool) = &mut self.spool else { return };
-        let written = if self.bytes > self.room.bytes {
-            Err(self.room.exceeded())
-        } else {
-            spool.write(bytes)
-        };
+        let written = self.room.reach(self.bytes).and_then(|()| spool.write(bytes));
         if let Err(error) = written {
-            // The writer goes, and with it what it has written.
+            // The writer goes, and with it what it has written, and the room for it.
             self.spool = Err(error);
+            self.room = Room::of(&self.turn);
         }
     }
 }

@@ -68,7 +68,8 @@ pub enum Lifetime {
     /// For the conversation: the turn in whose registry it is hands it on to the next one of the same
     /// tenant, principal and conversation on the same engine. It goes when a turn takes it out of its
     /// registry, or when the conversation ends, which one without a name does with its turn. A turn
-    /// that was nacked hands on nothing that it changed.
+    /// that was nacked hands on nothing that it changed. Engines that differ in their plugins share the
+    /// conversations; a tool of a plugin is in the turns of those that have it.
     Session,
 }
 

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use toolcrib_core::{
-    Approver, Events, Journal, Redact, Reducer, Scoper, Secrets, Spooler, ToolRegistry,
+    Approver, Events, Journal, Redact, Reducer, Scoper, Secrets, Spooler, Tool, ToolRegistry,
 };
 
 use crate::{
@@ -44,6 +44,13 @@ pub(crate) struct EngineParts {
     /// `None` where nothing is to be done about failures.
     pub(crate) reliability: Option<Arc<Reliability>>,
     pub(crate) events: Events,
+}
+
+impl EngineParts {
+    /// Whether a tool is nobody's, or of a plugin that there is.
+    pub(crate) fn has_plugin_of(&self, tool: &Tool) -> bool {
+        tool.plugin().is_none_or(|plugin| self.plugins.iter().any(|there| **there == *plugin))
+    }
 }
 
 /// What a batch of calls may take.

@@ -32,9 +32,6 @@ impl SessionTools {
         registry: &ToolRegistry,
         baseline: &ToolRegistry,
     ) {
-        let is_in = |registry: &ToolRegistry, tool: &Tool| {
-            registry.get(tool.name()).is_some_and(|there| there.same(tool))
-        };
         let of_session = |tool: &Tool| tool.ephemeral() == Some(Lifetime::Session);
         let began_with_it = |tool: &Tool| began_with.iter().any(|begun| begun.same(tool));
         let added: Vec<_> = registry
@@ -72,4 +69,9 @@ impl SessionTools {
     fn lock(&self) -> MutexGuard<'_, VecDeque<(Arc<Identity>, Vec<Tool>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a registry holds that tool, not merely one of its name.
+pub(crate) fn is_in(registry: &ToolRegistry, tool: &Tool) -> bool {
+    registry.get(tool.name()).is_some_and(|there| there.same(tool))
 }

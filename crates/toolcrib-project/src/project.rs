@@ -105,6 +105,7 @@ pub struct Project {
     mcp: Vec<McpServer>,
     hubs: Vec<DeclaredHub>,
     artifacts: Option<Artifacts>,
+    artifacts_outlive_it: bool,
     plugins: Vec<FolderPlugin>,
     tokens: Vec<ServeToken>,
     databases: Vec<Database>,
@@ -301,6 +302,7 @@ impl Project {
             mcp,
             hubs,
             artifacts,
+            artifacts_outlive_it: file.artifacts.is_some_and(|section| !section.in_memory),
             plugins,
             tokens,
             databases,
@@ -436,6 +438,11 @@ impl Project {
     /// say so.
     pub fn artifacts(&self) -> Option<&Artifacts> {
         self.artifacts.as_ref()
+    }
+
+    /// Whether artifacts of a conversation with a name are still there when this process has ended.
+    pub fn artifacts_outlive_it(&self) -> bool {
+        self.artifacts_outlive_it
     }
 
     /// Ends all MCP servers and waits until nothing of them is left: no process, no task. From then

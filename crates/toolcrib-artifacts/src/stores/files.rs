@@ -17,7 +17,7 @@ use std::{
     collections::HashSet,
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
@@ -48,6 +48,9 @@ const DRAFT: &str = "new-";
 /// A draft that nobody has written to for so long was left by a process that was killed.
 const DRAFT_DIES_AFTER: Duration = Duration::from_hours(24);
 
+/// How often a folder is made that is taken away before anything is in it.
+const MAKE_TIMES: u32 = 8;
+
 /// How often a store that lets artifacts go looks for those that have to.
 const SWEEP_EVERY: Duration = Duration::from_mins(5);
 
@@ -61,7 +64,16 @@ const SWEEP_EVERY: Duration = Duration::from_mins(5);
 pub struct FileStore {
     root: Arc<Path>,
     keep: Option<Duration>,
-    swept: Arc<Mutex<Instant>>,
+    /// When it last looked for what has expired; `None` before it has, which a process that is soon over
+    /// would never come to otherwise.
+    swept: Arc<Mutex<Option<Instant>>>,
+}
+
+/// The entries of an owner.
+struct Entries {
+    kept: Vec<Kept>,
+    /// Whether there are no others, which cannot be read.
+    are_all: bool,
 }
 
 /// What stands in an entry's file.
@@ -76,11 +88,12 @@ impl FileStore {
     /// A store in this folder, which is made when something is first written. Artifacts stay until they
     /// are removed; see [`keep_for`](Self::keep_for).
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into().into(), keep: None, swept: Arc::new(Mutex::new(Instant::now())) }
+        Self { root: root.into().into(), keep: None, swept: Arc::default() }
     }
 
     /// Lets artifacts go so long after they were made. They are not found any more from then on; the
-    /// space is free with the next [`sweep`](Self::sweep), which writers cause every few minutes.
+    /// space is free with the next [`sweep`](Self::sweep), which writers cause, the first at once and
+    /// others every few minutes.
     /// Default: artifacts stay.
     #[must_use]
     pub fn keep_for(mut self, keep: Duration) -> Self {
@@ -100,26 +113,27 @@ impl FileStore {
         };
         for owner in owners.flatten() {
             let owner = OwnerFolder(owner.path());
-            let Ok(_lock) = owner.lock() else { continue };
-            let (expired, live): (Vec<_>, Vec<_>) = owner
-                .entries()
-                .map_err(|error| SpoolError::of_io("swept", error))?
-                .into_iter()
-                .partition(|kept| has_expired(kept.entry.made_ms, self.keep));
+            let Ok(lock) = owner.lock() else { continue };
+            // What cannot be read now is looked at with the next sweep.
+            let Ok(mut entries) = owner.entries() else { continue };
+            let expired: Vec<_> = entries.kept.extract_if(.., |kept| !self.is_live(kept)).collect();
             for kept in &expired {
                 // What cannot be taken away is tried again with the next sweep.
                 let _ = owner.forget(&kept.entry.id);
             }
-            owner.remove_leftovers(&live);
+            owner.remove_leftovers(&entries);
+            owner.remove_if_empty(lock);
         }
         Ok(())
     }
 
     fn sweep_now_and_then(&self) {
-        let Some(keep) = self.keep else { return };
+        if self.keep.is_none() {
+            return;
+        }
         let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
-        if swept.elapsed() >= SWEEP_EVERY.max(keep / 4) {
-            *swept = Instant::now();
+        if swept.is_none_or(|swept| swept.elapsed() >= SWEEP_EVERY) {
+            *swept = Some(Instant::now());
             drop(swept);
             // A sweep that fails is tried again, and what has expired is not found either way.
             let _ = self.sweep();
@@ -142,9 +156,8 @@ impl SpoolStore for FileStore {
         self.sweep_now_and_then();
         let owner = self.owner(owner);
         let failed = |error| SpoolError::of_io("written", error);
-        owner.make().map_err(failed)?;
         let draft = owner.draft();
-        let file = create(&draft).map_err(failed)?;
+        let file = owner.begin(&draft).map_err(failed)?;
         Ok(Box::new(FileWriter {
             store: self.clone(),
             owner,
@@ -171,7 +184,8 @@ impl SpoolStore for FileStore {
     fn entries(&self, owner: &Identity) -> Result<Vec<SpoolEntry>, SpoolError> {
         let kept = self.owner(owner).entries();
         let kept = kept.map_err(|error| SpoolError::of_io("listed", error))?;
-        Ok(kept.into_iter().filter(|kept| self.is_live(kept)).map(|kept| kept.entry).collect())
+        let live = kept.kept.into_iter().filter(|kept| self.is_live(kept));
+        Ok(live.map(|kept| kept.entry).collect())
     }
 
     fn remove(&self, owner: &Identity, id: &str) -> Result<(), SpoolError> {
@@ -202,16 +216,45 @@ impl SpoolStore for FileStore {
 struct OwnerFolder(PathBuf);
 
 impl OwnerFolder {
-    fn make(&self) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.0)
+    /// Begins a file that is written, in a folder that is made if it is missing. One that was empty may
+    /// be taken away in between.
+    fn begin(&self, draft: &Path) -> io::Result<File> {
+        for _ in 1..MAKE_TIMES {
+            DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;
+            match create(draft) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                begun => return begun,
+            }
+        }
+        create(draft)
     }
 
     /// Held until it is dropped. The system lets go of it when the process ends in whatever way.
     fn lock(&self) -> io::Result<File> {
-        let options = OpenOptions::new().create(true).append(true).mode(0o600).to_owned();
-        let file = options.open(self.0.join(LOCK))?;
-        file.lock()?;
-        Ok(file)
+        let path = self.0.join(LOCK);
+        loop {
+            let options = OpenOptions::new().create(true).append(true).mode(0o600).to_owned();
+            let file = options.open(&path)?;
+            file.lock()?;
+            // One that was taken away with its folder, while this waited for it, guards nothing.
+            let (held, there) = (file.metadata()?, fs::metadata(&path));
+            if there.is_ok_and(|there| there.ino() == held.ino()) {
+                return Ok(file);
+            }
+        }
+    }
+
+    /// Takes the folder away where nothing is in it. It is there again when somebody writes.
+    fn remove_if_empty(&self, lock: File) {
+        let Ok(files) = fs::read_dir(&self.0) else { return };
+        let is_lock =
+            |file: io::Result<fs::DirEntry>| file.is_ok_and(|file| file.file_name() == LOCK);
+        if files.into_iter().all(is_lock) {
+            let _ = fs::remove_file(self.0.join(LOCK));
+            // It stays where somebody has begun to write meanwhile.
+            let _ = fs::remove_dir(&self.0);
+        }
+        drop(lock);
     }
 
     fn content(&self, digest: &Digest) -> PathBuf {
@@ -240,24 +283,29 @@ impl OwnerFolder {
     }
 
     /// All entries, in the order in which they were put there.
-    fn entries(&self) -> io::Result<Vec<Kept>> {
+    fn entries(&self) -> io::Result<Entries> {
+        let mut entries = Entries { kept: Vec::new(), are_all: true };
         let files = match fs::read_dir(&self.0) {
             Ok(files) => files,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(entries),
             Err(error) => return Err(error),
         };
-        let mut entries = Vec::new();
         for file in files {
             let path = file?.path();
-            // One that is taken away meanwhile is not there.
-            if path.extension().is_some_and(|extension| extension == ENTRY)
-                && let Ok(text) = fs::read(&path)
-                && let Ok(kept) = serde_json::from_slice::<Kept>(&text)
-            {
-                entries.push(kept);
+            if path.extension().is_none_or(|extension| extension != ENTRY) {
+                continue;
+            }
+            match fs::read(&path) {
+                Ok(text) => match serde_json::from_slice(&text) {
+                    Ok(kept) => entries.kept.push(kept),
+                    Err(_) => entries.are_all = false,
+                },
+                // Taken away meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
             }
         }
-        entries.sort_unstable_by(|a: &Kept, b| a.order.cmp(&b.order));
+        entries.kept.sort_unstable_by(|a, b| a.order.cmp(&b.order));
         Ok(entries)
     }
 
@@ -273,7 +321,7 @@ impl OwnerFolder {
     /// with a sweep.
     fn forget_content(&self, digest: &Digest) {
         let Ok(others) = self.entries() else { return };
-        if !others.iter().any(|other| other.entry.digest == *digest) {
+        if others.are_all && !others.kept.iter().any(|other| other.entry.digest == *digest) {
             let _ = fs::remove_file(self.content(digest));
             let _ = fs::remove_file(self.lines(digest));
         }
@@ -281,9 +329,10 @@ impl OwnerFolder {
 
     /// Takes away what was left by processes that were killed: drafts, and contents that no entry
     /// stands for. Under the lock.
-    fn remove_leftovers(&self, live: &[Kept]) {
+    fn remove_leftovers(&self, live: &Entries) {
         let Ok(files) = fs::read_dir(&self.0) else { return };
-        let live: HashSet<_> = live.iter().map(|kept| kept.entry.digest.to_string()).collect();
+        let contents = live.kept.iter().map(|kept| kept.entry.digest.to_string());
+        let contents: HashSet<_> = contents.collect();
         for file in files.flatten() {
             let path = file.path();
             let (name, kind) = (path.file_stem().unwrap_or_default(), path.extension());
@@ -293,7 +342,8 @@ impl OwnerFolder {
                 let age = written.ok().and_then(|written| written.elapsed().ok());
                 age.is_some_and(|age| age >= DRAFT_DIES_AFTER)
             } else {
-                name != LOCK && kind.is_none_or(|kind| kind == LINES) && !live.contains(&*name)
+                let is_content = name != LOCK && kind.is_none_or(|kind| kind == LINES);
+                live.are_all && is_content && !contents.contains(&*name)
             };
             if is_dead {
                 let _ = fs::remove_file(path);

@@ -123,7 +123,7 @@ impl SpoolWriter for MemoryWriter {
         if_taken: IfTaken,
     ) -> Result<SpoolEntry, SpoolError> {
         let (entry, lines) = self.written.finish(id, note);
-        let reader = Arc::new(Bytes(self.bytes.into()));
+        let reader = Arc::new(Bytes(self.bytes));
         let spooled = Spooled { entry: entry.clone(), lines: Arc::new(lines), reader };
         let mut owners = self.store.owners();
         let kept = owners.entry(self.owner).or_default();
@@ -137,7 +137,7 @@ impl SpoolWriter for MemoryWriter {
     }
 }
 
-struct Bytes(Arc<[u8]>);
+struct Bytes(Vec<u8>);
 
 impl SpoolReader for Bytes {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize, SpoolError> {

@@ -10,8 +10,8 @@ use toolcrib_core::{
 
 use super::{builder, cursor_property, find, first_page, output};
 use crate::{
-    artifacts::TurnArtifacts,
     kinds::{ArtifactKind, Query, Text},
+    turn::TurnArtifacts,
 };
 
 /// What the id is called in forged tools.

@@ -16,8 +16,9 @@ use toolcrib_core::{
 pub use self::forge::{ForgeError, forge_tools};
 use crate::{
     artifact::Artifact,
-    artifacts::{Artifacts, TurnArtifacts},
+    artifacts::Artifacts,
     page::{Answer, Page},
+    turn::TurnArtifacts,
 };
 
 /// The tool that reads an artifact: its beginning, its end, lines or bytes.

@@ -6,8 +6,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolcrib_artifacts::{Artifacts, CallArtifacts, MemoryStore};
 use toolcrib_core::{
-    ContentBlock, ErrorCode, Events, Identity, Policy, PolicyDefault, Rule, SpoolStore, Spooling,
-    Tool, ToolBuilder, ToolCall, ToolContext, ToolError, ToolName, ToolOutput, ToolResult, unfence,
+    CancellationToken, ContentBlock, ErrorCode, Events, Identity, Policy, PolicyDefault,
+    ReliabilityRule, Retry, Rule, SpoolEntry, SpoolError, SpoolStore, SpoolWriter, Spooled,
+    Spooling, Stage, Then, Tool, ToolBuilder, ToolCall, ToolContext, ToolError, ToolName,
+    ToolOutput, ToolResult, unfence,
 };
 use toolcrib_engine::{Engine, EngineBuilder, Limits, Redactor, Turn, TurnOptions};
 
@@ -314,6 +316,109 @@ async fn what_is_kept_is_told_and_counted() {
     end of "export"
     end of "artifact_read"
     "#);
+}
+
+#[tokio::test]
+async fn of_a_call_that_is_made_again_only_the_last_attempt_counts() {
+    let attempts = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&attempts);
+    let export = builder("export")
+        .read_only()
+        .idempotent()
+        .spooling(Spooling::Always)
+        .blocking(move |_: Value, cx: ToolContext| {
+            let mut attempts = counted.lock().unwrap();
+            *attempts += 1;
+            if *attempts > 1 {
+                return Ok("all of it".to_owned());
+            }
+            let mut writer = cx.handle::<CallArtifacts>()?.writer()?;
+            writer.write(b"half of it, of an attempt that failed");
+            writer.finish()?;
+            Err(ToolError::new(ErrorCode::NotAvailable, "not yet"))
+        })
+        .unwrap();
+    let rule = ReliabilityRule::new(Then::Retry(Retry::attempts(3))).stage(Stage::Tool);
+    let engine = engine(2_000)
+        .tool(export)
+        .reliability([rule])
+        .artifacts(Artifacts::new(MemoryStore::new()))
+        .build()
+        .unwrap();
+    let events = Events::new();
+    let told = told(&events, "artifact.*");
+    let mut turn = engine.turn(TurnOptions::default().events(events)).unwrap();
+    let result = call(&mut turn, "c", "export", json!({})).await;
+    assert_eq!(*attempts.lock().unwrap(), 2, "{result:?}");
+    assert!(inside(&result).starts_with("[artifact c.2: text, 9 bytes"), "{}", result.text);
+    assert_eq!((result.produced_chars, &*result.artifacts), (9, &["c.2".into()][..]));
+    let told: Vec<_> = told.lock().unwrap().iter().map(|event| event["id"].clone()).collect();
+    assert_eq!(told, ["c", "c.2"], "the first was kept as well");
+}
+
+#[tokio::test]
+async fn what_a_body_cannot_keep_is_told_too() {
+    let export = builder("export")
+        .blocking(|_: Value, cx: ToolContext| {
+            let mut writer = cx.handle::<CallArtifacts>()?.writer()?;
+            writer.write(&[b'x'; 100]);
+            Ok::<_, ToolError>(writer.finish().unwrap_err().text())
+        })
+        .unwrap();
+    let engine = engine(2_000).tool(export).artifacts(Artifacts::new(disk_of(10))).build().unwrap();
+    let events = Events::new();
+    let told = told(&events, "artifact.*");
+    let mut turn = engine.turn(TurnOptions::default().events(events)).unwrap();
+    assert!(call(&mut turn, "c", "export", json!({})).await.is_ok());
+    let told = told.lock().unwrap();
+    let [not_kept] = &told[..] else { panic!("{told:?}") };
+    let error = not_kept["error"].as_str().unwrap();
+    assert!(error.starts_with("the result was not kept: the disk is full: "), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_hangs_holds_up_no_call_that_is_cancelled() {
+    let (release, hangs) = std::sync::mpsc::channel();
+    let store = Hanging(Mutex::new(hangs));
+    let engine = engine(1_000)
+        .tool(says(builder("t"), ToolOutput::text("x".repeat(5_000))))
+        .artifacts(Artifacts::new(store))
+        .build()
+        .unwrap();
+    let cancellation = CancellationToken::new();
+    let options = TurnOptions::default().conversation("c").cancellation(cancellation.clone());
+    let mut turn = engine.turn(options).unwrap();
+    let ending = tokio::spawn(async move {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        cancellation.cancel();
+    });
+    let result = call(&mut turn, "c", "t", json!({})).await;
+    let marker = "the rest was not kept: the call was cancelled]";
+    assert!(result.text.ends_with(marker), "{}", result.text);
+    ending.await.unwrap();
+    drop(release);
+}
+
+/// A disk that does not answer until somebody lets it.
+struct Hanging(Mutex<std::sync::mpsc::Receiver<()>>);
+
+impl SpoolStore for Hanging {
+    fn create(&self, _: &Identity) -> Result<Box<dyn SpoolWriter>, SpoolError> {
+        let _ = self.0.lock().unwrap().recv();
+        Err(SpoolError::Over)
+    }
+
+    fn open(&self, _: &Identity, id: &str) -> Result<Spooled, SpoolError> {
+        Err(SpoolError::Unknown { id: id.into() })
+    }
+
+    fn entries(&self, _: &Identity) -> Result<Vec<SpoolEntry>, SpoolError> {
+        Ok(Vec::new())
+    }
+
+    fn remove(&self, _: &Identity, _: &str) -> Result<(), SpoolError> {
+        Ok(())
+    }
 }
 
 #[tokio::test]

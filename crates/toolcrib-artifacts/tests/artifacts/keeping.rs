@@ -1,6 +1,7 @@
 //! How results become artifacts: ids, handles, quotas, streams, secrets, full disks.
 
 use std::{
+    collections::HashSet,
     io,
     sync::{
         Arc,
@@ -125,6 +126,55 @@ fn two_writers_of_one_turn_share_its_quota() {
     two.write(&[b'x'; 8]);
     assert!(one.finish().is_ok());
     assert!(matches!(two.finish().unwrap_err().error, SpoolError::Quota { limit: 10, .. }));
+}
+
+#[test]
+fn what_is_being_written_counts_and_what_is_let_go_does_not() {
+    let turn = turn_of(&limited(10, 100), "c1");
+    let mut one = turn.writer(source("a"), None).unwrap();
+    one.write(&[b'x'; 8]);
+    assert!(turn.keep(source("b"), &[b'x'; 3]).is_err(), "8 of 10 are being written");
+    assert!(turn.keep(source("c"), &[b'x'; 2]).is_ok());
+    drop(one);
+    assert!(turn.keep(source("d"), &[b'x'; 8]).is_ok(), "they were let go");
+    assert!(turn.keep(source("e"), b"x").is_err());
+}
+
+#[test]
+fn a_session_that_was_forgotten_gets_nothing_more_from_turns_of_its_past() {
+    let store = MemoryStore::new();
+    let artifacts = Artifacts::new(store.clone());
+    let owner = Arc::new(Identity::conversation("c1"));
+    let turn = artifacts.turn(Arc::clone(&owner), "1");
+    let mut begun = turn.writer(source("late"), None).unwrap();
+    begun.write(b"late");
+    turn.keep(source("a"), b"kept").unwrap();
+    artifacts.forget(&owner).unwrap();
+    assert!(turn.live().unwrap().is_empty());
+    assert!(matches!(begun.finish().unwrap_err().error, SpoolError::Over));
+    assert!(matches!(turn.keep(source("b"), b"x").unwrap_err(), SpoolError::Over));
+    let again = artifacts.turn(Arc::clone(&owner), "1");
+    assert!(again.writer(source("c"), None).is_err(), "asked for anew it is the same turn");
+    assert!(store.entries(&owner).unwrap().is_empty());
+    // A conversation may have the name of one that has ended.
+    let new = artifacts.turn(Arc::clone(&owner), "2");
+    new.keep(source("d"), b"new").unwrap();
+    assert_eq!(store.entries(&owner).unwrap().len(), 1);
+}
+
+#[test]
+fn many_turns_that_want_one_id_get_one_each() {
+    let artifacts = Artifacts::new(MemoryStore::new());
+    let owner = Arc::new(Identity::conversation("c1"));
+    let long = "x".repeat(32);
+    let mut ids = HashSet::new();
+    for n in 0..60 {
+        let turn = artifacts.turn(Arc::clone(&owner), &n.to_string());
+        let kept = turn.keep(source(&long), b"x").unwrap();
+        assert!(kept.id().starts_with(&long) && kept.id().len() <= 38, "{}", kept.id());
+        assert!(ids.insert(kept.id().to_owned()));
+    }
+    assert!(ids.contains(&format!("{long}.2")) && !ids.contains(&format!("{long}.40")));
 }
 
 #[test]

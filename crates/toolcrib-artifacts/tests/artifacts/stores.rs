@@ -217,6 +217,66 @@ fn what_has_expired_is_unknown_and_its_space_is_freed() {
     write(&memory, "a", b"again").unwrap();
 }
 
+#[test]
+fn the_first_that_writes_frees_what_has_expired_and_takes_empty_folders_away() {
+    let (folder, forever) = files();
+    write(&forever, "a", b"kept").unwrap();
+    let root = folder.path().join("spool");
+    let folders = || fs::read_dir(&root).unwrap().count();
+    let brief = FileStore::new(&root).keep_for(Duration::ZERO);
+    // Of somebody else: a process that writes once and is over.
+    drop(brief.create(&Identity::conversation("c2")).unwrap());
+    assert!(matches!(
+        forever.open(&Identity::conversation("c1"), "a"),
+        Err(SpoolError::Unknown { .. })
+    ));
+    assert_eq!(folders(), 1, "that of the first is gone");
+    brief.sweep().unwrap();
+    assert_eq!(folders(), 0);
+    write(&forever, "a", b"again").unwrap();
+    assert!(forever.open(&Identity::conversation("c1"), "a").is_ok());
+}
+
+#[test]
+fn folders_that_come_and_go_lose_nothing_that_is_written() {
+    let (folder, forever) = files();
+    let root = folder.path().join("spool");
+    std::thread::scope(|scope| {
+        for writer in 0..2 {
+            let store = &forever;
+            scope.spawn(move || {
+                for n in 0..100 {
+                    let id = format!("{writer}-{n}");
+                    write(store, &id, id.as_bytes()).unwrap();
+                    let owner = Identity::conversation("c1");
+                    assert!(store.open(&owner, &id).is_ok(), "{id}");
+                    store.remove(&owner, &id).unwrap();
+                }
+            });
+        }
+        // Nothing expires; what is empty goes.
+        let sweeper = FileStore::new(root).keep_for(Duration::from_hours(1));
+        scope.spawn(move || (0..300).for_each(|_| sweeper.sweep().unwrap()));
+    });
+}
+
+#[test]
+fn an_entry_that_cannot_be_read_keeps_its_content_and_all_else_goes_on() {
+    let (folder, store) = files();
+    write(&store, "a", b"the same").unwrap();
+    write(&store, "b", b"the same").unwrap();
+    let owner = fs::read_dir(folder.path().join("spool")).unwrap().next().unwrap().unwrap().path();
+    let of_b = owner.join(format!("{}.entry", Digest::of("b")));
+    let text = fs::read(&of_b).unwrap();
+    fs::write(&of_b, r#"{ "of": "a version to come" }"#).unwrap();
+    let identity = Identity::conversation("c1");
+    assert_eq!(store.entries(&identity).unwrap().len(), 1);
+    store.remove(&identity, "a").unwrap();
+    store.sweep().unwrap();
+    fs::write(&of_b, text).unwrap();
+    assert!(store.open(&identity, "b").is_ok(), "its content is still there");
+}
+
 /// The names of all files of the one owner.
 fn names(root: &std::path::Path) -> Vec<String> {
     let owner = fs::read_dir(root.join("spool")).unwrap().next().unwrap().unwrap().path();

@@ -1,5 +1,7 @@
 //! `toolcrib call`: one call through the whole pipe.
 
+use std::{ffi::OsStr, fmt::Write as _, path::Path};
+
 use toolcrib_config::suggest;
 use toolcrib_core::{CancellationToken, ErrorCode, Glob, ToolCall};
 use toolcrib_engine::{IterationError, WithheldTool};
@@ -11,9 +13,9 @@ use super::{
     engine, turn_options, with_project,
 };
 use crate::{
-    args::{CallArgs, Global},
+    args::{CallArgs, Global, Situation},
     exit::{self, Exit},
-    output::{self, CallJson},
+    output::{self, CallJson, shell_word},
 };
 
 pub(super) async fn call(
@@ -60,8 +62,10 @@ pub(super) async fn make(
         output::json(&CallJson::with_reason(&result, why.as_ref()));
     } else {
         output::call(&result, why.as_ref(), global.verbose);
-        if let [id, ..] = &*result.artifacts {
-            output::read_on(id, args.situation.conversation.as_deref());
+        if let [id, ..] = &*result.artifacts
+            && project.artifacts_outlive_it()
+        {
+            output::read_on(&read_on(id, global, &args.situation));
         }
         if !is_offered && why.is_none() {
             let menu = iteration.menu().tools().iter().map(|tool| tool.name().as_str());
@@ -77,6 +81,31 @@ pub(super) async fn make(
         Some(ErrorCode::OutcomeUnknown) if turn.cancellation().is_cancelled() => exit::CANCELLED,
         Some(_) => exit::FAILED,
     })
+}
+
+/// How to read on in what was kept. It goes with the call unless the conversation has a name.
+fn read_on(artifact: &str, global: &Global, situation: &Situation) -> String {
+    let mut call = format!("toolcrib call artifact_read id={artifact}");
+    let mut push = |flag: &str, value: Option<&OsStr>| {
+        if let Some(value) = value {
+            let _ = write!(call, " {flag} {}", shell_word(Path::new(value)));
+        }
+    };
+    push("--project", global.project.as_deref().map(Path::as_os_str));
+    push("--state", global.state.as_deref().map(Path::as_os_str));
+    for file in &global.imports {
+        push("--import", Some(file.as_os_str()));
+    }
+    push("--as", situation.whom.principal.as_deref().map(OsStr::new));
+    push("--tenant", situation.whom.tenant.as_deref().map(OsStr::new));
+    let name = situation.conversation.as_deref();
+    push("--conversation", Some(OsStr::new(name.unwrap_or("NAME"))));
+    match name {
+        Some(_) => format!("read on with `{call}`"),
+        None => {
+            format!("to read on, make the call with `--conversation NAME`, and then `{call}`")
+        }
+    }
 }
 
 /// Why a tool is withheld: as itself, else because its server was left out.

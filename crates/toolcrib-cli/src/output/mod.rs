@@ -22,9 +22,7 @@ use toolcrib_core::{ToolName, ToolResult};
 use toolcrib_engine::{Iteration, OnFailure, WithheldTool};
 use toolcrib_project::{Diagnostic, Diagnostics, McpServer, Project, Severity};
 
-use self::text::{
-    BAD, DIM, GOOD, STRONG, WARN, arguments, count, duration, one_line, safe, shell_word, shown,
-};
+use self::text::{BAD, DIM, GOOD, STRONG, WARN, arguments, count, duration, one_line, safe, shown};
 pub(crate) use self::{
     explain::why,
     json::{CallJson, CheckJson, InitJson, MenuJson, ProblemJson, RunJson},
@@ -36,6 +34,7 @@ pub(crate) use self::{
     skills::{InstalledJson, SkillsJson, installed, reload_failed, skills},
     streams::{delivered, lost, settle},
     summary::{recorded, summary},
+    text::shell_word,
     tools::{ToolsJson, tools},
 };
 
@@ -159,20 +158,9 @@ pub(crate) fn call(result: &ToolResult, withheld: Option<&WithheldTool>, verbose
     }
 }
 
-/// How to read on in what a call has kept, which goes with it unless the conversation has a name.
-pub(crate) fn read_on(artifact: &str, conversation: Option<&str>) {
-    let artifact = safe(artifact);
-    let call = |conversation: &str| {
-        format!("toolcrib call artifact_read id={artifact} --conversation {conversation}")
-    };
-    let help = match conversation {
-        Some(name) => format!("read on with `{}`", call(&shell_word(name.as_ref()))),
-        None => format!(
-            "to read on, make the call with `--conversation NAME`, and then `{}`",
-            call("NAME")
-        ),
-    };
-    note!("  {GOOD}help{GOOD:#}: {help}");
+/// How to read on in what a call has kept.
+pub(crate) fn read_on(how: &str) {
+    note!("  {GOOD}help{GOOD:#}: {}", safe(how));
 }
 
 /// What was probably meant by a name that nothing has. Not for the model, which has the menu.

@@ -63,7 +63,7 @@ pub(super) fn shown(path: &Path) -> String {
 }
 
 /// A path as one word of a shell's command line, and never as an option.
-pub(super) fn shell_word(path: &Path) -> String {
+pub(crate) fn shell_word(path: &Path) -> String {
     let text = path.to_string_lossy();
     let text = if text.starts_with('-') { format!("./{text}") } else { text.into_owned() };
     let plain = |c: char| c.is_alphanumeric() || "/._-+:@%,=".contains(c);

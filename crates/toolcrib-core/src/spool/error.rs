@@ -33,6 +33,9 @@ pub enum SpoolError {
         /// Whose limit it is: `turn` or `session`.
         whose: &'static str,
     },
+    /// The conversation that it would belong to has ended, and what was kept of it was let go of.
+    #[error("the conversation that it belongs to is over")]
+    Over,
     /// It was kept, and was taken away behind the store's back.
     #[error("the content of this artifact is no longer there")]
     Gone {
@@ -75,5 +78,15 @@ mod tests {
         assert_eq!(of(io::ErrorKind::QuotaExceeded), "the disk is full");
         assert_eq!(of(io::ErrorKind::NotFound), "the content of this artifact is no longer there");
         assert_eq!(of(io::ErrorKind::PermissionDenied), "it could not be written");
+    }
+}
+
+impl SpoolError {
+    /// What happened, with the system's own words: for the operator.
+    pub fn with_source(&self) -> String {
+        match std::error::Error::source(self) {
+            Some(source) => format!("the result was not kept: {self}: {source}"),
+            None => format!("the result was not kept: {self}"),
+        }
     }
 }

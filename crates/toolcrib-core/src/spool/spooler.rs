@@ -44,18 +44,23 @@ pub trait Spooler: Send + Sync + 'static {
     fn forget(&self, identity: &Identity);
 }
 
-/// What the body of a tool keeps, on its way to the engine, which tells of it. Cloning shares it.
+/// What the body of a tool keeps or cannot keep, on its way to the engine, which tells of it. Cloning
+/// shares it.
 #[derive(Debug, Clone, Default)]
-pub struct KeptEntries(Arc<Mutex<Vec<SpoolEntry>>>);
+pub struct KeptEntries(Arc<Mutex<Vec<Noted>>>);
+
+/// What was kept, or why it was not.
+type Noted = Result<SpoolEntry, Arc<str>>;
 
 impl KeptEntries {
-    /// Notes that something was kept.
-    pub fn note(&self, entry: SpoolEntry) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+    /// Notes what became of something.
+    pub fn note(&self, kept: Result<&SpoolEntry, &SpoolError>) {
+        let noted = kept.cloned().map_err(|error| error.with_source().into());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(noted);
     }
 
-    /// What was noted since the last time.
-    pub fn take(&self) -> Vec<SpoolEntry> {
+    /// What was noted since the last time: what was kept, or why it was not, for the operator.
+    pub fn take(&self) -> Vec<Result<SpoolEntry, Arc<str>>> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -251,6 +251,7 @@ impl Batch<'_> {
         pending: &impl Fn() -> PendingCall<'c>,
         shares: budget::Shares,
     ) -> Result<Result<ToolOutput, Failure>, Failure> {
+        spool::before_attempt(self, call);
         let (context, progress) = self.context(tool, call, shares);
         let context = scope::scope(self, pending(), context)?;
         intent::before(self, pending()).await?;

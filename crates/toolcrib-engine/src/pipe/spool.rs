@@ -1,7 +1,9 @@
 //! Keeps results that will be cut, and those whose tools ask for it, as artifacts: redacted, and in
 //! whole.
 
-use std::{any::Any, sync::Arc};
+use std::{any::Any, sync::Arc, time::Duration};
+
+use tokio::{task::JoinError, time::sleep};
 
 use toolcrib_core::{
     EventKind, KeptEntries, KeptResult, SpoolEntry, SpoolError, SpooledCall, Spooler, Spooling,
@@ -9,6 +11,9 @@ use toolcrib_core::{
 };
 
 use super::{Batch, Call, Ended, structured};
+
+/// How long a store may take over one result, beside the time that the call has had.
+const KEPT_WITHIN: Duration = Duration::from_secs(30);
 
 /// What became of what a model does not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,22 +76,46 @@ pub(super) async fn spool(batch: &Batch<'_>, call: &Call, ended: &mut Ended, cap
     let (Some(spooler), Some(tool)) = (&batch.engine.spooler, &ended.tool) else {
         return Kept::default();
     };
-    let of_body = call.kept.as_ref().map(KeptEntries::take).unwrap_or_default();
+    let (of_body, not_kept) = taken(call);
     // A body that makes artifacts has done what its tool asks for.
     let asks = tool.spooling() == Spooling::Always && of_body.is_empty();
-    let keeping = keep_what_is_cut(spooler, of_call(batch, tool, call), ended, cap, asks);
+    let keeping = keep_what_is_cut(batch, of_call(batch, tool, call), spooler, ended, cap, asks);
     let mut kept = keeping.await;
     if !of_body.is_empty() {
         kept.stands_for_chars = Some(of_body.iter().map(|entry| entry.note.chars).sum());
         kept.artifacts.splice(0..0, of_body);
     }
-    tell(batch, call, &kept);
+    tell(
+        batch,
+        call,
+        &kept.artifacts,
+        not_kept.iter().map(|why| &**why).chain(kept.cause.as_deref()),
+    );
     kept
 }
 
+/// Tells of what a body has kept that is run once more: it decides and counts for nothing.
+pub(super) fn before_attempt(batch: &Batch<'_>, call: &Call) {
+    let (kept, not_kept) = taken(call);
+    tell(batch, call, &kept, not_kept.iter().map(|why| &**why));
+}
+
+/// What the body has kept, and what it could not.
+fn taken(call: &Call) -> (Vec<SpoolEntry>, Vec<Arc<str>>) {
+    let (mut kept, mut not_kept) = (Vec::new(), Vec::new());
+    for noted in call.kept.as_ref().map(KeptEntries::take).unwrap_or_default() {
+        match noted {
+            Ok(entry) => kept.push(entry),
+            Err(why) => not_kept.push(why),
+        }
+    }
+    (kept, not_kept)
+}
+
 async fn keep_what_is_cut(
-    spooler: &Arc<dyn Spooler>,
+    batch: &Batch<'_>,
     call: SpooledCall,
+    spooler: &Arc<dyn Spooler>,
     ended: &mut Ended,
     cap: usize,
     asks: bool,
@@ -105,15 +134,21 @@ async fn keep_what_is_cut(
         return Kept::default();
     }
     let keeping = keep(Arc::clone(spooler), call, text, data);
-    let (mut kept, handle) = match tokio::task::spawn_blocking(keeping).await {
-        Ok(kept) => kept,
-        Err(error) => {
-            let cause = match error.try_into_panic() {
-                Ok(panic) => format!("keeping the result panicked: {}", panic_text(&*panic)),
-                Err(error) => error.to_string(),
-            };
-            (Kept { cause: Some(cause), ..Kept::default() }, None)
-        }
+    let keeping = tokio::task::spawn_blocking(keeping);
+    let not_kept = |why: &str| {
+        let rest = Rest::NotKept(Some(why.to_owned()));
+        let cause = Some(format!("the result was not kept: {why}"));
+        (Kept { text: rest.clone(), data: rest, cause, ..Kept::default() }, None)
+    };
+    let (mut kept, handle) = tokio::select! {
+        biased;
+        kept = keeping => match kept.map_err(JoinError::try_into_panic) {
+            Ok(kept) => kept,
+            Err(Ok(panic)) => not_kept(&format!("the store panicked: {}", panic_text(&*panic))),
+            Err(Err(error)) => not_kept(&error.to_string()),
+        },
+        () = batch.cancellation.cancelled() => not_kept("the call was cancelled"),
+        () = sleep(KEPT_WITHIN) => not_kept("the store took too long"),
     };
     let chars = ended.chars();
     if let (true, Some(handle), Ok(output)) = (whole, handle, &mut ended.outcome) {
@@ -125,8 +160,13 @@ async fn keep_what_is_cut(
     kept
 }
 
-fn tell(batch: &Batch<'_>, call: &Call, kept: &Kept) {
-    for SpoolEntry { id, digest, bytes, lines, note, .. } in &kept.artifacts {
+fn tell<'a>(
+    batch: &Batch<'_>,
+    call: &Call,
+    kept: &[SpoolEntry],
+    not_kept: impl Iterator<Item = &'a str>,
+) {
+    for SpoolEntry { id, digest, bytes, lines, note, .. } in kept {
         batch.events.emit(Some(batch.iteration), || EventKind::ArtifactKept {
             id: Arc::clone(id),
             call_id: Arc::clone(&call.id),
@@ -138,11 +178,11 @@ fn tell(batch: &Batch<'_>, call: &Call, kept: &Kept) {
             digest: *digest,
         });
     }
-    if let Some(cause) = &kept.cause {
+    for why in not_kept {
         batch.events.emit(Some(batch.iteration), || EventKind::ArtifactNotKept {
             call_id: Arc::clone(&call.id),
             tool: Arc::clone(&call.name),
-            error: cause.as_str().into(),
+            error: why.into(),
         });
     }
 }
@@ -198,13 +238,8 @@ impl Kept {
                 Rest::Artifact(id)
             }
             Err(error) => {
-                let source = std::error::Error::source(&error);
-                let why = error.to_string();
-                self.cause = Some(match source {
-                    Some(source) => format!("the result was not kept: {why}: {source}"),
-                    None => format!("the result was not kept: {why}"),
-                });
-                Rest::NotKept(Some(why))
+                self.cause = Some(error.with_source());
+                Rest::NotKept(Some(error.to_string()))
             }
         }
     }

@@ -39,6 +39,7 @@ use crate::{
     pipe::CallsMade,
     redactor::Redactor,
     reliability::{Recovery, ReliabilityError},
+    sessions::is_in,
     skills::{ActiveSkills, Snapshot},
     sources::Source,
 };
@@ -129,7 +130,8 @@ impl Turn {
         let recovery = engine.reliability.as_ref().map(|reliability| {
             Recovery::new(reliability, &events, &engine.redactor, &cancellation)
         });
-        let of_session = engine.sessions.of(events.identity());
+        let mut of_session = engine.sessions.of(events.identity());
+        of_session.retain(|tool| engine.has_plugin_of(tool));
         let state = Arc::new(TurnState {
             roles: roles.into(),
             roles_by_claims: roles_by_claims.into(),
@@ -357,11 +359,6 @@ impl Drop for Turn {
             engine.sessions.take_over(self.identity(), &self.of_session, registry, baseline);
         }
     }
-}
-
-/// Whether a registry holds that tool, not merely one of its name.
-fn is_in(registry: &ToolRegistry, tool: &Tool) -> bool {
-    registry.get(tool.name()).is_some_and(|there| there.same(tool))
 }
 
 impl std::fmt::Debug for Turn {

@@ -60,6 +60,13 @@ async fn a_tool_of_a_session_is_there_in_each_turn_of_its_conversation_and_nowhe
     let nothing = Brings("nothing", |_: &mut PluginRegistrar| Ok(()));
     let narrower = engine.with_plugin(&nothing).unwrap().without_plugin("nothing").unwrap();
     assert_eq!(offered(&narrower, here()).await, ["always", "b", "c"]);
+    // What a plugin brought is in the turns of those who have it.
+    let with = engine.with_plugin(&nothing).unwrap();
+    let turn = with.turn(here()).unwrap();
+    turn.registry().register(kept("of_plugin").with_plugin(&"nothing".into())).unwrap();
+    drop(turn);
+    assert_eq!(offered(&with, here()).await, ["always", "b", "c", "of_plugin"]);
+    assert_eq!(offered(&engine, here()).await, ["always", "b", "c"]);
     drop(engine.turn(here().ends_conversation()).unwrap());
     assert_eq!(all(here()).await, ["always"]);
 }

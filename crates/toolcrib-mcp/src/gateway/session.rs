@@ -9,9 +9,15 @@ use toolcrib_engine::{Iteration, IterationError, Turn, TurnError};
 
 use super::{Serving, access::Access};
 
-/// The conversation of all requests of the stateless era: what is kept of one caller's results can be
-/// read by later requests of the same caller.
-const STATELESS: &str = "stateless";
+/// The conversation of the requests of the stateless era: what is kept of one caller's results can be read
+/// by later requests of the same caller. Who acts belongs to it, since another personality may reach
+/// less.
+fn stateless(access: &Access) -> String {
+    match &access.personality {
+        Some(personality) => format!("stateless {personality}"),
+        None => "stateless".to_owned(),
+    }
+}
 
 /// What a session remembers: its turn, and what its client knows of the menu.
 pub(super) struct Session {
@@ -104,7 +110,7 @@ pub(super) enum Purpose {
 pub(super) enum Scope {
     /// An era with sessions.
     Session(Arc<Session>),
-    /// The stateless era: nothing is remembered, and nothing can be activated.
+    /// The stateless era: nothing is remembered but artifacts, and nothing can be activated.
     Request(Serving, Arc<Access>),
 }
 
@@ -151,7 +157,7 @@ impl Scope {
                 let options = serving
                     .gateway
                     .turn_options(access, &serving.cancellation)
-                    .conversation(STATELESS)
+                    .conversation(stateless(access))
                     .without_read_skill()
                     .events(events.clone());
                 let mut turn = serving.gateway.engine.turn(options)?;

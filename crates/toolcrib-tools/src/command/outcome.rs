@@ -1,16 +1,19 @@
 //! What a program that ran comes to.
 
 use serde_json::json;
+use toolcrib_artifacts::Artifact;
 use toolcrib_core::{ToolContext, ToolOutput};
 use toolcrib_scope::process::{Captured, Ended, Finished};
-
-use super::whole::Kept;
 
 /// How much of the end of an output stands in an error, in characters.
 const SHOWN_CHARS: usize = 2000;
 
 /// The result of a program that ended as it should.
-pub(super) fn success(finished: &Finished, kept: Option<Kept>, cx: &ToolContext) -> ToolOutput {
+pub(super) fn success(
+    finished: &Finished,
+    kept: Option<Result<Artifact, String>>,
+    cx: &ToolContext,
+) -> ToolOutput {
     let Finished { ended, stdout, stderr, .. } = finished;
     let code = match ended {
         Ended::Code(code) => Some(code),
@@ -45,14 +48,15 @@ pub(super) fn success(finished: &Finished, kept: Option<Kept>, cx: &ToolContext)
 pub(super) fn failure(
     program: &str,
     finished: &Finished,
-    kept: Option<Kept>,
+    kept: Option<Result<Artifact, String>>,
     cx: &ToolContext,
 ) -> String {
-    let mut said = failed(program, finished, cx);
-    if let Some(Ok(artifact)) = kept {
-        said += &format!("\nAll of its stdout:\n{}", artifact.handle());
+    let said = failed(program, finished, cx);
+    match kept {
+        Some(Ok(artifact)) => format!("{said}\nAll of its stdout:\n{}", artifact.handle()),
+        Some(Err(why)) => format!("{said}\n[not all of its stdout was kept: {why}]"),
+        None => said,
     }
-    said
 }
 
 fn failed(program: &str, finished: &Finished, cx: &ToolContext) -> String {
@@ -60,7 +64,8 @@ fn failed(program: &str, finished: &Finished, cx: &ToolContext) -> String {
         Ended::Code(code) => format!("`{program}` failed with exit code {code}"),
         signal @ Ended::Signal(_) => format!("`{program}` was ended by {signal}"),
     };
-    match (ending(&finished.stderr, cx), ending(&finished.stdout, cx)) {
+    let ending = |captured| ending(captured, usize::MAX, cx);
+    match (ending(&finished.stderr), ending(&finished.stdout)) {
         (Some(stderr), _) => format!("{ended}; it wrote to stderr:\n{stderr}"),
         (None, Some(stdout)) => format!("{ended}; it wrote:\n{stdout}"),
         (None, None) => format!("{ended}, without output"),
@@ -71,7 +76,7 @@ fn failed(program: &str, finished: &Finished, cx: &ToolContext) -> String {
 pub(super) fn cut_off(program: &str, finished: &Finished, cx: &ToolContext) -> String {
     let mut said = format!("`{program}` was stopped before it was done");
     for (output, captured) in [("stdout", &finished.stdout), ("stderr", &finished.stderr)] {
-        if let Some(written) = ending(captured, cx) {
+        if let Some(written) = ending(captured, usize::MAX, cx) {
             said += &format!("; until then it wrote to {output}:\n{written}\n");
         }
     }
@@ -93,7 +98,7 @@ fn readable(captured: &Captured, not_kept: Option<&str>, cx: &ToolContext) -> St
         });
     }
     if not_kept.is_some()
-        && let Some(ending) = ending(captured, cx)
+        && let Some(ending) = ending(captured, beyond(captured), cx)
     {
         shown += &format!("\n[…]\n{ending}");
     }
@@ -121,9 +126,15 @@ fn text(captured: &Captured, cx: &ToolContext) -> (String, bool) {
     if captured.is_truncated() { (cx.redacted_start(&text), replaced) } else { (text, replaced) }
 }
 
-/// The last characters of an output; none of a blank one.
-fn ending(captured: &Captured, cx: &ToolContext) -> Option<String> {
-    let bytes = captured.last(usize::MAX);
+/// How many bytes of an output its head does not have.
+fn beyond(captured: &Captured) -> usize {
+    let head = captured.head().len() as u64;
+    usize::try_from(captured.total() - head).unwrap_or(usize::MAX)
+}
+
+/// The last characters of an output, of at most so many bytes; none of a blank one.
+fn ending(captured: &Captured, most: usize, cx: &ToolContext) -> Option<String> {
+    let bytes = captured.last(most);
     let text = String::from_utf8_lossy(&bytes);
     let from_its_start = bytes.len() as u64 == captured.total();
     let text = if from_its_start {

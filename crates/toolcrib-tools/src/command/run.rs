@@ -51,6 +51,9 @@ impl Body {
         let (finished, taken) = join(running, taking).await;
         let finished = finished.map_err(|error| self.not_run(error))?;
         if finished.cut_off {
+            if let Some(taken) = taken {
+                taken.discard().await;
+            }
             return Err(ToolError::new(
                 self.cut_off(),
                 outcome::cut_off(&self.name(), &finished, &cx),

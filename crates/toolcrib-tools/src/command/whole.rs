@@ -10,9 +10,6 @@ use toolcrib_core::{SpoolError, ToolContext};
 /// How many pieces may wait to be written before the program has to.
 const PIECES: usize = 16;
 
-/// What became of such a stdout: an artifact; or why it could not be kept.
-pub(super) type Kept = Result<Artifact, String>;
-
 /// Where the pieces of a stdout go, and what takes them; neither where there is no place for
 /// artifacts.
 pub(super) fn places(cx: &ToolContext) -> (Option<Sender<Vec<u8>>>, Option<Taker>) {
@@ -47,10 +44,15 @@ impl Taker {
 }
 
 impl Taken {
-    /// Makes an artifact of it.
-    pub(super) async fn keep(self) -> Kept {
+    /// Makes an artifact of it, or says why it could not be kept.
+    pub(super) async fn keep(self) -> Result<Artifact, String> {
         let writer = self.0?;
         joined(spawn_blocking(move || writer.finish().map_err(|unkept| unkept.error)).await)
+    }
+
+    /// Lets it go. It may be gigabytes of a disk.
+    pub(super) async fn discard(self) {
+        let _ = spawn_blocking(move || drop(self)).await;
     }
 }
 

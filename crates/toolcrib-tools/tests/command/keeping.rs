@@ -124,6 +124,21 @@ async fn a_store_without_room_leaves_beginning_and_end() {
     assert!(text.ends_with("line 9999\n\n[redacted]"), "{text}");
     assert!(!text.contains("hunter"));
     assert_eq!(result.structured.unwrap()["truncated"], true);
+
+    // Of one that is cut by little nothing is shown twice. The first word beyond may be half a secret.
+    let script =
+        "head -c 9990 /dev/zero | tr '\\0' 'x'; echo; echo 'the head' ends; echo and goes on";
+    let engine = self::engine(small(script), Strange::Full);
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let result = call(&mut turn, "run_it", json!({})).await;
+    assert!(inside(&result).ends_with("x\nthe head \n[…]\n…and goes on"), "{}", result.text);
+
+    // One that failed says it too.
+    let engine = self::engine(small(&format!("{LINES}; exit 3")), Strange::Full);
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let result = call(&mut turn, "run_it", json!({})).await;
+    let why = "warned\n[not all of its stdout was kept: the disk is full]";
+    assert!(inside(&result).ends_with(why), "{}", result.text);
 }
 
 #[tokio::test]
