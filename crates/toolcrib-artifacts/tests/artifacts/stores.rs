@@ -300,6 +300,11 @@ fn what_cannot_be_put_in_place_as_a_whole_leaves_nothing() {
         fs::create_dir(&in_the_way).unwrap();
         let error = write(&store, "b", b"new").unwrap_err();
         assert_eq!(error.to_string(), "it could not be kept");
+        let unread = store.open(&Identity::conversation("c1"), "b").unwrap_err();
+        match in_the_way.extension().and_then(|kind| kind.to_str()) {
+            Some("entry") => assert_eq!(unread.to_string(), "it could not be read"),
+            _ => assert!(matches!(unread, SpoolError::Unknown { .. })),
+        }
         fs::remove_dir(&in_the_way).unwrap();
         assert_eq!(names(folder.path()), before);
         // What another id stands for stays.
@@ -328,6 +333,32 @@ fn what_a_killed_process_left_goes_with_a_sweep() {
     expected.push("new-young".to_owned());
     expected.sort_unstable();
     assert_eq!(names(folder.path()), expected);
+}
+
+#[test]
+fn a_sweep_of_nothing_is_fine_and_of_what_is_no_folder_is_told() {
+    let (folder, store) = files();
+    store.sweep().unwrap();
+    fs::write(folder.path().join("spool"), "a file").unwrap();
+    assert_eq!(store.sweep().unwrap_err().to_string(), "it could not be swept");
+    let owner = Identity::conversation("c1");
+    assert_eq!(store.entries(&owner).unwrap_err().to_string(), "it could not be listed");
+    assert_eq!(store.open(&owner, "a").unwrap_err().to_string(), "it could not be read");
+}
+
+/// Writers sweep every few minutes and not each time.
+#[test]
+fn an_artifact_says_when_it_was_made_and_takes_its_space_until_a_sweep() {
+    let now = || std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis();
+    let (folder, store) = files();
+    let store = store.keep_for(Duration::ZERO);
+    let before = now();
+    let entry = write(&store, "a", b"first").unwrap();
+    assert!((before..=now()).contains(&u128::from(entry.made_ms)));
+    write(&store, "b", b"second").unwrap();
+    assert!(names(folder.path()).contains(&entry.digest.to_string()));
+    store.sweep().unwrap();
+    assert_eq!(names(folder.path()), ["lock"]);
 }
 
 #[test]
