@@ -33,7 +33,7 @@ struct Module {
     without: &'static [&'static str],
 }
 
-const MODULES: [Module; 17] = [
+const MODULES: [Module; 16] = [
     Module {
         name: "policy",
         package: "toolcrib-engine",
@@ -142,18 +142,7 @@ const MODULES: [Module; 17] = [
         package: "toolcrib-artifacts",
         files: &[
             "crates/toolcrib-artifacts/src/stores/**",
-            "crates/toolcrib-artifacts/src/artifacts.rs",
             "crates/toolcrib-artifacts/src/content.rs",
-            "crates/toolcrib-artifacts/src/writer.rs",
-        ],
-        without: &[],
-    },
-    Module {
-        name: "search",
-        package: "toolcrib-artifacts",
-        files: &[
-            "crates/toolcrib-artifacts/src/search/**",
-            "crates/toolcrib-artifacts/src/page.rs",
         ],
         without: &[],
     },

@@ -415,7 +415,7 @@ impl SpoolWriter for FileWriter {
             owner.forget_content(&kept.entry.digest);
             return Err(failed(error));
         }
-        if let Some(before) = before.filter(|before| before.entry.digest != kept.entry.digest) {
+        if let Some(before) = before {
             owner.forget_content(&before.entry.digest);
         }
         Ok(kept.entry)

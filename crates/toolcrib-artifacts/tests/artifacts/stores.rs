@@ -391,6 +391,11 @@ fn two_runs_share_a_store_and_what_one_replaces_the_other_still_reads() {
     assert_eq!(&buffer, b"old");
     another.open(&owner, "a").unwrap().reader.read_at(0, &mut buffer).unwrap();
     assert_eq!(&buffer, b"new");
+    let left = names(folder.path());
+    assert!(!left.contains(&Digest::of("old").to_string()), "nobody finds it any more: {left:?}");
+    assert_eq!(left.len(), 4, "the lock, an entry, its content and where its lines are");
+    write(&another, "a", b"new").unwrap();
+    assert_eq!(names(folder.path()), left, "the same again");
 }
 
 #[test]
