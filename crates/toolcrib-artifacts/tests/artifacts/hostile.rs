@@ -180,6 +180,13 @@ fn a_line_of_many_megabytes_of_json_is_walked_and_not_held() {
 }
 
 #[test]
+fn a_record_of_more_than_a_few_blocks_is_read_in_whole() {
+    let record = json!({ "text": "x".repeat(700_000), "last": "end" });
+    let lines = format!("{{\"last\": 1}}\n{{\"last\": 2}}\n{record}\n{{\"last\": 3}}\n");
+    assert_eq!(asked(lines, "path", json!({ "path": "$.last" })), "1\n2\n\"end\"\n3");
+}
+
+#[test]
 fn an_answer_that_matches_far_more_than_it_shows_writes_out_only_that() {
     let turn = turn();
     // Each of 100 levels holds all below it, so all of them written out are a hundred times as much.

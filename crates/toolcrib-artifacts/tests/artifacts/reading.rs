@@ -133,6 +133,30 @@ fn a_random_range_of_a_large_content_reads_a_few_blocks() {
     assert_eq!(artifact.content().line_start(999_999).unwrap(), content.len() as u64);
 }
 
+/// The end of a long line is looked up, and what is behind it stands where it stood.
+#[test]
+fn the_lines_behind_a_long_one_are_found() {
+    let turn = turn();
+    let long = "x".repeat(600_000);
+    let artifact = keep(&turn, format!("first\n{long}\n\nlast\n{long}y"));
+    let mut lines = artifact.content().lines_from(0).unwrap();
+    let mut found = Vec::new();
+    while let Some(line) = lines.next(3).unwrap() {
+        found.push((line.number, line.start, line.length, String::from_utf8(line.bytes).unwrap()));
+    }
+    let line = |number, start, length, bytes: &str| (number, start, length, bytes.to_owned());
+    assert_eq!(
+        found,
+        [
+            line(0, 0, 5, "fir"),
+            line(1, 6, 600_000, "xxx"),
+            line(2, 600_007, 0, ""),
+            line(3, 600_008, 4, "las"),
+            line(4, 600_013, 600_001, "xxx"),
+        ]
+    );
+}
+
 /// Texts whose lines are short, long, empty, and end in all ways.
 fn texts() -> impl Strategy<Value = String> {
     let part = prop_oneof![

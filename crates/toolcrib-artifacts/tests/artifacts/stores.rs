@@ -215,6 +215,10 @@ fn what_has_expired_is_unknown_and_its_space_is_freed() {
     assert!(matches!(memory.open(&owner, "a"), Err(SpoolError::Unknown { .. })));
     assert_eq!(memory.entries(&owner).unwrap(), []);
     write(&memory, "a", b"again").unwrap();
+    let memory = MemoryStore::new().keep_for(Duration::from_hours(1));
+    write(&memory, "a", b"kept").unwrap();
+    write(&memory, "b", b"too").unwrap();
+    assert_eq!(memory.entries(&owner).unwrap().len(), 2, "an hour is not over");
 }
 
 #[test]
