@@ -460,7 +460,7 @@ fn a_copy_of_many_tools_and_its_first_edit_allocate_next_to_nothing() {
     }
     let more: [&dyn Fn(&ToolRegistry); 2] =
         [&|turn| assert_eq!(turn.prune_ephemeral().len(), 1), &|turn| {
-            assert!(turn.hide("tool_5000") && turn.hide("tool_1") && turn.unhide("tool_1"))
+            assert!(turn.hide("tool_5000") && turn.hide("tool_1") && turn.unhide("tool_1"));
         }];
     for edits in more {
         let counted = counted(edits);
