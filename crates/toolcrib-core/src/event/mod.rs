@@ -165,6 +165,8 @@ pub enum EventKind {
         fingerprint: Digest,
         /// Whether it differs from the iteration before.
         changed: bool,
+        /// How long it took to compose the menu, or to see that the one before still holds.
+        duration_ms: u64,
     },
     /// Two sources offer one name, and a declared policy decided.
     #[serde(rename = "tools.collision")]

@@ -12,12 +12,13 @@ mod state;
 use std::{
     path::PathBuf,
     sync::{Arc, OnceLock},
+    time::Instant,
 };
 
 use toolcrib_core::{
     ActivatedBy, AlreadyRegistered, CancellationToken, Catalog, DiscoveryError,
     DiscoveryErrorClass, EventKind, FailedListing, Identity, Lifetime, ListContext, RunEvents,
-    Tool, ToolCall, ToolRegistry, ToolResult, TurnSignals,
+    Tool, ToolCall, ToolRegistry, ToolResult, TurnSignals, millis,
 };
 use uuid::Uuid;
 
@@ -296,6 +297,7 @@ impl Turn {
         discovered: Discovered,
         skills: Snapshot,
     ) -> Result<Iteration, IterationError> {
+        let began = Instant::now();
         let Discovered { mut catalog, notices } = discovered;
         self.state.active_skills.narrow(&skills, &mut catalog);
         let Snapshot { active, at: steps_at, .. } = skills;
@@ -313,6 +315,7 @@ impl Turn {
                 (compose(visibility, validators, &situation, catalog, notices)?, true)
             }
         };
+        let took = began.elapsed();
         let composed = self.composed.insert(composed);
         let (menu, withheld) = (Arc::clone(&composed.menu), Arc::clone(&composed.withheld));
         let registry = self.state.registry_now();
@@ -336,6 +339,7 @@ impl Turn {
             withheld_tools: if is_new { withheld.not_offered() } else { Vec::new() },
             fingerprint: menu.fingerprint(),
             changed: before != Some(menu.fingerprint()),
+            duration_ms: millis(took),
         });
         Ok(Iteration::new(&self.state, self.iteration, menu, withheld, situation, steps_at))
     }

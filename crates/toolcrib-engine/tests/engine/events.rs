@@ -60,6 +60,20 @@ async fn events_of_a_run_are_numbered_from_one_in_the_order_in_which_things_happ
     assert!(log.events().iter().all(|event| event.iteration == Some(1)));
 }
 
+/// Without a provider too: what is slow in composing is not blamed on a source.
+#[tokio::test]
+async fn composing_is_a_stage_with_a_duration_of_its_own() {
+    let slow = tool("t").available_if(|| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        Ok::<_, String>(())
+    });
+    let engine = engine().tool(slow).build().unwrap();
+    let log = Log::of(engine.events());
+    engine.turn(TurnOptions::default()).unwrap().iteration().await.unwrap();
+    let offered = &log.of_name("tools.offered")[0];
+    assert!(offered["duration_ms"].as_u64().unwrap() >= 20, "{offered}");
+}
+
 #[tokio::test]
 async fn an_event_is_one_flat_object_with_type_run_number_and_identity() {
     let engine = small();
