@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 use toolcrib_core::{ModelError, ModelErrorClass, Secret};
-use toolcrib_scope::http::{HeaderMap, HttpError, HttpErrorKind, StatusCode, header};
+use toolcrib_scope::http::{HeaderMap, HttpError, HttpErrorKind, StatusCode, retry_after};
 
 use super::protocol::{Protocol, Refusal};
 
@@ -38,14 +38,14 @@ pub(super) fn of_status(
     body: &[u8],
 ) -> ModelError {
     let json: Value = serde_json::from_slice(body).unwrap_or_default();
-    let Refusal { class, message, retry_after } = protocol.refusal(status, &json);
+    let Refusal { class, message, retry_after: of_body } = protocol.refusal(status, &json);
     let words = message.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
     let class = class.unwrap_or_else(|| class_of(status, &words));
     let mut error =
         ModelError::new(class, said(&format!("status {}", status.as_u16()), class, &words));
     error.status = Some(status.as_u16());
     error.retry_after = retry_after_of(headers, SystemTime::now())
-        .or(retry_after)
+        .or(of_body)
         .map(|wait| wait.min(MAX_RETRY_AFTER));
     error
 }
@@ -133,18 +133,9 @@ pub(super) fn says_context_overflow(words: &str) -> bool {
 
 /// How long a server asks to wait: milliseconds in OpenAI's own header, else seconds or a date.
 fn retry_after_of(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
-    let millis = text("retry-after-ms").and_then(|ms| ms.parse::<f64>().ok());
-    let in_millis = millis.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok());
-    if in_millis.is_some() {
-        return in_millis;
-    }
-    let text = text(header::RETRY_AFTER.as_str())?;
-    if let Ok(seconds) = text.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let date = httpdate::parse_http_date(text).ok()?;
-    Some(date.duration_since(now).unwrap_or_default())
+    let millis = headers.get("retry-after-ms").and_then(|ms| ms.to_str().ok()?.trim().parse().ok());
+    let in_millis = millis.and_then(|ms: f64| Duration::try_from_secs_f64(ms / 1000.0).ok());
+    in_millis.or_else(|| retry_after(headers, now))
 }
 
 /// What the wire says. `begun` is whether the answer had.

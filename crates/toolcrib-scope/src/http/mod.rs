@@ -46,6 +46,7 @@ mod message;
 mod pool;
 mod redirect;
 mod resolve;
+mod retry_after;
 mod stream;
 mod target;
 mod tls;
@@ -67,6 +68,7 @@ pub use self::{
         DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_REDIRECTS, DEFAULT_TIMEOUT, HttpRequest, HttpResponse,
     },
     resolve::{Resolve, SystemResolver},
+    retry_after::retry_after,
     stream::HttpStream,
     target::{MAX_URL_BYTES, parse_url},
 };

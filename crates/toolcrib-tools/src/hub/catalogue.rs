@@ -12,7 +12,7 @@ use toolcrib_core::{
     ToolContextParts, ToolError,
 };
 use toolcrib_scope::http::{
-    HeaderMap, HttpError, HttpErrorKind, HttpRequest, HttpResponse, StatusCode, header, parse_url,
+    HttpError, HttpErrorKind, HttpRequest, HttpResponse, StatusCode, header, parse_url, retry_after,
 };
 
 use super::{
@@ -205,16 +205,6 @@ fn refused(response: &HttpResponse) -> DiscoveryError {
         Some(wait) => error.with_retry_after(wait),
         None => error,
     }
-}
-
-/// How long the server asks to wait: seconds or a date.
-fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = text.parse::<u64>() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let date = httpdate::parse_http_date(text).ok()?;
-    Some(date.duration_since(now).unwrap_or_default())
 }
 
 /// Whether two URLs lead to one server.
