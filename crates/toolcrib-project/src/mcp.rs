@@ -73,6 +73,10 @@ impl Remote for McpServer {
         self.name.as_str()
     }
 
+    fn plugin(&self) -> Option<&str> {
+        self.plugin.as_deref()
+    }
+
     fn asked_instead(&self) -> &[Arc<str>] {
         &self.asked_instead
     }

@@ -33,10 +33,10 @@ impl Plugin for FolderPlugin {
         for tool in &self.tools {
             registrar.tool(tool.clone());
         }
-        let of_servers = sources(self.mcp.iter());
-        for (provider, others, on_failure) in
-            of_servers.into_iter().chain(sources(self.hubs.iter()))
-        {
+        let plugin = Some(&*self.id);
+        let of_servers = sources(&self.mcp, plugin);
+        let all = of_servers.into_iter().chain(sources(&self.hubs, plugin));
+        for (provider, others, on_failure) in all {
             registrar.source_with_others(provider, others, on_failure);
         }
         if let Some(skills) = &self.skills {

@@ -24,7 +24,7 @@ use crate::{
         build_artifacts, build_models, build_policy, build_reliability, build_secrets,
         build_skills, build_tokens, build_tools, check_alternatives, check_plugins, for_all_skills,
         offered_with_secrets, report_duplicate_tools, report_taken_names, report_unreachable_hosts,
-        report_unreachable_hubs, sources,
+        report_unreachable_hubs, sources, warn_of_gaps,
     },
     config::{LimitsSection, ProjectFile},
     error::LoadError,
@@ -190,6 +190,7 @@ impl Project {
         report_duplicate_tools(&parts, has_skills, file.artifacts.is_some(), &problems);
         report_taken_names(&parts, &mcp_files, &problems);
         parts.iter().for_each(|part| check_alternatives(part, &mcp_files, &problems));
+        warn_of_gaps(&file.policy.rules, &file.personalities, &parts, &problems);
         let policy = build_policy(&file.policy, &names, &problems);
         let skills: Vec<_> =
             parts.iter_mut().map(|part| build_skills(part, &names, &problems)).collect();
@@ -506,9 +507,8 @@ impl Project {
         };
         let engine = self.reliability.add_to(engine);
         let engine = self.personalities().cloned().fold(engine, EngineBuilder::personality);
-        let of_servers = sources(self.mcp.iter().filter(|server| server.plugin().is_none()));
-        let of_hubs = sources(self.hubs.iter().filter(|hub| hub.plugin().is_none()));
-        let all = of_servers.into_iter().chain(of_hubs);
+        let of_servers = sources(&self.mcp, None);
+        let all = of_servers.into_iter().chain(sources(&self.hubs, None));
         let engine = all.fold(engine, |engine, (provider, others, on_failure)| {
             engine.source_with_others(provider, others, on_failure)
         });

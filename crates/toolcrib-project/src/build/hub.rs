@@ -86,6 +86,10 @@ impl Remote for DeclaredHub {
         &self.name
     }
 
+    fn plugin(&self) -> Option<&str> {
+        self.plugin.as_deref()
+    }
+
     fn asked_instead(&self) -> &[Arc<str>] {
         &self.asked_instead
     }

@@ -20,7 +20,7 @@ mod skills;
 mod tools;
 
 pub(crate) use self::{
-    alternatives::{AskedInstead, Remote, check_alternatives, sources},
+    alternatives::{AskedInstead, Remote, check_alternatives, sources, warn_of_gaps},
     artifacts::build_artifacts,
     databases::Databases,
     hub::HubSources,

@@ -14,9 +14,9 @@ use super::{
 use crate::config::{Input, PersonalitySection, ProjectFile, ToolSection};
 
 /// What the names of all tools of MCP servers begin with.
-const REMOTE: &str = "mcp__";
+pub(super) const REMOTE: &str = "mcp__";
 /// What stands between the name of a server and that of its tool; no server has it in its name.
-const BETWEEN: &str = "__";
+pub(super) const BETWEEN: &str = "__";
 /// The toolset of all tools of MCP servers.
 const REMOTE_TOOLSET: &str = "mcp";
 

@@ -10,7 +10,7 @@ use super::{
     part::Part,
 };
 use crate::{
-    config::{Kind, ProjectFile, Text, ToolSection, is_secret_name},
+    config::{HubSection, Kind, McpSection, ProjectFile, Text, ToolSection, is_secret_name},
     secrets::{self, EnvironmentSecrets},
 };
 
@@ -37,8 +37,8 @@ pub(crate) fn build_secrets(
     let mut used = HashSet::new();
     for part in parts {
         let (declared, names) = (&part.declared, names.seen_by(part));
-        let of_servers = declared.mcp.iter().flat_map(|server| server.secret_texts());
-        let of_hubs = declared.hubs.iter().flat_map(|hub| hub.secret_texts());
+        let of_servers = declared.mcp.iter().flat_map(McpSection::secret_texts);
+        let of_hubs = declared.hubs.iter().flat_map(HubSection::secret_texts);
         let others = of_servers.flat_map(references).chain(of_hubs.flat_map(references));
         keys.extend(others.map(|reference| reference.value));
         for text in declared.tools.iter().flat_map(texts) {

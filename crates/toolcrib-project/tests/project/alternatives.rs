@@ -155,3 +155,42 @@ fn alternatives_that_are_unknown_themselves_or_in_a_circle_are_refused() {
         help: write stage = "model" or stage = "discover" in `when`, or another `then`
     "#);
 }
+
+/// What is kept back of one source would be offered by another.
+#[test]
+fn rules_that_forget_an_alternative_are_told() {
+    let at = "127.0.0.1:9".parse().unwrap();
+    let mirror = hub("mirror", at, "").replace("crm_", "other_");
+    let project = [
+        "policy_default = 'allow'\n".to_owned(),
+        hub("crm", at, "alternatives = ['same', 'mirror']\n"),
+        hub("same", at, ""),
+        mirror,
+        "[mcp.git]\nurl = 'https://a.example/'\nalternatives = ['two']\n\
+         [mcp.two]\nurl = 'https://b.example/'\n\
+         [[policy]]\neffect = 'deny'\ntool = ['mcp__git__push', 'crm_drop']\n\
+         [[policy]]\neffect = 'halt'\nmcp_server = 'git'\n\
+         [[policy]]\neffect = 'deny'\ntool = ['mcp__git__*', 'mcp__t*', 'crm_x', 'other_x']\n\
+         [[policy]]\neffect = 'allow'\ntool = 'mcp__git__log'\n\
+         [[policy]]\neffect = 'deny'\ntoolset = 'crm'\norigin = 'mcp:git'\n\
+         [[personality]]\nname = 'p'\nexclude = 'mcp__git__rm'\n"
+            .to_owned(),
+    ];
+    let project = Folder::with(&project.concat()).load();
+    insta::assert_snapshot!(project.warnings(), @r#"
+    toolcrib.toml:31:9: warning: `mcp__git__push` says nothing of `mcp__two__push`, which may be offered in its place
+        help: name both: ["mcp__git__push", "mcp__two__push"]
+    toolcrib.toml:31:27: warning: `crm_drop` says nothing of `other_drop`, which may be offered in its place
+        help: name both: ["crm_drop", "other_drop"]
+    toolcrib.toml:34:14: warning: `git` says nothing of `two`, which may be offered in its place
+        help: name both: ["git", "two"]
+    toolcrib.toml:43:11: warning: `crm` says nothing of `same`, which may be offered in its place
+        help: name both: ["crm", "same"]
+    toolcrib.toml:43:11: warning: `crm` says nothing of `mirror`, which may be offered in its place
+        help: name both: ["crm", "mirror"]
+    toolcrib.toml:44:10: warning: `mcp:git` says nothing of `mcp:two`, which may be offered in its place
+        help: name both: ["mcp:git", "mcp:two"]
+    toolcrib.toml:47:11: warning: `mcp__git__rm` says nothing of `mcp__two__rm`, which may be offered in its place
+        help: name both: ["mcp__git__rm", "mcp__two__rm"]
+    "#);
+}

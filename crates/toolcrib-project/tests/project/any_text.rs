@@ -2,7 +2,7 @@
 
 use proptest::{
     collection::vec,
-    prelude::{ProptestConfig, Strategy as _, any, prop_oneof, proptest},
+    prelude::{ProptestConfig, Strategy, any, prop_oneof, proptest},
     sample::select,
 };
 use toolcrib_project::Mode;
@@ -32,6 +32,9 @@ const PIECES: &[&str] = &[
     "[secrets]\n\"é\" = { env = \"é\" }\nA = { env = \"PATH\" }",
     "[[policy]]\ntool = [\"*\", \"\"]\nrole = \"é\"",
     "[[role]]\nname = \"é\"\nprincipals = \"é\"",
+    "[plugin.\"é\"]\npath = \"plug\"\nsecrets = [\"é\"]\nallow_addresses = [\"é\"]",
+    "[mcp.m]\ncommand = \"${é\"\ncwd = \"../é\"\nalternatives = [\"m\", \"é\"]",
+    "[hub.h]\nurl = \"https://é/{é\"\nkey = []\nttl = \"1s\"\nalternatives = [\"h\"]\ncall = {}",
     "max_rows = 99999999999999999999",
     "timeout = \"99999999999999y\"",
 ];
@@ -42,6 +45,10 @@ const SKILL: &str =
 /// Little but the characters that mean something in YAML.
 const YAML: &str = "---\n[ \t\n\r:,?&*!|>%@{}\\[\\]#a~\"'é-]{0,40}\n---\n";
 
+fn lines() -> impl Strategy<Value = Vec<String>> {
+    vec(prop_oneof![3 => select(PIECES).prop_map(str::to_owned), 1 => any::<String>()], 0..10)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         failure_persistence: None,
@@ -50,13 +57,16 @@ proptest! {
 
     #[test]
     fn no_text_makes_the_readers_panic(
-        lines in vec(
-            prop_oneof![3 => select(PIECES).prop_map(str::to_owned), 1 => any::<String>()],
-            0..10,
-        ),
+        lines in lines(),
+        plugin in lines(),
         skill in prop_oneof![SKILL, YAML],
     ) {
-        let _ = Folder::with(&lines.join("\n")).skill("notes", &skill).load_as(Mode::Inspect);
+        let project = format!("[plugin.plug]\npath = \"plug\"\n{}", lines.join("\n"));
+        let _ = Folder::with(&project)
+            .skill("notes", &skill)
+            .file("plug/plugin.toml", plugin.join("\n"))
+            .file("plug/skills/more/SKILL.md", &skill)
+            .load_as(Mode::Inspect);
     }
 }
 
