@@ -101,6 +101,10 @@ fn a_file_is_nobodys() {
 fn check_lists_hubs_and_asks_none() {
     // Nothing listens there.
     let project = project("http://127.0.0.1:9");
+    let file = std::fs::read_to_string(project.path().join("toolcrib.toml")).unwrap();
+    let with_key = file.replace("{principal}\"", "{principal}?api_key=hunter2\"");
+    assert_ne!(file, with_key);
+    project.write("toolcrib.toml", &with_key);
     let (code, check) = project.json(&["check"]);
     assert_eq!(code, Some(0), "{check}");
     assert_eq!(

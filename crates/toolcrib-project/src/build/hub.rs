@@ -59,7 +59,8 @@ impl DeclaredHub {
         &self.origin
     }
 
-    /// Where its catalogue is, with places as they are declared. No secret stands in it.
+    /// Where its catalogue is, with places as they are declared. Without its query, in which a key may
+    /// stand.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -128,7 +129,7 @@ impl HubSources<'_> {
             name: Arc::clone(&section.name.value),
             plugin: self.names.grant.as_ref().map(|grant| Arc::clone(&grant.plugin)),
             origin: section.name.at.to_string().into(),
-            url: Arc::clone(&section.url.as_ref()?.value),
+            url: section.url.as_ref()?.value.split('?').next()?.into(),
             ttl: section.cache.ttl?,
             provider: cached(hub.provider(), options),
             on_failure: section.on_failure,
