@@ -6,7 +6,7 @@ use toolcrib_engine::{OnSkip, Skill};
 use toolcrib_project::{Diagnostic, InstalledSkill, Project};
 
 use super::{
-    note, say,
+    note, of_plugin, say,
     text::{DIM, GOOD, STRONG, WARN, count, one_line, safe, shown},
 };
 
@@ -22,6 +22,7 @@ pub(crate) struct SkillsJson {
 #[derive(Serialize)]
 struct SkillJson {
     id: String,
+    plugin: Option<String>,
     description: String,
     tools_mode: &'static str,
     tools: Vec<String>,
@@ -45,6 +46,7 @@ impl SkillsJson {
         let all = project.skills();
         let one = |skill: &Skill| SkillJson {
             id: skill.id.to_string(),
+            plugin: skill.plugin.as_ref().map(ToString::to_string),
             description: skill.description.to_string(),
             tools_mode: all.mode_of(skill).as_str(),
             tools: skill.tools.iter().map(ToString::to_string).collect(),
@@ -78,7 +80,8 @@ pub(crate) fn skills(listed: &SkillsJson, quiet: bool, verbose: bool) {
         let description =
             if verbose { skill.description.clone() } else { one_line(&skill.description, SHORT) };
         let description = safe(&description);
-        say!("{STRONG}{}{STRONG:#}  {description}", safe(&skill.id));
+        let of = of_plugin(skill.plugin.as_deref());
+        say!("{STRONG}{}{STRONG:#}{of}  {description}", safe(&skill.id));
         if !skill.tools.is_empty() {
             say!(
                 "  {DIM}tools{DIM:#} {} {DIM}({}){DIM:#}",

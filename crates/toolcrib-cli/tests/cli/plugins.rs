@@ -61,6 +61,8 @@ fn check_and_tools_say_whose_each_part_is() {
             checked[part].as_array().unwrap().iter().map(|one| &one["plugin"]).collect();
         assert_eq!(plugins.last().unwrap(), &&json!("notes"), "{part}");
     }
+    let outcome = project.toolcrib(&["skills"]);
+    assert!(outcome.stdout.starts_with("reading (plugin `notes`)  Reads notes."));
     let outcome = project.toolcrib(&["tools"]);
     insta::assert_snapshot!(outcome.stdout, @"
     no toolset
