@@ -31,6 +31,8 @@ pub(crate) struct Names {
     /// The tools and toolsets of plugins alone, each with its plugin.
     of_plugins: Vec<(Arc<str>, Arc<str>)>,
     pub(crate) skills: Vec<Arc<str>>,
+    /// Those of plugins, each with its plugin.
+    skills_of_plugins: Vec<(Arc<str>, Arc<str>)>,
     /// The tools that stand for skills and artifacts, and may be offered.
     framework_tools: Vec<Arc<str>>,
     pub(crate) roles: Vec<Arc<str>>,
@@ -71,6 +73,7 @@ impl Names {
             of_plugins: of_plugins(parts),
             framework_tools: framework_tools(file, parts),
             skills: skills.collect(),
+            skills_of_plugins: parts.iter().flat_map(skills_of_plugin).collect(),
             roles: file
                 .policy
                 .roles
@@ -103,6 +106,12 @@ impl Names {
         let exactly = self.of_plugins.iter().find(|(of_plugin, _)| **of_plugin == *name);
         let of_hub = || self.hub_prefixes.iter().find(|(prefix, _)| name.starts_with(&**prefix));
         exactly.map(|(_, plugin)| plugin).or_else(|| of_hub()?.1.as_ref())
+    }
+
+    /// The plugin that a skill is of.
+    pub(crate) fn plugin_of_skill(&self, id: &str) -> Option<&Arc<str>> {
+        let found = self.skills_of_plugins.iter().find(|(skill, _)| **skill == *id);
+        found.map(|(_, plugin)| plugin)
     }
 
     /// The tools, with those of Toolcrib itself that may be offered.
@@ -200,6 +209,13 @@ fn tools(part: &Part) -> impl Iterator<Item = Arc<str>> {
 fn toolsets(part: &Part) -> impl Iterator<Item = Arc<str>> {
     let hubs = part.declared.hubs.iter().map(|hub| Arc::clone(&hub.name.value));
     part.declared.tools.iter().filter_map(|tool| tool.toolset.clone()).chain(hubs)
+}
+
+fn skills_of_plugin(part: &Part) -> impl Iterator<Item = (Arc<str>, Arc<str>)> {
+    let plugin = part.plugin_id().into_iter();
+    plugin.flat_map(|id| {
+        part.skills.names.iter().map(move |skill| (Arc::clone(skill), Arc::clone(id)))
+    })
 }
 
 /// The tools and toolsets of plugins, but for those that the project has too.

@@ -7,11 +7,12 @@ use toolcrib_core::ToolName;
 
 use super::Declared;
 
-/// What only the project says, with what is kept from plugins by it.
+/// What only the project says.
 const OF_THE_PROJECT: [&str; 16] = [
     "agent",
     "artifacts",
     "breaker",
+    "database",
     "limits",
     "model",
     "name",
@@ -24,7 +25,6 @@ const OF_THE_PROJECT: [&str; 16] = [
     "role",
     "secrets",
     "serve",
-    "database",
 ];
 
 /// A section: where a plugin lies, and what it may reach outside its folder.

@@ -84,6 +84,14 @@ pub enum InstallError {
         /// Its folder.
         folder: PathBuf,
     },
+    /// A plugin has one of that name.
+    #[error("the plugin `{plugin}` has a skill `{id}` already; rename the one to install")]
+    OfPlugin {
+        /// The name.
+        id: Arc<str>,
+        /// The plugin.
+        plugin: Arc<str>,
+    },
     /// The disk says no, and also to putting the skill that was to be replaced back into its place.
     #[error(
         "the skill cannot be put into `{}`: {source}; the one that was there could not be put back \
@@ -117,6 +125,9 @@ impl WatchedSkills {
     ) -> Result<InstalledSkill, InstallError> {
         let entries = archive::read(archive)?;
         let (id, files) = the_skill_of(entries, archive)?;
+        if let Some(plugin) = self.names().plugin_of_skill(&id) {
+            return Err(InstallError::OfPlugin { id, plugin: Arc::clone(plugin) });
+        }
         let (description, warnings) = self.check(&id, &files)?;
         let skills = self.place()?;
         let placed = place::place(&skills, &id, &files, replace)?;
