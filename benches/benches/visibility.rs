@@ -38,7 +38,7 @@ fn fifty_rules() -> Policy {
     Policy::of(narrow.chain([Rule::allow("the rest").read_only(true)]))
 }
 
-/// The first iteration of a turn, in which everything is decided, and the next, in which nothing
+/// The first iteration of an engine, in which everything is decided, and the next, in which nothing
 /// has changed.
 fn rules(runtime: &Runtime) -> Outcome<Table> {
     let mut rows = Vec::new();
@@ -46,10 +46,11 @@ fn rules(runtime: &Runtime) -> Outcome<Table> {
         let tools: Vec<Tool> = (0..count).map(tool).collect::<Result<_, _>>()?;
         for (name, policy) in [("none", Policy::default()), ("50", fifty_rules())] {
             let source = static_tools(tools.iter().cloned());
-            let engine = engine().provider(source).policy(policy).build()?;
             let (mut first, mut next) = (Vec::new(), Vec::new());
             for _ in 0..TIMES {
-                let mut turn = engine.turn(TurnOptions::default())?;
+                // An engine takes what it has composed for one turn for the next one too.
+                let engine = engine().provider(Arc::clone(&source)).policy(policy.clone());
+                let mut turn = engine.build()?.turn(TurnOptions::default())?;
                 for times in [&mut first, &mut next] {
                     let began = Instant::now();
                     let iteration = runtime.block_on(turn.iteration())?;

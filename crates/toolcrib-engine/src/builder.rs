@@ -342,6 +342,7 @@ impl EngineBuilder {
                 redactor: redactor.clone(),
                 skills: skill_sources.load()?,
             }),
+            recent: Arc::default(),
             skill_sources: Arc::new(skill_sources),
             validators: Arc::default(),
             redact: Arc::new(redactor.clone()),
@@ -473,7 +474,7 @@ impl EngineParts {
     pub(crate) fn with_skills(&self, skills: Arc<Skills>) -> Result<Self, BuildError> {
         // Not with the very sources: whoever asked them holds these parts.
         let skill_sources = Arc::new(self.skill_sources.anew());
-        let mut parts = Self { skill_sources, ..self.clone() };
+        let mut parts = Self { skill_sources, recent: Arc::default(), ..self.clone() };
         parts.set_skills(skills);
         parts.check()?;
         Ok(parts)

@@ -130,6 +130,7 @@ impl Engine {
     fn parts_to_change(&self) -> EngineParts {
         let mut parts = EngineParts::clone(&self.0);
         parts.skill_sources = Arc::new(parts.skill_sources.anew());
+        parts.recent = Arc::default();
         parts
     }
 

@@ -7,7 +7,7 @@ use toolcrib_core::{
 };
 
 use crate::{
-    compose::Visibility,
+    compose::{Recent, Visibility},
     plugin::{Brought, NamedMiddleware},
     redactor::Redactor,
     reliability::Reliability,
@@ -26,6 +26,8 @@ pub(crate) struct EngineParts {
     pub(crate) sessions: Arc<SessionTools>,
     pub(crate) sources: Vec<Brought<Source>>,
     pub(crate) visibility: Arc<Visibility>,
+    /// What was composed of these parts; none of it of others.
+    pub(crate) recent: Arc<Recent>,
     /// Where the skills come from.
     pub(crate) skill_sources: Arc<SkillSources>,
     pub(crate) validators: Arc<Validators>,

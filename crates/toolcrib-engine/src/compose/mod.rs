@@ -3,6 +3,7 @@
 mod change;
 mod explain;
 mod fact;
+mod recent;
 mod why;
 mod withheld;
 
@@ -13,6 +14,7 @@ use toolcrib_core::{
     AlreadyRegistered, Catalog, Menu, OnCollision, Policy, Ruling, SkillId, Tool, ToolName,
 };
 
+pub(crate) use self::recent::Recent;
 use self::withheld::Hidden;
 pub use self::{
     fact::FactChange,
@@ -78,14 +80,22 @@ impl Situation {
             iteration: self.iteration,
         }
     }
+
+    /// Whether rules decide the same in both, as far as it does not depend on the iteration.
+    fn same(&self, other: &Self) -> bool {
+        self.active_skills == other.active_skills
+            && self.roles == other.roles
+            && self.roles_by_claims == other.roles_by_claims
+            && self.tenant == other.tenant
+            && self.principal == other.principal
+            && Arc::ptr_eq(&self.personality, &other.personality)
+    }
 }
 
 /// The result of composing, kept to be used again while nothing changes.
 #[derive(Debug)]
 pub(crate) struct Composed {
     catalog: Catalog,
-    active_skills: Arc<[SkillId]>,
-    iteration: u32,
     pub(crate) menu: Arc<Menu>,
     pub(crate) withheld: Arc<Withheld>,
     pub(crate) collisions: Vec<Collision>,
@@ -115,18 +125,24 @@ pub(crate) struct Collision {
 }
 
 impl Composed {
-    /// Whether composing this list in this situation would give the same again. Identity, roles and
-    /// personality are fixed within a turn; skills are not, and which iteration it is counts as far as
-    /// some rule looks at it.
+    /// Whether it was composed by the same rules, on behalf of the same, under the same skills.
+    fn is_of(&self, visibility: &Arc<Visibility>, situation: &Situation) -> bool {
+        Arc::ptr_eq(self.withheld.visibility(), visibility)
+            && self.withheld.situation().same(situation)
+    }
+
+    /// Whether composing this list in this situation would give the same again. Which iteration it
+    /// is counts as far as some rule looks at it.
     pub(crate) fn holds_for(
         &self,
+        visibility: &Arc<Visibility>,
+        situation: &Situation,
         catalog: &Catalog,
         notices: &[Notice],
-        situation: &Situation,
     ) -> bool {
-        let policy = &self.withheld.visibility().policy;
-        self.active_skills == situation.active_skills
-            && policy.same_iteration(self.iteration, situation.iteration)
+        let iteration = self.withheld.situation().iteration;
+        self.is_of(visibility, situation)
+            && visibility.policy.same_iteration(iteration, situation.iteration)
             && self.withheld.notices() == notices
             && self.catalog.same(catalog)
             && self.availability.iter().all(Checked::holds)
@@ -211,8 +227,6 @@ pub(crate) fn compose(
         withheld: Arc::new(withheld),
         collisions,
         availability,
-        active_skills: Arc::clone(&situation.active_skills),
-        iteration: situation.iteration,
         catalog,
     })
 }

@@ -186,8 +186,12 @@ impl Withheld {
         Self::new(Arc::clone(visibility), situation, Vec::new(), Vec::new())
     }
 
-    pub(super) fn visibility(&self) -> &Visibility {
+    pub(super) fn visibility(&self) -> &Arc<Visibility> {
         &self.visibility
+    }
+
+    pub(super) fn situation(&self) -> &Situation {
+        &self.situation
     }
 
     pub(super) fn facts(&self) -> Facts<'_> {

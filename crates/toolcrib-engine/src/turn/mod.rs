@@ -32,7 +32,7 @@ pub use self::{
 };
 use self::{skills::OwnTools, state::TurnState};
 use crate::{
-    compose::{Composed, compose},
+    compose::{Composed, Situation, compose},
     discover::{Discovered, Undiscovered, discover},
     halt::{Halt, Halting},
     parts::EngineParts,
@@ -42,7 +42,7 @@ use crate::{
     reliability::{Recovery, ReliabilityError},
     sessions::is_in,
     skills::{ActiveSkills, Snapshot},
-    sources::Source,
+    sources::{Notice, Source},
 };
 
 /// An iteration that could not begin: nothing is offered, nothing can be called.
@@ -80,7 +80,7 @@ pub struct Turn {
     ends_conversation: bool,
     /// The tools of the conversation that it began with.
     of_session: Vec<Tool>,
-    composed: Option<Composed>,
+    composed: Option<Arc<Composed>>,
     spare: Catalog,
 }
 
@@ -303,16 +303,16 @@ impl Turn {
         let Snapshot { active, at: steps_at, .. } = skills;
         let situation = self.state.situation(active, self.iteration);
         let before = self.composed.as_ref().map(|composed| composed.menu.fingerprint());
+        let visibility = &self.state.engine.visibility;
         let (composed, is_new) = match self.composed.take() {
-            Some(composed) if composed.holds_for(&catalog, &notices, &situation) => {
+            Some(composed) if composed.holds_for(visibility, &situation, &catalog, &notices) => {
                 self.spare = catalog;
                 (composed, false)
             }
             old => {
+                let old = old.and_then(Arc::into_inner);
                 self.spare = old.map(Composed::into_catalog).unwrap_or_default();
-                let engine = &self.state.engine;
-                let (visibility, validators) = (&engine.visibility, &engine.validators);
-                (compose(visibility, validators, &situation, catalog, notices)?, true)
+                (self.compose(&situation, catalog, notices)?, true)
             }
         };
         let took = began.elapsed();
@@ -342,6 +342,33 @@ impl Turn {
             duration_ms: millis(took),
         });
         Ok(Iteration::new(&self.state, self.iteration, menu, withheld, situation, steps_at))
+    }
+
+    /// Composes, or takes what an earlier turn composed of the same.
+    fn compose(
+        &mut self,
+        situation: &Situation,
+        catalog: Catalog,
+        notices: Vec<Notice>,
+    ) -> Result<Arc<Composed>, AlreadyRegistered> {
+        let EngineParts { visibility, validators, recent, .. } = &*self.state.engine;
+        let compose = |catalog, notices| {
+            compose(visibility, validators, situation, catalog, notices).map(Arc::new)
+        };
+        // What is offered to this turn alone is of no use to others, and goes with it.
+        if self.own.is_some() || self.state.registry.get().is_some() {
+            return compose(catalog, notices);
+        }
+        let holds = |composed: &Arc<Composed>| {
+            composed.holds_for(visibility, situation, &catalog, &notices)
+        };
+        if let Some(composed) = recent.get(visibility, situation).filter(holds) {
+            self.spare = catalog;
+            return Ok(composed);
+        }
+        let composed = compose(catalog, notices)?;
+        recent.keep(&composed);
+        Ok(composed)
     }
 }
 

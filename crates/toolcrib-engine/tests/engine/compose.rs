@@ -1,13 +1,16 @@
 //! From what providers offer to the menu: names, order, fingerprints, costs.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
 
 use futures_util::FutureExt as _;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolcrib_core::{
-    CancellationToken, ListContext, Listing, Menu, OnCollision, Reason, Tool, ToolName, Verdict,
-    gated_tools, static_tools,
+    CancellationToken, ListContext, Listing, Menu, OnCollision, Policy, Reason, Rule, Tool,
+    ToolName, Verdict, When, gated_tools, static_tools,
 };
 use toolcrib_engine::{Engine, IterationError, Redactor, Skill, Skills, TurnOptions};
 
@@ -36,6 +39,67 @@ async fn the_baseline_stands_before_providers_and_these_in_the_order_given() {
         .unwrap();
     assert_eq!(offered(&engine, TurnOptions::default()).await, ["s1", "s2", "p1", "p2"]);
     assert_eq!(&*once(&engine, "p2", json!({})).await.value, "ran");
+}
+
+#[tokio::test]
+async fn what_one_turn_composed_the_next_takes_while_all_of_it_holds() {
+    let listed = Arc::new(Mutex::new(vec![tool("a"), tool("b")]));
+    let lists = Arc::clone(&listed);
+    let source = provider("changing", move |_, mut into| {
+        into.offer_all(&*lists.lock().unwrap());
+        Listing::now(into)
+    });
+    let available = Arc::new(AtomicBool::new(true));
+    let is_available = Arc::clone(&available);
+    let ready = builder("ready").available_if(move || is_available.load(Relaxed));
+    let for_bob = Rule::deny("not for bob")
+        .tools(["b"])
+        .when(When { principals: vec!["bob".into()], ..When::default() });
+    let engine = engine()
+        .provider(source)
+        .tool(says(ready, ""))
+        .policy(Policy::of([for_bob]))
+        .build()
+        .unwrap();
+    let menu_of = async |principal: &str| {
+        let options = TurnOptions::default().principal(principal);
+        let mut turn = engine.turn(options).unwrap();
+        Arc::clone(turn.iteration().await.unwrap().menu())
+    };
+    let names = |menu: &Menu| Vec::from_iter(menu.names().map(ToString::to_string));
+    let (ana, bob) = (menu_of("ana").await, menu_of("bob").await);
+    assert_eq!((names(&ana), names(&bob)), (names_of("ready a b"), names_of("ready a")));
+    assert!(Arc::ptr_eq(&ana, &menu_of("ana").await));
+    assert!(Arc::ptr_eq(&bob, &menu_of("bob").await));
+
+    available.store(false, Relaxed);
+    assert_eq!(names(&*menu_of("ana").await), names_of("a b"));
+    available.store(true, Relaxed);
+    assert_eq!(names(&*menu_of("ana").await), names_of("ready a b"));
+    listed.lock().unwrap().pop();
+    assert_eq!(names(&*menu_of("ana").await), names_of("ready a"));
+    assert!(!Arc::ptr_eq(&menu_of("ana").await, &menu_of("bob").await));
+}
+
+#[tokio::test]
+async fn what_a_turn_has_of_its_own_goes_with_it() {
+    let engine = engine().tool(tool("a")).build().unwrap();
+    let held = Arc::new(());
+    let holds = Arc::clone(&held);
+    let own = builder("own").handler(move |_: Value, _| {
+        let _holds = &holds;
+        async { "ran" }
+    });
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    turn.registry().register(own.unwrap()).unwrap();
+    assert_eq!(menu(&turn.iteration().await.unwrap()), ["a", "own"]);
+    assert_eq!(offered(&engine, TurnOptions::default()).await, ["a"]);
+    drop(turn);
+    assert_eq!(Arc::strong_count(&held), 1);
+}
+
+fn names_of(names: &str) -> Vec<String> {
+    names.split(' ').map(str::to_owned).collect()
 }
 
 #[tokio::test]
