@@ -14,14 +14,12 @@ pub(crate) fn map_texts(
         Value::Object(entries) => {
             let mut changed = Map::with_capacity(entries.len());
             for (name, value) in entries {
-                let name = key(name);
-                let mut free = name.clone();
-                let mut number = 1;
-                while changed.contains_key(&free) {
-                    number += 1;
-                    free = format!("{name} {number}");
+                let mut name = key(name);
+                if changed.contains_key(&name) {
+                    let mut numbered = (2_u64..).map(|number| format!("{name} {number}"));
+                    name = numbered.find(|free| !changed.contains_key(free)).unwrap_or_default();
                 }
-                changed.insert(free, map_texts(value, leaf, key));
+                changed.insert(name, map_texts(value, leaf, key));
             }
             Value::Object(changed)
         }

@@ -150,9 +150,13 @@ impl Batch<'_> {
         let mut settled = Vec::with_capacity(calls.len());
         let mut calls = calls.into_iter().peekable();
         while let Some(first) = calls.next() {
-            let alone = is_sequential(&first);
+            let alone = is_sequential(&first) || calls.peek().is_none_or(is_sequential);
+            if alone {
+                settled.push(self.settle(first, shares).await);
+                continue;
+            }
             let mut together = vec![first];
-            while !alone && let Some(call) = calls.next_if(|call| !is_sequential(call)) {
+            while let Some(call) = calls.next_if(|call| !is_sequential(call)) {
                 together.push(call);
             }
             settled
