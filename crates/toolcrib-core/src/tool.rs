@@ -28,8 +28,8 @@ use crate::{
 /// What runs when a tool is called.
 ///
 /// The engine spawns the future, so that a deadline, a panic or CPU-bound work cannot hurt the
-/// run. A deadline cannot stop code that never awaits: put such code into
-/// [`ToolBuilder::blocking`], and watch [`ToolContext::cancellation`].
+/// run, unless it [only waits](Self::only_waits). A deadline cannot stop code that never awaits: put
+/// such code into [`ToolBuilder::blocking`], and watch [`ToolContext::cancellation`].
 pub trait ToolBody: Send + Sync + 'static {
     /// Runs one call. The arguments have passed the tool's schema.
     fn call(
@@ -37,6 +37,13 @@ pub trait ToolBody: Send + Sync + 'static {
         args: Value,
         cx: ToolContext,
     ) -> BoxFuture<'static, Result<ToolOutput, ToolError>>;
+
+    /// Whether it only ever waits, as for a server's answer, and neither blocks nor computes for long.
+    /// An engine then runs it on the task of its call, which costs less than one of its own; panics and
+    /// deadlines are dealt with all the same. Default: no.
+    fn only_waits(&self) -> bool {
+        false
+    }
 }
 
 /// A tool. Cloning shares it; two clones are [the same](Tool::same) tool.
@@ -137,6 +144,11 @@ impl Tool {
         cx: ToolContext,
     ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         Arc::clone(&self.0.body).call(args, cx)
+    }
+
+    /// Whether its body [only ever waits](ToolBody::only_waits).
+    pub fn only_waits(&self) -> bool {
+        self.0.body.only_waits()
     }
 }
 

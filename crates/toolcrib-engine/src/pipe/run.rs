@@ -1,16 +1,19 @@
 //! Runs the body: spawned, so that a panic, a deadline or a body that never returns cannot hurt
-//! the run.
+//! the run; but where it only ever waits, which it says itself, on the task of its call.
 
 use std::{
+    any::Any,
+    panic::AssertUnwindSafe,
     pin::{Pin, pin},
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
+use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
 use serde_json::Value;
 use tokio::{
     sync::mpsc,
-    task::{JoinError, JoinHandle},
+    task::JoinHandle,
     time::{sleep, timeout},
 };
 use toolcrib_core::{
@@ -50,17 +53,13 @@ pub(super) async fn run(
     let allowed = tool.timeout().unwrap_or(batch.engine.limits.tool_timeout);
     let cancellation = context.cancellation().clone();
     let held = context.downgrade();
-    let body = {
-        let (tool, args) = (tool.clone(), args.clone());
-        async move { tool.call(args, context).await }
-    };
-    let mut task = Spawned { handle: tokio::spawn(body), cancellation: cancellation.clone() };
+    let mut body = Body::begin(tool, args.clone(), context);
 
     let mut deadline = pin!(sleep(allowed));
     let stop = loop {
         tokio::select! {
             biased;
-            outcome = &mut task => {
+            outcome = &mut body => {
                 report_waiting(batch, call, &mut progress);
                 let outcome = settled(tool, outcome);
                 return if batch.cancellation.is_cancelled() {
@@ -82,35 +81,26 @@ pub(super) async fn run(
     // even when it is that the effect came about.
     cancellation.cancel();
     let grace = batch.engine.limits.cancel_grace;
-    if let Ok(outcome) = timeout(grace, &mut task).await {
+    if let Ok(outcome) = timeout(grace, &mut body).await {
         return settled(tool, outcome).map_err(|failure| stopped(tool, stop, Some(failure)));
     }
     // A body that waits ends here. One that blocks or computes goes on, unseen and unheard.
-    task.handle.abort();
-    let _ = timeout(grace, &mut task).await;
+    body.abort();
+    let _ = timeout(grace, &mut body).await;
     let mut failure = stopped(tool, stop, None);
-    failure.abandoned = !task.handle.is_finished() || held.strong_count() > 0;
+    failure.abandoned = !body.is_finished() || held.strong_count() > 0;
     Err(failure)
 }
 
-fn settled(
-    tool: &Tool,
-    outcome: Result<Result<ToolOutput, ToolError>, JoinError>,
-) -> Result<ToolOutput, Failure> {
+fn settled(tool: &Tool, outcome: Result<Said, BrokenOff>) -> Result<ToolOutput, Failure> {
     match outcome {
-        Ok(outcome) => outcome.map_err(Failure::from),
-        Err(error) => {
-            let cause = match error.try_into_panic() {
-                Ok(panic) => format!("it panicked: {}", panic_text(&*panic)),
-                Err(error) => error.to_string(),
-            };
-            // What a panic says was never meant for a model.
-            Err(Failure::refused(
-                ErrorCode::ExecutionFailed,
-                format!("`{}` failed because of an internal error", tool.name()),
-            )
-            .caused_by(cause))
-        }
+        Ok(said) => said.map_err(Failure::from),
+        // What a panic says was never meant for a model.
+        Err(BrokenOff(cause)) => Err(Failure::refused(
+            ErrorCode::ExecutionFailed,
+            format!("`{}` failed because of an internal error", tool.name()),
+        )
+        .caused_by(cause)),
     }
 }
 
@@ -169,23 +159,87 @@ fn report(batch: &Batch<'_>, call: &Call, progress: Progress) {
     });
 }
 
-/// A task that ends with whoever waits for it: a run that is dropped leaves nothing behind. What
-/// cannot be aborted because it blocks is told by its token.
-struct Spawned<T> {
-    handle: JoinHandle<T>,
-    cancellation: CancellationToken,
-}
+/// What a body says at its end.
+type Said = Result<ToolOutput, ToolError>;
 
-impl<T> Future for Spawned<T> {
-    type Output = Result<T, JoinError>;
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.handle).poll(cx)
+/// Why a body said nothing, for the operator.
+struct BrokenOff(String);
+
+impl BrokenOff {
+    fn panicked(panic: &(dyn Any + Send)) -> Self {
+        Self(format!("it panicked: {}", panic_text(panic)))
     }
 }
 
-impl<T> Drop for Spawned<T> {
+/// A body that runs. It ends with whoever waits for it: a run that is dropped leaves nothing behind.
+/// What cannot be aborted because it blocks is told by its token.
+struct Body {
+    runs: Runs,
+    cancellation: CancellationToken,
+}
+
+enum Runs {
+    /// On a task of its own.
+    Apart(JoinHandle<Said>),
+    /// On the task of its call.
+    Here(BoxFuture<'static, Result<Said, BrokenOff>>),
+    Over,
+}
+
+impl Body {
+    fn begin(tool: &Tool, args: Value, context: ToolContext) -> Self {
+        let cancellation = context.cancellation().clone();
+        let only_waits = tool.only_waits();
+        let tool = tool.clone();
+        let body = async move { tool.call(args, context).await };
+        let runs = if only_waits {
+            let body = AssertUnwindSafe(body).catch_unwind();
+            Runs::Here(body.map_err(|panic| BrokenOff::panicked(&*panic)).boxed())
+        } else {
+            Runs::Apart(tokio::spawn(body))
+        };
+        Self { runs, cancellation }
+    }
+
+    /// Ends it where it waits.
+    fn abort(&mut self) {
+        match &self.runs {
+            Runs::Apart(task) => task.abort(),
+            Runs::Here(_) | Runs::Over => self.runs = Runs::Over,
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        match &self.runs {
+            Runs::Apart(task) => task.is_finished(),
+            Runs::Here(_) => false,
+            Runs::Over => true,
+        }
+    }
+}
+
+impl Future for Body {
+    type Output = Result<Said, BrokenOff>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let outcome = match &mut self.runs {
+            Runs::Apart(task) => {
+                return Pin::new(task).poll(cx).map_err(|error| match error.try_into_panic() {
+                    Ok(panic) => BrokenOff::panicked(&*panic),
+                    Err(error) => BrokenOff(error.to_string()),
+                });
+            }
+            Runs::Here(body) => ready!(body.poll_unpin(cx)),
+            Runs::Over => Err(BrokenOff("it was ended".to_owned())),
+        };
+        self.runs = Runs::Over;
+        Poll::Ready(outcome)
+    }
+}
+
+impl Drop for Body {
     fn drop(&mut self) {
         self.cancellation.cancel();
-        self.handle.abort();
+        self.abort();
     }
 }

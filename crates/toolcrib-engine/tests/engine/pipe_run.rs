@@ -82,6 +82,62 @@ impl ToolBody for PanicsBeforeItBegins {
     }
 }
 
+/// A body that runs on the task of its call, and says when it is dropped.
+struct OnlyWaits(Arc<AtomicBool>);
+
+impl ToolBody for OnlyWaits {
+    fn call(
+        self: Arc<Self>,
+        args: Value,
+        _: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        let flag = Flag(Arc::clone(&self.0));
+        Box::pin(async move {
+            let _flag = flag;
+            match args["does"].as_str() {
+                Some("answers") => Ok(ToolOutput::text("ran")),
+                Some("panics") => panic!("hunter2 in a panic"),
+                _ => std::future::pending().await,
+            }
+        })
+    }
+
+    fn only_waits(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_only_waits_is_held_to_the_same() {
+    let dropped = Arc::new(AtomicBool::new(false));
+    let only_waits = || {
+        dropped.store(false, Ordering::SeqCst);
+        let builder = builder("t").read_only().input_schema(json!({ "type": "object" }));
+        builder.body(OnlyWaits(Arc::clone(&dropped))).unwrap()
+    };
+    let engine_of = || quick().tool(only_waits()).build().unwrap();
+    for (does, code) in [
+        ("answers", None),
+        ("panics", Some(ErrorCode::ExecutionFailed)),
+        ("hangs", Some(ErrorCode::Timeout)),
+    ] {
+        let result = once(&engine_of(), "t", json!({ "does": does })).await;
+        assert_eq!(result.code, code, "{does}");
+        assert!(!result.abandoned && dropped.load(Ordering::SeqCst), "{does}");
+        assert!(!result.text.contains("hunter2"), "{}", result.text);
+    }
+    let patient = engine().tool(only_waits()).build().unwrap();
+    let result = cancelled(&patient, "t").await;
+    assert_eq!(result.code, Some(ErrorCode::Cancelled));
+    assert!(!result.abandoned && dropped.load(Ordering::SeqCst));
+    // A run that is dropped leaves nothing behind.
+    let mut turn = engine_of().turn(TurnOptions::default()).unwrap();
+    let mut iteration = turn.iteration().await.unwrap();
+    let hangs = iteration.execute(vec![call("t", json!({}))]);
+    assert!(futures_util::poll!(std::pin::pin!(hangs)).is_pending());
+    assert!(dropped.load(Ordering::SeqCst));
+}
+
 #[tokio::test]
 async fn a_panic_is_that_calls_failure_and_its_words_are_the_operators() {
     let engine = engine()

@@ -39,6 +39,10 @@ impl ToolBody for RemoteCall {
             self.run(&supervisor, args, &cx).await
         })
     }
+
+    fn only_waits(&self) -> bool {
+        true
+    }
 }
 
 impl RemoteCall {
