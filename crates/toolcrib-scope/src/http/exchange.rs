@@ -14,7 +14,7 @@ use std::{
 
 use http_body_util::Full;
 use hyper::{
-    Method, Request, Response, Uri,
+    Method, Request, Response,
     body::{Body as _, Bytes, Frame, Incoming},
     header::{self, HeaderValue},
     http::response,
@@ -27,7 +27,7 @@ use super::{
     connect::Connection,
     error::HttpError,
     redirect::{self, Hop},
-    target::{self, Target},
+    target::Target,
 };
 
 /// One request with its redirects.
@@ -72,6 +72,7 @@ impl<'a> Exchange<'a> {
     pub(super) async fn follow(&self, mut hop: Hop) -> Result<Answer, HttpError> {
         let mut left: Vec<(Method, Arc<Target>)> = Vec::new();
         loop {
+            self.complete(&mut hop);
             let redirected_by = left.last().map(|(_, from)| from.host.clone());
             let redirected = |error| match redirected_by.clone() {
                 Some(host) => HttpError::Redirected { host, source: Box::new(error) },
@@ -108,7 +109,7 @@ impl<'a> Exchange<'a> {
         let target = &hop.target;
         let shared = &self.client.shared;
         self.client.admit(target)?;
-        let mut request = self.request(hop)?;
+        let mut request = request(hop);
         // A question that may be repeated may have been answered although nothing of it came back.
         let mut broke = None;
         while let Some(mut idle) = shared.pool.take(target) {
@@ -127,7 +128,8 @@ impl<'a> Exchange<'a> {
                 (Err(Failed::Sent(error)), _) => return Err(broken(target, error)),
             }
         }
-        let asked_anew = self.ask_anew(request, target).await;
+        // Large, and seldom needed.
+        let asked_anew = Box::pin(self.ask_anew(request, target)).await;
         asked_anew.map_err(|error| match broke {
             Some(broke) if !error.may_have_reached_server() => broke,
             _ => error,
@@ -151,22 +153,14 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    fn request(&self, hop: &Hop) -> Result<Request<Full<Bytes>>, HttpError> {
-        let unusable = |error: hyper::http::Error| target::invalid(error.to_string());
-        let uri =
-            Uri::try_from(hop.target.path_and_query()).map_err(|error| unusable(error.into()));
-        let host = HeaderValue::try_from(hop.target.authority());
-        let mut headers = hop.headers.clone();
-        headers.insert(header::HOST, host.map_err(|error| unusable(error.into()))?);
+    /// Sets the headers that are the client's to set.
+    fn complete(&self, hop: &mut Hop) {
+        let headers = &mut hop.headers;
+        headers.insert(header::HOST, hop.target.authority.clone());
         let encoding = HeaderValue::from_static(self.accepted.asked());
         headers.insert(header::ACCEPT_ENCODING, encoding);
         let user_agent = || self.client.shared.user_agent.clone();
         headers.entry(header::USER_AGENT).or_insert_with(user_agent);
-        let mut request = Request::new(Full::new(hop.body.clone().unwrap_or_default()));
-        *request.method_mut() = hop.method.clone();
-        *request.uri_mut() = uri?;
-        *request.headers_mut() = headers;
-        Ok(request)
     }
 
     /// Sends a request over an open connection. The outer error is that nothing comes back.
@@ -194,6 +188,14 @@ impl<'a> Exchange<'a> {
             }
         }))
     }
+}
+
+fn request(hop: &Hop) -> Request<Full<Bytes>> {
+    let mut request = Request::new(Full::new(hop.body.clone().unwrap_or_default()));
+    *request.method_mut() = hop.method.clone();
+    *request.uri_mut() = hop.target.path_and_query.clone();
+    *request.headers_mut() = hop.headers.clone();
+    request
 }
 
 /// A request without an answer.

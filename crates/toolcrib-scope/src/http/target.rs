@@ -1,6 +1,7 @@
 //! Where a request goes, read from its URL.
 
-use url::{Host, ParseError, Url};
+use hyper::{Uri, header::HeaderValue};
+use url::{Host, ParseError, Position, Url};
 
 use super::error::HttpError;
 
@@ -28,6 +29,10 @@ pub(crate) struct Target {
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) https: bool,
+    /// What stands in a request's first line.
+    pub(crate) path_and_query: Uri,
+    /// What stands in the header `Host`.
+    pub(crate) authority: HeaderValue,
 }
 
 impl Target {
@@ -71,31 +76,23 @@ impl Target {
         if url.as_str().len() > MAX_URL_BYTES {
             return Err(too_long());
         }
-        match (url.host_str().map(str::to_owned), url.port_or_known_default()) {
-            (Some(host), Some(port)) => Ok(Self { url, host, port, https }),
-            _ => Err(invalid("it has no host".to_owned())),
-        }
+        let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
+            return Err(invalid("it has no host".to_owned()));
+        };
+        let host = host.to_owned();
+        let authority = match url.port() {
+            Some(port) => HeaderValue::try_from(format!("{host}:{port}")),
+            None => HeaderValue::try_from(&host),
+        };
+        let authority = authority.map_err(|error| invalid(error.to_string()))?;
+        let path_and_query = Uri::try_from(&url[Position::BeforePath..Position::AfterQuery]);
+        let path_and_query = path_and_query.map_err(|error| invalid(error.to_string()))?;
+        Ok(Self { url, host, port, https, path_and_query, authority })
     }
 
     /// What is not on the same origin shares no secret.
     pub(crate) fn same_origin(&self, other: &Self) -> bool {
         (self.https, self.port, &self.host) == (other.https, other.port, &other.host)
-    }
-
-    /// What stands in the header `Host`.
-    pub(crate) fn authority(&self) -> String {
-        match self.url.port() {
-            Some(port) => format!("{}:{port}", self.host),
-            None => self.host.clone(),
-        }
-    }
-
-    /// What stands in the request's first line.
-    pub(crate) fn path_and_query(&self) -> String {
-        match self.url.query() {
-            Some(query) => format!("{}?{query}", self.url.path()),
-            None => self.url.path().to_owned(),
-        }
     }
 }
 
@@ -156,8 +153,8 @@ mod tests {
         assert_eq!(host("https://bücher.example/"), "xn--bcher-kva.example");
         let target = Target::parse("https://a.example.:8443/x?y#z").unwrap();
         assert_eq!(target.url.as_str(), "https://a.example:8443/x?y");
-        assert_eq!(target.authority(), "a.example:8443");
-        assert_eq!(target.path_and_query(), "/x?y");
+        assert_eq!(target.authority, "a.example:8443");
+        assert_eq!(target.path_and_query, "/x?y");
     }
 
     #[test]
