@@ -67,9 +67,9 @@ impl RemoteCall {
             };
             let progress = cx.clone();
             let request = CallRequest {
-                tool: (*self.tool).to_owned(),
+                tool: Arc::clone(&self.tool),
                 arguments: Arc::clone(&arguments),
-                on_progress: Box::new(move |message, percent| {
+                on_progress: Arc::new(move |message, percent| {
                     let message = Progress::user(message);
                     progress.progress(match percent {
                         Some(percent) => message.percent(percent),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
 /// Told of a server's progress: a text, and how much is done, 0 to 100.
-pub(super) type OnProgress = Arc<dyn Fn(String, Option<u8>) + Send + Sync>;
+pub(crate) type OnProgress = Arc<dyn Fn(String, Option<u8>) + Send + Sync>;
 
 /// Nobody has begun to write it.
 const WAITING: u8 = 0;

@@ -20,7 +20,6 @@ use toolcrib_core::CancellationToken;
 
 use super::{
     CallAnswer, CallRequest, Connection, Page, RequestError, ServerInfo,
-    call::OnProgress,
     carry::Introduction,
     ending::CLOSED_HERE,
     open::{Dialled, Host, Running, Wiring},
@@ -139,7 +138,6 @@ impl Connection for Link {
 
 async fn call_tool(requests: Requests, request: CallRequest) -> Result<CallAnswer, RequestError> {
     let CallRequest { tool, arguments, on_progress, cancellation } = request;
-    let (tool, on_progress) = (Arc::from(tool), OnProgress::from(on_progress));
     let mut state = None;
     for round in 0..MAX_ROUNDS {
         let sent = Sent {

@@ -25,6 +25,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use toolcrib_core::{CancellationToken, ToolOutput};
 
+use self::call::OnProgress;
 #[cfg(any(test, feature = "mock"))]
 pub(crate) use self::pipe::pipe;
 pub(crate) use self::{http::http, program::stdio};
@@ -118,11 +119,11 @@ pub(crate) struct Hints {
 /// One call, as it goes to the server.
 pub(crate) struct CallRequest {
     /// The server's own name of the tool.
-    pub(crate) tool: String,
+    pub(crate) tool: Arc<str>,
     /// Shared with whoever may have to send it again.
     pub(crate) arguments: Arc<Map<String, Value>>,
     /// Told of the server's progress: a text, and how much is done, 0 to 100.
-    pub(crate) on_progress: Box<dyn Fn(String, Option<u8>) + Send + Sync>,
+    pub(crate) on_progress: OnProgress,
     /// Ends the call: the server is told, and the answer is no longer waited for.
     pub(crate) cancellation: CancellationToken,
 }

@@ -55,7 +55,8 @@ impl Client {
                 let (body, _) = self.json(answer, Some(&id)).await?;
                 if call.is_settled() { Ok(()) } else { Err(of_no_request(&body).into()) }
             }
-            Head::Events(answer) => self.read_events(answer, id, call).await,
+            // Large, and not needed where answers are JSON.
+            Head::Events(answer) => Box::pin(self.read_events(answer, id, call)).await,
             Head::Refusal(answer) => {
                 let mut refusal = refusal(answer).await;
                 match refusal.said.take() {

@@ -202,7 +202,7 @@ async fn progress_comes_in_order_and_before_the_answer() {
     let (connection, mut server) = connected().await;
     let seen = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&seen);
-    let on_progress = Box::new(move |text, percent| heard.lock().unwrap().push((text, percent)));
+    let on_progress = Arc::new(move |text, percent| heard.lock().unwrap().push((text, percent)));
     let calling = tokio::spawn(connection.call_tool(CallRequest { on_progress, ..call("work") }));
     let request = server.expect("tools/call").await;
     let token = &request["params"]["_meta"]["progressToken"];

@@ -133,7 +133,7 @@ async fn progress_comes_before_the_answer() {
         let (connect, _) = serve(kind).await;
         let connection = connect.connect(unheard()).await.unwrap();
         let (sender, mut progress) = tokio::sync::mpsc::unbounded_channel();
-        let on_progress = Box::new(move |text, percent| drop(sender.send((text, percent))));
+        let on_progress = Arc::new(move |text, percent| drop(sender.send((text, percent))));
         let request = CallRequest { on_progress, ..call("progress") };
         connection.call_tool(request).await.unwrap();
         assert_eq!(progress.try_recv().unwrap(), ("1 of 2".to_owned(), Some(50)), "{kind:?}");

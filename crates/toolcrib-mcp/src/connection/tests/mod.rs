@@ -49,9 +49,9 @@ fn call_with(tool: &str, arguments: Value) -> CallRequest {
         _ => Map::new(),
     };
     CallRequest {
-        tool: tool.to_owned(),
+        tool: tool.into(),
         arguments: Arc::new(arguments),
-        on_progress: Box::new(|_, _| {}),
+        on_progress: Arc::new(|_, _| {}),
         cancellation: CancellationToken::new(),
     }
 }
