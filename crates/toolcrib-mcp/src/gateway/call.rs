@@ -1,8 +1,9 @@
 //! `tools/call`: an iteration of its own, so that calls of one session run at the same time, but a
 //! call of a sequential tool alone among those of its connection.
 
-use std::{pin::pin, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 
+use futures_util::future::BoxFuture;
 use rmcp::{
     ErrorData, Peer, RoleServer,
     model::{CallToolRequestParams, CallToolResult, ProgressToken, ProtocolVersion},
@@ -58,6 +59,7 @@ impl Asked {
             }
         };
         tokio::select! {
+            biased;
             () = self.unwanted.cancelled() => {}
             () = ended => {}
         }
@@ -103,8 +105,9 @@ async fn answer(
         }
     })?;
     let step = tokio::select! {
-        step = scope.step(Purpose::Look) => step,
+        biased;
         () = asked.nobody_waits() => Err(StepError::from(IterationError::Cancelled)),
+        step = scope.step(Purpose::Look) => step,
     };
     let step = step.map_err(|error| {
         if let Some(entry) = &mut entry {
@@ -123,12 +126,13 @@ async fn answer(
     let _share = match connection {
         None => None,
         Some(connection) => tokio::select! {
-            share = connection.share(alone) => share,
+            biased;
             () = asked.nobody_waits() => {
                 // It does not run, and says so as any call that was cancelled.
                 step.iteration.cancellation().cancel();
                 None
             }
+            share = connection.share(alone) => share,
         },
     };
     let arguments = Value::Object(request.arguments.unwrap_or_default());
@@ -162,22 +166,20 @@ async fn run(mut step: Step, call: ToolCall, asked: &Asked) -> Result<ToolResult
     let cancellation = step.iteration.cancellation().clone();
     let call_id = Arc::clone(&call.id);
     let execute = step.iteration.execute(vec![call]);
-    let results = async {
-        match &asked.progress {
-            Some((token, client)) => {
-                progress::passed_on(&step.events, &call_id, token.clone(), client, execute).await
-            }
-            None => execute.await,
+    let mut results: BoxFuture<'_, _> = match &asked.progress {
+        Some((token, client)) => {
+            Box::pin(progress::passed_on(&step.events, &call_id, token.clone(), client, execute))
         }
+        None => Box::pin(execute),
     };
-    let mut results = pin!(results);
     let results = tokio::select! {
-        results = &mut results => results,
+        biased;
         () = asked.nobody_waits() => {
             // The body is told, and what it still says is its result.
             cancellation.cancel();
             results.await
         }
+        results = &mut results => results,
     };
     let missing = || ErrorData::internal_error("the call has no result", None);
     results.into_iter().next().ok_or_else(missing)

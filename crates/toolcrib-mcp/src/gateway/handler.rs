@@ -66,6 +66,7 @@ impl Handler {
     fn begin_session(
         &self,
         caller: &Caller,
+        protocol: ProtocolVersion,
         context: &RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let connection = context.extensions.get::<Connection>().ok_or_else(nobody)?;
@@ -78,7 +79,7 @@ impl Handler {
             })?),
         };
         let (session, ended) =
-            Session::begin(&self.serving, &caller.access, connection.id(), place)
+            Session::begin(&self.serving, &caller.access, connection.id(), protocol, place)
                 .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         if !connection.begin(Arc::clone(&session)) {
             let twice = "this connection has been initialized already";
@@ -106,7 +107,7 @@ impl ServerHandler for Handler {
         let caller = caller(&context.extensions)?;
         context.peer.set_peer_info(request.clone());
         let answer = self.negotiate_initialize(&request).and_then(|mut answer| {
-            self.begin_session(&caller, &context)?;
+            self.begin_session(&caller, answer.protocol_version.clone(), &context)?;
             answer.instructions = Some(self.serving.gateway.instructions(&caller.access, true));
             Ok(answer)
         });

@@ -8,11 +8,15 @@
 use std::{
     fmt,
     marker::PhantomData,
+    panic::AssertUnwindSafe,
+    pin::Pin,
     sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
 use bytes::Bytes;
+use futures_util::{FutureExt as _, future::BoxFuture};
 use http::{
     HeaderMap, HeaderValue,
     header::{ACCEPT, CONTENT_TYPE, HeaderName},
@@ -21,17 +25,18 @@ use http::{
 use rmcp::{
     ErrorData,
     model::{
-        CallToolRequestParams, CallToolResult, ClientCapabilities, ProtocolVersion, RequestId,
+        CallToolRequestParams, CallToolResult, ProtocolVersion, RequestId, RequestMetaObject,
         ServerJsonRpcMessage, ServerResult,
     },
+    transport::common::http_header::BASE64_HEADER_PREFIX,
 };
 use serde::{
     Deserialize, Deserializer,
-    de::{IgnoredAny, MapAccess, Visitor, value::MapAccessDeserializer},
+    de::{MapAccess, Visitor, value::MapAccessDeserializer},
 };
 use serde_json::{Map, Value};
-use tokio::task::JoinHandle;
-use tokio_util::sync::DropGuard;
+use tokio::{runtime::Handle, task::JoinHandle, time::timeout};
+use tokio_util::{sync::DropGuard, task::TaskTracker};
 use toolcrib_core::CancellationToken;
 
 use super::{
@@ -84,7 +89,7 @@ type Answer = Result<CallToolResult, ErrorData>;
 
 impl Post {
     /// Reads a request. None if it is not a call, or not one to be taken here.
-    pub(super) async fn read(parts: &Parts, body: &[u8], sessions: &Sessions) -> Option<Self> {
+    pub(super) fn read(parts: &Parts, body: &[u8], sessions: &Sessions) -> Option<Self> {
         if !takes_json_and_events(&parts.headers) {
             return None;
         }
@@ -92,27 +97,35 @@ impl Post {
         let message: Message<'_> = object(&mut json).ok()?;
         json.end().ok()?;
         let Params { name, arguments, meta } = message.params;
-        if message.jsonrpc != "2.0" || message.method != CALL || meta.progress.is_some() {
+        if message.jsonrpc != "2.0" || message.method != CALL {
+            return None;
+        }
+        // Who wants to hear of progress takes more than one answer.
+        if meta.get_progress_token().is_some() {
             return None;
         }
         let headers = &parts.headers;
         let unwanted = CancellationToken::new();
-        let (protocol, connection) = match meta.protocol {
+        let (protocol, connection) = match meta.protocol_version() {
             Some(protocol) if protocol == ProtocolVersion::V_2026_07_28 => {
-                meta.capabilities?;
+                meta.client_capabilities()?;
                 let stands = |header, value: &str| only(headers, &header) == Some(value.as_bytes());
                 let in_order = stands(PROTOCOL, protocol.as_str())
                     && stands(METHOD, CALL)
                     && stands(NAME, &name)
+                    // What looks encoded above means another name than it says.
+                    && !name.starts_with(BASE64_HEADER_PREFIX)
                     && !headers.contains_key(SESSION);
                 (in_order.then_some(protocol)?, None)
             }
             Some(_) => return None,
             None => {
-                let protocol = session_protocol(headers)?;
+                if !names_an_era_with_sessions(headers) {
+                    return None;
+                }
                 let id = str::from_utf8(only(headers, &SESSION)?).ok()?;
-                let connection = sessions.touched(id).await?;
-                connection.session()?;
+                let connection = sessions.touched(id)?;
+                let protocol = connection.session()?.protocol.clone();
                 let posted = connection.post(&message.id, unwanted.clone())?;
                 (protocol, Some((connection, posted)))
             }
@@ -127,24 +140,24 @@ impl Post {
     pub(super) async fn answer(self, serving: &Serving, caller: Caller) -> Answered {
         let Self { id, request, protocol, unwanted, connection } = self;
         let (connection, posted) = connection.unzip();
-        let answered = CancellationToken::new();
+        let in_session = connection.is_some();
+        // Without a session a call is for this answer alone.
+        let answered = if in_session { CancellationToken::new() } else { unwanted.clone() };
         let answering = answered.clone().drop_guard();
         let session = connection.as_ref().and_then(Connection::session).cloned();
         let scope = match session {
             Some(session) => Scope::Session(session),
             None => Scope::Request(serving.clone(), Arc::clone(&caller.access)),
         };
-        let in_session = connection.is_some();
         let asked = Asked {
             id: id.to_string().into(),
             protocol: Some(protocol),
             connection,
-            unwanted: unwanted.clone(),
+            unwanted,
             answered,
             progress: None,
         };
-        // A task of its own, so that it comes to its end whatever becomes of the connection.
-        let mut running = serving.running.spawn({
+        let mut begun = Begun::new(serving, {
             let serving = serving.clone();
             async move {
                 let answer = call::call(&serving, &caller, &scope, request, &asked).await;
@@ -153,24 +166,60 @@ impl Post {
             }
         });
         let answer = if in_session {
-            tokio::select! {
-                answer = &mut running => answer,
-                () = tokio::time::sleep(PATIENCE) => {
-                    return Answered::Later(Running::new(running, answering));
-                }
+            match timeout(PATIENCE, &mut begun).await {
+                Ok(answer) => answer,
+                Err(_) => return Answered::Later(Running::new(begun.go_on(), answering)),
             }
         } else {
-            let _hung_up = unwanted.drop_guard();
-            running.await
+            begun.await
         };
-        let answer = answer.unwrap_or_else(|_| Err(ended()));
         Answered::Whole(written(answer, id, in_session))
     }
 }
 
+/// A call that is made where its request is, which is quicker than a task of its own. It comes to its
+/// end whatever becomes of the connection: what is left of it when this is dropped becomes a task.
+struct Begun {
+    /// None once it is over, or goes on elsewhere.
+    call: Option<BoxFuture<'static, Answer>>,
+    running: TaskTracker,
+}
+
+impl Begun {
+    fn new(serving: &Serving, call: impl Future<Output = Answer> + Send + 'static) -> Self {
+        // A panic must not take the connection along.
+        let call = AssertUnwindSafe(call).catch_unwind();
+        let call = call.map(|answer| answer.unwrap_or_else(|_| Err(ended())));
+        Self { call: Some(call.boxed()), running: serving.running.clone() }
+    }
+
+    /// Lets it run on by itself. None if it is over, or nothing runs any more.
+    fn go_on(&mut self) -> Option<JoinHandle<Answer>> {
+        let call = self.call.take()?;
+        Some(self.running.spawn_on(call, &Handle::try_current().ok()?))
+    }
+}
+
+impl Future for Begun {
+    type Output = Answer;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
+        let Some(call) = &mut self.call else { return Poll::Ready(Err(ended())) };
+        let answer = ready!(call.poll_unpin(cx));
+        self.call = None;
+        Poll::Ready(answer)
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.go_on();
+    }
+}
+
 impl Running {
-    fn new(call: JoinHandle<Answer>, answering: DropGuard) -> Self {
-        Self { call: Arc::new(Mutex::new(Some(call))), _answered: Arc::new(answering) }
+    fn new(call: Option<JoinHandle<Answer>>, answering: DropGuard) -> Self {
+        Self { call: Arc::new(Mutex::new(call)), _answered: Arc::new(answering) }
     }
 
     /// Waits for the answer, which there is once.
@@ -201,17 +250,15 @@ fn written(answer: Answer, id: RequestId, in_session: bool) -> Bytes {
     serde_json::to_vec(&message).unwrap_or_default().into()
 }
 
-/// The version that a session's request names, or the one that it means where it names none.
-fn session_protocol(headers: &HeaderMap) -> Option<ProtocolVersion> {
-    if !headers.contains_key(PROTOCOL) {
-        return Some(ProtocolVersion::V_2025_03_26);
-    }
-    let named = only(headers, &PROTOCOL)?;
-    ProtocolVersion::KNOWN_VERSIONS
-        .iter()
-        .find(|known| known.as_str().as_bytes() == named)
-        .filter(|known| known.as_str() < ProtocolVersion::STANDARD_HEADERS.as_str())
-        .cloned()
+/// Whether a session's request names a version that has sessions, or none.
+fn names_an_era_with_sessions(headers: &HeaderMap) -> bool {
+    let is_one = |named: &[u8]| {
+        ProtocolVersion::KNOWN_VERSIONS
+            .iter()
+            .filter(|known| known.as_str() < ProtocolVersion::STANDARD_HEADERS.as_str())
+            .any(|known| known.as_str().as_bytes() == named)
+    };
+    !headers.contains_key(PROTOCOL) || only(headers, &PROTOCOL).is_some_and(is_one)
 }
 
 /// Whether a request says that it is JSON, and that it takes JSON and events, as clients write it.
@@ -259,22 +306,7 @@ struct Params {
     name: String,
     arguments: Option<Map<String, Value>>,
     #[serde(rename = "_meta", default)]
-    meta: Meta,
-}
-
-/// What is said about a request. Nothing depends on the rest, which is read all the same: what is no
-/// JSON in it makes the message none.
-#[derive(Default, Deserialize)]
-struct Meta {
-    #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
-    protocol: Option<ProtocolVersion>,
-    #[serde(rename = "io.modelcontextprotocol/clientCapabilities")]
-    capabilities: Option<ClientCapabilities>,
-    /// Who wants to hear of progress takes more than one answer.
-    #[serde(rename = "progressToken")]
-    progress: Option<IgnoredAny>,
-    #[serde(flatten)]
-    _rest: Map<String, Value>,
+    meta: RequestMetaObject,
 }
 
 /// Reads what must be an object: a structure takes an array too, field by field.

@@ -113,7 +113,7 @@ impl Routes {
             Err(refusal) => return self.refuse(&refusal, &caller, began),
         };
         if parts.method == Method::POST
-            && let Some(post) = Post::read(&parts, &body, &door.sessions).await
+            && let Some(post) = Post::read(&parts, &body, &door.sessions)
         {
             match post.answer(&self.serving, caller.clone()).await {
                 Answered::Whole(answer) => return json_body(StatusCode::OK, answer),
@@ -123,7 +123,8 @@ impl Routes {
         parts.extensions.insert(caller.clone());
         // What the handler is given of a request is kept while it runs: not the token.
         parts.headers.remove(AUTHORIZATION);
-        let answer = door.mcp.handle(Request::from_parts(parts, Full::new(body))).await;
+        // Large, and seldom needed: it is not to be a part of each answer.
+        let answer = Box::pin(door.mcp.handle(Request::from_parts(parts, Full::new(body)))).await;
         let status = answer.status();
         if !status.is_client_error() && !status.is_server_error() {
             return answer;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rmcp::model::ProtocolVersion;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 use tokio_util::sync::DropGuard;
 use toolcrib_core::{CancellationToken, Digest, Events};
@@ -23,6 +24,8 @@ fn stateless(access: &Access) -> String {
 pub(super) struct Session {
     /// The conversation of its identity.
     pub(super) id: Arc<str>,
+    /// What its client and it have agreed on.
+    pub(super) protocol: ProtocolVersion,
     run_id: Arc<str>,
     events: Events,
     /// Locked while an iteration begins; its calls run beside those of others.
@@ -41,6 +44,7 @@ impl Session {
         serving: &Serving,
         access: &Access,
         id: &Arc<str>,
+        protocol: ProtocolVersion,
         place: Option<OwnedSemaphorePermit>,
     ) -> Result<(Arc<Self>, CancellationToken), TurnError> {
         let events = Events::new();
@@ -54,6 +58,7 @@ impl Session {
         let ended = CancellationToken::new();
         let session = Self {
             id: Arc::clone(id),
+            protocol,
             run_id: Arc::clone(turn.run_id()),
             events,
             turn: tokio::sync::Mutex::new(turn),

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::Stream;
+use futures_util::{FutureExt as _, Stream};
 use rmcp::{
     model::{ClientJsonRpcMessage, ClientNotification, CustomNotification, ServerJsonRpcMessage},
     transport::{
@@ -53,23 +53,22 @@ impl Sessions {
 
     /// The connection of an open session, for a call that does not pass through it. rmcp ends a
     /// session through which nothing passed for long, so it is sent something that means nothing.
-    pub(super) async fn touched(&self, id: &str) -> Option<Connection> {
-        let (connection, touch) = {
-            let mut open = self.lock();
-            let open = open.get_mut(id).filter(|open| !open.connection.is_gone())?;
-            let touch = open.touched.elapsed() > TOUCH;
-            if touch {
-                open.touched = Instant::now();
-            }
-            (open.connection.clone(), touch)
-        };
-        if touch {
+    ///
+    /// A session that cannot take it at once is at work, and is told at the next call.
+    pub(super) fn touched(&self, id: &str) -> Option<Connection> {
+        let mut open = self.lock();
+        let open = open.get_mut(id).filter(|open| !open.connection.is_gone())?;
+        if open.touched.elapsed() > TOUCH {
             let nothing = CustomNotification::new("notifications/toolcrib/in-use", None);
             let nothing =
                 ClientJsonRpcMessage::notification(ClientNotification::CustomNotification(nothing));
-            self.sessions.accept_message(connection.id(), nothing).await.ok()?;
+            let id = open.connection.id();
+            if let Some(told) = self.sessions.accept_message(id, nothing).now_or_never() {
+                told.ok()?;
+                open.touched = Instant::now();
+            }
         }
-        Some(connection)
+        Some(open.connection.clone())
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Open>> {
@@ -180,11 +179,11 @@ mod tests {
         let (silent, ends) = begun(&sessions).await;
         for _ in 0..3 {
             tokio::time::sleep(NEARLY).await;
-            assert!(sessions.touched(&used).await.is_some());
+            assert!(sessions.touched(&used).is_some());
         }
         assert!(!serves.is_finished());
         ends.await.unwrap();
-        assert!(sessions.touched(&silent).await.is_none());
+        assert!(sessions.touched(&silent).is_none());
         tokio::time::sleep(IDLE * 2).await;
         serves.await.unwrap();
     }

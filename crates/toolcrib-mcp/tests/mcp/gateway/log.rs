@@ -73,7 +73,12 @@ async fn over_http_the_peer_is_logged_and_no_token() {
     web.reply(stateless("/mcp", ANA, "tools/call", json!({ "name": "a" }))).await;
     web.reply(stateless("/mcp", "wrong-token-0123456789", "tools/call", json!({ "name": "a" })))
         .await;
+    // A session's version is what was agreed on, also where its requests do not say it.
+    let session = web.session("/mcp", ANA).await;
+    web.post(ANA, Some(&session), &request("tools/call", &json!({ "name": "a" }))).await;
     let (calls, refused) = (log.of("tools/call"), log.of("http"));
+    assert_eq!(calls[0]["protocol"], "2026-07-28");
+    assert_eq!(calls[1]["protocol"], "2025-06-18");
     assert!(calls[0]["peer"].as_str().unwrap().starts_with("127.0.0.1:"));
     assert!(refused[0]["peer"].is_string() && refused[0].get("principal").is_none());
     let all = format!("{calls:?}{refused:?}");

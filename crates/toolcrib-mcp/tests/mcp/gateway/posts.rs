@@ -205,12 +205,14 @@ async fn what_is_not_in_order_is_refused_as_the_protocol_says() {
     let mut no_capabilities = plain();
     no_capabilities["params"]["_meta"] =
         json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28" });
+    let marked = json!({ "name": "=?base64?Y291bnRlZA==?=" });
     let mut twice = call();
     twice.headers_mut().append("mcp-name", "other".parse().unwrap());
     let mut broken = raw("POST", "/mcp", r#"{"jsonrpc":"2.0","id":7,"method":"tools/call""#);
     broken.headers_mut().insert("authorization", format!("Bearer {ANA}").parse().unwrap());
     for (what, request, status) in [
         ("another name above", with(call(), "mcp-name", Some("other")), 400),
+        ("a name that means another", stateless("/mcp", ANA, "tools/call", marked), 400),
         ("no name above", with(call(), "mcp-name", None), 400),
         ("two names above", twice, 400),
         ("another method above", with(call(), "mcp-method", Some("tools/list")), 400),
