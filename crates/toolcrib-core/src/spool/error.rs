@@ -67,6 +67,16 @@ impl SpoolError {
     }
 }
 
+impl SpoolError {
+    /// What happened, with the system's own words: for the operator.
+    pub fn with_source(&self) -> String {
+        match std::error::Error::source(self) {
+            Some(source) => format!("the result was not kept: {self}: {source}"),
+            None => format!("the result was not kept: {self}"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,15 +88,5 @@ mod tests {
         assert_eq!(of(io::ErrorKind::QuotaExceeded), "the disk is full");
         assert_eq!(of(io::ErrorKind::NotFound), "the content of this artifact is no longer there");
         assert_eq!(of(io::ErrorKind::PermissionDenied), "it could not be written");
-    }
-}
-
-impl SpoolError {
-    /// What happened, with the system's own words: for the operator.
-    pub fn with_source(&self) -> String {
-        match std::error::Error::source(self) {
-            Some(source) => format!("the result was not kept: {self}: {source}"),
-            None => format!("the result was not kept: {self}"),
-        }
     }
 }
