@@ -204,6 +204,11 @@ impl FromStr for Claim {
         if name.trim().is_empty() {
             return Err("it has no name; write NAME=VALUE: groups=trainees");
         }
+        if name.trim() != name {
+            return Err(
+                "its name begins or ends with white space, and no role asks for such a claim",
+            );
+        }
         if name.ends_with(':') {
             return Err(
                 "a claim is a text, not JSON; write NAME=VALUE, once for each value of a list",

@@ -17,7 +17,7 @@ use crate::{
     compose::Visibility,
     engine::Engine,
     parts::{EngineParts, Limits},
-    personality::{DuplicatePersonality, Personalities, Personality},
+    personality::{DEFAULT_PERSONALITY, DuplicatePersonality, Personalities, Personality},
     plugin::{self, Brought, NamedMiddleware, Plugin, PluginError},
     redactor::Redactor,
     reliability::{ReliabilitySettings, RetryBudget},
@@ -184,15 +184,15 @@ impl EngineBuilder {
         self
     }
 
-    /// Adds several providers as one source, which is listed by the first; the others are asked only
-    /// when a rule says [`retry_other`](toolcrib_core::Then::RetryOther).
-    pub fn source_with_others(
+    /// Adds several providers as one source, which is listed by the first; its alternatives are asked
+    /// only when a rule says [`retry_other`](toolcrib_core::Then::RetryOther).
+    pub fn source_with_alternatives(
         mut self,
         provider: Arc<dyn ToolProvider>,
-        others: impl IntoIterator<Item = Arc<dyn ToolProvider>>,
+        alternatives: impl IntoIterator<Item = Arc<dyn ToolProvider>>,
         on_failure: OnFailure,
     ) -> Self {
-        self.sources.push(Source::new(provider, on_failure).or(others));
+        self.sources.push(Source::new(provider, on_failure).or(alternatives));
         self
     }
 
@@ -468,6 +468,23 @@ impl EngineParts {
         let skills = self.visibility.skills.without_plugin(id);
         self.set_skills(Arc::new(skills));
         true
+    }
+
+    /// These parts with the skills that a personality reaches, as turns of it have them; the very
+    /// same where it reaches all.
+    pub(crate) fn reached_by(self: Arc<Self>, personality: Option<&str>) -> Arc<Self> {
+        let all = &self.visibility.skills;
+        // That there is no such personality is said when the turn begins.
+        let personality = personality.unwrap_or(DEFAULT_PERSONALITY);
+        let reached = self.visibility.personalities.get(personality);
+        match reached.and_then(|personality| all.reached_by(personality)) {
+            Some(skills) => {
+                let mut parts = Self::clone(&self);
+                parts.set_skills(Arc::new(skills));
+                Arc::new(parts)
+            }
+            None => self,
+        }
     }
 
     /// These parts with other skills.

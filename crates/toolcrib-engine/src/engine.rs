@@ -77,7 +77,7 @@ impl Engine {
     /// exist.
     pub fn turn(&self, options: TurnOptions) -> Result<Turn, TurnError> {
         let (parts, problems) = self.parts_now();
-        Turn::begin(parts, options, problems)
+        Turn::begin(parts.reached_by(options.personality.as_deref()), options, problems)
     }
 
     /// This engine and a plugin. They share events, known secrets and compiled schemas; turns that
@@ -116,10 +116,16 @@ impl Engine {
         &self.0.redactor
     }
 
-    /// The skills that a turn has which begins now. One that has begun keeps its own:
-    /// [`Turn::skills`].
+    /// All skills as they are now. A turn has those that its personality reaches, see
+    /// [`skills_of`](Self::skills_of), and keeps them as they are when it begins: [`Turn::skills`].
     pub fn skills(&self) -> Arc<Skills> {
         Arc::clone(&self.parts_now().0.visibility.skills)
+    }
+
+    /// Those of a turn under a personality, the default one unless it is named: without those of
+    /// plugins that it does not list. All where there is no such personality.
+    pub fn skills_of(&self, personality: Option<&str>) -> Arc<Skills> {
+        Arc::clone(&self.parts_now().0.reached_by(personality).visibility.skills)
     }
 
     /// This engine with the skills as they are now, and what is wrong with these.

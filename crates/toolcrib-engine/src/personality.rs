@@ -43,7 +43,7 @@ pub struct Personality {
     pub toolset: Option<Vec<Arc<str>>>,
     /// The MCP servers whose tools are reached.
     pub mcp_servers: Option<Vec<Arc<str>>>,
-    /// The plugins whose tools are reached. A plugin's MCP server must be among
+    /// The plugins whose tools and skills are reached. A plugin's MCP server must be among
     /// [`mcp_servers`](Self::mcp_servers) too.
     pub plugins: Option<Vec<Arc<str>>>,
     /// The hosts that calls reach over HTTP, of those that their tools declare. What an MCP server or
@@ -107,7 +107,7 @@ impl Personality {
         self
     }
 
-    /// Narrows it to tools of these plugins, of those that come from one.
+    /// Narrows it to tools and skills of these plugins, of those that come from one.
     #[must_use]
     pub fn plugins<N: Into<Arc<str>>>(mut self, ids: impl IntoIterator<Item = N>) -> Self {
         self.plugins = Some(ids.into_iter().map(Into::into).collect());
@@ -131,6 +131,11 @@ impl Personality {
         self.why_not(tool).is_none()
     }
 
+    /// Whether what a plugin brings is reached, as far as `plugins` goes.
+    pub(crate) fn reaches_plugin(&self, plugin: &str) -> bool {
+        lists(self.plugins.as_deref(), plugin)
+    }
+
     /// What is against a tool; `None` when it is reached.
     pub(crate) fn objection<'a>(&'a self, tool: &'a ToolDefinition) -> Option<Objection<'a>> {
         let why = self.why_not(tool)?;
@@ -145,26 +150,28 @@ impl Personality {
         if tool.is_framework() {
             return None;
         }
-        let lists = |list: &Option<Vec<Arc<str>>>, name: &str| {
-            list.as_ref().is_none_or(|list| list.iter().any(|listed| **listed == *name))
-        };
         if let Some(server) = tool.mcp_server()
-            && !lists(&self.mcp_servers, server)
+            && !lists(self.mcp_servers.as_deref(), server)
         {
             return Some(WhyNot::McpServer(server));
         }
         if let Some(plugin) = tool.plugin()
-            && !lists(&self.plugins, plugin)
+            && !self.reaches_plugin(plugin)
         {
             return Some(WhyNot::Plugin(plugin));
         }
         let is_own = tool.mcp_server().is_none() && tool.plugin().is_none();
         let is_listed = || {
-            lists(&self.toolset, tool.name())
-                || tool.toolset().is_some_and(|toolset| lists(&self.toolset, toolset))
+            let toolset = self.toolset.as_deref();
+            lists(toolset, tool.name()) || tool.toolset().is_some_and(|name| lists(toolset, name))
         };
         (is_own && !tool.always_include() && !is_listed()).then(|| WhyNot::Toolset(tool.toolset()))
     }
+}
+
+/// Whether a list admits a name; one that is absent admits all.
+fn lists(list: Option<&[Arc<str>]>, name: &str) -> bool {
+    list.is_none_or(|list| list.iter().any(|listed| **listed == *name))
 }
 
 /// Why a personality does not reach a tool, in words when they are asked for.

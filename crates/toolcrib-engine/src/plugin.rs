@@ -60,18 +60,18 @@ impl PluginRegistrar {
 
     /// Adds a provider, and says what happens when it cannot be listed.
     pub fn source(&mut self, provider: Arc<dyn ToolProvider>, on_failure: OnFailure) -> &mut Self {
-        self.source_with_others(provider, [], on_failure)
+        self.source_with_alternatives(provider, [], on_failure)
     }
 
-    /// Adds several providers as one source, which is listed by the first; the others are asked only
-    /// when a rule says [`retry_other`](toolcrib_core::Then::RetryOther).
-    pub fn source_with_others(
+    /// Adds several providers as one source, which is listed by the first; its alternatives are asked
+    /// only when a rule says [`retry_other`](toolcrib_core::Then::RetryOther).
+    pub fn source_with_alternatives(
         &mut self,
         provider: Arc<dyn ToolProvider>,
-        others: impl IntoIterator<Item = Arc<dyn ToolProvider>>,
+        alternatives: impl IntoIterator<Item = Arc<dyn ToolProvider>>,
         on_failure: OnFailure,
     ) -> &mut Self {
-        self.sources.push(Source::new(provider, on_failure).or(others));
+        self.sources.push(Source::new(provider, on_failure).or(alternatives));
         self
     }
 

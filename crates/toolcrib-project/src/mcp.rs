@@ -8,7 +8,7 @@ use toolcrib_core::{
 use toolcrib_engine::{OnFailure, Redactor};
 use toolcrib_mcp::{McpClient, ServerName};
 
-use crate::build::{AskedInstead, Remote};
+use crate::build::Remote;
 
 /// An MCP server of a project. Nothing of it is started or dialled before its tools are asked for.
 #[derive(Clone)]
@@ -17,7 +17,7 @@ pub struct McpServer {
     pub(crate) plugin: Option<Arc<str>>,
     pub(crate) origin: Arc<str>,
     pub(crate) on_failure: OnFailure,
-    pub(crate) asked_instead: AskedInstead,
+    pub(crate) alternatives: Vec<Arc<str>>,
     pub(crate) trusted: bool,
     /// The client; else why there can be none, for the operator.
     pub(crate) client: Result<McpClient, Arc<str>>,
@@ -73,12 +73,8 @@ impl Remote for McpServer {
         self.name.as_str()
     }
 
-    fn plugin(&self) -> Option<&str> {
-        self.plugin.as_deref()
-    }
-
-    fn asked_instead(&self) -> &[Arc<str>] {
-        &self.asked_instead
+    fn alternatives(&self) -> &[Arc<str>] {
+        &self.alternatives
     }
 
     fn provider(&self) -> Arc<dyn ToolProvider> {

@@ -6,7 +6,7 @@ use toolcrib_core::Tool;
 use toolcrib_engine::{Plugin, PluginRegistrar};
 
 use crate::{
-    build::{DeclaredHub, sources},
+    build::{DeclaredHub, WithAlternatives, sources},
     mcp::McpServer,
     skills::WatchedSkills,
 };
@@ -33,11 +33,10 @@ impl Plugin for FolderPlugin {
         for tool in &self.tools {
             registrar.tool(tool.clone());
         }
-        let plugin = Some(&*self.id);
-        let of_servers = sources(&self.mcp, plugin);
-        let all = of_servers.into_iter().chain(sources(&self.hubs, plugin));
-        for (provider, others, on_failure) in all {
-            registrar.source_with_others(provider, others, on_failure);
+        let (of_servers, of_hubs) = (sources(&self.mcp.iter()), sources(&self.hubs.iter()));
+        for source in of_servers.into_iter().chain(of_hubs) {
+            let WithAlternatives { provider, alternatives, on_failure } = source;
+            registrar.source_with_alternatives(provider, alternatives, on_failure);
         }
         if let Some(skills) = &self.skills {
             registrar.skill_source(skills.clone());

@@ -21,10 +21,10 @@ use crate::{
     build::{
         Databases, DeclaredHub, DeclaredModel, DeclaredPersonality, HubSources, McpFiles,
         McpSources, ModelSources, NamedModel, Names, Part, PersonalitySources, Reliability,
-        build_artifacts, build_models, build_policy, build_reliability, build_secrets,
-        build_skills, build_tokens, build_tools, check_alternatives, check_plugins, for_all_skills,
-        offered_with_secrets, report_duplicate_tools, report_taken_names, report_unreachable_hosts,
-        report_unreachable_hubs, sources, warn_of_gaps,
+        WithAlternatives, build_artifacts, build_models, build_policy, build_reliability,
+        build_secrets, build_skills, build_tokens, build_tools, check_alternatives, check_plugins,
+        for_all_skills, offered_with_secrets, report_captured_names, report_duplicate_tools,
+        report_taken_names, report_unreachable_hosts, report_unreachable_hubs, sources,
     },
     config::{LimitsSection, ProjectFile},
     error::LoadError,
@@ -189,8 +189,9 @@ impl Project {
         let has_skills = !names.skills.is_empty();
         report_duplicate_tools(&parts, has_skills, file.artifacts.is_some(), &problems);
         report_taken_names(&parts, &mcp_files, &problems);
-        parts.iter().for_each(|part| check_alternatives(part, &mcp_files, &problems));
-        warn_of_gaps(&file.policy.rules, &file.personalities, &parts, &problems);
+        report_captured_names(&parts, &problems);
+        let rules = &file.reliability.rules;
+        parts.iter().for_each(|part| check_alternatives(part, &mcp_files, rules, &problems));
         let policy = build_policy(&file.policy, &names, &problems);
         let skills: Vec<_> =
             parts.iter_mut().map(|part| build_skills(part, &names, &problems)).collect();
@@ -233,7 +234,7 @@ impl Project {
             model: model.clone().filter(|_| options.model.is_none()),
         });
         let named: Vec<_> = named.chain(fallback_models).collect();
-        let reliability = build_reliability(&file.reliability, &named, &parts, &problems);
+        let reliability = build_reliability(&file.reliability, &named, &names, &problems);
         let fallback_models = named.into_iter().skip(usize::from(file.agent.model.is_some()));
         let fallback_models = fallback_models.filter_map(|named| named.model).collect();
         let own_models = options.model.is_none().then_some(&sources);
@@ -350,7 +351,8 @@ impl Project {
 
     /// Unpacks an archive, `.zip` or `.tar.gz`, into the folder of skills, as one more skill. It is
     /// checked first, as the project's own skills are, and put in place as a whole or not at all; one
-    /// of its name that is there is only replaced where `replace` says so. Blocks.
+    /// of its name that is there is only replaced where `replace` says so, and one of a plugin never.
+    /// Blocks.
     ///
     /// Whoever installs a skill trusts it: a model that activates it follows what it says.
     ///
@@ -362,7 +364,10 @@ impl Project {
         replace: bool,
     ) -> Result<InstalledSkill, InstallError> {
         match &self.watched {
-            Some(skills) => skills.install(archive, replace),
+            Some(skills) => {
+                let of_plugins = self.plugins.iter().filter_map(|plugin| plugin.skills.as_ref());
+                skills.install(archive, replace, of_plugins)
+            }
             None => Err(InstallError::NoProject),
         }
     }
@@ -507,10 +512,11 @@ impl Project {
         };
         let engine = self.reliability.add_to(engine);
         let engine = self.personalities().cloned().fold(engine, EngineBuilder::personality);
-        let of_servers = sources(&self.mcp, None);
-        let all = of_servers.into_iter().chain(sources(&self.hubs, None));
-        let engine = all.fold(engine, |engine, (provider, others, on_failure)| {
-            engine.source_with_others(provider, others, on_failure)
+        let of_servers = sources(&self.mcp.iter().filter(|server| server.plugin().is_none()));
+        let of_hubs = sources(&self.hubs.iter().filter(|hub| hub.plugin().is_none()));
+        let engine = of_servers.into_iter().chain(of_hubs).fold(engine, |engine, source| {
+            let WithAlternatives { provider, alternatives, on_failure } = source;
+            engine.source_with_alternatives(provider, alternatives, on_failure)
         });
         self.plugins.iter().cloned().fold(engine, EngineBuilder::plugin)
     }

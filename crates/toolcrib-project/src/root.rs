@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use toolcrib_config::{Diagnostic, Located, Problems, suggest};
+use toolcrib_config::{Diagnostic, Located, Problems, Spot, suggest};
 
 /// The largest text that people write, in bytes. A file over it is there by mistake, and much of
 /// it would go to a model.
@@ -75,12 +75,28 @@ impl Root {
 
     /// Whether a path leads out of the folder by its own words; where symbolic links on it lead is
     /// another matter.
-    pub(crate) fn check_inside(&self, relative: &str) -> Result<(), FileError> {
+    fn check_inside(&self, relative: &str) -> Result<(), FileError> {
         match stays_inside(relative) {
             Ok(true) => Ok(()),
             Ok(false) => Err(self.outside()),
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether a program is one on the `PATH`, lies in the folder or has an absolute path; if not,
+    /// that is recorded. Its links may lead anywhere, as they do where an interpreter is linked into
+    /// a project.
+    pub(crate) fn check_program(&self, program: &str, at: &Spot, problems: &Problems) -> bool {
+        if program.starts_with('/') {
+            return true;
+        }
+        let inside = self.check_inside(program);
+        if let Err(error) = &inside {
+            let message = format!("`{}` {error}", program.escape_debug());
+            let help = "or name it by an absolute path";
+            problems.push(Diagnostic::error(at, message).help(help));
+        }
+        inside.is_ok()
     }
 
     fn outside(&self) -> FileError {

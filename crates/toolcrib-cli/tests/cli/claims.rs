@@ -109,7 +109,9 @@ fn what_is_no_claim_is_a_mistake_of_the_command_line() {
         assert_eq!(outcome.code, Some(2), "{claim}");
         outcome.stderr.lines().next().unwrap_or_default().to_owned()
     };
-    let all = ["groups", "=clerks", "groups:=[\"clerks\"]"].map(said).join("\n");
+    let all = ["groups", "=clerks", "groups:=[\"clerks\"]", "groups =clerks", " groups=clerks"]
+        .map(said)
+        .join("\n");
     insta::assert_snapshot!(all, @r#"
     error: invalid value 'groups' for '--claim <NAME=VALUE>': write NAME=VALUE: groups=trainees
     error: invalid value '=clerks' for '--claim <NAME=VALUE>': it has no name; write NAME=VALUE: groups=trainees

@@ -175,8 +175,8 @@ impl<'a> Search<'a> {
             }
             Obstacle::Skills => {
                 let latest = facts.skills.last();
-                let listing = self.visibility.skills.listing(tool.name()).map(|skill| &skill.id);
-                let others = listing.filter(|id| Some(*id) != latest).cloned();
+                let offering = self.visibility.skills.offering(tool).map(|skill| &skill.id);
+                let others = offering.filter(|id| Some(*id) != latest).cloned();
                 found.extend(others.map(FactChange::ActivateSkill));
                 found.extend(facts.skills.iter().cloned().map(FactChange::DeactivateSkill));
             }
@@ -222,10 +222,9 @@ impl<'a> Search<'a> {
         let is_named = |id: &SkillId| self.rules.iter().any(|rule| rule.when.skills.contains(id));
         let skills = self.visibility.skills.iter().map(|skill| &skill.id);
         let others: Vec<_> = skills.filter(|id| facts.skills.last() != Some(id)).collect();
-        let lists = |id: &SkillId| {
-            self.visibility.skills.listing(tool.name()).any(|listing| listing.id == *id)
-        };
-        let plain = |id: &&&SkillId| !lists(id) && !is_named(id) && !facts.skills.contains(id);
+        let offers =
+            |id: &SkillId| self.visibility.skills.offering(tool).any(|offering| offering.id == *id);
+        let plain = |id: &&&SkillId| !offers(id) && !is_named(id) && !facts.skills.contains(id);
         let one = others.iter().find(plain).copied();
         let chosen: Vec<_> = match one {
             Some(one) => vec![one.clone()],

@@ -273,8 +273,8 @@ fn let_pass_by_skills(visibility: &Visibility, tool: &Tool, facts: Facts<'_>) ->
     if tool.always_include() {
         return "it is always included".to_owned();
     }
-    let mut listing = visibility.skills.listing(tool.name());
-    match listing.find(|skill| facts.skills.contains(&skill.id)) {
+    let mut offering = visibility.skills.offering(tool);
+    match offering.find(|skill| facts.skills.contains(&skill.id)) {
         Some(skill) => format!("active skill `{}` lists it", skill.id),
         None => "skills do not narrow it away".to_owned(),
     }

@@ -16,9 +16,14 @@ mod source;
 mod steps;
 mod tools;
 
-use std::{fmt::Write as _, sync::Arc};
+use std::{
+    fmt::{self, Write as _},
+    sync::Arc,
+};
 
 use toolcrib_core::{SkillId, ToolName};
+
+use crate::personality::Personality;
 
 pub(crate) use self::{
     active::{ActiveSkills, Snapshot, StepsAt},
@@ -51,6 +56,8 @@ pub struct Skill {
     pub files: Option<Arc<dyn SkillFiles>>,
     /// The plugin that brought it.
     pub plugin: Option<Arc<str>>,
+    /// Where it is declared, for operators, such as its file. Default: nothing is said of it.
+    pub origin: Option<Arc<str>>,
     steps: Option<Steps>,
 }
 
@@ -66,7 +73,8 @@ impl PartialEq for Skill {
             && (&self.id, &self.description, &self.body)
                 == (&other.id, &other.description, &other.body)
             && (&self.tools, self.tools_mode) == (&other.tools, other.tools_mode)
-            && (&self.steps, &self.plugin) == (&other.steps, &other.plugin)
+            && (&self.steps, &self.plugin, &self.origin)
+                == (&other.steps, &other.plugin, &other.origin)
     }
 }
 
@@ -83,6 +91,7 @@ impl Skill {
             tools_mode: None,
             files: None,
             plugin: None,
+            origin: None,
             steps: None,
         }
     }
@@ -125,6 +134,24 @@ impl Skill {
     pub fn files(mut self, files: Arc<dyn SkillFiles>) -> Self {
         self.files = Some(files);
         self
+    }
+
+    /// Says where it is declared.
+    #[must_use]
+    pub fn origin(mut self, origin: impl Into<Arc<str>>) -> Self {
+        self.origin = Some(origin.into());
+        self
+    }
+
+    /// Where it comes from, in words.
+    fn comes_from(&self) -> String {
+        let plugin = self.plugin.as_ref().map(|plugin| format!("plugin `{plugin}`"));
+        match (&self.origin, plugin) {
+            (Some(origin), None) => origin.to_string(),
+            (Some(origin), Some(plugin)) => format!("{origin} ({plugin})"),
+            (None, Some(plugin)) => plugin,
+            (None, None) => "the host".to_owned(),
+        }
     }
 
     /// The steps, in order.
@@ -190,6 +217,25 @@ impl Default for Skills {
 #[error("two skills are called `{0}`; rename one of them")]
 pub struct DuplicateSkill(pub SkillId);
 
+/// A skill whose id an earlier one has.
+#[derive(Debug)]
+pub(crate) struct LeftOut {
+    first: Arc<Skill>,
+    later: Arc<Skill>,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (first, later) = (self.first.comes_from(), self.later.comes_from());
+        write!(
+            f,
+            "two skills are called `{}`: {first} and {later}; the latter is left out until one of \
+             them is renamed",
+            self.later.id
+        )
+    }
+}
+
 impl Skills {
     /// These skills, in this order.
     ///
@@ -207,14 +253,26 @@ impl Skills {
         &self,
         more: impl IntoIterator<Item = Arc<Skill>>,
     ) -> Result<Self, DuplicateSkill> {
-        let mut all = self.clone();
-        for skill in more {
-            if all.get(&skill.id).is_some() {
-                return Err(DuplicateSkill(skill.id.clone()));
-            }
-            all.skills.push(skill);
+        let (all, left_out) = self.with_new(more);
+        match left_out.first() {
+            Some(LeftOut { later, .. }) => Err(DuplicateSkill(later.id.clone())),
+            None => Ok(all),
         }
-        Ok(all)
+    }
+
+    /// These and more behind them, but for those whose id is taken.
+    pub(crate) fn with_new(
+        &self,
+        more: impl IntoIterator<Item = Arc<Skill>>,
+    ) -> (Self, Vec<LeftOut>) {
+        let (mut all, mut left_out) = (self.clone(), Vec::new());
+        for later in more {
+            match all.skills.iter().find(|first| first.id == later.id) {
+                Some(first) => left_out.push(LeftOut { first: Arc::clone(first), later }),
+                None => all.skills.push(later),
+            }
+        }
+        (all, left_out)
     }
 
     /// What holds for all of them, without any.
@@ -228,6 +286,19 @@ impl Skills {
         let mut stay = self.clone();
         stay.skills.retain(|skill| skill.plugin.as_deref() != Some(id));
         stay
+    }
+
+    /// Those that a personality reaches; `None` where that is all.
+    pub(crate) fn reached_by(&self, personality: &Personality) -> Option<Self> {
+        let is_reached = |skill: &Arc<Skill>| {
+            skill.plugin.as_ref().is_none_or(|plugin| personality.reaches_plugin(plugin))
+        };
+        if self.skills.iter().all(is_reached) {
+            return None;
+        }
+        let mut reached = self.clone();
+        reached.skills.retain(is_reached);
+        Some(reached)
     }
 
     /// Whether an active skill hides the tools that belong to no skill. Default: it does.

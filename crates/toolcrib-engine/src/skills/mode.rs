@@ -8,6 +8,10 @@ use super::{Skill, Skills};
 
 /// When the tools that a skill lists are offered, as far as skills go; policy and personality
 /// decide too. A tool that several skills list is offered when one of them wants it so.
+///
+/// Of a tool that the host's skills list, theirs alone count, and otherwise those of its own plugin.
+/// A plugin's skill offers tools of others while it is active, unless such skills list them, and says
+/// nothing else of them: it neither hides what is not its own nor brings out what is hidden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum ToolsMode {
@@ -61,17 +65,39 @@ impl Skills {
         skill.tools_mode.unwrap_or(self.mode)
     }
 
-    /// Whether skills let a tool be offered. Of a tool that no skill lists this depends on focus
-    /// alone, and one that is always included passes in any case.
+    /// Whether skills let a tool be offered. Of a tool that no skill speaks for this depends on focus,
+    /// and one that is always included passes in any case.
     pub(crate) fn admit(&self, active: &[SkillId], tool: &ToolDefinition) -> bool {
         if tool.always_include() {
             return true;
         }
-        let mut listing = self.listing(tool.name()).peekable();
-        if listing.peek().is_none() {
-            return !self.focus || active.is_empty();
+        match self.decider(tool) {
+            Some(_) => {
+                let mut deciding = self.offering(tool);
+                deciding.any(|skill| self.mode_of(skill).admits(&skill.id, active))
+            }
+            None => !self.focus || active.is_empty() || self.lists(active, tool.name()),
         }
-        listing.any(|skill| self.mode_of(skill).admits(&skill.id, active))
+    }
+
+    /// The skills that let a tool be offered when they are active: those whose modes count for it; where
+    /// there are none, all that list it.
+    pub(crate) fn offering<'a>(
+        &'a self,
+        tool: &'a ToolDefinition,
+    ) -> impl Iterator<Item = &'a Skill> {
+        let decider = self.decider(tool);
+        self.listing(tool.name())
+            .filter(move |skill| decider.is_none_or(|plugin| skill.plugin.as_deref() == plugin))
+    }
+
+    /// Whose modes count for a tool: the host's, which is no plugin, where one of its skills lists it,
+    /// else those of its own plugin.
+    fn decider<'a>(&self, tool: &'a ToolDefinition) -> Option<Option<&'a str>> {
+        let lists = |plugin: &Option<&str>| {
+            self.listing(tool.name()).any(|skill| skill.plugin.as_deref() == *plugin)
+        };
+        [None, tool.plugin()].into_iter().find(lists)
     }
 
     /// What skills have against a tool; `None` when they [admit](Self::admit) it.
@@ -94,26 +120,38 @@ pub(crate) struct Objection<'a> {
 }
 
 impl<'a> Objection<'a> {
-    /// The skills each of which, activated last, lets the tool be offered: all that list it.
+    /// The skills each of which, activated last, lets the tool be offered.
     pub(crate) fn activating(&self) -> impl Iterator<Item = &'a SkillId> {
-        self.skills.listing(self.tool.name()).map(|skill| &skill.id)
+        self.skills.offering(self.tool).map(|skill| &skill.id)
+    }
+
+    /// An active skill that lists the tool and has no say in it.
+    fn unheard(&self) -> Option<&'a SkillId> {
+        let mut listing = self.skills.listing(self.tool.name()).map(|skill| &skill.id);
+        listing.find(|skill| self.active.contains(skill))
     }
 }
 
 impl fmt::Display for Objection<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let earlier = self.activating().find(|skill| self.active.contains(skill));
-        match (earlier, self.activating().next()) {
+        match (earlier, self.activating().next(), self.unheard()) {
             // Only a skill whose tools go with the one activated last can be active and object.
-            (Some(skill), _) => write!(
+            (Some(skill), ..) => write!(
                 f,
                 "skill `{skill}` lists it and offers its tools only while it is the one activated \
                  last (active: {})",
                 quoted(self.active)
             ),
-            (None, Some(skill)) if self.active.is_empty() => {
+            (None, Some(skill), _) if self.active.is_empty() => {
                 write!(f, "skill `{skill}` lists it and hides its tools until it is active")
             }
+            (None, Some(skill), Some(unheard)) => write!(
+                f,
+                "skill `{skill}` lists it and is not active; skill `{unheard}` of a plugin has no say \
+                 in it (active: {})",
+                quoted(self.active)
+            ),
             _ => write!(f, "no active skill lists it (active: {})", quoted(self.active)),
         }
     }

@@ -5,8 +5,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use super::{DuplicateSkill, Skill, Skills};
-use crate::{builder::BuildError, parts::EngineParts, plugin::Brought};
+use super::{DuplicateSkill, LeftOut, Skill, Skills};
+use crate::{parts::EngineParts, plugin::Brought};
 
 /// Where an engine's skills come from when they may change while it lives, such as from files that
 /// people edit. Asked whenever a turn begins; turns that have begun keep the skills that they began
@@ -51,7 +51,7 @@ struct Reloaded {
     from: Vec<Arc<Skills>>,
     /// `None` when they do not go with the rest of the engine.
     parts: Option<Arc<EngineParts>>,
-    problem: Option<Arc<str>>,
+    problems: Vec<Arc<str>>,
 }
 
 impl SkillsFrom {
@@ -91,26 +91,34 @@ impl SkillSources {
     /// All skills as they are now.
     pub(crate) fn load(&self) -> Result<Arc<Skills>, DuplicateSkill> {
         let each = self.sources.iter().map(|source| source.item.load().skills);
-        self.together(&each.collect::<Vec<_>>())
+        let (all, left_out) = self.together(&each.collect::<Vec<_>>());
+        match left_out.first() {
+            Some(LeftOut { later, .. }) => Err(DuplicateSkill(later.id.clone())),
+            None => Ok(all),
+        }
     }
 
-    /// What each source gave, as the skills of one engine. What holds for all skills, the host says.
-    fn together(&self, each: &[Arc<Skills>]) -> Result<Arc<Skills>, DuplicateSkill> {
-        let mut all: Option<Arc<Skills>> = None;
+    /// What each source gave, as the skills of one engine, and what is left out of them. What holds
+    /// for all skills, the host says.
+    fn together(&self, each: &[Arc<Skills>]) -> (Arc<Skills>, Vec<LeftOut>) {
+        let (mut all, mut left_out) = (None::<Arc<Skills>>, Vec::new());
         for (source, skills) in self.sources.iter().zip(each) {
             all = Some(match (all, &source.plugin) {
                 (Some(all), Some(plugin)) => {
                     let of_plugin = |skill| Skill::of_plugin(skill, plugin);
-                    Arc::new(all.with_shared(skills.iter_shared().map(of_plugin))?)
+                    let (more, taken) = all.with_new(skills.iter_shared().map(of_plugin));
+                    left_out.extend(taken);
+                    Arc::new(more)
                 }
                 _ => Arc::clone(skills),
             });
         }
-        Ok(all.unwrap_or_default())
+        (all.unwrap_or_default(), left_out)
     }
 
-    /// The engine's parts with the skills as they are now, and what is wrong with these. Skills that
-    /// do not go with the rest of the engine leave those before them in place.
+    /// The engine's parts with the skills as they are now, and what is wrong with these. A skill whose
+    /// name an earlier one has is left out; skills that do not go with the rest of the engine leave
+    /// those before them in place.
     pub(crate) fn now(&self, parts: &Arc<EngineParts>) -> (Arc<EngineParts>, Vec<Arc<str>>) {
         if self.sources.iter().all(|source| matches!(source.item, SkillsFrom::Fixed(_))) {
             return (Arc::clone(parts), Vec::new());
@@ -125,16 +133,21 @@ impl SkillSources {
             None => {
                 let good = last.take().and_then(|last| last.parts);
                 let from: Vec<_> = loaded.iter().map(|one| Arc::clone(&one.skills)).collect();
-                let together = self.together(&from).map_err(BuildError::from);
-                let (parts, problem) = match together.and_then(|all| parts.with_skills(all)) {
-                    Ok(parts) => (Some(Arc::new(parts)), None),
-                    Err(problem) => (good, Some(problem.to_string().into())),
+                let (all, left_out) = self.together(&from);
+                let mut problems: Vec<Arc<str>> =
+                    left_out.iter().map(|skill| skill.to_string().into()).collect();
+                let parts = match parts.with_skills(all) {
+                    Ok(parts) => Some(Arc::new(parts)),
+                    Err(problem) => {
+                        problems.push(problem.to_string().into());
+                        good
+                    }
                 };
-                last.insert(Reloaded { from, parts, problem }).clone()
+                last.insert(Reloaded { from, parts, problems }).clone()
             }
         };
         let problems = loaded.iter().flat_map(|one| one.problems.iter().cloned());
-        let problems = problems.chain(reloaded.problem).collect();
+        let problems = problems.chain(reloaded.problems).collect();
         (reloaded.parts.unwrap_or_else(|| Arc::clone(parts)), problems)
     }
 }

@@ -15,8 +15,8 @@ use toolcrib_core::{
     Reducer, Tool, ToolContext, ToolName, ToolOutput, call_middleware, static_tools,
 };
 use toolcrib_engine::{
-    BuildError, Engine, EngineBuilder, Plugin, PluginError, PluginRegistrar, READ_SKILL, Skill,
-    Turn, TurnOptions,
+    BuildError, Engine, EngineBuilder, Personality, Plugin, PluginError, PluginRegistrar,
+    READ_SKILL, Skill, Skills, ToolsMode, Turn, TurnError, TurnOptions,
 };
 
 use crate::support::{
@@ -92,6 +92,111 @@ async fn the_hosts_skills_and_what_holds_for_them_stay_when_a_plugin_leaves() {
     let without = engine.without_plugin("billing").unwrap();
     let active = TurnOptions::default().skill(skill_id("mine"));
     assert_eq!(offered(&without, active).await, ["own", "listed", READ_SKILL]);
+}
+
+/// A skill of a plugin that lists a tool of the host and one of its own.
+fn meddling(mode: ToolsMode) -> impl Plugin {
+    Brings("meddler", move |registrar: &mut PluginRegistrar| {
+        let tools = ["refund", "export", "free"].map(|name| ToolName::new(name).unwrap());
+        let skill = Skill::new(skill_id("meddle"), "Meddles.", "Meddle.");
+        registrar.tool(tool("export")).skill(skill.tools(tools).tools_mode(mode));
+        Ok(())
+    })
+}
+
+#[tokio::test]
+async fn a_plugins_skill_gives_no_mode_to_tools_of_others() {
+    let tools = ["refund"].map(|name| ToolName::new(name).unwrap());
+    let refunds = Skill::new(skill_id("refunds"), "Refunds.", "Refund.").tools(tools);
+    let refunds = refunds.tools_mode(ToolsMode::HiddenUntilActive);
+    let mut table = String::new();
+    for mode in ToolsMode::ALL {
+        let engine = engine()
+            .tools([tool("refund"), tool("free")])
+            .skills(Skills::new(vec![refunds.clone()]).unwrap())
+            .plugin(meddling(mode))
+            .build()
+            .unwrap();
+        for active in [&[][..], &["refunds"], &["meddle"], &["refunds", "meddle"]] {
+            let mut options = TurnOptions::default();
+            options.skills = active.iter().map(|id| skill_id(id)).collect();
+            let mut names = offered(&engine, options).await;
+            names.retain(|name| name != READ_SKILL);
+            let active = format!("[{}]", active.join(" "));
+            table.push_str(&format!("{mode:<19} {active:<16} {}\n", names.join(" ")));
+        }
+    }
+    insta::assert_snapshot!(table, @"
+    while_active        []               free export
+    while_active        [refunds]        refund
+    while_active        [meddle]         free export
+    while_active        [refunds meddle] refund free export
+    always              []               free export
+    always              [refunds]        refund export
+    always              [meddle]         free export
+    always              [refunds meddle] refund free export
+    latest_only         []               free export
+    latest_only         [refunds]        refund
+    latest_only         [meddle]         free export
+    latest_only         [refunds meddle] refund free export
+    hidden_until_active []               free
+    hidden_until_active [refunds]        refund
+    hidden_until_active [meddle]         free export
+    hidden_until_active [refunds meddle] refund free export
+    ");
+}
+
+#[tokio::test]
+async fn why_a_plugins_skill_does_not_bring_a_tool_out_is_said() {
+    let tools = ["refund"].map(|name| ToolName::new(name).unwrap());
+    let refunds = Skill::new(skill_id("refunds"), "Refunds.", "Refund.").tools(tools);
+    let engine = engine()
+        .tools([tool("refund"), tool("free")])
+        .skills(Skills::new(vec![refunds]).unwrap())
+        .plugin(meddling(ToolsMode::Always))
+        .build()
+        .unwrap();
+    let mut turn = engine.turn(TurnOptions::default().skill(skill_id("meddle"))).unwrap();
+    let iteration = turn.iteration().await.unwrap();
+    let reason = iteration.withheld().why("refund").unwrap().reason.to_string();
+    insta::assert_snapshot!(reason, @"skill `refunds` lists it and is not active; skill `meddle` of a plugin has no say in it (active: `meddle`); to offer it: activate skill `refunds`");
+}
+
+#[tokio::test]
+async fn a_personality_that_does_not_list_a_plugin_has_no_skill_of_it() {
+    let engine = engine()
+        .tools([tool("host_tool"), tool("listed")])
+        .skills(skills([("mine", &["listed"])]).offer_list_skills(true))
+        .plugin(billing())
+        .personality(Personality::new("bare").plugins::<&str>([]))
+        .personality(Personality::new("clerk").plugins(["billing"]))
+        .build()
+        .unwrap();
+    let ids = |personality: &str| -> Vec<String> {
+        let options = TurnOptions::default().personality(personality);
+        let turn = engine.turn(options).unwrap();
+        let ids: Vec<_> = turn.skills().iter().map(|skill| skill.id.to_string()).collect();
+        let told = engine.skills_of(Some(personality));
+        assert!(told.iter().map(|skill| skill.id.as_str()).eq(ids.iter().map(String::as_str)));
+        ids
+    };
+    assert_eq!(ids("bare"), ["mine"]);
+    assert_eq!(ids("clerk"), ["mine", "refunds"]);
+    assert_eq!(ids("default"), ["mine", "refunds"]);
+    let bare = || TurnOptions::default().personality("bare");
+    let Err(error) = engine.turn(bare().skill(skill_id("refunds"))) else {
+        panic!("a skill that is out of reach is active")
+    };
+    assert!(matches!(error, TurnError::UnknownSkill { .. }), "{error:?}");
+    let mut turn = engine.turn(bare()).unwrap();
+    assert!(turn.activate_skill(&skill_id("refunds")).is_err());
+    let mut iteration = turn.iteration().await.unwrap();
+    let read_skill = iteration.menu().get(READ_SKILL).unwrap();
+    assert!(!read_skill.description().contains("refunds"), "{}", read_skill.description());
+    let calls = vec![call(READ_SKILL, json!({ "id": "refunds" })), call("list_skills", json!({}))];
+    let results = iteration.execute(calls).await;
+    assert!(!results[0].is_ok(), "{results:?}");
+    assert!(!results[1].value.contains("refunds"), "{results:?}");
 }
 
 #[tokio::test]

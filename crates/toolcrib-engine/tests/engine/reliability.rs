@@ -287,7 +287,7 @@ async fn retry_other_asks_the_sources_alternatives_and_fallback_another_source()
     ];
     let alternatives = [Arc::clone(&mirror.provider)];
     let engine = engine()
-        .source_with_others(Arc::clone(&hub.provider), alternatives, OnFailure::Fail)
+        .source_with_alternatives(Arc::clone(&hub.provider), alternatives, OnFailure::Fail)
         .reliability(rules)
         .build()
         .unwrap();

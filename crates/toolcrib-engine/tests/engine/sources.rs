@@ -353,7 +353,7 @@ fn an_engine_whose_old_listings_would_pass_over_a_gate_is_not_built() {
         let Err(BuildError::StaleGate { provider }) = built else { panic!("{path}") };
         assert_eq!(*provider, *path);
     }
-    let other = engine().source_with_others(git(), [early(git())], OnFailure::Stale).build();
+    let other = engine().source_with_alternatives(git(), [early(git())], OnFailure::Stale).build();
     insta::assert_snapshot!(other.unwrap_err(), @"source `gated(early) > mcp:git` has a gate in it and `OnFailure::Stale`: what the gate let pass before would be offered without asking it; put the gate outside, `gated_tools(.., cached(..), ..)` with `CacheOptions::stale_on_error`, and take `OnFailure::Fail` or `Omit`");
     assert!(engine().source(cached(git(), forever), OnFailure::Stale).build().is_ok());
     let brings = |provider: Arc<dyn ToolProvider>| {

@@ -159,7 +159,7 @@ impl Shared {
     fn instructions(&self, access: &Access, in_session: bool) -> String {
         let mut lines = Vec::from_iter(self.instructions.as_deref().map(Cow::Borrowed));
         lines.push(FENCE_NOTICE.into());
-        let skills = self.engine.skills();
+        let skills = self.engine.skills_of(access.personality.as_deref());
         let active = |id: &SkillId| skills.get(id.as_str());
         let named_before = |at: usize, id| access.skills.iter().take(at).any(|before| before == id);
         let once = access.skills.iter().enumerate().filter(|(at, id)| !named_before(*at, *id));

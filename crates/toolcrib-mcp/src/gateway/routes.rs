@@ -155,7 +155,8 @@ impl Routes {
             MCP => {}
             path => match path.strip_prefix(SKILL) {
                 Some(skill) => {
-                    let skills = self.serving.gateway.engine.skills();
+                    let personality = door.access.personality.as_deref();
+                    let skills = self.serving.gateway.engine.skills_of(personality);
                     caller.access = door.with_skill(skill, &skills)?;
                 }
                 None => {

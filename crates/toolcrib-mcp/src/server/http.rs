@@ -1,6 +1,11 @@
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    sync::Arc,
+};
 
-use toolcrib_scope::http::HttpClientBuilder;
+use toolcrib_scope::http::{HttpClientBuilder, Url, parse_url};
+use url::Host;
 
 /// A server over Streamable HTTP.
 ///
@@ -34,6 +39,23 @@ impl Http {
     pub fn client(mut self, client: HttpClientBuilder) -> Self {
         self.client = Some(Arc::new(client));
         self
+    }
+
+    /// The addresses of this machine that its URL names, which may be dialled without a
+    /// [client](Self::client) that allows them; none where it names another host or is no URL.
+    pub fn local_addresses(&self) -> Vec<IpAddr> {
+        parse_url(&self.url).map(|url| local_addresses(&url)).unwrap_or_default()
+    }
+}
+
+/// The loopback addresses that a URL names, literally or as `localhost`.
+pub(crate) fn local_addresses(url: &Url) -> Vec<IpAddr> {
+    let (v4, v6) = (Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into());
+    match url.host() {
+        Some(Host::Domain("localhost")) => vec![v4, v6],
+        Some(Host::Ipv4(address)) if address.is_loopback() => vec![address.into()],
+        Some(Host::Ipv6(address)) if address.is_loopback() => vec![address.into()],
+        _ => Vec::new(),
     }
 }
 

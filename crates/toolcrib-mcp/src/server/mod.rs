@@ -8,6 +8,7 @@ mod program;
 mod stdio;
 mod variables;
 
+pub(crate) use self::http::local_addresses;
 pub use self::{
     file::{FileServer, ServersFile, read_servers},
     http::Http,

@@ -1,153 +1,103 @@
-//! MCP servers and hubs that are asked only in place of others.
+//! `alternatives`: MCP servers and hubs that are asked only in place of others.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
-use toolcrib_config::{Diagnostic, Located, Problems};
-use toolcrib_core::{Effect, Glob, ToolProvider};
+use toolcrib_config::{Diagnostic, Located, Problems, Spot};
+use toolcrib_core::{Glob, Stage, ToolProvider};
 use toolcrib_engine::OnFailure;
 
-use super::{
-    mcp::McpFiles,
-    names::{BETWEEN, REMOTE, is_declared},
-    part::Part,
-};
-use crate::config::{HubSection, PersonalitySection, RuleSection};
-
-/// Who is asked in place of one that fails, where a rule says so: names, in order.
-pub(crate) type AskedInstead = Vec<Arc<str>>;
+use super::{mcp::McpFiles, names::is_declared, part::Part};
+use crate::config::{ReliabilityRuleSection, Verb};
 
 /// An MCP server or a hub, of which a part of a project has several.
 pub(crate) trait Remote {
     fn name(&self) -> &str;
-    fn plugin(&self) -> Option<&str>;
-    fn asked_instead(&self) -> &[Arc<str>];
+    /// The names of those that a rule may have asked in its place, in order.
+    fn alternatives(&self) -> &[Arc<str>];
     fn provider(&self) -> Arc<dyn ToolProvider>;
     fn on_failure(&self) -> OnFailure;
 }
 
-/// What an engine takes as one source: who is asked, who is asked instead, and what happens when all
-/// fail.
-type Source = (Arc<dyn ToolProvider>, Vec<Arc<dyn ToolProvider>>, OnFailure);
+/// What an engine takes as one source.
+pub(crate) struct WithAlternatives {
+    pub(crate) provider: Arc<dyn ToolProvider>,
+    pub(crate) alternatives: Vec<Arc<dyn ToolProvider>>,
+    /// What happens when all fail.
+    pub(crate) on_failure: OnFailure,
+}
 
-/// The sources among all servers, or among all hubs: those of a plugin, or the project's own. Who is
-/// asked in place of another is no source of its own.
-pub(crate) fn sources<R: Remote>(all: &[R], plugin: Option<&str>) -> Vec<Source> {
-    let of_part = || all.iter().filter(|one| one.plugin() == plugin);
-    let is_instead = |one: &&R| {
-        of_part().any(|other| other.asked_instead().iter().any(|name| **name == *one.name()))
+/// The sources among the servers, or among the hubs, of a part. An alternative is no source of its
+/// own.
+pub(crate) fn sources<'a, R: Remote + 'a>(
+    of_part: &(impl Iterator<Item = &'a R> + Clone),
+) -> Vec<WithAlternatives> {
+    let is_alternative = |one: &&R| {
+        of_part.clone().any(|other| other.alternatives().iter().any(|name| **name == *one.name()))
     };
-    let named = |name: &Arc<str>| of_part().find(|one| *one.name() == **name);
-    let own = of_part().filter(|one| !is_instead(one));
-    own.map(|one| {
-        let others = one.asked_instead().iter().filter_map(named).map(Remote::provider).collect();
-        (one.provider(), others, one.on_failure())
+    let named = |name: &Arc<str>| of_part.clone().find(|one| *one.name() == **name);
+    let own = of_part.clone().filter(|one| !is_alternative(one));
+    own.map(|one| WithAlternatives {
+        provider: one.provider(),
+        alternatives: one.alternatives().iter().filter_map(named).map(Remote::provider).collect(),
+        on_failure: one.on_failure(),
     })
     .collect()
 }
 
-/// Whether any server or hub names another.
-pub(super) fn has_alternatives(parts: &[Part]) -> bool {
-    let of_part = |part: &Part| {
-        let servers = part.declared.mcp.iter().map(|server| &server.settings.alternatives);
-        let mut all = servers.chain(part.declared.hubs.iter().map(|hub| &hub.alternatives));
-        all.any(|alternatives| !alternatives.is_empty())
-    };
-    parts.iter().any(of_part)
+/// The alternatives that a project declares, each behind the source that it is asked in place of.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Alternatives {
+    pub(super) servers: Vec<(Arc<str>, Arc<str>)>,
+    pub(super) hubs: Vec<(Arc<str>, Arc<str>)>,
 }
 
-/// Warns of each rule and each exclusion that keeps back tools of one source by name, and not those
-/// that are offered in their place when it fails.
-pub(crate) fn warn_of_gaps(
-    rules: &[RuleSection],
-    personalities: &[PersonalitySection],
-    parts: &[Part],
+impl Alternatives {
+    pub(super) fn of(parts: &[Part]) -> Self {
+        let pairs = |sections: Vec<Section<'_>>| {
+            let pairs = sections.into_iter().flat_map(|(name, alternatives)| {
+                alternatives.iter().map(|one| (Arc::clone(name), Arc::clone(&one.value)))
+            });
+            pairs.collect::<Vec<_>>()
+        };
+        Self {
+            servers: parts.iter().flat_map(|part| pairs(servers(part))).collect(),
+            hubs: parts.iter().flat_map(|part| pairs(hubs(part))).collect(),
+        }
+    }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.servers.is_empty() && self.hubs.is_empty()
+    }
+}
+
+/// A source by its name, and the alternatives that it names.
+type Section<'a> = (&'a Arc<str>, &'a [Located<Arc<str>>]);
+
+fn servers(part: &Part) -> Vec<Section<'_>> {
+    let sections = part.declared.mcp.iter();
+    sections.map(|server| (&server.name.value, &*server.settings.alternatives)).collect()
+}
+
+fn hubs(part: &Part) -> Vec<Section<'_>> {
+    part.declared.hubs.iter().map(|hub| (&hub.name.value, &*hub.alternatives)).collect()
+}
+
+/// Whether a rule may have an alternative asked.
+fn asks_alternatives(rule: &ReliabilityRuleSection) -> bool {
+    rule.then.as_ref().is_some_and(|then| then.value == Verb::RetryOther)
+        && rule.when.stage.is_none_or(|stage| stage == Stage::Discover)
+}
+
+/// Records alternatives that there are not, those that have alternatives themselves and those that
+/// are named more than once. They are of the same part and kind.
+pub(crate) fn check_alternatives(
+    part: &Part,
+    files: &McpFiles,
+    rules: &[ReliabilityRuleSection],
     problems: &Problems,
 ) {
-    let pairs: Vec<_> = parts.iter().flat_map(pairs).collect();
-    let keeps_back = |rule: &&RuleSection| rule.effect.is_some_and(|it| it != Effect::Allow);
-    for rule in rules.iter().filter(keeps_back) {
-        for patterns in [&rule.tools, &rule.mcp_servers, &rule.toolsets, &rule.origins] {
-            warn_of_gap(patterns, &pairs, problems);
-        }
-    }
-    for personality in personalities {
-        warn_of_gap(&personality.exclude, &pairs, problems);
-    }
-}
-
-fn warn_of_gap(patterns: &[Located<Arc<str>>], pairs: &[(Speaks, Speaks)], problems: &Problems) {
-    for pattern in patterns {
-        for (of_one, of_other) in pairs {
-            let Some(meant) = of_one.put_in_place(of_other, &pattern.value) else { continue };
-            let is_met = |other: &Located<Arc<str>>| {
-                *other.value == *meant || Glob::new(Arc::clone(&other.value)).matches(&meant)
-            };
-            if !patterns.iter().any(is_met) {
-                let message = format!(
-                    "`{}` says nothing of `{meant}`, which may be offered in its place",
-                    pattern.value
-                );
-                let help = format!("name both: [\"{}\", \"{meant}\"]", pattern.value);
-                problems.push(Diagnostic::warning(&pattern.at, message).help(help));
-            }
-        }
-    }
-}
-
-/// What patterns speak of a source's tools by.
-struct Speaks {
-    /// How the names of its tools begin.
-    prefix: String,
-    /// Its own name, and its origin.
-    exactly: [String; 2],
-}
-
-impl Speaks {
-    fn of_server(name: &str) -> Self {
-        Self {
-            prefix: format!("{REMOTE}{name}{BETWEEN}"),
-            exactly: [name.to_owned(), format!("mcp:{name}")],
-        }
-    }
-
-    fn of_hub(hub: &HubSection) -> Self {
-        let name = &hub.name.value;
-        Self {
-            prefix: hub.prefix().to_string(),
-            exactly: [name.to_string(), format!("hub:{name}")],
-        }
-    }
-
-    /// The pattern that speaks of another as this one speaks of it, where the two differ.
-    fn put_in_place(&self, other: &Self, pattern: &str) -> Option<String> {
-        let by_prefix = || Some(format!("{}{}", other.prefix, pattern.strip_prefix(&self.prefix)?));
-        let exactly = self.exactly.iter().position(|known| *known == pattern);
-        let meant = exactly.and_then(|at| other.exactly.get(at).cloned()).or_else(by_prefix)?;
-        (meant != pattern).then_some(meant)
-    }
-}
-
-/// Each source of a part that has alternatives, with each of these.
-fn pairs(part: &Part) -> Vec<(Speaks, Speaks)> {
-    let (servers, hubs) = (&part.declared.mcp, &part.declared.hubs);
-    let of_servers = servers.iter().flat_map(|server| {
-        let others = server.settings.alternatives.iter();
-        others.map(|other| (Speaks::of_server(&server.name.value), Speaks::of_server(&other.value)))
-    });
-    let of_hubs = hubs.iter().flat_map(|hub| {
-        let others = hub.alternatives.iter();
-        let others = others.filter_map(|other| hubs.iter().find(|h| h.name.value == other.value));
-        others.map(|other| (Speaks::of_hub(hub), Speaks::of_hub(other)))
-    });
-    of_servers.chain(of_hubs).collect()
-}
-
-/// Records alternatives that there are not, and those that have alternatives themselves. They are of
-/// the same part and kind.
-pub(crate) fn check_alternatives(part: &Part, files: &McpFiles, problems: &Problems) {
-    let servers = part.declared.mcp.iter();
-    let servers: Vec<_> =
-        servers.map(|server| (&server.name.value, &*server.settings.alternatives)).collect();
+    let (servers, hubs) = (servers(part), hubs(part));
     let declared = servers.iter().map(|(name, _)| Arc::clone(name));
     let mut declared: Vec<_> = match &part.grant {
         None => declared.chain(files.names()).collect(),
@@ -156,35 +106,74 @@ pub(crate) fn check_alternatives(part: &Part, files: &McpFiles, problems: &Probl
     declared.sort();
     declared.dedup();
     check("MCP server", &servers, &declared, problems);
-    let hubs = part.declared.hubs.iter().map(|hub| (&hub.name.value, &*hub.alternatives));
-    let hubs: Vec<_> = hubs.collect();
     let declared: Vec<_> = hubs.iter().map(|(name, _)| Arc::clone(name)).collect();
     check("hub", &hubs, &declared, problems);
+    if !rules.iter().any(asks_alternatives) {
+        for (name, alternatives) in servers.iter().chain(&hubs) {
+            let Some(first) = alternatives.first() else { continue };
+            // A program that embeds the project may add rules, so this is no error.
+            let message = format!(
+                "nobody is asked in place of `{name}`, and tools of its alternatives are never \
+                 offered: no rule says `retry_other` at the stage `discover`"
+            );
+            let help = "write a [[reliability]] with when = { stage = \"discover\" } and then = \
+                        \"retry_other\"";
+            problems.push(Diagnostic::warning(&first.at, message).help(help));
+        }
+    }
 }
 
-/// A source, and whom it names.
-type Named<'a> = (&'a Arc<str>, &'a [Located<Arc<str>>]);
-
-fn check(kind: &str, sections: &[Named<'_>], declared: &[Arc<str>], problems: &Problems) {
+fn check(kind: &str, sections: &[Section<'_>], declared: &[Arc<str>], problems: &Problems) {
+    let mut taken: HashMap<&Arc<str>, &Spot> = HashMap::new();
     for (name, alternatives) in sections {
-        for other in *alternatives {
-            if !is_declared(other, kind, declared, problems) {
+        for one in *alternatives {
+            if !is_declared(one, kind, declared, problems) {
                 continue;
             }
-            let of_other = sections.iter().find(|(name, _)| **name == other.value);
-            let problem = if other.value == **name {
-                format!("the {kind} `{name}` is no alternative to itself")
-            } else if of_other.is_some_and(|(_, others)| !others.is_empty()) {
-                format!(
+            let of_one = sections.iter().find(|(name, _)| **name == one.value);
+            let (problem, help) = if one.value == **name {
+                (format!("the {kind} `{name}` is no alternative to itself"), NAME_ALL)
+            } else if of_one.is_some_and(|(_, alternatives)| !alternatives.is_empty()) {
+                let problem = format!(
                     "the {kind} `{}` is only asked in place of `{name}`, and names alternatives of \
                      its own",
-                    other.value
-                )
+                    one.value
+                );
+                (problem, NAME_ALL)
+            } else if let Some(first) = taken.get(&one.value) {
+                let problem =
+                    format!("the {kind} `{}` is an alternative already, at {first}", one.value);
+                (problem, "it is asked in place of one other, one time: name it there alone")
             } else {
+                taken.insert(&one.value, &one.at);
                 continue;
             };
-            let help = "name all that may be asked, in order, where it is that others stand in for";
-            problems.push(Diagnostic::error(&other.at, problem).help(help));
+            problems.push(Diagnostic::error(&one.at, problem).help(help));
+        }
+    }
+}
+
+const NAME_ALL: &str = "name all that may be asked, in order, where it is that others stand in for";
+
+/// Warns where names or patterns mean a source and not its alternatives: what is said there does not
+/// hold for tools that come from these.
+pub(super) fn warn_of_unnamed(
+    named: &[Located<Arc<str>>],
+    alternatives: &[(Arc<str>, Arc<str>)],
+    problems: &Problems,
+) {
+    let meaning = |source: &str| {
+        named.iter().find(|pattern| Glob::new(Arc::clone(&pattern.value)).matches(source))
+    };
+    for (source, alternative) in alternatives {
+        if let Some(pattern) = meaning(source)
+            && meaning(alternative).is_none()
+        {
+            let message = format!(
+                "`{source}` is meant here, and its alternative `{alternative}` is not: this does \
+                 not hold for the tools that come from there"
+            );
+            problems.push(Diagnostic::warning(&pattern.at, message).help("name both"));
         }
     }
 }

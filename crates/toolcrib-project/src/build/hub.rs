@@ -12,7 +12,7 @@ use toolcrib_tools::{
 };
 
 use super::{
-    AskedInstead, Names, Remote,
+    Names, Remote,
     names::values,
     secrets::{references, report_undeclared},
     tools::allowed_nets,
@@ -40,7 +40,7 @@ pub struct DeclaredHub {
     ttl: Ttl,
     provider: Arc<Cached>,
     on_failure: OnFailure,
-    asked_instead: AskedInstead,
+    alternatives: Vec<Arc<str>>,
 }
 
 impl DeclaredHub {
@@ -87,12 +87,8 @@ impl Remote for DeclaredHub {
         &self.name
     }
 
-    fn plugin(&self) -> Option<&str> {
-        self.plugin.as_deref()
-    }
-
-    fn asked_instead(&self) -> &[Arc<str>] {
-        &self.asked_instead
+    fn alternatives(&self) -> &[Arc<str>] {
+        &self.alternatives
     }
 
     fn provider(&self) -> Arc<dyn ToolProvider> {
@@ -133,7 +129,7 @@ impl HubSources<'_> {
             ttl: section.cache.ttl?,
             provider: cached(hub.provider(), options),
             on_failure: section.on_failure,
-            asked_instead: values(&section.alternatives),
+            alternatives: values(&section.alternatives),
         })
     }
 

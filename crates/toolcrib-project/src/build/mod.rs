@@ -20,7 +20,7 @@ mod skills;
 mod tools;
 
 pub(crate) use self::{
-    alternatives::{AskedInstead, Remote, check_alternatives, sources, warn_of_gaps},
+    alternatives::{Remote, WithAlternatives, check_alternatives, sources},
     artifacts::build_artifacts,
     databases::Databases,
     hub::HubSources,
@@ -28,7 +28,7 @@ pub(crate) use self::{
     model::ModelSources,
     models::build_models,
     names::Names,
-    part::{Part, check_plugins, report_taken_names},
+    part::{Part, check_plugins, report_captured_names, report_taken_names},
     personality::{
         DeclaredPersonality, PersonalitySources, report_unreachable_hosts, report_unreachable_hubs,
     },

@@ -8,6 +8,7 @@ use toolcrib_config::{Diagnostic, Located, Problems, suggest};
 use toolcrib_engine::{DEACTIVATE_SKILL, DEFAULT_PERSONALITY, LIST_SKILLS, READ_SKILL, SKIP_STEP};
 
 use super::{
+    alternatives::Alternatives,
     mcp::McpFiles,
     part::{Grant, Part},
 };
@@ -16,7 +17,7 @@ use crate::config::{Input, PersonalitySection, ProjectFile, ToolSection};
 /// What the names of all tools of MCP servers begin with.
 pub(super) const REMOTE: &str = "mcp__";
 /// What stands between the name of a server and that of its tool; no server has it in its name.
-pub(super) const BETWEEN: &str = "__";
+const BETWEEN: &str = "__";
 /// The toolset of all tools of MCP servers.
 const REMOTE_TOOLSET: &str = "mcp";
 
@@ -28,11 +29,9 @@ pub(crate) struct Names {
     /// What those of them take whose schema stands beside them.
     pub(crate) parameters: HashMap<Arc<str>, Vec<Arc<str>>>,
     pub(crate) toolsets: Vec<Arc<str>>,
-    /// The tools and toolsets of plugins alone, each with its plugin.
-    of_plugins: Vec<(Arc<str>, Arc<str>)>,
+    /// The tools and toolsets, each with its plugin if it is of one; the project's own first.
+    of_parts: Vec<(Arc<str>, Option<Arc<str>>)>,
     pub(crate) skills: Vec<Arc<str>>,
-    /// Those of plugins, each with its plugin.
-    skills_of_plugins: Vec<(Arc<str>, Arc<str>)>,
     /// The tools that stand for skills and artifacts, and may be offered.
     framework_tools: Vec<Arc<str>>,
     pub(crate) roles: Vec<Arc<str>>,
@@ -43,6 +42,8 @@ pub(crate) struct Names {
     pub(crate) hubs: Vec<Arc<str>>,
     /// What the names of the tools of each hub begin with, and its plugin if it is of one.
     hub_prefixes: Vec<(Arc<str>, Option<Arc<str>>)>,
+    /// The MCP servers and hubs that are asked in place of others.
+    pub(super) alternatives: Alternatives,
     /// The models that have a name of the project's own.
     pub(crate) models: Vec<Arc<str>>,
     /// The plugins, with those that are added in code.
@@ -70,10 +71,9 @@ impl Names {
             tools: parts.iter().flat_map(tools).collect(),
             parameters: parameters(parts),
             toolsets,
-            of_plugins: of_plugins(parts),
+            of_parts: parts.iter().flat_map(of_part).collect(),
             framework_tools: framework_tools(file, parts),
             skills: skills.collect(),
-            skills_of_plugins: parts.iter().flat_map(skills_of_plugin).collect(),
             roles: file
                 .policy
                 .roles
@@ -85,6 +85,7 @@ impl Names {
             servers,
             hubs: hubs().map(|(_, hub)| Arc::clone(&hub.name.value)).collect(),
             hub_prefixes: hubs().map(|(plugin, hub)| (hub.prefix(), plugin.cloned())).collect(),
+            alternatives: Alternatives::of(parts),
             models: file.models.iter().map(|model| Arc::clone(&model.name.value)).collect(),
             plugins: parts.iter().filter_map(Part::plugin_id).cloned().collect(),
             grant: None,
@@ -101,17 +102,15 @@ impl Names {
         seen
     }
 
-    /// The plugin that a tool or toolset is of.
+    /// The plugin that a tool or toolset is of. What the project has itself is of none, whatever the
+    /// names of hubs begin with.
     pub(crate) fn plugin_of(&self, name: &str) -> Option<&Arc<str>> {
-        let exactly = self.of_plugins.iter().find(|(of_plugin, _)| **of_plugin == *name);
+        if self.framework_tools.iter().any(|tool| **tool == *name) {
+            return None;
+        }
+        let exactly = self.of_parts.iter().find(|(of_part, _)| **of_part == *name);
         let of_hub = || self.hub_prefixes.iter().find(|(prefix, _)| name.starts_with(&**prefix));
-        exactly.map(|(_, plugin)| plugin).or_else(|| of_hub()?.1.as_ref())
-    }
-
-    /// The plugin that a skill is of.
-    pub(crate) fn plugin_of_skill(&self, id: &str) -> Option<&Arc<str>> {
-        let found = self.skills_of_plugins.iter().find(|(skill, _)| **skill == *id);
-        found.map(|(_, plugin)| plugin)
+        exactly.or_else(of_hub)?.1.as_ref()
     }
 
     /// The tools, with those of Toolcrib itself that may be offered.
@@ -211,23 +210,9 @@ fn toolsets(part: &Part) -> impl Iterator<Item = Arc<str>> {
     part.declared.tools.iter().filter_map(|tool| tool.toolset.clone()).chain(hubs)
 }
 
-fn skills_of_plugin(part: &Part) -> impl Iterator<Item = (Arc<str>, Arc<str>)> {
-    let plugin = part.plugin_id().into_iter();
-    plugin.flat_map(|id| {
-        part.skills.names.iter().map(move |skill| (Arc::clone(skill), Arc::clone(id)))
-    })
-}
-
-/// The tools and toolsets of plugins, but for those that the project has too.
-fn of_plugins(parts: &[Part]) -> Vec<(Arc<str>, Arc<str>)> {
-    let of = |part| tools(part).chain(toolsets(part));
-    let own: Vec<_> = parts.iter().filter(|part| part.grant.is_none()).flat_map(of).collect();
-    let of_plugin = |part| {
-        let plugin: Option<&Arc<str>> = Part::plugin_id(part);
-        plugin.into_iter().flat_map(move |id| of(part).map(|name| (name, Arc::clone(id))))
-    };
-    let all = parts.iter().flat_map(of_plugin);
-    all.filter(|(name, _)| !own.contains(name)).collect()
+/// The tools and toolsets of a part, each with the plugin that the part is.
+fn of_part(part: &Part) -> impl Iterator<Item = (Arc<str>, Option<Arc<str>>)> {
+    tools(part).chain(toolsets(part)).map(|name| (name, part.plugin_id().cloned()))
 }
 
 fn parameters(parts: &[Part]) -> HashMap<Arc<str>, Vec<Arc<str>>> {
@@ -265,6 +250,15 @@ fn framework_tools(file: &ProjectFile, parts: &[Part]) -> Vec<Arc<str>> {
 fn parts_of_remote(name: &str) -> Option<(&str, &str)> {
     let (server, tool) = name.strip_prefix(REMOTE)?.split_once(BETWEEN)?;
     (!server.contains(['*', '?'])).then_some((server, tool))
+}
+
+/// The servers whose tools names or patterns mean that say which server it is.
+pub(super) fn servers_meant(patterns: &[Located<Arc<str>>]) -> Vec<Located<Arc<str>>> {
+    let server = |pattern: &Located<Arc<str>>| {
+        let (server, _) = parts_of_remote(&pattern.value)?;
+        Some(Located { value: server.into(), at: pattern.at.clone() })
+    };
+    patterns.iter().filter_map(server).collect()
 }
 
 /// Texts without their places.

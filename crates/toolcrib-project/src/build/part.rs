@@ -1,13 +1,15 @@
 //! What the project declares itself, and each of its plugins: the same things, from a folder each.
 
-use std::{collections::HashMap, path::Path, sync::Arc};
+use std::{collections::HashMap, net::IpAddr, path::Path, sync::Arc};
 
+use toolcrib_artifacts::ARTIFACT_TOOLS;
 use toolcrib_config::{Diagnostic, Document, Located, Problems, Spot};
+use toolcrib_engine::SKILL_TOOLS;
 use toolcrib_scope::http::IpNet;
 
 use super::{
     mcp::McpFiles,
-    names::{Names, is_declared, values},
+    names::{Names, REMOTE, is_declared, values},
     tools::parse_net,
 };
 use crate::{
@@ -49,14 +51,22 @@ impl Part {
     ) -> Vec<Self> {
         let declared = std::mem::take(&mut file.declared);
         let own = Self { grant: None, root: root.clone(), declared, skills };
-        let plugins = file.plugins.iter().map(|section| Self::plugin(section, root, problems));
-        std::iter::once(own).chain(plugins).collect()
+        let mut parts = vec![own];
+        for section in &file.plugins {
+            parts.push(Self::plugin(section, root, &parts, problems));
+        }
+        parts
     }
 
     /// A plugin; an empty one where its file cannot be read.
-    fn plugin(section: &PluginSection, project: &Root, problems: &Problems) -> Self {
+    fn plugin(
+        section: &PluginSection,
+        project: &Root,
+        earlier: &[Self],
+        problems: &Problems,
+    ) -> Self {
         let grant = Some(Arc::new(Grant::of(section, problems)));
-        let read = section.path.as_ref().and_then(|path| read(path, project, problems));
+        let read = section.path.as_ref().and_then(|path| read(path, project, earlier, problems));
         let Some((root, file)) = read else {
             let (declared, skills) = Default::default();
             return Self { grant, root: project.clone(), declared, skills };
@@ -87,6 +97,7 @@ impl Part {
 fn read(
     path: &Located<Arc<str>>,
     project: &Root,
+    earlier: &[Part],
     problems: &Problems,
 ) -> Option<(Root, PluginFile)> {
     let refuse = |error: FileError| {
@@ -98,6 +109,14 @@ fn read(
     if root.path() == project.path() {
         let message = format!("`{}` is the project's own folder", path.value.escape_debug());
         let help = "give the plugin a folder of its own, such as \"plugins/crm\"";
+        problems.push(Diagnostic::error(&path.at, message).help(help));
+        return None;
+    }
+    let of_other = earlier.iter().find(|part| part.root.path() == root.path());
+    if let Some(other) = of_other.and_then(Part::plugin_id) {
+        let message =
+            format!("`{}` is the folder of the plugin `{other}`", path.value.escape_debug());
+        let help = "give each plugin a folder of its own, or leave one of the two out";
         problems.push(Diagnostic::error(&path.at, message).help(help));
         return None;
     }
@@ -142,6 +161,11 @@ impl Grant {
     /// addresses are only meant when they are named.
     pub(crate) fn has_net(&self, net: &IpNet) -> bool {
         self.nets.contains(net)
+    }
+
+    /// Whether some net that was granted has this address in it.
+    pub(crate) fn has_address(&self, address: IpAddr) -> bool {
+        self.nets.iter().any(|net| net.contains(&address))
     }
 
     /// Records a program where none was granted.
@@ -221,6 +245,41 @@ pub(crate) fn report_taken_names(parts: &[Part], mcp: &McpFiles, problems: &Prob
         }
         for (name, at) in part.skills.places(&part.root) {
             take(&mut skills, "a skill", name, at);
+        }
+    }
+}
+
+/// Records hubs of plugins that would take names of others for their own: of which plugin a tool of a
+/// hub is, is told by what its name begins with.
+pub(crate) fn report_captured_names(parts: &[Part], problems: &Problems) {
+    for (part, plugin) in parts.iter().filter_map(|part| Some((part, part.plugin_id()?))) {
+        for hub in &part.declared.hubs {
+            let prefix = hub.prefix();
+            let others = parts.iter().filter(|other| other.plugin_id() != Some(plugin));
+            let taken = others
+                .flat_map(|other| {
+                    let names = other.declared.tools.iter().filter_map(|tool| tool.name.as_ref());
+                    let names = names.map(|name| Arc::from(name.value.as_str()));
+                    names.chain(other.declared.hubs.iter().map(HubSection::prefix))
+                })
+                .chain(SKILL_TOOLS.into_iter().chain(ARTIFACT_TOOLS).chain([REMOTE]).map(Arc::from))
+                .find(|name: &Arc<str>| name.starts_with(&*prefix));
+            let message = match taken {
+                _ if prefix.starts_with(REMOTE) => {
+                    format!(
+                        "the names of tools of MCP servers begin with `{REMOTE}`, and no others"
+                    )
+                }
+                Some(taken) => format!(
+                    "`{taken}` begins with the prefix `{prefix}` of the hub `{}` and is not of the \
+                     plugin `{plugin}`",
+                    hub.name.value
+                ),
+                None => continue,
+            };
+            let at = hub.prefix_place().unwrap_or(&hub.name.at);
+            let help = format!("write another, such as prefix = \"{plugin}_\"");
+            problems.push(Diagnostic::error(at, message).help(help));
         }
     }
 }

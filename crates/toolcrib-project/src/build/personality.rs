@@ -9,8 +9,9 @@ use toolcrib_engine::Personality;
 use toolcrib_scope::http::{HostPattern, may_reach};
 
 use super::{
+    alternatives::warn_of_unnamed,
     model::ModelSources,
-    names::{Names, is_declared, values},
+    names::{Names, is_declared, servers_meant, values},
     part::Part,
     policy::check_pattern,
     tools::host_of,
@@ -61,6 +62,10 @@ impl PersonalitySources<'_> {
                 check_pattern(pattern, "tool", &names.all_tools(), is_known, problems);
             }
         }
+        let (servers, hubs) = (&names.alternatives.servers, &names.alternatives.hubs);
+        warn_of_unnamed(section.mcp_servers.as_deref().unwrap_or_default(), servers, problems);
+        warn_of_unnamed(section.toolset.as_deref().unwrap_or_default(), hubs, problems);
+        warn_of_unnamed(&servers_meant(&section.exclude), servers, problems);
         // One without a name, which is recorded, is looked at all the same.
         let name = section.name.as_ref().map(|name| Arc::clone(&name.value));
         let mut personality = Personality::new(name.clone().unwrap_or_default());

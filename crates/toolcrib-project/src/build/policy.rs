@@ -5,7 +5,10 @@ use std::{collections::HashMap, sync::Arc};
 use toolcrib_config::{Diagnostic, Located, Problems};
 use toolcrib_core::{Effect, Glob, Policy, Roles, Rule, SkillId, ToolMatch, When};
 
-use super::names::{Names, is_declared, values};
+use super::{
+    alternatives::warn_of_unnamed,
+    names::{Names, is_declared, servers_meant, values},
+};
 use crate::config::{PolicySection, RoleSection, RuleSection};
 
 pub(crate) fn build_policy(section: &PolicySection, names: &Names, problems: &Problems) -> Policy {
@@ -63,6 +66,7 @@ fn build_rule(
     for pattern in &section.origins {
         check_origin(pattern, names, problems);
     }
+    warn_of_alternatives(section, names, problems);
     for pattern in &section.plugins {
         check_pattern(pattern, "plugin", &names.plugins, false, problems);
     }
@@ -102,6 +106,23 @@ fn build_rule(
             arguments: section.arguments.iter().map(|one| one.condition.clone()).collect(),
         },
     })
+}
+
+/// A rule that means a source says nothing of who is asked in its place.
+fn warn_of_alternatives(section: &RuleSection, names: &Names, problems: &Problems) {
+    let of_scheme = |scheme: &str| -> Vec<_> {
+        let named = section.origins.iter().filter_map(|pattern| {
+            let name = pattern.value.strip_prefix(scheme)?;
+            Some(Located { value: name.into(), at: pattern.at.clone() })
+        });
+        named.collect()
+    };
+    let (servers, hubs) = (&names.alternatives.servers, &names.alternatives.hubs);
+    warn_of_unnamed(&servers_meant(&section.tools), servers, problems);
+    warn_of_unnamed(&section.mcp_servers, servers, problems);
+    warn_of_unnamed(&of_scheme("mcp:"), servers, problems);
+    warn_of_unnamed(&section.toolsets, hubs, problems);
+    warn_of_unnamed(&of_scheme("hub:"), hubs, problems);
 }
 
 /// An origin that says which MCP server or hub it is must name one that there is.

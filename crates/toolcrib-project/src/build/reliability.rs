@@ -6,7 +6,7 @@ use toolcrib_config::{Diagnostic, Located, Problems, suggest};
 use toolcrib_core::{Model, ReliabilityRule, Stage, Then};
 use toolcrib_engine::{BreakerConfig, EngineBuilder, RetryBudget};
 
-use super::{alternatives::has_alternatives, part::Part};
+use super::names::Names;
 use crate::config::{ReliabilityRuleSection, ReliabilitySection, Verb};
 
 /// The rules of a project, its breakers and its budget of retries.
@@ -47,10 +47,10 @@ pub(crate) struct NamedModel {
 pub(crate) fn build_reliability(
     section: &ReliabilitySection,
     models: &[NamedModel],
-    parts: &[Part],
+    names: &Names,
     problems: &Problems,
 ) -> Reliability {
-    if !has_alternatives(parts) {
+    if names.alternatives.is_empty() {
         section.rules.iter().for_each(|rule| report_no_others(rule, problems));
     }
     let rules = section.rules.iter().enumerate();

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     config::SkillsSection,
     root::Root,
-    skills::{FolderFiles, SkillFile, SkillStamp},
+    skills::{FolderFiles, SkillFile, SkillStamp, skill_file},
 };
 
 /// Where a skill lies: in which folder of the skills of which root, and what is there.
@@ -65,12 +65,14 @@ pub(crate) fn build_skill(
         let tool = resolve(&step.name, names, problems)?;
         Some(Step { tool, note: step.remark.clone() })
     });
+    let origin = place.root.shown(&skill_file(place.folder, &file.id));
     let own = place.root.folder(&format!("{}/{}", place.folder, file.id)).ok();
     let own = own.filter(|_| place.stamp.has_files);
     let mut skill =
         Skill::new(file.id, file.description, file.body).tools(tools).steps(steps, file.on_skip);
     skill.tools_mode = file.tools_mode;
     skill.plugin = place.plugin.cloned();
+    skill.origin = Some(origin);
     match own {
         Some(own) => skill.files(Arc::new(FolderFiles::new(own))),
         None => skill,

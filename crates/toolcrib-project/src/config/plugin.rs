@@ -7,7 +7,8 @@ use toolcrib_core::ToolName;
 
 use super::Declared;
 
-/// What only the project says.
+/// What only the project says. In a plugin's file each of these is told so, where another unknown key
+/// is a slip.
 const OF_THE_PROJECT: [&str; 16] = [
     "agent",
     "artifacts",

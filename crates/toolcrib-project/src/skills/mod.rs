@@ -96,7 +96,7 @@ impl SkillFolders {
 }
 
 /// Where the file of a skill lies, from the root on.
-fn skill_file(folder: &str, name: &str) -> String {
+pub(crate) fn skill_file(folder: &str, name: &str) -> String {
     format!("{folder}/{name}/{SKILL_FILE}")
 }
 

@@ -55,6 +55,11 @@ impl WatchedSkills {
         &self.0.folder
     }
 
+    /// Whose they are, if not the project's own.
+    pub(crate) fn plugin(&self) -> Option<&Arc<str>> {
+        self.0.plugin.as_ref()
+    }
+
     pub(crate) fn names(&self) -> &Names {
         &self.0.names
     }

@@ -122,6 +122,83 @@ programs = true
 }
 
 #[test]
+fn one_that_is_named_twice_is_refused() {
+    let at = "127.0.0.1:9".parse().unwrap();
+    let project = [
+        RULE.to_owned(),
+        hub("a", at, "alternatives = ['c', 'd', 'c']\n"),
+        hub("b", at, "alternatives = ['c']\n"),
+        hub("c", at, ""),
+        hub("d", at, ""),
+    ];
+    insta::assert_snapshot!(Folder::with(&project.concat()).problems(), @"
+    toolcrib.toml:10:27: the hub `c` is an alternative already, at toolcrib.toml:10
+        help: it is asked in place of one other, one time: name it there alone
+    toolcrib.toml:18:17: the hub `c` is an alternative already, at toolcrib.toml:10
+        help: it is asked in place of one other, one time: name it there alone
+    ");
+}
+
+const MIRROR: &str = "[mcp.git]\nurl = 'https://a.example/'\nalternatives = ['mirror']\n\
+                      [mcp.mirror]\nurl = 'https://b.example/'\n";
+
+#[test]
+fn that_no_rule_has_them_asked_is_said_where_they_are_named() {
+    let at = "127.0.0.1:9".parse().unwrap();
+    let project = [hub("a", at, "alternatives = ['b', 'c']\n"), hub("b", at, ""), hub("c", at, "")];
+    let project = format!("{}{MIRROR}", project.concat());
+    insta::assert_snapshot!(Folder::with(&project).load().warnings(), @r#"
+    toolcrib.toml:7:17: warning: nobody is asked in place of `a`, and tools of its alternatives are never offered: no rule says `retry_other` at the stage `discover`
+        help: write a [[reliability]] with when = { stage = "discover" } and then = "retry_other"
+    toolcrib.toml:25:17: warning: nobody is asked in place of `git`, and tools of its alternatives are never offered: no rule says `retry_other` at the stage `discover`
+        help: write a [[reliability]] with when = { stage = "discover" } and then = "retry_other"
+    "#);
+    for when in ["stage = 'discover'", "attempt_below = 3"] {
+        let rule = format!("[[reliability]]\nwhen = {{ {when} }}\nthen = 'retry_other'\n");
+        let loaded = Folder::with(&format!("{rule}{project}")).load();
+        assert!(loaded.warnings().is_empty(), "{}", loaded.warnings());
+    }
+    let other = "[[reliability]]\nwhen = { stage = 'discover' }\nthen = 'retry'\n";
+    assert!(!Folder::with(&format!("{other}{project}")).load().warnings().is_empty());
+}
+
+/// What a source is called is in the names and facts of its tools, and an alternative has its own.
+#[test]
+fn who_speaks_of_a_source_and_not_of_its_alternative_is_warned() {
+    let at = "127.0.0.1:9".parse().unwrap();
+    let hubs = [hub("first", at, "alternatives = ['second']\n"), hub("second", at, "")].concat();
+    let rules = "policy_default = 'allow'\n\
+                 [[policy]]\neffect = 'deny'\ntoolset = 'first'\n\
+                 [[policy]]\neffect = 'deny'\nmcp_server = 'git'\n\
+                 [[policy]]\neffect = 'deny'\ntool = 'mcp__git__*'\n\
+                 [[policy]]\neffect = 'deny'\norigin = ['mcp:git', 'hub:f*']\n\
+                 [[policy]]\neffect = 'deny'\nmcp_server = ['git', 'mirror']\n\
+                 [[policy]]\neffect = 'deny'\norigin = ['mcp:*', 'hub:*']\n\
+                 [[policy]]\neffect = 'deny'\ntoolset = 'second'\n\
+                 [[personality]]\nname = 'p'\nmcp_servers = ['git']\ntoolset = ['first']\n\
+                 exclude = ['mcp__git__log']\n";
+    let project = format!("{rules}{RULE}{hubs}{MIRROR}");
+    insta::assert_snapshot!(Folder::with(&project).load().warnings(), @"
+    toolcrib.toml:4:11: warning: `first` is meant here, and its alternative `second` is not: this does not hold for the tools that come from there
+        help: name both
+    toolcrib.toml:7:14: warning: `git` is meant here, and its alternative `mirror` is not: this does not hold for the tools that come from there
+        help: name both
+    toolcrib.toml:10:8: warning: `git` is meant here, and its alternative `mirror` is not: this does not hold for the tools that come from there
+        help: name both
+    toolcrib.toml:13:11: warning: `git` is meant here, and its alternative `mirror` is not: this does not hold for the tools that come from there
+        help: name both
+    toolcrib.toml:13:22: warning: `first` is meant here, and its alternative `second` is not: this does not hold for the tools that come from there
+        help: name both
+    toolcrib.toml:25:16: warning: `git` is meant here, and its alternative `mirror` is not: this does not hold for the tools that come from there
+        help: name both
+    toolcrib.toml:26:12: warning: `first` is meant here, and its alternative `second` is not: this does not hold for the tools that come from there
+        help: name both
+    toolcrib.toml:27:12: warning: `git` is meant here, and its alternative `mirror` is not: this does not hold for the tools that come from there
+        help: name both
+    ");
+}
+
+#[test]
 fn alternatives_that_are_unknown_themselves_or_in_a_circle_are_refused() {
     let at = "127.0.0.1:9".parse().unwrap();
     let project = [
@@ -136,61 +213,32 @@ fn alternatives_that_are_unknown_themselves_or_in_a_circle_are_refused() {
     insta::assert_snapshot!(Folder::with(&project.concat()).problems(), @r#"
     toolcrib.toml:7:17: the hub `b` is only asked in place of `a`, and names alternatives of its own
         help: name all that may be asked, in order, where it is that others stand in for
+    toolcrib.toml:7:17: warning: nobody is asked in place of `a`, and tools of its alternatives are never offered: no rule says `retry_other` at the stage `discover`
+        help: write a [[reliability]] with when = { stage = "discover" } and then = "retry_other"
     toolcrib.toml:7:22: there is no hub `d`
         help: the hubs are `a`, `b`, `c`
     toolcrib.toml:7:27: the hub `a` is no alternative to itself
         help: name all that may be asked, in order, where it is that others stand in for
     toolcrib.toml:15:17: the hub `c` is only asked in place of `b`, and names alternatives of its own
         help: name all that may be asked, in order, where it is that others stand in for
+    toolcrib.toml:15:17: warning: nobody is asked in place of `b`, and tools of its alternatives are never offered: no rule says `retry_other` at the stage `discover`
+        help: write a [[reliability]] with when = { stage = "discover" } and then = "retry_other"
     toolcrib.toml:23:17: the hub `a` is only asked in place of `c`, and names alternatives of its own
         help: name all that may be asked, in order, where it is that others stand in for
+    toolcrib.toml:23:17: warning: nobody is asked in place of `c`, and tools of its alternatives are never offered: no rule says `retry_other` at the stage `discover`
+        help: write a [[reliability]] with when = { stage = "discover" } and then = "retry_other"
     toolcrib.toml:27:17: there is no MCP server `a`
         help: the MCP servers are `one`, `two`
+    toolcrib.toml:27:17: warning: nobody is asked in place of `one`, and tools of its alternatives are never offered: no rule says `retry_other` at the stage `discover`
+        help: write a [[reliability]] with when = { stage = "discover" } and then = "retry_other"
     toolcrib.toml:27:22: the MCP server `two` is only asked in place of `one`, and names alternatives of its own
         help: name all that may be asked, in order, where it is that others stand in for
     toolcrib.toml:27:29: `alternatives[2]` must be a text in quotes; this is a whole number
     toolcrib.toml:30:17: the MCP server `one` is only asked in place of `two`, and names alternatives of its own
         help: name all that may be asked, in order, where it is that others stand in for
+    toolcrib.toml:30:17: warning: nobody is asked in place of `two`, and tools of its alternatives are never offered: no rule says `retry_other` at the stage `discover`
+        help: write a [[reliability]] with when = { stage = "discover" } and then = "retry_other"
     toolcrib.toml:33:8: then = "retry_other" can do nothing at the stage `tool`: only of models and sources there are others
         help: write stage = "model" or stage = "discover" in `when`, or another `then`
-    "#);
-}
-
-/// What is kept back of one source would be offered by another.
-#[test]
-fn rules_that_forget_an_alternative_are_told() {
-    let at = "127.0.0.1:9".parse().unwrap();
-    let mirror = hub("mirror", at, "").replace("crm_", "other_");
-    let project = [
-        "policy_default = 'allow'\n".to_owned(),
-        hub("crm", at, "alternatives = ['same', 'mirror']\n"),
-        hub("same", at, ""),
-        mirror,
-        "[mcp.git]\nurl = 'https://a.example/'\nalternatives = ['two']\n\
-         [mcp.two]\nurl = 'https://b.example/'\n\
-         [[policy]]\neffect = 'deny'\ntool = ['mcp__git__push', 'crm_drop']\n\
-         [[policy]]\neffect = 'halt'\nmcp_server = 'git'\n\
-         [[policy]]\neffect = 'deny'\ntool = ['mcp__git__*', 'mcp__t*', 'crm_x', 'other_x']\n\
-         [[policy]]\neffect = 'allow'\ntool = 'mcp__git__log'\n\
-         [[policy]]\neffect = 'deny'\ntoolset = 'crm'\norigin = 'mcp:git'\n\
-         [[personality]]\nname = 'p'\nexclude = 'mcp__git__rm'\n"
-            .to_owned(),
-    ];
-    let project = Folder::with(&project.concat()).load();
-    insta::assert_snapshot!(project.warnings(), @r#"
-    toolcrib.toml:31:9: warning: `mcp__git__push` says nothing of `mcp__two__push`, which may be offered in its place
-        help: name both: ["mcp__git__push", "mcp__two__push"]
-    toolcrib.toml:31:27: warning: `crm_drop` says nothing of `other_drop`, which may be offered in its place
-        help: name both: ["crm_drop", "other_drop"]
-    toolcrib.toml:34:14: warning: `git` says nothing of `two`, which may be offered in its place
-        help: name both: ["git", "two"]
-    toolcrib.toml:43:11: warning: `crm` says nothing of `same`, which may be offered in its place
-        help: name both: ["crm", "same"]
-    toolcrib.toml:43:11: warning: `crm` says nothing of `mirror`, which may be offered in its place
-        help: name both: ["crm", "mirror"]
-    toolcrib.toml:44:10: warning: `mcp:git` says nothing of `mcp:two`, which may be offered in its place
-        help: name both: ["mcp:git", "mcp:two"]
-    toolcrib.toml:47:11: warning: `mcp__git__rm` says nothing of `mcp__two__rm`, which may be offered in its place
-        help: name both: ["mcp__git__rm", "mcp__two__rm"]
     "#);
 }

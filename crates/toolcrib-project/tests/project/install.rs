@@ -385,3 +385,22 @@ proptest! {
         }
     }
 }
+
+/// As the project would not load any more.
+#[test]
+fn a_name_that_a_skill_of_a_plugin_has_is_taken() {
+    let plugin = "[plugin.crm]\npath = \"plugins/crm\"\n";
+    let desk = Desk { folder: Folder::with(&format!("{plugin}{PROJECT}{DATABASE}{TOOL}")) };
+    let folder = desk.folder.file("plugins/crm/plugin.toml", "");
+    let desk = Desk { folder: folder.file("plugins/crm/skills/billing/SKILL.md", SKILL) };
+    let archive = zipped(&[("billing/SKILL.md", SKILL.as_bytes())]);
+    for replace in [false, true] {
+        let refused = desk.install_over("billing.zip", &archive, replace).unwrap_err();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(refused, @"there is a skill `billing` already, at plugins/crm/skills/billing/SKILL.md (plugin `crm`); rename one of them");
+        }
+    }
+    assert!(!desk.folder.path().join("skills").exists());
+    let other = SKILL.replace("name: billing", "name: returns");
+    desk.install("returns.zip", &zipped(&[("returns/SKILL.md", other.as_bytes())])).unwrap();
+}

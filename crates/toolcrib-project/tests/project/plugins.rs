@@ -4,7 +4,7 @@ use std::{
     fs,
     io::{Cursor, Write as _},
     os::unix::fs::{PermissionsExt as _, symlink},
-    sync::Arc,
+    sync::{Arc, Mutex},
 };
 
 use toolcrib_core::Tool;
@@ -92,7 +92,7 @@ personality = 'default'
     let as_clerk = offered(&engine, TurnOptions::default().personality("clerk"));
     assert_eq!(as_clerk[0], ("find_customer".into(), Some("crm".into())));
     assert_eq!(as_clerk.len(), 2, "and `read_skill`: {as_clerk:?}");
-    assert_eq!(names(&engine, "bare"), ["list_charges", "read_skill"]);
+    assert_eq!(names(&engine, "bare"), ["list_charges"], "without the plugin's skill");
     assert_eq!(names(&engine, "default"), ["list_charges", "read_skill"]);
     insta::assert_snapshot!(why(&engine, "bare", "find_customer"), @"personality `bare` does not list plugin `crm` in `plugins`; to offer it: personality `clerk`");
     insta::assert_snapshot!(why(&engine, "default", "find_customer"), @"policy rule 1 (toolcrib.toml:10) denies it; to offer it: personality `clerk`");
@@ -118,6 +118,89 @@ fn skills_of_a_plugin_change_between_turns_as_the_projects_do() {
     let before = engine.skills().get("customers").unwrap().body.clone();
     let _folder = folder.file("plugins/crm/skills/customers/SKILL.md", text("Look twice."));
     assert_ne!(engine.skills().get("customers").unwrap().body, before);
+}
+
+#[test]
+fn a_skill_whose_name_is_taken_meanwhile_is_left_out_and_all_else_goes_on() {
+    let text = |name: &str| format!("---\nname: {name}\ndescription: Who.\n---\nLook.\n");
+    let folder = desk("", ASKS).file("plugins/crm/skills/customers/SKILL.md", text("customers"));
+    let engine = engine(&folder.load());
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let into = Arc::clone(&told);
+    engine.events().on("skill.reload_failed", move |event| {
+        let event = serde_json::to_value(event).unwrap();
+        into.lock().unwrap().push(event["problem"].as_str().unwrap().to_owned());
+    });
+    let ids = || -> Vec<String> {
+        engine.skills().iter().map(|skill| format!("{} {:?}", skill.id, skill.plugin)).collect()
+    };
+    assert_eq!(ids(), ["customers Some(\"crm\")"]);
+    let _folder = folder.skill("customers", &text("customers")).skill("returns", &text("returns"));
+    assert_eq!(ids(), ["customers None", "returns None"]);
+    drop(engine.turn(TurnOptions::default()).unwrap());
+    insta::assert_snapshot!(told.lock().unwrap().join("\n"), @"two skills are called `customers`: skills/customers/SKILL.md and plugins/crm/skills/customers/SKILL.md (plugin `crm`); the latter is left out until one of them is renamed");
+}
+
+#[test]
+fn a_hub_of_a_plugin_takes_no_names_of_others() {
+    let hub = |name: &str, prefix: &str| {
+        format!(
+            "[hub.{name}]\nurl = 'https://a.example/'\nkey = []\nttl = '60s'\n{prefix}\
+             call = {{ method = 'POST', url = 'https://a.example/{{tool}}', body = '{{arguments}}' }}\n"
+        )
+    };
+    let plugin = [
+        ("a", "prefix = 'list_'\n"),
+        ("b", "prefix = 'o'\n"),
+        ("read", ""),
+        ("d", "prefix = 'own_'\n"),
+        ("mcp", ""),
+        ("f", "prefix = 'mcp__git__'\n"),
+        ("g", "prefix = 'desk'\n"),
+        ("fine", ""),
+        ("fine_too", "prefix = 'fine_'\n"),
+    ]
+    .map(|(name, prefix)| hub(name, prefix))
+    .concat();
+    let project = format!("{}[plugin.desk]\npath = 'plugins/desk'\n", hub("own", ""));
+    let of_other = ASKS.replace("find_customer", "desk_find");
+    let folder = desk(&project, &plugin).file("plugins/desk/plugin.toml", of_other);
+    insta::assert_snapshot!(folder.problems(), @r#"
+    plugins/crm/plugin.toml:5:10: `list_charges` begins with the prefix `list_` of the hub `a` and is not of the plugin `crm`
+        help: write another, such as prefix = "crm_"
+    plugins/crm/plugin.toml:11:10: `own_` begins with the prefix `o` of the hub `b` and is not of the plugin `crm`
+        help: write another, such as prefix = "crm_"
+    plugins/crm/plugin.toml:13:6: `read_skill` begins with the prefix `read_` of the hub `read` and is not of the plugin `crm`
+        help: write another, such as prefix = "crm_"
+    plugins/crm/plugin.toml:22:10: `own_` begins with the prefix `own_` of the hub `d` and is not of the plugin `crm`
+        help: write another, such as prefix = "crm_"
+    plugins/crm/plugin.toml:24:6: `mcp__` begins with the prefix `mcp_` of the hub `mcp` and is not of the plugin `crm`
+        help: write another, such as prefix = "crm_"
+    plugins/crm/plugin.toml:33:10: the names of tools of MCP servers begin with `mcp__`, and no others
+        help: write another, such as prefix = "crm_"
+    plugins/crm/plugin.toml:39:10: `desk_find` begins with the prefix `desk` of the hub `g` and is not of the plugin `crm`
+        help: write another, such as prefix = "crm_"
+    "#);
+}
+
+/// Which tools a hub has is not known: what the project has itself is not the hub's in any case.
+#[test]
+fn a_personality_reaches_its_own_tools_whatever_hubs_of_plugins_begin_with() {
+    let project = "policy_default = 'allow'\n[[personality]]\nname = 'p'\ntoolset = ['list_charges', 'billing']\n";
+    let hub = "[hub.list]\nurl = 'https://a.example/'\nkey = []\nttl = '60s'\n\
+               call = { method = 'POST', url = 'https://a.example/{tool}', body = '{arguments}' }\n";
+    let problems = desk(project, hub).problems().to_string();
+    assert!(!problems.contains("is of a plugin"), "{problems}");
+}
+
+#[test]
+fn two_plugins_have_two_folders() {
+    let project = "[plugin.again]\npath = './plugins/crm/'\n";
+    let folder = desk(project, ASKS).file("plugins/crm/skills/billing/SKILL.md", SKILL);
+    insta::assert_snapshot!(folder.problems(), @"
+    toolcrib.toml:5:8: `plugins/crm` is the folder of the plugin `again`
+        help: give each plugin a folder of its own, or leave one of the two out
+    ");
 }
 
 #[test]
@@ -226,6 +309,39 @@ fn a_plugin_reaches_nothing_outside_its_folder_that_is_not_granted() {
         help: if that is meant, write below [plugin.crm]: secrets = ["KEY"]
     plugins/crm/plugin.toml:41:20: the plugin `crm` dials `10.0.0.0/8`, which the project does not grant it
         help: if that is meant, write below [plugin.crm]: allow_addresses = ["10.0.0.0/8"]
+    "#);
+}
+
+/// Such a server is dialled without `allow_addresses`, so that nothing else of it would be looked at.
+#[test]
+fn a_plugins_mcp_server_dials_this_machine_only_where_that_is_granted() {
+    let plugin = "[mcp.a]\nurl = 'http://127.0.0.1:8080/mcp'\n\
+                  [mcp.b]\nurl = 'https://LOCALHOST/mcp'\n\
+                  [mcp.c]\nurl = 'http://[::1]:8080/mcp'\n\
+                  [mcp.d]\nurl = 'http://0x7f.2/mcp'\n\
+                  [mcp.e]\nurl = 'https://mcp.example/mcp'\n";
+    insta::assert_snapshot!(desk("", plugin).problems(), @r#"
+    plugins/crm/plugin.toml:2:7: the plugin `crm` dials this machine, which the project does not grant it
+        help: if that is meant, write below [plugin.crm]: allow_addresses = ["127.0.0.1"]
+    plugins/crm/plugin.toml:4:7: the plugin `crm` dials this machine, which the project does not grant it
+        help: if that is meant, write below [plugin.crm]: allow_addresses = ["127.0.0.1", "::1"]
+    plugins/crm/plugin.toml:6:7: the plugin `crm` dials this machine, which the project does not grant it
+        help: if that is meant, write below [plugin.crm]: allow_addresses = ["::1"]
+    plugins/crm/plugin.toml:8:7: the plugin `crm` dials this machine, which the project does not grant it
+        help: if that is meant, write below [plugin.crm]: allow_addresses = ["127.0.0.2"]
+    "#);
+    let granted = |nets: &str| {
+        let project = format!("{PLUGIN}allow_addresses = [{nets}]\n");
+        Folder::with(&project).file("plugins/crm/plugin.toml", plugin)
+    };
+    granted("'127.0.0.0/8', '::1'").load();
+    insta::assert_snapshot!(granted("'127.0.0.1', '10.0.0.0/8'").problems(), @r#"
+    plugins/crm/plugin.toml:4:7: the plugin `crm` dials this machine, which the project does not grant it
+        help: if that is meant, write below [plugin.crm]: allow_addresses = ["127.0.0.1", "::1"]
+    plugins/crm/plugin.toml:6:7: the plugin `crm` dials this machine, which the project does not grant it
+        help: if that is meant, write below [plugin.crm]: allow_addresses = ["::1"]
+    plugins/crm/plugin.toml:8:7: the plugin `crm` dials this machine, which the project does not grant it
+        help: if that is meant, write below [plugin.crm]: allow_addresses = ["127.0.0.2"]
     "#);
 }
 
@@ -365,6 +481,8 @@ url = 'https://a.example/'
         help: rename one of them
     plugins/crm/plugin.toml:15:6: there is a hub `h` already, at toolcrib.toml:27
         help: rename one of them
+    plugins/crm/plugin.toml:15:6: `h_` begins with the prefix `h_` of the hub `h` and is not of the plugin `crm`
+        help: write another, such as prefix = "crm_"
     plugins/crm/plugin.toml:20:6: there is an MCP server `git` already, at toolcrib.toml:32
         help: rename one of them
     plugins/crm/skills/billing/SKILL.md:1:1: there is a skill `billing` already, at skills/billing/SKILL.md:1
@@ -399,7 +517,8 @@ fn a_skill_that_a_plugin_has_is_not_installed_beside_it() {
     let error = folder.load().install_skill(&archive, true).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the plugin `crm` has a skill `billing` already; rename the one to install"
+        "there is a skill `billing` already, at plugins/crm/skills/billing/SKILL.md (plugin `crm`); \
+         rename one of them"
     );
     assert!(!folder.path().join("skills").exists());
 }

@@ -112,7 +112,7 @@ impl Plugin for Shop {
 }
 
 #[tokio::test]
-async fn skills_of_plugins_stay_and_one_of_their_names_leaves_the_last_good_ones() {
+async fn skills_of_plugins_stay_and_give_way_to_one_of_their_name_alone() {
     let board = Board::default();
     board.set(skills([("billing", &["refund"])]), &[]);
     let engine = desk(&board).with_plugin(&Shop).unwrap();
@@ -124,10 +124,16 @@ async fn skills_of_plugins_stay_and_one_of_their_names_leaves_the_last_good_ones
     board.set(skills([("shipping", &["track"])]), &[]);
     assert_eq!(ids(&engine), ["shipping", "selling"]);
     board.set(skills([("selling", &[])]), &[]);
-    assert_eq!(offered(&engine, "shipping").await, ["track", "read_skill"]);
+    assert_eq!(ids(&engine), ["selling"]);
+    assert_eq!(engine.skills().get("selling").unwrap().plugin, None, "the earlier one stays");
+    // All else goes on changing.
+    board.set(skills([("selling", &[]), ("packing", &["note"])]), &[]);
+    assert_eq!(offered(&engine, "packing").await, ["note", "read_skill"]);
     let told = log.of_name("skill.reload_failed");
-    assert_eq!(told[0]["problem"], "two skills are called `selling`; rename one of them");
-    assert_eq!(ids(&engine.without_plugin("shop").unwrap()), ["selling"]);
+    insta::assert_snapshot!(told[0]["problem"].as_str().unwrap(), @"two skills are called `selling`: the host and plugin `shop`; the latter is left out until one of them is renamed");
+    assert_eq!(ids(&engine.without_plugin("shop").unwrap()), ["selling", "packing"]);
+    board.set(skills([("shipping", &["track"])]), &[]);
+    assert_eq!(ids(&engine), ["shipping", "selling"]);
 }
 
 /// A plugin whose skills change.
@@ -167,7 +173,7 @@ async fn skills_of_plugins_change_too_carry_the_id_and_leave_with_it() {
     assert_eq!(ids(&engine), ["billing host", "selling market"]);
     assert_eq!(offered(&engine, "selling").await, ["track", "read_skill"]);
     assert_eq!(log.of_name("skill.reload_failed")[0]["problem"], "skills/buying: gone");
-    market.set(skills([("billing", &["track"])]), &[]);
-    assert_eq!(ids(&engine), ["billing host", "selling market"], "the last good ones stay");
+    market.set(skills([("billing", &["track"]), ("buying", &["track"])]), &[]);
+    assert_eq!(ids(&engine), ["billing host", "buying market"], "a taken name is left out");
     assert_eq!(ids(&engine.without_plugin("market").unwrap()), ["billing host"]);
 }

@@ -14,10 +14,9 @@ use rmcp::transport::{
     streamable_http_client::StreamableHttpClientTransportConfig,
 };
 use toolcrib_scope::http::{
-    HeaderMap, HeaderName, HeaderValue, HostPattern, HttpClient, HttpClientBuilder, IpNet, Url,
+    HeaderMap, HeaderName, HeaderValue, HostPattern, HttpClient, HttpClientBuilder, IpNet,
     is_set_by_client, parse_url,
 };
-use url::Host;
 
 use self::client::Client;
 pub(super) use self::failure::{why_not_answered, why_not_connected};
@@ -26,7 +25,7 @@ use super::{
     carry::Carrier,
     open::{Dial, Dialled, Failed, Greeting, Opener, Wiring, shake_hands},
 };
-use crate::server::{Http, InvalidServer};
+use crate::server::{Http, InvalidServer, local_addresses};
 
 /// How many requests may be on their way at the same time. What bounds them is who calls; a bound
 /// here would let slow calls hold up quick ones.
@@ -52,7 +51,7 @@ pub(crate) fn http(server: &str, http: &Http) -> Result<Arc<dyn Connect>, Invali
     let url = parse_url(&http.url).map_err(|error| invalid(error.to_string()))?;
     let host = url.host_str().unwrap_or_default().to_owned();
     let pattern: HostPattern = host.parse().map_err(|_| invalid("its host is no name".into()))?;
-    let is_local = is_local(&url);
+    let is_local = !local_addresses(&url).is_empty();
     if url.scheme() != "https" && !is_local && !http.headers.is_empty() {
         return Err(InvalidServer::HeadersInTheClear { server: server.to_owned(), host });
     }
@@ -131,15 +130,6 @@ fn headers(server: &str, declared: &[(String, String)]) -> Result<HeaderMap, Inv
         headers.append(parsed, value);
     }
     Ok(headers)
-}
-
-fn is_local(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
 }
 
 fn loopback() -> impl Iterator<Item = IpNet> {

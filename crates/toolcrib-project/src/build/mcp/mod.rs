@@ -137,7 +137,11 @@ impl McpSources<'_> {
         let mut values = Values::new(self.secrets, self.names, self.problems);
         let transport = match &section.reach {
             Reach::Program(program) => self.program(program, &mut values)?.into(),
-            Reach::Endpoint(endpoint) => endpoint_of(endpoint, &mut values)?.into(),
+            Reach::Endpoint(endpoint) => {
+                let http = endpoint_of(endpoint, &mut values)?;
+                self.check_local(&endpoint.url, &http);
+                http.into()
+            }
             Reach::OfFile | Reach::Broken => return None,
         };
         let Values { learned, missing, .. } = values;
@@ -173,7 +177,8 @@ impl McpSources<'_> {
         };
         if let Some(grant) = &self.names.grant {
             grant.check_program(&program.command.at, self.problems);
-            self.check_inside(&program.command);
+            let Text { value, at, .. } = &program.command;
+            self.root.check_program(value, at, self.problems);
         }
         let args: Option<Vec<_>> = args.into_iter().collect();
         let mut stdio = Stdio::new(command?).args(args?).working_dir(dir?);
@@ -183,17 +188,19 @@ impl McpSources<'_> {
         Some(stdio)
     }
 
-    /// The program of a plugin's server lies in the plugin, or has an absolute path.
-    fn check_inside(&self, command: &Text) {
-        if !command.value.starts_with('/')
-            && let Err(error) = self.root.check_inside(&command.value)
-        {
-            let message = format!("`{}` {error}", command.value.escape_debug());
-            self.refuse(&command.at, message, "or name it by an absolute path");
+    /// A server of this machine is dialled without `allow_addresses`; a plugin's must be granted all
+    /// the same.
+    fn check_local(&self, url: &Text, http: &Http) {
+        let Some(grant) = &self.names.grant else { return };
+        let addresses = http.local_addresses();
+        if !addresses.iter().all(|address| grant.has_address(*address)) {
+            let nets: Vec<_> = addresses.iter().map(|address| format!("\"{address}\"")).collect();
+            let write = format!("allow_addresses = [{}]", nets.join(", "));
+            grant.refuse(&url.at, "dials this machine", &write, self.problems);
         }
     }
 
-    /// That of a plugin's server lies in the plugin.
+    /// The folder that a program runs in; that of a plugin's server lies in the plugin.
     fn working_dir(&self, cwd: &Text, path: &str) -> Option<PathBuf> {
         if self.names.grant.is_none() {
             return Some(self.root.path().join(path));
@@ -233,7 +240,7 @@ impl McpSources<'_> {
             plugin: self.names.grant.as_ref().map(|grant| Arc::clone(&grant.plugin)),
             origin: plan.at.to_string().into(),
             on_failure: settings.on_failure.unwrap_or(plan.on_failure()),
-            asked_instead: values(&settings.alternatives),
+            alternatives: values(&settings.alternatives),
             trusted: settings.trusted.unwrap_or_default(),
             client,
             secrets: plan.secrets,

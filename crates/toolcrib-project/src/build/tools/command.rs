@@ -14,14 +14,16 @@ use crate::config::{CommandSection, OF_A_SHELL, Text, words};
 
 pub(super) fn build(command: &CommandSection, source: &Source<'_>) -> Option<Tool> {
     report_reach_of_plugin(command, source);
-    let leaves_project = report_program_outside(command, source);
+    let stays_inside = command.program.as_ref().is_none_or(|program| {
+        source.root.check_program(&program.value, &program.at, source.problems)
+    });
     report_stray_children(command, source);
     match spec(command, source).build() {
-        Ok(tool) if !leaves_project => Some(tool),
+        Ok(tool) if stays_inside => Some(tool),
         Ok(_) => None,
         Err(errors) => {
             for error in errors.errors {
-                let is_said = leaves_project && error.part == CommandToolPart::Program;
+                let is_said = !stays_inside && error.part == CommandToolPart::Program;
                 if !is_said && let Some(at) = place(&error, command, source) {
                     let (message, help) = told(&error, command, source);
                     source.refuse(&at, message, help);
@@ -78,21 +80,6 @@ fn report_reach_of_plugin(command: &CommandSection, source: &Source<'_>) {
     for variable in &command.inherit_env {
         grant.refuse_variable(&variable.at, source.problems);
     }
-}
-
-/// Whether the program is a path that leaves the project, which is recorded. Its links may lead
-/// anywhere, as they do where an interpreter is linked into a project.
-fn report_program_outside(command: &CommandSection, source: &Source<'_>) -> bool {
-    let Some(program) = &command.program else { return false };
-    if program.value.starts_with('/') {
-        return false;
-    }
-    let inside = source.root.check_inside(&program.value);
-    if let Err(error) = &inside {
-        let help = "or name it by an absolute path";
-        source.refuse(&program.at, format!("`{}` {error}", program.value), help);
-    }
-    inside.is_err()
 }
 
 /// Where what a program starts could outlive it, that must be wanted.

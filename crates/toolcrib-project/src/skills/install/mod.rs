@@ -21,7 +21,7 @@ use toolcrib_config::{Diagnostics, Problems};
 
 use self::archive::Entry;
 pub use self::archive::RefusedArchive;
-use super::{SKILL_FILE, SkillFile, SkillStamp, WatchedSkills};
+use super::{SKILL_FILE, SkillFile, SkillStamp, WatchedSkills, skill_file};
 use crate::{
     PROJECT_FILE,
     build::{SkillPlace, build_skill},
@@ -84,11 +84,13 @@ pub enum InstallError {
         /// Its folder.
         folder: PathBuf,
     },
-    /// A plugin has one of that name.
-    #[error("the plugin `{plugin}` has a skill `{id}` already; rename the one to install")]
+    /// A plugin of the project has one of that name.
+    #[error("there is a skill `{id}` already, at {file} (plugin `{plugin}`); rename one of them")]
     OfPlugin {
         /// The name.
         id: Arc<str>,
+        /// Its file, from the project's folder on.
+        file: Arc<str>,
         /// The plugin.
         plugin: Arc<str>,
     },
@@ -117,16 +119,17 @@ pub enum InstallError {
 }
 
 impl WatchedSkills {
-    /// Unpacks an archive as one more skill.
-    pub(crate) fn install(
+    /// Unpacks an archive as one more skill. Those of plugins keep their names.
+    pub(crate) fn install<'a>(
         &self,
         archive: &Path,
         replace: bool,
+        mut of_plugins: impl Iterator<Item = &'a Self>,
     ) -> Result<InstalledSkill, InstallError> {
         let entries = archive::read(archive)?;
         let (id, files) = the_skill_of(entries, archive)?;
-        if let Some(plugin) = self.names().plugin_of_skill(&id) {
-            return Err(InstallError::OfPlugin { id, plugin: Arc::clone(plugin) });
+        if let Some(taken) = of_plugins.find_map(|skills| skills.taken(&id)) {
+            return Err(taken);
         }
         let (description, warnings) = self.check(&id, &files)?;
         let skills = self.place()?;
@@ -141,6 +144,17 @@ impl WatchedSkills {
             files: listed,
             replaced: placed.replaced,
             warnings,
+        })
+    }
+
+    /// That a plugin has a skill of this name, broken ones included.
+    fn taken(&self, id: &Arc<str>) -> Option<InstallError> {
+        let file = skill_file(self.folder(), id);
+        self.root().file(&file).ok()?;
+        Some(InstallError::OfPlugin {
+            id: Arc::clone(id),
+            file: self.root().shown(&file),
+            plugin: Arc::clone(self.plugin()?),
         })
     }
 
