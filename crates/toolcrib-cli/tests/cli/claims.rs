@@ -116,6 +116,8 @@ fn what_is_no_claim_is_a_mistake_of_the_command_line() {
     error: invalid value 'groups' for '--claim <NAME=VALUE>': write NAME=VALUE: groups=trainees
     error: invalid value '=clerks' for '--claim <NAME=VALUE>': it has no name; write NAME=VALUE: groups=trainees
     error: invalid value 'groups:=["clerks"]' for '--claim <NAME=VALUE>': a claim is a text, not JSON; write NAME=VALUE, once for each value of a list
+    error: invalid value 'groups =clerks' for '--claim <NAME=VALUE>': its name begins or ends with white space, and no role asks for such a claim
+    error: invalid value ' groups=clerks' for '--claim <NAME=VALUE>': its name begins or ends with white space, and no role asks for such a claim
     "#);
     let tokens = "[secrets]\nT = { env = \"PATH\" }\n[[serve.token]]\nsecret = \"secret:T\"\nprincipal = \"a\"\n";
     desk.write("toolcrib.toml", &format!("{DESK}{tokens}"));
