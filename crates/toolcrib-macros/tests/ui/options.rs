@@ -56,7 +56,7 @@ fn no_room() {}
 fn no_number() {}
 
 /// None of those.
-#[tool(on_collision = "merge", ephemeral = "session")]
+#[tool(on_collision = "merge", ephemeral = "for_ever")]
 fn none_of_those() {}
 
 /// Needs it said how.
