@@ -71,13 +71,21 @@ impl Skills {
         if tool.always_include() {
             return true;
         }
-        match self.decider(tool) {
-            Some(_) => {
-                let mut deciding = self.offering(tool);
-                deciding.any(|skill| self.mode_of(skill).admits(&skill.id, active))
-            }
-            None => !self.focus || active.is_empty() || self.lists(active, tool.name()),
+        // In one go through the skills, since this is asked of each tool; as `decider` and `offering`
+        // say it.
+        let (mut by_host, mut by_own_plugin, mut by_another) = (None, None, false);
+        for skill in self.listing(tool.name()) {
+            let by = match skill.plugin.as_deref() {
+                None => &mut by_host,
+                plugin if plugin == tool.plugin() => &mut by_own_plugin,
+                Some(_) => {
+                    by_another |= active.contains(&skill.id);
+                    continue;
+                }
+            };
+            *by.get_or_insert(false) |= self.mode_of(skill).admits(&skill.id, active);
         }
+        by_host.or(by_own_plugin).unwrap_or(!self.focus || active.is_empty() || by_another)
     }
 
     /// The skills that let a tool be offered when they are active: those whose modes count for it; where
