@@ -38,7 +38,7 @@ fn fifty_rules() -> Policy {
     Policy::of(narrow.chain([Rule::allow("the rest").read_only(true)]))
 }
 
-/// The first iteration of an engine, in which everything is decided, and the next, in which nothing
+/// The first iteration of a turn, in which everything is decided, and the next, in which nothing
 /// has changed.
 fn rules(runtime: &Runtime) -> Outcome<Table> {
     let mut rows = Vec::new();
@@ -47,10 +47,11 @@ fn rules(runtime: &Runtime) -> Outcome<Table> {
         for (name, policy) in [("none", Policy::default()), ("50", fifty_rules())] {
             let source = static_tools(tools.iter().cloned());
             let (mut first, mut next) = (Vec::new(), Vec::new());
-            for _ in 0..TIMES {
-                // An engine takes what it has composed for one turn for the next one too.
-                let engine = engine().provider(Arc::clone(&source)).policy(policy.clone());
-                let mut turn = engine.build()?.turn(TurnOptions::default())?;
+            let engine = engine().provider(source).policy(policy).build()?;
+            for time in 0..TIMES {
+                // Somebody else each time: what was composed for one is taken for the next of the same.
+                let somebody = TurnOptions::default().principal(time.to_string());
+                let mut turn = engine.turn(somebody)?;
                 for times in [&mut first, &mut next] {
                     let began = Instant::now();
                     let iteration = runtime.block_on(turn.iteration())?;
