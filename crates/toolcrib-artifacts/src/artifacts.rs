@@ -79,7 +79,8 @@ impl Artifacts {
     /// same identity and run, it is the same turn.
     pub fn turn(&self, owner: Arc<Identity>, run_id: &str) -> TurnArtifacts {
         let mut turns = locked(&self.0.turns);
-        let known = turns.iter().find(|turn| *turn.run_id == *run_id && turn.owner == owner);
+        // The newest first: each call asks, and turns of long ago are over.
+        let known = turns.iter().rev().find(|turn| *turn.run_id == *run_id && turn.owner == owner);
         let turn = known.cloned().unwrap_or_else(|| {
             let mut of_session = turns.iter().filter(|turn| turn.owner == owner);
             let session = of_session.find_map(|turn| turn.session.if_not_over());

@@ -58,8 +58,8 @@ struct Used {
 /// What the turns of one session share.
 #[derive(Default)]
 pub(crate) struct Session {
-    /// Held from looking for a free id until it is taken, and to end the session: turns of it may want
-    /// the same.
+    /// Held from looking for a free id until it and its bytes are taken, while what the store has is
+    /// counted, and to end the session: turns of it may want the same.
     taking: Mutex<()>,
     bytes: Mutex<SessionBytes>,
     is_over: AtomicBool,
@@ -159,6 +159,7 @@ impl TurnArtifacts {
     fn take_room(&self, bytes: u64) -> Result<(), SpoolError> {
         let limits = self.artifacts.limits();
         if !self.used().knows_session {
+            let _taking = locked(&self.turn.session.taking);
             let kept = self.live()?.iter().map(|entry| entry.bytes).sum();
             locked(&self.turn.session.bytes).kept = kept;
             self.used().knows_session = true;
@@ -197,8 +198,8 @@ impl TurnArtifacts {
         self.turn.session.check()?;
         let id = self.free_id(&source.call_id)?;
         let entry = spool.commit(&id, note, IfTaken::Fail)?;
-        drop(taking);
         room.settle(entry.bytes);
+        drop(taking);
         self.get(&id)
     }
 

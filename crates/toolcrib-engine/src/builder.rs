@@ -3,7 +3,7 @@
 use std::{
     collections::{HashMap, hash_map::Entry},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{Arc, PoisonError},
 };
 
 use toolcrib_core::{
@@ -343,6 +343,7 @@ impl EngineBuilder {
                 skills: skill_sources.load()?,
             }),
             recent: Arc::default(),
+            reached: Arc::default(),
             skill_sources: Arc::new(skill_sources),
             validators: Arc::default(),
             redact: Arc::new(redactor.clone()),
@@ -471,27 +472,26 @@ impl EngineParts {
     }
 
     /// These parts with the skills that a personality reaches, as turns of it have them; the very
-    /// same where it reaches all.
+    /// same where it reaches all. Made once, so that its turns share what they compose.
     pub(crate) fn reached_by(self: Arc<Self>, personality: Option<&str>) -> Arc<Self> {
         let all = &self.visibility.skills;
         // That there is no such personality is said when the turn begins.
         let personality = personality.unwrap_or(DEFAULT_PERSONALITY);
-        let reached = self.visibility.personalities.get(personality);
-        match reached.and_then(|personality| all.reached_by(personality)) {
-            Some(skills) => {
-                let mut parts = Self::clone(&self);
-                parts.set_skills(Arc::new(skills));
-                Arc::new(parts)
-            }
-            None => self,
-        }
+        let Some(personality) = self.visibility.personalities.get(personality) else { return self };
+        let Some(skills) = all.reached_by(personality) else { return self };
+        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = reached.entry(Arc::clone(&personality.id)).or_insert_with(|| {
+            let mut parts = self.to_change();
+            parts.set_skills(Arc::new(skills));
+            Arc::new(parts)
+        });
+        Arc::clone(made)
     }
 
     /// These parts with other skills.
     pub(crate) fn with_skills(&self, skills: Arc<Skills>) -> Result<Self, BuildError> {
         // Not with the very sources: whoever asked them holds these parts.
-        let skill_sources = Arc::new(self.skill_sources.anew());
-        let mut parts = Self { skill_sources, recent: Arc::default(), ..self.clone() };
+        let mut parts = self.to_change();
         parts.set_skills(skills);
         parts.check()?;
         Ok(parts)

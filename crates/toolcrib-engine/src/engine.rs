@@ -86,7 +86,7 @@ impl Engine {
     /// # Errors
     /// [`BuildError`] when the plugin does not fit; this engine is unchanged.
     pub fn with_plugin(&self, plugin: &dyn Plugin) -> Result<Self, BuildError> {
-        let mut parts = self.parts_to_change();
+        let mut parts = self.0.to_change();
         parts.add_plugin(plugin)?;
         parts.check()?;
         Ok(Self(Arc::new(parts)))
@@ -97,7 +97,7 @@ impl Engine {
     /// begun stay as they are. `None` when there is no such plugin.
     #[must_use]
     pub fn without_plugin(&self, id: &str) -> Option<Self> {
-        let mut parts = self.parts_to_change();
+        let mut parts = self.0.to_change();
         parts.remove_plugin(id).then(|| Self(Arc::new(parts)))
     }
 
@@ -131,13 +131,6 @@ impl Engine {
     /// This engine with the skills as they are now, and what is wrong with these.
     fn parts_now(&self) -> (Arc<EngineParts>, Vec<Arc<str>>) {
         self.0.skill_sources.now(&self.0)
-    }
-
-    fn parts_to_change(&self) -> EngineParts {
-        let mut parts = EngineParts::clone(&self.0);
-        parts.skill_sources = Arc::new(parts.skill_sources.anew());
-        parts.recent = Arc::default();
-        parts
     }
 
     /// The personalities that a turn may be begun with; one is called `default`.

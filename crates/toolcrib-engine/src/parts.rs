@@ -1,6 +1,10 @@
 //! What all turns of an engine share.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use toolcrib_core::{
     Approver, Events, Journal, Redact, Reducer, Scoper, Secrets, Spooler, Tool, ToolRegistry,
@@ -28,6 +32,8 @@ pub(crate) struct EngineParts {
     pub(crate) visibility: Arc<Visibility>,
     /// What was composed of these parts; none of it of others.
     pub(crate) recent: Arc<Recent>,
+    /// These parts as turns of personalities have them that do not reach all skills.
+    pub(crate) reached: Arc<Mutex<HashMap<Arc<str>, Arc<EngineParts>>>>,
     /// Where the skills come from.
     pub(crate) skill_sources: Arc<SkillSources>,
     pub(crate) validators: Arc<Validators>,
@@ -49,6 +55,12 @@ pub(crate) struct EngineParts {
 }
 
 impl EngineParts {
+    /// The same parts, to be changed: nothing was worked out of them yet.
+    pub(crate) fn to_change(&self) -> Self {
+        let skill_sources = Arc::new(self.skill_sources.anew());
+        Self { skill_sources, recent: Arc::default(), reached: Arc::default(), ..self.clone() }
+    }
+
     /// Whether a tool is nobody's, or of a plugin that there is.
     pub(crate) fn has_plugin_of(&self, tool: &Tool) -> bool {
         tool.plugin().is_none_or(|plugin| self.plugins.iter().any(|there| **there == *plugin))

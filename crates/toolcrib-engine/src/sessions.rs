@@ -1,7 +1,7 @@
 //! The tools that conversations keep from one turn to the next.
 
 use std::{
-    collections::VecDeque,
+    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -13,14 +13,27 @@ const MOST_SESSIONS: usize = 1_024;
 
 /// The tools that live for a [session](Lifetime::Session), by whose it is.
 #[derive(Default)]
-pub(crate) struct SessionTools(Mutex<VecDeque<(Arc<Identity>, Vec<Tool>)>>);
+pub(crate) struct SessionTools(Mutex<Sessions>);
+
+#[derive(Default)]
+struct Sessions {
+    known: HashMap<Arc<Identity>, Session>,
+    /// How often a turn has left something.
+    turns: u64,
+}
+
+#[derive(Default)]
+struct Session {
+    tools: Vec<Tool>,
+    /// Which turn of all left something here last.
+    last: u64,
+}
 
 impl SessionTools {
     /// What a turn of that conversation begins with, beside the baseline.
     pub(crate) fn of(&self, identity: &Identity) -> Vec<Tool> {
         let sessions = self.lock();
-        let known = sessions.iter().find(|(of, _)| **of == *identity);
-        known.map(|(_, tools)| tools.clone()).unwrap_or_default()
+        sessions.known.get(identity).map(|session| session.tools.clone()).unwrap_or_default()
     }
 
     /// Takes over what a turn leaves in its registry: what it added and took out, and nothing that
@@ -43,30 +56,35 @@ impl SessionTools {
             return;
         }
         let mut sessions = self.lock();
-        let known = sessions.iter().position(|(of, _)| of == identity);
-        let known = known.and_then(|at| sessions.remove(at));
-        let mut tools = known.map(|(_, tools)| tools).unwrap_or_default();
-        tools.retain(|tool| is_in(registry, tool) || !began_with_it(tool));
+        sessions.turns += 1;
+        let last = sessions.turns;
+        let session = sessions.known.entry(Arc::clone(identity)).or_default();
+        session.last = last;
+        session.tools.retain(|tool| is_in(registry, tool) || !began_with_it(tool));
         for tool in added {
-            match tools.iter_mut().find(|there| there.name() == tool.name()) {
+            match session.tools.iter_mut().find(|there| there.name() == tool.name()) {
                 Some(there) => *there = tool,
-                None => tools.push(tool),
+                None => session.tools.push(tool),
             }
         }
-        if !tools.is_empty() {
-            sessions.push_back((Arc::clone(identity), tools));
-            if sessions.len() > MOST_SESSIONS {
-                sessions.pop_front();
+        if session.tools.is_empty() {
+            sessions.known.remove(identity);
+        } else if sessions.known.len() > MOST_SESSIONS {
+            let oldest = sessions.known.iter().min_by_key(|(_, session)| session.last);
+            if let Some(oldest) = oldest.map(|(of, _)| Arc::clone(of)) {
+                sessions.known.remove(&oldest);
             }
         }
     }
 
     /// Lets go of all that a conversation has, which is over.
     pub(crate) fn forget(&self, identity: &Identity) {
-        self.lock().retain(|(of, _)| **of != *identity);
+        let gone = self.lock().known.remove(identity);
+        // Without the lock: tools may do anything when they go.
+        drop(gone);
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(Arc<Identity>, Vec<Tool>)>> {
+    fn lock(&self) -> MutexGuard<'_, Sessions> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -65,11 +65,9 @@ impl SpoolError {
             _ => Self::Io { doing, source },
         }
     }
-}
 
-impl SpoolError {
-    /// What happened, with the system's own words: for the operator.
-    pub fn with_source(&self) -> String {
+    /// That a result was not kept and why, with the system's own words: for the operator.
+    pub fn why_not_kept(&self) -> String {
         match std::error::Error::source(self) {
             Some(source) => format!("the result was not kept: {self}: {source}"),
             None => format!("the result was not kept: {self}"),

@@ -55,7 +55,7 @@ type Noted = Result<SpoolEntry, Arc<str>>;
 impl KeptEntries {
     /// Notes what became of something.
     pub fn note(&self, kept: Result<&SpoolEntry, &SpoolError>) {
-        let noted = kept.cloned().map_err(|error| error.with_source().into());
+        let noted = kept.cloned().map_err(|error| error.why_not_kept().into());
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(noted);
     }
 

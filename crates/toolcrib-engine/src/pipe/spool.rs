@@ -150,9 +150,9 @@ async fn keep_what_is_cut(
         () = batch.cancellation.cancelled() => not_kept("the call was cancelled"),
         () = sleep(KEPT_WITHIN) => not_kept("the store took too long"),
     };
-    let chars = ended.chars();
+    let chars = whole.then(|| ended.chars() as u64);
     if let (true, Some(handle), Ok(output)) = (whole, handle, &mut ended.outcome) {
-        kept.stands_for_chars = Some(chars as u64);
+        kept.stands_for_chars = chars;
         output.value = handle;
         // What they hold is in the artifact; what has bytes of its own comes along.
         output.blocks.retain(|block| !block.data().is_empty());
@@ -238,7 +238,7 @@ impl Kept {
                 Rest::Artifact(id)
             }
             Err(error) => {
-                self.cause = Some(error.with_source());
+                self.cause = Some(error.why_not_kept());
                 Rest::NotKept(Some(error.to_string()))
             }
         }

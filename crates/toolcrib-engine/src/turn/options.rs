@@ -20,8 +20,8 @@ pub struct TurnOptions {
     pub claims: Map<String, Value>,
     /// The conversation. Default: the run's id, and then the conversation ends with the turn.
     pub conversation: Option<Arc<str>>,
-    /// Whether the conversation ends with the turn also where it has a name. What was kept of one that
-    /// has ended, as artifacts, is let go of.
+    /// Whether the conversation ends with the turn also where it has a name. What there is of one that
+    /// has ended is let go of: its artifacts, and the tools that live for it.
     pub ends_conversation: bool,
     /// Who acts; see [`Personality`](crate::Personality). Default: the one called `default`.
     pub personality: Option<Arc<str>>,
@@ -69,7 +69,7 @@ impl TurnOptions {
         self
     }
 
-    /// Lets go of what was kept of the conversation, as artifacts, when the turn ends.
+    /// Ends the conversation with the turn; see the field of that name.
     #[must_use]
     pub fn ends_conversation(mut self) -> Self {
         self.ends_conversation = true;
