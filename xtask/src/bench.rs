@@ -41,19 +41,23 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Problem> {
     write(workspace, "bench", &found)
 }
 
+/// As programs are given to others: all that is compared is built like this.
+const RELEASED: [&str; 2] = ["--profile", "dist"];
+
 /// The gateway: programs of ours as they are released, and those that others make.
 pub(crate) fn run_gateway(workspace: &Workspace) -> Result<(), Problem> {
     let programs = [("toolcrib-cli", "toolcrib"), ("toolcrib-testbed", "chaos-mcp")];
     for (package, program) in programs {
         run_program(
-            &mut workspace.cargo(["build", "--release", "--package", package, "--bin", program]),
+            workspace.cargo(["build", "--package", package, "--bin", program]).args(RELEASED),
             "mend what the compiler lists above",
         )?;
     }
-    let built = workspace.target().join("release");
+    let built = workspace.target().join("dist");
     let mut cargo = workspace.cargo(["bench", "--quiet", "--package", "toolcrib-benches"]);
     cargo
         .args(["--bench", "gateway"])
+        .args(RELEASED)
         .env(PROGRAM, built.join("toolcrib"))
         .env(CHAOS, built.join("chaos-mcp"))
         .env(GATEWAYS, gateways::folder(workspace))
