@@ -3,7 +3,7 @@
 use std::{
     collections::{HashMap, hash_map::Entry},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, PoisonError},
+    sync::Arc,
 };
 
 use toolcrib_core::{
@@ -17,7 +17,7 @@ use crate::{
     compose::Visibility,
     engine::Engine,
     parts::{EngineParts, Limits},
-    personality::{DEFAULT_PERSONALITY, DuplicatePersonality, Personalities, Personality},
+    personality::{DuplicatePersonality, Personalities, Personality},
     plugin::{self, Brought, NamedMiddleware, Plugin, PluginError},
     redactor::Redactor,
     reliability::{ReliabilitySettings, RetryBudget},
@@ -343,7 +343,6 @@ impl EngineBuilder {
                 skills: skill_sources.load()?,
             }),
             recent: Arc::default(),
-            reached: Arc::default(),
             skill_sources: Arc::new(skill_sources),
             validators: Arc::default(),
             redact: Arc::new(redactor.clone()),
@@ -469,23 +468,6 @@ impl EngineParts {
         let skills = self.visibility.skills.without_plugin(id);
         self.set_skills(Arc::new(skills));
         true
-    }
-
-    /// These parts with the skills that a personality reaches, as turns of it have them; the very
-    /// same where it reaches all. Made once, so that its turns share what they compose.
-    pub(crate) fn reached_by(self: Arc<Self>, personality: Option<&str>) -> Arc<Self> {
-        let all = &self.visibility.skills;
-        // That there is no such personality is said when the turn begins.
-        let personality = personality.unwrap_or(DEFAULT_PERSONALITY);
-        let Some(personality) = self.visibility.personalities.get(personality) else { return self };
-        let Some(skills) = all.reached_by(personality) else { return self };
-        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = reached.entry(Arc::clone(&personality.id)).or_insert_with(|| {
-            let mut parts = self.to_change();
-            parts.set_skills(Arc::new(skills));
-            Arc::new(parts)
-        });
-        Arc::clone(made)
     }
 
     /// These parts with other skills.

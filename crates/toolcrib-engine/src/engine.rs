@@ -7,7 +7,7 @@ use toolcrib_core::{Events, ReliabilityRule};
 use crate::{
     builder::{BuildError, EngineBuilder},
     parts::{EngineParts, Limits},
-    personality::Personality,
+    personality::{DEFAULT_PERSONALITY, Personality},
     plugin::Plugin,
     redactor::Redactor,
     skills::Skills,
@@ -77,7 +77,7 @@ impl Engine {
     /// exist.
     pub fn turn(&self, options: TurnOptions) -> Result<Turn, TurnError> {
         let (parts, problems) = self.parts_now();
-        Turn::begin(parts.reached_by(options.personality.as_deref()), options, problems)
+        Turn::begin(parts, options, problems)
     }
 
     /// This engine and a plugin. They share events, known secrets and compiled schemas; turns that
@@ -125,7 +125,12 @@ impl Engine {
     /// Those of a turn under a personality, the default one unless it is named: without those of
     /// plugins that it does not list. All where there is no such personality.
     pub fn skills_of(&self, personality: Option<&str>) -> Arc<Skills> {
-        Arc::clone(&self.parts_now().0.reached_by(personality).visibility.skills)
+        let (parts, _) = self.parts_now();
+        let personality = personality.unwrap_or(DEFAULT_PERSONALITY);
+        match parts.visibility.personalities.get(personality) {
+            Some(personality) => parts.skills_of(personality),
+            None => Arc::clone(&parts.visibility.skills),
+        }
     }
 
     /// This engine with the skills as they are now, and what is wrong with these.

@@ -1,10 +1,6 @@
 //! What all turns of an engine share.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use toolcrib_core::{
     Approver, Events, Journal, Redact, Reducer, Scoper, Secrets, Spooler, Tool, ToolRegistry,
@@ -12,11 +8,12 @@ use toolcrib_core::{
 
 use crate::{
     compose::{Recent, Visibility},
+    personality::Personality,
     plugin::{Brought, NamedMiddleware},
     redactor::Redactor,
     reliability::Reliability,
     sessions::SessionTools,
-    skills::SkillSources,
+    skills::{SkillSources, Skills},
     sources::Source,
     validators::Validators,
 };
@@ -32,8 +29,6 @@ pub(crate) struct EngineParts {
     pub(crate) visibility: Arc<Visibility>,
     /// What was composed of these parts; none of it of others.
     pub(crate) recent: Arc<Recent>,
-    /// These parts as turns of personalities have them that do not reach all skills.
-    pub(crate) reached: Arc<Mutex<HashMap<Arc<str>, Arc<EngineParts>>>>,
     /// Where the skills come from.
     pub(crate) skill_sources: Arc<SkillSources>,
     pub(crate) validators: Arc<Validators>,
@@ -58,7 +53,13 @@ impl EngineParts {
     /// The same parts, to be changed: nothing was worked out of them yet.
     pub(crate) fn to_change(&self) -> Self {
         let skill_sources = Arc::new(self.skill_sources.anew());
-        Self { skill_sources, recent: Arc::default(), reached: Arc::default(), ..self.clone() }
+        Self { skill_sources, recent: Arc::default(), ..self.clone() }
+    }
+
+    /// The skills that turns of a personality have; the very same where it reaches all.
+    pub(crate) fn skills_of(&self, personality: &Personality) -> Arc<Skills> {
+        let all = &self.visibility.skills;
+        all.reached_by(personality).map_or_else(|| Arc::clone(all), Arc::new)
     }
 
     /// Whether a tool is nobody's, or of a plugin that there is.

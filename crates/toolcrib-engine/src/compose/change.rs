@@ -4,7 +4,9 @@
 //! cannot differ from them. At each step only those facts are tried that can matter there: to offer a
 //! tool, what makes the rule that denies no longer hold, what makes an earlier rule hold that does not
 //! deny, what makes personality and skills let it pass; to withhold it, the reverse. Of any change
-//! that suffices at least one fact is always among these, so none is missed.
+//! that suffices at least one fact is always among these, so none is missed. A skill may only be
+//! active under a personality that reaches it: where one of the two was supposed, the other has to go
+//! with it, and is a fact of its own.
 
 use std::sync::Arc;
 
@@ -14,7 +16,7 @@ use super::{
     Visibility,
     fact::{FactChange, Supposed},
 };
-use crate::{personality::Personality, policy::Facts};
+use crate::{personality::Personality, policy::Facts, skills::Skill};
 
 /// A change of more facts than this is not looked for.
 pub(super) const MOST_CHANGES: usize = 4;
@@ -146,10 +148,26 @@ impl<'a> Search<'a> {
         false
     }
 
+    /// An active skill that the personality does not reach: no turn is like that.
+    pub(super) fn out_of_reach(&self, facts: Facts<'_>) -> Option<&'a Skill> {
+        let mut active = facts.skills.iter().filter_map(|id| self.visibility.skills.get(id));
+        active.find(|skill| !skill.is_reached_by(facts.personality))
+    }
+
     /// The changes that can matter to the first goal that is not reached, likely ones first; `None`
     /// when all are.
     fn candidates(&self, facts: Facts<'_>) -> Option<Vec<FactChange>> {
-        let mut found = self.goals.iter().find_map(|goal| match goal {
+        let mut found = match self.out_of_reach(facts) {
+            Some(skill) => self.to_reach(skill, facts),
+            None => self.to_a_goal(facts)?,
+        };
+        found.sort();
+        found.dedup();
+        Some(found)
+    }
+
+    fn to_a_goal(&self, facts: Facts<'_>) -> Option<Vec<FactChange>> {
+        self.goals.iter().find_map(|goal| match goal {
             Goal::Offer(tool) => {
                 let obstacle = obstacle(self.visibility, tool, facts)?;
                 Some(self.to_offer(tool, &obstacle, facts))
@@ -161,10 +179,13 @@ impl<'a> Search<'a> {
             Goal::Latest(skill) => {
                 (facts.skills.last() != Some(skill)).then(|| self.to_make_latest(skill, facts))
             }
-        })?;
-        found.sort();
-        found.dedup();
-        Some(found)
+        })
+    }
+
+    fn to_reach(&self, skill: &Skill, facts: Facts<'_>) -> Vec<FactChange> {
+        let mut found = vec![FactChange::DeactivateSkill(skill.id.clone())];
+        self.personalities(facts, &mut found, |other| skill.is_reached_by(other));
+        found
     }
 
     fn to_offer(&self, tool: &Tool, obstacle: &Obstacle<'_>, facts: Facts<'_>) -> Vec<FactChange> {
@@ -217,20 +238,23 @@ impl<'a> Search<'a> {
     }
 
     /// Activating a skill that does not list the tool takes it away from those that do; which one is
-    /// all the same, unless a rule names it or it is active already.
+    /// all the same, unless a rule names it, it is active already or the personality does not reach
+    /// it.
     fn any_other_skill(&self, tool: &Tool, facts: Facts<'_>) -> impl Iterator<Item = SkillId> {
         let is_named = |id: &SkillId| self.rules.iter().any(|rule| rule.when.skills.contains(id));
-        let skills = self.visibility.skills.iter().map(|skill| &skill.id);
-        let others: Vec<_> = skills.filter(|id| facts.skills.last() != Some(id)).collect();
+        let skills = self.visibility.skills.iter();
+        let others: Vec<_> =
+            skills.filter(|skill| facts.skills.last() != Some(&skill.id)).collect();
         let offers =
             |id: &SkillId| self.visibility.skills.offering(tool).any(|offering| offering.id == *id);
-        let plain = |id: &&&SkillId| !offers(id) && !is_named(id) && !facts.skills.contains(id);
-        let one = others.iter().find(plain).copied();
-        let chosen: Vec<_> = match one {
-            Some(one) => vec![one.clone()],
-            None => others.into_iter().cloned().collect(),
+        let plain = |skill: &&Skill| {
+            let id = &skill.id;
+            let is_idle = !facts.skills.contains(id) && skill.is_reached_by(facts.personality);
+            is_idle && !offers(id) && !is_named(id)
         };
-        chosen.into_iter()
+        let one = others.iter().copied().find(plain);
+        let chosen = one.map_or(others, |one| vec![one]);
+        chosen.into_iter().map(|skill| skill.id.clone())
     }
 
     fn to_make_latest(&self, skill: &SkillId, facts: Facts<'_>) -> Vec<FactChange> {

@@ -141,8 +141,11 @@ fn further_rules(
     let without = |left_out: &FactChange| {
         let others = changes.iter().filter(|change| *change != left_out);
         let supposed = search.supposed(others);
-        match obstacle(visibility, tool, supposed.facts()) {
-            Some(Obstacle::Policy(ruling)) => Some(says(&ruling)),
+        let facts = supposed.facts();
+        match obstacle(visibility, tool, facts) {
+            Some(Obstacle::Policy(ruling)) if search.out_of_reach(facts).is_none() => {
+                Some(says(&ruling))
+            }
             _ => None,
         }
     };

@@ -35,6 +35,8 @@ use crate::{
 pub(crate) struct Visibility {
     pub(crate) personalities: Personalities,
     pub(crate) policy: Policy,
+    /// Those of all personalities. A skill of a plugin decides on that plugin's tools, and on others
+    /// only while it is active; who does not list the plugin reaches the one as little as the other.
     pub(crate) skills: Arc<Skills>,
     /// Reasons are written by gates, checks and rules: what they quote is not known.
     pub(crate) redactor: Redactor,

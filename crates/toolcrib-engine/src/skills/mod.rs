@@ -143,6 +143,11 @@ impl Skill {
         self
     }
 
+    /// Whether turns of a personality have it.
+    pub(crate) fn is_reached_by(&self, personality: &Personality) -> bool {
+        self.plugin.as_ref().is_none_or(|plugin| personality.reaches_plugin(plugin))
+    }
+
     /// Where it comes from, in words.
     fn comes_from(&self) -> String {
         let plugin = self.plugin.as_ref().map(|plugin| format!("plugin `{plugin}`"));
@@ -290,14 +295,11 @@ impl Skills {
 
     /// Those that a personality reaches; `None` where that is all.
     pub(crate) fn reached_by(&self, personality: &Personality) -> Option<Self> {
-        let is_reached = |skill: &Arc<Skill>| {
-            skill.plugin.as_ref().is_none_or(|plugin| personality.reaches_plugin(plugin))
-        };
-        if self.skills.iter().all(is_reached) {
+        if self.iter().all(|skill| skill.is_reached_by(personality)) {
             return None;
         }
         let mut reached = self.clone();
-        reached.skills.retain(is_reached);
+        reached.skills.retain(|skill| skill.is_reached_by(personality));
         Some(reached)
     }
 

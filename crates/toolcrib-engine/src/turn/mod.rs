@@ -105,8 +105,8 @@ impl Turn {
             let known = personalities.iter().map(|known| Arc::clone(&known.id)).collect();
             return Err(TurnError::UnknownPersonality { personality: personality.into(), known });
         };
-        let skills = &engine.visibility.skills;
-        let active_skills = Arc::new(ActiveSkills::new(Arc::clone(skills)));
+        let skills = engine.skills_of(&personality);
+        let active_skills = Arc::new(ActiveSkills::new(Arc::clone(&skills)));
         active_skills
             .report(problems.into_iter().map(|problem| EventKind::SkillReloadFailed { problem }));
         for skill in options.skills {

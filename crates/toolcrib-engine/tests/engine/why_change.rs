@@ -1,10 +1,16 @@
 //! The smallest change, one kind of fact at a time: what makes rules hold, and what ends it.
 
 use futures_util::FutureExt as _;
-use toolcrib_core::{Policy, PolicyDefault, Rule, When, skill_scoped_tools};
-use toolcrib_engine::{Engine, EngineBuilder, FactChange, Personality, Skills, TurnOptions};
+use toolcrib_core::{Policy, PolicyDefault, Rule, ToolName, When, skill_scoped_tools};
+use toolcrib_engine::{
+    Engine, EngineBuilder, FactChange, Personality, PluginRegistrar, Skill, Skills, ToolsMode,
+    TurnOptions,
+};
 
-use crate::support::{builder, engine, says, skill_id, skills, tool};
+use crate::{
+    plugins::Brings,
+    support::{builder, engine, says, skill_id, skills, tool},
+};
 
 fn skill(id: &str) -> FactChange {
     FactChange::ActivateSkill(skill_id(id))
@@ -303,6 +309,59 @@ fn skills_withhold_a_tool_by_one_that_does_not_list_it() {
     );
     let listing = || skills([("one", &["t"])]);
     assert_eq!(change(&world(listing(), Vec::new()), here(), "t", true), []);
+}
+
+/// An engine with the host's tool `own`, which the default personality excludes, and a plugin whose
+/// tool `refund` its skill `refunds` hides until it is active. Personality `bare` reaches no plugin.
+fn with_a_plugin(rules: impl IntoIterator<Item = Rule>) -> EngineBuilder {
+    let billing = Brings("billing", |registrar: &mut PluginRegistrar| {
+        let refunds = Skill::new(skill_id("refunds"), "Refunds.", "Refund.");
+        let refunds = refunds.tools([ToolName::new("refund").unwrap()]);
+        let refunds = refunds.tools_mode(ToolsMode::HiddenUntilActive);
+        registrar.tool(tool("refund")).skill(refunds);
+        Ok(())
+    });
+    engine()
+        .tools([tool("own"), tool("both")])
+        .plugin(billing)
+        .personality(Personality::new("default").exclude(["own"]))
+        .personality(Personality::new("bare").plugins::<&str>([]))
+        .policy(Policy::of(rules))
+}
+
+/// Who reaches a plugin has the skills that hide its tools; who does not reach it has none of them.
+#[test]
+fn a_skill_of_a_plugin_comes_and_goes_with_a_personality_that_lists_it() {
+    let bare = || here().personality("bare");
+    let busy = || here().skill(skill_id("refunds"));
+    let come = [skill("refunds"), personality("default")];
+    let go = [not_skill("refunds"), personality("bare")];
+    let plain = with_a_plugin([]).build().unwrap();
+    assert_eq!(change(&plain, bare(), "refund", false), come);
+    assert_eq!(change(&plain, bare(), "both", true), come);
+    assert_eq!(change(&plain, busy(), "own", false), go);
+
+    let allowed = [Rule::allow("busy").when(on_skill("refunds")), Rule::deny("all")];
+    let ruled = with_a_plugin(allowed.clone().map(|rule| rule.tools(["both"])));
+    let ruled = ruled.skills(Skills::default().focus(false)).build().unwrap();
+    assert_eq!(change(&ruled, bare(), "both", false), come);
+
+    let scoped = skill_scoped_tools("refunds", [tool("scoped")]).unwrap();
+    let scoped = with_a_plugin([]).provider(scoped).skills(Skills::default().focus(false));
+    assert_eq!(change(&scoped.build().unwrap(), bare(), "scoped", false), come);
+}
+
+/// A rule for what cannot be is no reason.
+#[test]
+fn no_rule_is_told_of_a_skill_that_the_personality_does_not_reach() {
+    let never = when().skills([skill_id("refunds")]).personalities(["bare"]);
+    let engine = with_a_plugin([Rule::deny("never").when(never)]).build().unwrap();
+    let options = here().skill(skill_id("refunds"));
+    let iteration = engine.turn(options).unwrap().iteration().now_or_never().unwrap().unwrap();
+    insta::assert_snapshot!(
+        iteration.why("own").unwrap().change.text,
+        @"to offer it: skill `refunds` not active, and personality `bare`"
+    );
 }
 
 /// What asks for two values of one fact is called impossible, not too much to ask.
