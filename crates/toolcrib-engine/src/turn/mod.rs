@@ -40,7 +40,7 @@ use crate::{
     pipe::CallsMade,
     redactor::Redactor,
     reliability::{Recovery, ReliabilityError},
-    sessions::is_in,
+    sessions::{TurnSession, is_in},
     skills::{ActiveSkills, Snapshot},
     sources::{Notice, Source},
 };
@@ -78,8 +78,7 @@ pub struct Turn {
     own: Option<OwnTools>,
     /// Whether what was kept of the conversation goes with the turn.
     ends_conversation: bool,
-    /// The tools of the conversation that it began with.
-    of_session: Vec<Tool>,
+    session: TurnSession,
     composed: Option<Arc<Composed>>,
     spare: Catalog,
 }
@@ -131,8 +130,8 @@ impl Turn {
         let recovery = engine.reliability.as_ref().map(|reliability| {
             Recovery::new(reliability, &events, &engine.redactor, &cancellation)
         });
-        let mut of_session = engine.sessions.of(events.identity());
-        of_session.retain(|tool| engine.has_plugin_of(tool));
+        let mut session = engine.sessions.begin(events.identity());
+        session.tools.retain(|tool| engine.has_plugin_of(tool));
         let state = Arc::new(TurnState {
             roles: roles.into(),
             roles_by_claims: roles_by_claims.into(),
@@ -149,7 +148,7 @@ impl Turn {
             engine,
             recovery,
         });
-        for tool in &of_session {
+        for tool in &session.tools {
             state.registry().overwrite(tool.clone());
         }
         Ok(Self {
@@ -158,7 +157,7 @@ impl Turn {
             expiring: Vec::new(),
             own,
             ends_conversation,
-            of_session,
+            session,
             composed: None,
             spare: Catalog::new(),
         })
@@ -383,11 +382,14 @@ impl Drop for Turn {
                 // Here, though it blocks: after a run nothing of it goes on.
                 spooler.forget(self.identity());
             }
-        } else if !self.is_nacked()
-            && let Some(registry) = self.state.registry.get()
-        {
-            let baseline = &engine.registry;
-            engine.sessions.take_over(self.identity(), &self.of_session, registry, baseline);
+        } else {
+            if !self.is_nacked()
+                && let Some(registry) = self.state.registry.get()
+            {
+                let baseline = &engine.registry;
+                engine.sessions.take_over(self.identity(), &self.session, registry, baseline);
+            }
+            engine.sessions.leave(self.identity(), &self.session);
         }
     }
 }

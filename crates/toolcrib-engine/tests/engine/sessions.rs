@@ -1,7 +1,12 @@
 //! Tools that live as long as a conversation.
 
-use toolcrib_core::Lifetime;
-use toolcrib_engine::{ExecutorError, IterationContext, PluginRegistrar, TurnOptions, TurnRunner};
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolcrib_core::{Lifetime, ToolContext};
+use toolcrib_engine::{
+    Engine, ExecutorError, IterationContext, PluginRegistrar, Turn, TurnOptions, TurnRunner,
+};
 
 use crate::{
     plugins::Brings,
@@ -69,6 +74,74 @@ async fn a_tool_of_a_session_is_there_in_each_turn_of_its_conversation_and_nowhe
     assert_eq!(offered(&engine, here()).await, ["always", "b", "c"]);
     drop(engine.turn(here().ends_conversation()).unwrap());
     assert_eq!(all(here()).await, ["always"]);
+}
+
+#[tokio::test]
+async fn what_has_ended_stays_ended_for_the_turns_that_were_at_work() {
+    let engine = engine().build().unwrap();
+    let kept = |name: &str| says(builder(name).ephemeral(Lifetime::Session), "ran");
+    let here = || TurnOptions::default().conversation("c");
+    engine.turn(here()).unwrap().registry().register(kept("old")).unwrap();
+    let begin = || engine.turn(here()).unwrap();
+    let (before, beside) = (begin(), begin());
+    before.registry().register(kept("before")).unwrap();
+    beside.registry().register(kept("beside")).unwrap();
+    drop(engine.turn(here().ends_conversation()).unwrap());
+    assert!(beside.registry().has("old"), "a turn that is at work keeps what it has");
+    drop(before);
+    assert_eq!(offered(&engine, here()).await, Vec::<String>::new());
+
+    // One of the same name is another one: nothing comes into it, and nothing goes.
+    let anew = begin();
+    anew.registry().register(kept("beside")).unwrap();
+    anew.registry().register(kept("old")).unwrap();
+    drop(anew);
+    let last = begin();
+    beside.registry().unregister("old");
+    drop(beside);
+    last.registry().register(kept("last")).unwrap();
+    drop(last);
+    assert_eq!(offered(&engine, here()).await, ["beside", "old", "last"]);
+}
+
+/// Begins a turn when it goes.
+struct BeginsOne(Engine);
+
+impl Drop for BeginsOne {
+    fn drop(&mut self) {
+        drop(self.0.turn(TurnOptions::default().conversation("other")).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_tool_may_begin_a_turn_when_it_goes() {
+    let engine = engine().build().unwrap();
+    let gone = Arc::new(());
+    let register = |turn: &Turn, name: &str| {
+        let held = Arc::new((BeginsOne(engine.clone()), Arc::clone(&gone)));
+        let ran = move |_: Value, _: ToolContext| {
+            let _ = &held;
+            async { "ran" }
+        };
+        let tool = builder(name).ephemeral(Lifetime::Session).handler(ran).unwrap();
+        turn.registry().overwrite(tool);
+    };
+    let of = |n: usize| TurnOptions::default().conversation(n.to_string());
+    // One that is replaced.
+    let (one, two) = (engine.turn(of(0)).unwrap(), engine.turn(of(0)).unwrap());
+    register(&one, "a");
+    register(&two, "a");
+    drop(one);
+    drop(two);
+    assert_eq!(Arc::strong_count(&gone), 2);
+    // One that makes room.
+    for n in 1..=1_024 {
+        register(&engine.turn(of(n)).unwrap(), "a");
+    }
+    assert_eq!(Arc::strong_count(&gone), 1_025);
+    // One of a conversation that is over.
+    drop(engine.turn(of(1).ends_conversation()).unwrap());
+    assert_eq!(Arc::strong_count(&gone), 1_024);
 }
 
 #[tokio::test]
