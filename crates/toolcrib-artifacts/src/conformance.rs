@@ -10,7 +10,8 @@
 use std::{fmt, sync::Arc, thread};
 
 use toolcrib_core::{
-    Digest, Identity, IfTaken, LineIndex, SpoolEntry, SpoolError, SpoolNote, SpoolStore, Spooled,
+    CommitError, Digest, Identity, IfTaken, LineIndex, SpoolEntry, SpoolError, SpoolNote,
+    SpoolStore, Spooled,
 };
 use uuid::Uuid;
 
@@ -135,10 +136,19 @@ fn commits(store: &dyn SpoolStore, broken: &mut Violations) {
     let kept = keep(store, &owner, "one", b"old", IfTaken::Fail).is_ok();
     let before = store.open(&owner, "one");
     let taken = keep(store, &owner, "one", b"new", IfTaken::Fail);
-    let is_taken = kept && matches!(&taken, Err(SpoolError::Taken { id }) if **id == *"one");
+    let is_taken = kept && matches!(&taken, Err(CommitError::Taken { id, .. }) if **id == *"one");
     broken.unless(is_taken, "a commit under an id that is taken must fail as taken");
     let holds = store.open(&owner, "one").is_ok_and(|kept| read(&kept).as_deref() == Ok(b"old"));
     broken.unless(holds, "a commit that fails must change nothing");
+    let under_another = match taken {
+        Err(CommitError::Taken { writer, .. }) => {
+            writer.commit("two", note(), IfTaken::Fail).is_ok()
+        }
+        _ => false,
+    };
+    let whole = store.open(&owner, "two").is_ok_and(|kept| read(&kept).as_deref() == Ok(b"new"));
+    let moved = under_another && whole && store.remove(&owner, "two").is_ok();
+    broken.unless(moved, "what was written must be kept under another id when the first is taken");
     let replaced = keep(store, &owner, "one", b"new and longer", IfTaken::Replace).is_ok()
         && store
             .open(&owner, "one")
@@ -260,7 +270,7 @@ fn keep(
     id: &str,
     content: &[u8],
     if_taken: IfTaken,
-) -> Result<SpoolEntry, SpoolError> {
+) -> Result<SpoolEntry, CommitError> {
     let mut writer = store.create(owner)?;
     for piece in content.chunks(70_000) {
         writer.write(piece)?;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use toolcrib_core::{
-    Digest, Identity, IfTaken, Redact, SpoolEntry, SpoolError, SpoolNote, SpoolWriter,
+    CommitError, Digest, Identity, IfTaken, Redact, SpoolEntry, SpoolError, SpoolNote, SpoolWriter,
 };
 use uuid::Uuid;
 
@@ -27,6 +27,9 @@ const LONGEST_ID: usize = 32;
 /// How many ids are tried that only count on before one is made up: counting on through what earlier turns
 /// have kept would take longer each time.
 const COUNTED_IDS: u32 = 16;
+
+/// How many are made up before a store counts as one that takes none.
+const MADE_UP_IDS: u32 = 16;
 
 /// How much room is taken at once for what is written.
 const STEP: u64 = 1 << 20;
@@ -58,8 +61,8 @@ struct Used {
 /// What the turns of one session share.
 #[derive(Default)]
 pub(crate) struct Session {
-    /// Held from looking for a free id until it and its bytes are taken, while what the store has is
-    /// counted, and to end the session: turns of it may want the same.
+    /// Held while an id and its bytes are taken, while what the store has is counted, and to end the
+    /// session.
     taking: Mutex<()>,
     bytes: Mutex<SessionBytes>,
     is_over: AtomicBool,
@@ -183,7 +186,7 @@ impl TurnArtifacts {
         source: &ArtifactSource,
         kind: &dyn ArtifactKind,
         chars: u64,
-        spool: Box<dyn SpoolWriter>,
+        mut spool: Box<dyn SpoolWriter>,
         room: Room,
     ) -> Result<Artifact, SpoolError> {
         let note = SpoolNote {
@@ -196,33 +199,35 @@ impl TurnArtifacts {
         };
         let taking = locked(&self.turn.session.taking);
         self.turn.session.check()?;
-        let id = self.free_id(&source.call_id)?;
-        let entry = spool.commit(&id, note, IfTaken::Fail)?;
-        room.settle(entry.bytes);
-        drop(taking);
-        self.get(&id)
-    }
-
-    /// The call's id, or one made of it: vendors begin to count anew, and what a model has read of an
-    /// id must stay what it was.
-    fn free_id(&self, call_id: &str) -> Result<Arc<str>, SpoolError> {
-        let base = as_id(call_id);
-        for _ in 0..COUNTED_IDS {
-            let id: Arc<str> = {
-                let mut used = self.used();
-                let wanted = used.wanted.entry(Arc::clone(&base)).or_default();
-                *wanted += 1;
-                if *wanted == 1 { Arc::clone(&base) } else { format!("{base}.{wanted}").into() }
-            };
-            match self.artifacts.store().open(&self.turn.owner, &id) {
-                Err(SpoolError::Unknown { .. }) => return Ok(id),
-                Ok(_) | Err(SpoolError::Gone { .. }) => {}
-                Err(error) => return Err(error),
+        let base = as_id(&source.call_id);
+        for id in self.ids(&base) {
+            match spool.commit(&id, note.clone(), IfTaken::Fail) {
+                Err(CommitError::Taken { writer, .. }) => spool = writer,
+                kept => {
+                    room.settle(kept?.bytes);
+                    drop(taking);
+                    return self.get(&id);
+                }
             }
         }
-        // Of five digits that nobody else makes up, as long as five that count.
-        let made_up: String = Uuid::new_v4().simple().to_string().chars().take(5).collect();
-        Ok(format!("{base}.{made_up}").into())
+        Err(SpoolError::Taken { id: base })
+    }
+
+    /// The call's id, and those made of it: vendors begin to count anew, and what a model has read of an
+    /// id must stay what it was.
+    fn ids(&self, base: &Arc<str>) -> impl Iterator<Item = Arc<str>> {
+        let counted = (0..COUNTED_IDS).map(move |_| {
+            let mut used = self.used();
+            let wanted = used.wanted.entry(Arc::clone(base)).or_default();
+            *wanted += 1;
+            if *wanted == 1 { Arc::clone(base) } else { format!("{base}.{wanted}").into() }
+        });
+        // Of five digits, as long as five that count.
+        let made_up = (0..MADE_UP_IDS).map(move |_| {
+            let digits: String = Uuid::new_v4().simple().to_string().chars().take(5).collect();
+            format!("{base}.{digits}").into()
+        });
+        counted.chain(made_up)
     }
 
     fn used(&self) -> MutexGuard<'_, Used> {

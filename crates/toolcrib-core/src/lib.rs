@@ -102,8 +102,8 @@ pub use self::{
     secrets::{Redact, RedactStream, Secret, SecretError, Secrets, secrets_fn},
     signals::{AckSubscription, AlreadySignalled, Signal, TurnSignals},
     spool::{
-        INDEX_BLOCK, IfTaken, KeptEntries, KeptResult, LineIndex, SpoolEntry, SpoolError,
-        SpoolNote, SpoolReader, SpoolStore, SpoolWriter, Spooled, SpooledCall, Spooler,
+        CommitError, INDEX_BLOCK, IfTaken, KeptEntries, KeptResult, LineIndex, SpoolEntry,
+        SpoolError, SpoolNote, SpoolReader, SpoolStore, SpoolWriter, Spooled, SpooledCall, Spooler,
     },
     tool::{IntoTool, Tool, ToolBody, ToolBuilder},
 };

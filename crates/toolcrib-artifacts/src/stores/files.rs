@@ -26,8 +26,8 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use toolcrib_core::{
-    Digest, Identity, IfTaken, LineIndex, SpoolEntry, SpoolError, SpoolNote, SpoolReader,
-    SpoolStore, SpoolWriter, Spooled,
+    CommitError, Digest, Identity, IfTaken, LineIndex, SpoolEntry, SpoolError, SpoolNote,
+    SpoolReader, SpoolStore, SpoolWriter, Spooled,
 };
 use uuid::Uuid;
 
@@ -203,7 +203,13 @@ impl SpoolStore for FileStore {
     }
 
     fn forget(&self, owner: &Identity) -> Result<(), SpoolError> {
-        match fs::remove_dir_all(self.owner(owner).0) {
+        let owner = self.owner(owner);
+        if !owner.0.is_dir() {
+            return Ok(());
+        }
+        // Another process may be putting something in place. Where none can be had, there is nothing.
+        let _lock = owner.lock();
+        match fs::remove_dir_all(owner.0) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(SpoolError::of_io("removed", error))
             }
@@ -400,20 +406,25 @@ impl SpoolWriter for FileWriter {
         id: &str,
         note: SpoolNote,
         if_taken: IfTaken,
-    ) -> Result<SpoolEntry, SpoolError> {
-        let Self { store, owner, draft, written, .. } = *self;
+    ) -> Result<SpoolEntry, CommitError> {
         let failed = |error| SpoolError::of_io("kept", error);
-        let (entry, lines) = written.finish(id, note);
-        let _lock = owner.lock().map_err(failed)?;
-        let before = owner.entry(id).map_err(failed)?;
-        if if_taken == IfTaken::Fail && before.as_ref().is_some_and(|kept| store.is_live(kept)) {
-            return Err(SpoolError::Taken { id: id.into() });
+        let _lock = self.owner.lock().map_err(failed)?;
+        let before = self.owner.entry(id).map_err(failed)?;
+        let is_taken = match &before {
+            Some(kept) => self.store.is_live(kept),
+            // One that cannot be read is somebody's all the same.
+            None => self.owner.entry_file(id).exists(),
+        };
+        if if_taken == IfTaken::Fail && is_taken {
+            return Err(CommitError::Taken { id: id.into(), writer: self });
         }
+        let Self { owner, draft, written, .. } = *self;
+        let (entry, lines) = written.finish(id, note);
         let kept = Kept { order: Uuid::now_v7().to_string(), entry };
         if let Err(error) = owner.put_kept(&draft, &lines, &kept) {
             // What is there of it would only take the room that is left.
             owner.forget_content(&kept.entry.digest);
-            return Err(failed(error));
+            return Err(failed(error).into());
         }
         if let Some(before) = before {
             owner.forget_content(&before.entry.digest);

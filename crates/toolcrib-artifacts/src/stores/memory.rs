@@ -9,8 +9,8 @@ use std::{
 
 use indexmap::IndexMap;
 use toolcrib_core::{
-    Identity, IfTaken, SpoolEntry, SpoolError, SpoolNote, SpoolReader, SpoolStore, SpoolWriter,
-    Spooled,
+    CommitError, Identity, IfTaken, SpoolEntry, SpoolError, SpoolNote, SpoolReader, SpoolStore,
+    SpoolWriter, Spooled,
 };
 
 use super::{Written, has_expired};
@@ -121,16 +121,18 @@ impl SpoolWriter for MemoryWriter {
         id: &str,
         note: SpoolNote,
         if_taken: IfTaken,
-    ) -> Result<SpoolEntry, SpoolError> {
-        let (entry, lines) = self.written.finish(id, note);
-        let reader = Arc::new(Bytes(self.bytes));
-        let spooled = Spooled { entry: entry.clone(), lines: Arc::new(lines), reader };
-        let mut owners = self.store.owners();
-        let kept = owners.entry(self.owner).or_default();
-        let is_taken = kept.get(id).is_some_and(|there| self.store.is_live(there));
-        if is_taken && if_taken == IfTaken::Fail {
-            return Err(SpoolError::Taken { id: id.into() });
+    ) -> Result<SpoolEntry, CommitError> {
+        let store = self.store.clone();
+        let mut owners = store.owners();
+        let there = owners.get(&self.owner).and_then(|kept| kept.get(id));
+        if if_taken == IfTaken::Fail && there.is_some_and(|there| store.is_live(there)) {
+            return Err(CommitError::Taken { id: id.into(), writer: self });
         }
+        let Self { owner, bytes, written, .. } = *self;
+        let (entry, lines) = written.finish(id, note);
+        let reader = Arc::new(Bytes(bytes));
+        let spooled = Spooled { entry: entry.clone(), lines: Arc::new(lines), reader };
+        let kept = owners.entry(owner).or_default();
         kept.shift_remove(id);
         kept.insert(id.into(), spooled);
         Ok(entry)

@@ -14,7 +14,8 @@ use toolcrib_artifacts::{
     ArtifactLimits, ArtifactSource, Artifacts, FileStore, MemoryStore, TurnArtifacts,
 };
 use toolcrib_core::{
-    Identity, IfTaken, Redact, SpoolEntry, SpoolError, SpoolNote, SpoolStore, SpoolWriter, Spooled,
+    CommitError, Identity, IfTaken, Redact, SpoolEntry, SpoolError, SpoolNote, SpoolStore,
+    SpoolWriter, Spooled,
 };
 use toolcrib_engine::Redactor;
 
@@ -232,7 +233,7 @@ impl SpoolWriter for DiskWriter {
         id: &str,
         note: SpoolNote,
         if_taken: IfTaken,
-    ) -> Result<SpoolEntry, SpoolError> {
+    ) -> Result<SpoolEntry, CommitError> {
         self.writer.commit(id, note, if_taken)
     }
 }

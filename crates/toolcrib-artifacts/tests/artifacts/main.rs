@@ -16,6 +16,7 @@ mod keeping;
 mod kinds;
 mod reading;
 mod searching;
+mod sharing;
 mod stores;
 mod support;
 mod surprises;

@@ -28,7 +28,7 @@ fn note() -> SpoolNote {
 fn write(store: &dyn SpoolStore, id: &str, content: &[u8]) -> Result<SpoolEntry, SpoolError> {
     let mut writer = store.create(&Identity::conversation("c1"))?;
     writer.write(content)?;
-    writer.commit(id, note(), IfTaken::Replace)
+    Ok(writer.commit(id, note(), IfTaken::Replace)?)
 }
 
 fn files() -> (TempDir, FileStore) {

@@ -2,6 +2,8 @@
 
 use std::{io, sync::Arc};
 
+use super::SpoolWriter;
+
 /// A content that cannot be kept or read. The texts name no path and no other owner, so a model may
 /// read them; the system's own words are the [source](std::error::Error::source).
 #[derive(Debug, thiserror::Error)]
@@ -75,6 +77,32 @@ impl SpoolError {
     }
 }
 
+/// A content that was written and is not kept under an id.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommitError {
+    /// Somebody else has the id. Nothing is lost: another id may be tried.
+    #[error("there is an artifact `{id}` already")]
+    Taken {
+        /// The id.
+        id: Arc<str>,
+        /// All that was written.
+        writer: Box<dyn SpoolWriter>,
+    },
+    /// The store failed, and nothing of it is left.
+    #[error(transparent)]
+    Failed(#[from] SpoolError),
+}
+
+impl From<CommitError> for SpoolError {
+    fn from(error: CommitError) -> Self {
+        match error {
+            CommitError::Taken { id, .. } => Self::Taken { id },
+            CommitError::Failed(error) => error,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,5 +114,15 @@ mod tests {
         assert_eq!(of(io::ErrorKind::QuotaExceeded), "the disk is full");
         assert_eq!(of(io::ErrorKind::NotFound), "the content of this artifact is no longer there");
         assert_eq!(of(io::ErrorKind::PermissionDenied), "it could not be written");
+    }
+    #[test]
+    fn an_operator_reads_the_systems_own_words_where_there_are_some() {
+        let full = SpoolError::Full { source: io::Error::other("no space on sda1") };
+        assert_eq!(
+            full.why_not_kept(),
+            "the result was not kept: the disk is full: no space on sda1"
+        );
+        let over = "the result was not kept: the conversation that it belongs to is over";
+        assert_eq!(SpoolError::Over.why_not_kept(), over);
     }
 }

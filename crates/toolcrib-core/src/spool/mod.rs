@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    error::SpoolError,
+    error::{CommitError, SpoolError},
     line_index::{INDEX_BLOCK, LineIndex},
     spooler::{KeptEntries, KeptResult, SpooledCall, Spooler},
 };
@@ -70,13 +70,20 @@ pub trait SpoolWriter: Send {
     /// Keeps all of it under an id, at once or not at all.
     ///
     /// # Errors
-    /// [`SpoolError::Taken`] when the id is, and `if_taken` says [`IfTaken::Fail`].
+    /// [`CommitError::Taken`] when the id is, and `if_taken` says [`IfTaken::Fail`]: then the writer
+    /// comes back as it was.
     fn commit(
         self: Box<Self>,
         id: &str,
         note: SpoolNote,
         if_taken: IfTaken,
-    ) -> Result<SpoolEntry, SpoolError>;
+    ) -> Result<SpoolEntry, CommitError>;
+}
+
+impl std::fmt::Debug for dyn SpoolWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SpoolWriter")
+    }
 }
 
 /// The bytes of one [`Spooled`] content.

@@ -5,8 +5,8 @@ use std::{io, thread::sleep, time::Duration};
 use serde_json::{Value, json};
 use toolcrib_artifacts::{Artifacts, FileStore, MemoryStore};
 use toolcrib_core::{
-    ErrorCode, Identity, IfTaken, SpoolEntry, SpoolError, SpoolNote, SpoolStore, SpoolWriter,
-    Spooled, Spooling, ToolCall, ToolResult, unfence,
+    CommitError, ErrorCode, Identity, IfTaken, SpoolEntry, SpoolError, SpoolNote, SpoolStore,
+    SpoolWriter, Spooled, Spooling, ToolCall, ToolResult, unfence,
 };
 use toolcrib_engine::{Engine, Redactor, Turn, TurnOptions};
 use toolcrib_tools::command::CommandToolSpec;
@@ -198,9 +198,9 @@ impl SpoolWriter for StrangeWriter {
         id: &str,
         note: SpoolNote,
         if_taken: IfTaken,
-    ) -> Result<SpoolEntry, SpoolError> {
+    ) -> Result<SpoolEntry, CommitError> {
         match self.0 {
-            None => Err(SpoolError::Full { source: io::ErrorKind::StorageFull.into() }),
+            None => Err(SpoolError::Full { source: io::ErrorKind::StorageFull.into() }.into()),
             Some(writer) => writer.commit(id, note, if_taken),
         }
     }

@@ -1,0 +1,293 @@
+//! Several processes over one folder.
+
+use std::{
+    collections::HashSet,
+    env,
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::Arc,
+    thread,
+};
+
+use tempfile::TempDir;
+use toolcrib_artifacts::{ArtifactSource, Artifacts, FileStore, MemoryStore, TurnArtifacts};
+use toolcrib_core::{
+    CommitError, Digest, Identity, IfTaken, SpoolEntry, SpoolError, SpoolNote, SpoolStore,
+    SpoolWriter, Spooled,
+};
+
+use crate::support::{keep_as, turn_of};
+
+const FOLDER: &str = "TOOLCRIB_TEST_FOLDER";
+const NAME: &str = "TOOLCRIB_TEST_NAME";
+
+/// How many artifacts each process keeps.
+const EACH: usize = 60;
+
+fn folder() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("spool");
+    (folder, root)
+}
+
+/// The turn of another process.
+fn turn_in(root: &Path) -> TurnArtifacts {
+    turn_of(&Artifacts::new(FileStore::new(root)), "c1")
+}
+
+fn of_owner(root: &Path, name: &str) -> PathBuf {
+    let owner = fs::read_dir(root).unwrap().next().unwrap().unwrap().path();
+    owner.join(name)
+}
+
+fn bytes(turn: &TurnArtifacts, id: &str) -> Vec<u8> {
+    turn.get(id).unwrap().content().read(0..u64::MAX).unwrap()
+}
+
+/// Not a test of its own: what each process of the next one does.
+#[test]
+fn child() {
+    let (Some(root), Ok(name)) = (env::var_os(FOLDER), env::var(NAME)) else { return };
+    let turn = turn_in(Path::new(&root));
+    for n in 0..EACH {
+        let content = format!("{n} of {name}");
+        let kept = keep_as(&turn, "call_1", &content);
+        assert_eq!(bytes(&turn, kept.id()), content.as_bytes());
+    }
+}
+
+#[test]
+fn processes_that_want_one_id_at_the_same_time_get_one_each() {
+    let (_folder, root) = folder();
+    let processes = ["one", "two"].map(|name| {
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.args(["--exact", "sharing::child"]).env(FOLDER, &root).env(NAME, name);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    });
+    for process in processes {
+        let output = process.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+    let turn = turn_in(&root);
+    let live = turn.live().unwrap();
+    let contents: HashSet<_> = live.iter().map(|entry| bytes(&turn, &entry.id)).collect();
+    let expected = ["one", "two"].iter().flat_map(|name| (0..EACH).map(move |n| (n, name)));
+    let expected: HashSet<_> =
+        expected.map(|(n, name)| format!("{n} of {name}").into_bytes()).collect();
+    assert_eq!(live.len(), 2 * EACH);
+    assert!(contents == expected);
+}
+
+/// A store whose ids somebody else takes just before they are taken here, so many times.
+struct Late {
+    store: FileStore,
+    times: usize,
+}
+
+struct LateWriter {
+    writer: Box<dyn SpoolWriter>,
+    /// What the other one has written.
+    theirs: Vec<Box<dyn SpoolWriter>>,
+}
+
+impl SpoolStore for Late {
+    fn create(&self, owner: &Identity) -> Result<Box<dyn SpoolWriter>, SpoolError> {
+        let theirs = (0..self.times).map(|_| {
+            let mut writer = self.store.create(owner)?;
+            writer.write(b"theirs").map(|()| writer)
+        });
+        let theirs = theirs.collect::<Result<_, _>>()?;
+        Ok(Box::new(LateWriter { writer: self.store.create(owner)?, theirs }))
+    }
+
+    fn open(&self, owner: &Identity, id: &str) -> Result<Spooled, SpoolError> {
+        self.store.open(owner, id)
+    }
+
+    fn entries(&self, owner: &Identity) -> Result<Vec<SpoolEntry>, SpoolError> {
+        self.store.entries(owner)
+    }
+
+    fn remove(&self, owner: &Identity, id: &str) -> Result<(), SpoolError> {
+        self.store.remove(owner, id)
+    }
+}
+
+impl SpoolWriter for LateWriter {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), SpoolError> {
+        self.writer.write(bytes)
+    }
+
+    fn commit(
+        self: Box<Self>,
+        id: &str,
+        note: SpoolNote,
+        if_taken: IfTaken,
+    ) -> Result<SpoolEntry, CommitError> {
+        let Self { writer, mut theirs } = *self;
+        if let Some(theirs) = theirs.pop() {
+            theirs.commit(id, note.clone(), IfTaken::Fail)?;
+        }
+        writer.commit(id, note, if_taken).map_err(|error| match error {
+            CommitError::Taken { id, writer } => {
+                CommitError::Taken { id, writer: Box::new(Self { writer, theirs }) }
+            }
+            other => other,
+        })
+    }
+}
+
+/// A turn over that folder that comes too late so many times.
+fn late(root: &Path, times: usize) -> TurnArtifacts {
+    turn_of(&Artifacts::new(Late { store: FileStore::new(root), times }), "c1")
+}
+
+#[test]
+fn who_comes_too_late_for_an_id_gets_the_next_with_all_that_was_written() {
+    let (_folder, root) = folder();
+    let turn = late(&root, 2);
+    let mut writer = turn.writer(ArtifactSource::of("tests", "call_1"), None).unwrap();
+    (0..1_000).for_each(|n| writer.write(format!("line {n}\n").as_bytes()));
+    let kept = writer.finish().unwrap();
+    assert_eq!(kept.id(), "call_1.3");
+    let ours: String = (0..1_000).map(|n| format!("line {n}\n")).collect();
+    assert_eq!(bytes(&turn, "call_1.3"), ours.as_bytes());
+    assert_eq!(kept.content().line_of(ours.len() as u64 - 2).unwrap(), 999);
+    for id in ["call_1", "call_1.2"] {
+        assert_eq!(bytes(&turn, id), b"theirs", "{id}");
+    }
+    // Who always comes too late counts no further than somebody who does not.
+    let kept = keep_as(&late(&root, 20), "call_2", "ours");
+    assert_eq!(kept.id().len(), "call_2.abcde".len(), "{}", kept.id());
+    assert_eq!(bytes(&turn, kept.id()), b"ours");
+}
+
+/// It says of each id that somebody has it.
+struct TakesNone(MemoryStore);
+
+struct TakesNoneWriter;
+
+impl SpoolStore for TakesNone {
+    fn create(&self, _: &Identity) -> Result<Box<dyn SpoolWriter>, SpoolError> {
+        Ok(Box::new(TakesNoneWriter))
+    }
+
+    fn open(&self, owner: &Identity, id: &str) -> Result<Spooled, SpoolError> {
+        self.0.open(owner, id)
+    }
+
+    fn entries(&self, owner: &Identity) -> Result<Vec<SpoolEntry>, SpoolError> {
+        self.0.entries(owner)
+    }
+
+    fn remove(&self, owner: &Identity, id: &str) -> Result<(), SpoolError> {
+        self.0.remove(owner, id)
+    }
+}
+
+impl SpoolWriter for TakesNoneWriter {
+    fn write(&mut self, _: &[u8]) -> Result<(), SpoolError> {
+        Ok(())
+    }
+
+    fn commit(
+        self: Box<Self>,
+        id: &str,
+        _: SpoolNote,
+        _: IfTaken,
+    ) -> Result<SpoolEntry, CommitError> {
+        Err(CommitError::Taken { id: id.into(), writer: self })
+    }
+}
+
+#[test]
+fn a_store_that_takes_no_id_is_given_up_and_beginning_and_end_are_left() {
+    let turn = turn_of(&Artifacts::new(TakesNone(MemoryStore::new())), "c1");
+    let mut writer = turn.writer(ArtifactSource::of("tests", "call_1"), None).unwrap();
+    writer.write(b"all of it");
+    let unkept = writer.finish().unwrap_err();
+    assert_eq!(
+        unkept.to_string(),
+        "the result was not kept: there is an artifact `call_1` already"
+    );
+    assert_eq!(unkept.text(), "all of it");
+}
+
+#[test]
+fn an_entry_that_cannot_be_read_is_not_written_over() {
+    let (_folder, root) = folder();
+    let turn = turn_in(&root);
+    keep_as(&turn, "a", "kept");
+    let theirs = of_owner(&root, &format!("{}.entry", Digest::of("call_1")));
+    fs::write(&theirs, r#"{ "of": "a version to come" }"#).unwrap();
+    assert_eq!(keep_as(&turn, "call_1", "ours").id(), "call_1.2");
+    assert_eq!(fs::read(&theirs).unwrap(), br#"{ "of": "a version to come" }"#);
+}
+
+/// How often this process has that file open.
+fn opened(path: &Path) -> usize {
+    let files = fs::read_dir("/proc/self/fd").unwrap();
+    let files = files.filter_map(|file| fs::read_link(file.ok()?.path()).ok());
+    files.filter(|file| file == path).count()
+}
+
+/// Waits until somebody else waits for that lock too.
+fn is_waited_for<T>(lock: &Path, thread: &thread::JoinHandle<T>) -> bool {
+    while opened(lock) < 2 && !thread.is_finished() {
+        thread::yield_now();
+    }
+    !thread.is_finished()
+}
+
+#[test]
+fn nothing_is_put_in_place_or_let_go_of_under_the_lock_of_another() {
+    let (_folder, root) = folder();
+    let turn = turn_in(&root);
+    keep_as(&turn, "a", "kept");
+    let path = of_owner(&root, "lock");
+    let hold = || {
+        let lock = File::options().create(true).append(true).open(&path).unwrap();
+        lock.lock().unwrap();
+        lock
+    };
+    let lock = hold();
+    let keeping = thread::spawn({
+        let turn = turn.clone();
+        move || keep_as(&turn, "b", "kept too").id().to_owned()
+    });
+    assert!(is_waited_for(&path, &keeping));
+    // The folder was empty for a moment, and the lock that is waited for is nobody's any more.
+    fs::remove_file(&path).unwrap();
+    let another = hold();
+    drop(lock);
+    assert!(is_waited_for(&path, &keeping));
+    assert!(turn.get("b").is_err());
+    drop(another);
+    assert_eq!(keeping.join().unwrap(), "b");
+
+    let lock = hold();
+    let artifacts = turn.artifacts().clone();
+    let forgetting = thread::spawn(move || {
+        artifacts.forget(&Identity::conversation("c1")).unwrap();
+    });
+    assert!(is_waited_for(&path, &forgetting));
+    assert_eq!(bytes(&turn, "a"), b"kept");
+    drop(lock);
+    forgetting.join().unwrap();
+    assert!(turn.live().unwrap().is_empty());
+}
+
+#[test]
+fn what_is_kept_for_a_conversation_that_another_process_ends_is_an_error_or_goes_with_it() {
+    let (_folder, root) = folder();
+    let (turn, other) = (turn_in(&root), FileStore::new(&root));
+    let mut writer = turn.writer(ArtifactSource::of("tests", "late"), None).unwrap();
+    writer.write(b"all of it");
+    other.forget(&Identity::conversation("c1")).unwrap();
+    assert_eq!(writer.finish().unwrap_err().text(), "all of it");
+    assert!(turn.live().unwrap().is_empty());
+    let owner = Arc::new(Identity::conversation("c1"));
+    let later = turn.artifacts().turn(owner, "run-2").keep(ArtifactSource::of("t", "b"), b"x");
+    assert_eq!(later.unwrap().id(), "b");
+}
