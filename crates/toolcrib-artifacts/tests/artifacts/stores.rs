@@ -44,6 +44,20 @@ fn memory_and_files_keep_the_contract() {
     check_spool_store(&store).unwrap();
 }
 
+#[test]
+fn what_was_written_to_memory_is_not_copied_to_be_kept_or_read() {
+    let store = MemoryStore::new();
+    let owner = Identity::conversation("c1");
+    let mut writer = store.create(&owner).unwrap();
+    writer.write(&[b'x'; 1 << 20]).unwrap();
+    let allocated = allocation_counter::measure(|| {
+        writer.commit("a", note(), IfTaken::Fail).unwrap();
+        let spooled = store.open(&owner, "a").unwrap();
+        assert_eq!(spooled.reader.read_at(1_000, &mut [0; 100]).unwrap(), 100);
+    });
+    assert!(allocated.bytes_max < 100_000, "{allocated:?}");
+}
+
 /// A store that forgets what it promised.
 struct Careless(MemoryStore);
 
