@@ -43,6 +43,7 @@ mod ports;
 mod provider;
 mod registry;
 mod reliability;
+mod remote_listing;
 mod result;
 mod secrets;
 mod signals;
@@ -98,6 +99,7 @@ pub use self::{
         AnswerFn, Fallback, IntoHolds, InvalidStatusRange, ReliabilityRule, ReliabilityState,
         Retry, Stage, StatusRange, Then, WhenFailed,
     },
+    remote_listing::{RemoteDescription, RemoteListing},
     result::ToolResult,
     secrets::{Redact, RedactStream, Secret, SecretError, Secrets, secrets_fn},
     signals::{AckSubscription, AlreadySignalled, Signal, TurnSignals},

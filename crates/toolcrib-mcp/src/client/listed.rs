@@ -3,63 +3,15 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use toolcrib_core::{Annotations, Catalog, Digest, HeldBack, Reason, Tool, ToolBody, ToolBuilder};
+use toolcrib_core::{
+    Annotations, Digest, Reason, RemoteDescription, RemoteListing, Tool, ToolBody, ToolBuilder,
+};
 
 use super::{builder::Settings, name::ServerName};
 use crate::connection::{Hints, RemoteTool};
 
-/// The largest definition that is offered, in bytes of what the model reads.
-const LARGEST: usize = 64 * 1024;
-
-/// One listing, sorted by the server's own names.
-#[derive(Debug)]
-pub(super) struct Listed {
-    offered: Vec<Tool>,
-    held_back: Vec<HeldBack>,
-    known: Vec<Known>,
-}
-
-/// A tool as the server described it, and what was made of it.
-#[derive(Debug)]
-struct Known {
-    remote: RemoteTool,
-    tool: Tool,
-    /// Why the tool is held back, whatever else is listed.
-    withheld: Option<Reason>,
-}
-
-impl Listed {
-    pub(super) fn offered(&self) -> &[Tool] {
-        &self.offered
-    }
-
-    pub(super) fn held_back(&self) -> &[HeldBack] {
-        &self.held_back
-    }
-
-    /// Puts what is offered and what is held back into a list; texts are shared, not copied.
-    pub(super) fn fill(&self, catalog: &mut Catalog) {
-        catalog.offer_all(&self.offered);
-        for held in &self.held_back {
-            catalog.hold_back(held.tool.clone(), Arc::clone(&held.gate), held.reason.clone());
-        }
-    }
-
-    /// Whether both hold the very same tools.
-    pub(super) fn same(&self, other: &Self) -> bool {
-        self.known.len() == other.known.len()
-            && self.known.iter().zip(&other.known).all(|(a, b)| a.tool.same(&b.tool))
-    }
-
-    /// What was made of the same description before.
-    fn find(&self, remote: &RemoteTool) -> Option<&Known> {
-        let first = self.known.partition_point(|known| known.remote.name < remote.name);
-        let of_that_name = self.known.get(first..)?.iter();
-        of_that_name
-            .take_while(|known| known.remote.name == remote.name)
-            .find(|known| known.remote == *remote)
-    }
-}
+/// One listing.
+pub(super) type Listed = RemoteListing<RemoteTool>;
 
 /// Makes tools of what a server lists.
 pub(super) struct Definitions<'a> {
@@ -70,43 +22,14 @@ pub(super) struct Definitions<'a> {
 }
 
 impl Definitions<'_> {
-    /// All that is listed. A tool whose description did not change is the very one that it was in
-    /// `before`, so that an unchanged menu stays the same to the byte.
+    /// All that is listed.
     pub(super) fn make<B: ToolBody>(
         &self,
-        mut remotes: Vec<RemoteTool>,
+        remotes: Vec<RemoteTool>,
         before: Option<&Listed>,
         body: impl Fn(&RemoteTool, Annotations) -> B,
     ) -> Listed {
-        // By content where names are equal: the order of a server's list decides nothing.
-        remotes.sort_by(|a, b| a.name.cmp(&b.name));
-        for twins in remotes.chunk_by_mut(|a, b| a.name == b.name).filter(|twins| twins.len() > 1) {
-            twins.sort_by_cached_key(content);
-        }
-        let mut listed = Listed { offered: Vec::new(), held_back: Vec::new(), known: Vec::new() };
-        for remote in remotes {
-            let before = before.and_then(|before| before.find(&remote));
-            let before = before.map(|known| (known.tool.clone(), known.withheld.clone()));
-            let Some((tool, withheld)) = before.or_else(|| self.tool(&remote, &body)) else {
-                continue;
-            };
-            let twice = listed.known.last().is_some_and(|last| last.remote.name == remote.name);
-            let reason = if twice {
-                Some("the server lists another tool of the same name".into())
-            } else {
-                withheld.clone()
-            };
-            match reason {
-                None => listed.offered.push(tool.clone()),
-                Some(reason) => listed.held_back.push(HeldBack {
-                    tool: tool.clone(),
-                    gate: Arc::clone(self.origin),
-                    reason,
-                }),
-            }
-            listed.known.push(Known { remote, tool, withheld });
-        }
-        listed
+        Listed::new(remotes, before, self.origin, |remote| self.tool(remote, &body))
     }
 
     /// The tool, and why it is held back if it is.
@@ -119,11 +42,6 @@ impl Definitions<'_> {
         let name = self.server.tool_name(&remote.name);
         let made = self.define(&name, remote, annotations).body(body(remote, annotations));
         Some(match made {
-            Ok(tool) if tool.rendering().len() > LARGEST => {
-                let bytes = tool.rendering().len();
-                let flaw = format!("its definition has {bytes} bytes; {LARGEST} are the most");
-                (tool, Some(Arc::<str>::from(flaw).into()))
-            }
             Ok(tool) => (tool, self.unwanted(&remote.name)),
             Err(invalid) => {
                 // What cannot be a tool is shown by one of the same name that is never offered.
@@ -185,16 +103,22 @@ impl Definitions<'_> {
     }
 }
 
-fn content(remote: &RemoteTool) -> Digest {
-    let RemoteTool { name: _, title, description, input_schema, output_schema, hints } = remote;
-    let Hints { read_only, destructive, idempotent } = hints;
-    Digest::of_json(&json!([
-        title,
-        description,
-        input_schema,
-        output_schema,
-        read_only,
-        destructive,
-        idempotent
-    ]))
+impl RemoteDescription for RemoteTool {
+    fn name(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+
+    fn content(&self) -> Digest {
+        let Self { name: _, title, description, input_schema, output_schema, hints } = self;
+        let Hints { read_only, destructive, idempotent } = hints;
+        Digest::of_json(&json!([
+            title,
+            description,
+            input_schema,
+            output_schema,
+            read_only,
+            destructive,
+            idempotent
+        ]))
+    }
 }

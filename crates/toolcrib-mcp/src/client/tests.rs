@@ -351,7 +351,7 @@ async fn what_cannot_be_offered_is_held_back_and_spoils_nothing() {
     assert!(reasons[0].contains("must be of `type: \"object\"`"), "{}", reasons[0]);
     assert!(reasons[1].contains("nests deeper than 128 levels"), "{}", reasons[1]);
     assert!(reasons[2].ends_with(" bytes; 65536 are the most"), "{}", reasons[2]);
-    assert_eq!(reasons[3], "the server lists another tool of the same name");
+    assert_eq!(reasons[3], "another tool of the same name is listed");
     assert!(catalog.held_back().iter().all(|held| &*held.gate == "mcp:fake"));
 }
 

@@ -4,14 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    BoxFuture, Capabilities, Catalog, Digest, Identity, InvalidTool, Reason, Tool, ToolBody,
-    ToolBuilder, ToolContext, ToolError, ToolName, ToolOutput,
+    BoxFuture, Capabilities, Digest, Identity, InvalidTool, Reason, RemoteDescription,
+    RemoteListing, Tool, ToolBody, ToolBuilder, ToolContext, ToolError, ToolName, ToolOutput,
 };
 
 use crate::{Declaration, http::run::Body};
-
-/// The largest definition that is offered, in bytes of what the model reads.
-const LARGEST: usize = 64 * 1024;
 
 /// A tool as the catalogue describes it.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,48 +19,8 @@ pub(super) struct RemoteTool {
     pub(super) schema: Option<Value>,
 }
 
-/// One catalogue, sorted by the tools' own names.
-#[derive(Debug)]
-pub(super) struct Listed(Vec<Known>);
-
-#[derive(Debug)]
-struct Known {
-    remote: RemoteTool,
-    tool: Tool,
-    /// Why the tool is held back, whatever else is listed.
-    flaw: Option<Arc<str>>,
-    /// Whether another of its name stands before it.
-    is_twin: bool,
-    origin: Arc<str>,
-}
-
-impl Listed {
-    pub(super) fn catalog(&self) -> Catalog {
-        let mut catalog = Catalog::new();
-        for known in &self.0 {
-            let reason: Option<Reason> = match (&known.flaw, known.is_twin) {
-                (Some(flaw), _) => Some(Arc::clone(flaw).into()),
-                (None, true) => Some("the catalogue lists another tool of the same name".into()),
-                (None, false) => None,
-            };
-            match reason {
-                None => catalog.offer(known.tool.clone()),
-                Some(reason) => {
-                    catalog.hold_back(known.tool.clone(), Arc::clone(&known.origin), reason);
-                }
-            }
-        }
-        catalog
-    }
-
-    /// What was made of the same description before.
-    fn find(&self, remote: &RemoteTool) -> Option<&Known> {
-        let first = self.0.partition_point(|known| known.remote.name < remote.name);
-        let of_that_name =
-            self.0.get(first..)?.iter().take_while(|known| known.remote.name == remote.name);
-        of_that_name.into_iter().find(|known| known.remote == *remote)
-    }
-}
+/// One catalogue.
+pub(super) type Listed = RemoteListing<RemoteTool>;
 
 /// Makes tools of what a catalogue lists.
 pub(super) struct Definitions {
@@ -117,30 +74,14 @@ impl Definitions {
         (!self.prefix.is_empty()).then(|| format!("{}*", self.prefix))
     }
 
-    /// All that is listed. A tool whose description did not change is the very one that it was in
-    /// `before`.
-    pub(super) fn make(&self, mut remotes: Vec<RemoteTool>, before: Option<&Listed>) -> Listed {
-        // By content where names are equal: the order of a server's list decides nothing.
-        remotes.sort_by(|a, b| a.name.cmp(&b.name));
-        for twins in remotes.chunk_by_mut(|a, b| a.name == b.name).filter(|twins| twins.len() > 1) {
-            twins.sort_by_cached_key(content);
-        }
-        let mut known: Vec<Known> = Vec::with_capacity(remotes.len());
-        for remote in remotes {
-            let same = before.and_then(|before| before.find(&remote));
-            let same = same.map(|known| (known.tool.clone(), known.flaw.clone()));
-            let Some((tool, flaw)) = same.or_else(|| self.tool(&remote)) else { continue };
-            let is_twin = known
-                .last()
-                .is_some_and(|last| last.remote.name.is_some() && last.remote.name == remote.name);
-            known.push(Known { remote, tool, flaw, is_twin, origin: Arc::clone(&self.origin) });
-        }
-        Listed(known)
+    /// All that is listed.
+    pub(super) fn make(&self, remotes: Vec<RemoteTool>, before: Option<&Listed>) -> Listed {
+        Listed::new(remotes, before, &self.origin, |remote| self.tool(remote))
     }
 
     /// The tool, and why it is held back if it is. What cannot be a tool is shown by one of the same
     /// name that is never offered.
-    fn tool(&self, remote: &RemoteTool) -> Option<(Tool, Option<Arc<str>>)> {
+    fn tool(&self, remote: &RemoteTool) -> Option<(Tool, Option<Reason>)> {
         let raw = remote.name.as_deref().unwrap_or("unnamed");
         let name = ToolName::fitted(&self.prefix, &self.name, raw).ok()?;
         let flaw = match self.offerable(&name, raw, remote) {
@@ -160,12 +101,7 @@ impl Definitions {
         let any_object = || json!({ "type": "object" });
         let schema = remote.schema.clone().unwrap_or_else(any_object);
         let builder = self.builder(name).description(description).input_schema(schema);
-        let tool = self.finish(builder, raw).map_err(|invalid| invalid.to_string())?;
-        let bytes = tool.rendering().len();
-        if bytes > LARGEST {
-            return Err(format!("its definition has {bytes} bytes; {LARGEST} are the most"));
-        }
-        Ok(tool)
+        self.finish(builder, raw).map_err(|invalid| invalid.to_string())
     }
 
     /// What holds for all tools.
@@ -195,8 +131,14 @@ impl Definitions {
     }
 }
 
-fn content(remote: &RemoteTool) -> Digest {
-    Digest::of_json(&json!([remote.description, remote.schema]))
+impl RemoteDescription for RemoteTool {
+    fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    fn content(&self) -> Digest {
+        Digest::of_json(&json!([self.description, self.schema]))
+    }
 }
 
 /// How the tools of a hub are called.

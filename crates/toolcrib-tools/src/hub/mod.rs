@@ -114,11 +114,11 @@ impl Inner {
             && before.pages.len() == pages.len()
             && before.pages.iter().zip(&pages).all(|(before, now)| Arc::ptr_eq(before, now))
         {
-            return Ok(before.listed.catalog());
+            return Ok(catalog_of(&before.listed));
         }
         let remotes = pages.iter().flat_map(|page| page.tools.iter().cloned()).collect();
         let listed = self.definitions.make(remotes, before.as_ref().map(|seen| &*seen.listed));
-        let catalog = listed.catalog();
+        let catalog = catalog_of(&listed);
         self.remember(whom, Seen { pages, listed: Arc::new(listed) });
         Ok(catalog)
     }
@@ -136,6 +136,12 @@ impl Inner {
         }
         seen.push_back((whom, Arc::new(now)));
     }
+}
+
+fn catalog_of(listed: &Listed) -> Catalog {
+    let mut catalog = Catalog::new();
+    listed.fill(&mut catalog);
+    catalog
 }
 
 impl fmt::Debug for HttpHub {

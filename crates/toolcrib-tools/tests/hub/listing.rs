@@ -39,7 +39,7 @@ async fn one_tool_that_is_none_does_not_take_the_others_along() {
         [
             "large: its definition has 70066 bytes; 65536 are the most",
             "list: the input schema of tool `list` must be of `type: \"object\"`",
-            "twin: the catalogue lists another tool of the same name",
+            "twin: another tool of the same name is listed",
             "unnamed: the catalogue gives it no name",
             "unnamed: the catalogue gives it no name",
         ]
