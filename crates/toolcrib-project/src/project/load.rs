@@ -1,0 +1,341 @@
+//! From a project's files to a project: all that is wrong is said at once.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use toolcrib_config::{Diagnostic, Document, Problems, Spot};
+use toolcrib_core::{CancellationToken, Model};
+use toolcrib_engine::{Limits, Skill, Skills};
+
+use super::{Project, of};
+use crate::{
+    PROJECT_FILE,
+    build::{
+        Databases, DeclaredHub, HubSources, McpFiles, McpSources, ModelSources, NamedModel, Names,
+        Part, PersonalitySources, Reliability, build_artifacts, build_models, build_policy,
+        build_reliability, build_secrets, build_skills, build_tokens, build_tools,
+        check_alternatives, check_plugins, for_all_skills, offered_with_secrets,
+        report_captured_names, report_duplicate_tools, report_taken_names,
+        report_unreachable_hosts, report_unreachable_hubs,
+    },
+    config::{LimitsSection, ProjectFile},
+    error::LoadError,
+    mcp::McpServer,
+    plugin::FolderPlugin,
+    root::{FileError, MAX_TEXT, Root},
+    secrets::EnvironmentSecrets,
+    skills::{SkillFolders, WatchedSkills},
+    state::StateFolder,
+    system::system_text,
+};
+
+/// How a project is loaded.
+#[derive(Debug, Clone, Default)]
+pub struct LoadOptions {
+    /// The state folder. Default: `.toolcrib` in the project.
+    pub state: Option<PathBuf>,
+    /// Whether calls will be run. Default: they will not.
+    pub mode: Mode,
+    /// A model in place of the project's own, in the same notation. A script given here may lie
+    /// outside the project; a relative path starts at the project's folder.
+    pub model: Option<String>,
+    /// Where that model is, in place of the vendor's own base URL. No key of the environment goes
+    /// there.
+    pub base_url: Option<String>,
+    /// `mcpServers` files whose servers stand beside the project's own. They may lie outside the
+    /// project, and their programs run in this process's working folder. One that cannot be listed
+    /// is left out, with a notice, unless the project has a `[mcp.NAME]` for it that says otherwise.
+    /// One that cannot be used as it is declared fails so too, and is a warning.
+    pub imports: Vec<PathBuf>,
+    /// Whether what programs of imported files start may outlive them, where the project has no
+    /// `[mcp.NAME]` that says it. Default: no; then they are not started where that cannot be
+    /// prevented.
+    pub allow_stray_children: bool,
+    /// The ids of plugins that are added to the engine in code, so that personalities may name them.
+    pub plugins: Vec<Arc<str>>,
+    /// Ends the wait for another process that makes the same database.
+    pub cancel: CancellationToken,
+}
+
+/// What a project is loaded for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// To look at it. Nothing is written, and a call to a tool over a database is refused.
+    #[default]
+    Inspect,
+    /// To run calls. The state folder and declared databases that are missing are made.
+    Run {
+        /// Makes the declared databases anew from their seeds: none while one of them is in use.
+        fresh: bool,
+    },
+}
+
+impl Project {
+    /// Loads the project in a folder. Blocks: it reads files and may make databases.
+    ///
+    /// In [`Mode::Run`] nothing is made as long as something is wrong in the project's files,
+    /// except that databases are made before the statements over them are checked, one after the
+    /// other, so that a seed that fails leaves those before it made.
+    ///
+    /// # Errors
+    /// [`LoadError`]; all that is wrong in the project's files comes at once.
+    pub fn load(dir: &Path, options: &LoadOptions) -> Result<Self, LoadError> {
+        let root = Root::new(dir).map_err(|_| LoadError::NoFolder { dir: dir.to_owned() })?;
+        if !root.path().is_dir() {
+            return Err(LoadError::NotAFolder { path: dir.to_owned() });
+        }
+        let problems = Problems::new(PROJECT_FILE);
+        let text = match root.text(PROJECT_FILE, MAX_TEXT) {
+            Ok(text) => text,
+            Err(FileError::NotFound) => return Err(LoadError::NoProject { dir: dir.to_owned() }),
+            Err(error) => {
+                let at = Spot::start_of(PROJECT_FILE);
+                problems.push(Diagnostic::error(&at, format!("this {error}")));
+                return Err(LoadError::Diagnostics(problems.into_diagnostics()));
+            }
+        };
+        let document = Document::new(PROJECT_FILE, text);
+        match ProjectFile::read(&document, &problems) {
+            Some(file) => {
+                let chosen = options.state.as_deref();
+                let state = StateFolder::new(root.path(), chosen)
+                    .map_err(cannot_make(chosen.unwrap_or(root.path())))?;
+                let start = Spot::start_of(PROJECT_FILE);
+                let named = file.skills.folder.as_ref();
+                let folders = SkillFolders::read(&root, named, &start, &problems);
+                Self::build(file, folders, &root, state, problems, options)
+            }
+            None => Err(LoadError::Diagnostics(problems.into_diagnostics())),
+        }
+    }
+
+    /// A project without a folder: nothing but the servers of the
+    /// [`imports`](LoadOptions::imports). Its root is this process's working folder, of which
+    /// nothing is read; unless the options name one, its state folder is `toolcrib` among the user's
+    /// states, `$XDG_STATE_HOME` or `~/.local/state`. Blocks, as [`load`](Self::load) does.
+    ///
+    /// # Errors
+    /// [`LoadError`]; all that is wrong in the files comes at once.
+    pub fn of_imports(options: &LoadOptions) -> Result<Self, LoadError> {
+        let here = Path::new(".");
+        let root = Root::new(here).map_err(|_| LoadError::NoFolder { dir: here.to_owned() })?;
+        let state = match options.state.as_deref() {
+            Some(chosen) => {
+                StateFolder::new(root.path(), Some(chosen)).map_err(cannot_make(chosen))?
+            }
+            None => StateFolder::of_user().ok_or(LoadError::NoState)?,
+        };
+        let first = options.imports.first().map(|path| path.to_string_lossy());
+        let main = first.as_deref().unwrap_or(PROJECT_FILE);
+        let file = ProjectFile { name: Some(main.into()), ..ProjectFile::default() };
+        Self::build(file, SkillFolders::default(), &root, state, Problems::new(main), options)
+    }
+
+    fn build(
+        mut file: ProjectFile,
+        skills: SkillFolders,
+        root: &Root,
+        state: StateFolder,
+        problems: Problems,
+        options: &LoadOptions,
+    ) -> Result<Self, LoadError> {
+        let mcp_files = McpFiles::read(&file, root, &options.imports, &problems)?;
+        let mut parts = Part::all(&mut file, skills, root, &problems);
+        let mut names = Names::of(&file, &parts, &mcp_files);
+        check_plugins(&file, &options.plugins, &names, &problems);
+        names.plugins.extend(options.plugins.iter().cloned());
+        let has_skills = !names.skills.is_empty();
+        report_duplicate_tools(&parts, has_skills, file.artifacts.is_some(), &problems);
+        report_taken_names(&parts, &mcp_files, &problems);
+        report_captured_names(&parts, &problems);
+        let rules = &file.reliability.rules;
+        parts.iter().for_each(|part| check_alternatives(part, &mcp_files, rules, &problems));
+        let policy = build_policy(&file.policy, &names, &problems);
+        let skills: Vec<_> =
+            parts.iter_mut().map(|part| build_skills(part, &names, &problems)).collect();
+        let system = file.agent.system.as_ref();
+        let system = system.and_then(|text| system_text(text, root, &problems));
+        let secrets = build_secrets(&file, &parts, &names, &problems);
+        let tokens = build_tokens(&file.serve, &secrets, &names, &problems);
+        let (mcp, hubs) = remote_sources(&parts, &mcp_files, &names, &secrets, options, &problems);
+        let models = build_models(&file.models, &secrets, &names, &problems);
+        let sources = ModelSources { root, names: &names, declared: &models, problems: &problems };
+        let Chosen { model, fallback_models, reliability } =
+            choose_models(&file, &sources, options, &problems)?;
+        let own_models = options.model.is_none().then_some(&sources);
+        let personalities =
+            PersonalitySources { root, names: &names, models: own_models, problems: &problems }
+                .build(&file.personalities);
+
+        // What is wrong with the rest is still worth knowing, but not worth making anything.
+        let mode = if problems.has_errors() { Mode::Inspect } else { options.mode };
+        if mode != Mode::Inspect && !file.databases.is_empty() {
+            state.make().map_err(cannot_make(state.path()))?;
+        }
+        let databases =
+            Databases::open(&file.databases, root, &state, mode, &options.cancel, &problems);
+        let artifacts = file.artifacts.as_ref();
+        let artifacts = artifacts.map(|section| build_artifacts(section, &state));
+        let tools = build_tools(&parts, &databases, artifacts.as_ref(), &names, &problems);
+        report_unreachable_hosts(&personalities, &tools, &parts, &problems);
+        report_unreachable_hubs(&personalities, &parts, &problems);
+        let tools = offered_with_secrets(tools, &secrets);
+        if problems.has_errors() {
+            return Err(LoadError::Diagnostics(problems.into_diagnostics()));
+        }
+        if options.cancel.is_cancelled() {
+            return Err(LoadError::Cancelled);
+        }
+        let databases = databases.into_usable()?;
+        let GatheredSkills { all, watched, of_plugins } =
+            gather_skills(&for_all_skills(&file.skills), &parts, skills, &names);
+        let plugins = of_plugins.into_iter().map(|(id, skills)| FolderPlugin {
+            tools: of(&tools, |tool| tool.plugin() == Some(&id)),
+            mcp: of(&mcp, |server| server.plugin() == Some(&id)),
+            hubs: of(&hubs, |hub| hub.plugin() == Some(&id)),
+            skills,
+            id,
+        });
+        let plugins = plugins.collect();
+        Ok(Self {
+            name: file.name.unwrap_or_else(|| folder_name(root.path())),
+            root: root.path().to_owned(),
+            state,
+            tools,
+            watched,
+            skills: all,
+            policy,
+            personalities,
+            model,
+            fallback_models,
+            reliability,
+            models,
+            system,
+            limits: limits(&file.limits),
+            max_iterations: file.agent.max_iterations,
+            turn_timeout: file.agent.turn_timeout,
+            secrets,
+            mcp,
+            hubs,
+            artifacts,
+            artifacts_outlive_it: file.artifacts.is_some_and(|section| !section.in_memory),
+            plugins,
+            tokens,
+            databases,
+            warnings: problems.into_diagnostics(),
+        })
+    }
+}
+
+/// The MCP servers and the hubs, of the project and of its plugins.
+fn remote_sources(
+    parts: &[Part],
+    files: &McpFiles,
+    names: &Names,
+    secrets: &EnvironmentSecrets,
+    options: &LoadOptions,
+    problems: &Problems,
+) -> (Vec<McpServer>, Vec<DeclaredHub>) {
+    let no_files = McpFiles::default();
+    let (mut mcp, mut hubs) = (Vec::new(), Vec::new());
+    for part in parts {
+        let names = &names.seen_by(part);
+        let servers = McpSources {
+            sections: &part.declared.mcp,
+            files: if part.plugin_id().is_none() { files } else { &no_files },
+            secrets,
+            names,
+            root: &part.root,
+            allow_stray_children: options.allow_stray_children,
+            problems,
+        };
+        mcp.extend(servers.build());
+        let sections = &part.declared.hubs;
+        hubs.extend(HubSources { sections, secrets, names, problems }.build());
+    }
+    (mcp, hubs)
+}
+
+/// The models that are asked, and the rules on what becomes of their failures.
+struct Chosen {
+    model: Option<Arc<dyn Model>>,
+    fallback_models: Vec<Arc<dyn Model>>,
+    reliability: Reliability,
+}
+
+/// Who chose a model wants no other of the project's asked in its place.
+fn choose_models(
+    file: &ProjectFile,
+    sources: &ModelSources<'_>,
+    options: &LoadOptions,
+    problems: &Problems,
+) -> Result<Chosen, LoadError> {
+    let model = match (&options.model, &file.agent.model) {
+        (Some(name), _) => sources.load_chosen(name, options.base_url.as_deref())?,
+        (None, Some(name)) => sources.load(name),
+        (None, None) => None,
+    };
+    let is_own = options.model.is_none();
+    let first = file.agent.model.iter().map(|name| NamedModel {
+        name: Arc::clone(&name.value),
+        model: model.clone().filter(|_| is_own),
+    });
+    let others = file.agent.fallback_models.iter().map(|name| NamedModel {
+        name: Arc::clone(&name.value),
+        model: if is_own { sources.load(name) } else { None },
+    });
+    let named: Vec<_> = first.chain(others).collect();
+    let reliability = build_reliability(&file.reliability, &named, sources.names, problems);
+    let others = named.into_iter().skip(usize::from(file.agent.model.is_some()));
+    let fallback_models = others.filter_map(|named| named.model).collect();
+    Ok(Chosen { model, fallback_models, reliability })
+}
+
+/// The skills of a project as they are when it is loaded, and where they are looked for later.
+struct GatheredSkills {
+    all: Skills,
+    watched: Option<WatchedSkills>,
+    of_plugins: Vec<(Arc<str>, Option<WatchedSkills>)>,
+}
+
+fn gather_skills(
+    for_all: &Skills,
+    parts: &[Part],
+    skills: Vec<Vec<Skill>>,
+    names: &Names,
+) -> GatheredSkills {
+    let mut gathered =
+        GatheredSkills { all: for_all.clone(), watched: None, of_plugins: Vec::new() };
+    for (part, skills) in parts.iter().zip(skills) {
+        let skills: Vec<_> = skills.into_iter().map(Arc::new).collect();
+        // Two of one name were recorded.
+        let with = |all: &Skills| all.with_shared(skills.iter().cloned());
+        gathered.all = with(&gathered.all).unwrap_or(gathered.all);
+        let watched = WatchedSkills::new(part, names.clone(), with(for_all).unwrap_or_default());
+        match part.plugin_id() {
+            None => gathered.watched = watched,
+            Some(id) => gathered.of_plugins.push((Arc::clone(id), watched)),
+        }
+    }
+    gathered
+}
+
+fn cannot_make(state: &Path) -> impl Fn(io::Error) -> LoadError {
+    move |source| LoadError::State { path: state.to_owned(), source }
+}
+
+fn limits(section: &LimitsSection) -> Limits {
+    let default = Limits::default();
+    Limits {
+        batch_result_chars: section.batch_result_chars.unwrap_or(default.batch_result_chars),
+        tool_timeout: section.tool_timeout.unwrap_or(default.tool_timeout),
+        ..default
+    }
+}
+
+fn folder_name(root: &Path) -> Arc<str> {
+    root.file_name().map_or_else(|| "project".into(), |name| name.to_string_lossy().into())
+}
