@@ -1,0 +1,91 @@
+//! Functions as bodies of tools.
+
+use std::{future::Future, marker::PhantomData, sync::Arc};
+
+use futures_util::future::BoxFuture;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::ToolBody;
+use crate::{
+    context::ToolContext,
+    output::{IntoToolOutput, ToolError, ToolOutput},
+};
+
+/// An async function.
+pub(super) struct Handler<A, F> {
+    function: F,
+    args: PhantomData<fn(A)>,
+}
+
+impl<A, F> Handler<A, F> {
+    pub(super) fn new(function: F) -> Self {
+        Self { function, args: PhantomData }
+    }
+}
+
+impl<A, F, Fut> ToolBody for Handler<A, F>
+where
+    A: DeserializeOwned + Send + 'static,
+    F: Fn(A, ToolContext) -> Fut + Send + Sync + 'static,
+    Fut: Future + Send + 'static,
+    Fut::Output: IntoToolOutput,
+{
+    fn call(
+        self: Arc<Self>,
+        args: Value,
+        cx: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let args = typed(args)?;
+            (self.function)(args, cx).await.into_tool_output()
+        })
+    }
+}
+
+/// A function that blocks, on a thread for such.
+pub(super) struct Blocking<A, F> {
+    function: Arc<F>,
+    args: PhantomData<fn(A)>,
+}
+
+impl<A, F> Blocking<A, F> {
+    pub(super) fn new(function: F) -> Self {
+        Self { function: Arc::new(function), args: PhantomData }
+    }
+}
+
+impl<A, F, T> ToolBody for Blocking<A, F>
+where
+    A: DeserializeOwned + Send + 'static,
+    F: Fn(A, ToolContext) -> T + Send + Sync + 'static,
+    T: IntoToolOutput + 'static,
+{
+    fn call(
+        self: Arc<Self>,
+        args: Value,
+        cx: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let args = typed(args)?;
+            let function = Arc::clone(&self.function);
+            match tokio::task::spawn_blocking(move || function(args, cx).into_tool_output()).await {
+                Ok(outcome) => outcome,
+                Err(error) => match error.try_into_panic() {
+                    // The engine turns a panic of the body into that call's failure.
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    Err(error) => Err(error.into()),
+                },
+            }
+        })
+    }
+}
+
+/// The schema has been checked; what is left is a type that asks for more than its schema says.
+fn typed<A: DeserializeOwned>(args: Value) -> Result<A, ToolError> {
+    serde_json::from_value(args).map_err(|error| {
+        // serde's message may quote the value; the model only reads where it went wrong.
+        ToolError::input_invalid("the arguments do not have the types that the tool expects")
+            .caused_by(error)
+    })
+}
