@@ -1,5 +1,7 @@
 //! Known secrets, taken out of everything that leaves a call.
 
+mod forms;
+
 use std::{
     borrow::Cow,
     fmt,
@@ -11,6 +13,7 @@ use aho_corasick::AhoCorasick;
 use serde_json::Value;
 use toolcrib_core::{Redact, RedactStream};
 
+use self::forms::forms;
 use crate::json::map_texts;
 
 /// What stands where a secret stood.
@@ -26,8 +29,8 @@ const SHORTEST_RESOLVED: usize = 4;
 /// Replaces the secrets that this process knows by [`REDACTED`]. Cloning shares it: what one
 /// [learns](Self::learn) all know.
 ///
-/// A secret is known as it is, without white space around it, as it stands inside a JSON string,
-/// and, if it has several lines, line by line. Other encodings of it are not looked for.
+/// A secret is known as it is, without white space around it, as the usual writers of JSON put it inside a
+/// string, and, if it has several lines, line by line. Other encodings of it are not looked for.
 #[derive(Clone, Default)]
 pub struct Redactor {
     known: Arc<RwLock<Arc<Known>>>,
@@ -253,27 +256,6 @@ impl Known {
         let patterns = self.patterns.iter().map(String::as_str).chain([REDACTED]);
         text.len() - patterns.map(|pattern| begun(text, pattern)).max().unwrap_or(0)
     }
-}
-
-/// A secret as it stands in text, without white space around it, and line by line where it has
-/// several; each of these as it stands inside JSON too.
-fn forms(secret: &str) -> Vec<String> {
-    let trimmed = secret.trim();
-    let lines = trimmed.lines().map(str::trim);
-    let lines = lines.filter(|line| line.chars().count() >= SHORTEST_SECRET);
-    let mut forms = vec![trimmed.to_owned()];
-    forms.extend(lines.map(str::to_owned));
-    let escaped: Vec<_> = forms.iter().map(|form| in_json(form)).collect();
-    forms.extend(escaped);
-    forms.sort_unstable();
-    forms.dedup();
-    forms
-}
-
-/// A text as it stands between the quotes of a JSON string.
-fn in_json(text: &str) -> String {
-    let json = Value::from(text).to_string();
-    json.get(1..json.len() - 1).unwrap_or_default().to_owned()
 }
 
 fn without(text: &str, secrets: &[Range<usize>]) -> String {
