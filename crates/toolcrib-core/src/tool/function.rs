@@ -81,11 +81,18 @@ where
     }
 }
 
-/// The schema has been checked; what is left is a type that asks for more than its schema says.
+/// The schema has been checked; what is left is a type that asks for more than its schema says, as one
+/// for small numbers does.
 fn typed<A: DeserializeOwned>(args: Value) -> Result<A, ToolError> {
-    serde_json::from_value(args).map_err(|error| {
-        // serde's message may quote the value; the model only reads where it went wrong.
-        ToolError::input_invalid("the arguments do not have the types that the tool expects")
-            .caused_by(error)
+    serde_path_to_error::deserialize(args).map_err(|error| {
+        let at = error.path().to_string();
+        let place =
+            if at == "." { "the arguments do".into() } else { format!("argument `{at}` does") };
+        let mut problem = format!("{place} not have the type that the tool expects");
+        // What stands before it in serde's message may quote the value.
+        if let Some((_, expected)) = error.inner().to_string().rsplit_once("expected ") {
+            problem = format!("{problem}: {expected}");
+        }
+        ToolError::input_invalid(problem).caused_by(error)
     })
 }

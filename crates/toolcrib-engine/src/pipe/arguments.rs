@@ -1,5 +1,11 @@
 //! From what a model wrote to data.
 
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, MapAccess, SeqAccess, Visitor},
+};
 use serde_json::{Map, Value};
 use toolcrib_core::{Arguments, DEEPEST_JSON, dismantle, nests_too_deep};
 
@@ -19,8 +25,15 @@ pub(super) struct NotJson {
 }
 
 /// Reads arguments. Nothing at all is an empty object. What is no JSON gets one repair: as JSON5,
-/// without the code fence that models like to put around it.
+/// without the code fence that models like to put around it. A number without a fraction is an integer,
+/// however it is written, as it is for a schema.
 pub(super) fn read(arguments: Arguments) -> Result<Value, NotJson> {
+    let mut value = parse(arguments)?;
+    make_whole(&mut value);
+    Ok(value)
+}
+
+fn parse(arguments: Arguments) -> Result<Value, NotJson> {
     let text = match arguments {
         Arguments::Json(Value::Null) => return Ok(Value::Object(Map::new())),
         Arguments::Json(value) if nests_too_deep(&value) => {
@@ -56,7 +69,89 @@ fn repair(text: &str) -> Option<Value> {
     if text.len() > LONGEST_REPAIR || depth(text) > DEEPEST_REPAIR {
         return None;
     }
-    json5::from_str(text).ok().filter(Value::is_object)
+    let Repaired(value) = json5::from_str(text).ok()?;
+    Some(value).filter(Value::is_object)
+}
+
+/// Writes `10.0` as `10`, as models do not always: `#[tool]` and others that take integers take no other
+/// number.
+fn make_whole(value: &mut Value) {
+    /// Up to here every integer is a number of its own.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let whole =
+                number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= EXACT);
+            #[expect(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
+            if let Some(whole) = whole {
+                *number = (whole as i64).into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(make_whole),
+        Value::Object(map) => map.values_mut().for_each(make_whole),
+        _ => {}
+    }
+}
+
+/// What was mended in its form only: JSON5 has numbers that data has not, as `NaN` and `1e999`, and reading
+/// them as data makes them null.
+struct Repaired(Value);
+
+impl<'de> Deserialize<'de> for Repaired {
+    fn deserialize<D: Deserializer<'de>>(json5: D) -> Result<Self, D::Error> {
+        json5.deserialize_any(OfData)
+    }
+}
+
+struct OfData;
+
+impl<'de> Visitor<'de> for OfData {
+    type Value = Repaired;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Repaired, E> {
+        Ok(Repaired(Value::Null))
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Repaired, E> {
+        Ok(Repaired(value.into()))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Repaired, E> {
+        Ok(Repaired(value.into()))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Repaired, E> {
+        Ok(Repaired(value.into()))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Repaired, E> {
+        let number = serde_json::Number::from_f64(value);
+        number.map(|number| Repaired(number.into())).ok_or_else(|| E::custom("no number of JSON"))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Repaired, E> {
+        Ok(Repaired(value.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Repaired, A::Error> {
+        let mut all = Vec::new();
+        while let Some(Repaired(item)) = items.next_element()? {
+            all.push(item);
+        }
+        Ok(Repaired(all.into()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Repaired, A::Error> {
+        let mut all = Map::new();
+        while let Some((key, Repaired(value))) = entries.next_entry::<String, _>()? {
+            all.insert(key, value);
+        }
+        Ok(Repaired(all.into()))
+    }
 }
 
 /// An upper bound of the nesting: brackets in strings count too.
@@ -97,6 +192,27 @@ mod tests {
         assert_eq!(text("refund order 1042"), None);
         assert_eq!(text("{\"a\": 1"), None);
         assert_eq!(text(&format!("{}1{},", "[".repeat(9000), "]".repeat(9000))), None);
+    }
+
+    #[test]
+    fn a_repair_mends_no_values() {
+        let every = json!({"a": null, "b": [true, -1, 1.5, 18_446_744_073_709_551_615_u64, "t"]});
+        let text_of_it = "{a: null, 'b': [true, -1, +1.5, 18446744073709551615, 't',]}";
+        assert_eq!(text(text_of_it), Some(every));
+        assert_eq!(text("{a: 0x10, b: .5,}"), Some(json!({"a": 16, "b": 0.5})));
+        for none in ["NaN", "Infinity", "-Infinity", "1e400", "[1, {b: -1e999}]"] {
+            assert_eq!(text(&format!("{{\"a\": {none}}}")), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn a_number_without_a_fraction_is_an_integer() {
+        assert_eq!(
+            text("[1042.0, 1e3, -0.0]").map(|v| v.to_string()).as_deref(),
+            Some("[1042,1000,0]")
+        );
+        let whole = text(r#"{"a": {"b": [10.0, 1.5, 1e16, 1e300]}}"#).unwrap();
+        assert_eq!(whole.to_string(), r#"{"a":{"b":[10,1.5,1e+16,1e+300]}}"#);
     }
 
     #[test]

@@ -182,17 +182,33 @@ async fn arguments_that_pass_the_schema_and_not_the_type_are_the_models_mistake(
     #[derive(serde::Deserialize)]
     struct Narrow {
         order: u8,
+        #[serde(default)]
+        lines: Vec<Line>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Line {
+        pieces: u32,
     }
     let tool = builder("t")
         .input_schema(json!({"type": "object", "properties": {"order": {"type": "integer"}}}))
-        .handler(|args: Narrow, _: ToolContext| async move { args.order.to_string() })
+        .handler(|args: Narrow, _: ToolContext| async move {
+            let pieces: u32 = args.lines.iter().map(|line| line.pieces).sum();
+            format!("{} {pieces}", args.order)
+        })
         .unwrap();
     let engine = engine().tool(tool).build().unwrap();
-    assert_eq!(&*once(&engine, "t", json!({"order": 7})).await.value, "7");
+    // What is an integer for a schema is one for the type, however it is written.
+    let written = json!({"order": 7.0, "lines": [{"pieces": 1}, {"pieces": 2e1}]});
+    assert_eq!(&*once(&engine, "t", written).await.value, "7 21");
     let result = once(&engine, "t", json!({"order": 70_000})).await;
     assert_eq!(result.code, Some(ErrorCode::InputInvalid));
-    assert!(!result.value.contains("70000"), "{}", result.value);
+    assert_eq!(&*result.value, "argument `order` does not have the type that the tool expects: u8");
     assert!(result.cause.unwrap().contains("70000"), "the operator reads what serde says");
+    let quoting = json!({"order": 7, "lines": [{"pieces": 1}, {"pieces": "expected hunter2"}]});
+    assert_eq!(
+        &*once(&engine, "t", quoting).await.value,
+        "argument `lines[1].pieces` does not have the type that the tool expects: u32"
+    );
 }
 
 // Case 38 of the registry's reference, where such a call has no events; ours has them all.
