@@ -6,8 +6,12 @@ use toolcrib_config::{Diagnostic, Located, Problems, Spot};
 use toolcrib_core::{Glob, Stage, ToolProvider};
 use toolcrib_engine::OnFailure;
 
-use super::{mcp::McpFiles, names::is_declared, part::Part};
-use crate::config::{ReliabilityRuleSection, Verb};
+use super::{
+    mcp::McpFiles,
+    names::{is_declared, may_begin, remote_prefix},
+    part::Part,
+};
+use crate::config::{HubSection, ReliabilityRuleSection, Verb};
 
 /// An MCP server or a hub, of which a part of a project has several.
 pub(crate) trait Remote {
@@ -47,21 +51,29 @@ pub(crate) fn sources<'a, R: Remote + 'a>(
 /// The alternatives that a project declares, each behind the source that it is asked in place of.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Alternatives {
-    pub(super) servers: Vec<(Arc<str>, Arc<str>)>,
-    pub(super) hubs: Vec<(Arc<str>, Arc<str>)>,
+    pub(super) servers: Vec<(Named, Named)>,
+    pub(super) hubs: Vec<(Named, Named)>,
+}
+
+/// A source, as what names it does.
+#[derive(Debug, Clone)]
+pub(super) struct Named {
+    name: Arc<str>,
+    /// What the names of its tools begin with; empty for a hub that there is not.
+    prefix: Arc<str>,
 }
 
 impl Alternatives {
     pub(super) fn of(parts: &[Part]) -> Self {
-        let pairs = |sections: Vec<Section<'_>>| {
-            let pairs = sections.into_iter().flat_map(|(name, alternatives)| {
-                alternatives.iter().map(|one| (Arc::clone(name), Arc::clone(&one.value)))
-            });
-            pairs.collect::<Vec<_>>()
+        let of_server = |name: &Arc<str>| remote_prefix(name).into();
+        let of_hub = |part: &Part, name: &Arc<str>| {
+            let hub = part.declared.hubs.iter().find(|hub| hub.name.value == *name);
+            hub.map(HubSection::prefix).unwrap_or_default()
         };
+        let of_hubs = |part| pairs(hubs(part), move |name| of_hub(part, name));
         Self {
-            servers: parts.iter().flat_map(|part| pairs(servers(part))).collect(),
-            hubs: parts.iter().flat_map(|part| pairs(hubs(part))).collect(),
+            servers: parts.iter().flat_map(|part| pairs(servers(part), of_server)).collect(),
+            hubs: parts.iter().flat_map(of_hubs).collect(),
         }
     }
 
@@ -69,6 +81,18 @@ impl Alternatives {
     pub(super) fn is_empty(&self) -> bool {
         self.servers.is_empty() && self.hubs.is_empty()
     }
+}
+
+/// Sources, each with one that is asked in its place.
+fn pairs(
+    sections: Vec<Section<'_>>,
+    prefix: impl Fn(&Arc<str>) -> Arc<str>,
+) -> Vec<(Named, Named)> {
+    let named = |name: &Arc<str>| Named { name: Arc::clone(name), prefix: prefix(name) };
+    let pairs = sections.into_iter().flat_map(|(name, alternatives)| {
+        alternatives.iter().map(|one| (named(name), named(&one.value)))
+    });
+    pairs.collect()
 }
 
 /// A source by its name, and the alternatives that it names.
@@ -155,23 +179,33 @@ fn check(kind: &str, sections: &[Section<'_>], declared: &[Arc<str>], problems: 
 
 const NAME_ALL: &str = "name all that may be asked, in order, where it is that others stand in for";
 
+/// Whether a name or pattern is that of a source, or of more of them.
+pub(super) fn is_of_source(pattern: &str, source: &Named) -> bool {
+    Glob::new(pattern).matches(&source.name)
+}
+
+/// Whether a name or pattern may be that of tools of a source.
+pub(super) fn is_of_tools(pattern: &str, source: &Named) -> bool {
+    may_begin(pattern, &source.prefix)
+}
+
 /// Warns where names or patterns mean a source and not its alternatives: what is said there does not
 /// hold for tools that come from these.
-pub(super) fn warn_of_unnamed(
+pub(super) fn warn_of_unnamed<'a>(
     named: &[Located<Arc<str>>],
-    alternatives: &[(Arc<str>, Arc<str>)],
+    alternatives: impl IntoIterator<Item = &'a (Named, Named)>,
+    means: impl Fn(&str, &Named) -> bool,
     problems: &Problems,
 ) {
-    let meaning = |source: &str| {
-        named.iter().find(|pattern| Glob::new(Arc::clone(&pattern.value)).matches(source))
-    };
+    let meaning = |source| named.iter().find(|pattern| means(&pattern.value, source));
     for (source, alternative) in alternatives {
         if let Some(pattern) = meaning(source)
             && meaning(alternative).is_none()
         {
             let message = format!(
-                "`{source}` is meant here, and its alternative `{alternative}` is not: this does \
-                 not hold for the tools that come from there"
+                "`{}` is meant here, and its alternative `{}` is not: this does not hold for the \
+                 tools that come from there",
+                source.name, alternative.name
             );
             problems.push(Diagnostic::warning(&pattern.at, message).help("name both"));
         }

@@ -153,10 +153,8 @@ impl Names {
 
     /// Whether some tool of some MCP server may match a pattern.
     pub(crate) fn may_be_remote(&self, pattern: &str) -> bool {
-        let literal = pattern.split(['*', '?']).next().unwrap_or_default();
-        let may_begin = |start: &str| start.starts_with(literal) || literal.starts_with(start);
-        self.hub_prefixes.iter().any(|(prefix, _)| may_begin(prefix))
-            || self.servers.iter().any(|server| may_begin(&format!("{REMOTE}{server}{BETWEEN}")))
+        self.hub_prefixes.iter().any(|(prefix, _)| may_begin(pattern, prefix))
+            || self.servers.iter().any(|server| may_begin(pattern, &remote_prefix(server)))
     }
 
     /// Whether a name is that of a tool of MCP servers, or of their toolset.
@@ -252,13 +250,23 @@ fn parts_of_remote(name: &str) -> Option<(&str, &str)> {
     (!server.contains(['*', '?'])).then_some((server, tool))
 }
 
-/// The servers whose tools names or patterns mean that say which server it is.
-pub(super) fn servers_meant(patterns: &[Located<Arc<str>>]) -> Vec<Located<Arc<str>>> {
-    let server = |pattern: &Located<Arc<str>>| {
-        let (server, _) = parts_of_remote(&pattern.value)?;
-        Some(Located { value: server.into(), at: pattern.at.clone() })
-    };
-    patterns.iter().filter_map(server).collect()
+/// What the names of all tools of an MCP server begin with.
+pub(super) fn remote_prefix(server: &str) -> String {
+    format!("{REMOTE}{server}{BETWEEN}")
+}
+
+/// Whether a pattern may match a name that begins so.
+pub(super) fn may_begin(pattern: &str, start: &str) -> bool {
+    let mut start = start.chars();
+    for one in pattern.chars() {
+        match (one, start.next()) {
+            ('*', _) | (_, None) => return true,
+            ('?', Some(_)) => {}
+            (one, Some(other)) if one == other => {}
+            _ => return false,
+        }
+    }
+    start.next().is_none()
 }
 
 /// Texts without their places.

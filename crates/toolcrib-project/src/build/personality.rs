@@ -9,9 +9,9 @@ use toolcrib_engine::Personality;
 use toolcrib_scope::http::{HostPattern, may_reach};
 
 use super::{
-    alternatives::warn_of_unnamed,
+    alternatives::{Named, is_of_source, is_of_tools, warn_of_unnamed},
     model::ModelSources,
-    names::{Names, is_declared, servers_meant, values},
+    names::{Names, is_declared, values},
     part::Part,
     policy::check_pattern,
     tools::host_of,
@@ -63,9 +63,13 @@ impl PersonalitySources<'_> {
             }
         }
         let (servers, hubs) = (&names.alternatives.servers, &names.alternatives.hubs);
-        warn_of_unnamed(section.mcp_servers.as_deref().unwrap_or_default(), servers, problems);
-        warn_of_unnamed(section.toolset.as_deref().unwrap_or_default(), hubs, problems);
-        warn_of_unnamed(&servers_meant(&section.exclude), servers, problems);
+        let reached = section.mcp_servers.as_deref().unwrap_or_default();
+        warn_of_unnamed(reached, servers, is_of_source, problems);
+        let reached = section.toolset.as_deref().unwrap_or_default();
+        let is_of_either =
+            |name: &str, hub: &Named| is_of_source(name, hub) || is_of_tools(name, hub);
+        warn_of_unnamed(reached, hubs, is_of_either, problems);
+        warn_of_unnamed(&section.exclude, servers.iter().chain(hubs), is_of_tools, problems);
         // One without a name, which is recorded, is looked at all the same.
         let name = section.name.as_ref().map(|name| Arc::clone(&name.value));
         let mut personality = Personality::new(name.clone().unwrap_or_default());

@@ -6,8 +6,8 @@ use toolcrib_config::{Diagnostic, Located, Problems};
 use toolcrib_core::{Effect, Glob, Policy, Roles, Rule, SkillId, ToolMatch, When};
 
 use super::{
-    alternatives::warn_of_unnamed,
-    names::{Names, is_declared, servers_meant, values},
+    alternatives::{is_of_source, is_of_tools, warn_of_unnamed},
+    names::{Names, is_declared, values},
 };
 use crate::config::{PolicySection, RoleSection, RuleSection};
 
@@ -118,11 +118,11 @@ fn warn_of_alternatives(section: &RuleSection, names: &Names, problems: &Problem
         named.collect()
     };
     let (servers, hubs) = (&names.alternatives.servers, &names.alternatives.hubs);
-    warn_of_unnamed(&servers_meant(&section.tools), servers, problems);
-    warn_of_unnamed(&section.mcp_servers, servers, problems);
-    warn_of_unnamed(&of_scheme("mcp:"), servers, problems);
-    warn_of_unnamed(&section.toolsets, hubs, problems);
-    warn_of_unnamed(&of_scheme("hub:"), hubs, problems);
+    warn_of_unnamed(&section.tools, servers.iter().chain(hubs), is_of_tools, problems);
+    warn_of_unnamed(&section.mcp_servers, servers, is_of_source, problems);
+    warn_of_unnamed(&of_scheme("mcp:"), servers, is_of_source, problems);
+    warn_of_unnamed(&section.toolsets, hubs, is_of_source, problems);
+    warn_of_unnamed(&of_scheme("hub:"), hubs, is_of_source, problems);
 }
 
 /// An origin that says which MCP server or hub it is must name one that there is.

@@ -198,6 +198,62 @@ fn who_speaks_of_a_source_and_not_of_its_alternative_is_warned() {
     ");
 }
 
+/// Names and patterns of tools say by their beginning whose they may be.
+#[test]
+fn who_means_tools_of_a_source_and_none_of_its_alternative_is_warned() {
+    let at = "127.0.0.1:9".parse().unwrap();
+    let own = |name: &str, more: &str| {
+        let prefix = format!("prefix = \"{name}_\"");
+        hub(name, at, more).replace("prefix = \"crm_\"", &prefix)
+    };
+    let hubs = [
+        own("first", "alternatives = ['second']\n"),
+        own("second", ""),
+        hub("one", at, "alternatives = ['two']\n"),
+        hub("two", at, ""),
+    ];
+    let sources = format!("{RULE}{}{MIRROR}", hubs.concat());
+    let warnings = |rules: &str| {
+        let project = format!("policy_default = 'allow'\n{rules}{sources}");
+        let warnings = Folder::with(&project).load().warnings().to_string();
+        let said = warnings.lines().filter_map(|line| line.split_once("warning: "));
+        said.map(|(_, said)| said.split(':').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let unnamed = |source: &str, alternative: &str| {
+        format!("`{source}` is meant here, and its alternative `{alternative}` is not")
+    };
+    let (git, first) = (unnamed("git", "mirror"), unnamed("first", "second"));
+    for (tools, expected) in [
+        ("'mcp__git__*', 'mcp__m*'", vec![]),
+        ("'mcp__git__log', 'mcp__mirror__log'", vec![]),
+        ("'mcp__git__log', 'mcp__??????__log'", vec![]),
+        ("'mcp__git__log', '*_log'", vec![]),
+        ("'mcp__mirror__log'", vec![]),
+        ("'mcp__g*'", vec![&git]),
+        ("'mcp__git__log'", vec![&git]),
+        ("'mcp__???__log'", vec![&git]),
+        ("'first_*'", vec![&first]),
+        ("'first_find', 'mcp__git__log'", vec![&first, &git]),
+        ("'*', 'mcp__git__log'", vec![]),
+        ("'first_find', 'second_find'", vec![]),
+        ("'crm_find'", vec![]),
+    ] {
+        let rule = format!("[[policy]]\neffect = 'deny'\ntool = [{tools}]\n");
+        assert_eq!(warnings(&rule).iter().collect::<Vec<_>>(), expected, "{tools}");
+        let personality = format!("[[personality]]\nname = 'p'\nexclude = [{tools}]\n");
+        assert_eq!(warnings(&personality).iter().collect::<Vec<_>>(), expected, "{tools}");
+    }
+    for (toolset, expected) in [
+        ("'first_find'", vec![&first]),
+        ("'first_find', 'second'", vec![]),
+        ("'first', 'second_find'", vec![]),
+        ("'crm_find'", vec![]),
+    ] {
+        let personality = format!("[[personality]]\nname = 'p'\ntoolset = [{toolset}]\n");
+        assert_eq!(warnings(&personality).iter().collect::<Vec<_>>(), expected, "{toolset}");
+    }
+}
+
 #[test]
 fn alternatives_that_are_unknown_themselves_or_in_a_circle_are_refused() {
     let at = "127.0.0.1:9".parse().unwrap();
