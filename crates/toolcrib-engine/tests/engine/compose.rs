@@ -81,6 +81,24 @@ async fn what_one_turn_composed_the_next_takes_while_all_of_it_holds() {
     assert!(!Arc::ptr_eq(&menu_of("ana").await, &menu_of("bob").await));
 }
 
+/// Of 64 situations: the one that was composed longest ago makes room.
+#[tokio::test]
+async fn what_is_kept_for_later_turns_is_bounded() {
+    let engine = engine().tool(tool("a")).build().unwrap();
+    let menu_of = async |number: usize| {
+        let options = TurnOptions::default().principal(number.to_string());
+        let mut turn = engine.turn(options).unwrap();
+        Arc::downgrade(turn.iteration().await.unwrap().menu())
+    };
+    let (first, second) = (menu_of(0).await, menu_of(1).await);
+    for number in (2..64).chain([3]) {
+        menu_of(number).await;
+    }
+    assert!(first.upgrade().is_some());
+    menu_of(64).await;
+    assert!(first.upgrade().is_none() && second.upgrade().is_some());
+}
+
 #[tokio::test]
 async fn what_a_turn_has_of_its_own_goes_with_it() {
     let engine = engine().tool(tool("a")).build().unwrap();

@@ -200,6 +200,25 @@ async fn a_personality_that_does_not_list_a_plugin_has_no_skill_of_it() {
 }
 
 #[tokio::test]
+async fn turns_of_a_personality_without_a_plugin_share_what_they_compose() {
+    let engine = engine()
+        .tool(tool("host_tool"))
+        .plugin(billing())
+        .personality(Personality::new("bare").plugins::<&str>([]))
+        .build()
+        .unwrap();
+    let menu_of = async |personality: &str| {
+        let options = TurnOptions::default().personality(personality).without_read_skill();
+        let mut turn = engine.turn(options).unwrap();
+        Arc::clone(turn.iteration().await.unwrap().menu())
+    };
+    let (all, bare) = (menu_of("default").await, menu_of("bare").await);
+    assert_ne!(all.fingerprint(), bare.fingerprint());
+    assert!(Arc::ptr_eq(&all, &menu_of("default").await));
+    assert!(Arc::ptr_eq(&bare, &menu_of("bare").await));
+}
+
+#[tokio::test]
 async fn all_that_a_plugin_brings_works_carries_its_id_and_leaves_with_it() {
     let engine = host();
     let log = Log::of(engine.events());

@@ -351,6 +351,25 @@ fn a_skill_of_a_plugin_comes_and_goes_with_a_personality_that_lists_it() {
     assert_eq!(change(&scoped.build().unwrap(), bare(), "scoped", false), come);
 }
 
+/// One that would need another personality besides is not the smallest change.
+#[test]
+fn a_skill_within_reach_withholds_a_tool_rather_than_one_beyond() {
+    let of_plugin = |id: &'static str| {
+        Brings(id, move |registrar: &mut PluginRegistrar| {
+            registrar.skill(Skill::new(skill_id(id), "Another.", "Do it."));
+            Ok(())
+        })
+    };
+    let engine = engine()
+        .tool(tool("own"))
+        .plugin(of_plugin("east"))
+        .plugin(of_plugin("west"))
+        .personality(Personality::new("western").plugins(["west"]))
+        .build()
+        .unwrap();
+    assert_eq!(change(&engine, here().personality("western"), "own", true), [skill("west")]);
+}
+
 /// A rule for what cannot be is no reason.
 #[test]
 fn no_rule_is_told_of_a_skill_that_the_personality_does_not_reach() {
