@@ -4,13 +4,18 @@ use std::sync::Arc;
 
 use toolcrib_core::{PolicyFacts, SkillId, ToolDefinition};
 
-use crate::{personality::Personality, skills::Skills};
+use crate::{
+    personality::Personality,
+    skills::{Skills, StepsAt},
+};
 
 /// What decides on visibility, beside the tool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts<'a> {
     /// The active skills, the last activated last.
     pub(crate) skills: &'a [SkillId],
+    /// Where those of them stand that have steps.
+    pub(crate) steps: &'a [StepsAt],
     /// The turn's roles.
     pub(crate) roles: &'a [Arc<str>],
     /// Those of them that claims give.

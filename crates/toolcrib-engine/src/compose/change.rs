@@ -41,6 +41,8 @@ pub(super) enum Obstacle<'a> {
     Personality,
     Policy(Ruling<'a>),
     Skills,
+    /// Another step of this skill is the current one, or all are done.
+    Steps(&'a Skill),
 }
 
 /// What the search came to.
@@ -201,6 +203,12 @@ impl<'a> Search<'a> {
                 found.extend(others.map(FactChange::ActivateSkill));
                 found.extend(facts.skills.iter().cloned().map(FactChange::DeactivateSkill));
             }
+            Obstacle::Steps(skill) => {
+                found.push(FactChange::DeactivateSkill(skill.id.clone()));
+                // Steps that are done begin anew with the skill, and hold nothing behind another.
+                let others = self.visibility.skills.iter().map(|skill| skill.id.clone());
+                found.extend(others.map(FactChange::ActivateSkill));
+            }
             Obstacle::Policy(ruling) => {
                 for rule in self.rules_on(tool) {
                     if is_by(ruling, rule) {
@@ -230,9 +238,13 @@ impl<'a> Search<'a> {
                 self.satisfy(rule, tool, facts, &mut found);
             }
         }
+        let has_step =
+            |skill: &&Skill| skill.all_steps().iter().any(|step| step.tool == *tool.name());
+        let with_step = self.visibility.skills.iter().filter(has_step);
+        found.extend(with_step.map(|skill| FactChange::ActivateSkill(skill.id.clone())));
+        found.extend(facts.skills.iter().cloned().map(FactChange::DeactivateSkill));
         if !tool.always_include() {
             found.extend(self.any_other_skill(tool, facts).map(FactChange::ActivateSkill));
-            found.extend(facts.skills.iter().cloned().map(FactChange::DeactivateSkill));
         }
         found
     }
@@ -444,6 +456,9 @@ pub(super) fn obstacle<'a>(
     } else if !visibility.skills.admit(facts.skills, tool) {
         Some(Obstacle::Skills)
     } else {
-        None
+        let mut holding = visibility.skills.steps_that_hold(facts.skills, facts.steps);
+        let (skill, ..) =
+            holding.find(|(_, steps, position)| steps.is_of_another(*position, tool.name()))?;
+        Some(Obstacle::Steps(skill))
     }
 }

@@ -1,6 +1,6 @@
 //! What personality, policy and skills have against a tool, and what would change it, in words.
 
-use std::sync::Arc;
+use std::{fmt::Write as _, sync::Arc};
 
 use toolcrib_core::{Effect, PolicyDefault, Ruling, Tool};
 
@@ -119,9 +119,19 @@ pub(super) fn remedy<'a>(
             let text = format!("to {verb} it: {}", words.join(", and "));
             Remedy { facts: changes, further, text }
         }
-        Found::Nothing => nothing(format!(
-            "no skill, personality, principal, role, tenant or iteration would {verb} it"
-        )),
+        Found::Nothing => {
+            let mut text = format!(
+                "no skill, personality, principal, role, tenant or iteration would {verb} it"
+            );
+            for skill in visibility.skills.iter() {
+                let mut steps = skill.all_steps().iter();
+                if let Some(before @ 1..) = steps.position(|step| step.tool == *tool.name()) {
+                    let (id, number) = (&skill.id, before + 1);
+                    let _ = write!(text, "; in skill `{id}` it is the tool of step {number}");
+                }
+            }
+            nothing(text)
+        }
         Found::TooMany => {
             nothing(format!("only a change of more than {MOST_CHANGES} facts could {verb} it"))
         }

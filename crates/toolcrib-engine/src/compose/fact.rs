@@ -6,7 +6,7 @@ use serde::Serialize;
 use toolcrib_core::{Roles, SkillId};
 
 use super::Visibility;
-use crate::policy::Facts;
+use crate::{policy::Facts, skills::StepsAt};
 
 /// One fact, as it would have to be. In the order in which they are told.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -110,6 +110,7 @@ fn who_has(roles: &Roles, role: &str) -> String {
 /// Facts with changes made to them.
 pub(super) struct Supposed<'a> {
     skills: Vec<SkillId>,
+    steps: Vec<StepsAt>,
     roles: Vec<Arc<str>>,
     roles_by_claims: Vec<Arc<str>>,
     /// All others, those that are one value changed.
@@ -126,6 +127,7 @@ impl<'a> Supposed<'a> {
         names_principals: bool,
     ) -> Self {
         let mut skills = start.skills.to_vec();
+        let mut steps = start.steps.to_vec();
         let mut by_claims = start.roles_by_claims.to_vec();
         let mut lost = Vec::new();
         let mut facts = start;
@@ -134,8 +136,12 @@ impl<'a> Supposed<'a> {
                 FactChange::ActivateSkill(skill) => {
                     skills.retain(|active| active != skill);
                     skills.push(skill.clone());
+                    visibility.skills.begin_steps(skill, &mut steps);
                 }
-                FactChange::DeactivateSkill(skill) => skills.retain(|active| active != skill),
+                FactChange::DeactivateSkill(skill) => {
+                    skills.retain(|active| active != skill);
+                    steps.retain(|at| at.skill != *skill);
+                }
                 FactChange::GainRole(role) => by_claims.push(Arc::clone(role)),
                 FactChange::LoseRole(role) => {
                     by_claims.retain(|held| held != role);
@@ -164,12 +170,13 @@ impl<'a> Supposed<'a> {
         // A rule may name a role that is not declared: then it is among those by claims.
         let mut roles: Vec<_> = all.names().filter(|role| has(role)).cloned().collect();
         roles.extend(by_claims.iter().filter(|role| all.holders(role).is_none()).cloned());
-        Self { skills, roles, roles_by_claims: by_claims, facts }
+        Self { skills, steps, roles, roles_by_claims: by_claims, facts }
     }
 
     pub(super) fn facts(&self) -> Facts<'_> {
         Facts {
             skills: &self.skills,
+            steps: &self.steps,
             roles: &self.roles,
             roles_by_claims: &self.roles_by_claims,
             ..self.facts

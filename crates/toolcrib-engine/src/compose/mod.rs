@@ -25,7 +25,7 @@ use crate::{
     personality::{Personalities, Personality},
     policy::{Facts, RuleFacts},
     redactor::Redactor,
-    skills::Skills,
+    skills::{Skills, StepsAt},
     sources::Notice,
     validators::Validators,
 };
@@ -62,6 +62,7 @@ impl Visibility {
 #[derive(Debug, Clone)]
 pub(crate) struct Situation {
     pub(crate) active_skills: Arc<[SkillId]>,
+    pub(crate) steps: Arc<[StepsAt]>,
     pub(crate) roles: Arc<[Arc<str>]>,
     pub(crate) roles_by_claims: Arc<[Arc<str>]>,
     pub(crate) tenant: Option<Arc<str>>,
@@ -74,6 +75,7 @@ impl Situation {
     pub(crate) fn facts(&self) -> Facts<'_> {
         Facts {
             skills: &self.active_skills,
+            steps: &self.steps,
             roles: &self.roles,
             roles_by_claims: &self.roles_by_claims,
             tenant: self.tenant.as_deref(),
@@ -86,6 +88,7 @@ impl Situation {
     /// Whether rules decide the same in both, as far as it does not depend on the iteration.
     fn same(&self, other: &Self) -> bool {
         self.active_skills == other.active_skills
+            && self.steps == other.steps
             && self.roles == other.roles
             && self.roles_by_claims == other.roles_by_claims
             && self.tenant == other.tenant

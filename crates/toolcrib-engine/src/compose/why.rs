@@ -4,7 +4,7 @@
 use std::{borrow::Cow, fmt, sync::Arc};
 
 use serde::Serialize;
-use toolcrib_core::{Reason, Tool};
+use toolcrib_core::{HeldBack, Reason, Tool};
 
 use super::{
     Visibility,
@@ -200,6 +200,9 @@ impl Withheld {
                     let tool = &held_back.tool;
                     of(tool, vec![Goal::Latest(skill), Goal::Offer(tool)])
                 }
+                _ if self.is_held_by_steps(held_back) => {
+                    of(&held_back.tool, vec![Goal::Offer(&held_back.tool)])
+                }
                 _ => self.nothing_offers(hidden, "the gate decides"),
             },
             Hidden::Schema { .. } => self.nothing_offers(hidden, "its schema must be mended"),
@@ -210,6 +213,12 @@ impl Withheld {
                 self.nothing_offers(hidden, "its source must answer")
             }
         }
+    }
+
+    fn is_held_by_steps(&self, held_back: &HeldBack) -> bool {
+        let (skills, facts) = (&self.visibility().skills, self.facts());
+        let mut holding = skills.steps_that_hold(facts.skills, facts.steps);
+        holding.any(|(_, steps, _)| *steps.gate() == *held_back.gate)
     }
 
     /// No fact that the engine knows offers it; what stands behind that is told all the same.

@@ -19,8 +19,8 @@ pub(crate) struct ActiveSkills {
 struct State {
     /// The last activated last.
     active: Arc<[SkillId]>,
-    /// How many steps each active skill with steps has behind it.
-    done: Vec<(SkillId, usize)>,
+    /// Where each active skill stands that has steps.
+    steps: Vec<StepsAt>,
     /// What calls of a batch asked for, in the order in which they happened to run.
     requested: Vec<Requested>,
     unreported: Vec<EventKind>,
@@ -44,22 +44,29 @@ pub(super) enum Request {
 }
 
 /// The skills and steps that a menu is composed under, all of one moment.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Snapshot {
     /// The active skills, the last activated last.
     pub(crate) active: Arc<[SkillId]>,
-    /// Where the turn stands in the steps of the skill activated last, if that has any; behind the
-    /// last step too.
-    pub(crate) at: Option<StepsAt>,
-    /// Where the other active skills stand whose steps have begun and are not done.
-    resting: Vec<StepsAt>,
+    /// Where those of them stand that have steps.
+    pub(crate) steps: Arc<[StepsAt]>,
 }
 
-/// What a menu was composed under: calls against it act on that step and on no later one.
+impl Snapshot {
+    /// Where the turn stands in the steps of the skill activated last, if that has any; behind the
+    /// last step too.
+    pub(crate) fn at(&self) -> Option<StepsAt> {
+        let latest = self.active.last()?;
+        self.steps.iter().find(|at| at.skill == *latest).cloned()
+    }
+}
+
+/// How many steps of a skill are done. What a menu was composed under: calls against it act on the step
+/// behind them and on no later one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StepsAt {
-    skill: SkillId,
-    position: usize,
+    pub(crate) skill: SkillId,
+    pub(crate) position: usize,
 }
 
 impl ActiveSkills {
@@ -81,12 +88,7 @@ impl ActiveSkills {
     /// nothing. Where all its steps are done, they begin anew.
     pub(crate) fn activate(&self, skill: &SkillId, by: ActivatedBy) {
         let mut state = self.lock();
-        let begin =
-            |steps: &Steps| state.done_of(skill).is_none_or(|done| steps.at(done).is_none());
-        if self.steps_of(skill).is_some_and(begin) {
-            state.done.retain(|(id, _)| id != skill);
-            state.done.push((skill.clone(), 0));
-        }
+        self.skills.begin_steps(skill, &mut state.steps);
         if state.active.last() == Some(skill) {
             return;
         }
@@ -113,15 +115,15 @@ impl ActiveSkills {
     }
 
     fn end_steps(&self, state: &mut State, ends: impl Fn(&SkillId) -> bool) {
-        let (ended, going_on) = std::mem::take(&mut state.done)
+        let (ended, going_on) = std::mem::take(&mut state.steps)
             .into_iter()
-            .partition::<Vec<_>, _>(|(skill, _)| ends(skill));
-        state.done = going_on;
-        for (skill, done) in ended {
+            .partition::<Vec<_>, _>(|at| ends(&at.skill));
+        state.steps = going_on;
+        for StepsAt { skill, position } in ended {
             let remaining: Vec<_> = self
                 .steps_of(&skill)
                 .into_iter()
-                .flat_map(|steps| steps.as_slice().iter().skip(done))
+                .flat_map(|steps| steps.as_slice().iter().skip(position))
                 .map(|step| step.tool.clone())
                 .collect();
             if !remaining.is_empty() {
@@ -133,25 +135,16 @@ impl ActiveSkills {
     /// The active skills and where they stand in their steps.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let state = self.lock();
-        let at = state.latest_at();
-        let is_resting = |(skill, done): &&(SkillId, usize)| {
-            state.active.last() != Some(skill)
-                && self.steps_of(skill).is_some_and(|steps| steps.at(*done).is_some())
-        };
-        let resting = state.done.iter().filter(is_resting);
-        let resting = resting
-            .map(|(skill, done)| StepsAt { skill: skill.clone(), position: *done })
-            .collect();
-        Snapshot { active: Arc::clone(&state.active), at, resting }
+        // Most skills have none, and this way an empty list is not allocated.
+        let steps =
+            if state.steps.is_empty() { Arc::default() } else { state.steps.as_slice().into() };
+        Snapshot { active: Arc::clone(&state.active), steps }
     }
 
-    /// Takes the tools of all steps but the current one of each skill out of what is offered: also
-    /// of a skill that rests, or activating another one would be the way around its steps.
+    /// Takes the tools of all steps but the current one of each skill out of what is offered.
     pub(crate) fn narrow(&self, snapshot: &Snapshot, catalog: &mut Catalog) {
-        for at in snapshot.at.iter().chain(&snapshot.resting) {
-            if let Some(steps) = self.steps_of(&at.skill) {
-                steps.narrow(at.position, catalog);
-            }
+        for (_, steps, position) in self.skills.steps_that_hold(&snapshot.active, &snapshot.steps) {
+            steps.narrow(position, catalog);
         }
     }
 
@@ -262,8 +255,8 @@ impl ActiveSkills {
     fn pass(&self, at: &StepsAt, event: impl FnOnce(SkillId, usize, usize) -> EventKind) -> bool {
         let total = self.steps_of(&at.skill).map_or(0, |steps| steps.as_slice().len());
         let mut state = self.lock();
-        let stands = state.done.iter_mut().find(|(skill, _)| *skill == at.skill);
-        let Some((_, done)) = stands else { return false };
+        let stands = state.steps.iter_mut().find(|stands| stands.skill == at.skill);
+        let Some(StepsAt { position: done, .. }) = stands else { return false };
         if *done != at.position || *done >= total {
             return false;
         }
@@ -312,6 +305,6 @@ impl State {
     }
 
     fn done_of(&self, skill: &SkillId) -> Option<usize> {
-        self.done.iter().find(|(id, _)| id == skill).map(|(_, done)| *done)
+        self.steps.iter().find(|at| at.skill == *skill).map(|at| at.position)
     }
 }

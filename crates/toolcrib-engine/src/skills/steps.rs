@@ -4,7 +4,7 @@ use std::{fmt::Write as _, sync::Arc};
 
 use toolcrib_core::{Catalog, SkillId, ToolName};
 
-use super::SKIP_STEP;
+use super::{SKIP_STEP, Skill, Skills, StepsAt};
 
 /// One step of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,15 +89,23 @@ impl Steps {
 
     /// Takes the tools of all steps out of what is offered, but for that of the current one.
     pub(crate) fn narrow(&self, position: usize, catalog: &mut Catalog) {
-        let current = self.at(position).map(|step| &step.tool);
-        let is_of_another =
-            |name: &ToolName| Some(name) != current && self.steps.iter().any(|s| s.tool == *name);
         // There is a reason for each position.
         let reason = self.reasons.get(position.min(self.steps.len()));
         let reason = reason.map(Arc::clone).unwrap_or_default();
         catalog.hold_back_where(&self.gate, |tool| {
-            is_of_another(tool.name()).then(|| Arc::clone(&reason).into())
+            self.is_of_another(position, tool.name()).then(|| Arc::clone(&reason).into())
         });
+    }
+
+    /// Whether a tool belongs to steps, and not to the current one.
+    pub(crate) fn is_of_another(&self, position: usize, tool: &ToolName) -> bool {
+        let is_current = self.at(position).is_some_and(|step| step.tool == *tool);
+        !is_current && self.steps.iter().any(|step| step.tool == *tool)
+    }
+
+    /// What holds tools back in their name.
+    pub(crate) fn gate(&self) -> &str {
+        &self.gate
     }
 
     /// What a model reads of them beside the body.
@@ -128,6 +136,37 @@ impl Steps {
                 format!("Step {} of {} is next: {}", position + 1, self.steps.len(), line(step))
             }
             None => "All steps are done.".to_owned(),
+        }
+    }
+}
+
+impl Skills {
+    /// The skills whose steps hold tools back, the latest first, and how many of them are done. A skill that
+    /// rests holds too while its steps are not done, or activating another one would be the way around
+    /// them.
+    pub(crate) fn steps_that_hold(
+        &self,
+        active: &[SkillId],
+        steps: &[StepsAt],
+    ) -> impl Iterator<Item = (&Skill, &Steps, usize)> {
+        let is_latest = |at: &&StepsAt| active.last() == Some(&at.skill);
+        let found = move |at: &StepsAt| {
+            let skill = self.get(&at.skill)?;
+            Some((skill, skill.steps.as_ref()?, at.position))
+        };
+        let latest = steps.iter().filter(is_latest).filter_map(found);
+        let resting = steps.iter().filter(move |at| !is_latest(at)).filter_map(found);
+        latest.chain(resting.filter(|(_, steps, position)| steps.at(*position).is_some()))
+    }
+
+    /// What activating a skill makes of its steps: those that are not under way begin.
+    pub(crate) fn begin_steps(&self, skill: &SkillId, steps: &mut Vec<StepsAt>) {
+        let of_skill = self.get(skill).and_then(|skill| skill.steps.as_ref());
+        let Some(of_skill) = of_skill else { return };
+        let is_under_way = |at: &StepsAt| at.skill == *skill && of_skill.at(at.position).is_some();
+        if !steps.iter().any(is_under_way) {
+            steps.retain(|at| at.skill != *skill);
+            steps.push(StepsAt { skill: skill.clone(), position: 0 });
         }
     }
 }

@@ -50,7 +50,7 @@ impl Iteration {
 
     /// One in which nothing is offered.
     pub(super) fn of_nothing(turn: &Arc<TurnState>, number: u32) -> Self {
-        let situation = turn.situation(turn.active_skills.now(), number);
+        let situation = turn.situation(turn.active_skills.snapshot(), number);
         let withheld = Withheld::nothing(&turn.engine.visibility, situation.clone());
         Self::new(turn, number, Arc::default(), Arc::new(withheld), situation, None)
     }

@@ -242,7 +242,7 @@ impl Turn {
         }
         self.expire();
         let skills = self.state.active_skills.snapshot();
-        self.tell_of_skills(&skills.active);
+        self.tell_of_skills(&skills);
         let cx = ListContext::new(Arc::clone(self.identity()), self.state.cancellation.clone())
             .with_iteration(self.iteration)
             .with_active_skills(Arc::clone(&skills.active));
@@ -299,8 +299,8 @@ impl Turn {
         let began = Instant::now();
         let Discovered { mut catalog, notices } = discovered;
         self.state.active_skills.narrow(&skills, &mut catalog);
-        let Snapshot { active, at: steps_at, .. } = skills;
-        let situation = self.state.situation(active, self.iteration);
+        let steps_at = skills.at();
+        let situation = self.state.situation(skills, self.iteration);
         let before = self.composed.as_ref().map(|composed| composed.menu.fingerprint());
         let visibility = &self.state.engine.visibility;
         let (composed, is_new) = match self.composed.take() {

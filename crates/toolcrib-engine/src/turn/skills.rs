@@ -8,7 +8,7 @@ use toolcrib_core::{ActivatedBy, DeactivatedBy, InvalidTool, SkillId, Tool};
 use super::{Turn, TurnError, state::TurnState};
 use crate::{
     parts::EngineParts,
-    skills::{ActiveSkills, CurrentStep, Skill, Skills, SkillsProvider},
+    skills::{ActiveSkills, CurrentStep, Skill, Skills, SkillsProvider, Snapshot},
     sources::Source,
 };
 
@@ -42,9 +42,9 @@ impl OwnTools {
 
     /// Tells of those skills that rules let be read now, and of no other: neither id nor description
     /// of a skill is known to whoever may not activate it.
-    fn tell(&mut self, state: &TurnState, active: &Arc<[SkillId]>, iteration: u32) {
+    fn tell(&mut self, state: &TurnState, skills: &Snapshot, iteration: u32) {
         let Some(read_skill) = &self.judged else { return };
-        let situation = state.situation(Arc::clone(active), iteration);
+        let situation = state.situation(skills.clone(), iteration);
         let visibility = &state.engine.visibility;
         let is_offered = visibility.judge(read_skill, situation.facts()).offers();
         let may_be_read = |skill: &&Arc<Skill>| {
@@ -69,9 +69,9 @@ impl OwnTools {
 
 impl Turn {
     /// See [`OwnTools::tell`].
-    pub(super) fn tell_of_skills(&mut self, active: &Arc<[SkillId]>) {
+    pub(super) fn tell_of_skills(&mut self, skills: &Snapshot) {
         if let Some(own) = &mut self.own {
-            own.tell(&self.state, active, self.iteration);
+            own.tell(&self.state, skills, self.iteration);
         }
     }
 

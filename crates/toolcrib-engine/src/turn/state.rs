@@ -3,13 +3,17 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use toolcrib_core::{
-    CancellationToken, EventKind, Identity, RunEvents, SkillId, ToolRegistry, TurnSignals,
-};
+use toolcrib_core::{CancellationToken, EventKind, Identity, RunEvents, ToolRegistry, TurnSignals};
 
 use crate::{
-    compose::Situation, halt::Halting, parts::EngineParts, personality::Personality,
-    pipe::CallsMade, questions::Questions, reliability::Recovery, skills::ActiveSkills,
+    compose::Situation,
+    halt::Halting,
+    parts::EngineParts,
+    personality::Personality,
+    pipe::CallsMade,
+    questions::Questions,
+    reliability::Recovery,
+    skills::{ActiveSkills, Snapshot},
 };
 
 /// What a turn and its iterations share.
@@ -52,9 +56,10 @@ impl TurnState {
     }
 
     /// What decides on visibility, under these skills in that iteration.
-    pub(super) fn situation(&self, active_skills: Arc<[SkillId]>, iteration: u32) -> Situation {
+    pub(super) fn situation(&self, skills: Snapshot, iteration: u32) -> Situation {
         Situation {
-            active_skills,
+            active_skills: skills.active,
+            steps: skills.steps,
             roles: Arc::clone(&self.roles),
             roles_by_claims: Arc::clone(&self.roles_by_claims),
             tenant: self.identity().tenant.clone(),

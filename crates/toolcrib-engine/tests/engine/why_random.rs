@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use serde_json::json;
 use toolcrib_core::{Effect, Glob, Policy, PolicyDefault, Rule, SkillId, Tool, ToolName, When};
 use toolcrib_engine::{
-    Engine, FactChange, Personality, PluginRegistrar, Skill, Skills, ToolsMode, TurnError,
-    TurnOptions, Why,
+    Engine, FactChange, OnSkip, Personality, PluginRegistrar, Skill, Skills, Step, ToolsMode,
+    TurnError, TurnOptions, Why,
 };
 
 use crate::{
@@ -188,6 +188,8 @@ struct World {
     default: PolicyDefault,
     listed: [Vec<&'static str>; 2],
     modes: [ToolsMode; 2],
+    /// Whether what a skill lists are its steps, and whether the other way round.
+    steps: [Option<bool>; 2],
     focus: bool,
     reaches: Vec<&'static str>,
     /// Whose `tool_1` is: the host's, or a plugin's.
@@ -250,10 +252,17 @@ impl World {
     }
 
     fn skills_of(&self, owner: Owner) -> Vec<Skill> {
-        let all = SKILLS.iter().zip(&self.listed).zip(self.modes).zip(self.skills_of);
-        let owned = all.filter(|(_, of)| *of == owner).map(|(((id, listed), mode), _)| {
+        let all = SKILLS.iter().zip(&self.listed).zip(self.modes).zip(self.steps);
+        let all = all.zip(self.skills_of).filter(|(_, of)| *of == owner);
+        let owned = all.map(|((((id, listed), mode), steps), _)| {
             let listed = listed.iter().map(|name| ToolName::new(*name).unwrap());
-            Skill::new(skill_id(id), "About it.", "How to do it.").tools(listed).tools_mode(mode)
+            let skill = Skill::new(skill_id(id), "About it.", "How to do it.").tools_mode(mode);
+            let step = Step::new;
+            match steps {
+                None => skill.tools(listed),
+                Some(false) => skill.steps(listed.map(step), OnSkip::Hold),
+                Some(true) => skill.steps(listed.rev().map(step), OnSkip::Hold),
+            }
         });
         owned.collect()
     }
@@ -323,19 +332,31 @@ fn a_world() -> impl Strategy<Value = World> {
     let mode = || prop::sample::select(ToolsMode::ALL.to_vec());
     let owner = || prop::option::of(prop::sample::select(&PLUGINS[..]));
     let plugins = || prop::option::weighted(0.7, names(&PLUGINS));
+    let steps = || prop::option::weighted(0.3, any::<bool>());
     (
         prop::collection::vec(a_rule(), 0..6),
         any::<bool>(),
         [names(&TOOLS), names(&TOOLS)],
-        [mode(), mode()],
+        ([mode(), mode()], [steps(), steps()]),
         any::<bool>(),
         names(&["a", "tool_1", "tool_2"]),
         (owner(), [owner(), owner()], [plugins(), plugins()]),
     )
-        .prop_map(|(rules, closed, listed, modes, focus, reaches, plugins)| {
+        .prop_map(|(rules, closed, listed, (modes, steps), focus, reaches, plugins)| {
             let (tool_of, skills_of, plugins) = plugins;
             let default = if closed { PolicyDefault::Deny } else { PolicyDefault::Allow };
-            World { rules, default, listed, modes, focus, reaches, tool_of, skills_of, plugins }
+            World {
+                rules,
+                default,
+                listed,
+                modes,
+                steps,
+                focus,
+                reaches,
+                tool_of,
+                skills_of,
+                plugins,
+            }
         })
 }
 

@@ -381,3 +381,32 @@ proptest! {
         });
     }
 }
+
+#[tokio::test]
+async fn what_would_offer_the_tool_of_another_step_does() {
+    let engine = desk(refunding(OnSkip::Hold));
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    turn.activate_skill(&skill_id("shipping")).unwrap();
+    let iteration = turn.iteration().await.unwrap();
+    // Reading the skill is the beginning of the way, and offers no tool but the first one's.
+    insta::assert_snapshot!(iteration.why("refunds").unwrap().change.text, @"to offer it: skill `shipping` not active");
+    insta::assert_snapshot!(iteration.why("charges").unwrap().change.text, @"to offer it: activate skill `refunding`");
+
+    read(&mut turn, "refunding").await;
+    make(&mut turn, "charges", json!({})).await;
+    let why = turn.iteration().await.unwrap().why("charges").unwrap();
+    insta::assert_snapshot!(why.change.text, @"to offer it: skill `refunding` not active, and skill `shipping` not active");
+    turn.deactivate_skill(&skill_id("refunding"));
+    turn.deactivate_skill(&skill_id("shipping"));
+    assert!(offered(&mut turn).await.contains(&"charges".to_owned()));
+
+    read(&mut turn, "refunding").await;
+    for name in ["charges", "refunds", "refund"] {
+        make(&mut turn, name, json!({})).await;
+    }
+    let why = turn.iteration().await.unwrap().why("charges").unwrap();
+    insta::assert_snapshot!(why.chain[0].text, @"gate `steps of refunding`: all 3 steps are done; reading the skill begins anew");
+    insta::assert_snapshot!(why.change.text, @"to offer it: activate skill `refunding`");
+    read(&mut turn, "refunding").await;
+    assert!(offered(&mut turn).await.contains(&"charges".to_owned()));
+}
