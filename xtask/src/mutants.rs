@@ -27,28 +27,33 @@ struct Module {
     name: &'static str,
     /// The crate that is changed, and whose tests have to notice.
     package: &'static str,
+    /// Another crate whose tests may notice instead.
+    or: Option<&'static str>,
     /// The files that are changed.
     files: &'static [&'static str],
     /// Those of them that are another module's.
     without: &'static [&'static str],
 }
 
-const MODULES: [Module; 16] = [
+const MODULES: [Module; 20] = [
     Module {
         name: "policy",
         package: "toolcrib-engine",
+        or: None,
         files: &["crates/toolcrib-engine/src/policy.rs"],
         without: &[],
     },
     Module {
         name: "composition",
         package: "toolcrib-engine",
+        or: None,
         files: &["crates/toolcrib-engine/src/compose/**"],
         without: &["**/change.rs", "**/fact.rs"],
     },
     Module {
         name: "changes",
         package: "toolcrib-engine",
+        or: None,
         files: &[
             "crates/toolcrib-engine/src/compose/change.rs",
             "crates/toolcrib-engine/src/compose/fact.rs",
@@ -58,6 +63,7 @@ const MODULES: [Module; 16] = [
     Module {
         name: "visibility",
         package: "toolcrib-engine",
+        or: None,
         files: &[
             "crates/toolcrib-engine/src/personality.rs",
             "crates/toolcrib-engine/src/skills/**",
@@ -67,6 +73,7 @@ const MODULES: [Module; 16] = [
     Module {
         name: "steps",
         package: "toolcrib-engine",
+        or: None,
         files: &[
             "crates/toolcrib-engine/src/skills/active.rs",
             "crates/toolcrib-engine/src/skills/steps.rs",
@@ -76,12 +83,14 @@ const MODULES: [Module; 16] = [
     Module {
         name: "rules",
         package: "toolcrib-engine",
+        or: None,
         files: &["crates/toolcrib-engine/src/reliability/**"],
         without: &["**/breakers.rs", "**/budget.rs"],
     },
     Module {
         name: "breakers",
         package: "toolcrib-engine",
+        or: None,
         files: &[
             "crates/toolcrib-engine/src/breaker.rs",
             "crates/toolcrib-engine/src/reliability/breakers.rs",
@@ -92,58 +101,100 @@ const MODULES: [Module; 16] = [
     Module {
         name: "conditions",
         package: "toolcrib-core",
+        or: None,
         files: &["crates/toolcrib-core/src/policy/**"],
         without: &[],
     },
     Module {
         name: "failures",
         package: "toolcrib-core",
+        or: None,
         files: &["crates/toolcrib-core/src/reliability/**"],
         without: &[],
     },
     Module {
         name: "providers",
         package: "toolcrib-core",
+        or: None,
         files: &["crates/toolcrib-core/src/provider/**"],
         without: &["**/cached/*"],
     },
     Module {
         name: "cache",
         package: "toolcrib-core",
+        or: None,
         files: &["crates/toolcrib-core/src/provider/cached/*"],
         without: &[],
     },
     Module {
         name: "registry",
         package: "toolcrib-core",
+        or: None,
         files: &["crates/toolcrib-core/src/registry/**", "crates/toolcrib-core/src/signals.rs"],
         without: &["**/merge.rs"],
     },
     Module {
         name: "merge",
         package: "toolcrib-core",
+        or: None,
         files: &["crates/toolcrib-core/src/registry/merge.rs"],
         without: &[],
     },
     Module {
         name: "scopes",
         package: "toolcrib-engine",
-        files: &["crates/toolcrib-engine/src/turn/**"],
+        or: None,
+        files: &["crates/toolcrib-engine/src/turn/**", "crates/toolcrib-engine/src/sessions.rs"],
         without: &[],
     },
     Module {
         name: "lines",
         package: "toolcrib-core",
+        or: None,
         files: &["crates/toolcrib-core/src/spool/**"],
         without: &[],
     },
     Module {
         name: "stores",
         package: "toolcrib-artifacts",
+        or: None,
         files: &[
             "crates/toolcrib-artifacts/src/stores/**",
             "crates/toolcrib-artifacts/src/content.rs",
         ],
+        without: &[],
+    },
+    Module {
+        name: "keeping",
+        package: "toolcrib-artifacts",
+        or: None,
+        files: &[
+            "crates/toolcrib-artifacts/src/artifacts.rs",
+            "crates/toolcrib-artifacts/src/turn.rs",
+            "crates/toolcrib-artifacts/src/writer.rs",
+        ],
+        without: &[],
+    },
+    Module {
+        name: "pages",
+        package: "toolcrib-artifacts",
+        or: None,
+        files: &["crates/toolcrib-artifacts/src/page.rs"],
+        without: &[],
+    },
+    Module {
+        name: "searches",
+        package: "toolcrib-artifacts",
+        or: None,
+        files: &["crates/toolcrib-artifacts/src/search/**"],
+        without: &[],
+    },
+    Module {
+        name: "spooling",
+        package: "toolcrib-engine",
+        // Where there is a store to keep something in.
+        or: Some("toolcrib-artifacts"),
+        files: &["crates/toolcrib-engine/src/pipe/spool.rs"],
         without: &[],
     },
 ];
@@ -174,6 +225,9 @@ fn test(workspace: &Workspace, module: &Module) -> Result<(), Problem> {
         .args(["--package", module.package, "--test-package", module.package])
         .arg("--output")
         .arg(found);
+    if let Some(other) = module.or {
+        mutants.args(["--test-package", other]);
+    }
     for file in module.files {
         mutants.args(["--file", file]);
     }

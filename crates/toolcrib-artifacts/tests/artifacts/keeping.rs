@@ -119,6 +119,18 @@ fn a_turn_and_a_session_keep_no_more_than_they_may() {
 }
 
 #[test]
+fn what_a_turn_has_kept_is_remembered_for_256_turns() {
+    let artifacts = limited(10, 1_000);
+    let turn =
+        |run: usize| artifacts.turn(Arc::new(Identity::conversation("c1")), &run.to_string());
+    turn(0).keep(source("a"), &[b'x'; 10]).unwrap();
+    (1..256).for_each(|run| drop(turn(run)));
+    assert!(turn(0).keep(source("b"), b"x").is_err());
+    turn(256);
+    assert!(turn(0).keep(source("c"), b"x").is_ok(), "it counts anew");
+}
+
+#[test]
 fn two_writers_of_one_turn_share_its_quota() {
     let turn = turn_of(&limited(10, 100), "c1");
     let mut one = turn.writer(source("a"), None).unwrap();

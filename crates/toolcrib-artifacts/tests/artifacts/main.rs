@@ -11,6 +11,7 @@
 mod engine;
 mod forged;
 mod hostile;
+mod indexes;
 mod json;
 mod keeping;
 mod kinds;

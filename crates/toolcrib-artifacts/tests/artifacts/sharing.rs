@@ -266,16 +266,27 @@ fn nothing_is_put_in_place_or_let_go_of_under_the_lock_of_another() {
     drop(another);
     assert_eq!(keeping.join().unwrap(), "b");
 
+    let store = FileStore::new(&root);
+    let forget = || {
+        let store = store.clone();
+        thread::spawn(move || store.forget(&Identity::conversation("c1")))
+    };
     let lock = hold();
-    let artifacts = turn.artifacts().clone();
-    let forgetting = thread::spawn(move || {
-        artifacts.forget(&Identity::conversation("c1")).unwrap();
-    });
+    let forgetting = forget();
     assert!(is_waited_for(&path, &forgetting));
     assert_eq!(bytes(&turn, "a"), b"kept");
     drop(lock);
-    forgetting.join().unwrap();
+    forgetting.join().unwrap().unwrap();
     assert!(turn.live().unwrap().is_empty());
+
+    // Two processes end it.
+    keep_as(&turn, "a", "kept again");
+    let lock = hold();
+    let forgetting = forget();
+    assert!(is_waited_for(&path, &forgetting));
+    fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    drop(lock);
+    forgetting.join().unwrap().unwrap();
 }
 
 #[test]

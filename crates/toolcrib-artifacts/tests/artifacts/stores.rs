@@ -295,6 +295,17 @@ fn an_entry_that_cannot_be_read_keeps_its_content_and_all_else_goes_on() {
     assert!(store.open(&identity, "b").is_ok(), "its content is still there");
 }
 
+#[test]
+fn an_entry_that_is_taken_away_while_all_are_listed_is_not_there() {
+    let (folder, store) = files();
+    write(&store, "a", b"kept").unwrap();
+    let owner = fs::read_dir(folder.path().join("spool")).unwrap().next().unwrap().unwrap().path();
+    // Its name is found, and nothing behind it.
+    std::os::unix::fs::symlink(owner.join("gone"), owner.join("gone.entry")).unwrap();
+    let listed = store.entries(&Identity::conversation("c1")).unwrap();
+    assert_eq!(listed.len(), 1);
+}
+
 /// The names of all files of the one owner.
 fn names(root: &std::path::Path) -> Vec<String> {
     let owner = fs::read_dir(root.join("spool")).unwrap().next().unwrap().unwrap().path();
@@ -320,7 +331,11 @@ fn what_cannot_be_put_in_place_as_a_whole_leaves_nothing() {
         assert_eq!(error.to_string(), "it could not be kept");
         let unread = store.open(&Identity::conversation("c1"), "b").unwrap_err();
         match in_the_way.extension().and_then(|kind| kind.to_str()) {
-            Some("entry") => assert_eq!(unread.to_string(), "it could not be read"),
+            Some("entry") => {
+                assert_eq!(unread.to_string(), "it could not be read");
+                let unlisted = store.entries(&Identity::conversation("c1")).unwrap_err();
+                assert_eq!(unlisted.to_string(), "it could not be listed");
+            }
             _ => assert!(matches!(unread, SpoolError::Unknown { .. })),
         }
         fs::remove_dir(&in_the_way).unwrap();

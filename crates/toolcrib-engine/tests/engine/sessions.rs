@@ -104,6 +104,30 @@ async fn what_has_ended_stays_ended_for_the_turns_that_were_at_work() {
     assert_eq!(offered(&engine, here()).await, ["beside", "old", "last"]);
 }
 
+#[tokio::test]
+async fn conversations_that_only_have_turns_take_no_room() {
+    let engine = engine().build().unwrap();
+    let of = |n: usize| TurnOptions::default().conversation(n.to_string());
+    let register = |n: usize| {
+        let kept = says(builder("kept").ephemeral(Lifetime::Session), "ran");
+        engine.turn(of(n)).unwrap().registry().register(kept).unwrap();
+    };
+    let at_work: Vec<_> = (0..1_030).map(|n| engine.turn(of(n)).unwrap()).collect();
+    register(2_000);
+    register(2_001);
+    // What makes room while it has a turn is the same conversation afterwards.
+    (0..1_023).for_each(register);
+    for (n, there) in [(2_000, 0), (2_001, 1), (0, 1), (1_022, 1)] {
+        assert_eq!(offered(&engine, of(n)).await.len(), there, "{n}");
+    }
+    register(1_023);
+    assert_eq!(offered(&engine, of(1)).await.len(), 0);
+    let kept = says(builder("again").ephemeral(Lifetime::Session), "ran");
+    at_work[1].registry().register(kept).unwrap();
+    drop(at_work);
+    assert_eq!(offered(&engine, of(1)).await, ["again"]);
+}
+
 /// Begins a turn when it goes.
 struct BeginsOne(Engine);
 
