@@ -263,9 +263,7 @@ impl Room {
         }
         let step = needed.max(STEP);
         let taken = match self.turn.take_room(step) {
-            Err(SpoolError::Quota { .. }) if step > needed => {
-                self.turn.take_room(needed).map(|()| needed)?
-            }
+            Err(SpoolError::Quota { .. }) => self.turn.take_room(needed).map(|()| needed)?,
             taken => taken.map(|()| step)?,
         };
         self.bytes += taken;

@@ -172,7 +172,7 @@ impl Unkept {
 struct Redacting {
     redact: Arc<dyn Redact>,
     stream: Box<dyn toolcrib_core::RedactStream>,
-    /// The beginning of a character.
+    /// The beginning of a character, or what is none.
     begun: Vec<u8>,
 }
 
@@ -195,10 +195,10 @@ impl Redacting {
         while let Some(chunk) = chunks.next() {
             redacted.extend_from_slice(self.stream.push(chunk.valid()).as_bytes());
             let invalid = chunk.invalid();
-            // Up to three bytes at the end may be a character that is still to come.
-            if chunks.peek().is_none() && is_begun(invalid) {
+            if chunks.peek().is_none() {
+                // Up to three bytes, which may be a character that is still to come.
                 self.begun = invalid.to_vec();
-            } else if !invalid.is_empty() {
+            } else {
                 // No secret goes on behind what is no text.
                 let next = Arc::clone(&self.redact).stream();
                 let ended = std::mem::replace(&mut self.stream, next);
@@ -214,9 +214,4 @@ impl Redacting {
         rest.extend_from_slice(&self.begun);
         rest
     }
-}
-
-/// Whether more bytes could make a character of these.
-fn is_begun(bytes: &[u8]) -> bool {
-    std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }

@@ -151,6 +151,28 @@ async fn data_over_its_cap_names_the_artifact_that_has_it() {
 }
 
 #[tokio::test]
+async fn what_fits_is_not_kept() {
+    let store = MemoryStore::new();
+    let data = json!({ "rows": "é".repeat(985) });
+    assert_eq!(data.to_string().chars().count(), 996);
+    let engine = engine(1_000)
+        .tool(says(builder("text"), ToolOutput::text("é".repeat(1_000))))
+        .tool(says(builder("data"), ToolOutput::text("rows").structured(data.clone())))
+        .tool(says(builder("cut"), ToolOutput::text("é".repeat(1_001)).structured(json!([1]))))
+        .artifacts(Artifacts::new(store.clone()))
+        .build()
+        .unwrap();
+    let mut turn = turn(&engine);
+    assert_eq!(&*call(&mut turn, "1", "text", json!({})).await.text, "é".repeat(1_000));
+    assert_eq!(call(&mut turn, "2", "data", json!({})).await.structured, Some(data));
+    assert_eq!(store.entries(turn.identity()).unwrap(), []);
+    let cut = call(&mut turn, "3", "cut", json!({})).await;
+    assert_eq!(cut.structured, Some(json!([1])));
+    let kept = store.entries(turn.identity()).unwrap();
+    assert_eq!(kept.iter().map(|entry| entry.note.chars).collect::<Vec<_>>(), [1_001]);
+}
+
+#[tokio::test]
 async fn a_tool_that_asks_for_it_gives_a_handle_whatever_its_size() {
     let output = ToolOutput::text(format!("id,key\n1,{SECRET}\n"))
         .block(ContentBlock::text("note:1", "a note"))

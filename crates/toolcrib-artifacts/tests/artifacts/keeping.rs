@@ -119,6 +119,19 @@ fn a_turn_and_a_session_keep_no_more_than_they_may() {
 }
 
 #[test]
+fn what_another_process_has_kept_counts_for_the_session() {
+    let store = MemoryStore::new();
+    let limits = ArtifactLimits { session_bytes: 15, ..ArtifactLimits::default() };
+    let turn = || turn_of(&Artifacts::with(Arc::new(store.clone()), Vec::new(), limits), "c1");
+    keep_as(&turn(), "a", [b'x'; 10]);
+    let later = turn();
+    let error = later.keep(source("b"), &[b'x'; 6]).unwrap_err();
+    assert!(matches!(error, SpoolError::Quota { limit: 15, whose: "session" }), "{error}");
+    keep_as(&later, "c", [b'x'; 5]);
+    assert!(later.keep(source("d"), b"x").is_err(), "it is counted once");
+}
+
+#[test]
 fn what_a_turn_has_kept_is_remembered_for_256_turns() {
     let artifacts = limited(10, 1_000);
     let turn =
@@ -281,6 +294,7 @@ fn on_disk_of(bytes: u64) -> TurnArtifacts {
 fn when_the_disk_is_full_beginning_and_end_of_a_result_survive() {
     let turn = on_disk_of(50_000);
     let mut writer = turn.writer(source("a"), None).unwrap();
+    assert!(writer.is_keeping());
     for n in 1..=20_000 {
         writer.write(format!("line {n}\n").as_bytes());
     }
@@ -317,6 +331,18 @@ fn a_writer_that_is_dropped_keeps_nothing() {
     writer.write(b"half");
     drop(writer);
     assert!(turn.live().unwrap().is_empty());
+}
+
+/// A character of a secret may come in two pieces, and what is no text may end one.
+#[test]
+fn a_secret_is_found_in_whatever_pieces_its_characters_come() {
+    let redact: Arc<dyn Redact> = Arc::new(Redactor::new(["hünter2€hünter2".to_owned()]));
+    let turn = turn();
+    let mut writer = turn.writer(source("a"), Some(redact)).unwrap();
+    let content = [b"\xff", "hünter2€hünter2".as_bytes(), b"\xffh\xc3"].concat();
+    content.iter().for_each(|byte| writer.write(&[*byte]));
+    let artifact = writer.finish().unwrap();
+    assert_eq!(artifact.content().read(0..100).unwrap(), b"\xff[redacted]\xffh\xc3");
 }
 
 #[test]
