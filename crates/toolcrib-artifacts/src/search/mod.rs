@@ -17,6 +17,9 @@ use crate::{
 /// How many characters of a line are shown.
 const LINE_ROOM: usize = 400;
 
+/// How many bytes of a line are read at most to show it, with a CR and a LF.
+const LINE_BYTES: usize = LINE_ROOM * 4 + 2;
+
 /// How many characters in front of a match are shown, in a line that is longer.
 const LEAD: u64 = 100;
 
@@ -116,7 +119,7 @@ impl<'s> Shown<'s> {
         }
         // What is beside a line that matches too is shown with that one.
         let last = following.map_or(u64::MAX, |next| next.line);
-        let end = (hit.line + 1 + context).min(self.content.lines()).min(last.max(hit.line + 1));
+        let end = (hit.line + 1 + context).min(self.content.lines()).min(last);
         if context == 0 {
             self.write_hit(&mut block, hit)?;
         } else {
@@ -125,7 +128,7 @@ impl<'s> Shown<'s> {
                 if number == hit.line {
                     self.write_hit(&mut block, hit)?;
                     skip(&mut lines)?;
-                } else if let Some(line) = lines.next(LINE_ROOM * 4)? {
+                } else if let Some(line) = lines.next(LINE_BYTES)? {
                     self.write_line(&mut block, &line);
                 }
             }
@@ -157,7 +160,7 @@ impl<'s> Shown<'s> {
             before if before > LINE_ROOM as u64 / 2 => hit.found - LEAD,
             _ => hit.start,
         };
-        let ahead = self.content.read(from..from + LINE_ROOM as u64 * 4)?;
+        let ahead = self.content.read(from..from + LINE_BYTES as u64)?;
         let end = memchr::memchr(b'\n', &ahead);
         let bytes = ahead.get(..end.unwrap_or(ahead.len())).unwrap_or_default();
         let is_whole = end.is_some() || from + bytes.len() as u64 == self.content.bytes();
@@ -176,15 +179,10 @@ impl<'s> Shown<'s> {
         if self.text.ends_with('\n') {
             self.text.pop();
         }
-        let status = match self.hits {
-            0 => None,
-            hits if self.next.is_some() => Some(format!(
-                "{hits} matching lines, up to line {} of {}",
-                self.last_hit + 1,
-                self.content.lines()
-            )),
-            _ => None,
-        };
+        let status = self.next.map(|_| {
+            let (hits, last, lines) = (self.hits, self.last_hit + 1, self.content.lines());
+            format!("{hits} matching lines, up to line {last} of {lines}")
+        });
         if self.hits == 0 {
             self.text = "(no line matches)".to_owned();
         }

@@ -45,7 +45,7 @@ pub(crate) fn scan(
     if total == 0 || from > total {
         return Ok(());
     }
-    let window = usize::try_from(total - from).unwrap_or(WINDOW).min(WINDOW);
+    let window = usize::try_from(total).unwrap_or(WINDOW).min(WINDOW);
     let mut buffer = vec![0; window];
     let mut at = from;
     while at < total && !cancellation.is_cancelled() {
@@ -55,7 +55,6 @@ pub(crate) fn scan(
         let lines = match memrchr(b'\n', read) {
             _ if is_rest => read,
             Some(feed) => read.get(..=feed).unwrap_or_default(),
-            None if count == 0 => return Err(gone()),
             None => {
                 let (line, flow) = scan_long_line(content, pattern, at, &mut buffer, hit)?;
                 if flow.is_break() {
@@ -129,7 +128,7 @@ fn scan_long_line(
 ) -> Result<(u64, ControlFlow<()>), SpoolError> {
     let line = content.line_of(start)?;
     let end = content.line_range(line..line + 1)?.end;
-    let next = end + u64::from(end < content.bytes());
+    let next = end + 1;
     let mut at = start;
     loop {
         let count = content.read_into(at, buffer)?;

@@ -112,6 +112,63 @@ fn a_long_line_is_shown_around_its_match() {
 }
 
 #[test]
+fn a_line_of_400_characters_is_shown_in_full_whatever_they_are() {
+    let wide = "\u{1d11e}".repeat(400);
+    let content = format!("{wide}\n{wide}\nx{wide}\n");
+    let found = search(content, json!({ "pattern": "^.{400}$", "context": 1, "limit": 2 }));
+    assert!(found == format!("1:{wide}\n2:{wide}\n3-x{}…", "\u{1d11e}".repeat(399)), "{found}");
+    let content = format!("{wide}\r\nneedle\n{wide}\r\n");
+    let found = search(&content, json!({ "pattern": "needle", "context": 1 }));
+    assert!(found == format!("1-{wide}\n2:needle\n3-{wide}"), "{found}");
+    let found = search(&content, json!({ "pattern": "\u{1d11e}" }));
+    assert!(found == format!("1:{wide}\n3:{wide}"), "{found}");
+}
+
+#[test]
+fn a_line_is_shown_from_its_start_where_its_match_is_near() {
+    for (before, start) in [(200, "1:xxx"), (201, "1:…xxx")] {
+        let line = format!("{}needle", "x".repeat(before));
+        let found = search(&line, json!({ "pattern": "needle" }));
+        assert!(found.starts_with(start) && found.ends_with("xneedle"), "{before}: {found}");
+    }
+}
+
+#[test]
+fn an_answer_that_goes_on_says_how_far_it_came() {
+    let turn = turn();
+    keep(&turn, "a\n\nb\n");
+    let mut args = json!({ "id": "call", "pattern": "^$", "limit": 1 });
+    let first = ask(&turn, "artifact_search", args.clone()).unwrap();
+    let mark = first.split_once('@').unwrap().1;
+    let more = format!("for more, ask the same with cursor \"5@{mark}");
+    assert_eq!(first, format!("2:\n[1 matching lines, up to line 2 of 4; {more}"));
+    // The last match is the empty line behind the last LF.
+    args["cursor"] = json!(cursor(&first).unwrap());
+    assert_eq!(ask(&turn, "artifact_search", args).unwrap(), "4:");
+}
+
+#[test]
+fn what_just_fits_is_shown() {
+    let within = |content: &str| {
+        let turn = turn();
+        keep(&turn, content);
+        ask_within(&turn, "artifact_search", json!({ "id": "call", "pattern": "x" }), 500).unwrap()
+    };
+    let line = |chars: usize| "x".repeat(chars);
+    // What is cut has as much room as there is, but for the LF.
+    let cut = within(&line(399));
+    let room = cut.chars().count() + 1;
+    assert!(cut.ends_with('…') && room < 399, "{cut}");
+    let fits = line(room - "1:\n".len());
+    assert_eq!(within(&fits), format!("1:{fits}"));
+    assert!(within(&format!("{fits}x")).ends_with('…'));
+    let second = line(room - "1:xxx\n2:\n".len());
+    assert_eq!(within(&format!("xxx\n{second}")), format!("1:xxx\n2:{second}"));
+    let over = within(&format!("xxx\n{second}x"));
+    assert!(body(&over) == "1:xxx" && cursor(&over).is_some(), "{over}");
+}
+
+#[test]
 fn a_search_goes_on_where_it_stopped() {
     let turn = turn();
     keep(&turn, (0..5_000).map(|n| format!("{n}\n")).collect::<String>());

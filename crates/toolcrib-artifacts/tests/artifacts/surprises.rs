@@ -77,7 +77,12 @@ fn one_very_long_line_is_read_and_searched() {
     // The ends of a window are not the ends of the line.
     assert!(search(&turn, "ending$").starts_with("2:…"));
     assert!(search(&turn, "^0123").starts_with("2:0123"));
-    for nowhere in ["^9", "^needle6", "6$", "9$", "\\b5", "\\bneedle6"] {
+    // Each line is found once, and nothing between them.
+    assert_eq!(
+        search(&turn, ".").lines().map(|line| &line[..2]).collect::<Vec<_>>(),
+        ["1:", "2:", "3:"]
+    );
+    for nowhere in ["^$", "^9", "^needle6", "6$", "9$", "\\b5", "\\bneedle6"] {
         assert_eq!(search(&turn, nowhere), "(no line matches)", "{nowhere}");
     }
     assert!(search(&turn, "needle.*ending").starts_with("(no"), "longer than what is looked at");
@@ -90,6 +95,21 @@ fn one_very_long_line_is_read_and_searched() {
     assert!(head.contains("[lines 2-2 of 3, bytes 6-"));
     assert!(cursor(&head).is_some());
     assert_eq!(read(&turn, json!({ "tail": 1 })), "last needle");
+}
+
+/// A long line is searched in windows, whose first bytes are no start of a line or a word, and which
+/// leave nothing out.
+#[test]
+fn a_long_line_is_searched_as_one() {
+    let turn = turn();
+    let mut line = format!("x{}", "0123456789".repeat(120_000));
+    line.replace_range((1 << 20) - 3..(1 << 20) + 3, "astride");
+    line.replace_range((1 << 20) + 20_000..(1 << 20) + 20_006, "behind");
+    keep(&turn, line);
+    assert_eq!(search(&turn, "^9"), "(no line matches)");
+    assert_eq!(search(&turn, "\\b9"), "(no line matches)");
+    assert!(search(&turn, "astride").contains("astride"));
+    assert!(search(&turn, "behind").contains("behind"));
 }
 
 #[test]
