@@ -64,14 +64,20 @@ impl Turn {
     /// stands around the turn and around each iteration.
     ///
     /// `agent.iteration_start` and `agent.iteration_end` are said here, on every way out. Tools that live
-    /// for an iteration go with it, with the last one too; after a nack they stay in the
-    /// [registry](Self::registry).
+    /// for an iteration go with it, and after the last one also those that none has offered; after a nack they
+    /// stay in the [registry](Self::registry).
     pub async fn drive(&mut self, executor: &mut impl Executor, max_iterations: u32) -> TurnEnd {
         let mut passage = Passage::of(&TURN);
         let mut end = match passage.before(&self.state, 0).await {
             Err(error) => TurnEnd::Failed(error.into()),
             Ok(()) => self.iterate(executor, max_iterations).await,
         };
+        // No iteration is left that could offer what was registered for one.
+        if !self.is_nacked()
+            && let Some(registry) = self.state.registry.get()
+        {
+            drop(registry.prune_ephemeral());
+        }
         if matches!(end, TurnEnd::MaxIterations) {
             let wrapping_up = AssertUnwindSafe(executor.out_of_iterations(self)).catch_unwind();
             if let Err(panic) = wrapping_up.await {

@@ -485,6 +485,8 @@ async fn on_every_way_out_the_last_iteration_ends_and_what_lived_for_it_goes_exc
             .run(TurnOptions::default(), move |cx: IterationContext| -> BoxFuture<'static, _> {
                 if cx.number() == 2 {
                     assert!(cx.menu().get("for_1").is_none() && cx.menu().get("for_2").is_some());
+                    // No iteration will offer it.
+                    cx.registry().register(brief("too_late")).unwrap();
                     return way_out(cx);
                 }
                 *keep.lock().unwrap() = Some(cx);
@@ -496,7 +498,7 @@ async fn on_every_way_out_the_last_iteration_ends_and_what_lived_for_it_goes_exc
         let left = names(&outcome.registry.all());
         let baseline = ["always", "halts"];
         if stopped == "nacked" {
-            assert_eq!(left, ["always", "halts", "for_2"], "to be looked at");
+            assert_eq!(left, ["always", "halts", "for_2", "too_late"], "to be looked at");
         } else {
             assert_eq!(left, baseline, "{stopped}");
         }
