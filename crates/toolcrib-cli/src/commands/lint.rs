@@ -89,6 +89,9 @@ async fn read(
     let value: Value = serde_json::from_str(text)
         .map_err(|error| Problem::usage(format!("{what} is no JSON: {error}")))?;
     let parsed = parse(&value).map_err(|error| Problem::usage(format!("{what}: {error}")))?;
+    if parsed.tools.is_empty() {
+        return Err(Problem::usage(format!("{what} has no tools: there is nothing to look over")));
+    }
     if !global.quiet && !global.json {
         output::parsed(&parsed);
     }

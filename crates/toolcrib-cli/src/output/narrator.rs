@@ -121,15 +121,18 @@ impl Narrator {
             EventKind::PrefixChanged { tools_added, tools_removed, tools_changed, .. }
                 if self.verbose =>
             {
-                let names = |names: &[ToolName]| {
-                    names.iter().map(ToolName::as_str).collect::<Vec<_>>().join(", ")
-                };
-                note!(
-                    "  {DIM}the prompt cache does not hold: tools added: {}; removed: {}; changed: {}{DIM:#}",
-                    names(tools_added),
-                    names(tools_removed),
-                    names(tools_changed)
-                );
+                let changes = [
+                    ("added", tools_added),
+                    ("removed", tools_removed),
+                    ("changed", tools_changed),
+                ];
+                let changes = changes.into_iter().filter(|(_, tools)| !tools.is_empty());
+                let changes = changes.map(|(how, tools)| {
+                    let names: Vec<_> = tools.iter().map(ToolName::as_str).collect();
+                    format!("; tools {how}: {}", names.join(", "))
+                });
+                let changes: String = changes.collect();
+                note!("  {DIM}the prompt cache does not hold{changes}{DIM:#}");
             }
             EventKind::SkillActivated { skill, .. } => {
                 note!("  {WARN}skill {skill} is active{WARN:#}");

@@ -115,6 +115,7 @@ fn what_is_no_catalogue_is_a_mistake_of_the_command_line() {
         ("7", "standard input: this is a number; expected is a list of tools"),
         (r#"{"mcpServers": {}}"#, "this is an object with 1 key, \"mcpServers\"; expected is"),
         (r#"[{"description": "x"}]"#, "entry 1 has no `name`"),
+        ("[]", "standard input has no tools: there is nothing to look over"),
     ] {
         let outcome = lint_stdin(&["-"], input);
         assert_eq!(outcome.code, Some(2), "{input}");

@@ -110,8 +110,8 @@ impl Turn {
             .report(problems.into_iter().map(|problem| EventKind::SkillReloadFailed { problem }));
         for skill in options.skills {
             if skills.get(&skill).is_none() {
-                let known = skills.iter().map(|skill| skill.id.clone()).collect();
-                return Err(TurnError::UnknownSkill { skill, known });
+                let all = &engine.visibility.skills;
+                return Err(options::no_skill(skill, &skills, all, &personality));
             }
             active_skills.activate(&skill, ActivatedBy::Caller);
         }

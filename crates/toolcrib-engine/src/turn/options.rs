@@ -3,7 +3,7 @@ use std::{fmt::Display, path::PathBuf, sync::Arc};
 use serde_json::{Map, Value};
 use toolcrib_core::{CancellationToken, Events, InvalidTool, SkillId, UnreadableClaim};
 
-use crate::questions::Questions;
+use crate::{personality::Personality, questions::Questions, skills::Skills};
 
 /// How a turn begins. Everything may be left out.
 #[derive(Debug, Default)]
@@ -132,6 +132,19 @@ pub enum TurnError {
         /// What there is.
         known: Vec<SkillId>,
     },
+    /// The personality has none of the skills of that plugin.
+    #[error(
+        "personality `{personality}` has no skill `{skill}`: that is of plugin `{plugin}`, which is \
+         not among its `plugins`"
+    )]
+    SkillOutOfReach {
+        /// What was asked for.
+        skill: SkillId,
+        /// Who does not reach it.
+        personality: Arc<str>,
+        /// Whose it is.
+        plugin: Arc<str>,
+    },
     /// There is no such personality.
     #[error("there is no personality `{personality}`; there are: {}", quoted(known))]
     UnknownPersonality {
@@ -146,6 +159,24 @@ pub enum TurnError {
     /// The menu of skills could not be made a tool.
     #[error("the tool that reads skills cannot be made")]
     ReadSkill(#[source] InvalidTool),
+}
+
+/// Why a skill cannot be activated that is not among those that a turn has.
+pub(super) fn no_skill(
+    skill: SkillId,
+    reached: &Skills,
+    all: &Skills,
+    of: &Personality,
+) -> TurnError {
+    match all.get(&skill).and_then(|skill| skill.plugin.clone()) {
+        Some(plugin) => {
+            TurnError::SkillOutOfReach { skill, personality: Arc::clone(&of.id), plugin }
+        }
+        None => {
+            let known = reached.iter().map(|skill| skill.id.clone()).collect();
+            TurnError::UnknownSkill { skill, known }
+        }
+    }
 }
 
 fn these(skills: &[SkillId]) -> String {

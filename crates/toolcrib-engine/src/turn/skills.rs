@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use toolcrib_core::{ActivatedBy, DeactivatedBy, InvalidTool, SkillId, Tool};
 
-use super::{Turn, TurnError, state::TurnState};
+use super::{Turn, TurnError, options::no_skill, state::TurnState};
 use crate::{
     parts::EngineParts,
     skills::{ActiveSkills, CurrentStep, Skill, Skills, SkillsProvider, Snapshot},
@@ -91,12 +91,12 @@ impl Turn {
     /// [instructions](crate::Skill::instructions) where it should follow them.
     ///
     /// # Errors
-    /// [`TurnError::UnknownSkill`].
+    /// [`TurnError::UnknownSkill`], [`TurnError::SkillOutOfReach`].
     pub fn activate_skill(&mut self, skill: &SkillId) -> Result<(), TurnError> {
         let skills = self.skills();
         if skills.get(skill).is_none() {
-            let known = skills.iter().map(|skill| skill.id.clone()).collect();
-            return Err(TurnError::UnknownSkill { skill: skill.clone(), known });
+            let all = &self.state.engine.visibility.skills;
+            return Err(no_skill(skill.clone(), skills, all, &self.state.personality));
         }
         self.state.active_skills.activate(skill, ActivatedBy::Caller);
         self.state.report_skills(self.iteration);

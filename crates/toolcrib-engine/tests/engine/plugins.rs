@@ -187,9 +187,10 @@ async fn a_personality_that_does_not_list_a_plugin_has_no_skill_of_it() {
     let Err(error) = engine.turn(bare().skill(skill_id("refunds"))) else {
         panic!("a skill that is out of reach is active")
     };
-    assert!(matches!(error, TurnError::UnknownSkill { .. }), "{error:?}");
+    assert!(matches!(error, TurnError::SkillOutOfReach { .. }), "{error:?}");
     let mut turn = engine.turn(bare()).unwrap();
-    assert!(turn.activate_skill(&skill_id("refunds")).is_err());
+    let error = turn.activate_skill(&skill_id("refunds")).unwrap_err();
+    insta::assert_snapshot!(error, @"personality `bare` has no skill `refunds`: that is of plugin `billing`, which is not among its `plugins`");
     let mut iteration = turn.iteration().await.unwrap();
     let read_skill = iteration.menu().get(READ_SKILL).unwrap();
     assert!(!read_skill.description().contains("refunds"), "{}", read_skill.description());

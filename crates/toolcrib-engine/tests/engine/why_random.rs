@@ -69,7 +69,7 @@ impl Situation {
     /// reach a skill.
     fn offers(&self, engine: &Engine) -> Option<Vec<bool>> {
         let mut turn = match engine.turn(self.options()) {
-            Err(TurnError::UnknownSkill { .. }) => return None,
+            Err(TurnError::SkillOutOfReach { .. }) => return None,
             turn => turn.unwrap(),
         };
         for _ in 1..self.iteration {

@@ -90,6 +90,11 @@ impl Reader<'_> {
             root.refuse("there is no `mcpServers` in this file", EXAMPLE);
             return Vec::new();
         };
+        let ignored = top.entries().find(|(key, _)| key.value == "servers");
+        if let (Some(_), Some((ignored, _))) = (top.value("mcpServers"), ignored) {
+            let message = "`servers` is ignored, because the file has `mcpServers` too";
+            self.problems.push(Diagnostic::warning(&ignored.at, message));
+        }
         let mut servers: Vec<FileServer> = Vec::new();
         for (written, value) in list.object().iter().flat_map(Object::entries) {
             let Some(name) = self.name(&written) else { continue };
@@ -500,6 +505,10 @@ mod tests {
         "#);
         insta::assert_snapshot!(problems("{ \"mcpServers\": {\n  'a': 1 } }"), @".mcp.json:2:3: this is not JSON: Single-quoted strings are not allowed");
         insta::assert_snapshot!(problems("[]"), @".mcp.json:1:1: this file must be an object in `{…}`; this is a list");
+        insta::assert_snapshot!(
+            problems(r#"{ "servers": {}, "mcpServers": {} }"#),
+            @".mcp.json:1:3: warning: `servers` is ignored, because the file has `mcpServers` too"
+        );
         insta::assert_snapshot!(problems(r#"{ "tools": {} }"#), @r#"
         .mcp.json:1:1: there is no `mcpServers` in this file
             help: write { "mcpServers": { "git": { "command": "uvx", "args": ["mcp-server-git"] } } }
