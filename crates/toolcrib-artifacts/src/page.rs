@@ -168,25 +168,26 @@ impl Items {
         if position < self.page.from() || self.next.is_some() {
             return;
         }
-        let room = self.page.room().saturating_sub(self.used + usize::from(self.shown > 0));
-        let takes = item.chars().count();
-        if self.shown >= self.limit || (takes > room && self.shown > 0) {
+        let (room, takes) = (self.page.room(), item.chars().count());
+        let is_first = self.shown == 0;
+        // With the LF in front of it.
+        let used = if is_first { takes } else { self.used + 1 + takes };
+        if self.shown >= self.limit || (used > room && !is_first) {
             self.next = Some(position);
             return;
         }
-        if self.shown > 0 {
+        if !is_first {
             self.text.push('\n');
-            self.used += 1;
         }
-        if takes > room {
+        if used > room {
             let marker = format!("… [cut: {takes} chars]");
             let head = room.saturating_sub(marker.chars().count());
             self.text.extend(item.chars().take(head));
             self.text.push_str(&marker);
-            self.used = self.page.room();
+            self.used = room;
         } else {
             self.text.push_str(item);
-            self.used += takes;
+            self.used = used;
         }
         self.shown += 1;
     }
@@ -211,7 +212,8 @@ pub(crate) fn show(
 ) -> Result<Answer, SpoolError> {
     let start = page.from().clamp(range.start, range.end);
     let room = page.room();
-    let end = range.end.min(start.saturating_add(room as u64 * 4 + 4));
+    // No character takes more, so that one whose end is not read has no room either.
+    let end = range.end.min(start.saturating_add(room as u64 * 4));
     let bytes = content.read(start..end)?;
     let (text, taken) = if memchr::memchr(0, &bytes).is_some() {
         hex(start, &bytes, room)
@@ -239,16 +241,13 @@ pub(crate) fn show(
 /// where one ends in the second half.
 fn decoded(bytes: &[u8], room: usize, is_end: bool) -> (String, u64) {
     let (mut text, mut taken, mut left) = (String::new(), 0, room);
-    let mut chunks = bytes.utf8_chunks().peekable();
-    while let Some(chunk) = chunks.next() {
+    for chunk in bytes.utf8_chunks() {
         let cut = chunk.valid().char_indices().nth(left).map_or(chunk.valid().len(), |(at, _)| at);
         let shown = chunk.valid().get(..cut).unwrap_or_default();
         text.push_str(shown);
         taken += shown.len();
         left -= shown.chars().count();
-        // A character whose end has not been read is not a wrong one.
-        let is_unread = !is_end && chunks.peek().is_none();
-        if cut < chunk.valid().len() || left == 0 || is_unread {
+        if left == 0 {
             break;
         }
         if !chunk.invalid().is_empty() {

@@ -42,9 +42,6 @@ pub(crate) fn scan(
     hit: &mut dyn FnMut(Hit) -> ControlFlow<()>,
 ) -> Result<(), SpoolError> {
     let total = content.bytes();
-    if total == 0 || from > total {
-        return Ok(());
-    }
     let window = usize::try_from(total).unwrap_or(WINDOW).min(WINDOW);
     let mut buffer = vec![0; window];
     let mut at = from;

@@ -15,6 +15,7 @@ mod indexes;
 mod json;
 mod keeping;
 mod kinds;
+mod pages;
 mod reading;
 mod searching;
 mod sharing;

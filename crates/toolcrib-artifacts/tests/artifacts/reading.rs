@@ -97,8 +97,15 @@ fn an_answer_says_where_it_goes_on() {
     insta::assert_snapshot!(status.replace(&digest[..8], "DIGEST"), @r#"[lines 100-139 of 501, bytes 783-1143 of 4392; for more, ask the same with cursor "1143@DIGEST"]"#);
     let mut args = args;
     args["cursor"] = json!(cursor(&first).unwrap());
-    let second = ask_within(&turn, "artifact_read", args, 700).unwrap();
+    let second = ask_within(&turn, "artifact_read", args.clone(), 700).unwrap();
     assert!(second.starts_with("line 140\n"), "{second}");
+    let mut last = second;
+    while let Some(cursor) = cursor(&last) {
+        args["cursor"] = json!(cursor);
+        last = ask_within(&turn, "artifact_read", args.clone(), 700).unwrap();
+    }
+    let status = last.rsplit_once('\n').unwrap().1;
+    assert_eq!(status, "[lines 300-300 of 501, bytes 2583-2591 of 4392]");
 }
 
 #[test]
