@@ -95,6 +95,9 @@ fn an_answer_says_where_it_goes_on() {
     let digest = artifact.entry().digest.to_string();
     assert!(shown.starts_with("line 100\n") && shown.ends_with("line 139"), "{shown}");
     insta::assert_snapshot!(status.replace(&digest[..8], "DIGEST"), @r#"[lines 100-139 of 501, bytes 783-1143 of 4392; for more, ask the same with cursor "1143@DIGEST"]"#);
+    // A page ends with a line also where all the rest has been looked at.
+    let few = json!({ "id": "call", "lines": { "from": 100, "to": 142 } });
+    assert_eq!(body(&ask_within(&turn, "artifact_read", few, 700).unwrap()), shown);
     let mut args = args;
     args["cursor"] = json!(cursor(&first).unwrap());
     let second = ask_within(&turn, "artifact_read", args.clone(), 700).unwrap();

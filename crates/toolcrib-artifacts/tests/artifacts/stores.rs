@@ -1,13 +1,6 @@
 //! Stores, held to the contract of their port, and to what is their own.
 
-use std::{
-    fs,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{fs, sync::Arc, time::Duration};
 
 use tempfile::TempDir;
 use tokio::runtime::Handle;
@@ -266,10 +259,9 @@ fn the_first_that_writes_frees_what_has_expired_and_takes_empty_folders_away() {
 fn folders_that_come_and_go_lose_nothing_that_is_written() {
     let (folder, forever) = files();
     let root = folder.path().join("spool");
-    let at_work = AtomicUsize::new(2);
     std::thread::scope(|scope| {
-        for writer in 0..2 {
-            let (store, at_work) = (&forever, &at_work);
+        let writers = [0, 1].map(|writer| {
+            let store = &forever;
             scope.spawn(move || {
                 for n in 0..100 {
                     drop(store.create(&Identity::conversation("c1")).unwrap());
@@ -279,12 +271,11 @@ fn folders_that_come_and_go_lose_nothing_that_is_written() {
                     assert!(store.open(&owner, &id).is_ok(), "{id}");
                     store.remove(&owner, &id).unwrap();
                 }
-                at_work.fetch_sub(1, Ordering::SeqCst);
-            });
-        }
+            })
+        });
         // Nothing expires; what is empty goes.
         let sweeper = FileStore::new(root).keep_for(Duration::from_hours(1));
-        while at_work.load(Ordering::SeqCst) > 0 {
+        while !writers.iter().all(|writer| writer.is_finished()) {
             sweeper.sweep().unwrap();
         }
     });
