@@ -14,8 +14,8 @@ use crate::{
 };
 
 impl Spooler for Artifacts {
-    fn keep(&self, call: &SpooledCall, text: &str) -> Result<KeptResult, SpoolError> {
-        let artifact = self.turn_of(call).keep(source(call), text.as_bytes())?;
+    fn keep(&self, call: &SpooledCall, content: &[u8]) -> Result<KeptResult, SpoolError> {
+        let artifact = self.turn_of(call).keep(source(call), content)?;
         Ok(KeptResult { entry: artifact.entry().clone(), handle: artifact.handle() })
     }
 

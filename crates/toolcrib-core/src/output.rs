@@ -1,6 +1,6 @@
 //! What a tool body gives back.
 
-use std::{error::Error, fmt};
+use std::{error::Error, fmt, sync::Arc};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -82,6 +82,11 @@ pub struct ToolOutput {
     pub cost_usd: Option<f64>,
     /// What is not plain text: images, sounds, resources, links.
     pub blocks: Vec<ContentBlock>,
+    /// What the text was made of, byte for byte, where it was trimmed or explained for the model: an
+    /// artifact of this result holds these bytes, without secrets, in the place of the text. If they
+    /// are empty, there is nothing that [`Spooling::Always`](crate::Spooling::Always) could keep.
+    /// Whoever changes the text lets go of it.
+    pub original: Option<Arc<[u8]>>,
 }
 
 impl ToolOutput {
@@ -149,6 +154,13 @@ impl ToolOutput {
     #[must_use]
     pub fn structured(mut self, structured: impl Into<Value>) -> Self {
         self.structured = Some(structured.into());
+        self
+    }
+
+    /// Says what the text was made of, to be kept in its place.
+    #[must_use]
+    pub fn original(mut self, bytes: impl Into<Arc<[u8]>>) -> Self {
+        self.original = Some(bytes.into());
         self
     }
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolcrib_artifacts::{Artifacts, CallArtifacts, MemoryStore};
 use toolcrib_core::{
-    CancellationToken, ContentBlock, ErrorCode, Events, Identity, Policy, PolicyDefault,
+    CancellationToken, ContentBlock, ErrorCode, Events, Identity, Policy, PolicyDefault, Reducer,
     ReliabilityRule, Retry, Rule, SpoolEntry, SpoolError, SpoolStore, SpoolWriter, Spooled,
     Spooling, Stage, Then, Tool, ToolBuilder, ToolCall, ToolContext, ToolError, ToolName,
     ToolOutput, ToolResult, unfence,
@@ -93,6 +93,38 @@ async fn what_is_cut_is_kept_and_the_marker_says_how_to_read_on() {
     let args = json!({ "id": "call_1", "query": "tail", "args": { "n": 2 } });
     let asked = call(&mut turn, "call_4", "artifact_query", args).await;
     assert_eq!(inside(&asked), "line 2000\n");
+}
+
+/// Takes the lines out that are not wanted, and leaves the rest of an output as it was.
+struct Without(&'static str);
+
+impl Reducer for Without {
+    fn tool_name(&self) -> &str {
+        "read_log"
+    }
+
+    fn reduce(&self, output: ToolOutput, _: &Value) -> ToolOutput {
+        let lines: Vec<_> = output.value.lines().filter(|line| !line.contains(self.0)).collect();
+        ToolOutput { value: lines.join("\n"), ..output }
+    }
+}
+
+#[tokio::test]
+async fn what_a_reducer_took_out_is_not_kept() {
+    for (unwanted, expected) in [("DEBUG", "warn\nwarn"), ("TRACE", "warn\nDEBUG\nwarn\n\n")] {
+        let output = ToolOutput::text("warn\nDEBUG\nwarn").original(&b"warn\nDEBUG\nwarn\n\n"[..]);
+        let store = MemoryStore::new();
+        let engine = engine(2_000)
+            .tool(says(builder("read_log").spooling(Spooling::Always), output))
+            .reducer(Without(unwanted))
+            .artifacts(Artifacts::new(store.clone()))
+            .build()
+            .unwrap();
+        let mut turn = turn(&engine);
+        call(&mut turn, "call_1", "read_log", json!({})).await;
+        let read = call(&mut turn, "call_2", "artifact_read", json!({ "id": "call_1" })).await;
+        assert_eq!(inside(&read), expected);
+    }
 }
 
 #[tokio::test]

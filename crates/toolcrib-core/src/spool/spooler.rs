@@ -18,11 +18,11 @@ use crate::{
 ///
 /// Neighbour: a [`SpoolStore`](crate::SpoolStore) only keeps bytes, and knows of no tools.
 pub trait Spooler: Send + Sync + 'static {
-    /// Keeps a text, which is redacted. It blocks.
+    /// Keeps a content, which is redacted. It blocks.
     ///
     /// # Errors
     /// [`SpoolError`] when it cannot be kept; its text stands in the marker of the cut.
-    fn keep(&self, call: &SpooledCall, text: &str) -> Result<KeptResult, SpoolError>;
+    fn keep(&self, call: &SpooledCall, content: &[u8]) -> Result<KeptResult, SpoolError>;
 
     /// The tools by which a model looks at what was kept. Asked once, when an engine is built.
     ///

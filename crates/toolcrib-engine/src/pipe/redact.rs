@@ -44,6 +44,20 @@ pub(super) fn redact(batch: &Batch<'_>, ended: &mut Ended) {
     }
 }
 
+/// What a text was made of, without the secrets that are known now. No secret goes on behind what is
+/// no text.
+pub(super) fn bytes(batch: &Batch<'_>, ended: &Ended, original: &[u8]) -> Vec<u8> {
+    let redactor = &batch.engine.redactor;
+    let cleaned = ended.fenced_tool().is_some();
+    let mut redacted = Vec::with_capacity(original.len());
+    for chunk in original.utf8_chunks() {
+        let text = without_secrets(redactor, chunk.valid().to_owned(), cleaned);
+        redacted.extend_from_slice(text.as_bytes());
+        redacted.extend_from_slice(chunk.invalid());
+    }
+    redacted
+}
+
 /// A text that will be sanitised is also looked at as it will be then: colours or invisible
 /// characters inside a secret hide it until they are gone, and full-width letters inside a token
 /// until it is defused.

@@ -19,7 +19,12 @@ pub(super) fn reduce(
     let cost_usd = output.cost_usd;
     match catch_unwind(AssertUnwindSafe(|| reducer.item.reduce(output.clone(), args))) {
         // A reducer cannot lose what was paid.
-        Ok(reduced) => ToolOutput { cost_usd, ..reduced },
+        Ok(reduced) => {
+            // What a reducer took out is not kept behind its back.
+            let is_same = reduced.value == output.value;
+            let original = reduced.original.filter(|_| is_same);
+            ToolOutput { original, cost_usd, ..reduced }
+        }
         Err(_) => output,
     }
 }

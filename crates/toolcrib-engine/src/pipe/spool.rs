@@ -10,7 +10,7 @@ use toolcrib_core::{
     Tool, ToolOutput, panic_text,
 };
 
-use super::{Batch, Call, Ended, structured};
+use super::{Batch, Call, Ended, redact, structured};
 
 /// How long a store may take over one result, beside the time that the call has had.
 const KEPT_WITHIN: Duration = Duration::from_secs(30);
@@ -120,15 +120,23 @@ async fn keep_what_is_cut(
     cap: usize,
     asks: bool,
 ) -> Kept {
-    let whole = asks && ended.outcome.is_ok();
+    let original = match &ended.outcome {
+        Ok(output) => output.original.as_deref(),
+        Err(_) => None,
+    };
+    let is_something = original.is_none_or(|bytes| !bytes.is_empty());
+    let whole = asks && ended.outcome.is_ok() && is_something;
     let cap = cap.min(ended.own_cap());
     let data = match &ended.outcome {
         Ok(ToolOutput { structured: Some(data), .. }) if structured::json_chars(data) > cap => {
-            Some(data.to_string())
+            Some(data.to_string().into_bytes())
         }
         _ => None,
     };
-    let text = (whole || ended.needs() > cap).then(|| readable(ended));
+    let text = (whole || ended.needs() > cap).then(|| match original {
+        Some(bytes) if !bytes.is_empty() => redact::bytes(batch, ended, bytes),
+        _ => readable(ended).into_bytes(),
+    });
     let never = ended.tool.as_ref().is_some_and(|tool| tool.spooling() == Spooling::Never);
     if never || (text.is_none() && data.is_none()) {
         return Kept::default();
@@ -208,8 +216,8 @@ fn readable(ended: &Ended) -> String {
 fn keep(
     spooler: Arc<dyn Spooler>,
     call: SpooledCall,
-    text: Option<String>,
-    data: Option<String>,
+    text: Option<Vec<u8>>,
+    data: Option<Vec<u8>>,
 ) -> impl FnOnce() -> (Kept, Option<String>) {
     move || {
         let mut kept = Kept::default();

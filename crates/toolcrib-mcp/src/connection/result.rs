@@ -101,7 +101,7 @@ pub(super) fn answer(mut answer: Map<String, Value>) -> Result<Answer, RequestEr
         _ => texts.join("\n"),
     };
     let is_error = answer.get("isError").and_then(Value::as_bool).unwrap_or(false);
-    let output = ToolOutput { value, structured, blocks, cost_usd: None };
+    let output = ToolOutput { value, structured, blocks, ..ToolOutput::default() };
     Ok(Answer::Whole(CallAnswer { output, is_error }))
 }
 

@@ -31,6 +31,9 @@
 //! [`max_output_bytes`](CommandToolSpec::max_output_bytes). The data is
 //! `{"exit_code":0,"stdout":"…","stderr":"…","truncated":false}`.
 //!
+//! What an engine keeps as an artifact of such a result is stdout itself, byte for byte but for secrets,
+//! and nothing where it is empty, unless stderr has to be cut.
+//!
 //! A stdout of more bytes than that becomes an artifact as it comes, where an engine keeps any, and is
 //! never in memory as a whole. The text is then the artifact's handle, and its id stands in the data
 //! as `artifact` in the place of `stdout`. If it cannot be kept, the text has its beginning and its

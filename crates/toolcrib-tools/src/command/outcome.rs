@@ -36,12 +36,13 @@ pub(super) fn success(
         0 => "done, without output".to_owned(),
         _ => readable(shown, kept.as_deref(), cx),
     };
-    ToolOutput::text(value).structured(json!({
+    let output = ToolOutput::text(value).structured(json!({
         "exit_code": code,
         "stdout": text(stdout, cx).0,
         "stderr": text(stderr, cx).0,
         "truncated": stdout.is_truncated() || stderr.is_truncated(),
-    }))
+    }));
+    if stdout.is_truncated() { output } else { output.original(stdout.head()) }
 }
 
 /// What is said of a program that failed. All that it wrote may help to see why.

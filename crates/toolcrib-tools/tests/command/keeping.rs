@@ -92,6 +92,64 @@ async fn what_fits_is_no_artifact_unless_the_tool_asks_for_one() {
     assert!(inside(&result).starts_with("[artifact call_1: csv, 218890 bytes"));
 }
 
+/// All bytes of the artifact `call_1` of the conversation `c`.
+fn kept(store: &impl SpoolStore) -> Vec<u8> {
+    let spooled = store.open(&Identity::conversation("c"), "call_1").unwrap();
+    let mut bytes = vec![0; usize::try_from(spooled.entry.bytes).unwrap()];
+    assert_eq!(spooled.reader.read_at(0, &mut bytes).unwrap(), bytes.len());
+    bytes
+}
+
+#[tokio::test]
+async fn what_is_kept_of_a_small_stdout_is_what_the_program_wrote_but_redacted() {
+    // As `printf` is told them; what is left of a secret; and what comes before it as the model reads it.
+    let outputs: [(&str, &[u8], &str); 5] = [
+        ("\\n\\n  lead\\nx\\n\\n\\n", b"\n\n  lead\nx\n\n\n", "\n\n  lead\nx\n"),
+        ("a,b\\r\\n1,2\\r\\n", b"a,b\r\n1,2\r\n", "a,b\r\n"),
+        ("name\\nM\\374ller\\n", b"name\nM\xFCller\n", "[bytes that are no UTF-8"),
+        ("\\377hunter2hunter2\\377hunter2\\n", b"\xFF[redacted]\xFFhunter2\n", "[bytes that"),
+        ("no line end", b"no line end", "no line end"),
+    ];
+    for (printed, expected, read) in outputs {
+        let mut spec = small(&format!("printf '{printed}'"));
+        spec.declaration.spooling = Spooling::Always;
+        let store = MemoryStore::new();
+        let engine = engine(spec, store.clone());
+        let mut turn = engine.turn(TurnOptions::default().conversation("c")).unwrap();
+        let result = call(&mut turn, "run_it", json!({})).await;
+        assert_eq!(kept(&store).escape_ascii().to_string(), expected.escape_ascii().to_string());
+        let size = format!(", {} bytes", expected.len());
+        assert!(inside(&result).contains(&size), "{}", result.text);
+
+        // Where a result is cut, the text has what it had; the artifact has the bytes.
+        let mut spec =
+            small(&format!("printf '{printed}'; head -c 900 /dev/zero | tr '\\0' x; echo"));
+        spec.declaration.max_result_chars = Some(300);
+        let store = MemoryStore::new();
+        let engine = self::engine(spec, store.clone());
+        let mut turn = engine.turn(TurnOptions::default().conversation("c")).unwrap();
+        let result = call(&mut turn, "run_it", json!({})).await;
+        assert!(result.text.contains("the rest: artifact_read call_1]"), "{}", result.text);
+        let inside = inside(&result).replace("\r", "");
+        assert!(inside.starts_with(&read.replace("\r", "")), "{}", result.text);
+        let expected = [expected, &[b'x'; 900], b"\n"].concat();
+        assert_eq!(kept(&store).escape_ascii().to_string(), expected.escape_ascii().to_string());
+    }
+}
+
+#[tokio::test]
+async fn of_a_program_that_wrote_nothing_nothing_is_kept() {
+    for (script, read) in [("true", "done, without output"), ("echo warned >&2", "warned")] {
+        let mut spec = small(script);
+        spec.declaration.spooling = Spooling::Always;
+        spec.declaration.artifact_kind = Some("csv".into());
+        let engine = engine(spec, MemoryStore::new());
+        let mut turn = engine.turn(TurnOptions::default()).unwrap();
+        let result = call(&mut turn, "run_it", json!({})).await;
+        assert_eq!((inside(&result), result.artifacts.len()), (read, 0));
+    }
+}
+
 #[tokio::test]
 async fn what_a_program_wrote_that_failed_is_kept_and_what_one_wrote_that_was_cut_off_is_not() {
     let store = MemoryStore::new();
