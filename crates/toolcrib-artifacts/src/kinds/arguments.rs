@@ -1,19 +1,62 @@
-//! Arguments of queries, typed.
+//! Arguments of queries: held against their schema, and typed.
 
+use jsonschema::{ValidationError, error::ValidationErrorKind};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use toolcrib_core::ToolError;
 
-use super::Asked;
+use super::{Asked, Query};
+
+/// More problems than these are not told.
+const MOST_PROBLEMS: usize = 5;
 
 /// The arguments of a query, as a type that denies unknown fields.
 ///
 /// # Errors
 /// `input_invalid`, with what serde finds wrong. It may quote a value: the arguments are the model's.
 pub fn arguments<T: DeserializeOwned>(asked: &Asked<'_>) -> Result<T, ToolError> {
-    let empty = Value::Object(serde_json::Map::new());
+    let empty = Value::Object(Map::new());
     let args = if asked.args.is_null() { &empty } else { asked.args };
-    T::deserialize(args).map_err(|error| {
-        ToolError::input_invalid(format!("the arguments of `{}`: {error}", asked.query))
-    })
+    T::deserialize(args).map_err(|error| invalid(asked.query, &error.to_string()))
+}
+
+/// Holds arguments against the schema of their query; none are an empty object.
+///
+/// # Errors
+/// `input_invalid`, which names each field that does not fit and what was expected of it.
+pub(crate) fn check(query: &Query, args: &Value) -> Result<(), ToolError> {
+    let empty = Value::Object(Map::new());
+    let args = if args.is_null() { &empty } else { args };
+    let schema = query.schema_with(Map::new(), &[]);
+    let validator = jsonschema::validator_for(&schema).map_err(|error| {
+        ToolError::failed(format!("`{}` cannot be asked", query.name)).caused_by(error.to_string())
+    })?;
+    let problems: Vec<_> =
+        validator.iter_errors(args).take(MOST_PROBLEMS).map(|error| problem(&error)).collect();
+    if problems.is_empty() { Ok(()) } else { Err(invalid(&query.name, &problems.join("; "))) }
+}
+
+fn invalid(query: &str, problem: &str) -> ToolError {
+    ToolError::input_invalid(format!("the arguments of `{query}`: {problem}"))
+}
+
+/// The field, and what was expected.
+fn problem(error: &ValidationError<'_>) -> String {
+    let field = error.instance_path().to_string();
+    let field = field.trim_start_matches('/').replace('/', ".");
+    let inside = |name: &str| match field.as_str() {
+        "" => format!("`{name}`"),
+        field => format!("`{field}.{name}`"),
+    };
+    match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            format!("{} is required", inside(property.as_str().unwrap_or_default()))
+        }
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            let names: Vec<_> = unexpected.iter().map(|name| inside(name)).collect();
+            format!("there is no {}", names.join(", "))
+        }
+        _ if field.is_empty() => error.masked_with("all of it").to_string(),
+        _ => format!("`{field}`: {}", error.masked_with("the value")),
+    }
 }

@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use toolcrib_core::ToolError;
 
 /// How a field is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -23,6 +24,21 @@ pub(super) enum Op {
 pub(super) const OPS: [&str; 8] = ["eq", "ne", "lt", "le", "gt", "ge", "contains", "exists"];
 
 impl Op {
+    /// What is compared with, which `name` is: all but `exists` need one, and what asks for an order one
+    /// that is in an order.
+    pub(super) fn operand(self, name: &str, value: Option<Value>) -> Result<Value, ToolError> {
+        let problem = match (self, &value) {
+            (Self::Exists, _) | (Self::Eq | Self::Ne | Self::Contains, Some(_)) => None,
+            (_, None) => Some("is required, with every `op` but `exists`"),
+            (_, Some(value)) if is_ordered(value) => None,
+            _ => Some("has to be a number or a text to be in an order"),
+        };
+        match problem {
+            Some(problem) => Err(ToolError::input_invalid(format!("`{name}` {problem}"))),
+            None => Ok(value.unwrap_or(Value::Null)),
+        }
+    }
+
     /// Whether what was found is so. Only numbers and texts are in an order, each among themselves.
     pub(super) fn holds(self, found: Option<&Value>, with: &Value) -> bool {
         let order = found.and_then(|found| order(found, with));
@@ -31,9 +47,9 @@ impl Op {
             Self::Eq => order == Some(Ordering::Equal),
             Self::Ne => order != Some(Ordering::Equal),
             Self::Lt => order.is_some_and(Ordering::is_lt),
-            Self::Le => order.is_some_and(Ordering::is_le) && is_ordered(with),
+            Self::Le => order.is_some_and(Ordering::is_le),
             Self::Gt => order.is_some_and(Ordering::is_gt),
-            Self::Ge => order.is_some_and(Ordering::is_ge) && is_ordered(with),
+            Self::Ge => order.is_some_and(Ordering::is_ge),
             Self::Contains => match (found, with) {
                 (Some(Value::String(text)), Value::String(part)) => text.contains(part.as_str()),
                 (Some(Value::Array(items)), with) => items.contains(with),
@@ -42,6 +58,11 @@ impl Op {
             },
         }
     }
+}
+
+/// A value that is there, and may be `null`: without it serde takes that for none.
+pub(super) fn there<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(value).map(Some)
 }
 
 fn is_ordered(value: &Value) -> bool {

@@ -12,6 +12,7 @@ use std::{any::Any, fmt, sync::Arc};
 use serde_json::Value;
 use toolcrib_core::{CancellationToken, ToolError};
 
+pub(crate) use self::arguments::check;
 pub(crate) use self::text::{Text, limit_properties};
 pub use self::{arguments::arguments, csv::Csv, json::Json, markdown::Markdown};
 use crate::{
@@ -232,7 +233,8 @@ impl fmt::Debug for Index {
 pub struct Asked<'a> {
     /// The [`Query::name`].
     pub query: &'a str,
-    /// Its arguments; an object. They are not checked yet: see [`arguments`].
+    /// Its arguments: an object, or `null` for none. `artifact_query` has held them against what the
+    /// query takes, and an engine those of a forged tool. See [`arguments`].
     pub args: &'a Value,
     /// What it is asked of.
     pub content: &'a Content,

@@ -8,6 +8,7 @@ use super::{ARTIFACT_QUERY, builder, cursor_property, find, first_page, id_prope
 use crate::{
     artifact::Artifact,
     artifacts::Artifacts,
+    kinds::check,
     page::{Answer, Items, Page},
 };
 
@@ -50,9 +51,10 @@ pub(super) fn tool(artifacts: &Artifacts) -> Result<Tool, InvalidTool> {
             None => queries(&artifact, page),
             Some(query) => {
                 let known = artifact.kind().queries();
-                if !known.iter().any(|known| *known.name == **query) {
+                let Some(known) = known.iter().find(|known| *known.name == **query) else {
                     return Err(unknown(&artifact));
-                }
+                };
+                check(known, &args.args)?;
                 artifacts.ask(&artifact, query, &args.args, page, cx.cancellation())?
             }
         };

@@ -94,6 +94,31 @@ fn parts_of_a_document_are_taken_out() {
 }
 
 #[test]
+fn what_a_filter_compares_with_has_to_be_said() {
+    for op in ["eq", "ne", "lt", "le", "gt", "ge", "contains"] {
+        let args = json!({ "at": "/orders", "field": "total", "op": op });
+        let message = refused(ORDERS, "filter", args);
+        assert_eq!(message, "`value` is required, with every `op` but `exists`");
+    }
+    let with = |op: &str, value: Value| json!({ "at": "/orders", "field": "total", "op": op, "value": value });
+    for op in ["lt", "le", "gt", "ge"] {
+        let message = refused(ORDERS, "filter", with(op, Value::Null));
+        assert_eq!(message, "`value` has to be a number or a text to be in an order");
+    }
+    assert_eq!(
+        asked("[null, 1]", "filter", json!({ "field": "", "op": "eq", "value": null })),
+        "0: null"
+    );
+    let exists = json!({ "at": "/orders", "field": "tags", "op": "exists" });
+    assert_eq!(asked(ORDERS, "filter", exists).lines().count(), 2);
+    let misread = json!({ "at": { "orders": 1 }, "field": "total", "op": "exists" });
+    assert_eq!(
+        refused(ORDERS, "filter", misread),
+        "the arguments of `filter`: `at`: the value is not of type \"string\""
+    );
+}
+
+#[test]
 fn json_path_finds_what_the_rfc_says() {
     let path = |path: &str| asked(ORDERS, "path", json!({ "path": path }));
     assert_eq!(path("$.orders[?@.total > 50].id"), "2\n3");

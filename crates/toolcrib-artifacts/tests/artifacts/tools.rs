@@ -1,9 +1,9 @@
 //! The three stable tools, as a model has them.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolcrib_artifacts::{Artifacts, MemoryStore};
 
-use crate::support::{ask, ask_within, call, context_of, invalid, keep, keep_as, turn};
+use crate::support::{ask, ask_within, call, context_of, invalid, keep, keep_as, query, turn};
 
 #[test]
 fn their_schemas_never_change() {
@@ -63,16 +63,49 @@ fn a_kind_says_what_it_can_be_asked() {
     columns: The names of the columns, each with its number from 0.
     row_count: How many rows there are, without the names of the columns.
     rows: Rows from `start` (0 is the first) up to, and without, `end`. args: {"type":"object","properties":{"start":{"type":"integer","minimum":0,"default":0},"end":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false}
-    select: Some columns of the rows of which a column compares as said. args: {"type":"object","properties":{"columns":{"type":"array","items":{"type":"string"},"maxItems":64,"description":"Names. Default: all of them."},"where":{"type":"object","properties":{"column":{"type":"string"},"op":{"enum":["eq","ne","lt","le","gt","ge","contains","exists"]},"value":{"type":["string","number","boolean"],"description":"A number is compared with fields as numbers."}},"required":["column","op"],"additionalProperties":false},"limit":{"type":"integer","minimum":1,"maximum":10000,"description":"How many to show at most."}},"required":[],"additionalProperties":false}
+    select: Some columns of the rows of which a column compares as said. args: {"type":"object","properties":{"columns":{"type":"array","items":{"type":"string"},"maxItems":64,"description":"Names. Default: all of them."},"where":{"type":"object","properties":{"column":{"type":"string"},"op":{"enum":["eq","ne","lt","le","gt","ge","contains","exists"]},"value":{"type":["string","number","boolean"],"description":"A number is compared with fields as numbers. Needed by all but `exists`."}},"required":["column","op"],"additionalProperties":false},"limit":{"type":"integer","minimum":1,"maximum":10000,"description":"How many to show at most."}},"required":[],"additionalProperties":false}
     "#);
     let message = invalid(ask(&turn, "artifact_query", json!({ "id": "call", "query": "keys" })));
     assert_eq!(
         message,
         "artifact `call` is of the kind csv, which can be asked: columns, row_count, rows, select"
     );
-    let args = json!({ "id": "call", "query": "rows", "args": { "start": "x" } });
-    let message = invalid(ask(&turn, "artifact_query", args));
-    assert!(message.starts_with("the arguments of `rows`: invalid type"), "{message}");
+}
+
+#[test]
+fn what_is_wrong_with_the_arguments_of_a_query_is_named_with_its_field() {
+    let turn = turn();
+    keep(&turn, "id,name\n1,Ann\n");
+    let order = |value: Value| json!({ "where": { "column": "id", "op": "gt", "value": value } });
+    for (name, args, expected) in [
+        ("rows", json!({ "start": { "a": 1 } }), "`start`: the value is not of type \"integer\""),
+        ("rows", json!({ "start": -1 }), "`start`: the value is less than the minimum of 0"),
+        ("rows", json!({ "from": 1, "to": 2 }), "there is no `from`, `to`"),
+        ("row_count", json!({ "where": {} }), "there is no `where`"),
+        (
+            "select",
+            json!({ "limit": 0, "where": { "column": "id", "ops": "gt" } }),
+            "`limit`: the value is less than the minimum of 1; there is no `where.ops`; `where.op` \
+             is required",
+        ),
+        (
+            "select",
+            order(json!([1])),
+            "`where.value`: the value is not of types \"boolean\", \"number\", \"string\"",
+        ),
+    ] {
+        let message = invalid(query(&turn, name, args));
+        assert_eq!(message, format!("the arguments of `{name}`: {expected}"));
+    }
+    let missing = json!({ "where": { "column": "id", "op": "eq" } });
+    assert_eq!(
+        invalid(query(&turn, "select", missing)),
+        "`where.value` is required, with every `op` but `exists`"
+    );
+    assert_eq!(
+        invalid(query(&turn, "select", order(json!(true)))),
+        "`where.value` has to be a number or a text to be in an order"
+    );
 }
 
 #[test]

@@ -75,8 +75,7 @@ struct Select {
 struct Condition {
     column: String,
     op: Op,
-    #[serde(default)]
-    value: Value,
+    value: Option<Value>,
 }
 
 impl ArtifactKind for Csv {
@@ -129,7 +128,8 @@ impl ArtifactKind for Csv {
                             "op": { "enum": OPS },
                             "value": {
                                 "type": ["string", "number", "boolean"],
-                                "description": "A number is compared with fields as numbers.",
+                                "description": "A number is compared with fields as numbers. Needed by \
+                                                all but `exists`.",
                             },
                         },
                         "required": ["column", "op"],
@@ -175,7 +175,9 @@ impl ArtifactKind for Csv {
                     columns.iter().map(|name| table.number(name)).collect::<Result<Vec<_>, _>>()?;
                 let condition = condition
                     .map(|condition| {
-                        Ok::<_, ToolError>((table.number(&condition.column)?, condition))
+                        let Condition { column, op, value } = condition;
+                        let value = op.operand("where.value", value)?;
+                        Ok::<_, ToolError>((table.number(&column)?, Compared { op, value }))
                     })
                     .transpose()?;
                 let limit = limit.unwrap_or(ROWS);
@@ -183,12 +185,18 @@ impl ArtifactKind for Csv {
                 self.show(asked, table, &part, |row| {
                     condition
                         .as_ref()
-                        .is_none_or(|(number, condition)| condition.holds(row.get(*number)))
+                        .is_none_or(|(number, compared)| compared.holds(row.get(*number)))
                 })
             }
             _ => Err(asked.unknown()),
         }
     }
+}
+
+/// How a field of each row is compared, and with what.
+struct Compared {
+    op: Op,
+    value: Value,
 }
 
 /// What of a table is shown.
@@ -260,7 +268,7 @@ impl Csv {
     }
 }
 
-impl Condition {
+impl Compared {
     fn holds(&self, field: Option<&[u8]>) -> bool {
         let field = field.map(String::from_utf8_lossy);
         let found = field.map(|field| match self.value {

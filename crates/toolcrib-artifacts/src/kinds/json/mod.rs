@@ -31,7 +31,7 @@ use self::{
 };
 use super::{
     ArtifactKind, Asked, Query, Start, arguments,
-    condition::{OPS, Op},
+    condition::{OPS, Op, there},
     limit_properties,
 };
 use crate::page::{Answer, Items};
@@ -97,8 +97,8 @@ struct Filter {
     at: String,
     field: String,
     op: Op,
-    #[serde(default)]
-    value: Value,
+    #[serde(default, deserialize_with = "there")]
+    value: Option<Value>,
     limit: Option<u64>,
 }
 
@@ -175,7 +175,9 @@ impl ArtifactKind for Json {
                                         item itself.",
                     },
                     "op": { "enum": OPS },
-                    "value": { "description": "What it is compared with." },
+                    "value": {
+                        "description": "What it is compared with; needed by all but `exists`.",
+                    },
                 }))
                 .takes(limit())
                 .requires(["field", "op"])
@@ -228,6 +230,7 @@ impl ArtifactKind for Json {
             }
             "filter" => {
                 let Filter { at, field: name, op, value, limit } = arguments(asked)?;
+                let value = op.operand("value", value)?;
                 let each = Each::new(asked, limit, |number, item| {
                     let found = field(item, &name);
                     op.holds(found, &value).then(|| format!("{number}: {item}"))
