@@ -9,8 +9,10 @@
 
 mod client;
 mod connection;
+mod envelope;
 #[cfg(feature = "gateway")]
 mod gateway;
+mod line_buffer;
 #[cfg(feature = "mock")]
 mod mock;
 pub mod server;

@@ -6,7 +6,6 @@
 //! are answers that are waited for, requests of the server, and what its subscriptions need.
 
 use std::{
-    borrow::Cow,
     collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -16,7 +15,7 @@ use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta as _, NumberOrString, RequestId,
     ServerJsonRpcMessage, ServerNotification,
 };
-use serde::{Deserialize, de::IgnoredAny};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{
@@ -25,6 +24,7 @@ use super::{
     pace::Pace,
     text::{bounded, preview},
 };
+use crate::envelope::Envelope;
 
 /// How many messages in a row may be none of the protocol. Some servers write a banner or a line
 /// of their log where messages belong; one that writes nothing else is no server.
@@ -72,18 +72,6 @@ pub(super) struct Taken {
     pub(super) pause: Option<Duration>,
     /// Why nothing more is to be read at all.
     pub(super) hopeless: Option<String>,
-}
-
-/// What there is to a message.
-#[derive(Deserialize)]
-struct Envelope<'a> {
-    #[serde(borrow)]
-    jsonrpc: Cow<'a, str>,
-    id: Option<Value>,
-    #[serde(borrow)]
-    method: Option<Cow<'a, str>>,
-    result: Option<IgnoredAny>,
-    error: Option<IgnoredAny>,
 }
 
 /// The answer to a call.
@@ -217,15 +205,15 @@ impl Intake {
             return self.junk(bytes);
         };
         let id = envelope.id.as_ref().and_then(number);
-        let is_answer = envelope.result.is_some() || envelope.error.is_some();
+        let is_answer = envelope.is_answer();
         let is_no_id =
             matches!(envelope.id, Some(Value::Bool(_) | Value::Array(_) | Value::Object(_)));
-        if envelope.jsonrpc != "2.0" || is_no_id {
+        if !envelope.is_of_version() || is_no_id {
             return self.junk(bytes);
         }
         self.state().junk = 0;
         match (&envelope.method, is_answer) {
-            (Some(method), _) if envelope.id.is_none() => {
+            (Some(method), _) if !envelope.has_id() => {
                 let message = self.notification(method, bytes);
                 self.unasked(message)
             }
@@ -236,7 +224,7 @@ impl Intake {
             {
                 Some((id, expected)) => answer(bytes, id, &expected, is_answer),
                 // A server that could not read a request cannot say which one it answers.
-                None if envelope.error.is_some() && envelope.id.is_none() => {
+                None if envelope.error.is_some() && !envelope.has_id() => {
                     self.unasked(serde_json::from_slice(bytes).ok())
                 }
                 None if is_answer => self.unasked(None),

@@ -2,7 +2,6 @@
 
 use std::{io, sync::Arc, task::Poll, time::Duration};
 
-use bytes::BytesMut;
 use futures_util::future::BoxFuture;
 use rmcp::{
     RoleClient,
@@ -10,7 +9,7 @@ use rmcp::{
     transport::Transport,
 };
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
     sync::Mutex,
     time::{Instant, sleep_until, timeout},
 };
@@ -23,12 +22,10 @@ use super::{
     intake::Intake,
     text::tail,
 };
+use crate::line_buffer::LineBuffer;
 
 /// How many bytes a line may have: 16 MiB. It is held in memory whole.
 pub(super) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
-
-/// How much room there is for what is read next, at least.
-const READ_BYTES: usize = 16 * 1024;
 
 /// How long a server may leave a message unread. Its pipe holds what it has not read, so one for
 /// which there is no room so long reads no more at all.
@@ -42,9 +39,7 @@ const CLOSE_GRACE: Duration = Duration::from_secs(2);
 
 pub(super) struct Lines<R, W> {
     reader: R,
-    buffer: BytesMut,
-    /// How much of the buffer holds no end of a line.
-    scanned: usize,
+    lines: LineBuffer,
     resume_at: Option<Instant>,
     is_at_end: bool,
     writer: Arc<Mutex<Option<W>>>,
@@ -66,8 +61,7 @@ where
     ) -> Self {
         Self {
             reader,
-            buffer: BytesMut::new(),
-            scanned: 0,
+            lines: LineBuffer::default(),
             resume_at: None,
             is_at_end: false,
             writer: Arc::new(Mutex::new(Some(writer))),
@@ -82,26 +76,12 @@ where
         Arc::new(Writer { writer: Arc::clone(&self.writer), ending: Arc::clone(&self.ending) })
     }
 
-    /// A line that has been read whole, without its end.
-    fn line(&mut self) -> Option<BytesMut> {
-        let unseen = self.buffer.get(self.scanned..).unwrap_or_default();
-        let Some(end) = unseen.iter().position(|byte| *byte == b'\n') else {
-            self.scanned = self.buffer.len();
-            return None;
-        };
-        let mut line = self.buffer.split_to(self.scanned + end + 1);
-        self.scanned = 0;
-        line.truncate(line.len().saturating_sub(1));
-        Some(line)
-    }
-
     /// Reads on. An error is why there is nothing more to read, where that is known.
     async fn fill(&mut self) -> Result<(), Option<String>> {
-        if self.buffer.len() > MAX_LINE_BYTES {
+        if self.lines.len() > MAX_LINE_BYTES {
             return Err(Some(format!("it sent a line of more than {MAX_LINE_BYTES} bytes")));
         }
-        self.buffer.reserve(READ_BYTES);
-        match self.reader.read_buf(&mut self.buffer).await {
+        match self.lines.fill(&mut self.reader).await {
             Ok(0) => Err(None),
             Ok(_) => Ok(()),
             Err(error) => Err(Some(format!("its output cannot be read: {error}"))),
@@ -132,7 +112,7 @@ where
                 self.ending.end(reason);
                 return None;
             }
-            let Some(line) = self.line() else {
+            let Some(line) = self.lines.line() else {
                 match self.fill().await {
                     Ok(()) => {}
                     Err(None) => self.is_at_end = true,

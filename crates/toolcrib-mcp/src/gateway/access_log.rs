@@ -42,7 +42,7 @@ pub struct AccessEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
     /// The protocol's method, such as `tools/call`; `http` for a request that was refused with an
-    /// HTTP status.
+    /// HTTP status, `stdio` for a line that was refused.
     pub method: &'static str,
     /// The HTTP status that a request was refused with.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -7,12 +7,13 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CancelledNotificationParam, CustomRequest,
-        CustomResult, Extensions, Implementation, InitializeRequestParams, InitializeResult,
-        ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
-        SubscriptionFilter,
+        CustomResult, ErrorCode, Extensions, Implementation, InitializeRequestParams,
+        InitializeResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+        ServerCapabilities, ServerConfig, SubscriptionFilter,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
+use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use toolcrib_core::millis;
@@ -184,17 +185,8 @@ impl ServerHandler for Handler {
         request: CustomRequest,
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        // A request whose parameters are not what its method takes comes here as well.
-        Err(match request.method.as_str() {
-            "tools/call" => ErrorData::invalid_params(
-                "`tools/call` takes `name`, a string, and `arguments`, an object or absent",
-                None,
-            ),
-            method @ ("initialize" | "tools/list" | "server/discover") => {
-                ErrorData::invalid_params(format!("these are no parameters of `{method}`"), None)
-            }
-            _ => ErrorData::new(rmcp::model::ErrorCode::METHOD_NOT_FOUND, request.method, None),
-        })
+        let unknown = |method| ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None);
+        Err(not_its_parameters(&request).unwrap_or_else(|| unknown(request.method)))
     }
 
     fn accepted_subscription_filter(
@@ -216,6 +208,27 @@ impl ServerHandler for Handler {
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS)
     }
+}
+
+/// What is wrong with a request whose parameters are not what its method takes: only its method is
+/// known of it then. None if the method is unknown too.
+pub(super) fn not_its_parameters(request: &CustomRequest) -> Option<ErrorData> {
+    let message = match request.method.as_str() {
+        "tools/call" => {
+            "`tools/call` takes `name`, a string, and `arguments`, an object or absent".to_owned()
+        }
+        method @ "initialize" => {
+            let params = request.params.clone().unwrap_or_else(|| json!({}));
+            let missing = serde_json::from_value::<InitializeRequestParams>(params).err();
+            let missing = missing.map(|missing| format!(": {missing}")).unwrap_or_default();
+            format!("these are no parameters of `{method}`{missing}")
+        }
+        method @ ("tools/list" | "server/discover") => {
+            format!("these are no parameters of `{method}`")
+        }
+        _ => return None,
+    };
+    Some(ErrorData::invalid_params(message, None))
 }
 
 /// Who sent a request. One of whom that is not known is refused.

@@ -20,6 +20,7 @@ mod changes;
 mod connection;
 mod handler;
 mod http;
+mod lines;
 mod list;
 mod output;
 mod post;
@@ -29,6 +30,7 @@ mod routes;
 mod session;
 mod sessions;
 mod stdio;
+mod unreadable;
 
 use std::{borrow::Cow, fmt, path::PathBuf, sync::Arc};
 
@@ -224,7 +226,7 @@ impl GatewayBuilder {
     }
 
     /// Calls a function for each `initialize`, `tools/list` and `tools/call`, once it is answered, and
-    /// for each HTTP request that is refused with a status. It runs on the request's time: let it be
+    /// for each HTTP request and each line that is refused unread. It runs on the request's time: let it be
     /// short. Default: nothing is logged.
     pub fn access_log(mut self, log: impl Fn(&AccessEntry) + Send + Sync + 'static) -> Self {
         self.log = Some(Arc::new(log));

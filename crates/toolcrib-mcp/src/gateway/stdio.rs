@@ -2,10 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use rmcp::{
-    service::{ServerInitializeError, serve_server_with_ct},
-    transport::async_rw::AsyncRwTransport,
-};
+use rmcp::service::{ServerInitializeError, serve_server_with_ct};
 use tokio::io::{AsyncRead, AsyncWrite};
 use toolcrib_core::CancellationToken;
 use uuid::Uuid;
@@ -15,12 +12,9 @@ use super::{
     access::{Access, Caller},
     connection::{Connection, Watched},
     handler::Handler,
+    lines::Lines,
     output::Output,
 };
-
-/// The longest line that is taken, in bytes, as long as the largest body over HTTP. A longer one is
-/// skipped.
-const MAX_LINE: usize = super::routes::MAX_BODY;
 
 /// How long calls go on once the input has ended: enough to answer what was piped in, and less than
 /// clients wait before they send signals.
@@ -34,6 +28,9 @@ impl Gateway {
     /// ends or the token fires. Calls that still run then are cancelled, a second after the end of
     /// the input, and nothing runs any more when this returns. A client that does not read its
     /// output has five seconds for it then; what it did not read is lost.
+    ///
+    /// A line of more than 4 MiB, and one that is no message of the protocol, is refused with an
+    /// error, which has the id of the request where one can be found.
     ///
     /// # Errors
     /// [`GatewayError`] when the access presets a skill that is not there, or the client begins with
@@ -58,8 +55,9 @@ impl Gateway {
             }
             tokio::time::sleep(READ_WITHIN).await;
         });
-        let pipes = AsyncRwTransport::new_server(stdin, stdout).with_max_line_length(MAX_LINE);
-        let transport = Watched::new(pipes, connection, Some(caller));
+        let gateway = Arc::clone(&serving.gateway);
+        let lines = Lines::new((stdin, stdout), gateway, connection.clone(), caller.clone());
+        let transport = Watched::new(lines, connection, Some(caller));
         let handler = Handler::new(&serving, None);
         let begun = serve_server_with_ct(handler, transport, serving.cancellation.clone()).await;
         let outcome = match begun {

@@ -58,7 +58,7 @@ async fn what_is_piped_in_is_answered_though_the_input_ends() {
         json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
         json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "a" } }),
     ];
-    // Garbage and lines that are too long are passed over.
+    // Garbage and lines that are too long are refused, and end nothing.
     let mut input = format!("{}\nnot JSON\n{{\"a\":\n", "x".repeat(5 * 1024 * 1024));
     for line in lines {
         input.push_str(&format!("{line}\n"));
@@ -75,8 +75,9 @@ async fn what_is_piped_in_is_answered_though_the_input_ends() {
     served.await.unwrap().unwrap();
     let answers: Vec<Value> =
         output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(answers[0]["result"]["serverInfo"]["name"], "toolcrib");
-    assert_eq!(answers[0]["result"]["protocolVersion"], "2025-06-18");
+    let initialized = answers.iter().find(|answer| answer["id"] == 1).unwrap();
+    assert_eq!(initialized["result"]["serverInfo"]["name"], "toolcrib");
+    assert_eq!(initialized["result"]["protocolVersion"], "2025-06-18");
     let result = answers.iter().find(|answer| answer["id"] == 2).unwrap();
     assert_eq!(result["result"]["content"][0]["text"], "a ran");
 }

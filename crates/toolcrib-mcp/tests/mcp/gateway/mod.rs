@@ -10,5 +10,6 @@ mod lists;
 mod log;
 mod posts;
 mod support;
+mod unreadable;
 mod upstream;
 mod web;

@@ -1,0 +1,88 @@
+//! What a client is told of a message that cannot be read.
+
+use rmcp::{
+    ErrorData,
+    model::{RequestId, ServerJsonRpcMessage},
+};
+use serde_json::{Value, error::Category};
+
+use super::routes::MAX_BODY;
+use crate::envelope::{Envelope, FindId};
+
+/// A message that is refused before anything is done about it.
+pub(super) struct Unreadable {
+    /// The request's, where it has one that an answer can name.
+    pub(super) id: Option<RequestId>,
+    pub(super) error: ErrorData,
+}
+
+impl Unreadable {
+    /// A request that comes while another one of the same id is worked on. Their answers could not be
+    /// told apart.
+    pub(super) fn asked_already(id: RequestId) -> Self {
+        let message = "a request with this id is still being answered; give each request its own";
+        Self { id: Some(id), error: ErrorData::invalid_request(message, None) }
+    }
+
+    /// A message that is longer than any may be, with what stands for its id.
+    pub(super) fn too_long(id: Option<Value>) -> Self {
+        let message = format!("a message has at most {MAX_BODY} bytes, and this one has more");
+        Self { id: id.and_then(name), error: ErrorData::invalid_request(message, None) }
+    }
+
+    /// A message that is none. What is wrong with it is said without what it holds.
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(bytes) else {
+            let id = FindId::of(bytes).and_then(name);
+            return Self { id, error: flaw(bytes) };
+        };
+        let wrong = |message| ErrorData::invalid_request(message, None);
+        let has_id = envelope.id.is_some();
+        let method = envelope.method.is_some();
+        let is_of_version = envelope.is_of_version();
+        let id = envelope.id.and_then(name);
+        let error = if !is_of_version {
+            wrong("this is no JSON-RPC 2.0: `jsonrpc` must be \"2.0\"")
+        } else if has_id && id.is_none() {
+            wrong("the `id` of a request must be a string, or an integer of at most 64 bits")
+        } else if !method {
+            wrong("this is no request: it has no `method`")
+        } else {
+            flaw(bytes)
+        };
+        Self { id, error }
+    }
+
+    /// The answer, as it is written. Without an id it has no `id`: so the protocol wants it.
+    pub(super) fn answer(&self) -> ServerJsonRpcMessage {
+        ServerJsonRpcMessage::error(self.error.clone(), self.id.clone())
+    }
+}
+
+/// Whether nobody waits for an answer to this: it is an answer itself, or tells something. An answer
+/// to such could be answered in turn, without end.
+pub(super) fn is_unanswered(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<Envelope<'_>>(bytes).is_ok_and(|envelope| match envelope.method {
+        Some(_) => envelope.id.is_none(),
+        None => envelope.is_answer(),
+    })
+}
+
+/// An id that an answer can name.
+pub(super) fn name(id: Value) -> Option<RequestId> {
+    serde_json::from_value(id).ok()
+}
+
+fn flaw(bytes: &[u8]) -> ErrorData {
+    if bytes.trim_ascii_start().starts_with(b"[") {
+        let message = "messages are not taken in batches; send each by itself";
+        return ErrorData::invalid_request(message, None);
+    }
+    match serde_json::from_slice::<Value>(bytes) {
+        // Where it is no JSON, what is said of it quotes nothing.
+        Err(error) if error.classify() != Category::Data => {
+            ErrorData::parse_error(format!("this cannot be read as JSON: {error}"), None)
+        }
+        _ => ErrorData::invalid_request("this is no message of JSON-RPC 2.0", None),
+    }
+}
