@@ -1,22 +1,25 @@
 //! Ctrl-C and its kin.
 
-use std::{io, thread};
+use std::{fs, io, thread};
 
 use signal_hook::{
-    consts::{SIGINT, SIGTERM},
+    consts::{SIGHUP, SIGINT, SIGTERM},
     iterator::Signals,
 };
 use toolcrib_core::CancellationToken;
 
 use crate::exit;
 
-/// From here on SIGINT and SIGTERM no longer kill the process by themselves: the first one
-/// cancels, the second ends the process at once.
+/// From here on SIGINT, SIGTERM and SIGHUP no longer kill the process by themselves: the first one
+/// cancels, the second ends the process at once. A SIGHUP that is ignored, as under `nohup`, stays so.
 ///
 /// They are heard by a thread of their own, so that not even a runtime that is stuck can keep the
 /// process alive.
 pub(crate) fn watch() -> io::Result<CancellationToken> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    if !is_ignored(SIGHUP) {
+        signals.add_signal(SIGHUP)?;
+    }
     let cancellation = CancellationToken::new();
     let first = cancellation.clone();
     thread::Builder::new().name("signals".into()).spawn(move || {
@@ -30,4 +33,12 @@ pub(crate) fn watch() -> io::Result<CancellationToken> {
         }
     })?;
     Ok(cancellation)
+}
+
+/// Whether this process was started with a signal ignored, as far as the system says it.
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & (1 << (signal - 1)) != 0)
 }

@@ -82,18 +82,47 @@ fn marks(project: &Project, mark: &str) -> u32 {
         .unwrap()
 }
 
-/// Whether a process handles SIGINT and SIGTERM itself, or has ended already.
+/// Whether a process handles SIGHUP, SIGINT and SIGTERM itself, or has ended already.
 fn listens(child: &Child) -> bool {
-    const BOTH: u64 = 1 << (2 - 1) | 1 << (15 - 1);
+    catches(child, 1 << (1 - 1) | 1 << (2 - 1) | 1 << (15 - 1))
+}
+
+/// Whether a process handles these signals itself, or has ended already.
+fn catches(child: &Child, signals: u64) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    status.contains("State:\tZ") || caught.is_some_and(|caught| caught & BOTH == BOTH)
+    status.contains("State:\tZ") || caught.is_some_and(|caught| caught & signals == signals)
 }
 
 fn signal(child: &Child, name: &str) {
     let pid = child.id().to_string();
     assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+}
+
+#[test]
+fn a_terminal_that_is_closed_ends_nothing_under_nohup() {
+    let project = slow();
+    let command = project.command(&["run", "go", "--json"]);
+    let mut nohup = Command::new("nohup");
+    nohup.arg(command.get_program()).args(command.get_args());
+    let folder = command.get_current_dir().unwrap_or(project.path());
+    let envs = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    let mut child = nohup
+        .current_dir(folder)
+        .envs(envs)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for(|| catches(&child, 1 << (2 - 1)));
+    if child.try_wait().unwrap().is_none() {
+        signal(&child, "-HUP");
+    }
+    let output = child.wait_with_output().unwrap();
+    let run: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &run["stopped"]), (Some(0), &"answered".into()), "{run}");
 }
 
 /// A small generator: the moments differ from each other and are the same in every run.
@@ -128,7 +157,7 @@ fn an_interrupt_at_any_of_200_moments_ends_in_order() {
             span = span * 9 / 10;
         } else {
             span = span * 51 / 50;
-            signal(&child, if moment % 2 == 0 { "-INT" } else { "-TERM" });
+            signal(&child, ["-INT", "-TERM", "-HUP"][moment % 3]);
         }
         let output = child.wait_with_output().unwrap();
         let run: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
