@@ -84,9 +84,8 @@ fn what_is_wrong_with_the_arguments_of_a_query_is_named_with_its_field() {
         ("row_count", json!({ "where": {} }), "there is no `where`"),
         (
             "select",
-            json!({ "limit": 0, "where": { "column": "id", "ops": "gt" } }),
-            "`limit`: the value is less than the minimum of 1; there is no `where.ops`; `where.op` \
-             is required",
+            json!({ "limit": 0, "where": { "column": "id", "op": "exists", "ops": "gt" } }),
+            "`limit`: the value is less than the minimum of 1; there is no `where.ops`",
         ),
         (
             "select",
