@@ -107,3 +107,18 @@ fn a_page_has_room_for_characters_whatever_their_bytes() {
     // Not even what is no character and takes as much as one.
     assert_eq!(shown(b"\xf0\x9d\x84"), room);
 }
+
+#[test]
+fn a_page_has_as_many_rows_of_a_dump_as_there_is_room_for() {
+    let (text, binary) = (turn(), turn());
+    keep(&text, "x".repeat(2_000));
+    keep(&binary, vec![0; 2_000]);
+    for budget in 500..600 {
+        let read =
+            |turn| ask_within(turn, "artifact_read", json!({ "id": "call" }), budget).unwrap();
+        let (room, dump) = (body(&read(&text)).len(), read(&binary));
+        let rows: Vec<_> = body(&dump).lines().collect();
+        let row = rows[0].len() + 1;
+        assert_eq!(rows.len(), (room + 1) / row, "{budget}");
+    }
+}

@@ -1,6 +1,6 @@
 //! Stores, held to the contract of their port, and to what is their own.
 
-use std::{fs, sync::Arc, time::Duration};
+use std::{fs, sync::Arc, thread::ScopedJoinHandle, time::Duration};
 
 use tempfile::TempDir;
 use tokio::runtime::Handle;
@@ -275,7 +275,7 @@ fn folders_that_come_and_go_lose_nothing_that_is_written() {
         });
         // Nothing expires; what is empty goes.
         let sweeper = FileStore::new(root).keep_for(Duration::from_hours(1));
-        while !writers.iter().all(|writer| writer.is_finished()) {
+        while !writers.iter().all(ScopedJoinHandle::is_finished) {
             sweeper.sweep().unwrap();
         }
     });
