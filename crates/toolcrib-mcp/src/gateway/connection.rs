@@ -37,7 +37,8 @@ struct Shared {
     shares: Arc<Semaphore>,
     /// What began with `initialize`.
     session: OnceLock<Arc<Session>>,
-    /// The calls that rmcp does not know of, and how to cancel them.
+    /// The requests that are worked on, and how to cancel the calls among them that rmcp does not
+    /// know of.
     posted: Mutex<HashMap<RequestId, CancellationToken>>,
 }
 
@@ -70,8 +71,8 @@ impl Connection {
         self.0.session.set(session).is_ok()
     }
 
-    /// Notes a call that can be cancelled by its id until this is dropped. None while there is one
-    /// with that id, from which it could not be told.
+    /// Notes a request, which can be cancelled by its id until this is dropped. None while there is
+    /// one with that id, from which it could not be told.
     pub(super) fn post(&self, id: &RequestId, cancellation: CancellationToken) -> Option<Posted> {
         match self.lock().entry(id.clone()) {
             Entry::Occupied(_) => None,
@@ -82,7 +83,7 @@ impl Connection {
         }
     }
 
-    /// Cancels a posted call; an unknown one is somebody else's, or has been answered.
+    /// Cancels a request; an unknown one is somebody else's, or has been answered.
     pub(super) fn cancel(&self, id: &RequestId) {
         if let Some(cancellation) = self.lock().get(id) {
             cancellation.cancel();
@@ -129,7 +130,7 @@ impl Connection {
     }
 }
 
-/// A call that its connection knows of.
+/// A request that its connection knows of.
 pub(super) struct Posted {
     connection: Connection,
     id: RequestId,

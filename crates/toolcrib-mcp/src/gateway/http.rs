@@ -30,7 +30,8 @@ impl Gateway {
     /// end, and nothing runs any more when this returns.
     ///
     /// A request is looked at in this order: its host (403), its origin (403), its token (401), its
-    /// path (404), its body, of at most 4 MiB (413). `GET /healthz` answers without a token, and
+    /// path (404), its body, of at most 4 MiB (413), which is to be one message of the protocol (400,
+    /// with an error of JSON-RPC). `GET /healthz` answers without a token, and
     /// says nothing but that the gateway is there. There is no TLS: what is reached from elsewhere
     /// stands behind a proxy that does it.
     ///

@@ -51,10 +51,13 @@ use super::{
 /// How long a session's client waits for an answer that it cannot come back for.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
 
 const CALL: &str = "tools/call";
 
@@ -83,6 +86,7 @@ pub(super) struct Running {
     call: Arc<Mutex<Option<JoinHandle<Answer>>>>,
     /// Dropped with the request.
     _answered: Arc<DropGuard>,
+    _posted: Option<Arc<Posted>>,
 }
 
 type Answer = Result<CallToolResult, ErrorData>;
@@ -140,6 +144,8 @@ impl Post {
     pub(super) async fn answer(self, serving: &Serving, caller: Caller) -> Answered {
         let Self { id, request, protocol, unwanted, connection } = self;
         let (connection, posted) = connection.unzip();
+        // The id is in use while the call runs, and until its answer is on its way.
+        let posted = posted.map(Arc::new);
         let in_session = connection.is_some();
         // Without a session a call is for this answer alone.
         let answered = if in_session { CancellationToken::new() } else { unwanted.clone() };
@@ -158,7 +164,7 @@ impl Post {
             progress: None,
         };
         let mut begun = Begun::new(serving, {
-            let serving = serving.clone();
+            let (serving, posted) = (serving.clone(), posted.clone());
             async move {
                 let answer = call::call(&serving, &caller, &scope, request, &asked).await;
                 drop(posted);
@@ -168,7 +174,13 @@ impl Post {
         let answer = if in_session {
             match timeout(PATIENCE, &mut begun).await {
                 Ok(answer) => answer,
-                Err(_) => return Answered::Later(Running::new(begun.go_on(), answering)),
+                Err(_) => {
+                    return Answered::Later(Running {
+                        call: Arc::new(Mutex::new(begun.go_on())),
+                        _answered: Arc::new(answering),
+                        _posted: posted,
+                    });
+                }
             }
         } else {
             begun.await
@@ -218,10 +230,6 @@ impl Drop for Begun {
 }
 
 impl Running {
-    fn new(call: Option<JoinHandle<Answer>>, answering: DropGuard) -> Self {
-        Self { call: Arc::new(Mutex::new(call)), _answered: Arc::new(answering) }
-    }
-
     /// Waits for the answer, which there is once.
     pub(super) async fn answer(&self) -> Answer {
         let running = self.call.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -269,17 +277,35 @@ fn takes_json_and_events(headers: &HeaderMap) -> bool {
         let kinds = kinds.filter(|kinds| !kinds.contains('"'));
         kinds.flat_map(|kinds| kinds.split(',')).any(|each| each.trim() == kind)
     };
-    let is_json = |kind: &HeaderValue| {
-        let kind = kind.to_str().unwrap_or_default();
-        kind.split(';').next().is_some_and(|kind| kind.trim() == "application/json")
+    is_json(headers) && accepts(JSON) && accepts(EVENTS)
+}
+
+/// Whether a request says that it is JSON.
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(JSON))
+}
+
+/// Names what a request takes by a pattern, as `*/*`: the protocol library knows no patterns.
+pub(super) fn name_what_is_taken(headers: &mut HeaderMap) {
+    let takes = |pattern: &str| {
+        let kinds = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+        kinds.flat_map(|kinds| kinds.split(',')).any(|each| {
+            let mut parts = each.split(';').map(str::trim);
+            let quality = |part: &str| part.strip_prefix("q=").and_then(|q| q.parse().ok());
+            parts.next() == Some(pattern) && parts.filter_map(quality).all(|q: f32| q > 0.0)
+        })
     };
-    headers.get(CONTENT_TYPE).is_some_and(is_json)
-        && accepts("application/json")
-        && accepts("text/event-stream")
+    let (all, json, events) = (takes("*/*"), takes("application/*"), takes("text/*"));
+    for (is_taken, kind) in [(all || json, JSON), (all || events, EVENTS)] {
+        if is_taken {
+            headers.append(ACCEPT, HeaderValue::from_static(kind));
+        }
+    }
 }
 
 /// The value of a header that stands once.
-fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a [u8]> {
+pub(super) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a [u8]> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (Some(value), None) => Some(value.as_bytes()),

@@ -14,12 +14,12 @@ use http::{
     request::Parts,
 };
 use http_body_util::{BodyExt, Collected, Full, LengthLimitError, Limited, combinators::BoxBody};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use percent_encoding::percent_decode_str;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::json;
 use tokio::sync::Semaphore;
-use toolcrib_core::millis;
+use toolcrib_core::{CancellationToken, millis};
 use toolcrib_engine::Skills;
 
 use super::{
@@ -27,9 +27,11 @@ use super::{
     access::{Access, Caller, Token, digest},
     access_log::AccessEntry,
     authority::{Hosts, Origins},
+    connection::Posted,
     handler::Handler,
-    post::{Answered, Post},
+    post::{Answered, Post, SESSION, is_json, name_what_is_taken, only},
     sessions::Sessions,
+    unreadable::{Unreadable, id_of_request},
 };
 
 /// The largest body of a request, in bytes.
@@ -112,20 +114,31 @@ impl Routes {
             Ok(body) => body,
             Err(refusal) => return self.refuse(&refusal, &caller, began),
         };
-        if parts.method == Method::POST
-            && let Some(post) = Post::read(&parts, &body, &door.sessions)
-        {
+        let is_post = parts.method == Method::POST;
+        if is_post && let Some(post) = Post::read(&parts, &body, &door.sessions) {
             match post.answer(&self.serving, caller.clone()).await {
                 Answered::Whole(answer) => return json_body(StatusCode::OK, answer),
                 Answered::Later(running) => drop(parts.extensions.insert(running)),
             }
+        } else if is_post {
+            match asked(&parts.headers, &body, &door.sessions) {
+                Ok(posted) => drop(posted.map(|posted| parts.extensions.insert(posted))),
+                Err(refused) => return self.refuse_message(&refused, &caller, began),
+            }
         }
+        let is_json = is_post && is_json(&parts.headers);
+        name_what_is_taken(&mut parts.headers);
         parts.extensions.insert(caller.clone());
         // What the handler is given of a request is kept while it runs: not the token.
         parts.headers.remove(AUTHORIZATION);
         // Large, and seldom needed: it is not to be a part of each answer.
-        let answer = Box::pin(door.mcp.handle(Request::from_parts(parts, Full::new(body)))).await;
+        let request = Request::from_parts(parts, Full::new(body.clone()));
+        let answer = Box::pin(door.mcp.handle(request)).await;
         let status = answer.status();
+        if is_json && status == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+            // That is how rmcp refuses what it cannot read.
+            return self.refuse_message(&Unreadable::of(&body), &caller, began);
+        }
         if !status.is_client_error() && !status.is_server_error() {
             return answer;
         }
@@ -194,6 +207,18 @@ impl Routes {
         });
     }
 
+    /// Refuses what is no request of the protocol, in the protocol's words.
+    fn refuse_message(
+        &self,
+        refused: &Unreadable,
+        caller: &Caller,
+        began: Instant,
+    ) -> Response<Body> {
+        let status = StatusCode::BAD_REQUEST;
+        self.log(status, &refused.error.message, caller, began);
+        json_body(status, serde_json::to_vec(&refused.answer()).unwrap_or_default())
+    }
+
     fn refuse(&self, refusal: &Refusal, caller: &Caller, began: Instant) -> Response<Body> {
         self.log(refusal.status, &refusal.message, caller, began);
         let body = json!({ "error": refusal.message }).to_string();
@@ -235,15 +260,36 @@ impl Door {
     }
 }
 
-/// The body of a request, when all of it is there.
+/// Notes a request of a session until it is answered, unless one of the same id is answered still.
+fn asked(
+    headers: &HeaderMap,
+    body: &[u8],
+    sessions: &Sessions,
+) -> Result<Option<Arc<Posted>>, Unreadable> {
+    let connection = only(headers, &SESSION)
+        .and_then(|id| str::from_utf8(id).ok())
+        .and_then(|id| sessions.connection(id));
+    let Some(connection) = connection else { return Ok(None) };
+    let Some(id) = id_of_request(body) else { return Ok(None) };
+    match connection.post(&id, CancellationToken::new()) {
+        Some(posted) => Ok(Some(Arc::new(posted))),
+        None => Err(Unreadable::asked_already(id)),
+    }
+}
+
+/// The body of a request, when all of it is there. One that says that it is too large is not read.
 async fn whole(body: Incoming) -> Result<Bytes, Refusal> {
+    let too_large = || {
+        let message = format!("the body of a request has at most {MAX_BODY} bytes");
+        Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message))
+    };
+    if body.size_hint().lower() > MAX_BODY as u64 {
+        return too_large();
+    }
     let body = Limited::new(body, MAX_BODY).collect();
     match tokio::time::timeout(BODY_WITHIN, body).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            let message = format!("the body of a request has at most {MAX_BODY} bytes");
-            Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message))
-        }
+        Ok(Err(error)) if error.is::<LengthLimitError>() => too_large(),
         Ok(Err(_)) => Err(Refusal::new(StatusCode::BAD_REQUEST, "the body did not come whole")),
         Err(_) => Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "the body did not come in time")),
     }

@@ -71,6 +71,11 @@ impl Sessions {
         Some(open.connection.clone())
     }
 
+    /// The connection of an open session.
+    pub(super) fn connection(&self, id: &str) -> Option<Connection> {
+        self.lock().get(id).map(|open| open.connection.clone())
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Open>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }

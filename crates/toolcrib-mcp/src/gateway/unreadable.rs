@@ -59,6 +59,12 @@ impl Unreadable {
     }
 }
 
+/// The id of a request, if this is one that an answer can name.
+pub(super) fn id_of_request(bytes: &[u8]) -> Option<RequestId> {
+    let envelope: Envelope<'_> = serde_json::from_slice(bytes).ok()?;
+    envelope.method.is_some().then_some(envelope.id).flatten().and_then(name)
+}
+
 /// Whether nobody waits for an answer to this: it is an answer itself, or tells something. An answer
 /// to such could be answered in turn, without end.
 pub(super) fn is_unanswered(bytes: &[u8]) -> bool {
@@ -69,7 +75,7 @@ pub(super) fn is_unanswered(bytes: &[u8]) -> bool {
 }
 
 /// An id that an answer can name.
-pub(super) fn name(id: Value) -> Option<RequestId> {
+fn name(id: Value) -> Option<RequestId> {
     serde_json::from_value(id).ok()
 }
 

@@ -189,9 +189,8 @@ async fn what_is_no_request_is_refused_and_harms_nobody() {
         request
     };
     for (path, body, status) in [
-        ("/mcp", "x".repeat(4 * 1024 * 1024 + 1), 413),
-        ("/mcp", "{".to_owned(), 415),
-        ("/mcp", "[]".to_owned(), 415),
+        ("/mcp", "{".to_owned(), 400),
+        ("/mcp", "[]".to_owned(), 400),
         ("/", String::new(), 404),
         ("/mcp/", String::new(), 404),
         ("/mcp/skill/", String::new(), 404),

@@ -223,7 +223,7 @@ async fn what_is_not_in_order_is_refused_as_the_protocol_says() {
         ("is no JSON", with(call(), "content-type", Some("text/plain")), 415),
         ("an unknown version", with(in_session(plain()), "mcp-protocol-version", Some("1")), 400),
         ("no session", with(in_session(plain()), "mcp-session-id", Some("none")), 404),
-        ("cut off", broken, 415),
+        ("cut off", broken, 400),
     ] {
         let reply = web.reply(request).await;
         assert_eq!(reply.status, status, "{what}: {reply:?}");

@@ -1,14 +1,20 @@
 //! Every request is answered: also what cannot be read, and what cannot be told from another.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines},
+    sync::Notify,
     task::JoinHandle,
 };
 use toolcrib_core::CancellationToken;
 use toolcrib_mcp::{Access, Gateway, GatewayError};
 
-use super::support::{Log, engine, tool, waits};
+use super::{
+    support::{Log, builder, engine, tool, waits},
+    web::{self, ANA, Web, connect, raw, stateless, two},
+};
 
 /// A client that writes lines of its own.
 struct Typist {
@@ -182,4 +188,137 @@ async fn a_second_request_of_one_id_is_refused_while_the_first_is_worked_on() {
         assert_eq!(answer["error"]["code"], -32600, "{answer}");
     }
     typist.ends().await;
+}
+
+#[tokio::test]
+async fn a_body_that_cannot_be_read_is_refused_as_the_protocol_does() {
+    let log = Log::default();
+    let engine = engine().tool(tool("a")).build().unwrap();
+    let web = Web::of(&Gateway::builder(engine).access_log(log.listener()).build(), two()).await;
+    let session = web.session("/mcp", ANA).await;
+    let before = log.of("http").len();
+    let bodies = [
+        ("not json".to_owned(), Value::Null, -32700),
+        (call_with(2, r#""\ud800""#), json!(2), -32700),
+        (r#"[{"jsonrpc":"2.0","id":8,"method":"ping"}]"#.to_owned(), Value::Null, -32600),
+        (request(json!(1.5), "tools/list", &json!({})), Value::Null, -32600),
+        (request(json!(1e30), "tools/list", &json!({})), Value::Null, -32600),
+        (request(Value::Null, "tools/list", &json!({})), Value::Null, -32600),
+        (r#"{"jsonrpc":"1.0","id":30,"method":"ping"}"#.to_owned(), json!(30), -32600),
+    ];
+    for (body, id, code) in &bodies {
+        for in_session in [false, true] {
+            let mut post = raw("POST", "/mcp", body.clone());
+            let headers = post.headers_mut();
+            headers.insert("authorization", format!("Bearer {ANA}").parse().unwrap());
+            if in_session {
+                headers.insert("mcp-session-id", session.parse().unwrap());
+            }
+            let reply = web.reply(post).await;
+            assert_eq!((reply.status, &*reply.kind), (400, "application/json"), "{reply:?}");
+            let answer = reply.message();
+            assert_eq!(answer.get("id").unwrap_or(&Value::Null), id, "{answer}");
+            assert_eq!(answer["error"]["code"], *code, "{answer}");
+        }
+    }
+    let logged = log.of("http");
+    assert_eq!(logged.len() - before, 2 * bodies.len());
+    assert!(logged[before]["error"].as_str().unwrap().contains("cannot be read as JSON"));
+    // What is no JSON by its own words is another matter.
+    let mut plain = raw("POST", "/mcp", "not json");
+    plain.headers_mut().insert("authorization", format!("Bearer {ANA}").parse().unwrap());
+    plain.headers_mut().insert("content-type", "text/plain".parse().unwrap());
+    assert_eq!(web.reply(plain).await.status, 415);
+    web.end().await;
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_refused_and_not_read_if_it_says_so() {
+    let gateway = Gateway::builder(engine().build().unwrap()).build();
+    let web = Web::of(&gateway, two()).await;
+    let too_large = 4 * 1024 * 1024 + 1;
+    for (how, body) in [
+        (format!("content-length: {too_large}"), String::new()),
+        (
+            "transfer-encoding: chunked".to_owned(),
+            format!("{too_large:x}\r\n{}", "x".repeat(too_large)),
+        ),
+    ] {
+        let mut stream = connect(web.address).await.unwrap();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {ANA}\r\n\
+             content-type: application/json\r\n{how}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(body.as_bytes()).await.unwrap();
+        let answer = BufReader::new(stream).lines().next_line().await.unwrap().unwrap();
+        assert_eq!(answer, "HTTP/1.1 413 Payload Too Large", "{how}");
+    }
+    web.end().await;
+}
+
+#[tokio::test]
+async fn what_is_taken_may_be_said_by_a_pattern() {
+    let web =
+        Web::of(&Gateway::builder(engine().tool(tool("a")).build().unwrap()).build(), two()).await;
+    for (accept, status) in [
+        ("*/*", 200),
+        ("application/*, text/event-stream", 200),
+        ("application/*;q=0.9, text/*", 200),
+        ("application/*", 406),
+        ("application/json, */*;q=0", 406),
+        ("text/html", 406),
+    ] {
+        let mut call = stateless("/mcp", ANA, "tools/call", json!({ "name": "a" }));
+        call.headers_mut().insert("accept", accept.parse().unwrap());
+        let reply = web.reply(call).await;
+        assert_eq!(reply.status, status, "{accept}: {reply:?}");
+    }
+    web.end().await;
+}
+
+#[tokio::test]
+async fn a_second_request_of_one_id_in_a_session_is_refused_and_the_first_answered() {
+    for asks_for_progress in [false, true] {
+        let go_on = Arc::new(Notify::new());
+        let begun = Arc::new(Notify::new());
+        let told = (Arc::clone(&begun), Arc::clone(&go_on));
+        let slow = builder("slow")
+            .handler(move |_: Value, _| {
+                let (begun, go_on) = told.clone();
+                async move {
+                    begun.notify_one();
+                    go_on.notified().await;
+                    "the first"
+                }
+            })
+            .unwrap();
+        let engine = engine().tools([slow, tool("a")]).build().unwrap();
+        let web = Web::of(&Gateway::builder(engine).build(), two()).await;
+        let session = web.session("/mcp", ANA).await;
+        let other = web.session("/mcp", ANA).await;
+        let call = |name: &str| {
+            let mut params = json!({ "name": name });
+            if asks_for_progress {
+                params["_meta"] = json!({ "progressToken": name });
+            }
+            web::request("tools/call", &params)
+        };
+        let (slow, a) = (call("slow"), call("a"));
+        let second = async {
+            begun.notified().await;
+            for message in [&a, &web::request("tools/list", &json!({}))] {
+                let refused = web.post(ANA, Some(&session), message).await;
+                assert_eq!(refused.status, 400, "{refused:?}");
+                let answer = refused.message();
+                assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(7), &json!(-32600)));
+            }
+            // Another session's ids are its own.
+            assert_eq!(web.post(ANA, Some(&other), &a).await.status, 200);
+            go_on.notify_one();
+        };
+        let (first, ()) = tokio::join!(web.post(ANA, Some(&session), &slow), second);
+        assert_eq!(first.message()["result"]["content"][0]["text"], "the first");
+        web.end().await;
+    }
 }
