@@ -77,29 +77,26 @@ async fn pass_on(
     }
 }
 
-/// Numbers that only grow, as the protocol wants them, whatever a tool says.
+/// Numbers that only grow, as the protocol wants them, whatever a tool says. None before the first.
 #[derive(Default)]
-struct Count(f64);
+struct Count(Option<f64>);
 
 impl Count {
     /// How much is done, and of how much: percent where the tool says so, else how many messages
     /// there were.
     fn next(&mut self, percent: Option<u8>) -> (f64, Option<f64>) {
-        match percent.map(f64::from) {
-            Some(percent) if percent > self.0 => {
-                self.0 = percent;
-                (percent, Some(100.0))
-            }
-            // A tool that starts at 0 has done nothing, and says so first.
+        let last = self.0;
+        let grows = |percent: &f64| last.is_none_or(|last| *percent > last);
+        let (done, total) = match percent.map(f64::from) {
+            Some(percent) if grows(&percent) => (percent, Some(100.0)),
             Some(_) => {
-                self.0 += 0.01;
-                (self.0, Some(100.0).filter(|total| self.0 <= *total))
+                let done = last.unwrap_or_default() + 0.01;
+                (done, Some(100.0).filter(|total| done <= *total))
             }
-            None => {
-                self.0 += 1.0;
-                (self.0, None)
-            }
-        }
+            None => (last.unwrap_or_default() + 1.0, None),
+        };
+        self.0 = Some(done);
+        (done, total)
     }
 }
 
@@ -119,6 +116,7 @@ mod tests {
             last = done;
         }
         assert_eq!(Count::default().next(Some(50)), (50.0, Some(100.0)));
+        assert_eq!(Count::default().next(Some(0)), (0.0, Some(100.0)));
         assert_eq!(Count::default().next(None), (1.0, None));
     }
 }
