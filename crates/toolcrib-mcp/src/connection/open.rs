@@ -74,7 +74,8 @@ pub(super) struct Failed {
 }
 
 impl Failed {
-    /// The server was not reached, or let nobody in. It is the same for every greeting.
+    /// The server was not reached, let nobody in, or speaks what is not known here. It is the same
+    /// for every greeting.
     pub(super) fn not_reached(
         problem: impl Into<String>,
         source: impl Into<Option<Box<dyn Error + Send + Sync>>>,
@@ -180,9 +181,25 @@ where
         Greeting::Legacy => ClientLifecycleMode::Initialize,
     };
     let Wiring { ending, closing, .. } = wiring;
-    serve_client_with_lifecycle_and_ct(Host, transport, lifecycle, closing)
+    let running = serve_client_with_lifecycle_and_ct(Host, transport, lifecycle, closing)
         .await
-        .map_err(|error| Failed::of_handshake(error, &ending))
+        .map_err(|error| Failed::of_handshake(error, &ending))?;
+    let spoken = running.peer().peer_info().map(|info| info.protocol_version.clone());
+    match spoken {
+        // The protocol library takes whatever a server says.
+        Some(spoken) if !ProtocolVersion::KNOWN_VERSIONS.contains(&spoken) => {
+            let _ = running.cancel().await;
+            let known: Vec<_> =
+                ProtocolVersion::KNOWN_VERSIONS.iter().map(ProtocolVersion::as_str).collect();
+            let problem = format!(
+                "it speaks version `{}` of the protocol, which is not known here; known are {}",
+                bounded(spoken.as_str()),
+                known.join(", ")
+            );
+            Err(Failed::not_reached(problem, None))
+        }
+        _ => Ok(running),
+    }
 }
 
 /// What a server may ask of this side: whether it is there, and nothing else.

@@ -56,6 +56,29 @@ async fn a_modern_server_is_asked_with_what_every_request_carries() {
     assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], json!({}));
 }
 
+#[tokio::test]
+async fn a_server_of_a_version_that_is_not_known_is_left_alone() {
+    let (connect, mut connections) = raw(4096);
+    let server = tokio::spawn(async move {
+        let mut server = connections.recv().await.unwrap();
+        let discover = server.expect("server/discover").await;
+        server.refuse(&discover, -32601, "no such method").await;
+        let initialize = server.expect("initialize").await;
+        let result = json!({
+            "protocolVersion": "1999-01-01", "capabilities": {"tools": {}},
+            "serverInfo": {"name": "old", "version": "1"},
+        });
+        server.answer(&initialize, result).await;
+        while server.read().await.is_some() {}
+        assert!(connections.try_recv().is_err(), "another greeting would change nothing");
+        connections
+    });
+    let refused = connect.connect(unheard()).await.err().unwrap().to_string();
+    assert!(refused.starts_with("it speaks version `1999-01-01` of the protocol"), "{refused}");
+    assert!(refused.contains("2025-11-25, 2026-07-28"), "{refused}");
+    drop(server.await.unwrap());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_silent_about_discovery_costs_its_wait_once() {
     let (connect, mut connections) = raw(4096);
