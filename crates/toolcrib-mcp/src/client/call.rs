@@ -80,7 +80,7 @@ impl RemoteCall {
             };
             match live.call(request).await {
                 Ok(answer) => return self.answered(answer),
-                // Nothing of it reached the server, so this does not repeat anything.
+                // The server did not take it, so this does not repeat anything.
                 Err(RequestError::NotSent(_)) if cx.cancellation().is_cancelled() => {
                     return Err(self.never_sent());
                 }
@@ -126,7 +126,7 @@ impl RemoteCall {
             }
             RequestError::NotSent(_) => ToolError::new(
                 ErrorCode::NotAvailable,
-                format!("MCP server `{server}` cannot be used at the moment; the call was not sent"),
+                format!("MCP server `{server}` cannot be used at the moment; it did not take the call"),
             )
             .caused_by(error),
             RequestError::Malformed(_) => ToolError::failed(format!(

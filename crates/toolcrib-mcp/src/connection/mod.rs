@@ -154,8 +154,8 @@ pub(crate) struct ConnectError {
 /// A request without a usable answer. The texts are the operator's.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
-    /// Nothing of it reached the server: it may be sent again.
-    #[error("the request was not sent: {0}")]
+    /// Nothing of it reached the server, or the server refused it unread: it may be sent again.
+    #[error("the server did not take the request: {0}")]
     NotSent(String),
     /// It was sent, or may have been, and the connection ended before an answer came.
     #[error("the connection ended before an answer came: {0}")]

@@ -141,7 +141,7 @@ async fn headers_go_with_every_request_and_the_session_is_ended() {
 }
 
 #[tokio::test]
-async fn a_session_that_has_expired_ends_the_connection_and_what_met_it_was_not_sent() {
+async fn a_session_that_has_expired_ends_the_connection_and_what_met_it_was_not_taken() {
     let expired = Arc::new(AtomicBool::new(false));
     let is_expired = Arc::clone(&expired);
     let (connect, server) = scripted(move |request| match is_expired.load(Ordering::SeqCst) {
@@ -155,6 +155,7 @@ async fn a_session_that_has_expired_ends_the_connection_and_what_met_it_was_not_
     let error = connection.call_tool(call("work")).await.unwrap_err();
     let says = "its session has expired (HTTP 404)";
     assert!(matches!(&error, RequestError::NotSent(reason) if reason == says), "{error:?}");
+    assert_eq!(error.to_string(), format!("the server did not take the request: {says}"));
     assert_eq!(&*connection.closed().await, says);
     connection.close().await;
     let calls = server.methods().iter().filter(|method| *method == "tools/call").count();
