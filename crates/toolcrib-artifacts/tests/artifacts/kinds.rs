@@ -9,7 +9,7 @@ use toolcrib_artifacts::{
 };
 use toolcrib_core::ToolError;
 
-use crate::support::{forged, invalid, keep, keep_as, query, turn, turn_of};
+use crate::support::{forged, invalid, keep, keep_as, keep_kind, query, turn, turn_of};
 
 fn kind(content: impl AsRef<[u8]>) -> String {
     keep(&turn(), content).entry().note.kind.to_string()
@@ -235,6 +235,27 @@ fn a_quote_that_is_never_closed_does_not_take_all_memory() {
     keep(&turn, content);
     let error = query(&turn, "row_count", json!({})).unwrap_err().message;
     assert!(error.contains("perhaps a quote is not closed"), "{error}");
+}
+
+#[test]
+fn underlined_headings_are_headings() {
+    let page = "---\ntitle: x\n---\nTitle\n=====\ntext\n\n---\n\nSub of\ntwo lines\n  ---  \nmore\n\n\
+                ```\nCode\n====\n```\n- item\n---\n> quote\n---\n\n    code\n    ----\n\na | b\n--- | ---\n\n\
+                ### Third\n---\n1. one\ntwo\n---\n\nLast\r\n===\r\nend\n";
+    let turn = turn();
+    keep_kind(&turn, "markdown", page);
+    assert_eq!(
+        query(&turn, "headings", json!({})).unwrap(),
+        "4: # Title\n10: ## Sub of two lines\n30: ### Third\n36: # Last"
+    );
+    assert_eq!(
+        query(&turn, "section", json!({ "heading": "Last" })).unwrap(),
+        "Last\r\n===\r\nend\n"
+    );
+    let sections = query(&turn, "sections", json!({ "depth": 1 })).unwrap();
+    assert!(sections.starts_with("4-35: Title\n36-"), "{sections}");
+    let shown = query(&turn, "section", json!({ "heading": "Sub of two lines" })).unwrap();
+    assert!(shown.starts_with("Sub of\ntwo lines\n  ---  \nmore\n"), "{shown}");
 }
 
 /// Greetings, one on each line.

@@ -22,7 +22,7 @@ use crate::{
 /// How much of one code block is shown among others, in bytes; all of it is read by its lines.
 const CODE: u64 = 64 * 1024;
 
-/// Markdown: headings that begin with `#`, fenced code, frontmatter, links.
+/// Markdown: headings that begin with `#` or are underlined, fenced code, frontmatter, links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Markdown;
 

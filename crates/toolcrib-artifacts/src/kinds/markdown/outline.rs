@@ -10,6 +10,10 @@ pub(super) const LINE: usize = 4 * 1024;
 /// How many headings and code blocks are remembered.
 const MOST: usize = 50_000;
 
+/// How many lines of a heading may be underlined. More of them are text that somebody has parted from
+/// what is below it.
+const HEADING_LINES: u64 = 3;
+
 /// How many lines a frontmatter may have.
 const FRONTMATTER_LINES: u64 = 200;
 
@@ -49,6 +53,7 @@ impl Outline {
     pub(super) fn of(content: &Content, cancel: &CancellationToken) -> Result<Self, SpoolError> {
         let mut outline = Self::default();
         let mut open: Option<Fence> = None;
+        let mut paragraph = Paragraph::None;
         let mut lines = content.lines_from(outline.find_frontmatter(content)?)?;
         while let Some(line) = lines.next(LINE)? {
             if line.number.is_multiple_of(4_096) && cancel.is_cancelled() {
@@ -60,7 +65,10 @@ impl Outline {
                     open = None;
                     outline.close(line.number + 1, true);
                 }
-            } else if let Some((fence, language)) = opened(&text) {
+                continue;
+            }
+            let before = std::mem::take(&mut paragraph);
+            if let Some((fence, language)) = opened(&text) {
                 let code = Code { lines: line.number..line.number + 1, language, is_closed: false };
                 if outline.code.len() < MOST {
                     outline.code.push(code);
@@ -69,10 +77,13 @@ impl Outline {
                 }
                 open = Some(fence);
             } else if let Some((depth, text)) = heading(&text) {
-                if outline.headings.len() < MOST {
-                    outline.headings.push(Heading { line: line.number, depth, text });
-                } else {
-                    outline.is_cut = true;
+                outline.add(Heading { line: line.number, depth, text });
+            } else {
+                match (before, underline(&text)) {
+                    (Paragraph::Text { line, text }, Some(depth)) => {
+                        outline.add(Heading { line, depth, text });
+                    }
+                    (before, _) => paragraph = before.with(line.number, &text),
                 }
             }
         }
@@ -80,6 +91,14 @@ impl Outline {
             outline.close(content.lines(), false);
         }
         Ok(outline)
+    }
+
+    fn add(&mut self, heading: Heading) {
+        if self.headings.len() < MOST {
+            self.headings.push(heading);
+        } else {
+            self.is_cut = true;
+        }
     }
 
     /// Where the frontmatter ends, if there is one.
@@ -131,6 +150,68 @@ impl Fence {
             text.chars().all(|c| c == self.mark) && text.chars().count() >= self.length
         })
     }
+}
+
+/// What the lines up to here are, which a row of `=` or `-` may make a heading of.
+#[derive(Default)]
+enum Paragraph {
+    #[default]
+    None,
+    Text {
+        line: u64,
+        text: String,
+    },
+    /// An item of a list, a quote, a table, many lines: no heading of the document.
+    Other,
+}
+
+impl Paragraph {
+    /// With the line that comes next.
+    fn with(self, number: u64, line: &str) -> Self {
+        let words = line.trim();
+        if words.is_empty() || is_rule(words) {
+            return Self::None;
+        }
+        match self {
+            Self::None if indented(line).is_none() || line.starts_with('\t') => Self::None,
+            Self::None | Self::Text { .. } if is_in_block(words) => Self::Other,
+            Self::None => Self::Text { line: number, text: words.to_owned() },
+            Self::Text { line, mut text } if number - line < HEADING_LINES => {
+                text.push(' ');
+                text.push_str(words);
+                Self::Text { line, text }
+            }
+            Self::Text { .. } | Self::Other => Self::Other,
+        }
+    }
+}
+
+/// The depth of the heading that a line makes of the paragraph above it.
+fn underline(line: &str) -> Option<u8> {
+    let marks = indented(line)?.trim_end();
+    let all = |mark| !marks.is_empty() && marks.chars().all(|c| c == mark);
+    match marks {
+        _ if all('=') => Some(1),
+        _ if all('-') => Some(2),
+        _ => None,
+    }
+}
+
+/// Whether a line is a row of `-`, `*` or `_`, which parts what is above from what is below.
+fn is_rule(words: &str) -> bool {
+    ['-', '*', '_'].into_iter().any(|mark| {
+        words.chars().all(|c| c == mark || c.is_whitespace()) && words.matches(mark).count() >= 3
+    })
+}
+
+/// Whether a line begins an item of a list, a quote, HTML, or the row of a table.
+fn is_in_block(words: &str) -> bool {
+    let behind_number = words.trim_start_matches(|c: char| c.is_ascii_digit());
+    let marks = if behind_number.len() < words.len() { &['.', ')'][..] } else { &['-', '*', '+'] };
+    let is_item = behind_number
+        .strip_prefix(marks)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']));
+    is_item || words.starts_with(['>', '<', '|'])
 }
 
 /// A line without its indentation of up to three spaces; a deeper one is code.
