@@ -81,7 +81,8 @@ fn in_one_line(error: &str) -> String {
 }
 
 /// The same expression, which matches no LF and takes the ends of a line for those of its text. So a
-/// whole buffer of lines can be searched in one go, and what is found is what is found line by line.
+/// whole buffer of lines can be searched in one go, and what is found is what is found line by line,
+/// with and without the CR that may stand in front of the LF.
 fn within_lines(hir: &Hir) -> Result<Hir, PatternError> {
     let all = |parts: &[Hir]| parts.iter().map(within_lines).collect::<Result<Vec<_>, _>>();
     Ok(match hir.kind() {
@@ -90,10 +91,14 @@ fn within_lines(hir: &Hir) -> Result<Hir, PatternError> {
         HirKind::Literal(literal) => Hir::literal(literal.0.clone()),
         HirKind::Class(class) => Hir::class(without_feed(class)),
         HirKind::Look(Look::Start) => Hir::look(Look::StartLF),
-        HirKind::Look(Look::End) => Hir::look(Look::EndLF),
+        HirKind::Look(Look::End | Look::EndLF) => {
+            let carriage = Hir::concat(vec![Hir::literal(*b"\r"), Hir::look(Look::EndLF)]);
+            Hir::alternation(vec![Hir::look(Look::EndLF), carriage])
+        }
         HirKind::Look(Look::StartCRLF | Look::EndCRLF) => {
             return Err(PatternError::Syntax(
-                "the flag R is not supported; a CR at the end of a line is matched by \\r".into(),
+                "the flag R is not supported, nor needed: `$` matches in front of a CR LF, too"
+                    .into(),
             ));
         }
         HirKind::Look(look) => Hir::look(*look),

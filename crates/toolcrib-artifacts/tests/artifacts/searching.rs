@@ -33,7 +33,9 @@ fn lines_come_with_their_numbers_and_with_those_beside_them() {
     ");
     let all = search(log, json!({ "pattern": "ERROR", "context": 10 }));
     assert_eq!(all.lines().count(), 10, "each line once: {all}");
-    assert_eq!(search(log, json!({ "pattern": "^ok$", "limit": 2 })).lines().count(), 3);
+    let some = |limit: u64| search(log, json!({ "pattern": "^ok$", "limit": limit }));
+    assert!(some(2).starts_with("2:ok\n4:ok\n[2 matching lines, up to line 4 of 10; for more"));
+    assert!(some(1).starts_with("2:ok\n[1 matching line, up to line 2 of 10; for more"));
 }
 
 /// Case 52.
@@ -81,9 +83,24 @@ fn what_cannot_be_searched_for_says_why() {
     a{5,2}  `pattern` does not compile: invalid repetition count range, the start must be <= the end
     (?=x)  `pattern` does not compile: look-around, including look-ahead and look-behind, is not supported
     \1  `pattern` does not compile: backreferences are not supported
-    (?mR)a$  `pattern` does not compile: the flag R is not supported; a CR at the end of a line is matched by \r
+    (?mR)a$  `pattern` does not compile: the flag R is not supported, nor needed: `$` matches in front of a CR LF, too
     [a  `pattern` does not compile: unclosed character class
     ");
+}
+
+#[test]
+fn the_end_of_a_line_is_in_front_of_a_cr_lf_too() {
+    let log = "done\r\nnot done yet\r\n\r\n50%\r100%\r\ndone";
+    let found = |pattern: &str| search(log, json!({ "pattern": pattern }));
+    assert_eq!(found("done$"), "1:done\n5:done");
+    assert_eq!(found("(?m)^done$"), "1:done\n5:done");
+    assert_eq!(found("^$"), "3:");
+    assert_eq!(found("^100%$"), "(no line matches)", "a CR alone ends no line");
+    assert_eq!(found("^50%$"), "(no line matches)");
+    assert_eq!(found("\\r$"), "1:done\n2:not done yet\n3:\n4:50%\r100%");
+    // Also where a line is longer than what is searched at once.
+    let long = format!("{}end\r\nend", "x".repeat(3_000_000));
+    assert_eq!(search(long, json!({ "pattern": "d$" })).lines().count(), 2);
 }
 
 /// Patterns that would take forever elsewhere, or all memory.
@@ -208,7 +225,10 @@ fn naive(content: &[u8], pattern: &str, ignore_case: bool) -> Vec<usize> {
         return Vec::new();
     }
     let lines = content.split(|byte| *byte == b'\n').enumerate();
-    lines.filter(|(_, line)| regex.is_match(line)).map(|(number, _)| number + 1).collect()
+    let is_match = |line: &[u8]| {
+        regex.is_match(line) || line.strip_suffix(b"\r").is_some_and(|line| regex.is_match(line))
+    };
+    lines.filter(|(_, line)| is_match(line)).map(|(number, _)| number + 1).collect()
 }
 
 proptest! {
@@ -218,7 +238,8 @@ proptest! {
     fn a_search_finds_what_a_naive_one_does(
         parts in prop::collection::vec(
             prop::sample::select(vec![
-                &b"a"[..], b"b", b"foo", b"Foo bar", b" ", b"\n", b"\n\n", b"\r\n", b"\xff", b"\0",
+                &b"a"[..], b"b", b"foo", b"Foo bar", b" ", b"\n", b"\n\n", b"\r\n", b"\r", b"\xff",
+                b"\0",
                 "é".as_bytes(), "中".as_bytes(),
             ]),
             0..60,
