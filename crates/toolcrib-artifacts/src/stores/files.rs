@@ -52,7 +52,7 @@ const DRAFT_DIES_AFTER: Duration = Duration::from_hours(24);
 const MAKE_TIMES: u32 = 8;
 
 /// How often a store that lets artifacts go looks for those that have to.
-const SWEEP_EVERY: Duration = Duration::from_mins(5);
+const SWEEP_EVERY: Duration = Duration::from_mins(1);
 
 /// A [`SpoolStore`] in a folder, which several processes may share. What is written goes to the disk
 /// as it comes, so its size is not a matter of memory; it is there in whole or not at all, and the
@@ -92,9 +92,8 @@ impl FileStore {
     }
 
     /// Lets artifacts go so long after they were made. They are not found any more from then on; the
-    /// space is free with the next [`sweep`](Self::sweep), which writers cause, the first at once and
-    /// others every few minutes.
-    /// Default: artifacts stay.
+    /// space is free with the next [`sweep`](Self::sweep), which writers and readers cause, the first at
+    /// once and others once a minute. Default: artifacts stay.
     #[must_use]
     pub fn keep_for(mut self, keep: Duration) -> Self {
         self.keep = Some(keep);
@@ -168,6 +167,7 @@ impl SpoolStore for FileStore {
     }
 
     fn open(&self, owner: &Identity, id: &str) -> Result<Spooled, SpoolError> {
+        self.sweep_now_and_then();
         let owner = self.owner(owner);
         let gone = |error| SpoolError::of_io("read", error);
         let found = owner.entry(id).map_err(gone)?.filter(|kept| self.is_live(kept));
@@ -182,6 +182,7 @@ impl SpoolStore for FileStore {
     }
 
     fn entries(&self, owner: &Identity) -> Result<Vec<SpoolEntry>, SpoolError> {
+        self.sweep_now_and_then();
         let kept = self.owner(owner).entries();
         let kept = kept.map_err(|error| SpoolError::of_io("listed", error))?;
         let live = kept.kept.into_iter().filter(|kept| self.is_live(kept));
@@ -222,11 +223,21 @@ impl SpoolStore for FileStore {
 struct OwnerFolder(PathBuf);
 
 impl OwnerFolder {
+    /// Refuses what somebody has put in the folder's place: a link would lead out of the store.
+    fn check(&self) -> io::Result<()> {
+        match fs::symlink_metadata(&self.0) {
+            Ok(there) if !there.is_dir() => Err(io::ErrorKind::NotADirectory.into()),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Begins a file that is written, in a folder that is made if it is missing. One that was empty may
     /// be taken away in between.
     fn begin(&self, draft: &Path) -> io::Result<File> {
         for _ in 1..MAKE_TIMES {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;
+            self.check()?;
             match create(draft) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 begun => return begun,
@@ -239,6 +250,7 @@ impl OwnerFolder {
     fn lock(&self) -> io::Result<File> {
         let path = self.0.join(LOCK);
         loop {
+            self.check()?;
             let options = OpenOptions::new().create(true).append(true).mode(0o600).to_owned();
             let file = options.open(&path)?;
             file.lock()?;
@@ -281,6 +293,7 @@ impl OwnerFolder {
 
     /// What an id stands for.
     fn entry(&self, id: &str) -> io::Result<Option<Kept>> {
+        self.check()?;
         match fs::read(self.entry_file(id)) {
             Ok(text) => Ok(serde_json::from_slice(&text).ok()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -290,6 +303,7 @@ impl OwnerFolder {
 
     /// All entries, in the order in which they were put there.
     fn entries(&self) -> io::Result<Entries> {
+        self.check()?;
         let mut entries = Entries { kept: Vec::new(), are_all: true };
         let files = match fs::read_dir(&self.0) {
             Ok(files) => files,

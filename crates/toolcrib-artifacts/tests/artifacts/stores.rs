@@ -220,8 +220,6 @@ fn what_has_expired_is_unknown_and_its_space_is_freed() {
     let not_at_all = FileStore::new(folder.path().join("spool")).keep_for(Duration::ZERO);
     assert!(matches!(not_at_all.open(&owner, "a"), Err(SpoolError::Unknown { .. })));
     assert_eq!(not_at_all.entries(&owner).unwrap(), []);
-    assert!(forever.open(&owner, "a").is_ok(), "it is still there, for whoever keeps it longer");
-    not_at_all.sweep().unwrap();
     assert!(matches!(forever.open(&owner, "a"), Err(SpoolError::Unknown { .. })));
 
     let memory = MemoryStore::new().keep_for(Duration::ZERO);
@@ -233,6 +231,51 @@ fn what_has_expired_is_unknown_and_its_space_is_freed() {
     write(&memory, "a", b"kept").unwrap();
     write(&memory, "b", b"too").unwrap();
     assert_eq!(memory.entries(&owner).unwrap().len(), 2, "an hour is not over");
+}
+
+#[test]
+fn the_first_that_reads_frees_what_has_expired() {
+    let reads: [fn(&FileStore); 2] = [
+        |store| assert!(store.open(&Identity::conversation("c2"), "b").is_err()),
+        |store| assert_eq!(store.entries(&Identity::conversation("c2")).unwrap(), []),
+    ];
+    for read in reads {
+        let (folder, forever) = files();
+        write(&forever, "a", b"kept").unwrap();
+        let root = folder.path().join("spool");
+        read(&FileStore::new(&root).keep_for(Duration::from_hours(1)));
+        assert_eq!(fs::read_dir(&root).unwrap().count(), 1);
+        read(&FileStore::new(&root).keep_for(Duration::ZERO));
+        assert_eq!(fs::read_dir(&root).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_link_in_the_place_of_a_folder_leads_nowhere() {
+    let (folder, store) = files();
+    let owner = Identity::conversation("c1");
+    write(&store, "a", b"kept").unwrap();
+    let mut begun = store.create(&owner).unwrap();
+    begun.write(b"begun").unwrap();
+    let place = fs::read_dir(folder.path().join("spool")).unwrap().next().unwrap().unwrap().path();
+    let elsewhere = folder.path().join("elsewhere");
+    fs::rename(&place, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &place).unwrap();
+    let before = names_in(&elsewhere);
+    assert!(begun.commit("b", note(), IfTaken::Fail).is_err());
+    assert!(matches!(store.create(&owner), Err(SpoolError::Io { .. })));
+    assert!(matches!(store.open(&owner, "a"), Err(SpoolError::Io { .. })));
+    assert!(store.entries(&owner).is_err());
+    assert!(store.remove(&owner, "a").is_err());
+    store.sweep().unwrap();
+    let mut after = names_in(&elsewhere);
+    // The draft of what was begun is taken away by its path.
+    after.retain(|name| before.contains(name));
+    assert_eq!(after.len() + 1, before.len());
+    store.forget(&owner).unwrap();
+    assert!(!place.exists() && elsewhere.exists(), "the link goes, and not what it leads to");
+    write(&store, "a", b"anew").unwrap();
+    assert!(store.open(&owner, "a").is_ok());
 }
 
 #[test]
@@ -311,8 +354,11 @@ fn an_entry_that_is_taken_away_while_all_are_listed_is_not_there() {
 
 /// The names of all files of the one owner.
 fn names(root: &std::path::Path) -> Vec<String> {
-    let owner = fs::read_dir(root.join("spool")).unwrap().next().unwrap().unwrap().path();
-    let files = fs::read_dir(owner).unwrap();
+    names_in(&fs::read_dir(root.join("spool")).unwrap().next().unwrap().unwrap().path())
+}
+
+fn names_in(folder: &std::path::Path) -> Vec<String> {
+    let files = fs::read_dir(folder).unwrap();
     let mut names: Vec<_> =
         files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
     names.sort_unstable();
