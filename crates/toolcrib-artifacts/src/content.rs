@@ -41,6 +41,17 @@ impl Content {
         self.0.lines.lines()
     }
 
+    /// So many of the last lines, of which the empty one behind a last LF is none: who asks for the end
+    /// of a log means what was written there.
+    ///
+    /// # Errors
+    /// [`SpoolError`] when the end cannot be read.
+    pub(crate) fn last_lines(&self, count: u64) -> Result<Range<u64>, SpoolError> {
+        let last = self.read(self.bytes().saturating_sub(1)..self.bytes())?;
+        let end = self.lines() - u64::from(last == b"\n");
+        Ok(end.saturating_sub(count)..end)
+    }
+
     /// The bytes of a range, as far as they are there. All of them come into memory.
     ///
     /// # Errors

@@ -90,7 +90,7 @@ fn range(args: &Read, content: &Content) -> Result<Range<u64>, ToolError> {
     let range = match (args.head, args.tail, &args.lines, &args.bytes) {
         (None, None, None, None) => 0..content.bytes(),
         (Some(head), None, None, None) => lines(0..head)?,
-        (None, Some(tail), None, None) => lines(count.saturating_sub(tail)..count)?,
+        (None, Some(tail), None, None) => lines(content.last_lines(tail)?)?,
         (None, None, Some(part), None) => {
             lines(part.from.saturating_sub(1)..part.to.unwrap_or(count))?
         }

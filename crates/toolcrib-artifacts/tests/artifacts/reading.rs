@@ -14,6 +14,27 @@ fn read(content: &str, args: Value) -> String {
     ask(&turn, "artifact_read", args).unwrap()
 }
 
+#[test]
+fn the_last_line_is_the_one_that_was_written_last() {
+    for content in ["one\ntwo\n", "one\ntwo", "one\r\ntwo"] {
+        assert_eq!(read(content, json!({ "tail": 1 })), "two");
+    }
+    assert_eq!(read("one\n\n", json!({ "tail": 2 })), "one\n");
+    assert_eq!(read("one\ntwo\n", json!({ "tail": 9 })), "one\ntwo");
+}
+
+#[test]
+fn a_range_that_ends_in_front_of_where_it_begins_is_refused() {
+    let turn = turn();
+    keep(&turn, "one\ntwo\nthree");
+    for part in ["lines", "bytes"] {
+        let asked = |from, to| json!({ "id": "call", part: { "from": from, "to": to } });
+        let message = invalid(ask(&turn, "artifact_read", asked(3, 2)));
+        assert_eq!(message, format!("`{part}.from` is 3, behind `{part}.to`, which is 2"));
+        assert!(ask(&turn, "artifact_read", asked(2, 2)).is_ok());
+    }
+}
+
 /// Case 51.
 #[test]
 fn case_51_head_tail_and_cat_clamp() {
@@ -73,7 +94,7 @@ fn lines_are_counted_from_1_and_bytes_from_0() {
     assert_eq!(read(five, json!({ "tail": 1 })), "l5");
     let nothing = "(nothing)\n[nothing stands there; the artifact has 14 bytes in 5 lines]";
     assert_eq!(read(five, json!({ "lines": { "from": 9 } })), nothing);
-    assert_eq!(read(five, json!({ "bytes": { "from": 99, "to": 3 } })), nothing);
+    assert_eq!(read(five, json!({ "bytes": { "from": 99, "to": 100 } })), nothing);
 }
 
 #[test]
@@ -233,7 +254,7 @@ proptest! {
             args["id"] = json!("call");
             ask(&turn, "artifact_read", args).unwrap()
         };
-        let by_lines = by(json!({ "lines": { "from": from + 1, "to": (from + count).max(1) } }));
+        let by_lines = by(json!({ "lines": { "from": from + 1, "to": from + count.max(1) } }));
         let by_bytes = by(json!({ "bytes": { "from": range.start, "to": range.end } }));
         if count > 0 && !expected.is_empty() {
             prop_assert_eq!(&by_lines, &by_bytes);
