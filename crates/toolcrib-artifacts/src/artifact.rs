@@ -7,7 +7,7 @@ use toolcrib_core::{CancellationToken, IntoToolOutput, SpoolEntry, ToolError, To
 use crate::{
     content::Content,
     kinds::{ArtifactKind, Asked, Index, Text},
-    page::{Answer, Page},
+    page::{Answer, Page, counted},
 };
 
 /// How many of the first lines a handle shows, and how many characters of each.
@@ -53,9 +53,11 @@ impl Artifact {
     pub fn handle(&self) -> String {
         let entry = self.entry();
         let mut text = format!(
-            "[artifact {}: {}, {} bytes, {} lines; read on with artifact_read, artifact_search or \
-             artifact_query]",
-            entry.id, entry.note.kind, entry.bytes, entry.lines
+            "[artifact {}: {}, {}, {}; read on with artifact_read, artifact_search or artifact_query]",
+            entry.id,
+            entry.note.kind,
+            counted(entry.bytes, "byte"),
+            counted(entry.lines, "line")
         );
         // What cannot be read now will say so when it is read.
         let Ok(mut lines) = self.content.lines_from(0) else { return text };

@@ -18,6 +18,11 @@ const STATUS_ROOM: usize = 240;
 /// How many bytes one line of a hexadecimal dump shows.
 const HEX_ROW: u64 = 16;
 
+/// How many there are of something, such as `1 line` and `2 lines`.
+pub(crate) fn counted(count: u64, name: &str) -> String {
+    format!("{count} {name}{}", if count == 1 { "" } else { "s" })
+}
+
 /// The part of an answer that is wanted: how much of it may be shown, and from where on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {

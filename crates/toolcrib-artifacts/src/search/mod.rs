@@ -11,7 +11,7 @@ pub(crate) use self::pattern::{LONGEST_PATTERN, Pattern};
 use self::scan::{Hit, scan};
 use crate::{
     content::{Content, Line, Lines},
-    page::{Answer, Page},
+    page::{Answer, Page, counted},
 };
 
 /// How many characters of a line are shown.
@@ -180,8 +180,9 @@ impl<'s> Shown<'s> {
             self.text.pop();
         }
         let status = self.next.map(|_| {
-            let (hits, last, lines) = (self.hits, self.last_hit + 1, self.content.lines());
-            format!("{hits} matching lines, up to line {last} of {lines}")
+            let (last, lines) = (self.last_hit + 1, self.content.lines());
+            let hits = counted(self.hits as u64, "matching line");
+            format!("{hits}, up to line {last} of {lines}")
         });
         if self.hits == 0 {
             self.text = "(no line matches)".to_owned();

@@ -7,7 +7,11 @@ use serde_json::json;
 use toolcrib_core::{InvalidTool, SpoolError, Tool, ToolContext, ToolError};
 
 use super::{ARTIFACT_READ, builder, cursor_property, find, first_page, id_property, output};
-use crate::{artifacts::Artifacts, content::Content, page::show};
+use crate::{
+    artifacts::Artifacts,
+    content::Content,
+    page::{counted, show},
+};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -72,9 +76,10 @@ pub(super) fn tool(artifacts: &Artifacts) -> Result<Tool, InvalidTool> {
         let page = first_page(&turn, ARTIFACT_READ, &cx).at(args.cursor.as_deref(), content)?;
         let mut answer = show(content, range.clone(), &page)?;
         if answer.text.is_empty() {
-            let (bytes, lines) = (content.bytes(), content.lines());
             answer.status = Some(format!(
-                "nothing stands there; the artifact has {bytes} bytes in {lines} lines"
+                "nothing stands there; the artifact has {} in {}",
+                counted(content.bytes(), "byte"),
+                counted(content.lines(), "line")
             ));
         }
         Ok::<_, ToolError>(output(&artifact, answer))
@@ -83,6 +88,14 @@ pub(super) fn tool(artifacts: &Artifacts) -> Result<Tool, InvalidTool> {
 
 /// The bytes that are asked for.
 fn range(args: &Read, content: &Content) -> Result<Range<u64>, ToolError> {
+    for (name, part) in [("lines", &args.lines), ("bytes", &args.bytes)] {
+        if let Some(Part { from, to: Some(to) }) = part
+            && from > to
+        {
+            let message = format!("`{name}.from` is {from}, behind `{name}.to`, which is {to}");
+            return Err(ToolError::input_invalid(message));
+        }
+    }
     let count = content.lines();
     let lines = |lines: Range<u64>| -> Result<Range<u64>, SpoolError> {
         content.line_range(lines.start.min(count)..lines.end.min(count))

@@ -94,6 +94,19 @@ fn parts_of_a_document_are_taken_out() {
 }
 
 #[test]
+fn a_place_in_an_array_has_no_sign_and_no_zeros_in_front() {
+    for document in ["[5, 6]", "{\"a\": 5}\n{\"a\": 6}\n"] {
+        for at in ["/01", "/+1", "/00", "/ 1", "/-1"] {
+            assert!(
+                refused(document, "get", json!({ "at": at })).contains("nothing at that place")
+            );
+        }
+    }
+    assert_eq!(asked("[5, 6]", "get", json!({ "at": "/0" })), "5");
+    assert_eq!(asked("{\"01\": 5}", "get", json!({ "at": "/01" })), "5", "a key is any text");
+}
+
+#[test]
 fn what_a_filter_compares_with_has_to_be_said() {
     for op in ["eq", "ne", "lt", "le", "gt", "ge", "contains"] {
         let args = json!({ "at": "/orders", "field": "total", "op": op });

@@ -49,7 +49,7 @@ fn a_handle_says_what_it_is_and_how_it_begins() {
     {"a": 1}
     {"a": 2}
 
-    [artifact wide: text, 500 bytes, 1 lines; read on with artifact_read, artifact_search or artifact_query]
+    [artifact wide: text, 500 bytes, 1 line; read on with artifact_read, artifact_search or artifact_query]
     x…x…
 
     [artifact nothing: text, 0 bytes, 0 lines; read on with artifact_read, artifact_search or artifact_query]

@@ -27,7 +27,7 @@ use self::{
     items::{EachItem, ItemsSink, KeysSink},
     path::{LONGEST_PATH, Path},
     records::{Broken, Watched, add, broken, each_record},
-    walk::{Descend, ShapeSink, Sink, ValueSink, steps},
+    walk::{Descend, ShapeSink, Sink, ValueSink, place, steps},
 };
 use super::{
     ArtifactKind, Asked, Query, Start, arguments,
@@ -434,7 +434,7 @@ impl Json {
     ) -> Result<(), ToolError> {
         let found = if self.lines {
             let [record, rest @ ..] = steps else { return Err(not_found()) };
-            let wanted: u64 = record.parse().map_err(|_| not_found())?;
+            let wanted = place(record).ok_or_else(not_found)?;
             let (mut number, mut found) = (0, false);
             each_record(asked, |line, record| {
                 if number == wanted {

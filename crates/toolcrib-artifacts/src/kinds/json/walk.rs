@@ -30,6 +30,12 @@ pub(super) fn steps(pointer: &str) -> Result<Vec<String>, ToolError> {
     Ok(steps)
 }
 
+/// The place in an array that a step names: without a sign, and without zeros in front.
+pub(super) fn place(step: &str) -> Option<u64> {
+    let is_plain = step == "0" || !step.starts_with(['0', '+']);
+    step.parse().ok().filter(|_| is_plain)
+}
+
 /// What is done with the value that a pointer leads to.
 pub(super) trait Sink {
     /// Forgets everything: the value was not the one, because its key stands there again.
@@ -94,7 +100,7 @@ impl<'de, S: Sink> Visitor<'de> for Step<'_, S> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<bool, A::Error> {
-        let wanted: Option<u64> = self.step.parse().ok();
+        let wanted = place(self.step);
         let mut at = 0;
         let mut found = false;
         loop {
