@@ -8,7 +8,7 @@ use std::sync::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolcrib_core::{ErrorCode, ToolCall, ToolContext, ToolError, ToolName};
-use toolcrib_engine::{Engine, OnSkip, Skill, Skills, Step, Turn, TurnOptions};
+use toolcrib_engine::{Engine, OnSkip, Skill, Skills, Step, ToolsMode, Turn, TurnOptions};
 
 use super::read;
 use crate::support::{Log, builder, call, engine, menu, skill_id, skills, tool, why};
@@ -409,4 +409,19 @@ async fn what_would_offer_the_tool_of_another_step_does() {
     insta::assert_snapshot!(why.change.text, @"to offer it: activate skill `refunding`");
     read(&mut turn, "refunding").await;
     assert!(offered(&mut turn).await.contains(&"charges".to_owned()));
+}
+
+#[tokio::test]
+async fn a_tool_that_no_fact_offers_is_told_of_with_its_step() {
+    let skill = refunding(OnSkip::Hold).tools_mode(ToolsMode::HiddenUntilActive);
+    let engine = engine()
+        .tools(["charges", "refunds", "refund", "note"].map(tool))
+        .skills(Skills::new(vec![skill]).unwrap())
+        .build()
+        .unwrap();
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let iteration = turn.iteration().await.unwrap();
+    insta::assert_snapshot!(iteration.why("refund").unwrap().change.text, @"no skill, personality, principal, role, tenant or iteration would offer it; in skill `refunding` it is the tool of step 3");
+    insta::assert_snapshot!(iteration.why("charges").unwrap().change.text, @"to offer it: activate skill `refunding`");
+    insta::assert_snapshot!(iteration.why("note").unwrap().change.text, @"to offer it: activate skill `refunding`");
 }
