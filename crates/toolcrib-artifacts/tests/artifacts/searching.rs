@@ -158,7 +158,7 @@ fn an_answer_that_goes_on_says_how_far_it_came() {
     let first = ask(&turn, "artifact_search", args.clone()).unwrap();
     let mark = first.split_once('@').unwrap().1;
     let more = format!("for more, ask the same with cursor \"5@{mark}");
-    assert_eq!(first, format!("2:\n[1 matching lines, up to line 2 of 4; {more}"));
+    assert_eq!(first, format!("2:\n[1 matching line, up to line 2 of 4; {more}"));
     // The last match is the empty line behind the last LF.
     args["cursor"] = json!(cursor(&first).unwrap());
     assert_eq!(ask(&turn, "artifact_search", args).unwrap(), "4:");
