@@ -39,24 +39,36 @@ impl Definitions<'_> {
         body: &impl Fn(&RemoteTool, Annotations) -> B,
     ) -> Option<(Tool, Option<Reason>)> {
         let annotations = self.annotations(remote.hints);
-        let name = self.server.tool_name(&remote.name);
-        let made = self.define(&name, remote, annotations).body(body(remote, annotations));
+        let raw = remote.name.as_deref().unwrap_or("unnamed");
+        let name = self.server.tool_name(raw);
+        let made = match remote.name {
+            Some(_) => self
+                .define(&name, raw, remote, annotations)
+                .body(body(remote, annotations))
+                .map_err(|invalid| invalid.to_string()),
+            None => Err("the server gives it no name".to_owned()),
+        };
         Some(match made {
-            Ok(tool) => (tool, self.unwanted(&remote.name)),
-            Err(invalid) => {
+            Ok(tool) => (tool, self.unwanted(raw)),
+            Err(flaw) => {
                 // What cannot be a tool is shown by one of the same name that is never offered.
                 let stand_in = self.common(Tool::builder(name).description("A tool."));
-                let flaw = Arc::<str>::from(invalid.to_string());
                 (stand_in.body(body(remote, annotations)).ok()?, Some(flaw.into()))
             }
         })
     }
 
-    fn define(&self, name: &str, remote: &RemoteTool, annotations: Annotations) -> ToolBuilder {
+    fn define(
+        &self,
+        name: &str,
+        raw: &str,
+        remote: &RemoteTool,
+        annotations: Annotations,
+    ) -> ToolBuilder {
         let said = [&remote.description, &remote.title].into_iter().flatten();
         let description = said.map(|text| text.trim()).find(|text| !text.is_empty());
         let mut builder = Tool::builder(name)
-            .description(description.unwrap_or(&remote.name))
+            .description(description.unwrap_or(raw))
             .input_schema(remote.input_schema.clone())
             .annotations(annotations);
         if let Some(title) = &remote.title {
@@ -105,7 +117,7 @@ impl Definitions<'_> {
 
 impl RemoteDescription for RemoteTool {
     fn name(&self) -> Option<&str> {
-        Some(&self.name)
+        self.name.as_deref()
     }
 
     fn content(&self) -> Digest {

@@ -230,7 +230,8 @@ impl Supervisor {
             definitions.make(pages.tools, before.as_deref(), |remote, annotations| RemoteCall {
                 supervisor: Arc::downgrade(self),
                 server: Arc::clone(self.server()),
-                tool: remote.name.as_str().into(),
+                // What has no name is never called.
+                tool: remote.name.as_deref().unwrap_or_default().into(),
                 read_only: annotations.read_only,
             });
         let (listed, changed) = match before {

@@ -165,7 +165,7 @@ impl Connection for Open {
 
 fn remote(name: &str) -> RemoteTool {
     RemoteTool {
-        name: name.into(),
+        name: Some(name.into()),
         title: None,
         description: Some("A tool.".into()),
         input_schema: json!({ "type": "object" }),
@@ -342,12 +342,15 @@ async fn what_cannot_be_offered_is_held_back_and_spoils_nothing() {
         remote("d_twice"),
         schema("d_twice", json!({ "type": "object", "title": "another" })),
         remote("e_good"),
+        RemoteTool { name: None, ..remote("") },
     ])
     .client();
     let catalog = client.catalog().await.unwrap();
     let offered: Vec<_> = catalog.offered().iter().map(|tool| tool.name().as_str()).collect();
     assert_eq!(offered, ["mcp__fake__d_twice", "mcp__fake__e_good"]);
-    let reasons: Vec<_> = catalog.held_back().iter().map(|held| held.reason.to_string()).collect();
+    let mut reasons: Vec<_> =
+        catalog.held_back().iter().map(|held| held.reason.to_string()).collect();
+    assert_eq!(reasons.remove(0), "the server gives it no name");
     assert!(reasons[0].contains("must be of `type: \"object\"`"), "{}", reasons[0]);
     assert!(reasons[1].contains("nests deeper than 128 levels"), "{}", reasons[1]);
     assert!(reasons[2].ends_with(" bytes; 65536 are the most"), "{}", reasons[2]);

@@ -100,7 +100,8 @@ pub(crate) struct Page {
 /// A tool as a server describes it; nothing of it is believed yet.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RemoteTool {
-    pub(crate) name: String,
+    /// None where what is listed has no name, or is no description at all.
+    pub(crate) name: Option<String>,
     pub(crate) title: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) input_schema: Value,

@@ -21,7 +21,7 @@ pub(super) enum Answer {
     },
 }
 
-/// A page of a list of tools. A tool without a name is left out.
+/// A page of a list of tools. Nothing of it is left out, whether it can be a tool or not.
 pub(super) fn page(mut page: Map<String, Value>) -> Result<Page, RequestError> {
     let Some(Value::Array(tools)) = page.remove("tools") else {
         return Err(malformed("it has no `tools`"));
@@ -29,7 +29,7 @@ pub(super) fn page(mut page: Map<String, Value>) -> Result<Page, RequestError> {
     let next = text(&mut page, "nextCursor");
     let ttl = page.get("ttlMs").and_then(Value::as_u64).map(Duration::from_millis);
     let bytes = tools.iter().map(bytes).sum();
-    Ok(Page { tools: tools.into_iter().filter_map(tool).collect(), bytes, next, ttl })
+    Ok(Page { tools: tools.into_iter().map(tool).collect(), bytes, next, ttl })
 }
 
 /// How long data is as JSON, which is not written anywhere.
@@ -50,16 +50,19 @@ fn bytes(data: &Value) -> usize {
     count.0
 }
 
-fn tool(described: Value) -> Option<RemoteTool> {
-    let Value::Object(mut tool) = described else { return None };
+fn tool(described: Value) -> RemoteTool {
+    let mut tool = match described {
+        Value::Object(tool) => tool,
+        _ => Map::new(),
+    };
     let annotations = match tool.remove("annotations") {
         Some(Value::Object(annotations)) => annotations,
         _ => Map::new(),
     };
     let hint = |name: &str| annotations.get(name).and_then(Value::as_bool);
     let annotated = annotations.get("title").and_then(Value::as_str).map(str::to_owned);
-    Some(RemoteTool {
-        name: text(&mut tool, "name")?,
+    RemoteTool {
+        name: text(&mut tool, "name"),
         title: text(&mut tool, "title").or(annotated),
         description: text(&mut tool, "description"),
         input_schema: tool.remove("inputSchema").unwrap_or_default(),
@@ -69,7 +72,7 @@ fn tool(described: Value) -> Option<RemoteTool> {
             destructive: hint("destructiveHint"),
             idempotent: hint("idempotentHint"),
         },
-    })
+    }
 }
 
 /// The answer to a call.
@@ -260,10 +263,10 @@ mod tests {
             {"name": "d", "annotations": {"title": "D"}},
         ]});
         let page = page(serde_json::from_value(result).unwrap()).unwrap();
-        let names: Vec<_> = page.tools.iter().map(|tool| tool.name.as_str()).collect();
-        assert_eq!(names, ["a", "b", "d"]);
+        let names: Vec<_> = page.tools.iter().map(|tool| tool.name.as_deref()).collect();
+        assert_eq!(names, [Some("a"), Some("b"), None, None, Some("d")]);
         assert_eq!(page.next.as_deref(), Some("n"));
-        let [a, b, d] = page.tools.as_slice() else { panic!() };
+        let [a, b, _, _, d] = page.tools.as_slice() else { panic!() };
         assert_eq!(a.title.as_deref(), Some("A"));
         assert_eq!(a.hints, Hints { read_only: Some(true), destructive: None, idempotent: None });
         assert_eq!((&b.description, &b.output_schema), (&None, &None));

@@ -46,13 +46,14 @@ impl Annotated {
             listings.before = mem::take(&mut listings.current);
         }
         for tool in tools {
+            let Some(name) = &tool.name else { continue };
             let mut found = Vec::new();
             collect(&tool.input_schema, &mut Vec::new(), &mut found);
-            listings.before.remove(&tool.name);
+            listings.before.remove(name);
             if found.is_empty() {
-                listings.current.remove(&tool.name);
+                listings.current.remove(name);
             } else {
-                listings.current.insert(tool.name.clone(), found.into());
+                listings.current.insert(name.clone(), found.into());
             }
         }
     }
@@ -127,7 +128,7 @@ mod tests {
 
     fn tool(name: &str, input_schema: Value) -> RemoteTool {
         RemoteTool {
-            name: name.into(),
+            name: Some(name.into()),
             title: None,
             description: None,
             input_schema,

@@ -48,7 +48,7 @@ async fn a_modern_server_is_asked_with_what_every_request_carries() {
     let connection = connect.connect(unheard()).await.unwrap();
     assert_eq!(connection.server().protocol, "2026-07-28");
     let page = connection.list_tools(None).await.unwrap();
-    assert_eq!(page.tools[0].name, "add");
+    assert_eq!(page.tools[0].name.as_deref(), Some("add"));
     assert_eq!(page.ttl, Some(std::time::Duration::from_millis(500)));
     let (_server, list) = server.await.unwrap();
     let meta = &list["params"]["_meta"];

@@ -117,7 +117,7 @@ async fn both_eras_are_spoken_with_events_and_with_json() {
         let expected = if kind == Kind::LegacySession { "2025-11-25" } else { "2026-07-28" };
         assert_eq!(connection.server().protocol, expected, "{kind:?}");
         let page = connection.list_tools(None).await.unwrap();
-        assert_eq!(page.tools[0].name, "echo");
+        assert_eq!(page.tools[0].name.as_deref(), Some("echo"));
         let calls = (0..100).map(|_| connection.call_tool(call("echo")));
         for answer in futures_util::future::join_all(calls).await {
             assert_eq!(answer.unwrap().output.value, "said");

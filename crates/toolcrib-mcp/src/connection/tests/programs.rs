@@ -52,9 +52,9 @@ async fn a_program_is_talked_with_and_sees_only_its_own_environment() {
     assert_eq!(connection.server().name, "python");
     let page = connection.list_tools(None).await.unwrap();
     assert_eq!(page.next.as_deref(), Some("more"));
-    assert_eq!(page.tools[0].name, "env");
+    assert_eq!(page.tools[0].name.as_deref(), Some("env"));
     let page = connection.list_tools(page.next).await.unwrap();
-    assert_eq!((page.tools[0].name.as_str(), page.next), ("die", None));
+    assert_eq!((page.tools[0].name.as_deref(), page.next), (Some("die"), None));
     let env = value(&connection, "env").await;
     assert_eq!(env["GREETING"], "hello");
     // Set for every test that cargo runs.
