@@ -16,7 +16,10 @@ use http::{
 use http_body_util::{BodyExt, Collected, Full, LengthLimitError, Limited, combinators::BoxBody};
 use hyper::body::{Body as _, Incoming};
 use percent_encoding::percent_decode_str;
-use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{
+    model::RequestId,
+    transport::{StreamableHttpServerConfig, StreamableHttpService},
+};
 use serde_json::json;
 use tokio::sync::Semaphore;
 use toolcrib_core::{CancellationToken, millis};
@@ -123,7 +126,10 @@ impl Routes {
         } else if is_post {
             match asked(&parts.headers, &body, &door.sessions) {
                 Ok(posted) => drop(posted.map(|posted| parts.extensions.insert(posted))),
-                Err(refused) => return self.refuse_message(&refused, &caller, began),
+                Err(id) => {
+                    let refused = Unreadable::asked_already(id);
+                    return self.refuse_message(&refused, &caller, began);
+                }
             }
         }
         let is_json = is_post && is_json(&parts.headers);
@@ -260,12 +266,12 @@ impl Door {
     }
 }
 
-/// Notes a request of a session until it is answered, unless one of the same id is answered still.
+/// Notes a request of a session until it is answered. An error is its id, which is in use.
 fn asked(
     headers: &HeaderMap,
     body: &[u8],
     sessions: &Sessions,
-) -> Result<Option<Arc<Posted>>, Unreadable> {
+) -> Result<Option<Arc<Posted>>, RequestId> {
     let connection = only(headers, &SESSION)
         .and_then(|id| str::from_utf8(id).ok())
         .and_then(|id| sessions.connection(id));
@@ -273,7 +279,7 @@ fn asked(
     let Some(id) = id_of_request(body) else { return Ok(None) };
     match connection.post(&id, CancellationToken::new()) {
         Some(posted) => Ok(Some(Arc::new(posted))),
-        None => Err(Unreadable::asked_already(id)),
+        None => Err(id),
     }
 }
 

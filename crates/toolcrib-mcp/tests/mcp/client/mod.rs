@@ -5,4 +5,5 @@ mod ends;
 mod failures;
 mod lists;
 mod mock;
+mod odd;
 mod support;

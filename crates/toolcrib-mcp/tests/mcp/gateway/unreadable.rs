@@ -54,7 +54,7 @@ impl Typist {
             "protocolVersion": "2025-11-25", "capabilities": {},
             "clientInfo": { "name": "typist", "version": "1" },
         });
-        let answer = self.asks(request(json!(0), "initialize", &params)).await;
+        let answer = self.asks(request(&json!(0), "initialize", &params)).await;
         assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
         self.write(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
     }
@@ -65,7 +65,7 @@ impl Typist {
     }
 }
 
-fn request(id: Value, method: &str, params: &Value) -> String {
+fn request(id: &Value, method: &str, params: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
 }
 
@@ -99,8 +99,8 @@ async fn a_line_that_cannot_be_read_is_answered_with_its_id() {
         (r#"{"jsonrpc":"2.0","id":33,"method":7}"#.into(), json!(33), INVALID, "no message"),
         ("not json".into(), Value::Null, PARSE, "cannot be read as JSON"),
         (r#"[{"jsonrpc":"2.0","id":8,"method":"ping"}]"#.into(), Value::Null, INVALID, "batches"),
-        (request(json!(1.5), "ping", &json!({})), Value::Null, INVALID, "`id`"),
-        (request(Value::Null, "ping", &json!({})), Value::Null, INVALID, "`id`"),
+        (request(&json!(1.5), "ping", &json!({})), Value::Null, INVALID, "`id`"),
+        (request(&Value::Null, "ping", &json!({})), Value::Null, INVALID, "`id`"),
         (format!("{}\n", "x".repeat(17 * 1024 * 1024)), Value::Null, INVALID, "at most"),
     ];
     for begins in [false, true] {
@@ -147,7 +147,7 @@ async fn an_initialize_that_lacks_something_is_told_what() {
         (json!({}), "missing field `protocolVersion`"),
         (json!({ "protocolVersion": "2025-11-25" }), "missing field `capabilities`"),
     ] {
-        let answer = typist.asks(request(json!(1), "initialize", &params)).await;
+        let answer = typist.asks(request(&json!(1), "initialize", &params)).await;
         assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(1), &json!(-32602)));
         let message = answer["error"]["message"].as_str().unwrap();
         assert_eq!(message, format!("these are no parameters of `initialize`: {says}"));
@@ -163,7 +163,7 @@ async fn a_second_request_of_one_id_is_refused_while_the_first_is_worked_on() {
     let engine = engine().tools([slow.tool, tool("a")]).build().unwrap();
     let mut typist = Typist::at(&Gateway::builder(engine).access_log(log.listener()).build());
     typist.begins().await;
-    let call = |name: &str| request(json!(7), "tools/call", &json!({ "name": name }));
+    let call = |name: &str| request(&json!(7), "tools/call", &json!({ "name": name }));
     typist.write(call("slow")).await;
     slow.begun.notified().await;
     let refused = typist.asks(call("a")).await;
@@ -201,9 +201,9 @@ async fn a_body_that_cannot_be_read_is_refused_as_the_protocol_does() {
         ("not json".to_owned(), Value::Null, -32700),
         (call_with(2, r#""\ud800""#), json!(2), -32700),
         (r#"[{"jsonrpc":"2.0","id":8,"method":"ping"}]"#.to_owned(), Value::Null, -32600),
-        (request(json!(1.5), "tools/list", &json!({})), Value::Null, -32600),
-        (request(json!(1e30), "tools/list", &json!({})), Value::Null, -32600),
-        (request(Value::Null, "tools/list", &json!({})), Value::Null, -32600),
+        (request(&json!(1.5), "tools/list", &json!({})), Value::Null, -32600),
+        (request(&json!(1e30), "tools/list", &json!({})), Value::Null, -32600),
+        (request(&Value::Null, "tools/list", &json!({})), Value::Null, -32600),
         (r#"{"jsonrpc":"1.0","id":30,"method":"ping"}"#.to_owned(), json!(30), -32600),
     ];
     for (body, id, code) in &bodies {
