@@ -428,7 +428,7 @@ fn a_sweep_of_nothing_is_fine_and_of_what_is_no_folder_is_told() {
     assert_eq!(store.open(&owner, "a").unwrap_err().to_string(), "it could not be read");
 }
 
-/// Writers sweep every few minutes and not each time.
+/// Writers sweep once a minute and not each time.
 #[test]
 fn an_artifact_says_when_it_was_made_and_takes_its_space_until_a_sweep() {
     let now = || std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis();
