@@ -433,7 +433,8 @@ async fn what_a_body_cannot_keep_is_told_too() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_hangs_holds_up_no_call_that_is_cancelled() {
     let (release, hangs) = std::sync::mpsc::channel();
-    let store = Hanging(Mutex::new(hangs));
+    let (asks, mut asked) = tokio::sync::mpsc::unbounded_channel();
+    let store = Hanging(Mutex::new(hangs), asks);
     let engine = engine(1_000)
         .tool(says(builder("t"), ToolOutput::text("x".repeat(5_000))))
         .artifacts(Artifacts::new(store))
@@ -443,7 +444,7 @@ async fn a_store_that_hangs_holds_up_no_call_that_is_cancelled() {
     let options = TurnOptions::default().conversation("c").cancellation(cancellation.clone());
     let mut turn = engine.turn(options).unwrap();
     let ending = tokio::spawn(async move {
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        asked.recv().await.unwrap();
         cancellation.cancel();
     });
     let result = call(&mut turn, "c", "t", json!({})).await;
@@ -454,10 +455,11 @@ async fn a_store_that_hangs_holds_up_no_call_that_is_cancelled() {
 }
 
 /// A disk that does not answer until somebody lets it.
-struct Hanging(Mutex<std::sync::mpsc::Receiver<()>>);
+struct Hanging(Mutex<std::sync::mpsc::Receiver<()>>, tokio::sync::mpsc::UnboundedSender<()>);
 
 impl SpoolStore for Hanging {
     fn create(&self, _: &Identity) -> Result<Box<dyn SpoolWriter>, SpoolError> {
+        self.1.send(()).unwrap();
         let _ = self.0.lock().unwrap().recv();
         Err(SpoolError::Over)
     }

@@ -84,11 +84,12 @@ fn marks(project: &Project, mark: &str) -> u32 {
 
 /// Whether a process handles SIGHUP, SIGINT and SIGTERM itself, or has ended already.
 fn listens(child: &Child) -> bool {
-    catches(child, 1 << (1 - 1) | 1 << (2 - 1) | 1 << (15 - 1))
+    catches(child, &[1, 2, 15])
 }
 
 /// Whether a process handles these signals itself, or has ended already.
-fn catches(child: &Child, signals: u64) -> bool {
+fn catches(child: &Child, signals: &[u32]) -> bool {
+    let signals: u64 = signals.iter().map(|signal| 1 << (signal - 1)).sum();
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
@@ -116,7 +117,7 @@ fn a_terminal_that_is_closed_ends_nothing_under_nohup() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    wait_for(|| catches(&child, 1 << (2 - 1)));
+    wait_for(|| catches(&child, &[2]));
     if child.try_wait().unwrap().is_none() {
         signal(&child, "-HUP");
     }
