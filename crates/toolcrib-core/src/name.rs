@@ -65,6 +65,8 @@ impl InvalidToolName {
 
 impl Deref for ToolName {
     type Target = str;
+
+    #[inline]
     fn deref(&self) -> &str {
         &self.0
     }

@@ -196,6 +196,8 @@ impl IntoTool for Result<Tool, InvalidTool> {
 
 impl Deref for Tool {
     type Target = ToolDefinition;
+
+    #[inline]
     fn deref(&self) -> &ToolDefinition {
         &self.0.definition
     }
