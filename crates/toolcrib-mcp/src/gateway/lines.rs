@@ -20,10 +20,11 @@ use super::{
     access::Caller,
     access_log::AccessEntry,
     connection::Connection,
+    find_id::FindId,
     handler::not_its_parameters,
     unreadable::{Unreadable, is_unanswered},
 };
-use crate::{envelope::FindId, line_buffer::LineBuffer};
+use crate::line_buffer::LineBuffer;
 
 /// The longest line that is taken, in bytes, as long as the largest body over HTTP.
 const MAX_LINE: usize = super::routes::MAX_BODY;

@@ -18,6 +18,7 @@ mod authority;
 mod call;
 mod changes;
 mod connection;
+mod find_id;
 mod handler;
 mod http;
 mod lines;

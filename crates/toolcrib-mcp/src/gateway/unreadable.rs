@@ -6,8 +6,8 @@ use rmcp::{
 };
 use serde_json::{Value, error::Category};
 
-use super::routes::MAX_BODY;
-use crate::envelope::{Envelope, FindId};
+use super::{find_id::FindId, routes::MAX_BODY};
+use crate::envelope::Envelope;
 
 /// A message that is refused before anything is done about it.
 pub(super) struct Unreadable {
