@@ -11,6 +11,7 @@ mod asking;
 mod building;
 mod ending;
 mod events;
+mod harm;
 mod looping;
 mod noticing;
 mod personality;

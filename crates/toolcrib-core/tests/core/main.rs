@@ -12,6 +12,7 @@ mod cached;
 mod cached_stale;
 mod decorators;
 mod failures;
+mod harm;
 mod hubs;
 mod merge;
 mod registry;

@@ -14,6 +14,7 @@ mod budget;
 mod compose;
 mod discovery;
 mod events;
+mod harm;
 mod iterations;
 mod middleware;
 mod personality;

@@ -10,4 +10,5 @@
 mod client;
 mod doors;
 mod gateway;
+mod harm;
 mod peers;

@@ -17,6 +17,7 @@ mod broken_secrets;
 mod broken_tools;
 mod documented;
 mod folder;
+mod harm;
 mod hub;
 mod install;
 mod mcp;

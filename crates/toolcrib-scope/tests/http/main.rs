@@ -8,6 +8,7 @@
 )]
 
 mod connections;
+mod harm;
 mod limits;
 mod reach;
 mod redirects;

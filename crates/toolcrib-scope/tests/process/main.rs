@@ -10,6 +10,7 @@
 )]
 
 mod ending;
+mod harm;
 mod hosts;
 mod starting;
 mod streams;

@@ -11,6 +11,7 @@
 mod building;
 mod calling;
 mod failing;
+mod harm;
 mod keeping;
 mod passing;
 mod secrets;

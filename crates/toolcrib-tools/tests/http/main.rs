@@ -11,5 +11,6 @@ mod answering;
 mod asking;
 mod building;
 mod failing;
+mod harm;
 mod secrets;
 mod support;

@@ -1,0 +1,1 @@
+//! Faults that were found from outside: one module per kind, run by `cargo xtask harm`.
