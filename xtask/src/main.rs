@@ -11,6 +11,7 @@ mod cargo_deny;
 mod counts;
 mod example;
 mod gateways;
+mod harm;
 mod links;
 mod listed;
 mod local_model;
@@ -29,7 +30,8 @@ use std::process::ExitCode;
 
 use crate::{
     steps::{
-        BENCH, BENCH_GATEWAY, BLESS, COUNTS, DOCS, EXAMPLE, LINT, LOCAL_MODEL, ORACLE, PEERS, TEST,
+        BENCH, BENCH_GATEWAY, BLESS, COUNTS, DOCS, EXAMPLE, HARM, LINT, LOCAL_MODEL, ORACLE, PEERS,
+        TEST,
     },
     workspace::Workspace,
 };
@@ -42,6 +44,7 @@ Commands:
   lint      formatting, file sizes, links, cargo-deny over the dependencies, and clippy
   oracle    the model adapters against the vendors' own SDKs, which it installs
   peers     the MCP client and the gateway against servers and clients of others, which it installs
+  harm      the tests of faults that were found from outside; fails if a kind of fault has none
   docs      the API documentation, without warnings
   example   what is in examples/: the small programs, and the support desk on a copy
   counts    instructions and allocations, against benches/baseline.json; with --bless they become
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         ["lint"] => LINT,
         ["oracle"] => ORACLE,
         ["peers"] => PEERS,
+        ["harm"] => HARM,
         ["docs"] => DOCS,
         ["example"] => EXAMPLE,
         ["counts"] => COUNTS,

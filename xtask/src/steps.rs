@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    bench, cargo_deny, counts, example, gateways, links, listed, local_model, oracle, peers,
+    bench, cargo_deny, counts, example, gateways, harm, links, listed, local_model, oracle, peers,
     problem::Problem,
     sizes, small_examples, unsafe_code,
     workspace::{Workspace, run as run_program},
@@ -30,6 +30,8 @@ const ORACLE_TEST: Step = Step { name: "oracle", check: oracle::compare };
 const OTHERS: Step = Step { name: "MCP peers", check: peers::install };
 const PEERS_TEST: Step = Step { name: "with peers", check: peers::compare };
 const TESTS: Step = Step { name: "tests", check: tests };
+const HARM_LISTED: Step = Step { name: "kinds of faults", check: harm::check_listed };
+const HARM_TEST: Step = Step { name: "faults", check: harm::test };
 const ALONE: Step = Step { name: "crate by crate", check: crate_by_crate };
 const API_DOCS: Step = Step { name: "documentation", check: documentation };
 const SMALL_EXAMPLES: Step = Step { name: "examples", check: small_examples::check };
@@ -55,6 +57,7 @@ pub(crate) const TEST: &[Step] = &[
     SDKS,
     OTHERS,
     TESTS,
+    HARM_LISTED,
     ALONE,
     API_DOCS,
     SMALL_EXAMPLES,
@@ -64,6 +67,7 @@ pub(crate) const TEST: &[Step] = &[
 pub(crate) const LINT: &[Step] = &[FORMAT, SIZES, UNSAFE, LINKS, DEPENDENCIES, CLIPPY];
 pub(crate) const ORACLE: &[Step] = &[SDKS, ORACLE_TEST];
 pub(crate) const PEERS: &[Step] = &[OTHERS, PEERS_TEST];
+pub(crate) const HARM: &[Step] = &[HARM_LISTED, HARM_TEST];
 pub(crate) const DOCS: &[Step] = &[API_DOCS];
 pub(crate) const EXAMPLE: &[Step] = &[SMALL_EXAMPLES, SUPPORT_DESK];
 pub(crate) const COUNTS: &[Step] = &[COUNTED];

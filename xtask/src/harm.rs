@@ -1,0 +1,69 @@
+//! Tests of the faults that were found from outside: one kind per module called `harm::KIND`.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    problem::Problem,
+    workspace::{Workspace, output, run},
+};
+
+/// Each kind of fault, and the beginning of the names of the modules that test for it.
+const KINDS: [(&str, &[&str]); 19] = [
+    ("a way to begin with a skill that policy was not asked about", &["skill_door"]),
+    ("arguments that policy and the tool's body read differently", &["one_json"]),
+    ("a project that acts before it is trusted", &["trust"]),
+    ("a name that claims an origin", &["origin_names"]),
+    ("work that an outsider's text makes unbounded", &["bounded_work"]),
+    ("progress of a remote that is neither cleaned nor paced", &["remote_progress"]),
+    ("a program without limits", &["process_limits"]),
+    ("a call that was answered and is made again", &["answered_calls"]),
+    ("an upstream session that two identities share", &["upstream_sessions"]),
+    ("one bad server that stops the others", &["one_bad_server"]),
+    ("data that `--fresh` loses", &["fresh_data"]),
+    ("definitions of untrusted tools that arrive raw", &["untrusted_definitions"]),
+    ("a claim that is false", &["false_claims"]),
+    (
+        "an imported file that narrows, a browser that is allowed",
+        &["narrowing_files", "allow_origin"],
+    ),
+    ("a secret that leaves in another spelling", &["secret_spellings"]),
+    ("small holes in files, addresses, texts and ids", &["small_holes"]),
+    ("words at the terminal that mislead", &["terminal_words", "null_arguments"]),
+    ("a tool that an executor offers and cannot call", &["executor_offers"]),
+    ("registries that deadlock, names that are not checked", &["registry_and_names"]),
+];
+
+const TESTS: [&str; 4] = ["test", "--workspace", "--tests", "harm::"];
+
+/// Fails if a kind of fault has no test.
+pub(crate) fn check_listed(workspace: &Workspace) -> Result<(), Problem> {
+    let listed = output(
+        workspace.cargo(TESTS).args(["--", "--list", "--format", "terse"]),
+        "make the tests compile: `cargo test --workspace --no-run`",
+    )?;
+    let tests: BTreeSet<&str> =
+        listed.lines().filter_map(|line| line.strip_suffix(": test")).collect();
+    for (kind, modules) in KINDS {
+        let of_kind = |test: &&&str| {
+            let module = test.split_once("harm::").map_or("", |(_, rest)| rest);
+            modules.iter().any(|name| module.starts_with(name))
+        };
+        let count = tests.iter().filter(of_kind).count();
+        if count == 0 {
+            return Err(Problem::new(
+                format!("no test for: {kind}"),
+                format!(
+                    "write one in a module `harm::{}` of a test binary",
+                    modules.join("` or `")
+                ),
+            ));
+        }
+        eprintln!("{count:>4}  {kind}");
+    }
+    Ok(())
+}
+
+/// Runs these tests alone.
+pub(crate) fn test(workspace: &Workspace) -> Result<(), Problem> {
+    run(&mut workspace.cargo(TESTS), "each test is named after the fault: mend what let it back in")
+}
