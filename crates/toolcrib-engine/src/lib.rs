@@ -58,8 +58,8 @@ pub use self::{
     },
     sources::{Notice, OnFailure},
     turn::{
-        Executed, Executor, ExecutorError, Iteration, IterationContext, IterationError,
-        MiddlewareError, Turn, TurnEnd, TurnError, TurnFailure, TurnOptions,
+        Beginning, Executed, Executor, ExecutorError, Iteration, IterationContext, IterationError,
+        Listed, MiddlewareError, Turn, TurnEnd, TurnError, TurnFailure, TurnOptions,
     },
     validators::check_schema,
 };

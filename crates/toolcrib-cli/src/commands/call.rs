@@ -43,7 +43,8 @@ pub(super) async fn make(
     let options = turn_options(project, &args.situation, cancellation)?;
     let mut turn =
         engine(project)?.turn(options).map_err(|error| Problem::usage(error.to_string()))?;
-    let mut iteration = turn.iteration().await.map_err(|error| match error {
+    // Servers that cannot have the tool are not started for it.
+    let mut iteration = turn.iteration_for(&args.tool).await.map_err(|error| match error {
         IterationError::Cancelled => Problem::cancelled(),
         error => Problem::failed("discovery_failed", error.to_string()),
     })?;

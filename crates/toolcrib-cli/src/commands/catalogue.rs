@@ -41,15 +41,16 @@ impl KnownSource {
     }
 }
 
-/// Asks all sources at the same time, hubs for what they list to `whom`. Policy and skills are not
+/// Asks all sources at the same time, for what they list to `whom`. Policy and skills are not
 /// asked.
 pub(super) async fn known_tools(
     project: &Project,
     whom: &Whom,
     cancellation: &CancellationToken,
 ) -> Result<KnownTools, Problem> {
-    let servers = join_all(project.mcp_servers().iter().map(|server| ask(project, server)));
     let identity = Arc::new(identity(whom));
+    let servers = project.mcp_servers().iter().map(|server| ask(project, server, &identity));
+    let servers = join_all(servers);
     let hubs = project.hubs().iter().map(|hub| ask_hub(project, hub, &identity, cancellation));
     let hubs = join_all(hubs);
     let (servers, hubs) = unless_cancelled(join(servers, hubs), cancellation).await?;
@@ -74,9 +75,15 @@ pub(super) async fn known_tools(
     Ok(known)
 }
 
-async fn ask(project: &Project, server: &McpServer) -> (KnownSource, Vec<Tool>) {
+async fn ask(
+    project: &Project,
+    server: &McpServer,
+    identity: &Identity,
+) -> (KnownSource, Vec<Tool>) {
     let listed = match server.client() {
-        Ok(client) => client.catalog().await.map_err(|error| error.to_string()),
+        Ok(client) => {
+            client.on_behalf_of(identity).catalog().await.map_err(|error| error.to_string())
+        }
         Err(reason) => Err(reason.to_owned()),
     };
     let redactor = project.redactor();
@@ -95,7 +102,8 @@ async fn ask(project: &Project, server: &McpServer) -> (KnownSource, Vec<Tool>) 
     (source, tools)
 }
 
-fn identity(whom: &Whom) -> Identity {
+/// Those named on the command line.
+pub(super) fn identity(whom: &Whom) -> Identity {
     let text = |value: &Option<String>| value.as_deref().map(Arc::from);
     let mut identity = Identity::conversation("catalogue");
     identity.principal = text(&whom.principal);

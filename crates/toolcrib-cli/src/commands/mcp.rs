@@ -7,7 +7,7 @@ use std::{
 
 use futures_util::future::join_all;
 use toolcrib_config::suggest;
-use toolcrib_core::{CancellationToken, Tool};
+use toolcrib_core::{CancellationToken, Identity, Tool};
 use toolcrib_engine::{Engine, TurnOptions, WithheldTool};
 use toolcrib_mcp::{McpClient, ServerStatus};
 use toolcrib_project::{McpServer, Mode, Project};
@@ -49,7 +49,7 @@ pub(super) async fn mcp(
 
 async fn list(global: &Global, cancellation: CancellationToken) -> Result<Exit, Problem> {
     with_project(global, Mode::Inspect, ChosenModel::default(), &cancellation, async |project| {
-        let asked = unless_cancelled(ask_all(project), &cancellation).await?;
+        let asked = unless_cancelled(ask_all(project, &nobody()), &cancellation).await?;
         let redactor = project.redactor();
         if global.json {
             output::json(&ServersJson::new(&asked, &redactor));
@@ -67,7 +67,7 @@ async fn test(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     with_project(global, Mode::Inspect, ChosenModel::default(), &cancellation, async |project| {
-        let asked = unless_cancelled(ask(find(project, name)?), &cancellation).await?;
+        let asked = unless_cancelled(ask(find(project, name)?, &nobody()), &cancellation).await?;
         let redactor = project.redactor();
         if global.json {
             output::json(&ServerJson::with_tools(&asked, &redactor));
@@ -105,30 +105,39 @@ fn find<'a>(project: &'a Project, name: &str) -> Result<&'a McpServer, Problem> 
     })
 }
 
-/// Asks all servers at the same time.
-pub(super) async fn ask_all(project: &Project) -> Vec<Asked<'_>> {
-    join_all(project.mcp_servers().iter().map(ask)).await
+/// Whom servers are asked for where nobody is named.
+fn nobody() -> Identity {
+    Identity::conversation("servers")
 }
 
-async fn ask(server: &McpServer) -> Asked<'_> {
+/// Asks all servers at the same time, each in the session of this identity.
+pub(super) async fn ask_all<'a>(project: &'a Project, identity: &Identity) -> Vec<Asked<'a>> {
+    join_all(project.mcp_servers().iter().map(|server| ask(server, identity))).await
+}
+
+async fn ask<'a>(server: &'a McpServer, identity: &Identity) -> Asked<'a> {
     let begun = Instant::now();
-    let listed = match server.client() {
-        Ok(client) => offer(client).await,
-        Err(reason) => Err(reason.to_owned()),
+    let client = server.client().map(|client| client.on_behalf_of(identity));
+    let listed = match &client {
+        Ok(client) => offer(client, identity).await,
+        Err(reason) => Err((*reason).to_owned()),
     };
     let took = begun.elapsed();
-    let status = server.client().ok().map(McpClient::status);
+    let status = client.ok().map(|client| client.status());
     Asked { server, status, listed, took }
 }
 
 /// The client alone does not look whether a schema can be enforced; an engine does.
-async fn offer(client: &McpClient) -> Result<Offer, String> {
+async fn offer(client: &McpClient, identity: &Identity) -> Result<Offer, String> {
     // It says best itself why there is no list, and is not asked twice for one.
     client.catalog().await.map_err(|error| error.to_string())?;
     let engine = Engine::builder().provider(Arc::new(client.clone())).build();
+    let mut options = TurnOptions::default();
+    options.tenant.clone_from(&identity.tenant);
+    options.principal.clone_from(&identity.principal);
     let mut turn = engine
         .map_err(|error| error.to_string())?
-        .turn(TurnOptions::default())
+        .turn(options)
         .map_err(|error| error.to_string())?;
     let iteration = turn.iteration().await.map_err(|error| error.to_string())?;
     Ok(Offer {

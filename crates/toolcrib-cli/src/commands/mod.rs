@@ -16,6 +16,7 @@ mod recording;
 mod run;
 mod serve;
 mod skills;
+mod slow_servers;
 mod tools;
 
 use std::{path::PathBuf, sync::Arc};
@@ -131,8 +132,25 @@ async fn with_project<T>(
     cancellation: &CancellationToken,
     work: impl AsyncFnOnce(&Project) -> Result<T, Problem>,
 ) -> Result<T, Problem> {
+    let tells = !global.quiet && !global.json;
+    with_project_told(global, tells, mode, model, cancellation, work).await
+}
+
+/// The same, where `tells` says whether a person reads standard error.
+async fn with_project_told<T>(
+    global: &Global,
+    tells: bool,
+    mode: Mode,
+    model: ChosenModel,
+    cancellation: &CancellationToken,
+    work: impl AsyncFnOnce(&Project) -> Result<T, Problem>,
+) -> Result<T, Problem> {
     let project = load(global, mode, model, cancellation).await?;
-    let outcome = work(&project).await;
+    let outcome = tokio::select! {
+        biased;
+        outcome = work(&project) => outcome,
+        never = slow_servers::tell(&project, tells) => match never {},
+    };
     project.close().await;
     outcome
 }

@@ -9,8 +9,8 @@ use toolcrib_mcp::ServerState;
 use toolcrib_project::{Mode, Project};
 
 use super::{
-    ChosenModel, Problem, json_lines, models::first_configured, recording::Recording, turn_options,
-    with_project,
+    ChosenModel, Problem, catalogue::identity, json_lines, models::first_configured,
+    recording::Recording, turn_options, with_project_told,
 };
 use crate::{
     args::{Global, RunArgs, Situation},
@@ -28,7 +28,8 @@ pub(super) async fn run(
     let mode = Mode::Run { fresh: args.fresh };
     let model = ChosenModel { name: args.model.clone(), base_url: args.base_url.clone() };
     let token = cancellation.clone();
-    with_project(global, mode, model, &token, async |project| {
+    let told = tells && !global.quiet;
+    with_project_told(global, told, mode, model, &token, async |project| {
         follow(global, args, tells, project, cancellation).await
     })
     .await
@@ -71,7 +72,8 @@ async fn follow(
     } else {
         output::answer(&outcome);
         if tells {
-            output::summary(&outcome, project, &remote_tools(project).await);
+            let tools = remote_tools(project, &args.situation).await;
+            output::summary(&outcome, project, &tools);
             if let Some(play_back) = recorded {
                 output::recorded(play_back.as_deref());
             }
@@ -81,9 +83,11 @@ async fn follow(
 }
 
 /// The tools of the MCP servers that are connected.
-async fn remote_tools(project: &Project) -> Vec<Tool> {
+async fn remote_tools(project: &Project, situation: &Situation) -> Vec<Tool> {
     let mut tools = Vec::new();
+    let identity = identity(&situation.whom);
     for client in project.mcp_servers().iter().filter_map(|server| server.client().ok()) {
+        let client = client.on_behalf_of(&identity);
         // One that is gone is not started again for a summary.
         if client.status().state == ServerState::Ready {
             tools.extend(client.tools().await.unwrap_or_default());

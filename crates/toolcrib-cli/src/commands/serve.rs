@@ -5,9 +5,9 @@ mod http;
 use std::io::IsTerminal as _;
 
 use futures_util::future::join_all;
-use toolcrib_core::CancellationToken;
+use toolcrib_core::{CancellationToken, Identity};
 use toolcrib_engine::TurnOptions;
-use toolcrib_mcp::{Access, Gateway, GatewayError, McpClient};
+use toolcrib_mcp::{Access, Gateway, GatewayBuilder, GatewayError};
 use toolcrib_project::{Mode, Project};
 
 use super::{
@@ -60,11 +60,9 @@ async fn serve_project(
     access.skills = skills(project, &args.skills)?;
     access.personality = personality(project, args.personality.as_deref())?;
 
-    let clients = || project.mcp_servers().iter().filter_map(|server| server.client().ok());
-    let mut gateway = Gateway::builder(engine.clone()).working_dir(project.root());
-    for changes in clients().map(McpClient::changes) {
-        gateway = gateway.changes(changes);
-    }
+    let clients = project.mcp_servers().iter().filter_map(|server| server.client().ok());
+    let gateway = Gateway::builder(engine.clone()).working_dir(project.root());
+    let mut gateway = clients.fold(gateway, GatewayBuilder::watch);
     if let Some(path) = &args.access_log {
         gateway = gateway.access_log(json_lines::access_log(path, project)?);
     }
@@ -78,9 +76,15 @@ async fn serve_project(
     let quiet = global.quiet;
     let telling = async {
         // Told of or not, the servers start now and not in the first request.
-        let asked = ask_all(project).await;
+        let warmed = warmed(&accesses);
+        let asked = warmed.iter().map(|identity| ask_all(project, identity));
+        let asked = join_all(asked).await.swap_remove(0);
         if !quiet && !cancellation.is_cancelled() {
-            tell(project, &asked, accesses, &cancellation).await;
+            let is_warmed =
+                |access: &Access| warmed.iter().any(|identity| is_whose(identity, access));
+            let (now, later): (Vec<_>, Vec<_>) = accesses.into_iter().partition(is_warmed);
+            tell(project, &asked, now, &cancellation).await;
+            output::served_later(later.len());
             join_all(asked.iter().map(|asked| follow(project, asked))).await;
         }
         std::future::pending::<()>().await;
@@ -109,6 +113,27 @@ async fn serve_project(
         () = telling => {}
     }
     Ok(if cancellation.is_cancelled() { exit::CANCELLED } else { exit::FINE })
+}
+
+/// For how many identities servers are started at once: each may need programs of its own.
+const WARMED: usize = 4;
+
+/// For whom servers are started before the first request; at least one.
+fn warmed(accesses: &[Access]) -> Vec<Identity> {
+    let mut warmed: Vec<Identity> = Vec::new();
+    for access in accesses {
+        if warmed.len() < WARMED && !warmed.iter().any(|known| is_whose(known, access)) {
+            let mut identity = Identity::conversation("serve");
+            identity.tenant.clone_from(&access.tenant);
+            identity.principal.clone_from(&access.principal);
+            warmed.push(identity);
+        }
+    }
+    warmed
+}
+
+fn is_whose(identity: &Identity, access: &Access) -> bool {
+    identity.tenant == access.tenant && identity.principal == access.principal
 }
 
 /// Says what is served, and for whom. On an engine of its own: nobody has asked for these menus, so

@@ -6,10 +6,20 @@ use toolcrib_engine::{OnFailure, Redactor, WithheldBy};
 
 use super::{
     json::whole_ms,
-    say,
+    note, say,
     text::{BAD, DIM, GOOD, STRONG, WARN, count, duration, one_line, safe},
 };
 use crate::commands::{Asked, Offer};
+
+/// Says which servers have not answered yet.
+pub(crate) fn waiting_for<'a>(servers: impl Iterator<Item = &'a str>) {
+    let names: Vec<_> = servers.map(safe).collect();
+    note!(
+        "{DIM}waiting for MCP {}: {}{DIM:#}",
+        if names.len() == 1 { "server" } else { "servers" },
+        names.join(", ")
+    );
+}
 
 /// Prints all servers.
 pub(crate) fn servers(asked: &[Asked<'_>], redactor: &Redactor) {

@@ -137,6 +137,14 @@ pub(crate) fn served(
     }
 }
 
+/// Says for how many the servers start only when they ask.
+pub(crate) fn served_later(later: usize) {
+    if later > 0 {
+        let tokens = count(later, "further token");
+        note!("  {DIM}for {tokens} servers start with the first request{DIM:#}");
+    }
+}
+
 /// Says what came of asking the servers for their tools.
 pub(crate) fn asked(servers: &[Asked<'_>], redactor: &Redactor) {
     for Asked { server, listed, .. } in servers {

@@ -159,9 +159,10 @@ fn servers_are_listed_with_what_became_of_each() {
 }
 
 #[test]
-fn a_server_that_fails_is_a_failed_menu_unless_it_is_said_otherwise() {
+fn a_server_that_fails_is_a_failed_menu_where_that_is_declared() {
     let more = format!(
-        "[mcp.gone]\ncommand = 'python3'\nargs = ['{}']\nenv = {{ SCENE = 'crash' }}\n",
+        "[mcp.gone]\ncommand = 'python3'\nargs = ['{}']\nenv = {{ SCENE = 'crash' }}\n\
+         on_failure = 'fail'\n",
         server()
     );
     let project = project(&more);
@@ -174,7 +175,7 @@ fn a_server_that_fails_is_a_failed_menu_unless_it_is_said_otherwise() {
 #[test]
 fn without_its_secret_a_server_fails_and_says_which() {
     let outcome = project("").toolcrib(&["menu"]);
-    assert_eq!(outcome.code, Some(1), "{}", outcome.stdout);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stdout);
     assert!(outcome.stderr.contains("TOOLCRIB_TEST_MARK"), "{}", outcome.stderr);
     let project = project("");
     let checked = project.toolcrib(&["check"]);

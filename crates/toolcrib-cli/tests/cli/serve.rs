@@ -21,7 +21,7 @@ fn desk(tokens: &str) -> Project {
     project
 }
 
-fn message(id: u32, method: &str, params: &Value) -> String {
+pub(crate) fn message(id: u32, method: &str, params: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
 }
 
@@ -34,13 +34,13 @@ fn initialize() -> String {
 }
 
 /// A client on pipes.
-struct Piped {
+pub(crate) struct Piped {
     child: Child,
     lines: BufReader<std::process::ChildStdout>,
 }
 
 impl Piped {
-    fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
@@ -51,14 +51,14 @@ impl Piped {
         this
     }
 
-    fn send(&mut self, line: &str) {
+    pub(crate) fn send(&mut self, line: &str) {
         let stdin = self.child.stdin.as_mut().unwrap();
         stdin.write_all(format!("{line}\n").as_bytes()).unwrap();
         stdin.flush().unwrap();
     }
 
     /// The answer to a request; every line of the output is of the protocol.
-    fn ask(&mut self, request: &str) -> Value {
+    pub(crate) fn ask(&mut self, request: &str) -> Value {
         let id = serde_json::from_str::<Value>(request).unwrap()["id"].clone();
         self.send(request);
         loop {
@@ -72,14 +72,26 @@ impl Piped {
         }
     }
 
-    fn tools(&mut self) -> Vec<String> {
+    /// The next answer to any request.
+    pub(crate) fn next(&mut self) -> Value {
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.lines.read_line(&mut line).unwrap(), 0, "the output ended");
+            let answer: Value = serde_json::from_str(&line).unwrap();
+            if answer.get("id").is_some() {
+                return answer;
+            }
+        }
+    }
+
+    pub(crate) fn tools(&mut self) -> Vec<String> {
         let answer = self.ask(&message(2, "tools/list", &json!({})));
         let tools = answer["result"]["tools"].as_array().unwrap();
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     }
 
     /// Ends the input; gives the exit code and what was said on standard error.
-    fn end(mut self) -> (Option<i32>, String) {
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
         drop(self.child.stdin.take());
         self.wait()
     }
@@ -146,13 +158,13 @@ fn it_prints_no_result_as_json_and_takes_flags_of_http_for_http_alone() {
 }
 
 /// A gateway over HTTP, and where it is.
-struct Http {
+pub(crate) struct Http {
     child: Child,
     address: String,
 }
 
 impl Http {
-    fn start(command: &mut Command, errors: &Path) -> Self {
+    pub(crate) fn start(command: &mut Command, errors: &Path) -> Self {
         Self::start_at(command, "0", errors)
     }
 
@@ -173,30 +185,81 @@ impl Http {
 
     /// The status and the body of a `tools/list` with a token.
     fn list(&self, token: Option<&str>) -> (String, String) {
-        let meta = json!({ "_meta": {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-            "io.modelcontextprotocol/clientCapabilities": {},
-        } });
-        let body = message(1, "tools/list", &meta);
-        let mut stream = TcpStream::connect(&self.address).unwrap();
+        self.post(token, "tools/list", &json!({}), None)
+    }
+
+    /// The status and the whole answer of a request, in a session or without one.
+    pub(crate) fn post(
+        &self,
+        token: Option<&str>,
+        method: &str,
+        params: &Value,
+        session: Option<&str>,
+    ) -> (String, String) {
+        let mut params = params.clone();
+        let mut headers = match session {
+            Some(id) => format!("MCP-Protocol-Version: 2025-06-18\r\nMcp-Session-Id: {id}\r\n"),
+            None => {
+                params["_meta"] = json!({
+                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+                    "io.modelcontextprotocol/clientCapabilities": {},
+                });
+                format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n")
+            }
+        };
+        if let (None, Some(name)) = (session, params["name"].as_str()) {
+            headers += &format!("Mcp-Name: {name}\r\n");
+        }
+        self.send(token, &headers, &message(7, method, &params))
+    }
+
+    /// Begins a session; its id.
+    pub(crate) fn begin(&self, token: &str) -> String {
+        let (status, answer) = self.send(Some(token), "", &initialize());
+        assert_eq!(status, "200", "{answer}");
+        let id = answer.lines().find_map(|line| {
+            let (name, value) = line.split_once(": ")?;
+            name.eq_ignore_ascii_case("mcp-session-id").then(|| value.trim().to_owned())
+        });
+        let id = id.unwrap();
+        let headers = format!("MCP-Protocol-Version: 2025-06-18\r\nMcp-Session-Id: {id}\r\n");
+        self.send(
+            Some(token),
+            &headers,
+            r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+        );
+        id
+    }
+
+    fn send(&self, token: Option<&str>, headers: &str, body: &str) -> (String, String) {
         let token = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
-        let head = format!(
+        self.ask(&format!(
             "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
-             Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
-             Mcp-Method: tools/list\r\nConnection: close\r\n{}Content-Length: {}\r\n\r\n{body}",
+             Accept: application/json, text/event-stream\r\nConnection: close\r\n{headers}{}\
+             Content-Length: {}\r\n\r\n{body}",
             self.address,
             token.unwrap_or_default(),
             body.len()
-        );
-        stream.write_all(head.as_bytes()).unwrap();
+        ))
+    }
+
+    /// The status and the whole answer of a GET without a token.
+    pub(crate) fn get(&self, path: &str) -> (String, String) {
+        let host = &self.address;
+        self.ask(&format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"))
+    }
+
+    fn ask(&self, request: &str) -> (String, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         let status = answer.split(' ').nth(1).unwrap().to_owned();
         (status, answer)
     }
 
-    fn end(mut self) -> Option<i32> {
+    pub(crate) fn end(mut self) -> Option<i32> {
         terminate(&self.child);
         self.child.wait().unwrap().code()
     }

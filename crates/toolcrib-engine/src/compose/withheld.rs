@@ -253,6 +253,17 @@ impl Withheld {
         hidden.map(|hidden| self.explained(hidden, true))
     }
 
+    /// Whether a tool of this name would be offered if its source could be listed: it was listed before,
+    /// and nothing else withholds it.
+    pub fn is_away(&self, name: &str) -> bool {
+        self.hidden.iter().any(|hidden| match hidden {
+            Hidden::Omitted { tool, held_back: None, .. } if *tool.name() == *name => {
+                explain::objections(&self.visibility, tool, self.facts()).by.is_none()
+            }
+            _ => false,
+        })
+    }
+
     /// The policy rule that withholds a tool of this name: what makes `policy.denied`.
     pub(crate) fn denying_rule(&self, name: &str) -> Option<(Arc<str>, Option<Arc<str>>)> {
         self.hidden

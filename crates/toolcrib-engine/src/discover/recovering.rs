@@ -53,10 +53,17 @@ pub(super) fn recovering(
         Ok(()) => asking.ask(Arc::clone(&source.provider), 1, own),
         Err(open) => not_asked(open, &*source.provider, own),
     };
-    if let Listing::Now(Ok(listing)) = first {
-        attempts.succeeded_at_once();
-        return Listing::Now(fallback.settle(Ok(listing), into));
-    }
+    let first = match first {
+        Listing::Now(Ok(listing)) => {
+            attempts.succeeded_at_once();
+            return Listing::Now(fallback.settle(Ok(listing), into));
+        }
+        // Rules are for what is needed.
+        Listing::Now(Err(failed)) if asking.is_optional() => {
+            return Listing::now(fallback.omit(&failed.error, into));
+        }
+        first => first,
+    };
     let endings = endings.clone();
     Listing::later(async move {
         let mut answer = first.wait().await;

@@ -10,6 +10,14 @@ pub(super) fn resolve<'a>(batch: &Batch<'a>, call: &Call) -> Result<&'a Tool, Fa
     if let Some(tool) = batch.menu.get(&call.name).filter(|tool| !is_over(tool)) {
         return Ok(tool);
     }
+    if batch.withheld.is_away(&call.name) {
+        let message = format!(
+            "`{}` cannot be used at the moment, because where it runs cannot be reached; try again in \
+             a few seconds, and go on without it if that fails too",
+            call.name
+        );
+        return Err(Failure::refused(ErrorCode::NotAvailable, message));
+    }
     // The model reads the same of a tool that is withheld and of one that never was.
     let refusal = Failure::refused(
         ErrorCode::NotAvailable,

@@ -12,7 +12,9 @@ use std::{
     time::Duration,
 };
 
-use toolcrib_core::{CancellationToken, EventKind, ReliabilityRule, RunEvents, Stage, Usage};
+use toolcrib_core::{
+    CancellationToken, EventKind, Fallback, ReliabilityRule, RunEvents, Stage, Then, Usage,
+};
 
 pub(crate) use self::breakers::Which;
 pub use self::{
@@ -25,6 +27,7 @@ use self::{breakers::Breakers, budget::Bucket};
 use crate::{
     breaker::{BreakerChange, BreakerConfig},
     redactor::Redactor,
+    sources::may_have,
 };
 
 /// The rules of an engine, and what they share over all its turns.
@@ -137,6 +140,14 @@ impl Recovery {
     }
 
     /// Whether there is anything to do about what fails at that stage.
+    /// Whether a rule may have a provider asked, in place of a source, that may have this tool.
+    pub(crate) fn may_have(&self, tool: &str) -> bool {
+        self.0.reliability.rules().iter().any(|rule| match &rule.then {
+            Then::Fallback(Fallback::Source(provider)) => may_have(&**provider, tool),
+            _ => false,
+        })
+    }
+
     pub(crate) fn is_about(&self, stage: Stage) -> bool {
         self.0.reliability.is_about(stage)
     }

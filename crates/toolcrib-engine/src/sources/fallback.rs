@@ -115,7 +115,7 @@ impl Fallback {
             }
             (OnFailure::Stale, _) => {
                 let Some((listing, age)) = self.last_good() else {
-                    return Err(FailedListing { error, catalog: into });
+                    return Ok(self.omit(&error, into));
                 };
                 self.events.emit(Some(self.iteration), || EventKind::SourceStale {
                     provider: self.source.provider.path().into(),

@@ -8,7 +8,7 @@ mod notice;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use toolcrib_core::{ToolProvider, of_plugin};
+use toolcrib_core::{Glob, ToolProvider, of_plugin};
 
 use self::last_good::LastGood;
 pub use self::notice::Notice;
@@ -20,8 +20,11 @@ pub(crate) use self::{
 use crate::reliability::Which;
 
 /// What happens to an iteration when one of its sources cannot be listed: it answers with an error,
-/// it panics, or what it answers is no listing. Cancellation is no such failure, it ends the
-/// iteration.
+/// it panics, it takes too long, or what it answers is no listing. Cancellation is no such failure, it
+/// ends the iteration.
+///
+/// An iteration that is [for one tool](crate::Turn::iteration_for) goes on without a source that
+/// cannot have that tool, whatever is said here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -30,7 +33,7 @@ pub enum OnFailure {
     #[default]
     Fail,
     /// What the source listed last for the same tenant, principal and active skills takes the place
-    /// of this listing. Where there is none the iteration fails.
+    /// of this listing. Where there is none the source is left out, as with [`Omit`](Self::Omit).
     ///
     /// Not for a source with a [gate](toolcrib_core::ToolProvider::is_gated) in it: what a gate let
     /// pass before is no answer to what it would say now. An engine with such a source is not built,
@@ -110,10 +113,25 @@ impl Source {
         self.in_turn().iter().map(which).collect()
     }
 
+    /// Whether it, or one of its alternatives, may have a tool of this name.
+    pub(crate) fn may_have(&self, tool: &str) -> bool {
+        let alternatives = self.alternatives.iter().flat_map(|others| others.iter());
+        std::iter::once(&self.provider).chain(alternatives).any(|one| may_have(&**one, tool))
+    }
+
     /// What its tools are called, else its id: a few words that a model may read.
     fn name(&self) -> Arc<str> {
         const LONGEST: usize = 80;
         let name = self.provider.covers().unwrap_or_else(|| self.provider.id());
         name.chars().take(LONGEST).flat_map(char::escape_debug).collect::<String>().into()
     }
+}
+
+/// Whether a provider may have a tool of this name.
+pub(crate) fn may_have(provider: &dyn ToolProvider, tool: &str) -> bool {
+    provider.covers().is_none_or(|pattern| match pattern.strip_suffix('*') {
+        // Of nearly all, and asked at each call: without the memory that a pattern takes.
+        Some(prefix) if !prefix.contains(['*', '?']) => tool.starts_with(prefix),
+        _ => Glob::new(pattern).matches(tool),
+    })
 }

@@ -12,7 +12,7 @@ mod state;
 use std::{
     path::PathBuf,
     sync::{Arc, OnceLock},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use toolcrib_core::{
@@ -33,7 +33,7 @@ pub use self::{
 use self::{skills::OwnTools, state::TurnState};
 use crate::{
     compose::{Composed, Situation, compose},
-    discover::{Discovered, Undiscovered, discover},
+    discover::{Discovered, Needs, Pending, Undiscovered, ask},
     halt::{Halt, Halting},
     parts::EngineParts,
     personality::{DEFAULT_PERSONALITY, Personality},
@@ -81,6 +81,35 @@ pub struct Turn {
     session: TurnSession,
     composed: Option<Arc<Composed>>,
     spare: Catalog,
+    source_timeout: Option<Duration>,
+}
+
+/// An iteration whose providers are asked: what [`Turn::begin_for`] gives. Dropping it ends the
+/// listings.
+pub struct Beginning {
+    number: u32,
+    skills: Snapshot,
+    pending: Pending,
+}
+
+impl Beginning {
+    /// Which iteration of the turn it will be, from 1.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Waits for the providers.
+    pub async fn listed(self) -> Listed {
+        let Self { number, skills, pending } = self;
+        Listed { number, skills, discovered: pending.answered().await }
+    }
+}
+
+/// What the providers of an iteration came to, for [`Turn::offer`].
+pub struct Listed {
+    number: u32,
+    skills: Snapshot,
+    discovered: Result<Discovered, Undiscovered>,
 }
 
 impl Turn {
@@ -160,6 +189,7 @@ impl Turn {
             session,
             composed: None,
             spare: Catalog::new(),
+            source_timeout: options.source_timeout,
         })
     }
 
@@ -221,11 +251,35 @@ impl Turn {
     /// # Errors
     /// [`IterationError`]; the iteration is over before it began, and another may be tried.
     pub async fn iteration(&mut self) -> Result<Iteration, IterationError> {
+        let beginning = self.begin_for(None)?;
+        self.offer(beginning.listed().await)
+    }
+
+    /// Begins the next iteration for calls of one tool: it does not wait for sources that cannot have a
+    /// tool of this name, and goes on without those of them that do not answer at once. So its menu may
+    /// be smaller than that of [`iteration`](Self::iteration), but what is decided on this tool is the
+    /// same.
+    ///
+    /// # Errors
+    /// As [`iteration`](Self::iteration).
+    pub async fn iteration_for(&mut self, tool: &str) -> Result<Iteration, IterationError> {
+        let beginning = self.begin_for(Some(tool))?;
+        self.offer(beginning.listed().await)
+    }
+
+    /// The first half of [`iteration`](Self::iteration), or of
+    /// [`iteration_for`](Self::iteration_for) if a tool is named: asks the providers. The turn is free
+    /// while they are waited for, so that one that takes long does not hold up iterations that do not
+    /// need it. [`offer`](Self::offer) is the other half.
+    ///
+    /// # Errors
+    /// As [`iteration`](Self::iteration).
+    pub fn begin_for(&mut self, tool: Option<&str>) -> Result<Beginning, IterationError> {
         if self.state.signals.signal().is_some() {
             return Err(IterationError::Over);
         }
         self.begin_iteration();
-        self.list().await
+        self.ask(tool)
     }
 
     /// Counts one more iteration.
@@ -236,6 +290,12 @@ impl Turn {
 
     /// Asks the providers, and composes the menu of the iteration that has begun.
     async fn list(&mut self) -> Result<Iteration, IterationError> {
+        let beginning = self.ask(None)?;
+        self.offer(beginning.listed().await)
+    }
+
+    /// Asks the providers of the iteration that has begun.
+    fn ask(&mut self, tool: Option<&str>) -> Result<Beginning, IterationError> {
         self.state.report_skills(self.iteration);
         if self.state.cancellation.is_cancelled() {
             return Err(IterationError::Cancelled);
@@ -258,20 +318,30 @@ impl Turn {
             .chain(self.own.as_ref().map(OwnTools::source));
         let (events, redactor) = (&self.state.events, &self.state.engine.redactor);
         let recovery = self.state.recovery.as_ref();
-        let discovered = match discover(sources, events, redactor, &cx, recovery, catalog).await {
-            Ok(discovered) => discovered,
+        let needs = Needs { tool, within: self.source_timeout };
+        let pending = ask(sources, events, redactor, &cx, recovery, needs, catalog);
+        Ok(Beginning { number: self.iteration, skills, pending })
+    }
+
+    /// Composes the menu of an iteration that has begun, of what its providers listed.
+    ///
+    /// # Errors
+    /// As [`iteration`](Self::iteration).
+    pub fn offer(&mut self, listed: Listed) -> Result<Iteration, IterationError> {
+        let Listed { number, skills, discovered } = listed;
+        match discovered {
+            Ok(discovered) => self.compose_offer(number, discovered, skills),
             Err(Undiscovered { failed: FailedListing { error, catalog }, gave_up }) => {
                 self.spare = catalog;
-                return Err(match (gave_up, error.class()) {
+                Err(match (gave_up, error.class()) {
                     (Some(gave_up), _) => {
                         IterationError::Reliability(Box::new(ReliabilityError::new(gave_up, error)))
                     }
                     (None, DiscoveryErrorClass::Cancelled) => IterationError::Cancelled,
                     (None, _) => IterationError::Discovery(error),
-                });
+                })
             }
-        };
-        self.offer(discovered, skills)
+        }
     }
 
     /// Takes out what lived for the iteration that offered it. A tool that was registered anew
@@ -291,8 +361,9 @@ impl Turn {
     }
 
     /// Composes, or uses again what still holds.
-    fn offer(
+    fn compose_offer(
         &mut self,
+        number: u32,
         discovered: Discovered,
         skills: Snapshot,
     ) -> Result<Iteration, IterationError> {
@@ -300,7 +371,7 @@ impl Turn {
         let Discovered { mut catalog, notices } = discovered;
         self.state.active_skills.narrow(&skills, &mut catalog);
         let steps_at = skills.at();
-        let situation = self.state.situation(skills, self.iteration);
+        let situation = self.state.situation(skills, number);
         let before = self.composed.as_ref().map(|composed| composed.menu.fingerprint());
         let visibility = &self.state.engine.visibility;
         let (composed, is_new) = match self.composed.take() {
@@ -325,13 +396,13 @@ impl Turn {
             self.expiring = menu.tools().iter().filter(brief).cloned().collect();
         }
         for collision in &composed.collisions {
-            self.state.events.emit(Some(self.iteration), || EventKind::Collision {
+            self.state.events.emit(Some(number), || EventKind::Collision {
                 name: collision.name.clone(),
                 kept: Arc::clone(&collision.kept),
                 dropped: Arc::clone(&collision.dropped),
             });
         }
-        self.state.events.emit(Some(self.iteration), || EventKind::ToolsOffered {
+        self.state.events.emit(Some(number), || EventKind::ToolsOffered {
             tools: menu.names().cloned().collect(),
             origins: menu.tools().iter().map(|tool| Arc::clone(tool.shared_origin())).collect(),
             withheld: withheld.len(),
@@ -340,7 +411,7 @@ impl Turn {
             changed: before != Some(menu.fingerprint()),
             duration_ms: millis(took),
         });
-        Ok(Iteration::new(&self.state, self.iteration, menu, withheld, situation, steps_at))
+        Ok(Iteration::new(&self.state, number, menu, withheld, situation, steps_at))
     }
 
     /// Composes, or takes what an earlier turn composed of the same.

@@ -1,4 +1,4 @@
-use std::{fmt::Display, path::PathBuf, sync::Arc};
+use std::{fmt::Display, path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::{Map, Value};
 use toolcrib_core::{CancellationToken, Events, InvalidTool, SkillId, UnreadableClaim};
@@ -38,6 +38,9 @@ pub struct TurnOptions {
     pub events: Events,
     /// Where people are asked and answer; see [`Questions`]. Default: there is nobody to ask.
     pub questions: Option<Questions>,
+    /// How long an iteration waits for a source; then [`OnFailure`](crate::OnFailure) decides, as for
+    /// one that failed. Default: as long as the source takes.
+    pub source_timeout: Option<Duration>,
 }
 
 impl TurnOptions {

@@ -6,8 +6,9 @@ use toolcrib_engine::BreakerConfig;
 use super::{
     McpClient, McpError,
     name::ServerName,
+    sessions::Sessions,
+    shared::{Listener, Shared},
     status::StateChange,
-    supervisor::{Listener, Supervisor},
 };
 use crate::{
     connection::{self, Connect},
@@ -53,6 +54,8 @@ pub(crate) struct Settings {
     pub(crate) start_timeout: Duration,
     pub(crate) list_timeout: Duration,
     pub(crate) breaker: BreakerConfig,
+    pub(crate) shared_session: bool,
+    pub(crate) max_sessions: usize,
 }
 
 /// Builds a [`McpClient`]; [`mcp_client`] starts it.
@@ -65,6 +68,9 @@ pub struct McpClientBuilder {
 }
 
 impl McpClientBuilder {
+    /// How many sessions a client keeps unless [`max_sessions`](Self::max_sessions) says otherwise.
+    pub const MAX_SESSIONS: usize = 32;
+
     pub(crate) fn new(name: Arc<str>, reach: Reach) -> Self {
         Self {
             name,
@@ -78,6 +84,8 @@ impl McpClientBuilder {
                 start_timeout: Duration::from_secs(30),
                 list_timeout: Duration::from_secs(30),
                 breaker: BreakerConfig::default(),
+                shared_session: false,
+                max_sessions: McpClientBuilder::MAX_SESSIONS,
             },
             listeners: Vec::new(),
         }
@@ -139,7 +147,24 @@ impl McpClientBuilder {
         self
     }
 
-    /// Calls a function whenever the client stands elsewhere with its server, in order. It runs on
+    /// One session for all identities. Say it of a server that keeps nothing between calls, or that
+    /// is meant to share what it keeps: what one principal's calls leave there, another's meet.
+    /// Default: a session for each tenant and principal.
+    pub fn shared_session(mut self) -> Self {
+        self.settings.shared_session = true;
+        self
+    }
+
+    /// How many sessions are kept at the same time, at least one. Beyond that the one that was unused
+    /// for longest ends, with what the server kept in it; while all are in use, further identities
+    /// get an error. At most four connect at the same time. Default:
+    /// [`MAX_SESSIONS`](Self::MAX_SESSIONS).
+    pub fn max_sessions(mut self, most: usize) -> Self {
+        self.settings.max_sessions = most.max(1);
+        self
+    }
+
+    /// Calls a function whenever a session stands elsewhere with its server, in order. It runs on
     /// the time of whoever caused the change: let it be short. May be called again to add.
     pub fn on_state_change(mut self, f: impl Fn(&StateChange) + Send + Sync + 'static) -> Self {
         self.listeners.push(Box::new(f));
@@ -169,7 +194,7 @@ impl McpClientBuilder {
             Reach::Transport(Transport::Http(http)) => connection::http(name.as_str(), &http)?,
             Reach::Connect(connect) => connect,
         };
-        Ok(McpClient::new(Supervisor::new(name, connect, self.settings, self.listeners)))
+        Ok(McpClient::new(Sessions::new(Shared::new(name, connect, self.settings, self.listeners))))
     }
 }
 

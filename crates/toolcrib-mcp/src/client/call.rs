@@ -7,16 +7,16 @@ use toolcrib_core::{
     BoxFuture, ContentBlock, ErrorCode, Progress, ToolBody, ToolContext, ToolError, ToolOutput,
 };
 
-use super::supervisor::Supervisor;
+use super::{McpError, sessions::Sessions, supervisor::Supervisor};
 use crate::connection::{CallAnswer, CallRequest, RequestError};
 
-/// The codes of JSON-RPC that say whose fault a refused call is.
+/// The codes of JSON-RPC that say why a call is refused.
 const METHOD_NOT_FOUND: i32 = -32_601;
 const INVALID_PARAMS: i32 = -32_602;
 
 /// The body of a remote tool. It does not keep the client: a client keeps the tools of its list.
 pub(super) struct RemoteCall {
-    pub(super) supervisor: Weak<Supervisor>,
+    pub(super) sessions: Weak<Sessions>,
     /// The server, for whoever calls when its client is gone.
     pub(super) server: Arc<str>,
     /// What the server calls the tool.
@@ -32,11 +32,13 @@ impl ToolBody for RemoteCall {
         cx: ToolContext,
     ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let Some(supervisor) = self.supervisor.upgrade() else {
+            let Some(sessions) = self.sessions.upgrade() else {
                 let gone = format!("the client of MCP server `{}` is closed", self.server);
                 return Err(ToolError::new(ErrorCode::NotAvailable, gone));
             };
-            self.run(&supervisor, args, &cx).await
+            // That of whoever calls: the list may be from another's, by way of a cache.
+            let session = sessions.of(&sessions.whose(cx.identity())).map_err(not_available)?;
+            self.run(&session, args, &cx).await
         })
     }
 
@@ -61,9 +63,7 @@ impl RemoteCall {
             let live = tokio::select! {
                 biased;
                 () = cx.cancellation().cancelled() => return Err(self.never_sent()),
-                live = supervisor.connection() => live.map_err(|error| {
-                    ToolError::new(ErrorCode::NotAvailable, error.for_model()).caused_by(error)
-                })?,
+                live = supervisor.connection() => live.map_err(not_available)?,
             };
             let progress = cx.clone();
             let request = CallRequest {
@@ -114,15 +114,18 @@ impl RemoteCall {
             RequestError::Refused { code, message } => {
                 let is_unknown = code == METHOD_NOT_FOUND
                     || code == INVALID_PARAMS && names_no_tool(&message);
-                let code = if is_unknown {
+                if is_unknown {
                     supervisor.tools_changed();
-                    ErrorCode::NotAvailable
-                } else if code == INVALID_PARAMS {
-                    ErrorCode::InputInvalid
-                } else {
-                    ErrorCode::ExecutionFailed
-                };
-                ToolError::new(code, message)
+                }
+                // Never `not_available`, which says that nothing was done: a server that answers was
+                // reached, and may refuse after it has done its work.
+                ToolError::new(
+                    match code {
+                        INVALID_PARAMS if !is_unknown => ErrorCode::InputInvalid,
+                        _ => ErrorCode::ExecutionFailed,
+                    },
+                    message,
+                )
             }
             RequestError::NotSent(_) => ToolError::new(
                 ErrorCode::NotAvailable,
@@ -165,6 +168,11 @@ impl RemoteCall {
             format!("MCP server `{}` was not there in time; the call was not sent", self.server);
         ToolError::new(ErrorCode::Cancelled, text)
     }
+}
+
+/// An error that came before anything was sent.
+fn not_available(error: McpError) -> ToolError {
+    ToolError::new(ErrorCode::NotAvailable, error.for_model()).caused_by(error)
 }
 
 /// Whether a server says that it has no such tool. Most say so as invalid parameters, as the

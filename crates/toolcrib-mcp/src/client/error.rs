@@ -48,6 +48,17 @@ pub enum McpError {
         /// When it may be asked again.
         next_try_in: Duration,
     },
+    /// All its sessions are in use, by other identities.
+    #[error(
+        "MCP server `{server}` has {sessions} sessions, all of them in use, which is the most it may \
+         have; raise `max_sessions`, or declare its session shared"
+    )]
+    Busy {
+        /// The server.
+        server: Arc<str>,
+        /// How many sessions there are.
+        sessions: usize,
+    },
     /// Its client has been closed.
     #[error("the client of MCP server `{server}` is closed")]
     Closed {
@@ -64,6 +75,9 @@ impl McpError {
             | Self::NotListed { server, next_try_in, .. } => {
                 let next = next_try(*next_try_in);
                 format!("MCP server `{server}` cannot be used at the moment; {next}")
+            }
+            Self::Busy { server, .. } => {
+                format!("MCP server `{server}` serves as many users as it may; try again later")
             }
             // Of names and declarations, which are the operator's own words.
             other => other.to_string(),

@@ -1,6 +1,10 @@
 //! Gets the list of a server's tools, when it is needed.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use futures_util::FutureExt as _;
 use tokio::time::{Instant, timeout};
@@ -99,6 +103,20 @@ impl Supervisor {
                 None => tokio::task::yield_now().await,
             }
         }
+    }
+
+    /// The same for an iteration. Where changes are watched it goes on although the iteration no longer
+    /// waits, so that a slow server is announced once it is there.
+    pub(super) async fn list_for_menu(self: &Arc<Self>) -> Relisted {
+        if self.is_watched() {
+            self.with(|state| {
+                let is_closed = matches!(state.phase, Phase::Closed);
+                if !is_closed && state.fresh().is_none() && !state.list.backoff.blocks() {
+                    self.relist_in_background(state);
+                }
+            });
+        }
+        self.list().await
     }
 
     /// The list that a server is being asked for, or the one before if that takes long: other servers'
@@ -228,7 +246,7 @@ impl Supervisor {
             Definitions { server: self.name(), origin: self.origin(), settings: self.settings() };
         let listed =
             definitions.make(pages.tools, before.as_deref(), |remote, annotations| RemoteCall {
-                supervisor: Arc::downgrade(self),
+                sessions: Weak::clone(self.sessions()),
                 server: Arc::clone(self.server()),
                 // What has no name is never called.
                 tool: remote.name.as_deref().unwrap_or_default().into(),

@@ -10,6 +10,8 @@ mod listing;
 mod live;
 mod name;
 mod pages;
+mod sessions;
+mod shared;
 mod state;
 mod status;
 mod supervisor;
@@ -20,8 +22,8 @@ use std::{fmt, sync::Arc};
 
 use tokio::sync::watch;
 use toolcrib_core::{
-    Catalog, DiscoveryError, DiscoveryErrorClass, FailedListing, ListContext, Listing, Tool,
-    ToolProvider,
+    Catalog, DiscoveryError, DiscoveryErrorClass, FailedListing, Identity, ListContext, Listing,
+    Tool, ToolProvider,
 };
 
 #[cfg(feature = "mock")]
@@ -32,21 +34,32 @@ pub use self::{
     name::{InvalidServerName, ServerName},
     status::{ServerState, ServerStatus, StateChange},
 };
-use self::{listing::Known, supervisor::Supervisor};
+use self::{
+    listing::Known,
+    sessions::{InSession, Sessions, Whose},
+};
 
 /// The client of one MCP server: a provider of its tools, and what calls them.
 ///
-/// Cloning shares it. It keeps at most one connection, which is opened when the tools are first
-/// asked for, and opened again when it was lost. A server that fails is left alone for a while, and
-/// whoever asks for it meanwhile is told at once, so that it costs others nothing.
+/// Cloning shares it. It has a session with the server for each tenant and principal that uses it,
+/// unless [`shared_session`](McpClientBuilder::shared_session) is declared: each session has a
+/// connection of its own, which for a program means a process. A session connects when its tools are
+/// first needed, and again when its connection was lost. After a failure it is left alone for a
+/// while, and whoever needs it meanwhile gets the error at once.
 ///
-/// Keep it for as long as its tools are used: with the last clone go connection and process, and
-/// what is called then answers `not_available`.
+/// A call runs in the session of the identity that calls, whoever listed the tool.
+///
+/// Keep it for as long as its tools are used: with the last clone all connections and processes end,
+/// and what is called then answers `not_available`.
 #[derive(Clone)]
-pub struct McpClient(Arc<Owner>);
+pub struct McpClient {
+    owner: Arc<Owner>,
+    /// Whose session its own methods mean.
+    whose: Whose,
+}
 
 /// What ends everything when the last client goes.
-struct Owner(Arc<Supervisor>);
+struct Owner(Arc<Sessions>);
 
 impl Drop for Owner {
     fn drop(&mut self) {
@@ -55,13 +68,28 @@ impl Drop for Owner {
 }
 
 impl McpClient {
-    fn new(supervisor: Arc<Supervisor>) -> Self {
-        Self(Arc::new(Owner(supervisor)))
+    fn new(sessions: Arc<Sessions>) -> Self {
+        Self { owner: Arc::new(Owner(sessions)), whose: Whose::default() }
+    }
+
+    fn sessions(&self) -> &Sessions {
+        &self.owner.0
+    }
+
+    fn session(&self) -> Result<InSession, McpError> {
+        self.sessions().of(&self.whose)
+    }
+
+    /// The same client, whose methods use the session of this identity. Default: that of no tenant
+    /// and no principal. As a provider it goes by the identity of each listing in any case.
+    #[must_use]
+    pub fn on_behalf_of(&self, identity: &Identity) -> Self {
+        Self { owner: Arc::clone(&self.owner), whose: self.sessions().whose(identity) }
     }
 
     /// What the server is called here.
     pub fn name(&self) -> &ServerName {
-        self.0.0.name()
+        &self.sessions().shared().name
     }
 
     /// The tools that are offered, sorted by the server's own names: from the last listing as long
@@ -70,7 +98,7 @@ impl McpClient {
     /// # Errors
     /// [`McpError`] says why there is no list, and when the server may be tried again.
     pub async fn tools(&self) -> Result<Vec<Tool>, McpError> {
-        Ok(self.0.0.list().await?.offered().to_vec())
+        Ok(self.session()?.list().await?.offered().to_vec())
     }
 
     /// What is offered and what is held back, got as [`tools`](Self::tools) gets it.
@@ -79,7 +107,7 @@ impl McpClient {
     /// As [`tools`](Self::tools).
     pub async fn catalog(&self) -> Result<Catalog, McpError> {
         let mut catalog = Catalog::new();
-        self.0.0.list().await?.fill(&mut catalog);
+        self.session()?.list().await?.fill(&mut catalog);
         Ok(catalog)
     }
 
@@ -88,25 +116,27 @@ impl McpClient {
     /// # Errors
     /// As [`tools`](Self::tools).
     pub async fn refresh(&self) -> Result<Vec<Tool>, McpError> {
-        Ok(self.0.0.list_anew().await?.offered().to_vec())
+        Ok(self.session()?.list_anew().await?.offered().to_vec())
     }
 
-    /// Where the client stands with its server, now.
+    /// Where its session with the server stands now. Where there is no such session, that of the one
+    /// that was used last.
     pub fn status(&self) -> ServerStatus {
-        self.0.0.status()
+        self.sessions().status(&self.whose)
     }
 
-    /// Ticks when the list may be another: the server said so, it cannot be had, it may be tried
-    /// again, or it is back. For whoever must hear of a change before asking for the list.
+    /// Ticks when the list of one of the sessions may be another: the server said so, it cannot be
+    /// had, it may be tried again, or it is back. For whoever must hear of a change before asking for
+    /// the list.
     pub fn changes(&self) -> watch::Receiver<u64> {
-        self.0.0.changes()
+        self.sessions().shared().changes.subscribe()
     }
 
-    /// Ends the connection and waits until no process and no task of it is left. From then on
+    /// Ends all sessions and waits until no process and no task of them is left. From then on
     /// everything answers that the client is closed. A program that was just being started is killed
     /// and not waited for.
     pub async fn close(&self) {
-        self.0.0.close().await;
+        self.sessions().close().await;
     }
 }
 
@@ -118,15 +148,19 @@ impl fmt::Debug for McpClient {
 
 impl ToolProvider for McpClient {
     fn id(&self) -> &str {
-        self.0.0.origin()
+        &self.sessions().shared().origin
     }
 
     fn covers(&self) -> Option<&str> {
-        Some(self.0.0.pattern())
+        Some(&self.sessions().shared().pattern)
     }
 
     fn list(self: Arc<Self>, cx: &ListContext, mut into: Catalog) -> Listing {
-        match self.0.0.known() {
+        let session = match self.sessions().of(&self.sessions().whose(cx.identity())) {
+            Ok(session) => session,
+            Err(error) => return Listing::failed(into, DiscoveryError::source_failed(error)),
+        };
+        match session.known() {
             Known::Fresh(list) => {
                 list.fill(&mut into);
                 Listing::now(into)
@@ -138,9 +172,9 @@ impl ToolProvider for McpClient {
                     let listed = async {
                         match known {
                             Known::Renewing(before, flight) => {
-                                self.0.0.renewed(before, flight).await
+                                session.renewed(before, flight).await
                             }
-                            _ => self.0.0.list().await,
+                            _ => session.list_for_menu().await,
                         }
                     };
                     let listed = tokio::select! {

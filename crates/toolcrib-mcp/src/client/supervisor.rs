@@ -2,16 +2,13 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, atomic::AtomicUsize},
     time::Duration,
 };
 
 use futures_util::FutureExt as _;
-use tokio::{
-    sync::watch,
-    time::{Instant, sleep_until, timeout},
-};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
 use toolcrib_core::panic_text;
 use toolcrib_engine::{Breaker, BreakerState, Permit};
 
@@ -21,10 +18,12 @@ use super::{
     flight::{Flight, Landing, flight},
     live::Live,
     name::ServerName,
+    sessions::Sessions,
+    shared::Shared,
     state::{Connected, Phase, State},
     status::{ServerState, ServerStatus, StateChange},
 };
-use crate::connection::{Connect, Connection, Signals};
+use crate::connection::{Connection, Signals};
 
 /// A connection that lasts this long was a good one.
 const STABLE: Duration = Duration::from_secs(10);
@@ -35,26 +34,15 @@ const CLOSE_GRACE: Duration = Duration::from_secs(5);
 /// Why a connection is ended from here.
 const HANGS: &str = "it did not answer several times in a row when asked for its tools";
 
-/// Told of each change of state.
-pub(super) type Listener = Box<dyn Fn(&StateChange) + Send + Sync>;
-
-/// What keeps one server. Everything that it has under way is a task of `tasks` and ends with
-/// `shutdown`; what a connection sends to cancel calls may end a moment later.
+/// What keeps one session of a server. Everything that it has under way is a task of the server's
+/// `tasks` and ends with `shutdown`; what a connection sends to cancel calls may end a moment later.
 pub(super) struct Supervisor {
-    name: ServerName,
-    /// The server's name as others share it.
-    server: Arc<str>,
-    /// `mcp:git`.
-    origin: Arc<str>,
-    /// `mcp__git__*`.
-    pattern: String,
-    target: Arc<str>,
-    connect: Arc<dyn Connect>,
-    settings: Settings,
-    listeners: Vec<Listener>,
+    shared: Arc<Shared>,
+    /// The sessions of the server, this one among them.
+    sessions: Weak<Sessions>,
+    /// How many calls and listings use it now: while there is one, it is not evicted.
+    pub(super) users: AtomicUsize,
     breaker: Breaker,
-    changes: watch::Sender<u64>,
-    tasks: TaskTracker,
     shutdown: CancellationToken,
     state: Mutex<State>,
 }
@@ -67,54 +55,42 @@ enum Reached {
 
 impl Supervisor {
     pub(super) fn new(
-        name: ServerName,
-        connect: Arc<dyn Connect>,
-        settings: Settings,
-        listeners: Vec<Listener>,
+        shared: Arc<Shared>,
+        sessions: Weak<Sessions>,
+        shutdown: CancellationToken,
     ) -> Arc<Self> {
         Arc::new(Self {
-            server: name.as_str().into(),
-            origin: format!("mcp:{name}").into(),
-            pattern: name.pattern(),
-            target: connect.target().into(),
-            name,
-            connect,
-            breaker: Breaker::new(settings.breaker),
-            settings,
-            listeners,
-            changes: watch::Sender::new(0),
-            tasks: TaskTracker::new(),
-            shutdown: CancellationToken::new(),
+            breaker: Breaker::new(shared.settings.breaker),
+            shared,
+            sessions,
+            users: AtomicUsize::new(0),
+            shutdown,
             state: Mutex::new(State::new()),
         })
     }
 
     pub(super) fn name(&self) -> &ServerName {
-        &self.name
+        &self.shared.name
     }
 
     pub(super) fn server(&self) -> &Arc<str> {
-        &self.server
+        &self.shared.server
     }
 
     pub(super) fn origin(&self) -> &Arc<str> {
-        &self.origin
-    }
-
-    pub(super) fn pattern(&self) -> &str {
-        &self.pattern
+        &self.shared.origin
     }
 
     pub(super) fn settings(&self) -> &Settings {
-        &self.settings
+        &self.shared.settings
     }
 
-    pub(super) fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
+    pub(super) fn sessions(&self) -> &Weak<Sessions> {
+        &self.sessions
     }
 
     pub(super) fn tick(&self) {
-        self.changes.send_modify(|ticks| *ticks = ticks.wrapping_add(1));
+        self.shared.changes.send_modify(|ticks| *ticks = ticks.wrapping_add(1));
     }
 
     fn tick_at(self: &Arc<Self>, time: Instant, first: impl FnOnce(&mut State) + Send + 'static) {
@@ -126,14 +102,14 @@ impl Supervisor {
         });
     }
 
-    fn is_watched(&self) -> bool {
-        self.changes.receiver_count() > 0
+    pub(super) fn is_watched(&self) -> bool {
+        self.shared.changes.receiver_count() > 0
     }
 
     /// Work that ends with the client, if not before.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let shutdown = self.shutdown.clone();
-        self.tasks.spawn(async move {
+        self.shared.tasks.spawn(async move {
             tokio::select! {
                 biased;
                 () = shutdown.cancelled() => {}
@@ -161,13 +137,13 @@ impl Supervisor {
             let failed = matches!(now, ServerState::BackingOff | ServerState::Open);
             let lost = state.reports.told == ServerState::Ready && now != ServerState::Closed;
             let change = StateChange {
-                server: Arc::clone(&self.server),
+                server: Arc::clone(&self.shared.server),
                 from: state.reports.told,
                 to: now,
                 reason: state.last_error.clone().filter(|_| failed || lost),
             };
             state.reports.told = now;
-            if !self.listeners.is_empty() {
+            if !self.shared.listeners.is_empty() {
                 state.reports.waiting.push(change);
             }
         }
@@ -192,7 +168,7 @@ impl Supervisor {
                 std::mem::take(&mut state.reports.waiting)
             };
             for change in &waiting {
-                for listener in &self.listeners {
+                for listener in &self.shared.listeners {
                     // A listener that panics must not take the server's keeper along.
                     let _ = catch_unwind(AssertUnwindSafe(|| listener(change)));
                 }
@@ -217,8 +193,8 @@ impl Supervisor {
         let waits =
             matches!(state.phase, Phase::Idle).then(|| state.connecting.trouble()).flatten();
         ServerStatus {
-            name: Arc::clone(&self.server),
-            target: Arc::clone(&self.target),
+            name: Arc::clone(&self.shared.server),
+            target: Arc::clone(&self.shared.target),
             state: self.server_state(&state),
             epoch: state.epoch,
             server: info.map(|info| info.name.as_str().into()),
@@ -269,7 +245,7 @@ impl Supervisor {
         state.attempts += 1;
         let (landing, flight) = self.flight();
         state.phase = Phase::Connecting(state.attempts, flight.clone());
-        self.tasks.spawn(Arc::clone(self).attempt(state.attempts, landing, permit));
+        self.shared.tasks.spawn(Arc::clone(self).attempt(state.attempts, landing, permit));
         Ok(Reached::Soon(flight))
     }
 
@@ -283,14 +259,21 @@ impl Supervisor {
             if let Some(before) = before {
                 let _ = timeout(CLOSE_GRACE, before.cancelled()).await;
             }
-            self.connect.connect(Arc::new(signals)).await
+            self.shared.connect.connect(Arc::new(signals)).await
         };
-        let allowed = self.settings.start_timeout;
+        // Its time runs from here on, however long others take to start.
+        let starting = tokio::select! {
+            biased;
+            () = landing.abandoned() => return,
+            starting = self.shared.starts.acquire() => starting,
+        };
+        let allowed = self.shared.settings.start_timeout;
         let opened = tokio::select! {
             biased;
             () = landing.abandoned() => return,
             opened = timeout(allowed, AssertUnwindSafe(opening).catch_unwind()) => opened,
         };
+        drop(starting);
         let problem = match opened {
             Ok(Ok(Ok(connection))) => {
                 let Some(live) = self.connected(attempt, &connection) else {
@@ -412,7 +395,7 @@ impl Supervisor {
     pub(super) fn unreachable(&self, state: &State) -> McpError {
         let trouble = state.connecting.trouble();
         McpError::Unreachable {
-            server: Arc::clone(&self.server),
+            server: Arc::clone(&self.shared.server),
             problem: trouble.map_or_else(|| "it is being tried".into(), |t| Arc::clone(&t.problem)),
             failures: state.connecting.failures(),
             next_try_in: trouble.map_or(Duration::ZERO, |trouble| {
@@ -422,7 +405,7 @@ impl Supervisor {
     }
 
     pub(super) fn closed_error(&self) -> McpError {
-        McpError::Closed { server: Arc::clone(&self.server) }
+        McpError::Closed { server: Arc::clone(&self.shared.server) }
     }
 
     /// The server says that its tools are others now, or gave reason to think so.
@@ -452,13 +435,6 @@ impl Supervisor {
         });
         self.shutdown.cancel();
         self.tick();
-    }
-
-    /// Ends everything and waits until nothing is left.
-    pub(super) async fn close(&self) {
-        self.end();
-        self.tasks.close();
-        self.tasks.wait().await;
     }
 }
 

@@ -107,7 +107,7 @@ async fn answer(
     let step = tokio::select! {
         biased;
         () = asked.nobody_waits() => Err(StepError::from(IterationError::Cancelled)),
-        step = scope.step(Purpose::Look) => step,
+        step = scope.step(Purpose::Call(name)) => step,
     };
     let step = step.map_err(|error| {
         if let Some(entry) = &mut entry {
@@ -116,6 +116,8 @@ async fn answer(
         refusal(&error)
     })?;
     let tool = step.iteration.menu().get(name).cloned();
+    // A model that called it before is to read this as the result of its call.
+    let is_away = tool.is_none() && step.iteration.withheld().is_away(name);
     let session = step.session.clone();
     if let Some(entry) = &mut entry {
         entry.run_id = Some(Arc::clone(&step.run_id));
@@ -154,6 +156,7 @@ async fn answer(
     }
     match tool {
         Some(tool) => Ok(result::wire(result, output_schema(&tool).is_some())),
+        None if is_away => Ok(result::wire(result, false)),
         None => Err(ErrorData::invalid_params(
             result.text.to_string(),
             Some(json!({ "code": result.code.unwrap_or(ErrorCode::NotAvailable) })),

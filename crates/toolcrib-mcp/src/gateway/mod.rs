@@ -26,6 +26,7 @@ mod list;
 mod output;
 mod post;
 mod progress;
+mod readiness;
 mod result;
 mod routes;
 mod session;
@@ -33,7 +34,7 @@ mod sessions;
 mod stdio;
 mod unreadable;
 
-use std::{borrow::Cow, fmt, path::PathBuf, sync::Arc};
+use std::{borrow::Cow, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
@@ -50,10 +51,18 @@ use crate::McpClient;
 /// How many sessions may be open over HTTP. Each token has an equal share of them, of at least 16.
 pub const MAX_SESSIONS: usize = 1024;
 
+/// How long a list waits for a source: a server that takes longer is in the list once it is there, and
+/// the client is told that the list has changed.
+const SOURCES_WITHIN: Duration = Duration::from_secs(5);
+
 /// An engine as an MCP server, on standard input and output or over HTTP, in both eras of the
 /// protocol. Cloning shares it; it may serve any number of times.
 ///
-/// What a client sees and may do is what the engine says for its [`Access`]. The calls of one
+/// What a client sees and may do is what the engine says for its [`Access`]. A list waits for a source
+/// for at most five seconds; then [`OnFailure`](toolcrib_engine::OnFailure) decides. A call waits for
+/// no source but those that may have its tool.
+///
+///  The calls of one
 /// connection, or of one session over HTTP, run at the same time as those of a batch do: a call of a
 /// [sequential](toolcrib_core::ToolBuilder::sequential) tool alone among them. At most 256 requests of
 /// it are worked on; further ones are refused at once. Over HTTP without a session each request
@@ -81,6 +90,7 @@ type AccessLog = Arc<dyn Fn(&AccessEntry) + Send + Sync>;
 struct Shared {
     engine: Engine,
     changes: Changes,
+    servers: Vec<McpClient>,
     instructions: Option<String>,
     working_dir: Option<PathBuf>,
     log: Option<AccessLog>,
@@ -102,6 +112,7 @@ impl Gateway {
         GatewayBuilder {
             engine,
             changes: Changes::default(),
+            servers: Vec::new(),
             instructions: None,
             working_dir: None,
             log: None,
@@ -141,6 +152,7 @@ impl Shared {
         options.personality = access.personality.clone();
         options.skills = access.skills.clone();
         options.working_dir = self.working_dir.clone();
+        options.source_timeout = Some(SOURCES_WITHIN);
         options
     }
 
@@ -193,6 +205,7 @@ impl fmt::Debug for Gateway {
 pub struct GatewayBuilder {
     engine: Engine,
     changes: Changes,
+    servers: Vec<McpClient>,
     instructions: Option<String>,
     working_dir: Option<PathBuf>,
     log: Option<AccessLog>,
@@ -200,8 +213,10 @@ pub struct GatewayBuilder {
 
 impl GatewayBuilder {
     /// Tells clients when what this MCP server offers changes their menu. Say it of each client that
-    /// is a provider of the engine: nobody is told of changes at a server that is not watched.
-    pub fn watch(self, client: &McpClient) -> Self {
+    /// is a provider of the engine: no client hears of changes at a server that is not watched, and
+    /// `/readyz` counts only those that are.
+    pub fn watch(mut self, client: &McpClient) -> Self {
+        self.servers.push(client.clone());
         self.changes(client.changes())
     }
 
@@ -236,8 +251,8 @@ impl GatewayBuilder {
 
     /// The gateway. Nothing runs yet.
     pub fn build(self) -> Gateway {
-        let Self { engine, changes, instructions, working_dir, log } = self;
-        Gateway(Arc::new(Shared { engine, changes, instructions, working_dir, log }))
+        let Self { engine, changes, servers, instructions, working_dir, log } = self;
+        Gateway(Arc::new(Shared { engine, changes, servers, instructions, working_dir, log }))
     }
 }
 

@@ -33,6 +33,7 @@ use super::{
     connection::Posted,
     handler::Handler,
     post::{Answered, Post, SESSION, is_json, name_what_is_taken, only},
+    readiness::readiness,
     sessions::Sessions,
     unreadable::{Unreadable, id_of_request},
 };
@@ -48,7 +49,10 @@ const LEAST_SESSIONS: usize = 16;
 
 const MCP: &str = "/mcp";
 const SKILL: &str = "/mcp/skill/";
+/// Whether the process answers.
 const HEALTH: &str = "/healthz";
+/// Whether its servers can be used.
+const READY: &str = "/readyz";
 
 type Body = BoxBody<Bytes, Infallible>;
 
@@ -101,11 +105,15 @@ impl Routes {
         peer: SocketAddr,
     ) -> Response<Body> {
         let began = Instant::now();
-        if request.uri().path() == HEALTH
+        if matches!(request.uri().path(), HEALTH | READY)
             && request.method() == Method::GET
             && self.hosts.allow(request.uri(), request.headers())
         {
-            return text(StatusCode::OK, "ok\n");
+            if request.uri().path() == HEALTH {
+                return text(StatusCode::OK, "ok\n");
+            }
+            let (status, readiness) = readiness(&self.serving.gateway.servers);
+            return json_body(status, readiness.to_string());
         }
         let (mut parts, body) = request.into_parts();
         let mut caller = Caller { access: Arc::default(), peer: Some(peer) };

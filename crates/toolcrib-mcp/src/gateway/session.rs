@@ -70,12 +70,20 @@ impl Session {
         Ok((Arc::new(session), ended))
     }
 
-    async fn iteration(&self, purpose: Purpose) -> Result<Iteration, IterationError> {
+    async fn iteration(&self, purpose: Purpose<'_>) -> Result<Iteration, IterationError> {
+        let beginning = self.turn.lock().await.begin_for(purpose.tool())?;
+        let number = beginning.number();
+        // The turn is free meanwhile: a call does not wait for servers that another request needs.
+        let listed = beginning.listed().await;
         let mut turn = self.turn.lock().await;
-        let iteration = turn.iteration().await?;
-        if purpose == Purpose::Tell {
+        let iteration = turn.offer(listed)?;
+        if matches!(purpose, Purpose::Tell) {
             // While the turn is locked: a look that comes later compares with this.
             *self.known() = Some(iteration.menu().fingerprint());
+            if turn.iterations() > number {
+                // That one may have seen newer lists, and compared them with an older menu.
+                self.recheck.notify_one();
+            }
         }
         Ok(iteration)
     }
@@ -87,9 +95,16 @@ impl Session {
     /// Whether the client knows another menu than there is, which it then counts as told of. A
     /// client that never asked for the menu knows none, and there is nothing to tell it.
     pub(super) async fn menu_changed(&self) -> bool {
+        if self.known().is_none() {
+            return false;
+        }
+        let Ok(beginning) = self.turn.lock().await.begin_for(None) else {
+            return false;
+        };
+        let listed = beginning.listed().await;
         // Locked to the end: what the client is told of meanwhile is not older than what is compared.
         let mut turn = self.turn.lock().await;
-        let Ok(iteration) = turn.iteration().await else {
+        let Ok(iteration) = turn.offer(listed) else {
             return false;
         };
         let menu = iteration.menu().fingerprint();
@@ -103,12 +118,23 @@ impl Session {
 }
 
 /// What an iteration is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Purpose<'a> {
     /// The client is told its menu, and knows it from then on.
     Tell,
-    /// The menu is only looked at, or called from.
+    /// The menu is only looked at.
     Look,
+    /// A tool of this name is called: only what decides on it is needed.
+    Call(&'a str),
+}
+
+impl<'a> Purpose<'a> {
+    fn tool(self) -> Option<&'a str> {
+        match self {
+            Self::Tell | Self::Look => None,
+            Self::Call(tool) => Some(tool),
+        }
+    }
 }
 
 /// Where a request's iteration comes from.
@@ -148,7 +174,7 @@ impl Scope {
     }
 
     /// Begins an iteration.
-    pub(super) async fn step(&self, purpose: Purpose) -> Result<Step, StepError> {
+    pub(super) async fn step(&self, purpose: Purpose<'_>) -> Result<Step, StepError> {
         match self {
             Self::Session(session) => Ok(Step {
                 iteration: session.iteration(purpose).await?,
@@ -166,7 +192,8 @@ impl Scope {
                     .without_read_skill()
                     .events(events.clone());
                 let mut turn = serving.gateway.engine.turn(options)?;
-                let iteration = turn.iteration().await?;
+                let listed = turn.begin_for(purpose.tool())?.listed().await;
+                let iteration = turn.offer(listed)?;
                 let run_id = Arc::clone(turn.run_id());
                 Ok(Step { iteration, events, run_id, session: None, _turn: Some(turn) })
             }

@@ -3,7 +3,11 @@
 use toolcrib_config::{Diagnostic, Problems};
 
 use super::{names::Names, secrets::report_undeclared};
-use crate::{config::ServeSection, secrets::EnvironmentSecrets, serve::ServeToken};
+use crate::{
+    config::{ServeSection, TokenSection},
+    secrets::EnvironmentSecrets,
+    serve::ServeToken,
+};
 
 /// The declared tokens. A secret that is not there is a warning: a gateway says so again when it is
 /// asked to serve.
@@ -13,7 +17,7 @@ pub(crate) fn build_tokens(
     names: &Names,
     problems: &Problems,
 ) -> Vec<ServeToken> {
-    let token = |token: &crate::config::TokenSection| {
+    let token = |token: &TokenSection| {
         if let Some(personality) = &token.personality {
             names.is_personality(personality, problems);
         }
@@ -34,5 +38,27 @@ pub(crate) fn build_tokens(
             personality: token.personality.as_ref().map(|name| name.value.clone()),
         })
     };
+    report_nameless(section, names, problems);
     section.tokens.iter().filter_map(token).collect()
+}
+
+/// Bearers of two tokens without a principal are one identity, and everything that is kept per
+/// identity they share.
+fn report_nameless(section: &ServeSection, names: &Names, problems: &Problems) {
+    let is_known = |token: &TokenSection| {
+        token.secret.as_ref().is_some_and(|secret| names.secrets.contains(&secret.value))
+    };
+    let tokens = section.tokens.iter().filter(|token| is_known(token));
+    let mut nameless = tokens.filter(|token| token.principal.is_none());
+    while let Some(token) = nameless.next() {
+        if let Some(other) = nameless.clone().find(|other| other.tenant == token.tenant) {
+            let message = format!(
+                "this token and the one at {} name no principal: their bearers share the sessions of \
+                 MCP servers, and artifacts",
+                other.at
+            );
+            let help = "give each `[[serve.token]]` a `principal`";
+            problems.push(Diagnostic::warning(&token.at, message).help(help));
+        }
+    }
 }

@@ -7,6 +7,7 @@ use toolcrib_core::{KeyField, ToolBuilder, Ttl};
 use toolcrib_engine::OnFailure;
 
 use super::{
+    remote::{REMOTE_ON_FAILURE, read_on_failure},
     text::Text,
     tool::{HeaderSection, HttpSection, MAX_CHARS, read_headers},
 };
@@ -103,7 +104,7 @@ impl HubSection {
                 prefix: table.text("prefix"),
                 cache: CacheSection::read(table),
                 timeout: table.duration("timeout"),
-                on_failure: read_on_failure(table),
+                on_failure: read_on_failure(table).unwrap_or(REMOTE_ON_FAILURE),
                 alternatives: table.texts("alternatives"),
                 allow_addresses: table
                     .value("allow_addresses")
@@ -175,11 +176,4 @@ impl CallSection {
                 .integer("max_result_chars", ToolBuilder::MIN_RESULT_CHARS..=MAX_CHARS),
         }
     }
-}
-
-fn read_on_failure(table: &Table<'_>) -> OnFailure {
-    use OnFailure::{Fail, Omit, Stale};
-    let words = [("fail", Fail), ("stale", Stale), ("omit", Omit)];
-    let word = table.value("on_failure").and_then(|value| value.word(&words));
-    word.map(|word| word.value).unwrap_or_default()
 }

@@ -1,16 +1,23 @@
 //! `[mcp.NAME]`: an MCP server, or what is set of one that a file declares.
 
-use std::{ops::RangeFrom, sync::Arc, time::Duration};
+use std::{
+    ops::{RangeFrom, RangeInclusive},
+    sync::Arc,
+    time::Duration,
+};
 
 use toolcrib_config::{Diagnostic, Located, Table, Value};
 use toolcrib_core::ToolBuilder;
 use toolcrib_engine::OnFailure;
 use toolcrib_mcp::ServerName;
 
-use super::{text::Text, tool::MAX_CHARS};
+use super::{remote::read_on_failure, text::Text, tool::MAX_CHARS};
 
 /// How much memory a server may have: with less none starts.
 const MEMORY: RangeFrom<u64> = 1 << 20..;
+
+/// How many sessions a server may have at the same time.
+const SESSIONS: RangeInclusive<usize> = 1..=1024;
 
 /// The keys by which a program is declared, beside its own. What can also be set of a server that a
 /// file declares is looked at where it is known what that is.
@@ -73,6 +80,8 @@ pub(crate) struct McpSettings {
     pub(crate) start_timeout: Option<Duration>,
     pub(crate) list_timeout: Option<Duration>,
     pub(crate) max_result_chars: Option<usize>,
+    pub(crate) shares_session: bool,
+    pub(crate) max_sessions: Option<usize>,
     pub(crate) memory_max: Option<Located<u64>>,
     pub(crate) allow_stray_children: Option<Located<bool>>,
     pub(crate) allow_addresses: Vec<Located<Arc<str>>>,
@@ -188,14 +197,9 @@ fn pairs(table: &Table<'_>, key: &'static str) -> Option<Vec<Pair>> {
 
 impl McpSettings {
     fn read(table: &Table<'_>) -> Self {
-        use OnFailure::{Fail, Omit, Stale};
-        let words = [("fail", Fail), ("stale", Stale), ("omit", Omit)];
         Self {
             trusted: table.boolean("trusted"),
-            on_failure: table
-                .value("on_failure")
-                .and_then(|value| value.word(&words))
-                .map(|word| word.value),
+            on_failure: read_on_failure(table),
             alternatives: table.texts("alternatives"),
             include: table.has("include").then(|| globs(table, "include")),
             exclude: globs(table, "exclude"),
@@ -204,6 +208,11 @@ impl McpSettings {
             list_timeout: table.duration("list_timeout"),
             max_result_chars: table
                 .integer("max_result_chars", ToolBuilder::MIN_RESULT_CHARS..=MAX_CHARS),
+            shares_session: table
+                .value("session")
+                .and_then(|value| value.word(&[("principal", false), ("shared", true)]))
+                .is_some_and(|word| word.value),
+            max_sessions: table.integer("max_sessions", SESSIONS),
             memory_max: table.value("memory_max").and_then(|value| value.size(MEMORY)),
             allow_stray_children: table
                 .value("allow_stray_children")

@@ -12,6 +12,7 @@ mod personality;
 mod plugin;
 mod policy;
 mod reliability;
+mod remote;
 mod schema;
 mod secrets;
 mod serve;
@@ -30,6 +31,7 @@ pub(crate) use self::{
     plugin::{PluginFile, PluginSection},
     policy::{PolicySection, RoleSection, RuleSection},
     reliability::{ReliabilityRuleSection, ReliabilitySection, Verb},
+    remote::REMOTE_ON_FAILURE,
     schema::{SchemaProblem, check_schema},
     secrets::{SecretSection, is_secret_name},
     serve::{ServeSection, TokenSection},

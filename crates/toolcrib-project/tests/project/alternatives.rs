@@ -84,9 +84,9 @@ fn a_hub_that_fails_is_listed_by_the_next_of_its_alternatives() {
     let first = engine(format!("{RULE}{}", hubs(fine, fine, fine)));
     assert_eq!(names(&first).unwrap(), ["crm_find"]);
     // Without a rule nobody is asked instead.
-    let error = names(&engine(hubs(broken, fine, fine))).unwrap_err();
-    assert!(matches!(error, IterationError::Discovery(_)), "{error:?}");
-    assert!(names(&engine(format!("{RULE}{}", hubs(broken, broken, broken)))).is_err());
+    assert!(names(&engine(hubs(broken, fine, fine))).unwrap().is_empty());
+    let all_broken = format!("{RULE}{}", hubs(broken, broken, broken));
+    assert!(names(&engine(all_broken)).unwrap().is_empty());
 }
 
 #[test]
@@ -109,7 +109,7 @@ programs = true
         );
     let engine = folder.load().engine_builder().build().unwrap();
     let said = moves(&engine);
-    assert!(names(&engine).is_err());
+    assert!(names(&engine).unwrap().is_empty());
     let mut said = said.lock().unwrap().clone();
     said.sort();
     assert_eq!(

@@ -29,9 +29,9 @@ fn documented_servers_load_in_order_and_are_not_started() {
     assert_eq!(
         servers,
         [
-            ("git", &*at("git"), OnFailure::Fail),
+            ("git", &*at("git"), OnFailure::Stale),
             ("docs", &*at("docs"), OnFailure::Omit),
-            ("time", ".mcp.json:1", OnFailure::Stale),
+            ("time", ".mcp.json:1", OnFailure::Fail),
         ]
     );
     let trusted: Vec<_> = project.mcp_servers().iter().map(McpServer::is_trusted).collect();
@@ -223,9 +223,12 @@ fn files_are_imported_with_a_project_and_without() {
     };
     let (git, docs) = ("git".to_owned(), "docs".to_owned());
     let project = Project::load(folder.path(), &options(&[import("a.json")])).unwrap();
-    assert_eq!(names(&project), [(git.clone(), OnFailure::Fail), (docs.clone(), OnFailure::Omit)]);
+    assert_eq!(
+        names(&project),
+        [(git.clone(), OnFailure::Stale), (docs.clone(), OnFailure::Stale)]
+    );
     let project = Project::of_imports(&options(&[import("b.json"), import("a.json")])).unwrap();
-    assert_eq!(names(&project), [(git, OnFailure::Omit), (docs, OnFailure::Omit)]);
+    assert_eq!(names(&project), [(git, OnFailure::Stale), (docs, OnFailure::Stale)]);
     assert!(project.tools().is_empty() && project.skills().is_empty());
     assert!(!folder.path().join("state").exists());
 
@@ -269,11 +272,11 @@ fn of_an_imported_file_a_server_that_cannot_be_used_costs_no_other() {
     assert_eq!(
         usable,
         [
-            ("good", true, OnFailure::Omit),
-            ("old", false, OnFailure::Omit),
-            ("asks", false, OnFailure::Omit),
-            ("unset", false, OnFailure::Omit),
-            ("clear", false, OnFailure::Omit),
+            ("good", true, OnFailure::Stale),
+            ("old", false, OnFailure::Stale),
+            ("asks", false, OnFailure::Stale),
+            ("unset", false, OnFailure::Stale),
+            ("clear", false, OnFailure::Stale),
         ]
     );
     let warned = project.warnings().to_string();

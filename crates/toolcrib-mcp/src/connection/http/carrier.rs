@@ -47,6 +47,10 @@ impl Client {
     async fn call(&self, outgoing: &Outgoing) -> Result<(), Failure> {
         let Outgoing { id, call, .. } = outgoing;
         let id = RequestId::Number(*id);
+        // Boxed: few calls need it.
+        if self.is_silent() {
+            Box::pin(self.probe_session()).await?;
+        }
         let request = self.call_request(outgoing);
         match self.post(outgoing.to_json()?, request, Some(call)).await? {
             // The answer comes on another stream.

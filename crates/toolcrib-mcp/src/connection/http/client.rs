@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -19,7 +19,7 @@ use rmcp::{
         AuthRequiredError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
     },
 };
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, timeout};
 use toolcrib_core::CancellationToken;
 use toolcrib_scope::http::{
     HeaderMap, HeaderName, HeaderValue, HttpClient, HttpError, HttpRequest, HttpStream, Method,
@@ -44,6 +44,12 @@ const MAX_ERROR_BYTES: usize = 64 * 1024;
 /// How long a server has to end a session.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// After how long without an answer a session is probed before a call, and how long that may take.
+const PROBE_AFTER: Duration = Duration::from_secs(30);
+const PROBE_WITHIN: Duration = Duration::from_secs(2);
+/// A probe. Its id is none that the protocol library or a call has.
+const PING: &[u8] = br#"{"jsonrpc":"2.0","id":"toolcrib-probe","method":"ping"}"#;
+
 /// Why a connection ends whose session the server does not know any more.
 const SESSION_EXPIRED: &str = "its session has expired (HTTP 404)";
 
@@ -63,6 +69,8 @@ pub(super) struct Shared {
     url: Arc<str>,
     headers: HeaderMap,
     pub(super) wiring: Wiring,
+    /// When the server last answered.
+    heard: Mutex<Instant>,
     has_streamed: AtomicBool,
     /// The headers of each request after a handshake with `initialize`.
     after_handshake: OnceLock<HeaderMap>,
@@ -102,6 +110,7 @@ impl Client {
             url,
             headers,
             wiring,
+            heard: Mutex::new(Instant::now()),
             has_streamed: AtomicBool::new(false),
             after_handshake: OnceLock::new(),
             annotated: Annotated::default(),
@@ -165,13 +174,10 @@ impl Client {
             }
             HttpFailure::Http(error)
         })?;
+        *self.0.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         Ok(match answer.status() {
             StatusCode::NOT_FOUND if had_session => {
-                // The request was not looked at: it belongs to a session that the server does not
-                // have.
-                if let Some(call) = call {
-                    call.revert();
-                }
+                // An answer, not a proof that nothing was done: what was sent stays sent.
                 ending.end(SESSION_EXPIRED);
                 return Err(StreamableHttpError::SessionExpired);
             }
@@ -181,6 +187,25 @@ impl Client {
             _ if is_of(&answer, &JSON) => Head::Json(answer),
             _ => Head::Other(answer),
         })
+    }
+
+    /// Whether the server has said nothing for long.
+    pub(super) fn is_silent(&self) -> bool {
+        let heard = *self.0.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.elapsed() > PROBE_AFTER
+    }
+
+    /// Asks whether the server still knows the session: a call that meets an expired one counts as
+    /// made. Any other answer, or none in time, says nothing.
+    pub(super) async fn probe_session(&self) -> Result<(), Failure> {
+        let request = self.after_handshake(Method::POST);
+        if !request.headers.contains_key(SESSION_ID) {
+            return Ok(());
+        }
+        match timeout(PROBE_WITHIN, self.post(PING.to_vec(), request, None)).await {
+            Ok(Err(expired @ StreamableHttpError::SessionExpired)) => Err(expired),
+            _ => Ok(()),
+        }
     }
 
     /// An answer that is one JSON message, which may only be that to this request, and what the

@@ -1,8 +1,11 @@
 //! Servers over HTTP that misbehave.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use axum::{
@@ -17,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::{
-    super::{Connect, RequestError, http},
+    super::{Connect, Connection, RequestError, http},
     call, unheard,
 };
 use crate::server::{Http, InvalidServer};
@@ -70,7 +73,7 @@ async fn handle(
         }
         // As servers do that know sessions only.
         Some("server/discover") => status(StatusCode::BAD_REQUEST, "Missing session ID"),
-        Some("tools/call") => (server.script)(&message),
+        Some("tools/call" | "ping") => (server.script)(&message),
         _ => status(StatusCode::ACCEPTED, ""),
     }
 }
@@ -141,7 +144,42 @@ async fn headers_go_with_every_request_and_the_session_is_ended() {
 }
 
 #[tokio::test]
-async fn a_session_that_has_expired_ends_the_connection_and_what_met_it_was_not_taken() {
+async fn a_session_that_has_expired_ends_the_connection_and_what_met_it_counts_as_made() {
+    let (connection, server, expired) = in_session().await;
+    expired.store(true, Ordering::SeqCst);
+    let error = connection.call_tool(call("work")).await.unwrap_err();
+    let says = "its session has expired (HTTP 404)";
+    assert!(matches!(&error, RequestError::Lost(reason) if reason == says), "{error:?}");
+    assert_eq!(&*connection.closed().await, says);
+    connection.close().await;
+    let calls = server.methods().iter().filter(|method| *method == "tools/call").count();
+    assert_eq!(calls, 2, "one of them was sent again");
+}
+
+#[tokio::test]
+async fn a_session_that_was_silent_is_probed_so_that_no_call_meets_an_expired_one() {
+    let (connection, server, expired) = in_session().await;
+    let later = async |seconds| {
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+        tokio::time::resume();
+    };
+    later(60).await;
+    connection.call_tool(call("work")).await.unwrap();
+    connection.call_tool(call("work")).await.unwrap();
+    let methods = server.methods();
+    assert!(methods.ends_with(&["ping", "tools/call", "tools/call"].map(str::to_owned)));
+    later(60).await;
+    expired.store(true, Ordering::SeqCst);
+    let error = connection.call_tool(call("work")).await.unwrap_err();
+    assert!(matches!(&error, RequestError::NotSent(_)), "{error:?}");
+    connection.close().await;
+    let calls = server.methods().iter().filter(|method| *method == "tools/call").count();
+    assert_eq!(calls, 3);
+}
+
+/// A connection with a session that was called once, and how to have the server forget it.
+async fn in_session() -> (Arc<dyn Connection>, Scripted, Arc<AtomicBool>) {
     let expired = Arc::new(AtomicBool::new(false));
     let is_expired = Arc::clone(&expired);
     let (connect, server) = scripted(move |request| match is_expired.load(Ordering::SeqCst) {
@@ -151,15 +189,7 @@ async fn a_session_that_has_expired_ends_the_connection_and_what_met_it_was_not_
     .await;
     let connection = connect.connect(unheard()).await.unwrap();
     connection.call_tool(call("work")).await.unwrap();
-    expired.store(true, Ordering::SeqCst);
-    let error = connection.call_tool(call("work")).await.unwrap_err();
-    let says = "its session has expired (HTTP 404)";
-    assert!(matches!(&error, RequestError::NotSent(reason) if reason == says), "{error:?}");
-    assert_eq!(error.to_string(), format!("the server did not take the request: {says}"));
-    assert_eq!(&*connection.closed().await, says);
-    connection.close().await;
-    let calls = server.methods().iter().filter(|method| *method == "tools/call").count();
-    assert_eq!(calls, 2, "one of them was sent again");
+    (connection, server, expired)
 }
 
 #[tokio::test]

@@ -66,8 +66,8 @@ async fn an_error_of_the_protocol_has_the_code_that_it_means() {
     let tool = tool_of(&client, "t").await;
     for (code, message, expected) in [
         (-32_602, "`city` is missing", ErrorCode::InputInvalid),
-        (-32_601, "no such method", ErrorCode::NotAvailable),
-        (-32_602, "Unknown tool: t", ErrorCode::NotAvailable),
+        (-32_601, "no such method", ErrorCode::ExecutionFailed),
+        (-32_602, "Unknown tool: t", ErrorCode::ExecutionFailed),
         (-32_603, "out of memory", ErrorCode::ExecutionFailed),
         (-1, "something", ErrorCode::ExecutionFailed),
     ] {

@@ -3,6 +3,7 @@
 use axum::{Router, body::Bytes, http::StatusCode, response::IntoResponse, routing::any};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use toolcrib_core::ErrorCode;
 use toolcrib_mcp::{McpClient, mcp_client, server::Http};
 
 use super::support::{call, held_back, names, tool_of};
@@ -58,9 +59,9 @@ async fn what_it_lists_without_a_name_is_held_back() {
 }
 
 #[tokio::test]
-async fn a_call_that_it_refused_unread_is_not_said_to_be_unsent() {
+async fn a_call_that_met_an_expired_session_counts_as_made() {
     let client = odd("2025-11-25", one()).await;
-    let (_, said) = call(&tool_of(&client, "one").await).await.unwrap_err();
-    let expected = "MCP server `odd` cannot be used at the moment; it did not take the call";
-    assert_eq!(said, expected);
+    let (code, said) = call(&tool_of(&client, "one").await).await.unwrap_err();
+    assert_eq!(code, ErrorCode::OutcomeUnknown);
+    assert!(said.ends_with("so check before trying again"), "{said}");
 }

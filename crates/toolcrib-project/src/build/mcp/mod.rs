@@ -6,7 +6,6 @@ mod value;
 use std::{path::PathBuf, sync::Arc};
 
 use toolcrib_config::{Diagnostic, Problems, Spot, suggest};
-use toolcrib_engine::OnFailure;
 use toolcrib_mcp::{
     McpClient, McpClientBuilder, ServerName, mcp_client,
     server::{Http, Stdio, Transport},
@@ -23,7 +22,10 @@ use self::{
 };
 use super::{Names, names::values, tools::allowed_nets};
 use crate::{
-    config::{EndpointSection, McpSection, McpSettings, Pair, ProgramSection, Reach, Text},
+    config::{
+        EndpointSection, McpSection, McpSettings, Pair, ProgramSection, REMOTE_ON_FAILURE, Reach,
+        Text,
+    },
     mcp::McpServer,
     root::Root,
     secrets::EnvironmentSecrets,
@@ -50,14 +52,6 @@ struct Plan<'a> {
     secrets: Vec<String>,
     settings: Option<&'a McpSettings>,
     is_imported: bool,
-}
-
-impl Plan<'_> {
-    /// What holds where the settings do not say it. Whoever imports a file has nowhere to say it,
-    /// and the hosts that such files are made for go on without a server that fails.
-    fn on_failure(&self) -> OnFailure {
-        if self.is_imported { OnFailure::Omit } else { OnFailure::default() }
-    }
 }
 
 /// Why there can be no client of a server.
@@ -239,7 +233,7 @@ impl McpSources<'_> {
             name,
             plugin: self.names.grant.as_ref().map(|grant| Arc::clone(&grant.plugin)),
             origin: plan.at.to_string().into(),
-            on_failure: settings.on_failure.unwrap_or(plan.on_failure()),
+            on_failure: settings.on_failure.unwrap_or(REMOTE_ON_FAILURE),
             alternatives: values(&settings.alternatives),
             trusted: settings.trusted.unwrap_or_default(),
             client,
@@ -366,6 +360,12 @@ fn with_settings(mut client: McpClientBuilder, settings: &McpSettings) -> McpCli
     }
     if let Some(chars) = settings.max_result_chars {
         client = client.max_result_chars(chars);
+    }
+    if settings.shares_session {
+        client = client.shared_session();
+    }
+    if let Some(most) = settings.max_sessions {
+        client = client.max_sessions(most);
     }
     client.exclude(&settings.exclude)
 }

@@ -1,0 +1,148 @@
+//! Calls that waited for sources which cannot have their tool.
+
+use std::{future::pending, sync::Arc, time::Duration};
+
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+use toolcrib_core::{
+    Catalog, DiscoveryError, Effect, ListContext, Listing, OnCollision, ReliabilityRule, Retry,
+    Then, Tool, ToolProvider,
+};
+use toolcrib_engine::{EngineBuilder, IterationError, OnFailure, TurnOptions};
+
+use crate::support::{builder, call, engine, in_time, menu, policy, rule_on, says, tool};
+
+/// What a source does when it is asked.
+#[derive(Clone, Copy)]
+enum Does {
+    List,
+    ListLater,
+    Fail,
+    Never,
+}
+
+/// A source of some tools, of which it is known how they are called, or not.
+struct Remote {
+    covers: Option<&'static str>,
+    tools: Vec<Tool>,
+    does: Does,
+}
+
+impl ToolProvider for Remote {
+    fn covers(&self) -> Option<&str> {
+        self.covers
+    }
+
+    fn list(self: Arc<Self>, _: &ListContext, mut into: Catalog) -> Listing {
+        match self.does {
+            Does::List => {
+                into.offer_all(&self.tools);
+                Listing::now(into)
+            }
+            Does::ListLater => Listing::later(async move {
+                sleep(Duration::from_secs(3)).await;
+                into.offer_all(&self.tools);
+                Ok(into)
+            }),
+            Does::Fail => Listing::failed(into, DiscoveryError::source_failed("it is down")),
+            Does::Never => Listing::later(pending()),
+        }
+    }
+}
+
+fn remote(covers: Option<&'static str>, names: &[&str], does: Does) -> Arc<Remote> {
+    let tools = names.iter().map(|name| says(builder(name).origin("mcp:x"), "remote")).collect();
+    Arc::new(Remote { covers, tools, does })
+}
+
+async fn runs(engine: EngineBuilder, tool: &str) -> bool {
+    let engine = engine.build().unwrap();
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let mut iteration = in_time(turn.iteration_for(tool)).await.unwrap();
+    iteration.execute(vec![call(tool, json!({}))]).await[0].is_ok()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_waited_for_a_source_that_cannot_have_its_tool() {
+    let retry = || ReliabilityRule::new(Then::Retry(Retry::default()));
+    for does in [Does::Never, Does::Fail, Does::ListLater] {
+        for on_failure in [OnFailure::Fail, OnFailure::Stale, OnFailure::Omit] {
+            for rules in [vec![], vec![retry()]] {
+                let began = Instant::now();
+                let bad = remote(Some("mcp__bad__*"), &["mcp__bad__log"], does);
+                let good = remote(Some("mcp__good__*"), &["mcp__good__log"], Does::List);
+                let engine = engine().tool(tool("own")).source(bad, on_failure);
+                let engine = engine.source(good, on_failure).reliability(rules);
+                assert!(runs(engine, "mcp__good__log").await);
+                assert_eq!(began.elapsed(), Duration::ZERO);
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_may_have_the_tool_is_waited_for_and_its_failure_counts() {
+    let late = || remote(Some("mcp__x__*"), &["mcp__x__log"], Does::ListLater);
+    assert!(runs(engine().source(late(), OnFailure::Fail), "mcp__x__log").await);
+    // Nobody knows how its tools are called.
+    let unknown = || remote(None, &["log"], Does::ListLater);
+    assert!(runs(engine().source(unknown(), OnFailure::Fail), "log").await);
+    // Rules may ask it in place of another.
+    let down = remote(Some("mcp__y__*"), &[], Does::Fail);
+    let rule = ReliabilityRule::new(Then::fallback_source(late()));
+    assert!(runs(engine().source(down, OnFailure::Fail).reliability([rule]), "mcp__x__log").await);
+    let down = remote(Some("mcp__x__*"), &[], Does::Fail);
+    let with = engine().source_with_alternatives(down, [late() as _], OnFailure::Fail);
+    let rule = ReliabilityRule::new(Then::RetryOther);
+    assert!(runs(with.reliability([rule]), "mcp__x__log").await);
+
+    let down = remote(Some("mcp__x__*"), &[], Does::Fail);
+    let engine = engine().source(down, OnFailure::Fail).build().unwrap();
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let failed = turn.iteration_for("mcp__x__log").await;
+    assert!(matches!(failed, Err(IterationError::Discovery(_))), "{failed:?}");
+}
+
+/// Each decision on a tool is the same, whether the menu was made for it or for all.
+#[tokio::test(start_paused = true)]
+async fn a_call_is_decided_as_by_the_whole_menu() {
+    const NAMES: [&str; 5] = ["own", "mcp__a__log", "mcp__a__push", "mcp__b__log", "shared"];
+    for on_collision in [OnCollision::Keep, OnCollision::Replace] {
+        let shared = says(builder("shared").origin("late").on_collision(on_collision), "late");
+        let late = Remote { covers: None, tools: vec![shared], does: Does::ListLater };
+        let engine = engine()
+            .tool(tool("own"))
+            .tool(tool("shared"))
+            .source(remote(Some("mcp__a__*"), &NAMES[1..3], Does::List), OnFailure::Fail)
+            .source(remote(Some("mcp__b__*"), &NAMES[3..4], Does::ListLater), OnFailure::Omit)
+            .source(Arc::new(late), OnFailure::Fail)
+            .policy(policy([rule_on("no", Effect::Deny, "mcp__a__push")]))
+            .build()
+            .unwrap();
+        let mut turn = engine.turn(TurnOptions::default()).unwrap();
+        let whole = turn.iteration().await.unwrap();
+        for name in NAMES {
+            let narrow = turn.iteration_for(name).await.unwrap();
+            let origin =
+                |menu: &toolcrib_core::Menu| menu.get(name).map(|tool| tool.origin().to_owned());
+            assert_eq!(origin(narrow.menu()), origin(whole.menu()), "{name}");
+        }
+        assert!(!menu(&whole).contains(&"mcp__a__push".to_owned()));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_menu_waited_for_ever_where_a_time_was_given() {
+    let never = remote(Some("mcp__x__*"), &[], Does::Never);
+    let engine = engine().tool(tool("own")).source(never, OnFailure::Stale).build().unwrap();
+    let mut options = TurnOptions::default();
+    options.source_timeout = Some(Duration::from_secs(5));
+    let mut turn = engine.turn(options).unwrap();
+    let began = Instant::now();
+    let iteration = in_time(turn.iteration()).await.unwrap();
+    assert_eq!(
+        (menu(&iteration), began.elapsed()),
+        (vec!["own".to_owned()], Duration::from_secs(5))
+    );
+    assert_eq!(iteration.notices()[0].reason.as_ref(), "it did not answer in time");
+}

@@ -1,0 +1,163 @@
+//! The sessions of one server: one per identity, so that no principal meets another's state.
+
+use std::{
+    collections::HashMap,
+    ops::Deref,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, atomic::Ordering},
+};
+
+use tokio_util::sync::CancellationToken;
+use toolcrib_core::Identity;
+
+use super::{McpError, shared::Shared, status::ServerStatus, supervisor::Supervisor};
+
+/// Whose a session is. All fields are empty where the session is shared.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(super) struct Whose {
+    tenant: Option<Arc<str>>,
+    principal: Option<Arc<str>>,
+}
+
+/// The sessions of a server, each with a connection of its own.
+pub(super) struct Sessions {
+    me: Weak<Self>,
+    shared: Arc<Shared>,
+    /// Ends all of them.
+    shutdown: CancellationToken,
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    by_whose: HashMap<Whose, Slot>,
+    /// Counts uses, so that the least recent one is known.
+    uses: u64,
+}
+
+struct Slot {
+    supervisor: Arc<Supervisor>,
+    used: u64,
+}
+
+/// A session while it is used: it is not evicted meanwhile.
+pub(super) struct InSession(Arc<Supervisor>);
+
+impl Deref for InSession {
+    type Target = Arc<Supervisor>;
+
+    fn deref(&self) -> &Arc<Supervisor> {
+        &self.0
+    }
+}
+
+impl Drop for InSession {
+    fn drop(&mut self) {
+        self.0.users.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl Sessions {
+    pub(super) fn new(shared: Shared) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            me: Weak::clone(me),
+            shared: Arc::new(shared),
+            shutdown: CancellationToken::new(),
+            open: Mutex::default(),
+        })
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// Whose session an identity uses.
+    pub(super) fn whose(&self, identity: &Identity) -> Whose {
+        if self.shared.settings.shared_session {
+            return Whose::default();
+        }
+        Whose { tenant: identity.tenant.clone(), principal: identity.principal.clone() }
+    }
+
+    /// The session of an identity. A new one connects when it is needed; where there are as many as
+    /// there may be, it takes the place of the one that was unused for longest.
+    pub(super) fn of(&self, whose: &Whose) -> Result<InSession, McpError> {
+        let most = self.shared.settings.max_sessions;
+        let mut open = self.open();
+        open.uses += 1;
+        let now = open.uses;
+        let mut evicted = None;
+        if !open.by_whose.contains_key(whose) {
+            if open.by_whose.len() >= most {
+                let idle = open.by_whose.iter().filter(|(_, slot)| slot.is_idle());
+                let oldest = idle.min_by_key(|(_, slot)| slot.used).map(|(whose, _)| whose.clone());
+                let Some(oldest) = oldest else {
+                    let server = Arc::clone(&self.shared.server);
+                    return Err(McpError::Busy { server, sessions: most });
+                };
+                evicted = open.by_whose.remove(&oldest);
+            }
+            let slot = Slot { supervisor: self.supervisor(), used: now };
+            open.by_whose.insert(whose.clone(), slot);
+        }
+        let slot = open.by_whose.get_mut(whose).map(|slot| {
+            slot.used = now;
+            // Under the lock, so that nobody evicts it in between.
+            slot.supervisor.users.fetch_add(1, Ordering::Acquire);
+            InSession(Arc::clone(&slot.supervisor))
+        });
+        drop(open);
+        if let Some(evicted) = evicted {
+            evicted.supervisor.end();
+        }
+        slot.ok_or_else(|| McpError::Closed { server: Arc::clone(&self.shared.server) })
+    }
+
+    /// A session that is not connected. Once all have been ended, it is closed.
+    fn supervisor(&self) -> Arc<Supervisor> {
+        let shutdown = self.shutdown.child_token();
+        let supervisor = Supervisor::new(Arc::clone(&self.shared), Weak::clone(&self.me), shutdown);
+        if self.shutdown.is_cancelled() {
+            supervisor.end();
+        }
+        supervisor
+    }
+
+    /// Where the session stands; where there is none, the one that was used last.
+    pub(super) fn status(&self, whose: &Whose) -> ServerStatus {
+        let open = self.open();
+        let last = || open.by_whose.values().max_by_key(|slot| slot.used);
+        let slot = open.by_whose.get(whose).or_else(last);
+        let supervisor = slot.map(|slot| Arc::clone(&slot.supervisor));
+        drop(open);
+        supervisor.unwrap_or_else(|| self.supervisor()).status()
+    }
+
+    /// Ends all sessions, without waiting.
+    pub(super) fn end(&self) {
+        self.shutdown.cancel();
+        let open = self.open();
+        let all: Vec<_> = open.by_whose.values().map(|slot| Arc::clone(&slot.supervisor)).collect();
+        drop(open);
+        for supervisor in all {
+            supervisor.end();
+        }
+    }
+
+    /// Ends all sessions and waits until nothing of them is left.
+    pub(super) async fn close(&self) {
+        self.end();
+        self.shared.tasks.close();
+        self.shared.tasks.wait().await;
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        // Nothing under this lock can panic half-way.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Slot {
+    fn is_idle(&self) -> bool {
+        self.supervisor.users.load(Ordering::Acquire) == 0
+    }
+}
