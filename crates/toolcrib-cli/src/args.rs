@@ -16,11 +16,12 @@ pub(crate) use self::{
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  fine: the model answered, or the cap on steps was reached; what `serve` read has ended
+  0  fine: the model answered, or the cap on steps was reached; `serve` was stopped by Ctrl-C or
+     SIGTERM, or its input ended
   1  failed: the run failed or timed out, a call was not ok, the server of `mcp test` or one that
      may not be left out cannot be reached, `lint` found something
   2  the command line or the project is wrong
-  3  cancelled by Ctrl-C or SIGTERM (twice: at once)";
+  3  cancelled by Ctrl-C or SIGTERM; `serve` too, when a second signal ends it at once";
 
 /// The tool layer for LLM agents: decides what a model may see, bounds what a call may do,
 /// cleans what comes back.
@@ -112,8 +113,8 @@ Examples:
 In the configuration of an MCP client:
   { \"mcpServers\": { \"toolcrib\": { \"command\": \"toolcrib\", \"args\": [\"serve\", \"-p\", \"DIR\"] } } }
 
-On standard input and output it serves until its input ends (exit code 0); Ctrl-C and SIGTERM end
-it too (3).")]
+It serves until Ctrl-C or SIGTERM stops it, on standard input and output also until its input ends:
+exit code 0. A second signal ends it at once: 3.")]
     Serve(ServeArgs),
     /// Look at the MCP servers of a project
     Mcp {

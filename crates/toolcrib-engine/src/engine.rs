@@ -74,10 +74,20 @@ impl Engine {
     ///
     /// # Errors
     /// [`TurnError`] when the personality, or a skill that should be active from the start, does not
-    /// exist.
+    /// exist, or this caller may not activate it.
     pub fn turn(&self, options: TurnOptions) -> Result<Turn, TurnError> {
         let (parts, problems) = self.parts_now();
         Turn::begin(parts, options, problems)
+    }
+
+    /// Whether [`turn`](Self::turn) would begin a turn with these options, without beginning one: for
+    /// a server that answers before there is anything to do.
+    ///
+    /// # Errors
+    /// Those of [`turn`](Self::turn).
+    pub fn may_begin(&self, options: &TurnOptions) -> Result<(), TurnError> {
+        let (parts, _) = self.parts_now();
+        Turn::may_begin(&parts, options)
     }
 
     /// This engine and a plugin. They share events, known secrets and compiled schemas; turns that

@@ -185,7 +185,9 @@ pub(crate) fn no_model(personality: &Personality) -> String {
 
 fn code_of(error: &TurnError) -> &'static str {
     match error {
-        TurnError::UnknownSkill { .. } => "unknown_skill",
+        TurnError::UnknownSkill { .. }
+        | TurnError::SkillOutOfReach { .. }
+        | TurnError::SkillRefused { .. } => "unknown_skill",
         TurnError::UnknownPersonality { .. } => "unknown_personality",
         _ => "turn_failed",
     }
@@ -303,6 +305,7 @@ fn failed_to_begin(error: &IterationError) -> Ending {
             ("discovery_failed", error.provider().map(str::to_owned))
         }
         IterationError::Collision(_) => ("name_collision", None),
+        IterationError::Skill(_) => ("unknown_skill", None),
         _ => ("iteration_failed", None),
     };
     Ending::Failed(RunError { component, ..RunError::new(code, error.to_string()) })

@@ -4,13 +4,13 @@ use std::{ffi::OsStr, fmt::Write as _, path::Path};
 
 use toolcrib_config::suggest;
 use toolcrib_core::{CancellationToken, ErrorCode, Glob, ToolCall};
-use toolcrib_engine::{IterationError, WithheldTool};
+use toolcrib_engine::WithheldTool;
 use toolcrib_project::{Mode, Project};
 
 use super::{
     ChosenModel, Problem,
     call_arguments::{self, Given},
-    engine, turn_options, with_project,
+    menu, with_project,
 };
 use crate::{
     args::{CallArgs, Global, Situation},
@@ -40,14 +40,9 @@ pub(super) async fn make(
     project: &Project,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let options = turn_options(project, &args.situation, cancellation)?;
-    let mut turn =
-        engine(project)?.turn(options).map_err(|error| Problem::usage(error.to_string()))?;
+    let mut turn = menu::turn(project, &args.situation, cancellation)?;
     // Servers that cannot have the tool are not started for it.
-    let mut iteration = turn.iteration_for(&args.tool).await.map_err(|error| match error {
-        IterationError::Cancelled => Problem::cancelled(),
-        error => Problem::failed("discovery_failed", error.to_string()),
-    })?;
+    let mut iteration = turn.iteration_for(&args.tool).await.map_err(menu::not_begun)?;
 
     let schema = iteration.menu().get(&args.tool).map(|tool| tool.input_schema().clone());
     let is_offered = schema.is_some();

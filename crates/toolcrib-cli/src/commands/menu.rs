@@ -40,7 +40,7 @@ async fn show(
     Ok(exit::FINE)
 }
 
-/// A turn to look into, of which nothing is called.
+/// A turn in this situation.
 pub(super) fn turn(
     project: &Project,
     situation: &Situation,
@@ -52,8 +52,14 @@ pub(super) fn turn(
 
 /// What the model would see next.
 pub(super) async fn look(turn: &mut Turn) -> Result<Iteration, Problem> {
-    turn.iteration().await.map_err(|error| match error {
+    turn.iteration().await.map_err(not_begun)
+}
+
+/// Why an iteration did not begin.
+pub(super) fn not_begun(error: IterationError) -> Problem {
+    match error {
         IterationError::Cancelled => Problem::cancelled(),
+        IterationError::Skill(error) => Problem::usage(error.to_string()),
         error => Problem::failed("discovery_failed", error.to_string()),
-    })
+    }
 }

@@ -72,14 +72,19 @@ impl Problem {
         Self { exit, error, diagnostics: Vec::new() }
     }
 
+    /// Whether it is [that](Self::cancelled).
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.exit == exit::CANCELLED
+    }
+
     /// Prints it, and gives the exit code.
     pub(crate) fn report(&self, form: Form) -> Exit {
         let json = ProblemJson::new(&self.error, &self.diagnostics);
         match form {
             Form::Json => output::json(&json),
             Form::RunJson => {
-                let cancelled = self.exit == exit::CANCELLED;
-                let stopped = if cancelled { Stopped::Cancelled } else { Stopped::Failed };
+                let stopped =
+                    if self.is_cancelled() { Stopped::Cancelled } else { Stopped::Failed };
                 output::json(&RunJson::never_began(stopped, json));
             }
             Form::Text if self.diagnostics.is_empty() => output::complain(&self.error.message),

@@ -33,10 +33,16 @@ pub(super) async fn serve(
     }
     let mode = Mode::Run { fresh: false };
     let token = cancellation.clone();
-    with_project(global, mode, ChosenModel::default(), &token, async |project| {
+    let served = with_project(global, mode, ChosenModel::default(), &token, async |project| {
         serve_project(global, &args, project, cancellation).await
     })
-    .await
+    .await;
+    match served {
+        // A server is meant to run until it is stopped: service managers take anything but 0 for a
+        // failure. That it was stopped while it started is no other matter.
+        Err(problem) if problem.is_cancelled() => Ok(exit::FINE),
+        served => served.map(|()| exit::FINE),
+    }
 }
 
 async fn serve_project(
@@ -44,7 +50,7 @@ async fn serve_project(
     args: &ServeArgs,
     project: &Project,
     cancellation: CancellationToken,
-) -> Result<Exit, Problem> {
+) -> Result<(), Problem> {
     let engine = engine(project)?;
     if let Some(path) = &args.events {
         engine.events().on("*", json_lines::events(path, project)?);
@@ -109,10 +115,9 @@ async fn serve_project(
         }
     };
     tokio::select! {
-        served = serving => served?,
-        () = telling => {}
+        served = serving => served,
+        () = telling => Ok(()),
     }
-    Ok(if cancellation.is_cancelled() { exit::CANCELLED } else { exit::FINE })
 }
 
 /// For how many identities servers are started at once: each may need programs of its own.
@@ -183,5 +188,8 @@ async fn follow(project: &Project, asked: &Asked<'_>) {
 }
 
 fn problem(error: &GatewayError) -> Problem {
-    Problem::failed("serve_failed", error.to_string())
+    match error {
+        GatewayError::Access(_) => Problem::usage(error.to_string()),
+        _ => Problem::failed("serve_failed", error.to_string()),
+    }
 }

@@ -43,9 +43,11 @@ impl Narrator {
                         format!("{} and {} more", first.join(", "), n - MOST_NAMES)
                     }
                 };
+                let known = count(tools.len() + withheld, "tool");
+                let colon = if names.is_empty() { "" } else { ": " };
                 note!(
-                    "{STRONG}step {step}{STRONG:#}  offered {}, withheld {withheld}: {DIM}{names}{DIM:#}",
-                    count(tools.len(), "tool")
+                    "{STRONG}step {step}{STRONG:#}  offers {} of {known}{colon}{DIM}{names}{DIM:#}",
+                    tools.len()
                 );
             }
             EventKind::DiscoveryFailed { provider, error, .. } => {

@@ -181,11 +181,17 @@ impl Withheld {
             let Remedy { facts, further, mut text } =
                 remedy(visibility, facts, goals, tool, "offer");
             let mut told: Vec<_> = chain.0.iter().map(|cause| cause.text.clone()).collect();
+            // The change overcomes these rules too.
+            let mut join = match facts.len() {
+                1 => "; otherwise ",
+                _ => "; that is enough, and with only part of it ",
+            };
             for rule in further {
                 if !told.contains(&rule) {
-                    text.push_str("; behind that, ");
+                    text.push_str(join);
                     text.push_str(&rule);
                     told.push(rule);
+                    join = ", and ";
                 }
             }
             SmallestChange { facts, text }
@@ -221,7 +227,7 @@ impl Withheld {
         holding.any(|(_, steps, _)| *steps.gate() == *held_back.gate)
     }
 
-    /// No fact that the engine knows offers it; what stands behind that is told all the same.
+    /// No fact that the engine knows offers it; the rules that deny it as well are told all the same.
     fn nothing_offers(&self, hidden: &Hidden, instead: &str) -> SmallestChange {
         let (visibility, facts) = (self.visibility(), self.facts());
         let mut text = format!("no change of facts would offer it: {instead}");

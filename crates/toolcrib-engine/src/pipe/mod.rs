@@ -35,7 +35,7 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use toolcrib_core::{
     CancellationToken, Digest, ErrorCode, KeptEntries, Menu, PendingCall, RunEvents, Tool,
-    ToolCall, ToolContext, ToolContextParts, ToolError, ToolOutput, ToolResult,
+    ToolCall, ToolContext, ToolContextParts, ToolError, ToolOutput, ToolResult, args_digest,
 };
 
 use self::arguments::NotJson;
@@ -262,6 +262,20 @@ impl Batch<'_> {
         let outcome = run::run(self, tool, call, args, context, progress).await;
         intent::after(self, pending(), outcome.as_ref().err().map(|failure| failure.code)).await;
         Ok(outcome)
+    }
+
+    /// Shows a call to the middleware alone. Only where all let it go on unchanged it may be done without
+    /// the pipe; the error is the operator's.
+    pub(crate) async fn consult(&self, tool: &Tool, id: &str, args: Value) -> Result<(), String> {
+        let name = Arc::<str>::from(tool.name().as_str());
+        let args_digest = args_digest(&name, &args);
+        let (id, began) = (id.into(), Instant::now());
+        let mut call = Call { id, name, args: Ok(args), args_digest, began, kept: None };
+        match middleware::Chain::of(self, tool).consult(self, tool, &mut call).await {
+            Ok(middleware::Consulted::Proceed) => Ok(()),
+            Ok(_) => Err("a middleware does something else in its place".to_owned()),
+            Err(refusal) => Err(refusal.cause.unwrap_or(refusal.message)),
+        }
     }
 
     /// Refuses a call that has not begun once a rule has halted at another one of its turn.

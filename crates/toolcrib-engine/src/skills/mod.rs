@@ -29,7 +29,7 @@ pub(crate) use self::{
     active::{ActiveSkills, Snapshot, StepsAt},
     source::{SkillSources, SkillsFrom},
     steps::Steps,
-    tools::SkillsProvider,
+    tools::{SkillsProvider, read_skill_as_judged},
 };
 pub use self::{
     files::{MAX_SKILL_FILE, SkillFileError, SkillFiles},

@@ -141,7 +141,15 @@ impl Iteration {
     ///
     /// Skills that a call activates count from the next iteration that begins.
     pub async fn execute(&mut self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
-        let batch = Batch {
+        let results = self.batch().execute(calls).await;
+        self.turn.active_skills.settle(self.number, self.steps_at.as_ref(), &results);
+        self.turn.report_skills(self.number);
+        results
+    }
+
+    /// What its calls share.
+    pub(super) fn batch(&self) -> Batch<'_> {
+        Batch {
             engine: &self.turn.engine,
             events: &self.turn.events,
             menu: &self.menu,
@@ -155,11 +163,7 @@ impl Iteration {
             made: &self.turn.made,
             questions: self.turn.questions.as_ref(),
             recovery: self.turn.recovery.as_ref(),
-        };
-        let results = batch.execute(calls).await;
-        self.turn.active_skills.settle(self.number, self.steps_at.as_ref(), &results);
-        self.turn.report_skills(self.number);
-        results
+        }
     }
 
     /// Refuses calls that come when none may be made: each gets its one result, `not_available`, as if

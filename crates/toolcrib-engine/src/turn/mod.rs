@@ -1,5 +1,6 @@
 //! A turn: what is kept from one iteration to the next.
 
+mod admission;
 mod around;
 mod context;
 mod drive;
@@ -18,10 +19,11 @@ use std::{
 use toolcrib_core::{
     ActivatedBy, AlreadyRegistered, CancellationToken, Catalog, DiscoveryError,
     DiscoveryErrorClass, EventKind, FailedListing, Identity, Lifetime, ListContext, RunEvents,
-    Tool, ToolCall, ToolRegistry, ToolResult, TurnSignals, millis,
+    SkillId, Tool, ToolCall, ToolRegistry, ToolResult, TurnSignals, millis,
 };
 use uuid::Uuid;
 
+use self::{admission::Admitted, skills::OwnTools, state::TurnState};
 pub use self::{
     around::MiddlewareError,
     context::IterationContext,
@@ -30,13 +32,12 @@ pub use self::{
     iteration::Iteration,
     options::{TurnError, TurnOptions},
 };
-use self::{skills::OwnTools, state::TurnState};
 use crate::{
     compose::{Composed, Situation, compose},
     discover::{Discovered, Needs, Pending, Undiscovered, ask},
     halt::{Halt, Halting},
     parts::EngineParts,
-    personality::{DEFAULT_PERSONALITY, Personality},
+    personality::Personality,
     pipe::CallsMade,
     redactor::Redactor,
     reliability::{Recovery, ReliabilityError},
@@ -58,6 +59,9 @@ pub enum IterationError {
     /// Two sources offer one name, and neither says who yields.
     #[error(transparent)]
     Collision(#[from] AlreadyRegistered),
+    /// A middleware does not let a skill be active that no call activated.
+    #[error(transparent)]
+    Skill(TurnError),
     /// The turn was cancelled.
     #[error("the run was cancelled")]
     Cancelled,
@@ -76,6 +80,8 @@ pub struct Turn {
     expiring: Vec<Tool>,
     /// `read_skill` and its like, as the last provider.
     own: Option<OwnTools>,
+    /// The skills that the caller activated, until the middleware has let them pass.
+    unasked: Vec<SkillId>,
     /// Whether what was kept of the conversation goes with the turn.
     ends_conversation: bool,
     session: TurnSession,
@@ -113,6 +119,16 @@ pub struct Listed {
 }
 
 impl Turn {
+    /// Whether a turn could begin, without beginning one.
+    pub(crate) fn may_begin(engine: &EngineParts, options: &TurnOptions) -> Result<(), TurnError> {
+        let identity = Identity {
+            tenant: options.tenant.clone(),
+            principal: options.principal.clone(),
+            conversation: options.conversation.clone().unwrap_or_default(),
+        };
+        Admitted::by(engine, options, &identity).map(drop)
+    }
+
     /// Begins a turn of these parts. What is wrong with the skills as they are now is told by its
     /// events.
     pub(crate) fn begin(
@@ -121,36 +137,26 @@ impl Turn {
         problems: Vec<Arc<str>>,
     ) -> Result<Self, TurnError> {
         let ends_conversation = options.ends_conversation || options.conversation.is_none();
-        let run_id = options.run_id.unwrap_or_else(|| Uuid::now_v7().simple().to_string().into());
+        let run_id =
+            options.run_id.clone().unwrap_or_else(|| Uuid::now_v7().simple().to_string().into());
         let identity = Arc::new(Identity {
-            tenant: options.tenant,
-            principal: options.principal,
-            conversation: options.conversation.unwrap_or_else(|| Arc::clone(&run_id)),
+            tenant: options.tenant.clone(),
+            principal: options.principal.clone(),
+            conversation: options.conversation.clone().unwrap_or_else(|| Arc::clone(&run_id)),
         });
-        let personality = options.personality.as_deref().unwrap_or(DEFAULT_PERSONALITY);
-        let personalities = &engine.visibility.personalities;
-        let Some(personality) = personalities.get(personality).cloned() else {
-            let known = personalities.iter().map(|known| Arc::clone(&known.id)).collect();
-            return Err(TurnError::UnknownPersonality { personality: personality.into(), known });
-        };
-        let skills = engine.skills_of(&personality);
+        let Admitted { personality, skills, roles, roles_by_claims } =
+            Admitted::by(&engine, &options, &identity)?;
         let active_skills = Arc::new(ActiveSkills::new(Arc::clone(&skills)));
         active_skills
             .report(problems.into_iter().map(|problem| EventKind::SkillReloadFailed { problem }));
-        for skill in options.skills {
-            if skills.get(&skill).is_none() {
-                let all = &engine.visibility.skills;
-                return Err(options::no_skill(skill, &skills, all, &personality));
-            }
-            active_skills.activate(&skill, ActivatedBy::Caller);
+        for skill in &options.skills {
+            active_skills.activate(skill, ActivatedBy::Caller);
         }
         let own = if skills.is_empty() || options.without_read_skill {
             None
         } else {
             Some(OwnTools::new(&engine, &active_skills).map_err(TurnError::ReadSkill)?)
         };
-        let roles = engine.visibility.policy.roles.of(&identity, &options.claims)?;
-        let roles_by_claims = engine.visibility.policy.roles.by_claims(&options.claims)?;
         let events = RunEvents::new(run_id, identity, engine.events.clone(), options.events);
         let events = Arc::new(events);
         // A token of its own: ending this turn must not end what the caller shares it with.
@@ -185,6 +191,7 @@ impl Turn {
             iteration: 0,
             expiring: Vec::new(),
             own,
+            unasked: options.skills,
             ends_conversation,
             session,
             composed: None,
@@ -300,6 +307,7 @@ impl Turn {
         if self.state.cancellation.is_cancelled() {
             return Err(IterationError::Cancelled);
         }
+        self.ask_middleware().await?;
         self.expire();
         let skills = self.state.active_skills.snapshot();
         self.tell_of_skills(&skills);

@@ -3,7 +3,7 @@ use std::{fmt::Display, path::PathBuf, sync::Arc, time::Duration};
 use serde_json::{Map, Value};
 use toolcrib_core::{CancellationToken, Events, InvalidTool, SkillId, UnreadableClaim};
 
-use crate::{personality::Personality, questions::Questions, skills::Skills};
+use crate::{personality::Personality, pipe::shortened, questions::Questions, skills::Skills};
 
 /// How a turn begins. Everything may be left out.
 #[derive(Debug, Default)]
@@ -25,7 +25,11 @@ pub struct TurnOptions {
     pub ends_conversation: bool,
     /// Who acts; see [`Personality`](crate::Personality). Default: the one called `default`.
     pub personality: Option<Arc<str>>,
-    /// Skills that are active from the start, the last of them as the active one.
+    /// Skills that are active from the start, the last of them as the active one. Each is judged as
+    /// a call of `read_skill` by this caller: where personality or policy would not let that call
+    /// activate it, the turn does not begin. Nobody is asked to approve it, so a rule with the effect
+    /// `ask` refuses. Middleware is shown the call before the first iteration, which does not begin
+    /// unless all of it lets the call go on.
     pub skills: Vec<SkillId>,
     /// Whether the turn is not offered `read_skill`, so that its skills stay those that it begins
     /// with. Default: it is, where there are skills.
@@ -148,6 +152,14 @@ pub enum TurnError {
         /// Whose it is.
         plugin: Arc<str>,
     },
+    /// `read_skill` would not activate the skill for this caller.
+    #[error("skill `{skill}` may not be activated here: {reason}")]
+    SkillRefused {
+        /// What was asked for.
+        skill: SkillId,
+        /// The rule or personality that refuses it, for the operator.
+        reason: Arc<str>,
+    },
     /// There is no such personality.
     #[error("there is no personality `{personality}`; there are: {}", quoted(known))]
     UnknownPersonality {
@@ -162,6 +174,22 @@ pub enum TurnError {
     /// The menu of skills could not be made a tool.
     #[error("the tool that reads skills cannot be made")]
     ReadSkill(#[source] InvalidTool),
+}
+
+impl TurnError {
+    /// What an outsider may read, such as a client of a server; the error itself is the operator's. It
+    /// is the same for a skill that does not exist and for one that the caller may not activate, so
+    /// that nobody learns from it which skills there are.
+    pub fn caller_text(&self) -> String {
+        match self {
+            Self::UnknownSkill { skill, .. }
+            | Self::SkillOutOfReach { skill, .. }
+            | Self::SkillRefused { skill, .. } => {
+                format!("there is no skill `{}`", shortened(skill))
+            }
+            _ => "the turn cannot begin as it was asked for".to_owned(),
+        }
+    }
 }
 
 /// Why a skill cannot be activated that is not among those that a turn has.

@@ -5,19 +5,21 @@ use std::sync::Arc;
 use serde_json::json;
 use toolcrib_core::{ActivatedBy, DeactivatedBy, InvalidTool, SkillId, Tool};
 
-use super::{Turn, TurnError, options::no_skill, state::TurnState};
+use super::{Turn, TurnError, admission::may_activate, state::TurnState};
 use crate::{
     parts::EngineParts,
-    skills::{ActiveSkills, CurrentStep, Skill, Skills, SkillsProvider, Snapshot},
+    skills::{
+        ActiveSkills, CurrentStep, Skill, Skills, SkillsProvider, Snapshot, read_skill_as_judged,
+    },
     sources::Source,
 };
 
 /// The tools that stand for skills in a turn, and of which skills they tell.
 pub(super) struct OwnTools {
     source: Source,
-    /// `read_skill` as it tells of all skills; `None` where no rule speaks of it, so that it always
-    /// tells of all.
-    judged: Option<Tool>,
+    /// `read_skill` as rules see it; `None` where no rule speaks of it, so that it always tells of all
+    /// skills.
+    judged: Option<&'static Tool>,
     told: Vec<Arc<Skill>>,
     /// Whether rules let `read_skill` be offered.
     is_offered: bool,
@@ -31,8 +33,8 @@ impl OwnTools {
         let all: Vec<_> = active.skills().iter_shared().cloned().collect();
         let provider = SkillsProvider::new(active, &all, &all)?;
         let rules = &engine.visibility.policy.rules;
-        let judged = provider.read_skill().cloned();
-        let judged = judged.filter(|tool| rules.iter().any(|rule| rule.tools.matches(tool)));
+        let judged =
+            read_skill_as_judged().filter(|tool| rules.iter().any(|rule| rule.tools.matches(tool)));
         Ok(Self { source: Source::needed(Arc::new(provider)), judged, told: all, is_offered: true })
     }
 
@@ -43,7 +45,7 @@ impl OwnTools {
     /// Tells of those skills that rules let be read now, and of no other: neither id nor description
     /// of a skill is known to whoever may not activate it.
     fn tell(&mut self, state: &TurnState, skills: &Snapshot, iteration: u32) {
-        let Some(read_skill) = &self.judged else { return };
+        let Some(read_skill) = self.judged else { return };
         let situation = state.situation(skills.clone(), iteration);
         let visibility = &state.engine.visibility;
         let is_offered = visibility.judge(read_skill, situation.facts()).offers();
@@ -90,14 +92,16 @@ impl Turn {
     /// iteration. The model is told nothing: give it the skill's
     /// [instructions](crate::Skill::instructions) where it should follow them.
     ///
+    /// It is judged as a call of `read_skill` in this turn, like the
+    /// [skills of the options](crate::TurnOptions::skills).
+    ///
     /// # Errors
-    /// [`TurnError::UnknownSkill`], [`TurnError::SkillOutOfReach`].
+    /// [`TurnError::UnknownSkill`], [`TurnError::SkillOutOfReach`], [`TurnError::SkillRefused`].
     pub fn activate_skill(&mut self, skill: &SkillId) -> Result<(), TurnError> {
-        let skills = self.skills();
-        if skills.get(skill).is_none() {
-            let all = &self.state.engine.visibility.skills;
-            return Err(no_skill(skill.clone(), skills, all, &self.state.personality));
-        }
+        let state = &self.state;
+        let situation = state.situation(state.active_skills.snapshot(), self.iteration.max(1));
+        may_activate(&state.engine, self.skills(), situation.facts(), skill)?;
+        self.unasked.push(skill.clone());
         self.state.active_skills.activate(skill, ActivatedBy::Caller);
         self.state.report_skills(self.iteration);
         Ok(())

@@ -29,7 +29,9 @@ pub struct Access {
     pub claims: Map<String, Value>,
     /// Who acts; see [`Personality`](toolcrib_engine::Personality). The one called `default` if absent.
     pub personality: Option<Arc<str>>,
-    /// Skills that are active from the start, the last of them as the active one.
+    /// Skills that are active from the start, the last of them as the active one. Each must be one that
+    /// `read_skill` would activate for this access; see
+    /// [`TurnOptions::skills`](toolcrib_engine::TurnOptions::skills).
     pub skills: Vec<SkillId>,
 }
 
@@ -117,8 +119,9 @@ impl HttpAccess {
         self
     }
 
-    /// Lets pages of this origin, such as `https://tools.example`, send requests from a browser.
-    /// Default: none may; programs send no origin.
+    /// Lets pages of this origin, such as `https://tools.example`, send requests from a browser, and
+    /// read the answers. Default: only pages of the endpoint itself may, whose origin is the host that
+    /// the request names. Programs send no origin.
     #[must_use]
     pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
         self.origins.push(origin.into());

@@ -6,13 +6,10 @@ use serde::{Serialize, Serializer};
 use toolcrib_core::ErrorCode;
 use toolcrib_engine::{Notice, Redactor, WithheldBy};
 
-use super::access::Caller;
-
-/// The most of a name that is none of a tool's, in characters.
-const LONGEST_NAME: usize = 64;
-
-/// The most of an error's text, in characters.
-const LONGEST_ERROR: usize = 1_000;
+use super::{
+    access::Caller,
+    quoted::{LONGEST_ERROR, LONGEST_NAME, cut},
+};
 
 /// One request that was answered or refused: who asked for what, and what it came to. It holds no
 /// arguments, values or tokens; only `error` may quote some, redacted as in events, since it is what a
@@ -124,21 +121,14 @@ impl AccessEntry {
 
     /// Redacts and cuts what a client or a server wrote.
     pub(super) fn cleaned(mut self, redactor: &Redactor) -> Self {
-        let clean = |text: Arc<str>, longest| cut(&redactor.text(&text), longest);
+        let clean = |text: Arc<str>, longest| cut(&redactor.text(&text), longest).into();
         self.error = self.error.map(|error| clean(error, LONGEST_ERROR));
-        self.protocol = self.protocol.map(|version| cut(&version, LONGEST_NAME).as_ref().into());
+        self.protocol = self.protocol.map(|version| cut(&version, LONGEST_NAME));
         // A name that is offered is its tool's.
         if self.origin.is_none() {
             self.tool = self.tool.map(|name| clean(name, LONGEST_NAME));
         }
         self
-    }
-}
-
-fn cut(text: &str, longest: usize) -> Arc<str> {
-    match text.char_indices().nth(longest) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()).into(),
-        None => text.into(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Hosts and origins that requests may name. A page in a browser can make its name resolve to this
-//! machine (DNS rebinding); it cannot make the browser send another name.
+//! machine (DNS rebinding); it cannot make the browser send another name. So hosts are checked first,
+//! and a page whose origin is the host that it sends its request to is one of the endpoint itself.
 
 use http::{
     HeaderMap, Uri,
@@ -72,35 +73,63 @@ impl Hosts {
     }
 }
 
-/// The origins whose pages may send requests.
+/// The origins whose pages may send requests, beside the endpoint's own.
 #[derive(Debug)]
-pub(super) struct Origins(Vec<String>);
+pub(super) struct Origins(Vec<Origin>);
 
 impl Origins {
     pub(super) fn new(allowed: &[String]) -> Result<Self, GatewayError> {
-        let parse = |text: &String| origin(text).ok_or_else(|| GatewayError::Origin(text.clone()));
+        let parse =
+            |text: &String| Origin::parse(text).ok_or_else(|| GatewayError::Origin(text.clone()));
         allowed.iter().map(parse).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether a request comes from no page, or from an allowed one.
+    /// Whether a request to an allowed host comes from no page, or from one that may send it.
     pub(super) fn allow(&self, headers: &HeaderMap) -> bool {
-        headers.get_all(ORIGIN).iter().all(|sent| {
-            let sent = sent.to_str().ok().and_then(origin);
-            sent.is_some_and(|sent| self.0.contains(&sent))
+        let mut all = headers.get_all(ORIGIN).iter().peekable();
+        if all.peek().is_none() {
+            return true;
+        }
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok()).and_then(Host::parse);
+        all.all(|sent| {
+            let sent = sent.to_str().ok().and_then(Origin::parse);
+            let is_own = |sent: &Origin| host.as_ref().is_some_and(|host| sent.is_of(host));
+            sent.is_some_and(|sent| self.0.contains(&sent) || is_own(&sent))
         })
     }
 }
 
-/// An origin as it is compared: lower case, with its port.
-fn origin(text: &str) -> Option<String> {
-    let (scheme, host) = text.split_once("://")?;
-    let default = match scheme {
-        "http" => 80,
-        "https" => 443,
-        _ => return None,
-    };
-    let host = Host::parse(host)?;
-    Some(format!("{scheme}://{}:{}", host.name, host.port.unwrap_or(default)))
+/// An origin as it is compared.
+#[derive(Debug, PartialEq, Eq)]
+struct Origin {
+    is_https: bool,
+    name: String,
+    port: u16,
+}
+
+impl Origin {
+    fn parse(text: &str) -> Option<Self> {
+        let (scheme, host) = text.split_once("://")?;
+        let is_https = match scheme {
+            "http" => false,
+            "https" => true,
+            _ => return None,
+        };
+        let Host { name, port } = Host::parse(host)?;
+        Some(Self { is_https, name, port: port.unwrap_or_else(|| default_port(is_https)) })
+    }
+
+    /// Whether it is the origin of a page that this host serves. A proxy may do TLS before it. All
+    /// names of the loopback are one host: with the same port they lead to the same server.
+    fn is_of(&self, host: &Host) -> bool {
+        let is_local = |name: &str| LOOPBACK.contains(&name);
+        self.port == host.port.unwrap_or_else(|| default_port(self.is_https))
+            && (self.name == host.name || (is_local(&self.name) && is_local(&host.name)))
+    }
+}
+
+fn default_port(is_https: bool) -> u16 {
+    if is_https { 443 } else { 80 }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::DropGuard;
 use toolcrib_core::CancellationToken;
 
-use super::{access::Caller, session::Session};
+use super::{access::Caller, quoted::bounded, session::Session};
 
 /// How many requests of a connection are worked on at the same time, those that wait included.
 const MAX_REQUESTS: u32 = 256;
@@ -164,8 +164,12 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Watched<T> {
 
     fn send(
         &mut self,
-        message: ServerJsonRpcMessage,
+        mut message: ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        if let ServerJsonRpcMessage::Error(refused) = message {
+            let error = bounded(refused.error);
+            message = ServerJsonRpcMessage::error(error, refused.id);
+        }
         self.transport.send(message)
     }
 

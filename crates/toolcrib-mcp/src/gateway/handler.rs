@@ -6,10 +6,11 @@ use http::request::Parts;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CancelledNotificationParam, CustomRequest,
-        CustomResult, ErrorCode, Extensions, Implementation, InitializeRequestParams,
-        InitializeResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-        ServerCapabilities, ServerConfig, SubscriptionFilter,
+        CallToolRequestParams, CallToolResponse, CancelledNotificationParam, ClientRequest,
+        CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, Extensions,
+        GetMeta as _, Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
+        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+        ProtocolVersion, ServerCapabilities, ServerConfig, SubscriptionFilter,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
@@ -28,6 +29,7 @@ use super::{
     list,
     post::Running,
     session::{Scope, Session},
+    unreadable::no_method,
 };
 
 /// Answers the requests of a connection, or of a session over HTTP, or a single one.
@@ -53,10 +55,8 @@ impl Handler {
 
     /// The session, unless the request says that it is of the stateless era.
     fn scope(&self, caller: &Caller, context: &RequestContext<RoleServer>) -> Scope {
-        let stateless = context
-            .meta
-            .protocol_version()
-            .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
+        let stateless =
+            context.meta.protocol_version().is_some_and(|v| has_no_sessions(v.as_str()));
         let session = context.extensions.get::<Connection>().and_then(Connection::session);
         match session {
             Some(session) if !stateless => Scope::Session(Arc::clone(session)),
@@ -69,6 +69,7 @@ impl Handler {
         caller: &Caller,
         protocol: ProtocolVersion,
         context: &RequestContext<RoleServer>,
+        cause: &mut Option<Arc<str>>,
     ) -> Result<(), ErrorData> {
         let connection = context.extensions.get::<Connection>().ok_or_else(nobody)?;
         let place = match &self.places {
@@ -81,7 +82,10 @@ impl Handler {
         };
         let (session, ended) =
             Session::begin(&self.serving, &caller.access, connection.id(), protocol, place)
-                .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+                .map_err(|error| {
+                    *cause = Some(error.to_string().into());
+                    ErrorData::internal_error(error.caller_text(), None)
+                })?;
         if !connection.begin(Arc::clone(&session)) {
             let twice = "this connection has been initialized already";
             return Err(ErrorData::invalid_request(twice, None));
@@ -107,8 +111,10 @@ impl ServerHandler for Handler {
         let began = Instant::now();
         let caller = caller(&context.extensions)?;
         context.peer.set_peer_info(request.clone());
+        // Why a session did not begin, where the client is not told.
+        let mut cause = None;
         let answer = self.negotiate_initialize(&request).and_then(|mut answer| {
-            self.begin_session(&caller, answer.protocol_version.clone(), &context)?;
+            self.begin_session(&caller, answer.protocol_version.clone(), &context, &mut cause)?;
             answer.instructions = Some(self.serving.gateway.instructions(&caller.access, true));
             Ok(answer)
         });
@@ -119,7 +125,7 @@ impl ServerHandler for Handler {
             entry.session = session.map(|session| Arc::clone(&session.id));
             match &answer {
                 Ok(answer) => entry.protocol = Some(answer.protocol_version.to_string()),
-                Err(error) => entry.error = Some(error.message.as_ref().into()),
+                Err(error) => entry.error = Some(cause.unwrap_or_else(|| (*error.message).into())),
             }
             entry.duration_ms = millis(began.elapsed());
             entry
@@ -132,8 +138,12 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<rmcp::model::DiscoverResult, ErrorData> {
         let caller = caller(&context.extensions)?;
+        let gateway = &self.serving.gateway;
+        gateway
+            .check(&caller.access)
+            .map_err(|error| ErrorData::internal_error(error.caller_text(), None))?;
         let mut info = self.get_info();
-        info.instructions = Some(self.serving.gateway.instructions(&caller.access, false));
+        info.instructions = Some(gateway.instructions(&caller.access, false));
         let versions = self.supported_protocol_versions().into_owned();
         Ok(rmcp::model::DiscoverResult::from_server_info(versions, info))
     }
@@ -185,8 +195,42 @@ impl ServerHandler for Handler {
         request: CustomRequest,
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let unknown = |method| ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None);
-        Err(not_its_parameters(&request).unwrap_or_else(|| unknown(request.method)))
+        Err(not_its_parameters(&request).unwrap_or_else(|| no_method(&request.method)))
+    }
+
+    // Only tools are declared. Of what else there is, the protocol library answers these four with
+    // nothing, as if there were none just now.
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(no_method("resources/list"))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(no_method("resources/templates/list"))
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(no_method("prompts/list"))
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(no_method("completion/complete"))
     }
 
     fn accepted_subscription_filter(
@@ -210,6 +254,19 @@ impl ServerHandler for Handler {
     }
 }
 
+/// The handshake of the eras that have sessions.
+pub(super) const INITIALIZE: &str = "initialize";
+
+/// Whether a version of the protocol, such as `2026-07-28`, is of the stateless era.
+pub(super) fn has_no_sessions(version: &str) -> bool {
+    version >= ProtocolVersion::V_2026_07_28.as_str()
+}
+
+/// Whether a request says of itself that it is of the stateless era.
+pub(super) fn is_stateless(request: &ClientRequest) -> bool {
+    request.get_meta().protocol_version().is_some_and(|v| has_no_sessions(v.as_str()))
+}
+
 /// What is wrong with a request whose parameters are not what its method takes: only its method is
 /// known of it then. None if the method is unknown too.
 pub(super) fn not_its_parameters(request: &CustomRequest) -> Option<ErrorData> {
@@ -217,7 +274,7 @@ pub(super) fn not_its_parameters(request: &CustomRequest) -> Option<ErrorData> {
         "tools/call" => {
             "`tools/call` takes `name`, a string, and `arguments`, an object or absent".to_owned()
         }
-        method @ "initialize" => {
+        method @ INITIALIZE => {
             let params = request.params.clone().unwrap_or_else(|| json!({}));
             let missing = serde_json::from_value::<InitializeRequestParams>(params).err();
             let missing = missing.map(|missing| format!(": {missing}")).unwrap_or_default();

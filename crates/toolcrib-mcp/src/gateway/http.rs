@@ -32,7 +32,9 @@ impl Gateway {
     /// A request is looked at in this order: its host (403), its origin (403), its token (401), its
     /// path (404), its body, of at most 4 MiB (413), which is to be one message of the protocol (400,
     /// with an error of JSON-RPC). `GET /healthz` answers without a token, and
-    /// says nothing but that the gateway is there. There is no TLS: what is reached from elsewhere
+    /// says nothing but that the gateway is there; so is a browser's preflight for a page of an allowed
+    /// origin (204). A skill that does not exist and one that the caller may not activate are the same
+    /// 404. There is no TLS: what is reached from elsewhere
     /// stands behind a proxy that does it.
     ///
     /// Each token has an equal share of [`MAX_SESSIONS`](crate::MAX_SESSIONS), of at least 16, so
@@ -51,7 +53,7 @@ impl Gateway {
     ) -> Result<(), GatewayError> {
         access.check()?;
         for token in &access.tokens {
-            self.0.check(&token.access)?;
+            self.0.check(&token.access).map_err(GatewayError::Access)?;
         }
         let serving = self.serving(&cancellation);
         let routes = Arc::new(Routes::new(&serving, access)?);

@@ -21,7 +21,7 @@ use super::{
     access_log::AccessEntry,
     connection::Connection,
     find_id::FindId,
-    handler::not_its_parameters,
+    handler::{INITIALIZE, is_stateless, not_its_parameters},
     unreadable::{Unreadable, is_unanswered},
 };
 use crate::line_buffer::LineBuffer;
@@ -96,6 +96,10 @@ where
     /// The message, if it is in order.
     fn admit(&mut self, mut message: ClientJsonRpcMessage) -> Option<ClientJsonRpcMessage> {
         let ClientJsonRpcMessage::Request(request) = &mut message else { return Some(message) };
+        if request.request.method() == INITIALIZE && is_stateless(&request.request) {
+            self.refuse(&Unreadable::no_handshake(request.id.clone()));
+            return None;
+        }
         if let ClientRequest::CustomRequest(custom) = &request.request
             && let Some(error) = not_its_parameters(custom)
         {

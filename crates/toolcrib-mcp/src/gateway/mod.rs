@@ -24,8 +24,10 @@ mod http;
 mod lines;
 mod list;
 mod output;
+mod pages;
 mod post;
 mod progress;
+mod quoted;
 mod readiness;
 mod result;
 mod routes;
@@ -156,10 +158,10 @@ impl Shared {
         options
     }
 
-    /// Whether a turn can begin for this access: whether its skills and its personality are there.
-    fn check(&self, access: &Access) -> Result<(), GatewayError> {
-        let options = self.turn_options(access, &CancellationToken::new());
-        self.engine.turn(options).map(drop).map_err(GatewayError::Access)
+    /// Whether a turn can begin for this access: whether its personality exists, and it may activate
+    /// its skills.
+    fn check(&self, access: &Access) -> Result<(), TurnError> {
+        self.engine.may_begin(&self.turn_options(access, &CancellationToken::new()))
     }
 
     /// Writes a line of the access log; it is only made when there is one.
@@ -182,8 +184,9 @@ impl Shared {
             let (id, instructions) = (&skill.id, skill.instructions());
             format!("Skill `{id}` is active. Its instructions:\n\n{instructions}\n").into()
         }));
-        let others = skills.iter().any(|skill| !access.skills.contains(&skill.id));
-        if in_session && others {
+        let may_activate = |id: &SkillId| self.check(&access.clone().skill(id.clone())).is_ok();
+        let mut others = skills.iter().filter(|skill| !access.skills.contains(&skill.id));
+        if in_session && others.any(|skill| may_activate(&skill.id)) {
             lines.push(
                 "Skills: call `read_skill` to activate one. Its tools are in the list of tools \
                  from then on; that the list has changed is announced."
@@ -266,7 +269,7 @@ impl fmt::Debug for GatewayBuilder {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GatewayError {
-    /// An access presets what is not there.
+    /// An access presets what does not exist, or a skill that it may not activate.
     #[error("an access cannot be served: {0}")]
     Access(#[source] TurnError),
     /// HTTP is never served without a token.

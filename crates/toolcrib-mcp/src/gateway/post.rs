@@ -52,8 +52,8 @@ use super::{
 const PATIENCE: Duration = Duration::from_millis(100);
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const PROTOCOL: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+pub(super) const PROTOCOL: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(super) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 const JSON: &str = "application/json";

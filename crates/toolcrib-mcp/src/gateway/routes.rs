@@ -10,20 +10,19 @@ use std::{
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
-    header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE},
+    header::{AUTHORIZATION, CONTENT_TYPE, ORIGIN, WWW_AUTHENTICATE},
     request::Parts,
 };
 use http_body_util::{BodyExt, Collected, Full, LengthLimitError, Limited, combinators::BoxBody};
 use hyper::body::{Body as _, Incoming};
 use percent_encoding::percent_decode_str;
 use rmcp::{
-    model::RequestId,
+    model::{ClientJsonRpcMessage, ErrorCode},
     transport::{StreamableHttpServerConfig, StreamableHttpService},
 };
 use serde_json::json;
 use tokio::sync::Semaphore;
-use toolcrib_core::{CancellationToken, millis};
-use toolcrib_engine::Skills;
+use toolcrib_core::{CancellationToken, SkillId, millis};
 
 use super::{
     GatewayError, HttpAccess, MAX_SESSIONS, Serving,
@@ -31,11 +30,13 @@ use super::{
     access_log::AccessEntry,
     authority::{Hosts, Origins},
     connection::Posted,
-    handler::Handler,
-    post::{Answered, Post, SESSION, is_json, name_what_is_taken, only},
+    handler::{Handler, INITIALIZE, has_no_sessions, is_stateless},
+    pages,
+    post::{Answered, METHOD, PROTOCOL, Post, SESSION, is_json, name_what_is_taken, only},
+    quoted::{bounded_body, shortened},
     readiness::readiness,
     sessions::Sessions,
-    unreadable::{Unreadable, id_of_request},
+    unreadable::{Unreadable, request_in},
 };
 
 /// The largest body of a request, in bytes.
@@ -76,11 +77,13 @@ struct Door {
 struct Refusal {
     status: StatusCode,
     message: String,
+    /// Why, for the operator, where the client is not told.
+    cause: Option<String>,
 }
 
 impl Refusal {
     fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into() }
+        Self { status, message: message.into(), cause: None }
     }
 }
 
@@ -104,6 +107,27 @@ impl Routes {
         request: Request<Incoming>,
         peer: SocketAddr,
     ) -> Response<Body> {
+        let page = self.page(&request);
+        let mut answer = if page.is_some() && pages::is_preflight(&request) {
+            pages::preflight(request.headers())
+        } else {
+            self.answer_anybody(request, peer).await
+        };
+        if let Some(origin) = page {
+            pages::let_read(answer.headers_mut(), origin);
+        }
+        answer
+    }
+
+    /// The origin of the page that sends a request, if there is one and it may.
+    fn page(&self, request: &Request<Incoming>) -> Option<HeaderValue> {
+        let headers = request.headers();
+        let origin = headers.get(ORIGIN)?;
+        let may = self.hosts.allow(request.uri(), headers) && self.origins.allow(headers);
+        may.then(|| origin.clone())
+    }
+
+    async fn answer_anybody(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
         let began = Instant::now();
         if matches!(request.uri().path(), HEALTH | READY)
             && request.method() == Method::GET
@@ -134,10 +158,7 @@ impl Routes {
         } else if is_post {
             match asked(&parts.headers, &body, &door.sessions) {
                 Ok(posted) => drop(posted.map(|posted| parts.extensions.insert(posted))),
-                Err(id) => {
-                    let refused = Unreadable::asked_already(id);
-                    return self.refuse_message(&refused, &caller, began);
-                }
+                Err(refused) => return self.refuse_message(&refused, &caller, began),
             }
         }
         let is_json = is_post && is_json(&parts.headers);
@@ -159,6 +180,7 @@ impl Routes {
         // A refusal is there whole. What it says is the client's and the operator's.
         let (head, body) = answer.into_parts();
         let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
+        let body = bounded_body(&body).map_or(body, Bytes::from);
         self.log(status, &String::from_utf8_lossy(&body), &caller, began);
         Response::from_parts(head, Full::new(body).boxed())
     }
@@ -181,11 +203,7 @@ impl Routes {
         match parts.uri.path() {
             MCP => {}
             path => match path.strip_prefix(SKILL) {
-                Some(skill) => {
-                    let personality = door.access.personality.as_deref();
-                    let skills = self.serving.gateway.engine.skills_of(personality);
-                    caller.access = door.with_skill(skill, &skills)?;
-                }
+                Some(skill) => caller.access = self.with_skill(&door.access, skill)?,
                 None => {
                     let message = format!("there is nothing here; MCP is served at `{MCP}`");
                     return Err(Refusal::new(StatusCode::NOT_FOUND, message));
@@ -193,6 +211,21 @@ impl Routes {
             },
         }
         Ok(door)
+    }
+
+    /// The same access with one more skill. It is judged in every request, of a session too: what it may
+    /// activate can change.
+    fn with_skill(&self, access: &Access, skill: &str) -> Result<Arc<Access>, Refusal> {
+        let refused = |message| Refusal::new(StatusCode::NOT_FOUND, message);
+        let skill = percent_decode_str(skill).decode_utf8_lossy();
+        let id = SkillId::new(&*skill)
+            .map_err(|_| refused(format!("there is no skill `{}`", shortened(&skill))))?;
+        let access = access.clone().skill(id);
+        self.serving.gateway.check(&access).map_err(|error| Refusal {
+            cause: Some(error.to_string()),
+            ..refused(error.caller_text())
+        })?;
+        Ok(Arc::new(access))
     }
 
     /// What a request's token opens. All tokens are compared, so that the time says nothing.
@@ -228,13 +261,17 @@ impl Routes {
         caller: &Caller,
         began: Instant,
     ) -> Response<Body> {
-        let status = StatusCode::BAD_REQUEST;
+        let status = match refused.error.code {
+            ErrorCode::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+            _ => StatusCode::BAD_REQUEST,
+        };
         self.log(status, &refused.error.message, caller, began);
         json_body(status, serde_json::to_vec(&refused.answer()).unwrap_or_default())
     }
 
     fn refuse(&self, refusal: &Refusal, caller: &Caller, began: Instant) -> Response<Body> {
-        self.log(refusal.status, &refusal.message, caller, began);
+        let cause = refusal.cause.as_ref().unwrap_or(&refusal.message);
+        self.log(refusal.status, cause, caller, began);
         let body = json!({ "error": refusal.message }).to_string();
         let mut response = json_body(refusal.status, body);
         if refusal.status == StatusCode::UNAUTHORIZED {
@@ -261,34 +298,42 @@ impl Door {
             sessions,
         }
     }
-
-    /// The same access, with one more skill of those that there are now.
-    fn with_skill(&self, skill: &str, skills: &Skills) -> Result<Arc<Access>, Refusal> {
-        let skill = percent_decode_str(skill).decode_utf8_lossy();
-        let Some(found) = skills.get(&skill) else {
-            let message = format!("there is no skill `{skill}`");
-            return Err(Refusal::new(StatusCode::NOT_FOUND, message));
-        };
-        let access = Access::clone(&self.access).skill(found.id.clone());
-        Ok(Arc::new(access))
-    }
 }
 
-/// Notes a request of a session until it is answered. An error is its id, which is in use.
+/// Notes a request of a session until it is answered. Refuses one whose id is in use, and a handshake
+/// in the era that has none.
 fn asked(
     headers: &HeaderMap,
     body: &[u8],
     sessions: &Sessions,
-) -> Result<Option<Arc<Posted>>, RequestId> {
+) -> Result<Option<Arc<Posted>>, Unreadable> {
     let connection = only(headers, &SESSION)
         .and_then(|id| str::from_utf8(id).ok())
         .and_then(|id| sessions.connection(id));
+    // In the stateless era every other method stands in this header.
+    let may_greet = only(headers, &METHOD).is_none_or(|method| method == INITIALIZE.as_bytes());
+    if connection.is_none() && !may_greet {
+        return Ok(None);
+    }
+    let Some((id, method)) = request_in(body) else { return Ok(None) };
+    if method == INITIALIZE && greets_in_the_stateless_era(headers, body) {
+        return Err(Unreadable::no_handshake(id));
+    }
     let Some(connection) = connection else { return Ok(None) };
-    let Some(id) = id_of_request(body) else { return Ok(None) };
     match connection.post(&id, CancellationToken::new()) {
         Some(posted) => Ok(Some(Arc::new(posted))),
-        None => Err(id),
+        None => Err(Unreadable::asked_already(id)),
     }
+}
+
+/// Whether `initialize` is sent with a version, above or in its metadata, that does not have it.
+fn greets_in_the_stateless_era(headers: &HeaderMap, body: &[u8]) -> bool {
+    let above = only(headers, &PROTOCOL).and_then(|version| str::from_utf8(version).ok());
+    above.is_some_and(has_no_sessions)
+        || serde_json::from_slice(body).is_ok_and(|message| match message {
+            ClientJsonRpcMessage::Request(request) => is_stateless(&request.request),
+            _ => false,
+        })
 }
 
 /// The body of a request, when all of it is there. One that says that it is too large is not read.

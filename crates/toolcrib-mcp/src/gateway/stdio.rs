@@ -14,6 +14,7 @@ use super::{
     handler::Handler,
     lines::Lines,
     output::Output,
+    quoted::{LONGEST_ERROR, cut},
 };
 
 /// How long calls go on once the input has ended: enough to answer what was piped in, and less than
@@ -33,7 +34,7 @@ impl Gateway {
     /// error, which has the id of the request where one can be found.
     ///
     /// # Errors
-    /// [`GatewayError`] when the access presets a skill that is not there, or the client begins with
+    /// [`GatewayError`] when the access presets a skill that is not there or that it may not activate, or the client begins with
     /// something that is not the protocol.
     pub async fn serve_stdio(
         &self,
@@ -42,7 +43,7 @@ impl Gateway {
         access: Access,
         cancellation: CancellationToken,
     ) -> Result<(), GatewayError> {
-        self.0.check(&access)?;
+        self.0.check(&access).map_err(GatewayError::Access)?;
         let serving = self.serving(&cancellation);
         let id: Arc<str> = Uuid::now_v7().simple().to_string().into();
         let caller = Caller { access: Arc::new(access), peer: None };
@@ -69,7 +70,7 @@ impl Gateway {
             Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
                 Ok(())
             }
-            Err(error) => Err(GatewayError::Handshake(error.to_string())),
+            Err(error) => Err(GatewayError::Handshake(cut(&error.to_string(), LONGEST_ERROR))),
         };
         serving.end().await;
         outcome

@@ -1,12 +1,18 @@
 //! What a client is told of a message that cannot be read.
 
+use std::borrow::Cow;
+
 use rmcp::{
     ErrorData,
-    model::{RequestId, ServerJsonRpcMessage},
+    model::{ErrorCode, RequestId, ServerJsonRpcMessage},
 };
 use serde_json::{Value, error::Category};
 
-use super::{find_id::FindId, routes::MAX_BODY};
+use super::{
+    find_id::FindId,
+    quoted::{bounded, shortened},
+    routes::MAX_BODY,
+};
 use crate::envelope::Envelope;
 
 /// A message that is refused before anything is done about it.
@@ -22,6 +28,11 @@ impl Unreadable {
     pub(super) fn asked_already(id: RequestId) -> Self {
         let message = "a request with this id is still being answered; give each request its own";
         Self { id: Some(id), error: ErrorData::invalid_request(message, None) }
+    }
+
+    /// `initialize` in a request of the stateless era, which does not have that method.
+    pub(super) fn no_handshake(id: RequestId) -> Self {
+        Self { id: Some(id), error: no_method("initialize") }
     }
 
     /// A message that is longer than any may be, with what stands for its id.
@@ -55,14 +66,20 @@ impl Unreadable {
 
     /// The answer, as it is written. Without an id it has no `id`: so the protocol wants it.
     pub(super) fn answer(&self) -> ServerJsonRpcMessage {
-        ServerJsonRpcMessage::error(self.error.clone(), self.id.clone())
+        ServerJsonRpcMessage::error(bounded(self.error.clone()), self.id.clone())
     }
 }
 
-/// The id of a request, if this is one that an answer can name.
-pub(super) fn id_of_request(bytes: &[u8]) -> Option<RequestId> {
+/// The id and the method of a request, if it has an id that an answer can name.
+pub(super) fn request_in(bytes: &[u8]) -> Option<(RequestId, Cow<'_, str>)> {
     let envelope: Envelope<'_> = serde_json::from_slice(bytes).ok()?;
-    envelope.method.is_some().then_some(envelope.id).flatten().and_then(name)
+    Some((envelope.id.and_then(name)?, envelope.method?))
+}
+
+/// A method that does not exist here, or that the server does not declare.
+pub(super) fn no_method(method: &str) -> ErrorData {
+    let message = format!("there is no method `{}` here", shortened(method));
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
 
 /// Whether nobody waits for an answer to this: it is an answer itself, or tells something. An answer

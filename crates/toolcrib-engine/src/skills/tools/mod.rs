@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolcrib_core::{Catalog, InvalidTool, ListContext, Listing, Tool, ToolBuilder, ToolProvider};
 
+pub(crate) use self::read_skill::read_skill_as_judged;
 pub use self::{
     deactivate_skill::DEACTIVATE_SKILL, list_skills::LIST_SKILLS, read_skill::READ_SKILL,
     skip_step::SKIP_STEP,
@@ -48,13 +49,6 @@ impl SkillsProvider {
             tools.push(deactivate_skill::deactivate_skill(active, told)?);
         }
         Ok(Self { tools, skip_step: skip_step::skip_step(active)?, active: Arc::clone(active) })
-    }
-}
-
-impl SkillsProvider {
-    /// `read_skill`, if there is a skill to read.
-    pub(crate) fn read_skill(&self) -> Option<&Tool> {
-        self.tools.first().filter(|tool| *tool.name() == *READ_SKILL)
     }
 }
 

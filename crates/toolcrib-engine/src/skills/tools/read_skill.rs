@@ -1,8 +1,11 @@
-use std::{fmt::Write as _, sync::Arc};
+use std::{
+    fmt::Write as _,
+    sync::{Arc, LazyLock},
+};
 
 use serde::Deserialize;
-use serde_json::json;
-use toolcrib_core::{InvalidTool, SkillId, Tool, ToolContext, ToolError};
+use serde_json::{Value, json};
+use toolcrib_core::{InvalidTool, SkillId, Tool, ToolBuilder, ToolContext, ToolError};
 
 use super::{closed, framework_tool, ids};
 use crate::skills::{ActiveSkills, Skill, SkillFiles, active::Request};
@@ -17,6 +20,20 @@ const MOST_NAMED: usize = 100;
 struct Args {
     id: SkillId,
     path: Option<String>,
+}
+
+/// The tool without the skills that it names.
+fn unnamed() -> ToolBuilder {
+    framework_tool(READ_SKILL).read_only().idempotent()
+}
+
+/// The tool as rules and personalities see it, which do not look at the skills that it names. `None`
+/// if it cannot be made.
+pub(crate) fn read_skill_as_judged() -> Option<&'static Tool> {
+    static JUDGED: LazyLock<Option<Tool>> = LazyLock::new(|| {
+        unnamed().description("Activates a skill.").handler(|_: Value, _| async { "" }).ok()
+    });
+    JUDGED.as_ref()
 }
 
 /// The tool by which a model activates a skill of this turn, and reads the files of one that is
@@ -52,12 +69,8 @@ pub(super) fn read_skill(
         );
     }
     let (active, told) = (Arc::clone(active), Arc::<[_]>::from(told));
-    framework_tool(READ_SKILL)
-        .description(description)
-        .input_schema(closed(&properties, &["id"]))
-        .read_only()
-        .idempotent()
-        .handler(move |Args { id, path }: Args, cx: ToolContext| {
+    unnamed().description(description).input_schema(closed(&properties, &["id"])).handler(
+        move |Args { id, path }: Args, cx: ToolContext| {
             let skill = told.iter().find(|skill| skill.id == id).cloned();
             let active = Arc::clone(&active);
             async move {
@@ -69,7 +82,8 @@ pub(super) fn read_skill(
                     Some(path) => read(&active, &skill, path).await,
                 }
             }
-        })
+        },
+    )
 }
 
 async fn activate(
