@@ -4,9 +4,12 @@ use serde::Serialize;
 use toolcrib_core::Tool;
 use toolcrib_engine::{OnFailure, Redactor, WithheldBy};
 
+use toolcrib_mcp::{McpClient, ServerStatus, UnmatchedPattern};
+use toolcrib_project::Project;
+
 use super::{
     json::whole_ms,
-    say,
+    note, say,
     text::{BAD, DIM, GOOD, STRONG, WARN, count, duration, one_line, safe},
 };
 use crate::commands::{Asked, Offer};
@@ -66,6 +69,21 @@ fn head(asked: &Asked<'_>, redactor: &Redactor) {
         }
         Err(reason) => say!("  {}", shown(reason)),
     }
+    asked.status.iter().for_each(slips);
+}
+
+/// Says which patterns match no tool of a server that was asked.
+pub(super) fn slips(status: &ServerStatus) {
+    for pattern in &status.unmatched {
+        let pattern = safe(&pattern.to_string());
+        note!("{WARN}warning{WARN:#}: MCP server {}: {pattern}", status.name);
+    }
+}
+
+/// The same of all servers of a project.
+pub(crate) fn unmatched(project: &Project) {
+    let clients = project.mcp_servers().iter().filter_map(|server| server.client().ok());
+    clients.map(McpClient::status).for_each(|status| slips(&status));
 }
 
 fn chars(offer: &Offer) -> usize {
@@ -105,6 +123,7 @@ pub(crate) struct ServerJson<'a> {
     tool_count: Option<usize>,
     held_back_count: Option<usize>,
     chars: Option<usize>,
+    unmatched: Option<&'a [UnmatchedPattern]>,
     duration_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<Vec<OfferedJson<'a>>>,
@@ -147,6 +166,7 @@ impl<'a> ServerJson<'a> {
             tool_count: offer.map(|offer| offer.offered.len()),
             held_back_count: offer.map(|offer| offer.held_back.len()),
             chars: offer.map(chars),
+            unmatched: status.map(|status| &*status.unmatched),
             duration_ms: whole_ms(asked.took),
             tools: None,
             held_back: None,

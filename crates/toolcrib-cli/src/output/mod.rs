@@ -27,7 +27,7 @@ pub(crate) use self::{
     explain::why,
     json::{CallJson, CheckJson, InitJson, MenuJson, ProblemJson, RunJson},
     lint::{findings, held_back, parsed},
-    mcp::{ServerJson, ServersJson, server, servers},
+    mcp::{ServerJson, ServersJson, server, servers, unmatched},
     models::{ModelsJson, chosen_model, models},
     narrator::Narrator,
     serve::{Served, asked, at, how_to_start, request, served, server_state, token},
@@ -35,7 +35,7 @@ pub(crate) use self::{
     streams::{delivered, lost, settle},
     summary::{recorded, summary},
     text::shell_word,
-    tools::{ToolsJson, tools},
+    tools::{ToolsJson, tools, unmatched_excludes},
 };
 
 /// Prints to standard output.
@@ -181,8 +181,18 @@ pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
     let writes = tools.iter().filter(|tool| !tool.annotations().read_only).count();
     say!(
         "  {} ({writes} that write), {chars} characters for the model",
-        count(tools.len(), "tool")
+        count(tools.len(), "declared tool")
     );
+    let (servers, hubs) = (project.mcp_servers().len(), project.hubs().len());
+    if servers + hubs > 0 {
+        let sources = [(servers, "MCP server"), (hubs, "hub")];
+        let sources = sources.into_iter().filter(|(n, _)| *n > 0);
+        let sources: Vec<_> = sources.map(|(n, noun)| count(n, noun)).collect();
+        say!(
+            "  the tools of {} are not counted: `check` asks nobody, `toolcrib tools` does",
+            sources.join(" and ")
+        );
+    }
     if verbose {
         for tool in tools {
             let set = safe(tool.toolset().unwrap_or("-"));

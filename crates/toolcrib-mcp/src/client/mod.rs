@@ -30,7 +30,7 @@ pub use self::{
     builder::{McpClientBuilder, mcp_client},
     error::McpError,
     name::{InvalidServerName, ServerName},
-    status::{ServerState, ServerStatus, StateChange},
+    status::{ServerState, ServerStatus, StateChange, UnmatchedPattern},
 };
 use self::{listing::Known, supervisor::Supervisor};
 

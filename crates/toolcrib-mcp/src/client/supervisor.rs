@@ -226,6 +226,12 @@ impl Supervisor {
             protocol: info.map(|info| info.protocol.as_str().into()),
             tools: state.list.last.as_ref().map(|list| list.offered().len()),
             held_back: state.list.last.as_ref().map(|list| list.held_back().len()),
+            unmatched: state
+                .list
+                .last
+                .as_ref()
+                .map(|list| self.settings.unmatched(list.names()))
+                .unwrap_or_default(),
             last_error: state.last_error.clone(),
             next_try_in: waits
                 .map(|trouble| trouble.until.saturating_duration_since(Instant::now())),

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use toolcrib_config::{Located, Table, Value};
-use toolcrib_core::{KeyField, ToolBuilder, Ttl};
+use toolcrib_core::{KeyField, ListOrder, ToolBuilder, Ttl};
 use toolcrib_engine::OnFailure;
 
 use super::{
@@ -31,6 +31,7 @@ pub(crate) struct HubSection {
     pub(crate) headers: Vec<HeaderSection>,
     pub(crate) pointers: PointerSection,
     prefix: Option<Located<Arc<str>>>,
+    pub(crate) order: ListOrder,
     pub(crate) cache: CacheSection,
     pub(crate) timeout: Option<Duration>,
     pub(crate) on_failure: OnFailure,
@@ -101,6 +102,7 @@ impl HubSection {
                     next: pointer("next"),
                 },
                 prefix: table.text("prefix"),
+                order: read_order(table),
                 cache: CacheSection::read(table),
                 timeout: table.duration("timeout"),
                 on_failure: read_on_failure(table),
@@ -175,6 +177,13 @@ impl CallSection {
                 .integer("max_result_chars", ToolBuilder::MIN_RESULT_CHARS..=MAX_CHARS),
         }
     }
+}
+
+/// In which order a source's tools are offered.
+pub(super) fn read_order(table: &Table<'_>) -> ListOrder {
+    let words = [("by_name", ListOrder::ByName), ("as_given", ListOrder::AsGiven)];
+    let word = table.value("order").and_then(|value| value.word(&words));
+    word.map(|word| word.value).unwrap_or_default()
 }
 
 fn read_on_failure(table: &Table<'_>) -> OnFailure {

@@ -3,11 +3,11 @@
 use std::{ops::RangeFrom, sync::Arc, time::Duration};
 
 use toolcrib_config::{Diagnostic, Located, Table, Value};
-use toolcrib_core::ToolBuilder;
+use toolcrib_core::{ListOrder, ToolBuilder};
 use toolcrib_engine::OnFailure;
 use toolcrib_mcp::ServerName;
 
-use super::{text::Text, tool::MAX_CHARS};
+use super::{hub::read_order, text::Text, tool::MAX_CHARS};
 
 /// How much memory a server may have: with less none starts.
 const MEMORY: RangeFrom<u64> = 1 << 20..;
@@ -69,6 +69,7 @@ pub(crate) struct McpSettings {
     pub(crate) alternatives: Vec<Located<Arc<str>>>,
     pub(crate) include: Option<Vec<Arc<str>>>,
     pub(crate) exclude: Vec<Arc<str>>,
+    pub(crate) order: ListOrder,
     pub(crate) timeout: Option<Duration>,
     pub(crate) start_timeout: Option<Duration>,
     pub(crate) list_timeout: Option<Duration>,
@@ -199,6 +200,7 @@ impl McpSettings {
             alternatives: table.texts("alternatives"),
             include: table.has("include").then(|| globs(table, "include")),
             exclude: globs(table, "exclude"),
+            order: read_order(table),
             timeout: table.duration("timeout"),
             start_timeout: table.duration("start_timeout"),
             list_timeout: table.duration("list_timeout"),
