@@ -34,7 +34,7 @@ pub(crate) use self::{
     skills::{InstalledJson, SkillsJson, installed, reload_failed, skills},
     streams::{delivered, lost, settle},
     summary::{recorded, summary},
-    text::shell_word,
+    text::{safe_json, shell_word},
     tools::{ToolsJson, tools, unmatched_excludes},
 };
 
@@ -53,7 +53,7 @@ pub(crate) use note;
 /// One JSON object.
 pub(crate) fn json(value: &impl Serialize) {
     match serde_json::to_string_pretty(value) {
-        Ok(text) => streams::print(&text),
+        Ok(text) => streams::print(&safe_json(text)),
         Err(error) => lost("the result as JSON", error.into()),
     }
 }
