@@ -179,12 +179,11 @@ pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
         return;
     }
     let writes = tools.iter().filter(|tool| !tool.annotations().read_only).count();
-    say!(
-        "  {} ({writes} that write), {chars} characters for the model",
-        count(tools.len(), "declared tool")
-    );
     let (servers, hubs) = (project.mcp_servers().len(), project.hubs().len());
-    if servers + hubs > 0 {
+    let has_sources = servers + hubs > 0;
+    let noun = if has_sources { "declared tool" } else { "tool" };
+    say!("  {} ({writes} that write), {chars} characters for the model", count(tools.len(), noun));
+    if has_sources {
         let sources = [(servers, "MCP server"), (hubs, "hub")];
         let sources = sources.into_iter().filter(|(n, _)| *n > 0);
         let sources: Vec<_> = sources.map(|(n, noun)| count(n, noun)).collect();
