@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use toolcrib_config::suggest;
 use toolcrib_core::{CancellationToken, Tool};
 use toolcrib_engine::{Engine, TurnOptions, WithheldTool};
-use toolcrib_mcp::{McpClient, ServerStatus};
+use toolcrib_mcp::{McpClient, ServerStatus, UnmatchedPattern};
 use toolcrib_project::{McpServer, Mode, Project};
 
 use super::{ChosenModel, Problem, call, call_arguments, with_project};
@@ -26,6 +26,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) status: Option<ServerStatus>,
     /// What it lists, else why it does not.
     pub(crate) listed: Result<Offer, String>,
+    /// What chooses none of what it lists.
+    pub(crate) unmatched: Vec<UnmatchedPattern>,
     pub(crate) took: Duration,
 }
 
@@ -118,7 +120,8 @@ async fn ask(server: &McpServer) -> Asked<'_> {
     };
     let took = begun.elapsed();
     let status = server.client().ok().map(McpClient::status);
-    Asked { server, status, listed, took }
+    let unmatched = server.client().map(McpClient::unmatched_patterns).unwrap_or_default();
+    Asked { server, status, listed, unmatched, took }
 }
 
 /// The client alone does not look whether a schema can be enforced; an engine does.

@@ -4,8 +4,8 @@ use serde::Serialize;
 use toolcrib_core::Tool;
 use toolcrib_engine::{OnFailure, Redactor, WithheldBy};
 
-use toolcrib_mcp::{McpClient, ServerStatus, UnmatchedPattern};
-use toolcrib_project::Project;
+use toolcrib_mcp::UnmatchedPattern;
+use toolcrib_project::{McpServer, Project};
 
 use super::{
     json::whole_ms,
@@ -69,21 +69,24 @@ fn head(asked: &Asked<'_>, redactor: &Redactor) {
         }
         Err(reason) => say!("  {}", shown(reason)),
     }
-    asked.status.iter().for_each(slips);
+    slips(server, &asked.unmatched);
 }
 
 /// Says which patterns match no tool of a server that was asked.
-pub(super) fn slips(status: &ServerStatus) {
-    for pattern in &status.unmatched {
+pub(super) fn slips(server: &McpServer, unmatched: &[UnmatchedPattern]) {
+    for pattern in unmatched {
         let pattern = safe(&pattern.to_string());
-        note!("{WARN}warning{WARN:#}: MCP server {}: {pattern}", status.name);
+        note!("{WARN}warning{WARN:#}: MCP server {}: {pattern}", server.name());
     }
 }
 
 /// The same of all servers of a project.
 pub(crate) fn unmatched(project: &Project) {
-    let clients = project.mcp_servers().iter().filter_map(|server| server.client().ok());
-    clients.map(McpClient::status).for_each(|status| slips(&status));
+    for server in project.mcp_servers() {
+        if let Ok(client) = server.client() {
+            slips(server, &client.unmatched_patterns());
+        }
+    }
 }
 
 fn chars(offer: &Offer) -> usize {
@@ -123,7 +126,7 @@ pub(crate) struct ServerJson<'a> {
     tool_count: Option<usize>,
     held_back_count: Option<usize>,
     chars: Option<usize>,
-    unmatched: Option<&'a [UnmatchedPattern]>,
+    unmatched: &'a [UnmatchedPattern],
     duration_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<Vec<OfferedJson<'a>>>,
@@ -166,7 +169,7 @@ impl<'a> ServerJson<'a> {
             tool_count: offer.map(|offer| offer.offered.len()),
             held_back_count: offer.map(|offer| offer.held_back.len()),
             chars: offer.map(chars),
-            unmatched: status.map(|status| &*status.unmatched),
+            unmatched: &asked.unmatched,
             duration_ms: whole_ms(asked.took),
             tools: None,
             held_back: None,

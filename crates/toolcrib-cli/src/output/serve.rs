@@ -140,12 +140,12 @@ pub(crate) fn served(
 
 /// Says what came of asking the servers for their tools.
 pub(crate) fn asked(servers: &[Asked<'_>], redactor: &Redactor) {
-    for Asked { server, listed, status, .. } in servers {
+    for Asked { server, listed, unmatched, .. } in servers {
         match listed {
             Ok(offer) => {
                 let tools = count(offer.offered.len(), "tool");
                 note!("  {GOOD}✓{GOOD:#} {} {DIM}{tools}{DIM:#}", server.name());
-                status.iter().for_each(slips);
+                slips(server, unmatched);
             }
             Err(reason) => {
                 note!("  {BAD}✗{BAD:#} {} {}", server.name(), safe(&redactor.text(reason)));

@@ -67,10 +67,12 @@ impl Settings {
         let exclude = self.exclude.iter().map(|glob| ("exclude", glob));
         let unmatched = include.chain(exclude);
         let unmatched = unmatched.filter(|(_, glob)| !names.clone().any(|name| glob.matches(name)));
+        // A server decides how many names there are, and how long they are.
+        let candidates = names.clone().filter(|name| name.len() <= 128).take(1_000);
         let described = |(list, glob): (_, &Glob)| UnmatchedPattern {
             list,
             pattern: glob.as_str().into(),
-            nearest: suggest::nearest(glob.as_str(), names.clone()).map(Into::into),
+            nearest: suggest::nearest(glob.as_str(), candidates.clone()).map(Into::into),
         };
         unmatched.map(described).collect()
     }

@@ -96,6 +96,12 @@ impl McpClient {
         self.0.0.status()
     }
 
+    /// The patterns of `include` and `exclude` that match no tool of the last listing: probably slips.
+    /// None before there was a listing.
+    pub fn unmatched_patterns(&self) -> Vec<UnmatchedPattern> {
+        self.0.0.unmatched()
+    }
+
     /// Ticks when the list may be another: the server said so, it cannot be had, it may be tried
     /// again, or it is back. For whoever must hear of a change before asking for the list.
     pub fn changes(&self) -> watch::Receiver<u64> {

@@ -64,8 +64,6 @@ pub struct ServerStatus {
     pub tools: Option<usize>,
     /// How many it holds back.
     pub held_back: Option<usize>,
-    /// The patterns of `include` and `exclude` that match no tool of the last listing: probably slips.
-    pub unmatched: Vec<UnmatchedPattern>,
     /// What went wrong the last time, in the operator's words.
     pub last_error: Option<Arc<str>>,
     /// When it may be tried again, in milliseconds; only while it is not tried.

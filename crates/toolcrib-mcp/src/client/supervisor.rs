@@ -22,7 +22,7 @@ use super::{
     live::Live,
     name::ServerName,
     state::{Connected, Phase, State},
-    status::{ServerState, ServerStatus, StateChange},
+    status::{ServerState, ServerStatus, StateChange, UnmatchedPattern},
 };
 use crate::connection::{Connect, Connection, Signals};
 
@@ -211,6 +211,12 @@ impl Supervisor {
         }
     }
 
+    /// The patterns that choose none of the tools of the last listing.
+    pub(super) fn unmatched(&self) -> Vec<UnmatchedPattern> {
+        let last = self.state().list.last.clone();
+        last.map(|list| self.settings.unmatched(list.names())).unwrap_or_default()
+    }
+
     pub(super) fn status(&self) -> ServerStatus {
         let state = self.state();
         let info = state.info.as_ref();
@@ -226,12 +232,6 @@ impl Supervisor {
             protocol: info.map(|info| info.protocol.as_str().into()),
             tools: state.list.last.as_ref().map(|list| list.offered().len()),
             held_back: state.list.last.as_ref().map(|list| list.held_back().len()),
-            unmatched: state
-                .list
-                .last
-                .as_ref()
-                .map(|list| self.settings.unmatched(list.names()))
-                .unwrap_or_default(),
             last_error: state.last_error.clone(),
             next_try_in: waits
                 .map(|trouble| trouble.until.saturating_duration_since(Instant::now())),
