@@ -7,7 +7,6 @@ use std::{
 };
 
 use serde::Serialize;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -61,6 +60,9 @@ impl Progress {
     }
 }
 
+/// Takes the progress of a running tool. It is called on the body's time, so it must not block.
+pub type ProgressSink = Arc<dyn Fn(Progress) + Send + Sync>;
+
 /// What a tool's body sees of the call, the run and its limits. Cheap to clone.
 ///
 /// Neighbours: a provider sees a [`ListContext`](crate::ListContext), before anything is called.
@@ -92,7 +94,7 @@ pub struct ToolContextParts {
     /// Fires at cancellation and at the call's deadline.
     pub cancellation: CancellationToken,
     /// Where progress goes; nobody listens when absent.
-    pub progress: Option<mpsc::Sender<Progress>>,
+    pub progress: Option<ProgressSink>,
     /// The secrets that this call may have; none when absent.
     pub secrets: Option<Arc<dyn Secrets>>,
     /// What knows the secrets; nothing is redacted when absent.
@@ -190,11 +192,12 @@ impl ToolContext {
         &self.0.cancellation
     }
 
-    /// Reports progress. Never blocks and never fails: with more than 64 messages waiting, or
-    /// once the call has settled, it is dropped.
+    /// Reports progress. Never blocks and never fails. An engine drops what is reported once the call
+    /// has settled, and with more than 64 messages waiting. Of an untrusted tool it shows at most ten
+    /// messages a second of each audience: the last one wins, and is cleaned as results are.
     pub fn progress(&self, progress: Progress) {
-        if let Some(sender) = &self.0.progress {
-            let _ = sender.try_send(progress);
+        if let Some(sink) = &self.0.progress {
+            sink(progress);
         }
     }
 

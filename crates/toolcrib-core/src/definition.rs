@@ -94,7 +94,7 @@ pub struct ToolDefinition {
     pub(crate) name: ToolName,
     pub(crate) description: Arc<str>,
     pub(crate) input_schema: Value,
-    pub(crate) output_schema: Option<Value>,
+    pub(crate) output_schema: Option<(Value, Digest)>,
     pub(crate) title: Option<Arc<str>>,
     pub(crate) toolset: Option<Arc<str>>,
     pub(crate) annotations: Annotations,
@@ -207,7 +207,9 @@ impl ToolDefinition {
         if !(schema.is_object() || schema.is_boolean()) {
             return Err(InvalidTool::OutputSchemaNotASchema { name: name() });
         }
-        self.output_schema = Some(canonical_schema(schema));
+        let schema = canonical_schema(schema);
+        let digest = Digest::of(schema.to_string());
+        self.output_schema = Some((schema, digest));
         Ok(())
     }
 
@@ -227,10 +229,17 @@ impl ToolDefinition {
     }
 
     /// JSON Schema of the structured results, in canonical form, where the tool declares one. It is
-    /// no part of what the model reads, and the engine does not check results against it: it is
-    /// there for clients of a gateway, which are sent structured results of such tools alone.
+    /// no part of what the model reads. The engine checks each result against it: a result without
+    /// structured data, or with data that does not fit, fails the call. Clients of a gateway are sent
+    /// structured results of such tools alone.
     pub fn output_schema(&self) -> Option<&Value> {
-        self.output_schema.as_ref()
+        self.output_schema.as_ref().map(|(schema, _)| schema)
+    }
+
+    /// The digest of the output schema, where the tool declares one. For engines, which remember by
+    /// it how a schema is compiled.
+    pub fn output_digest(&self) -> Option<Digest> {
+        self.output_schema.as_ref().map(|(_, digest)| *digest)
     }
 
     /// What people are shown in place of the name, where the tool declares it. No part of what the

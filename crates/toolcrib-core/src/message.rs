@@ -137,7 +137,8 @@ pub enum Arguments {
     Json(Value),
 }
 
-/// What a model call used and cost. Sums up with `+=`.
+/// What a model call used and cost. Sums up with `+=`; a sum begins with [`NOTHING`](Self::NOTHING),
+/// since the default says that the cost is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
@@ -147,8 +148,20 @@ pub struct Usage {
     pub cached_input_tokens: u64,
     /// Tokens written.
     pub output_tokens: u64,
-    /// What models and tools cost, in US dollars.
-    pub cost_usd: f64,
+    /// What models and tools cost, in US dollars; none where a part of it is not known, as with every
+    /// model whose vendor does not say what an answer cost.
+    pub cost_usd: Option<f64>,
+}
+
+impl Usage {
+    /// Nothing was used, and it cost nothing.
+    pub const NOTHING: Self =
+        Self { input_tokens: 0, cached_input_tokens: 0, output_tokens: 0, cost_usd: Some(0.0) };
+
+    /// What a tool cost: no tokens. A tool that states no cost has none.
+    pub fn of_tool(cost_usd: Option<f64>) -> Self {
+        Self { cost_usd: Some(cost_usd.unwrap_or_default()), ..Self::NOTHING }
+    }
 }
 
 impl AddAssign for Usage {
@@ -157,6 +170,6 @@ impl AddAssign for Usage {
         self.cached_input_tokens =
             self.cached_input_tokens.saturating_add(other.cached_input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
-        self.cost_usd += other.cost_usd;
+        self.cost_usd = self.cost_usd.zip(other.cost_usd).map(|(one, other)| one + other);
     }
 }

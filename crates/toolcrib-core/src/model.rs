@@ -94,6 +94,11 @@ pub trait Model: Send + Sync + 'static {
     /// What the model is called in events: `script:script.toml`, `openai:gpt-5`.
     fn name(&self) -> &str;
 
+    /// Whether its answers say what they cost, in [`Usage::cost_usd`]. Default: yes.
+    fn states_cost(&self) -> bool {
+        true
+    }
+
     /// Asks for the next message.
     fn respond(self: Arc<Self>, request: ModelRequest) -> ModelStream;
 }
@@ -204,7 +209,7 @@ impl ModelError {
             message: message.into(),
             status: None,
             retry_after: None,
-            usage: Usage::default(),
+            usage: Usage::NOTHING,
             source: None,
         }
     }

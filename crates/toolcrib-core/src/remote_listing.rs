@@ -20,14 +20,26 @@ pub trait RemoteDescription: PartialEq {
     fn content(&self) -> Digest;
 }
 
-/// One listing of somebody else's tools, sorted by their own names: the order of a list decides nothing.
-/// For providers of what others describe; what a project has itself is a
+/// In which order the tools of a listing are offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ListOrder {
+    /// By their own names: a source that lists the same tools in another order changes nothing, and
+    /// the model's prompt cache holds.
+    #[default]
+    ByName,
+    /// As the source lists them: for one that ranks its tools, and keeps to an order.
+    AsGiven,
+}
+
+/// One listing of somebody else's tools, in the order of their own names unless it is to be
+/// [`ListOrder::AsGiven`]. For providers of what others describe; what a project has itself is a
 /// [`ToolRegistry`](crate::ToolRegistry).
 ///
 /// Nothing of a list is lost: what cannot be offered is held back with the reason. That is so for all but
 /// the first of one name, of those in the order of their contents, and for definitions of more than 64 KiB.
 #[derive(Debug)]
 pub struct RemoteListing<D> {
+    /// In the order that was asked for; all else is sorted by name.
     offered: Vec<Tool>,
     held_back: Vec<HeldBack>,
     known: Vec<Known<D>>,
@@ -49,19 +61,22 @@ impl<D: RemoteDescription> RemoteListing<D> {
     /// A tool whose description did not change is the very one that it was in `before`, so that an
     /// unchanged menu stays the same to the byte.
     pub fn new(
-        mut descriptions: Vec<D>,
+        descriptions: Vec<D>,
+        order: ListOrder,
         before: Option<&Self>,
         origin: &Arc<str>,
         mut make: impl FnMut(&D) -> Option<(Tool, Option<Reason>)>,
     ) -> Self {
-        descriptions.sort_by(|a, b| a.name().cmp(&b.name()));
-        for twins in descriptions.chunk_by_mut(|a, b| a.name() == b.name()) {
+        let mut descriptions: Vec<_> = descriptions.into_iter().enumerate().collect();
+        descriptions.sort_by(|(_, a), (_, b)| a.name().cmp(&b.name()));
+        for twins in descriptions.chunk_by_mut(|(_, a), (_, b)| a.name() == b.name()) {
             if twins.len() > 1 {
-                twins.sort_by_cached_key(D::content);
+                twins.sort_by_cached_key(|(_, description)| description.content());
             }
         }
         let mut made = Self { offered: Vec::new(), held_back: Vec::new(), known: Vec::new() };
-        for description in descriptions {
+        let mut offered = Vec::new();
+        for (position, description) in descriptions {
             let known = before.and_then(|before| before.find(&description));
             let known = known.map(|known| (known.tool.clone(), known.withheld.clone()));
             let Some((tool, withheld)) = known.or_else(|| {
@@ -77,7 +92,7 @@ impl<D: RemoteDescription> RemoteListing<D> {
                 name.is_some() && last.is_some_and(|last| last.description.name() == name);
             let twin = || is_twin.then(|| "another tool of the same name is listed".into());
             match withheld.clone().or_else(twin) {
-                None => made.offered.push(tool.clone()),
+                None => offered.push((position, tool.clone())),
                 Some(reason) => made.held_back.push(HeldBack {
                     tool: tool.clone(),
                     gate: Arc::clone(origin),
@@ -86,6 +101,10 @@ impl<D: RemoteDescription> RemoteListing<D> {
             }
             made.known.push(Known { description, tool, withheld });
         }
+        if order == ListOrder::AsGiven {
+            offered.sort_by_key(|(position, _)| *position);
+        }
+        made.offered = offered.into_iter().map(|(_, tool)| tool).collect();
         made
     }
 
@@ -107,10 +126,18 @@ impl<D: RemoteDescription> RemoteListing<D> {
         }
     }
 
-    /// Whether both hold the very same tools.
+    /// Whether both hold the very same tools, and offer them in the same order.
     pub fn same(&self, other: &Self) -> bool {
+        let known = self.known.iter().zip(&other.known);
+        let offered = self.offered.iter().zip(&other.offered);
         self.known.len() == other.known.len()
-            && self.known.iter().zip(&other.known).all(|(a, b)| a.tool.same(&b.tool))
+            && self.offered.len() == other.offered.len()
+            && known.map(|(a, b)| (&a.tool, &b.tool)).chain(offered).all(|(a, b)| a.same(b))
+    }
+
+    /// The own names of all that is listed, held back or not.
+    pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.known.iter().filter_map(|known| known.description.name())
     }
 
     /// What was made of the same description.

@@ -43,6 +43,7 @@ pub use self::{
     halt::Halt,
     parts::Limits,
     personality::{DEFAULT_PERSONALITY, DuplicatePersonality, Personality},
+    pipe::is_data_note,
     plugin::{Plugin, PluginError, PluginRegistrar},
     questions::{AnswerError, NotAnswered, OpenQuestion, Question, Questions},
     redactor::{REDACTED, RedactedStream, Redactor, SecretTooShort},

@@ -1,5 +1,5 @@
-//! Argument schemas: checked when a tool is first seen, compiled at its first call, shared by
-//! content.
+//! Schemas of arguments and of outputs: checked when a tool is first seen, compiled at its first call,
+//! shared by content.
 
 use std::{
     collections::HashMap,
@@ -31,17 +31,34 @@ impl Validators {
     /// Most schemas need not be compiled to know, which takes several times as long as to look at
     /// them and keeps some kilobytes for each.
     pub(crate) fn check(&self, tool: &Tool) -> Result<(), Arc<str>> {
-        self.checked.remember(tool.schema_digest(), || {
-            if can_fail(tool.input_schema()) {
-                return self.of(tool).map(drop);
-            }
-            is_a_schema(tool.input_schema())
+        self.sound(tool.input_schema(), tool.schema_digest())?;
+        let output = tool.output_schema().zip(tool.definition().output_digest());
+        output.map_or(Ok(()), |(schema, digest)| {
+            let sound = self.sound(schema, digest);
+            sound.map_err(|problem| format!("its output schema: {problem}").into())
+        })
+    }
+
+    fn sound(&self, schema: &Value, digest: Digest) -> Result<(), Arc<str>> {
+        self.checked.remember(digest, || match can_fail(schema) {
+            true => self.compiled(schema, digest).map(drop),
+            false => is_a_schema(schema),
         })
     }
 
     /// What holds arguments against a tool's schema.
     pub(crate) fn of(&self, tool: &Tool) -> Result<Arc<Validator>, Arc<str>> {
-        self.compiled.remember(tool.schema_digest(), || compiled(tool.input_schema()).map(Arc::new))
+        self.compiled(tool.input_schema(), tool.schema_digest())
+    }
+
+    /// What holds a tool's structured results against its output schema, where it declares one.
+    pub(crate) fn of_output(&self, tool: &Tool) -> Option<Result<Arc<Validator>, Arc<str>>> {
+        let (schema, digest) = tool.output_schema().zip(tool.definition().output_digest())?;
+        Some(self.compiled(schema, digest))
+    }
+
+    fn compiled(&self, schema: &Value, digest: Digest) -> Result<Arc<Validator>, Arc<str>> {
+        self.compiled.remember(digest, || compiled(schema).map(Arc::new))
     }
 }
 

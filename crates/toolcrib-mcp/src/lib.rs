@@ -27,7 +27,7 @@ pub use self::gateway::{
 
 pub use self::client::{
     InvalidServerName, McpClient, McpClientBuilder, McpError, ServerName, ServerState,
-    ServerStatus, StateChange, mcp_client,
+    ServerStatus, StateChange, UnmatchedPattern, mcp_client,
 };
 #[cfg(feature = "mock")]
 pub use self::mock::{MockMcpBuilder, MockServer, mock_mcp_client};

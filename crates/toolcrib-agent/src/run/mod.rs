@@ -206,7 +206,7 @@ fn never_began(
         error: Some(RunError::new(code, problem)),
         iterations: 0,
         tool_calls: Vec::new(),
-        usage: Usage::default(),
+        usage: Usage::NOTHING,
         stop: None,
         menus: Vec::new(),
         messages: Arc::new(messages),

@@ -25,7 +25,7 @@ impl Report {
             began,
             iteration: None,
             iterations: 0,
-            usage: Usage::default(),
+            usage: Usage::NOTHING,
             over: false,
         }
     }

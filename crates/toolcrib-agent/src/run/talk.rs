@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use toolcrib_core::{
-    Menu, Message, ModelRequest, ModelResponse, StopReason, ToolCall, ToolChoice, ToolResult,
+    Menu, Message, ModelRequest, ModelResponse, StopReason, ToolCall, ToolChoice, ToolResult, Usage,
 };
 use toolcrib_engine::{Notice, Recovery};
 
@@ -156,7 +156,9 @@ impl<'a> Talk<'a> {
             other => other,
         });
         Arc::make_mut(&mut self.messages).extend(said);
-        self.report.usage.cost_usd += results.iter().filter_map(|r| r.cost_usd).sum::<f64>();
+        for result in &results {
+            self.report.usage += Usage::of_tool(result.cost_usd);
+        }
         self.tool_calls.extend(results);
     }
 }

@@ -7,7 +7,7 @@ use toolcrib_engine::{Redactor, Skill, Skills};
 use toolcrib_testing::{Answer, EventRecorder, TestModel};
 
 pub(crate) const USAGE: Usage =
-    Usage { input_tokens: 10, cached_input_tokens: 4, output_tokens: 2, cost_usd: 0.25 };
+    Usage { input_tokens: 10, cached_input_tokens: 4, output_tokens: 2, cost_usd: Some(0.25) };
 
 /// A text that has been paid for.
 pub(crate) fn says(text: &str) -> Answer {

@@ -99,9 +99,9 @@ impl Lines {
 }
 
 fn write_line(file: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
-    let mut line = serde_json::to_vec(line)?;
-    line.push(b'\n');
-    file.write_all(&line)
+    let mut line = output::safe_json(serde_json::to_string(line)?);
+    line.push('\n');
+    file.write_all(line.as_bytes())
 }
 
 /// Whether the file is there and may be one that the project reads or keeps.

@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use toolcrib_config::suggest;
 use toolcrib_core::{CancellationToken, Identity, Tool};
 use toolcrib_engine::{Engine, TurnOptions, WithheldTool};
-use toolcrib_mcp::{McpClient, ServerStatus};
+use toolcrib_mcp::{McpClient, ServerStatus, UnmatchedPattern};
 use toolcrib_project::{McpServer, Mode, Project};
 
 use super::{ChosenModel, Problem, call, call_arguments, with_project};
@@ -26,6 +26,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) status: Option<ServerStatus>,
     /// What it lists, else why it does not.
     pub(crate) listed: Result<Offer, String>,
+    /// What chooses none of what it lists.
+    pub(crate) unmatched: Vec<UnmatchedPattern>,
     pub(crate) took: Duration,
 }
 
@@ -123,8 +125,9 @@ async fn ask<'a>(server: &'a McpServer, identity: &Identity) -> Asked<'a> {
         Err(reason) => Err((*reason).to_owned()),
     };
     let took = begun.elapsed();
+    let unmatched = client.as_ref().map(McpClient::unmatched_patterns).unwrap_or_default();
     let status = client.ok().map(|client| client.status());
-    Asked { server, status, listed, took }
+    Asked { server, status, listed, unmatched, took }
 }
 
 /// The client alone does not look whether a schema can be enforced; an engine does.

@@ -32,6 +32,7 @@ async fn show(
 ) -> Result<Exit, Problem> {
     let mut turn = turn(project, &args.situation, cancellation)?;
     let iteration = look(&mut turn).await?;
+    output::unmatched(project);
     if global.json {
         output::json(&MenuJson::new(&iteration, args.why));
     } else {

@@ -24,6 +24,8 @@ pub(super) async fn tools(
 ) -> Result<Exit, Problem> {
     with_project(global, Mode::Inspect, ChosenModel::default(), &cancellation, async |project| {
         let mut known = known_tools(project, &args.whom, &cancellation).await?;
+        output::unmatched(project);
+        output::unmatched_excludes(project, &known);
         if let Some(toolset) = &args.toolset {
             let all: BTreeSet<String> = known
                 .tools

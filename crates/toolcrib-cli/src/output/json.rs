@@ -67,7 +67,7 @@ impl<'a> RunJson<'a> {
             iterations: 0,
             tool_calls: Vec::new(),
             result_chars: ResultChars { read: 0, produced: 0 },
-            usage: Usage::default(),
+            usage: Usage::NOTHING,
             menus: &[],
             duration_ms: 0,
             model: None,
@@ -203,7 +203,10 @@ pub(crate) struct CheckJson<'a> {
     root: Cow<'a, str>,
     state: Cow<'a, str>,
     model: Option<&'a str>,
+    /// Those that the project declares.
     tools: Vec<CheckedTool<'a>>,
+    /// How many sources have tools that are not among them: nobody was asked.
+    sources_not_asked: usize,
     skills: Vec<CheckedSkill<'a>>,
     personalities: Vec<&'a str>,
     plugins: Vec<&'a str>,
@@ -277,6 +280,7 @@ impl<'a> From<&'a Project> for CheckJson<'a> {
                     plugin: tool.plugin(),
                 })
                 .collect(),
+            sources_not_asked: project.mcp_servers().len() + project.hubs().len(),
             skills: project
                 .skills()
                 .iter()

@@ -4,6 +4,9 @@ use serde::Serialize;
 use toolcrib_core::Tool;
 use toolcrib_engine::{OnFailure, Redactor, WithheldBy};
 
+use toolcrib_mcp::UnmatchedPattern;
+use toolcrib_project::{McpServer, Project};
+
 use super::{
     json::whole_ms,
     note, say,
@@ -76,6 +79,24 @@ fn head(asked: &Asked<'_>, redactor: &Redactor) {
         }
         Err(reason) => say!("  {}", shown(reason)),
     }
+    slips(server, &asked.unmatched);
+}
+
+/// Says which patterns match no tool of a server that was asked.
+pub(super) fn slips(server: &McpServer, unmatched: &[UnmatchedPattern]) {
+    for pattern in unmatched {
+        let pattern = safe(&pattern.to_string());
+        note!("{WARN}warning{WARN:#}: MCP server {}: {pattern}", server.name());
+    }
+}
+
+/// The same of all servers of a project.
+pub(crate) fn unmatched(project: &Project) {
+    for server in project.mcp_servers() {
+        if let Ok(client) = server.client() {
+            slips(server, &client.unmatched_patterns());
+        }
+    }
 }
 
 fn chars(offer: &Offer) -> usize {
@@ -115,6 +136,7 @@ pub(crate) struct ServerJson<'a> {
     tool_count: Option<usize>,
     held_back_count: Option<usize>,
     chars: Option<usize>,
+    unmatched: &'a [UnmatchedPattern],
     duration_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<Vec<OfferedJson<'a>>>,
@@ -157,6 +179,7 @@ impl<'a> ServerJson<'a> {
             tool_count: offer.map(|offer| offer.offered.len()),
             held_back_count: offer.map(|offer| offer.held_back.len()),
             chars: offer.map(chars),
+            unmatched: &asked.unmatched,
             duration_ms: whole_ms(asked.took),
             tools: None,
             held_back: None,

@@ -27,15 +27,15 @@ pub(crate) use self::{
     explain::why,
     json::{CallJson, CheckJson, InitJson, MenuJson, ProblemJson, RunJson},
     lint::{findings, held_back, parsed},
-    mcp::{ServerJson, ServersJson, server, servers, waiting_for},
+    mcp::{ServerJson, ServersJson, server, servers, unmatched, waiting_for},
     models::{ModelsJson, chosen_model, models},
     narrator::Narrator,
     serve::{Served, asked, at, how_to_start, request, served, served_later, server_state, token},
     skills::{InstalledJson, SkillsJson, installed, reload_failed, skills},
     streams::{delivered, lost, settle},
     summary::{recorded, summary},
-    text::shell_word,
-    tools::{ToolsJson, tools},
+    text::{safe_json, shell_word},
+    tools::{ToolsJson, tools, unmatched_excludes},
 };
 
 /// Prints to standard output.
@@ -53,7 +53,7 @@ pub(crate) use note;
 /// One JSON object.
 pub(crate) fn json(value: &impl Serialize) {
     match serde_json::to_string_pretty(value) {
-        Ok(text) => streams::print(&text),
+        Ok(text) => streams::print(&safe_json(text)),
         Err(error) => lost("the result as JSON", error.into()),
     }
 }
@@ -179,10 +179,19 @@ pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
         return;
     }
     let writes = tools.iter().filter(|tool| !tool.annotations().read_only).count();
-    say!(
-        "  {} ({writes} that write), {chars} characters for the model",
-        count(tools.len(), "tool")
-    );
+    let (servers, hubs) = (project.mcp_servers().len(), project.hubs().len());
+    let has_sources = servers + hubs > 0;
+    let noun = if has_sources { "declared tool" } else { "tool" };
+    say!("  {} ({writes} that write), {chars} characters for the model", count(tools.len(), noun));
+    if has_sources {
+        let sources = [(servers, "MCP server"), (hubs, "hub")];
+        let sources = sources.into_iter().filter(|(n, _)| *n > 0);
+        let sources: Vec<_> = sources.map(|(n, noun)| count(n, noun)).collect();
+        say!(
+            "  the tools of {} are not counted: `check` asks nobody, `toolcrib tools` does",
+            sources.join(" and ")
+        );
+    }
     if verbose {
         for tool in tools {
             let set = safe(tool.toolset().unwrap_or("-"));

@@ -8,6 +8,7 @@ use toolcrib_mcp::{Access, AccessEntry, ServerState, ServerStatus};
 use toolcrib_project::Project;
 
 use super::{
+    mcp::slips,
     note,
     text::{BAD, DIM, GOOD, STRONG, WARN, count, safe, shell_word, shown},
 };
@@ -147,11 +148,12 @@ pub(crate) fn served_later(later: usize) {
 
 /// Says what came of asking the servers for their tools.
 pub(crate) fn asked(servers: &[Asked<'_>], redactor: &Redactor) {
-    for Asked { server, listed, .. } in servers {
+    for Asked { server, listed, unmatched, .. } in servers {
         match listed {
             Ok(offer) => {
                 let tools = count(offer.offered.len(), "tool");
                 note!("  {GOOD}✓{GOOD:#} {} {DIM}{tools}{DIM:#}", server.name());
+                slips(server, unmatched);
             }
             Err(reason) => {
                 note!("  {BAD}✗{BAD:#} {} {}", server.name(), safe(&redactor.text(reason)));

@@ -92,8 +92,8 @@ fn took(outcome: &RunOutcome) -> String {
         usage.input_tokens,
         usage.output_tokens
     );
-    if usage.cost_usd > 0.0 {
-        let _ = write!(took, ", ${:.4}", usage.cost_usd);
+    if let Some(cost) = usage.cost_usd.filter(|cost| *cost > 0.0) {
+        let _ = write!(took, ", ${cost:.4}");
     }
     took
 }

@@ -57,6 +57,29 @@ pub(super) fn safe(text: &str) -> String {
     safe
 }
 
+/// JSON that cannot drive the terminal: the same data, with what [`safe`] escapes written as JSON
+/// escapes it.
+pub(crate) fn safe_json(json: String) -> String {
+    if json.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n')) {
+        return json;
+    }
+    let mut safe = String::with_capacity(json.len());
+    let mut chars = json.chars().peekable();
+    let mut last = None;
+    while let Some(c) = chars.next() {
+        // A line feed stands between texts; in one it is escaped already.
+        if is_hidden(last, c, chars.peek().copied()) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(safe, "\\u{unit:04x}");
+            }
+        } else {
+            safe.push(c);
+        }
+        last = Some(c);
+    }
+    safe
+}
+
 /// A path as text that is [`safe`].
 pub(super) fn shown(path: &Path) -> String {
     safe(&path.to_string_lossy())
@@ -129,6 +152,15 @@ mod tests {
         let emoji = "👩‍👩‍👧 ❤️ ❤️‍🔥 1️⃣ ©️ naïve 中文";
         assert!(emoji.contains('\u{200d}') && emoji.contains('\u{fe0f}'));
         assert_eq!(safe(emoji), emoji);
+    }
+
+    #[test]
+    fn json_is_the_same_data_and_drives_nothing() {
+        let data = serde_json::json!({ "a\u{9b}": "\u{1b}\u{7f}\u{202e}\u{e0041}\n 👩‍👩‍👧 é" });
+        let json = safe_json(serde_json::to_string_pretty(&data).unwrap());
+        assert!(!json.contains(['\u{9b}', '\u{7f}', '\u{202e}', '\u{e0041}']), "{json}");
+        assert!(json.contains("👩‍👩‍👧 é"), "{json}");
+        assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), data);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The tools of a project.
 
 use serde::Serialize;
-use toolcrib_core::{Annotations, ToolName};
+use toolcrib_core::{Annotations, Glob, ToolName};
+use toolcrib_project::Project;
 
 use super::{
     note, say,
@@ -33,6 +34,23 @@ pub(crate) fn tools(known: &KnownTools, quiet: bool, verbose: bool) {
     }
     let remote = known.tools.iter().filter(|known| known.source.is_some()).count();
     say!("{}, {remote} of them remote", count(known.tools.len(), "tool"));
+}
+
+/// Says which patterns of `exclude` of personalities match no tool at all. Where a source could not be
+/// asked, nothing can be said of it.
+pub(crate) fn unmatched_excludes(project: &Project, known: &KnownTools) {
+    if known.sources.iter().any(|source| source.facts.failure.is_some() || source.held_back > 0) {
+        return;
+    }
+    for personality in project.personalities() {
+        let matches = |glob: &Glob| known.tools.iter().any(|known| glob.speaks_of(&known.tool));
+        for glob in personality.exclude.iter().filter(|glob| !matches(glob)) {
+            let (id, glob) = (safe(personality.id()), safe(glob.as_str()));
+            note!(
+                "{WARN}warning{WARN:#}: `{glob}` in `exclude` of personality {id} matches no tool"
+            );
+        }
+    }
 }
 
 fn one(known: &KnownTool, verbose: bool) {

@@ -2,11 +2,17 @@
 
 mod allow_origin;
 mod answered_calls;
+mod false_claims;
 mod false_claims_gateway;
+mod faults;
+mod narrowing_files;
 mod one_bad_server;
+mod registry_and_names_remote;
+mod remote_progress;
 mod served;
 mod skill_door;
 mod small_holes_gateway;
+mod small_holes_remote;
 mod terminal_words;
 mod terminal_words_servers;
 mod upstream_sessions;

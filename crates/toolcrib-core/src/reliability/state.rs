@@ -36,8 +36,9 @@ pub struct ReliabilityState<'a> {
     pub elapsed: Duration,
     /// What models read and wrote so far in the run, in tokens.
     pub tokens: u64,
-    /// What models and tools cost so far in the run, in US dollars.
-    pub cost_usd: f64,
+    /// What models and tools cost so far in the run, in US dollars; none where that is not known,
+    /// which compares as less than every cost.
+    pub cost_usd: Option<f64>,
 }
 
 impl<'a> ReliabilityState<'a> {
@@ -60,7 +61,7 @@ impl<'a> ReliabilityState<'a> {
             validation_error: None,
             elapsed: Duration::ZERO,
             tokens: 0,
-            cost_usd: 0.0,
+            cost_usd: Some(0.0),
         }
     }
 

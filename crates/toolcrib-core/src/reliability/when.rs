@@ -38,10 +38,14 @@ pub struct WhenFailed {
     pub elapsed_below: Option<Duration>,
     /// The run has used fewer tokens.
     pub tokens_below: Option<u64>,
-    /// The run has cost less, in US dollars.
+    /// The run has cost less, in US dollars. Where the cost is not known the rule fails, and does not
+    /// hold.
     pub cost_usd_below: Option<f64>,
     check: Option<Check>,
 }
+
+const COST_NOT_KNOWN: &str = "it cannot be known whether the run cost less than `cost_usd_below`: a \
+    model does not say what its answers cost; use `tokens_below`";
 
 type Checking = dyn Fn(&ReliabilityState<'_>) -> Result<bool, CheckError> + Send + Sync;
 
@@ -77,13 +81,21 @@ impl WhenFailed {
     /// Whether it holds.
     ///
     /// # Errors
-    /// What its code failed with, or panicked with.
+    /// What its code failed with, or panicked with; or that the cost is not known that
+    /// [`cost_usd_below`](Self::cost_usd_below) looks at, where all else holds.
     pub fn holds(
         &self,
         state: &ReliabilityState<'_>,
     ) -> Result<bool, Box<dyn Error + Send + Sync>> {
         if !self.data_holds(state) {
             return Ok(false);
+        }
+        if let Some(bound) = self.cost_usd_below {
+            match state.cost_usd {
+                Some(cost) if cost < bound => {}
+                Some(_) => return Ok(false),
+                None => return Err(COST_NOT_KNOWN.into()),
+            }
         }
         let Some(Check(check)) = &self.check else {
             return Ok(true);
@@ -110,7 +122,6 @@ impl WhenFailed {
             && self.attempt_below.is_none_or(|bound| state.attempt < bound)
             && self.elapsed_below.is_none_or(|bound| state.elapsed < bound)
             && self.tokens_below.is_none_or(|bound| state.tokens < bound)
-            && self.cost_usd_below.is_none_or(|bound| state.cost_usd < bound)
     }
 }
 

@@ -18,7 +18,7 @@ fn failure() -> ReliabilityState<'static> {
     state.http_status = Some(503);
     state.elapsed = Duration::from_secs(10);
     state.tokens = 100;
-    state.cost_usd = 1.5;
+    state.cost_usd = Some(1.5);
     state
 }
 

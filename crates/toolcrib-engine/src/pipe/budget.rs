@@ -233,6 +233,7 @@ pub(super) fn fit(ended: Ended, cap: usize, limits: &Limits, kept: Kept) -> Cut 
             made.code = Some(failure.code);
             made.cause = failure.cause.or(made.cause);
             made.abandoned = failure.abandoned;
+            made.cost_usd = failure.cost_usd;
         }
     }
     let total = cut(&mut made, cap, fence_takes, &kept.text);

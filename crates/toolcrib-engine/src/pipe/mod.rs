@@ -2,7 +2,7 @@
 //! in this order:
 //!
 //! `resolve → policy(name) → available → validate → policy(arguments) → middleware → approve → scope →
-//! intent → run → reduce → redact → spool → budget → sanitise → fence → record`
+//! intent → run → output → reduce → redact → spool → budget → sanitise → fence → record`
 //!
 //! A stage either hands on or refuses; a refused call goes straight to `record`, and one that a
 //! middleware rewrote back to `validate`. Calls of a batch run at the same time, except those of
@@ -16,7 +16,9 @@ mod fence;
 mod intent;
 mod made;
 mod middleware;
+mod output;
 mod policy;
+mod progress;
 mod record;
 mod redact;
 mod reduce;
@@ -40,6 +42,7 @@ use toolcrib_core::{
 
 use self::arguments::NotJson;
 pub(crate) use self::made::CallsMade;
+pub use self::structured::is_data_note;
 use crate::{
     compose::{Situation, Withheld},
     halt::Halting,
@@ -96,12 +99,21 @@ struct Failure {
     by_tool: bool,
     /// Whether the body was left behind.
     abandoned: bool,
+    /// What it cost all the same.
+    cost_usd: Option<f64>,
 }
 
 impl Failure {
     /// A stage refuses.
     fn refused(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), cause: None, by_tool: false, abandoned: false }
+        Self {
+            code,
+            message: message.into(),
+            cause: None,
+            by_tool: false,
+            abandoned: false,
+            cost_usd: None,
+        }
     }
 
     fn caused_by(mut self, cause: impl Into<String>) -> Self {
@@ -114,7 +126,7 @@ impl From<ToolError> for Failure {
     /// The tool failed.
     fn from(error: ToolError) -> Self {
         let cause = error.cause_chain().filter(|chain| *chain != error.message);
-        Self { code: error.code, message: error.message, cause, by_tool: true, abandoned: false }
+        Self { cause, by_tool: true, ..Self::refused(error.code, error.message) }
     }
 }
 
@@ -260,6 +272,7 @@ impl Batch<'_> {
         let context = scope::scope(self, pending(), context)?;
         intent::before(self, pending()).await?;
         let outcome = run::run(self, tool, call, args, context, progress).await;
+        let outcome = outcome.and_then(|output| output::fitting(self, tool, output));
         intent::after(self, pending(), outcome.as_ref().err().map(|failure| failure.code)).await;
         Ok(outcome)
     }
@@ -299,8 +312,8 @@ impl Batch<'_> {
         tool: &Tool,
         call: &Call,
         shares: budget::Shares,
-    ) -> (ToolContext, run::ProgressReceiver) {
-        let (sender, progress) = run::progress_channel();
+    ) -> (ToolContext, progress::Reports) {
+        let (sink, progress) = progress::reports(tool);
         let parts = ToolContextParts {
             run_id: Arc::clone(self.events.run_id()),
             call_id: Arc::clone(&call.id),
@@ -312,7 +325,7 @@ impl Batch<'_> {
             working_dir: Arc::clone(self.working_dir),
             result_budget_chars: shares.promised(tool),
             cancellation: self.cancellation.child_token(),
-            progress: Some(sender),
+            progress: Some(sink),
             secrets: DeclaredSecrets::of(tool, self.engine),
             redact: Some(Arc::clone(&self.engine.redact)),
             handles: spool::handles(self, tool, call),
@@ -322,8 +335,12 @@ impl Batch<'_> {
 
     /// From `budget` to `record`.
     fn finish(&self, call: Call, ended: Ended, cap: usize, kept: spool::Kept) -> ToolResult {
+        let shaped = ended.tool.as_ref().filter(|tool| tool.output_schema().is_some()).cloned();
         let cut = budget::fit(ended, cap, &self.engine.limits, kept);
-        let clean = sanitise::sanitise(cut);
+        let mut clean = sanitise::sanitise(cut);
+        if let Some(tool) = shaped {
+            output::still_fitting(self, &tool, &mut clean);
+        }
         let fenced = fence::fence(clean);
         record::end(self, call, fenced)
     }

@@ -58,6 +58,20 @@ pub(super) fn bytes(batch: &Batch<'_>, ended: &Ended, original: &[u8]) -> Vec<u8
     redacted
 }
 
+/// A text of an untrusted tool that is shown by itself: without secrets, harmless to read, and with at
+/// most so many characters. The cut may lie inside a secret, so what could be the beginning of one at
+/// the end goes too.
+pub(super) fn remark(batch: &Batch<'_>, mut text: String, most_chars: usize) -> String {
+    let Some((end, _)) = text.char_indices().nth(most_chars) else {
+        let text = without_secrets(&batch.engine.redactor, text, true);
+        return harmless(&text).into_owned();
+    };
+    text.truncate(end);
+    let text = batch.engine.redact.redact_start(&text);
+    let text = batch.engine.redact.redact_start(&harmless(&text));
+    format!("{}…", harmless(&text))
+}
+
 /// A text that will be sanitised is also looked at as it will be then: colours or invisible
 /// characters inside a secret hide it until they are gone, and full-width letters inside a token
 /// until it is defused.

@@ -34,14 +34,12 @@ pub(super) async fn repeat<'c>(
         let failure = match outcome {
             Ok(output) => {
                 attempts.succeeded();
-                recovery.used(Usage {
-                    cost_usd: output.cost_usd.unwrap_or_default(),
-                    ..Usage::default()
-                });
+                recovery.used(Usage::of_tool(output.cost_usd));
                 return Ok(output);
             }
             Err(failure) => failure,
         };
+        recovery.used(Usage::of_tool(failure.cost_usd));
         if !is_to_be_repeated(batch, &mut attempts, &failure, tool, open).await {
             return Err(failure);
         }

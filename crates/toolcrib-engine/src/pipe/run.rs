@@ -12,25 +12,14 @@ use std::{
 use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
 use serde_json::Value;
 use tokio::{
-    sync::mpsc,
     task::JoinHandle,
     time::{sleep, timeout},
 };
 use toolcrib_core::{
-    CancellationToken, ErrorCode, EventKind, Progress, Tool, ToolContext, ToolError, ToolOutput,
-    panic_text,
+    CancellationToken, ErrorCode, Tool, ToolContext, ToolError, ToolOutput, panic_text,
 };
 
-use super::{Batch, Call, Failure};
-
-/// How many progress messages wait; more are dropped.
-const PROGRESS_WAITING: usize = 64;
-
-pub(super) type ProgressReceiver = mpsc::Receiver<Progress>;
-
-pub(super) fn progress_channel() -> (mpsc::Sender<Progress>, ProgressReceiver) {
-    mpsc::channel(PROGRESS_WAITING)
-}
+use super::{Batch, Call, Failure, progress::Reports};
 
 /// Why a body is asked to stop.
 #[derive(Clone, Copy)]
@@ -45,7 +34,7 @@ pub(super) async fn run(
     call: &Call,
     args: &Value,
     context: ToolContext,
-    mut progress: ProgressReceiver,
+    mut progress: Reports,
 ) -> Result<ToolOutput, Failure> {
     if batch.cancellation.is_cancelled() {
         return Err(Failure::refused(ErrorCode::Cancelled, "the run was cancelled"));
@@ -60,7 +49,7 @@ pub(super) async fn run(
         tokio::select! {
             biased;
             outcome = &mut body => {
-                report_waiting(batch, call, &mut progress);
+                progress.report(batch, call);
                 let outcome = settled(tool, outcome);
                 return if batch.cancellation.is_cancelled() {
                     // It heard of it before this loop did.
@@ -72,10 +61,12 @@ pub(super) async fn run(
             () = batch.cancellation.cancelled() => break Stop::Cancelled,
             () = &mut deadline => break Stop::Deadline(allowed),
             // Last, so that a flood of it cannot keep a body past its time.
-            Some(message) = progress.recv() => report(batch, call, message),
+            () = progress.due() => progress.report(batch, call),
         }
     };
-    report_waiting(batch, call, &mut progress);
+    // What comes in from here on is too late.
+    progress.report(batch, call);
+    drop(progress);
 
     // The body is asked to stop, then given a grace to say how it ended: what it says is true,
     // even when it is that the effect came about.
@@ -137,26 +128,6 @@ fn stopped(tool: &Tool, stop: Stop, said: Option<Failure>) -> Failure {
     } else {
         failure.caused_by(cause)
     }
-}
-
-/// Reports what was sent until now; what comes in meanwhile is too late.
-fn report_waiting(batch: &Batch<'_>, call: &Call, progress: &mut ProgressReceiver) {
-    for _ in 0..PROGRESS_WAITING {
-        let Ok(message) = progress.try_recv() else {
-            break;
-        };
-        report(batch, call, message);
-    }
-}
-
-fn report(batch: &Batch<'_>, call: &Call, progress: Progress) {
-    batch.events.emit(Some(batch.iteration), || EventKind::ToolProgress {
-        call_id: call.id.clone(),
-        tool: call.name.clone(),
-        message: batch.engine.redactor.owned(progress.message),
-        percent: progress.percent,
-        audience: progress.audience,
-    });
 }
 
 /// What a body says at its end.

@@ -1,8 +1,8 @@
 //! Keeps a result's data within the cap of its text, once more.
 //!
 //! Data of a tool that promises a shape is cut in its texts, the longest first, each with the marker
-//! that a cut text has: whoever holds it against the tool's output schema still finds it to fit. Other
-//! data, and such of which the texts are not what makes it large, is replaced whole.
+//! that a cut text has, so that it keeps its shape. Other data, and such of which the texts are not what
+//! makes it large, is replaced whole.
 
 use std::fmt::{self, Write as _};
 
@@ -35,6 +35,20 @@ pub(super) fn fit(data: Value, cap: usize, has_shape: bool, rest: &Rest) -> Valu
     };
     // What is no longer than the word that it is missing is not worth replacing.
     if total > json_chars(&instead) { instead } else { data }
+}
+
+/// Whether data is what the pipe puts in the place of data that it leaves out.
+pub fn is_data_note(data: &Value) -> bool {
+    data.get("truncated") == Some(&Value::Bool(true))
+        && data.as_object().is_some_and(|data| {
+            data.len() > 1
+                && data.iter().all(|(key, value)| match key.as_str() {
+                    "truncated" => true,
+                    "chars" => value.is_u64(),
+                    "reason" | "artifact" => value.is_string(),
+                    _ => false,
+                })
+        })
 }
 
 /// How long, as JSON, a text may be so that all together keep within the cap; none if there is no

@@ -129,7 +129,7 @@ impl Recovery {
             events: Arc::clone(events),
             redactor: redactor.clone(),
             cancellation: cancellation.clone(),
-            used: Mutex::default(),
+            used: Mutex::new(Usage::NOTHING),
         }))
     }
 

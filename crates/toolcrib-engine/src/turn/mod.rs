@@ -258,7 +258,7 @@ impl Turn {
     /// # Errors
     /// [`IterationError`]; the iteration is over before it began, and another may be tried.
     pub async fn iteration(&mut self) -> Result<Iteration, IterationError> {
-        let beginning = self.begin_for(None)?;
+        let beginning = self.begin_for(None).await?;
         self.offer(beginning.listed().await)
     }
 
@@ -270,23 +270,24 @@ impl Turn {
     /// # Errors
     /// As [`iteration`](Self::iteration).
     pub async fn iteration_for(&mut self, tool: &str) -> Result<Iteration, IterationError> {
-        let beginning = self.begin_for(Some(tool))?;
+        let beginning = self.begin_for(Some(tool)).await?;
         self.offer(beginning.listed().await)
     }
 
     /// The first half of [`iteration`](Self::iteration), or of
     /// [`iteration_for`](Self::iteration_for) if a tool is named: asks the providers. The turn is free
     /// while they are waited for, so that one that takes long does not hold up iterations that do not
-    /// need it. [`offer`](Self::offer) is the other half.
+    /// need it. [`offer`](Self::offer) is the other half. It waits only for middleware that judges
+    /// the skills a caller activated.
     ///
     /// # Errors
     /// As [`iteration`](Self::iteration).
-    pub fn begin_for(&mut self, tool: Option<&str>) -> Result<Beginning, IterationError> {
+    pub async fn begin_for(&mut self, tool: Option<&str>) -> Result<Beginning, IterationError> {
         if self.state.signals.signal().is_some() {
             return Err(IterationError::Over);
         }
         self.begin_iteration();
-        self.ask(tool)
+        self.ask(tool).await
     }
 
     /// Counts one more iteration.
@@ -297,12 +298,12 @@ impl Turn {
 
     /// Asks the providers, and composes the menu of the iteration that has begun.
     async fn list(&mut self) -> Result<Iteration, IterationError> {
-        let beginning = self.ask(None)?;
+        let beginning = self.ask(None).await?;
         self.offer(beginning.listed().await)
     }
 
     /// Asks the providers of the iteration that has begun.
-    fn ask(&mut self, tool: Option<&str>) -> Result<Beginning, IterationError> {
+    async fn ask(&mut self, tool: Option<&str>) -> Result<Beginning, IterationError> {
         self.state.report_skills(self.iteration);
         if self.state.cancellation.is_cancelled() {
             return Err(IterationError::Cancelled);

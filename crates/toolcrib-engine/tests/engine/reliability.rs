@@ -563,10 +563,10 @@ fn rules_about_models_and_tools_cost_an_unchanged_menu_no_allocation() {
 async fn rules_look_at_what_the_run_has_used_so_far() {
     let hub = Hub::does("hub", [unreachable(), unreachable()]);
     let cheap = ReliabilityRule::new(Then::Retry(Retry::attempts(9)))
-        .when(|state| state.tokens < 100 && state.cost_usd < 1.0);
+        .when(|state| state.tokens < 100 && state.cost_usd.is_some_and(|cost| cost < 1.0));
     let engine = over(&hub, [cheap]).tool(tool("own")).build().unwrap();
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
-    let usage = Usage { input_tokens: 90, output_tokens: 10, ..Usage::default() };
+    let usage = Usage { input_tokens: 90, output_tokens: 10, ..Usage::NOTHING };
     turn.recovery().unwrap().used(usage);
     assert!(matches!(turn.iteration().await, Err(IterationError::Discovery(_))));
     assert_eq!(hub.asked(), 1);

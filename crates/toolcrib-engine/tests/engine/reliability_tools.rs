@@ -221,7 +221,7 @@ async fn what_tools_cost_is_seen_by_rules() {
         0 => Listing::now(into),
         _ => Listing::failed(into, DiscoveryError::source_failed("gone")),
     });
-    let seen: Arc<Mutex<Vec<f64>>> = Arc::default();
+    let seen: Arc<Mutex<Vec<Option<f64>>>> = Arc::default();
     let costs = Arc::clone(&seen);
     let watch = ReliabilityRule::new(Then::Continue).when(move |state| {
         costs.lock().unwrap().push(state.cost_usd);
@@ -231,7 +231,7 @@ async fn what_tools_cost_is_seen_by_rules() {
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     turn.iteration().await.unwrap().execute(vec![call("paid", json!({}))]).await;
     turn.iteration().await.unwrap_err();
-    assert_eq!(*seen.lock().unwrap(), [2.0]);
+    assert_eq!(*seen.lock().unwrap(), [Some(2.0)]);
 }
 
 /// The call's code, in a fresh turn of that tenant.

@@ -1,6 +1,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
-use toolcrib_core::{Glob, ToolBuilder};
+use toolcrib_config::suggest;
+use toolcrib_core::{Glob, ListOrder, ToolBuilder};
 use toolcrib_engine::BreakerConfig;
 
 use super::{
@@ -8,7 +9,7 @@ use super::{
     name::ServerName,
     sessions::Sessions,
     shared::{Listener, Shared},
-    status::StateChange,
+    status::{StateChange, UnmatchedPattern},
 };
 use crate::{
     connection::{self, Connect},
@@ -49,6 +50,7 @@ pub(crate) struct Settings {
     pub(crate) trusted: bool,
     pub(crate) include: Option<Vec<Glob>>,
     pub(crate) exclude: Vec<Glob>,
+    pub(crate) order: ListOrder,
     pub(crate) call_timeout: Option<Duration>,
     pub(crate) max_result_chars: Option<usize>,
     pub(crate) start_timeout: Duration,
@@ -56,6 +58,27 @@ pub(crate) struct Settings {
     pub(crate) breaker: BreakerConfig,
     pub(crate) shared_session: bool,
     pub(crate) max_sessions: usize,
+}
+
+impl Settings {
+    /// The patterns that match none of these names.
+    pub(crate) fn unmatched<'a>(
+        &self,
+        names: impl Iterator<Item = &'a str> + Clone,
+    ) -> Vec<UnmatchedPattern> {
+        let include = self.include.iter().flatten().map(|glob| ("include", glob));
+        let exclude = self.exclude.iter().map(|glob| ("exclude", glob));
+        let unmatched = include.chain(exclude);
+        let unmatched = unmatched.filter(|(_, glob)| !names.clone().any(|name| glob.matches(name)));
+        // A server decides how many names there are, and how long they are.
+        let candidates = names.clone().filter(|name| name.len() <= 128).take(1_000);
+        let described = |(list, glob): (_, &Glob)| UnmatchedPattern {
+            list,
+            pattern: glob.as_str().into(),
+            nearest: suggest::nearest(glob.as_str(), candidates.clone()).map(Into::into),
+        };
+        unmatched.map(described).collect()
+    }
 }
 
 /// Builds a [`McpClient`]; [`mcp_client`] starts it.
@@ -79,6 +102,7 @@ impl McpClientBuilder {
                 trusted: false,
                 include: None,
                 exclude: Vec::new(),
+                order: ListOrder::default(),
                 call_timeout: None,
                 max_result_chars: None,
                 start_timeout: Duration::from_secs(30),
@@ -111,6 +135,12 @@ impl McpClientBuilder {
     /// ones too. May be called again to add. Default: none.
     pub fn exclude<G: AsRef<str>>(mut self, globs: impl IntoIterator<Item = G>) -> Self {
         self.settings.exclude.extend(globs.into_iter().map(|glob| Glob::new(glob.as_ref())));
+        self
+    }
+
+    /// In which order its tools are offered. Default: by the server's own names.
+    pub fn order(mut self, order: ListOrder) -> Self {
+        self.settings.order = order;
         self
     }
 

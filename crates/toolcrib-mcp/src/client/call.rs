@@ -4,7 +4,8 @@ use std::sync::{Arc, Weak};
 
 use serde_json::Value;
 use toolcrib_core::{
-    BoxFuture, ContentBlock, ErrorCode, Progress, ToolBody, ToolContext, ToolError, ToolOutput,
+    Audience, BoxFuture, ContentBlock, ErrorCode, Progress, ToolBody, ToolContext, ToolError,
+    ToolOutput,
 };
 
 use super::{McpError, sessions::Sessions, supervisor::Supervisor};
@@ -23,6 +24,8 @@ pub(super) struct RemoteCall {
     pub(super) tool: Arc<str>,
     /// Whether it is believed to change nothing.
     pub(super) read_only: bool,
+    /// Who may see what it says while it runs.
+    pub(super) audience: Audience,
 }
 
 impl ToolBody for RemoteCall {
@@ -65,16 +68,12 @@ impl RemoteCall {
                 () = cx.cancellation().cancelled() => return Err(self.never_sent()),
                 live = supervisor.connection() => live.map_err(not_available)?,
             };
-            let progress = cx.clone();
+            let (progress, audience) = (cx.clone(), self.audience);
             let request = CallRequest {
                 tool: Arc::clone(&self.tool),
                 arguments: Arc::clone(&arguments),
                 on_progress: Arc::new(move |message, percent| {
-                    let message = Progress::user(message);
-                    progress.progress(match percent {
-                        Some(percent) => message.percent(percent),
-                        None => message,
-                    });
+                    progress.progress(Progress { message, percent, audience });
                 }),
                 cancellation: cx.cancellation().clone(),
             };

@@ -29,7 +29,9 @@ impl Definitions<'_> {
         before: Option<&Listed>,
         body: impl Fn(&RemoteTool, Annotations) -> B,
     ) -> Listed {
-        Listed::new(remotes, before, self.origin, |remote| self.tool(remote, &body))
+        Listed::new(remotes, self.settings.order, before, self.origin, |remote| {
+            self.tool(remote, &body)
+        })
     }
 
     /// The tool, and why it is held back if it is.

@@ -8,7 +8,7 @@ use std::{
 
 use futures_util::FutureExt as _;
 use tokio::time::{Instant, timeout};
-use toolcrib_core::panic_text;
+use toolcrib_core::{Audience, panic_text};
 
 use super::{
     McpError,
@@ -242,6 +242,10 @@ impl Supervisor {
     /// `announced` that many times.
     fn listed(self: &Arc<Self>, live: &Live, pages: Pages, announced: u64) -> Arc<Listed> {
         let before = self.state().list.last.clone();
+        let audience = match self.settings().trusted {
+            true => Audience::User,
+            false => Audience::Dashboard,
+        };
         let definitions =
             Definitions { server: self.name(), origin: self.origin(), settings: self.settings() };
         let listed =
@@ -251,6 +255,7 @@ impl Supervisor {
                 // What has no name is never called.
                 tool: remote.name.as_deref().unwrap_or_default().into(),
                 read_only: annotations.read_only,
+                audience,
             });
         let (listed, changed) = match before {
             Some(before) if before.same(&listed) => (before, false),

@@ -32,7 +32,7 @@ pub use self::{
     builder::{McpClientBuilder, mcp_client},
     error::McpError,
     name::{InvalidServerName, ServerName},
-    status::{ServerState, ServerStatus, StateChange},
+    status::{ServerState, ServerStatus, StateChange, UnmatchedPattern},
 };
 use self::{
     listing::Known,
@@ -122,7 +122,13 @@ impl McpClient {
     /// Where its session with the server stands now. Where there is no such session, that of the one
     /// that was used last.
     pub fn status(&self) -> ServerStatus {
-        self.sessions().status(&self.whose)
+        self.sessions().shown(&self.whose).status()
+    }
+
+    /// The patterns of `include` and `exclude` that match no tool of its session's last listing:
+    /// probably slips. None before there was a listing.
+    pub fn unmatched_patterns(&self) -> Vec<UnmatchedPattern> {
+        self.sessions().shown(&self.whose).unmatched()
     }
 
     /// Ticks when the list of one of the sessions may be another: the server said so, it cannot be

@@ -9,7 +9,7 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::Identity;
 
-use super::{McpError, shared::Shared, status::ServerStatus, supervisor::Supervisor};
+use super::{McpError, shared::Shared, supervisor::Supervisor};
 
 /// Whose a session is. All fields are empty where the session is shared.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -122,14 +122,14 @@ impl Sessions {
         supervisor
     }
 
-    /// Where the session stands; where there is none, the one that was used last.
-    pub(super) fn status(&self, whose: &Whose) -> ServerStatus {
+    /// The session of an identity to look at; where there is none, the one that was used last.
+    pub(super) fn shown(&self, whose: &Whose) -> Arc<Supervisor> {
         let open = self.open();
         let last = || open.by_whose.values().max_by_key(|slot| slot.used);
         let slot = open.by_whose.get(whose).or_else(last);
         let supervisor = slot.map(|slot| Arc::clone(&slot.supervisor));
         drop(open);
-        supervisor.unwrap_or_else(|| self.supervisor()).status()
+        supervisor.unwrap_or_else(|| self.supervisor())
     }
 
     /// Ends all sessions, without waiting.

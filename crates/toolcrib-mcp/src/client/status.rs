@@ -71,6 +71,30 @@ pub struct ServerStatus {
     pub next_try_in: Option<Duration>,
 }
 
+/// A pattern that chooses among a server's tools, and matches none of them; as text, what an operator is
+/// told of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct UnmatchedPattern {
+    /// Where it stands: `include` or `exclude`.
+    pub list: &'static str,
+    /// The pattern.
+    pub pattern: Arc<str>,
+    /// The tool that is probably meant, by the server's own name, if one is near enough.
+    pub nearest: Option<Arc<str>>,
+}
+
+impl fmt::Display for UnmatchedPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { list, pattern, nearest } = self;
+        write!(f, "`{pattern}` in `{list}` matches no tool that the server lists; ")?;
+        match nearest {
+            Some(nearest) => write!(f, "did you mean `{nearest}`?"),
+            None => f.write_str("write the server's own names, without `mcp__SERVER__`"),
+        }
+    }
+}
+
 fn in_ms<S: serde::Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
     time.map(toolcrib_core::millis).serialize(serializer)
 }

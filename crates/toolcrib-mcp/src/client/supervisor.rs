@@ -21,7 +21,7 @@ use super::{
     sessions::Sessions,
     shared::Shared,
     state::{Connected, Phase, State},
-    status::{ServerState, ServerStatus, StateChange},
+    status::{ServerState, ServerStatus, StateChange, UnmatchedPattern},
 };
 use crate::connection::{Connection, Signals};
 
@@ -185,6 +185,12 @@ impl Supervisor {
             Phase::Ready(_) => ServerState::Ready,
             Phase::Closed => ServerState::Closed,
         }
+    }
+
+    /// The patterns that choose none of the tools of the last listing.
+    pub(super) fn unmatched(&self) -> Vec<UnmatchedPattern> {
+        let last = self.state().list.last.clone();
+        last.map(|list| self.settings().unmatched(list.names())).unwrap_or_default()
     }
 
     pub(super) fn status(&self) -> ServerStatus {

@@ -24,7 +24,7 @@ use super::{
     pace::Pace,
     text::{bounded, preview},
 };
-use crate::envelope::Envelope;
+use crate::envelope::{Envelope, id};
 
 /// How many messages in a row may be none of the protocol. Some servers write a banner or a line
 /// of their log where messages belong; one that writes nothing else is no server.
@@ -89,6 +89,7 @@ struct ProgressNotification {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Progress {
+    #[serde(deserialize_with = "id")]
     progress_token: Value,
     progress: f64,
     total: Option<f64>,
@@ -397,11 +398,7 @@ fn fault(id: i64, call: Option<&Call>, problem: String) -> Option<ServerJsonRpcM
     Some(ServerJsonRpcMessage::error(error, Some(RequestId::Number(id))))
 }
 
-/// Ids and tokens are numbers here; some servers send them back as text.
-fn number(value: &Value) -> Option<i64> {
-    match value {
-        Value::Number(number) => number.as_i64(),
-        Value::String(text) => text.parse().ok(),
-        _ => None,
-    }
+/// Ids and tokens of ours are whole numbers. The same digits as text name another request.
+fn number(id: &Value) -> Option<i64> {
+    id.as_i64()
 }

@@ -10,7 +10,7 @@ use rmcp::{
     service::RequestContext,
 };
 use serde_json::{Value, json};
-use toolcrib_core::{CancellationToken, ErrorCode, ToolCall, ToolResult, millis};
+use toolcrib_core::{Audience, CancellationToken, ErrorCode, ToolCall, ToolResult, millis};
 use toolcrib_engine::{IterationError, SKILL_TOOLS};
 
 use super::{
@@ -141,7 +141,9 @@ async fn answer(
     let call = ToolCall::new(Arc::clone(&asked.id), Arc::clone(name), arguments);
     // A step that is done, and what becomes of a skill, make another menu.
     let may_change = step.iteration.is_at_a_step() || SKILL_TOOLS.contains(&&**name);
-    let result = run(step, call, asked).await?;
+    let is_remote = tool.as_ref().is_some_and(|tool| tool.mcp_server().is_some());
+    let audience = if is_remote { Audience::Dashboard } else { Audience::User };
+    let result = run(step, call, audience, asked).await?;
 
     if let Some(entry) = entry {
         entry.code = result.code;
@@ -164,15 +166,25 @@ async fn answer(
     }
 }
 
-/// Runs one call, and passes its progress on where the client asked for it.
-async fn run(mut step: Step, call: ToolCall, asked: &Asked) -> Result<ToolResult, ErrorData> {
+/// Runs one call, and passes its progress for an audience on where the client asked for it.
+async fn run(
+    mut step: Step,
+    call: ToolCall,
+    audience: Audience,
+    asked: &Asked,
+) -> Result<ToolResult, ErrorData> {
     let cancellation = step.iteration.cancellation().clone();
     let call_id = Arc::clone(&call.id);
     let execute = step.iteration.execute(vec![call]);
     let mut results: BoxFuture<'_, _> = match &asked.progress {
-        Some((token, client)) => {
-            Box::pin(progress::passed_on(&step.events, &call_id, token.clone(), client, execute))
-        }
+        Some((token, client)) => Box::pin(progress::passed_on(
+            &step.events,
+            &call_id,
+            audience,
+            token.clone(),
+            client,
+            execute,
+        )),
         None => Box::pin(execute),
     };
     let results = tokio::select! {

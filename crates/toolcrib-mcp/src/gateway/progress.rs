@@ -1,39 +1,44 @@
-//! Progress of a call, for a client that asked for it: what its tool says to users.
+//! Progress of a call, for a client that asked for it: what its tool says to users, and what an MCP
+//! server says, which the protocol has for whoever called.
 
-use std::{pin::pin, sync::Arc};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use rmcp::{
     Peer, RoleServer,
     model::{ProgressNotificationParam, ProgressToken},
 };
-use tokio::sync::mpsc;
-use toolcrib_core::{Audience, EventKind, Events, Subscription};
+use tokio::{sync::watch, time::sleep};
+use toolcrib_core::{Audience, CancellationToken, EventKind, Events, Subscription};
 
-/// How many messages wait for a slow client; more are dropped.
-const QUEUE: usize = 64;
+/// The least time between two messages. The last one comes with the end of the call, whenever that is;
+/// with it there are at most ten in any second.
+const PACE: Duration = Duration::from_millis(125);
 
 /// A message, and how much is done, 0 to 100.
 type Message = (String, Option<u8>);
 
-/// Waits for a call, and passes its progress on meanwhile. What it said before it ended is sent
-/// before this is done.
+/// Waits for a call, and passes its progress for that audience and wider ones on meanwhile: at a pace, of
+/// messages that come faster the last one. The last that it said is sent before this is done.
 pub(super) async fn passed_on<T>(
     events: &Events,
     call_id: &Arc<str>,
+    audience: Audience,
     token: ProgressToken,
     client: &Peer<RoleServer>,
     call: impl Future<Output = T>,
 ) -> T {
-    let (sender, queue) = mpsc::channel(QUEUE);
-    let listening = Listening::to(events, Arc::clone(call_id), sender);
+    let (sender, said) = watch::channel(None);
+    let listening = Listening::to(events, Arc::clone(call_id), audience, sender);
+    let ended = CancellationToken::new();
     let mut call = pin!(call);
-    let mut pass_on = pin!(pass_on(queue, token, client));
+    let mut pass_on = pin!(pass_on(said, &ended, token, client));
     let result = tokio::select! {
         result = &mut call => result,
         // The client takes nothing any more; that ends calls elsewhere.
         () = &mut pass_on => return call.await,
     };
     drop(listening);
+    ended.cancel();
     pass_on.await;
     result
 }
@@ -42,13 +47,18 @@ pub(super) async fn passed_on<T>(
 struct Listening(Subscription);
 
 impl Listening {
-    fn to(events: &Events, call: Arc<str>, sender: mpsc::Sender<Message>) -> Self {
+    fn to(
+        events: &Events,
+        call: Arc<str>,
+        least: Audience,
+        sender: watch::Sender<Option<Message>>,
+    ) -> Self {
         Self(events.on("tool.progress", move |event| {
             if let EventKind::ToolProgress { call_id, message, percent, audience, .. } = &event.kind
-                && *audience == Audience::User
+                && *audience >= least
                 && *call_id == call
             {
-                let _ = sender.try_send((message.clone(), *percent));
+                sender.send_replace(Some((message.clone(), *percent)));
             }
         }))
     }
@@ -61,18 +71,26 @@ impl Drop for Listening {
 }
 
 async fn pass_on(
-    mut queue: mpsc::Receiver<Message>,
+    mut said: watch::Receiver<Option<Message>>,
+    ended: &CancellationToken,
     token: ProgressToken,
     client: &Peer<RoleServer>,
 ) {
     let mut count = Count::default();
-    while let Some((message, percent)) = queue.recv().await {
+    // What was not sent yet is, once nothing more can be said.
+    while said.changed().await.is_ok() {
+        let Some((message, percent)) = said.borrow_and_update().clone() else { continue };
         let (done, total) = count.next(percent);
         let mut progress =
             ProgressNotificationParam::new(token.clone(), done).with_message(message);
         progress.total = total;
         if client.notify_progress(progress).await.is_err() {
             return;
+        }
+        tokio::select! {
+            biased;
+            () = ended.cancelled() => {}
+            () = sleep(PACE) => {}
         }
     }
 }

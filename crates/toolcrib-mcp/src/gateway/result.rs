@@ -1,8 +1,9 @@
 //! What a call came to, as the protocol writes it.
 
 use rmcp::model::{CallToolResult, ContentBlock as Wire, JsonObject, MetaObject};
-use serde_json::{Value, json};
+use serde_json::json;
 use toolcrib_core::ToolResult;
+use toolcrib_engine::is_data_note;
 
 use crate::wire::block;
 
@@ -11,7 +12,8 @@ const CODE: &str = "toolcrib/code";
 
 /// What a client is told of a call whose data does not fit.
 const DATA_LEFT_OUT: &str = "The call was done, and need not be made again: only its structured data \
-    is left out, because it is larger or nests deeper than what is given at once. Its text:";
+    is left out, because it is larger or nests deeper than what is given at once, or no longer fits \
+    its schema once secrets are taken out. Its text:";
 
 /// A result, as the pipe made it: the text that a model reads, fenced where somebody else wrote it,
 /// then the blocks, and the data where the tool declares its schema. A kind of block that is newer
@@ -25,7 +27,7 @@ pub(super) fn wire(result: ToolResult, declares_output: bool) -> CallToolResult 
     content.push(Wire::text(&*result.text));
     content.extend(result.blocks.iter().filter_map(block));
     let Some(code) = result.code else {
-        if declares_output && result.structured.as_ref().is_some_and(is_note) {
+        if declares_output && result.structured.as_ref().is_some_and(is_data_note) {
             content.insert(0, Wire::text(DATA_LEFT_OUT));
             return CallToolResult::error(content);
         }
@@ -35,14 +37,4 @@ pub(super) fn wire(result: ToolResult, declares_output: bool) -> CallToolResult 
     };
     let meta = JsonObject::from_iter([(CODE.to_owned(), json!(code))]);
     CallToolResult::error(content).with_meta(Some(MetaObject::from(meta)))
-}
-
-/// Whether this is what the pipe puts in the place of data that it leaves out.
-fn is_note(data: &Value) -> bool {
-    data.as_object().is_some_and(|data| {
-        data.len() == 2
-            && data.get("truncated") == Some(&Value::Bool(true))
-            && (data.get("chars").is_some_and(Value::is_u64)
-                || data.get("reason").is_some_and(|reason| reason == "nests too deep"))
-    })
 }

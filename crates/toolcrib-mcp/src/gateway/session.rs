@@ -71,7 +71,7 @@ impl Session {
     }
 
     async fn iteration(&self, purpose: Purpose<'_>) -> Result<Iteration, IterationError> {
-        let beginning = self.turn.lock().await.begin_for(purpose.tool())?;
+        let beginning = self.turn.lock().await.begin_for(purpose.tool()).await?;
         let number = beginning.number();
         // The turn is free meanwhile: a call does not wait for servers that another request needs.
         let listed = beginning.listed().await;
@@ -98,7 +98,7 @@ impl Session {
         if self.known().is_none() {
             return false;
         }
-        let Ok(beginning) = self.turn.lock().await.begin_for(None) else {
+        let Ok(beginning) = self.turn.lock().await.begin_for(None).await else {
             return false;
         };
         let listed = beginning.listed().await;
@@ -192,7 +192,7 @@ impl Scope {
                     .without_read_skill()
                     .events(events.clone());
                 let mut turn = serving.gateway.engine.turn(options)?;
-                let listed = turn.begin_for(purpose.tool())?.listed().await;
+                let listed = turn.begin_for(purpose.tool()).await?.listed().await;
                 let iteration = turn.offer(listed)?;
                 let run_id = Arc::clone(turn.run_id());
                 Ok(Step { iteration, events, run_id, session: None, _turn: Some(turn) })

@@ -204,7 +204,7 @@ async fn run(tool: &Tool, args: Value, context: &RequestContext<RoleServer>) -> 
     let (sender, mut progress) = mpsc::channel(PROGRESS_WAITING);
     let mut parts = ToolContextParts::detached();
     parts.cancellation = context.ct.clone();
-    parts.progress = Some(sender);
+    parts.progress = Some(Arc::new(move |message| drop(sender.try_send(message))));
     let token = context.meta.get_progress_token();
     let mut body = tool.call(args, ToolContext::from(parts));
     let mut said = 0_u32;

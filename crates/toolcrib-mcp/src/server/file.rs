@@ -7,6 +7,7 @@ use toolcrib_config::{Diagnostic, Diagnostics, Located, Problems, Spot, suggest}
 use super::{
     Http, Stdio, Transport, expand, is_secret_header, is_secret_variable,
     json::{EXAMPLE, Object, Source, Value, quoted},
+    narrow::{self, FileTools, Servers},
     secrets_in,
 };
 use crate::ServerName;
@@ -23,6 +24,8 @@ pub struct FileServer {
     pub at: Spot,
     /// Whether the file says that it is not used.
     pub disabled: bool,
+    /// Which of its tools the file leaves.
+    pub tools: FileTools,
     /// How it is reached; `None` where that is of no use, which is recorded, and where it is
     /// disabled and was not looked at.
     pub transport: Option<Transport>,
@@ -49,7 +52,8 @@ pub struct ServersFile {
 ///
 /// `file` is what it is called in problems. `working_dir` is where its programs run, and what a
 /// relative `cwd` starts from. `variables` is the environment that [`expand`] puts into commands,
-/// arguments, `env`, `cwd`, URLs and headers. Keys of other products are ignored with a warning.
+/// arguments, `env`, `cwd`, URLs and headers. Keys of other products are ignored with a warning, but for
+/// those that narrow a server: they hold, and one that is not understood makes the server unusable.
 pub fn read_servers(
     file: &str,
     text: &str,
@@ -95,6 +99,7 @@ impl Reader<'_> {
             let message = "`servers` is ignored, because the file has `mcpServers` too";
             self.problems.push(Diagnostic::warning(&ignored.at, message));
         }
+        let used = Servers::read(&top);
         let mut servers: Vec<FileServer> = Vec::new();
         for (written, value) in list.object().iter().flat_map(Object::entries) {
             let Some(name) = self.name(&written) else { continue };
@@ -107,7 +112,8 @@ impl Reader<'_> {
                 self.refuse(&written.at, message, "rename one of them");
                 continue;
             }
-            servers.push(self.server(name, written, &value));
+            let used = used.uses(written.value);
+            servers.push(self.server(name, written, &value, used));
         }
         servers
     }
@@ -133,12 +139,19 @@ impl Reader<'_> {
         Some(name.into())
     }
 
-    fn server(&self, name: Arc<str>, written: Located<&str>, value: &Value<'_>) -> FileServer {
+    fn server(
+        &self,
+        name: Arc<str>,
+        written: Located<&str>,
+        value: &Value<'_>,
+        used: bool,
+    ) -> FileServer {
         let problems = Problems::new(self.file);
         let mut server = FileServer {
             name,
             at: written.at,
-            disabled: false,
+            disabled: !used,
+            tools: FileTools::default(),
             transport: None,
             secrets: Vec::new(),
             problems: Diagnostics::default(),
@@ -152,9 +165,9 @@ impl Reader<'_> {
         let source = value.source(problems);
         let value = value.in_source(&source);
         let Some(object) = value.object() else { return };
-        let disabled = object.value("disabled").and_then(|disabled| disabled.boolean());
-        server.disabled = disabled.unwrap_or_default();
+        server.disabled |= narrow::is_disabled(&object);
         if !server.disabled {
+            server.tools = FileTools::read(&object, written);
             let secrets = Vec::new();
             let mut entry = Entry { reader: self, problems, name: written, object, secrets };
             entry.warn_of_other_keys();
@@ -171,7 +184,9 @@ impl Reader<'_> {
 impl Entry<'_> {
     /// Other products have keys of their own, and some are slips of the pen.
     fn warn_of_other_keys(&self) {
-        let other = |(key, _): (Located<_>, _)| (!KEYS.contains(&key.value)).then_some(key);
+        let other = |(key, _): (Located<_>, _)| {
+            (!KEYS.contains(&key.value) && !narrow::is_known(key.value)).then_some(key)
+        };
         let others: Vec<Located<&str>> = self.object.entries().filter_map(other).collect();
         let Some(first) = others.first() else { return };
         let names = suggest::quoted(others.iter().map(|key| key.value));

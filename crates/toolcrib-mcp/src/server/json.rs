@@ -122,6 +122,10 @@ impl<'a> Value<'a> {
         self.source.refuse(offset, message, None);
     }
 
+    pub(super) fn is_object(&self) -> bool {
+        self.value.as_object().is_some()
+    }
+
     fn wrong_type(&self, expected: &str) {
         let found = match self.value {
             ast::Value::StringLit(_) => "a text",

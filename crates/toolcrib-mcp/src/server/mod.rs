@@ -4,6 +4,7 @@ mod file;
 mod http;
 mod invalid;
 mod json;
+mod narrow;
 mod program;
 mod stdio;
 mod variables;
@@ -13,6 +14,7 @@ pub use self::{
     file::{FileServer, ServersFile, read_servers},
     http::Http,
     invalid::InvalidServer,
+    narrow::FileTools,
     stdio::Stdio,
     variables::{
         Expanded, InvalidVariable, VariableProblem, expand, is_secret_header, is_secret_variable,

@@ -76,7 +76,7 @@ fn usage(rule: &Rule, seen: &Seen<'_>, text: &str, calls: &[ToolCall]) -> Usage 
         output_tokens: stated
             .output_tokens
             .unwrap_or_else(|| tokens(chars(text) + calls.iter().map(call_chars).sum::<usize>())),
-        cost_usd: stated.cost_usd.unwrap_or(0.0),
+        cost_usd: Some(stated.cost_usd.unwrap_or(0.0)),
     }
 }
 

@@ -134,6 +134,10 @@ impl Model for VendorModel {
         &self.name
     }
 
+    fn states_cost(&self) -> bool {
+        false
+    }
+
     fn respond(self: Arc<Self>, request: ModelRequest) -> ModelStream {
         Box::pin(
             exchange::begin(self, request).map_ok(exchange::Exchange::chunks).try_flatten_stream(),

@@ -225,12 +225,12 @@ async fn usage_is_what_the_rule_states_and_otherwise_estimated() {
     };
     assert_eq!(
         usage(stated).await,
-        Usage { input_tokens: 10, cached_input_tokens: 4, output_tokens: 5, cost_usd: 0.25 }
+        Usage { input_tokens: 10, cached_input_tokens: 4, output_tokens: 5, cost_usd: Some(0.25) }
     );
     // 15 of the system text, 2 of the empty tool block, 4 of the message; 5 of the answer.
-    let estimated = Usage { input_tokens: 6, output_tokens: 2, ..Usage::default() };
+    let estimated = Usage { input_tokens: 6, output_tokens: 2, ..Usage::NOTHING };
     assert_eq!(usage("").await, estimated);
-    assert_eq!(usage("usage = { cost_usd = 1 }").await, Usage { cost_usd: 1.0, ..estimated });
+    assert_eq!(usage("usage = { cost_usd = 1 }").await, Usage { cost_usd: Some(1.0), ..estimated });
 }
 
 #[tokio::test(start_paused = true)]

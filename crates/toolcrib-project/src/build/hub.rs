@@ -170,6 +170,7 @@ impl HubSources<'_> {
             HubSpec::new(&*section.name.value, &*url.value, http.method.clone(), &*call_url.value);
         spec.headers = pairs(&section.headers);
         spec.prefix = section.prefix().to_string();
+        spec.order = section.order;
         let pointer = |text: &Option<Text>, default: String| {
             text.as_ref().map_or(default, |text| text.value.to_string())
         };

@@ -33,7 +33,7 @@ pub(crate) use self::{
         DeclaredPersonality, PersonalitySources, report_unreachable_hosts, report_unreachable_hubs,
     },
     policy::build_policy,
-    reliability::{NamedModel, Reliability, build_reliability},
+    reliability::{NamedModel, Reliability, build_reliability, warn_of_unknown_costs},
     secrets::{build_secrets, offered_with_secrets},
     serve::build_tokens,
     skills::{SkillPlace, build_skill, build_skills, for_all_skills},

@@ -92,6 +92,23 @@ fn build_rule(
     })
 }
 
+/// Warns of rules that look at what a run cost, where no model of the project says it.
+pub(crate) fn warn_of_unknown_costs<'a>(
+    section: &ReliabilitySection,
+    models: impl IntoIterator<Item = &'a Arc<dyn Model>>,
+    problems: &Problems,
+) {
+    let mut models = models.into_iter().peekable();
+    if models.peek().is_none() || models.any(|model| model.states_cost()) {
+        return;
+    }
+    for at in section.rules.iter().filter_map(|rule| rule.cost_at.as_ref()) {
+        let message = "`cost_usd_below` holds in no run that has asked a model: no model of this \
+                       project says what its answers cost";
+        problems.push(Diagnostic::warning(at, message).help("write `tokens_below` in its place"));
+    }
+}
+
 /// Records a rule that would have another source asked, where no source names one.
 fn report_no_others(section: &ReliabilityRuleSection, problems: &Problems) {
     let of_sources = section.when.stage == Some(Stage::Discover);

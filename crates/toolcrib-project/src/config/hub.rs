@@ -3,11 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use toolcrib_config::{Located, Table, Value};
-use toolcrib_core::{KeyField, ToolBuilder, Ttl};
+use toolcrib_core::{KeyField, ListOrder, ToolBuilder, Ttl};
 use toolcrib_engine::OnFailure;
 
 use super::{
-    remote::{REMOTE_ON_FAILURE, read_on_failure},
+    remote::{REMOTE_ON_FAILURE, read_on_failure, read_order},
     text::Text,
     tool::{HeaderSection, HttpSection, MAX_CHARS, read_headers},
 };
@@ -32,6 +32,7 @@ pub(crate) struct HubSection {
     pub(crate) headers: Vec<HeaderSection>,
     pub(crate) pointers: PointerSection,
     prefix: Option<Located<Arc<str>>>,
+    pub(crate) order: ListOrder,
     pub(crate) cache: CacheSection,
     pub(crate) timeout: Option<Duration>,
     pub(crate) on_failure: OnFailure,
@@ -102,6 +103,7 @@ impl HubSection {
                     next: pointer("next"),
                 },
                 prefix: table.text("prefix"),
+                order: read_order(table),
                 cache: CacheSection::read(table),
                 timeout: table.duration("timeout"),
                 on_failure: read_on_failure(table).unwrap_or(REMOTE_ON_FAILURE),

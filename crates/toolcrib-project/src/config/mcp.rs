@@ -7,11 +7,15 @@ use std::{
 };
 
 use toolcrib_config::{Diagnostic, Located, Table, Value};
-use toolcrib_core::ToolBuilder;
+use toolcrib_core::{ListOrder, ToolBuilder};
 use toolcrib_engine::OnFailure;
 use toolcrib_mcp::ServerName;
 
-use super::{remote::read_on_failure, text::Text, tool::MAX_CHARS};
+use super::{
+    remote::{read_on_failure, read_order},
+    text::Text,
+    tool::MAX_CHARS,
+};
 
 /// How much memory a server may have: with less none starts.
 const MEMORY: RangeFrom<u64> = 1 << 20..;
@@ -76,6 +80,7 @@ pub(crate) struct McpSettings {
     pub(crate) alternatives: Vec<Located<Arc<str>>>,
     pub(crate) include: Option<Vec<Arc<str>>>,
     pub(crate) exclude: Vec<Arc<str>>,
+    pub(crate) order: ListOrder,
     pub(crate) timeout: Option<Duration>,
     pub(crate) start_timeout: Option<Duration>,
     pub(crate) list_timeout: Option<Duration>,
@@ -203,6 +208,7 @@ impl McpSettings {
             alternatives: table.texts("alternatives"),
             include: table.has("include").then(|| globs(table, "include")),
             exclude: globs(table, "exclude"),
+            order: read_order(table),
             timeout: table.duration("timeout"),
             start_timeout: table.duration("start_timeout"),
             list_timeout: table.duration("list_timeout"),

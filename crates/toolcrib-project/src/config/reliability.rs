@@ -24,6 +24,8 @@ pub(crate) struct ReliabilitySection {
 pub(crate) struct ReliabilityRuleSection {
     pub(crate) at: Spot,
     pub(crate) when: WhenFailed,
+    /// Where `cost_usd_below` is, if the rule has it.
+    pub(crate) cost_at: Option<Spot>,
     pub(crate) then: Option<Located<Verb>>,
     pub(crate) kind: Option<Arc<str>>,
     pub(crate) label: Option<Arc<str>>,
@@ -67,8 +69,12 @@ impl ReliabilitySection {
 
 impl ReliabilityRuleSection {
     fn read(table: &Table<'_>) -> Self {
-        let when = table.value("when").and_then(|when| when.table("`when`", read_when));
-        let when = when.unwrap_or_default();
+        let when = table.value("when").and_then(|when| {
+            when.table("`when`", |table| {
+                (read_when(table), table.value("cost_usd_below").map(|cost| cost.at()))
+            })
+        });
+        let (when, cost_at) = when.unwrap_or_default();
         let then = table.required("then", "\"retry\"").and_then(|then| then.word(&VERBS));
         let verb = then.as_ref().map(|then| then.value);
         for key in ["attempts", "base", "cap"] {
@@ -87,6 +93,7 @@ impl ReliabilityRuleSection {
         Self {
             at: table.at().clone(),
             when,
+            cost_at,
             kind: table.text("kind").map(|kind| kind.value),
             label: table.text("label").map(|label| label.value),
             retry,

@@ -19,7 +19,7 @@ use crate::{
         build_reliability, build_secrets, build_skills, build_tokens, build_tools,
         check_alternatives, check_plugins, for_all_skills, offered_with_secrets,
         report_captured_names, report_duplicate_tools, report_taken_names,
-        report_unreachable_hosts, report_unreachable_hubs,
+        report_unreachable_hosts, report_unreachable_hubs, warn_of_unknown_costs,
     },
     config::{LimitsSection, ProjectFile},
     error::LoadError,
@@ -182,6 +182,9 @@ impl Project {
         let tools = build_tools(&parts, &databases, artifacts.as_ref(), &names, &problems);
         report_unreachable_hosts(&personalities, &tools, &parts, &problems);
         report_unreachable_hubs(&personalities, &parts, &problems);
+        let of_personalities = personalities.iter().filter_map(|one| one.model.as_ref());
+        let all_models = model.iter().chain(&fallback_models).chain(of_personalities);
+        warn_of_unknown_costs(&file.reliability, all_models, &problems);
         let tools = offered_with_secrets(tools, &secrets);
         if problems.has_errors() {
             return Err(LoadError::Diagnostics(problems.into_diagnostics()));

@@ -76,7 +76,7 @@ fn results_are_those_since_the_user_spoke_last() {
 
 #[test]
 fn a_text_arrives_word_by_word_and_ends_in_the_whole_answer() {
-    let usage = Usage { input_tokens: 7, cost_usd: 0.5, ..Usage::default() };
+    let usage = Usage { input_tokens: 7, cost_usd: Some(0.5), ..Usage::default() };
     let chunks = streamed(&model().then(Answer::text("All is  well.").usage(usage)));
     assert_eq!(texts(&chunks), ["All ", "is ", " ", "well."]);
     assert_eq!(done(&chunks).text, "All is  well.");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    BoxFuture, Capabilities, Digest, Identity, InvalidTool, Reason, RemoteDescription,
+    BoxFuture, Capabilities, Digest, Identity, InvalidTool, ListOrder, Reason, RemoteDescription,
     RemoteListing, Tool, ToolBody, ToolBuilder, ToolContext, ToolError, ToolName, ToolOutput,
 };
 
@@ -28,6 +28,7 @@ pub(super) struct Definitions {
     origin: Arc<str>,
     name: Arc<str>,
     prefix: String,
+    order: ListOrder,
     declaration: Declaration,
     capabilities: Capabilities,
     call: Arc<CallParts>,
@@ -49,11 +50,18 @@ impl Definitions {
             origin: format!("hub:{name}").into(),
             name: name.into(),
             prefix,
+            order: ListOrder::default(),
             declaration,
             capabilities,
             call: Arc::new(call),
             check: Arc::new(|| Ok(())),
         }
+    }
+
+    /// Offered in that order.
+    pub(super) fn in_order(mut self, order: ListOrder) -> Self {
+        self.order = order;
+        self
     }
 
     /// Offered only while a check says that they are available.
@@ -76,7 +84,7 @@ impl Definitions {
 
     /// All that is listed.
     pub(super) fn make(&self, remotes: Vec<RemoteTool>, before: Option<&Listed>) -> Listed {
-        Listed::new(remotes, before, &self.origin, |remote| self.tool(remote))
+        Listed::new(remotes, self.order, before, &self.origin, |remote| self.tool(remote))
     }
 
     /// The tool, and why it is held back if it is. What cannot be a tool is shown by one of the same

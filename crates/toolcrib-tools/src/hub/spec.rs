@@ -5,7 +5,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolcrib_core::{Annotations, Capabilities, IntoAvailability, Secrets, ToolName};
+use toolcrib_core::{Annotations, Capabilities, IntoAvailability, ListOrder, Secrets, ToolName};
 use toolcrib_scope::http::{DEFAULT_TIMEOUT, HttpClient, Method};
 
 use super::{
@@ -41,6 +41,8 @@ pub struct HubSpec {
     pub call: HttpToolSpec,
     /// What all names begin with; nothing unless set.
     pub prefix: String,
+    /// In which order its tools are offered; by their own names unless set.
+    pub order: ListOrder,
     /// How much is taken at most.
     pub limits: HubLimits,
     /// How long one page may take; 30 s unless set. For all of them, see
@@ -118,6 +120,7 @@ impl HubSpec {
             pointers: HubPointers::default(),
             call: HttpToolSpec::new(declaration, call_method, call_url),
             prefix: String::new(),
+            order: ListOrder::default(),
             limits: HubLimits::default(),
             timeout: DEFAULT_TIMEOUT,
         }
@@ -177,8 +180,9 @@ impl HubSpec {
         let capabilities =
             Capabilities::none().secrets(self.call.secrets().into_iter().map(|(_, name)| name));
         let call = CallParts::new(call.body, &call.used);
-        let Self { name, pointers, call: declared, prefix, limits, timeout, .. } = self;
+        let Self { name, pointers, call: declared, prefix, order, limits, timeout, .. } = self;
         let definitions = Definitions::new(&name, prefix, declared.declaration, capabilities, call)
+            .in_order(order)
             .available_if(move || check().into_availability());
         Ok(HttpHub(Arc::new(Inner {
             catalogue: Catalogue {

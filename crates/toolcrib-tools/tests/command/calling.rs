@@ -67,7 +67,7 @@ async fn what_is_too_long_is_cut_between_characters_and_says_so() {
 async fn lines_are_told_to_dashboards_while_it_runs() {
     let (sender, mut told) = mpsc::channel(64);
     let mut parts = ToolContextParts::detached();
-    parts.progress = Some(sender);
+    parts.progress = Some(Arc::new(move |progress| drop(sender.try_send(progress))));
     let script = "printf 'one\\ntw'; printf 'o\\n\\n'; echo not this >&2; \
                   printf '\\033[31mred\\n'; head -c 9000 /dev/zero | tr '\\0' x; echo; echo late";
     call_in(&sh(script, &[]).build().unwrap(), json!({}), parts.into()).await.unwrap();

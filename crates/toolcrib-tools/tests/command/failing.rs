@@ -136,7 +136,7 @@ async fn a_call_that_is_cancelled_before_it_begins_runs_nothing() {
 async fn stopped_at_first_line(spec: CommandToolSpec) -> Result<ToolOutput, ToolError> {
     let (sender, mut told) = mpsc::channel::<Progress>(64);
     let mut parts = ToolContextParts::detached();
-    parts.progress = Some(sender);
+    parts.progress = Some(Arc::new(move |progress| drop(sender.try_send(progress))));
     let cancellation = CancellationToken::new();
     parts.cancellation = cancellation.clone();
     let tool = spec.build().unwrap();

@@ -87,24 +87,26 @@ async fn a_tool_that_the_server_no_longer_knows_makes_the_list_be_asked_for_agai
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_reaches_the_user() {
+async fn progress_reaches_the_user_only_if_the_server_is_trusted() {
     let talking = builder("t")
         .handler(|_: Value, cx: ToolContext| async move {
             cx.progress(Progress::user("half").percent(50));
             "done"
         })
         .unwrap();
-    let (client, _server) = built(mock_mcp_client([talking]));
-    let tool = tool_of(&client, "t").await;
-    let (sender, mut progress) = tokio::sync::mpsc::channel(8);
-    let mut parts = ToolContextParts::detached();
-    parts.progress = Some(sender);
-    tool.call(json!({}), parts.into()).await.unwrap();
-    let said = progress.recv().await.unwrap();
-    assert_eq!(
-        said,
-        Progress { message: "half".into(), percent: Some(50), audience: Audience::User }
-    );
+    let (stranger, known) = (mock_mcp_client([talking.clone()]), mock_mcp_client([talking]));
+    for (mock, audience) in
+        [(stranger, Audience::Dashboard), (known.client(McpClientBuilder::trusted), Audience::User)]
+    {
+        let (client, _server) = built(mock);
+        let tool = tool_of(&client, "t").await;
+        let (sender, mut progress) = tokio::sync::mpsc::channel(8);
+        let mut parts = ToolContextParts::detached();
+        parts.progress = Some(Arc::new(move |said| drop(sender.try_send(said))));
+        tool.call(json!({}), parts.into()).await.unwrap();
+        let said = progress.recv().await.unwrap();
+        assert_eq!(said, Progress { message: "half".into(), percent: Some(50), audience });
+    }
 }
 
 /// Runs a call until it is carried out, and cancels it.

@@ -218,7 +218,7 @@ impl Reading {
             input_tokens: read.into_iter().flatten().fold(0, u64::saturating_add),
             cached_input_tokens: known.cache_read_input_tokens.unwrap_or_default(),
             output_tokens: known.output_tokens.unwrap_or_default(),
-            cost_usd: 0.0,
+            cost_usd: None,
         };
     }
 

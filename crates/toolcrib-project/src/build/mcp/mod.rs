@@ -6,9 +6,10 @@ mod value;
 use std::{path::PathBuf, sync::Arc};
 
 use toolcrib_config::{Diagnostic, Problems, Spot, suggest};
+use toolcrib_core::Glob;
 use toolcrib_mcp::{
     McpClient, McpClientBuilder, ServerName, mcp_client,
-    server::{Http, Stdio, Transport},
+    server::{FileTools, Http, Stdio, Transport},
 };
 use toolcrib_scope::{
     http::{HttpClient, IpNet},
@@ -51,6 +52,8 @@ struct Plan<'a> {
     transport: Result<Transport, Arc<str>>,
     secrets: Vec<String>,
     settings: Option<&'a McpSettings>,
+    /// What the file leaves of it, where one declares it.
+    tools: Option<&'a FileTools>,
     is_imported: bool,
 }
 
@@ -86,6 +89,7 @@ impl McpSources<'_> {
                 transport,
                 secrets: server.secrets.clone(),
                 settings: section.map(|section| &section.settings),
+                tools: Some(&server.tools),
                 is_imported: declared.is_imported,
             })
         });
@@ -156,6 +160,7 @@ impl McpSources<'_> {
             transport,
             secrets: learned,
             settings: Some(&section.settings),
+            tools: None,
             is_imported: false,
         })
     }
@@ -253,7 +258,12 @@ impl McpSources<'_> {
             Transport::Http(http) => self.allowed(http, settings).into(),
             other => other,
         };
-        let built = with_settings(mcp_client(name.as_str(), transport), settings).build();
+        let mut client = with_settings(mcp_client(name.as_str(), transport), settings);
+        if let Some(include) = included(settings, plan.tools) {
+            client = client.include(include);
+        }
+        client = client.exclude(plan.tools.iter().flat_map(|tools| &tools.except));
+        let built = client.build();
         built.map_err(|error| Unfit::error(Diagnostic::error(plan.at, error.to_string())))
     }
 
@@ -342,12 +352,21 @@ fn pairs(
     pairs.into_iter().collect()
 }
 
+/// The only tools of a server that are offered: a section narrows what its file leaves.
+fn included(settings: &McpSettings, tools: Option<&FileTools>) -> Option<Vec<Arc<str>>> {
+    let Some(only) = tools.and_then(|tools| tools.only.as_ref()) else {
+        return settings.include.clone();
+    };
+    let globs = settings.include.as_ref().map(|globs| globs.iter().cloned().map(Glob::new));
+    let globs: Option<Vec<_>> = globs.map(Iterator::collect);
+    let is_included =
+        |name: &str| globs.as_ref().is_none_or(|globs| globs.iter().any(|glob| glob.matches(name)));
+    Some(only.iter().filter(|name| is_included(name)).cloned().collect())
+}
+
 fn with_settings(mut client: McpClientBuilder, settings: &McpSettings) -> McpClientBuilder {
     if settings.trusted == Some(true) {
         client = client.trusted();
-    }
-    if let Some(globs) = &settings.include {
-        client = client.include(globs);
     }
     if let Some(timeout) = settings.timeout {
         client = client.call_timeout(timeout);
@@ -367,5 +386,5 @@ fn with_settings(mut client: McpClientBuilder, settings: &McpSettings) -> McpCli
     if let Some(most) = settings.max_sessions {
         client = client.max_sessions(most);
     }
-    client.exclude(&settings.exclude)
+    client.exclude(&settings.exclude).order(settings.order)
 }

@@ -1,0 +1,101 @@
+//! A tool that its user has forbidden in a file was offered all the same.
+
+use serde_json::{Value, json};
+
+use super::faults::{file, offered, project, script};
+use crate::support::toolcrib;
+
+const ALL: [&str; 8] = ["alpha", "breaks", "flood", "hostile", "ids", "keeps", "omits", "zeta"];
+
+fn with(entry: &Value) -> (Option<i32>, Vec<String>, String) {
+    offered(&file(entry, &json!({})))
+}
+
+#[test]
+fn lists_of_tools_in_an_entry_were_ignored() {
+    let but = |hidden: &[&str]| ALL.into_iter().filter(|name| !hidden.contains(name)).collect();
+    let cases: [(Value, Vec<&str>); 9] = [
+        (json!({ "disabledTools": ["flood", "ids"] }), but(&["flood", "ids"])),
+        (json!({ "includeTools": ["zeta", "ids"], "excludeTools": ["ids"] }), vec!["zeta"]),
+        (json!({ "enabled_tools": ["alpha"] }), vec!["alpha"]),
+        (json!({ "tools": ["*"] }), ALL.to_vec()),
+        (json!({ "tools": ["alpha", "zeta"], "allowedTools": ["zeta"] }), vec!["zeta"]),
+        (json!({ "tools": [] }), vec![]),
+        (json!({ "tools": { "flood": false } }), but(&["flood"])),
+        (json!({ "tools": { "alpha": true, "zeta": false } }), vec!["alpha"]),
+        (json!({ "disabledTools": ["*"] }), vec![]),
+    ];
+    for (entry, expected) in cases {
+        let (code, names, stderr) = with(&entry);
+        assert_eq!(
+            (code, names),
+            (Some(0), expected.into_iter().map(str::to_owned).collect()),
+            "{entry}"
+        );
+        assert!(!stderr.contains("not used here"), "{entry}: {stderr}");
+    }
+}
+
+#[test]
+fn a_key_that_may_narrow_and_is_not_understood_was_ignored() {
+    for (key, entry) in [
+        ("disabledTools", json!({ "disabledTools": "flood" })),
+        ("flood*", json!({ "disabledTools": ["flood*"] })),
+        ("alpha(x)", json!({ "includeTools": ["alpha(x)"] })),
+        ("disabledTools", json!({ "disabledTools": [{ "name": "flood" }] })),
+        ("alpha", json!({ "tools": { "alpha": { "enabled": false } } })),
+        ("toolFilter", json!({ "toolFilter": ["alpha"] })),
+        ("DisabledTools", json!({ "DisabledTools": ["alpha"] })),
+        ("permissions", json!({ "permissions": { "deny": ["flood"] } })),
+        ("sandbox", json!({ "sandbox": true })),
+        ("enabled", json!({ "enabled": "no" })),
+    ] {
+        let (code, names, stderr) = with(&entry);
+        assert_eq!((code, names.len()), (Some(0), 0), "{entry}: {stderr}");
+        assert!(stderr.contains(key) && stderr.contains("cannot be used"), "{entry}: {stderr}");
+    }
+    // What widens, and what has nothing to do with it, costs a warning.
+    let ignored = json!({ "autoApprove": ["flood"], "alwaysAllow": ["ids"], "trust": true,
+        "toolTimeout": 5, "description": "d" });
+    let (code, names, stderr) = with(&ignored);
+    assert_eq!((code, names.len()), (Some(0), ALL.len()), "{stderr}");
+    assert!(stderr.contains("not used here"), "{stderr}");
+}
+
+#[test]
+fn servers_that_a_file_switches_off_were_started() {
+    for (entry, beside) in [
+        (json!({ "enabled": false }), json!({})),
+        (json!({ "isActive": false }), json!({})),
+        (json!({}), json!({ "excludeMCPServers": ["f"] })),
+        (json!({}), json!({ "disabledMcpServers": ["f"] })),
+        (json!({}), json!({ "mcp": { "excluded": ["f"] } })),
+        (json!({}), json!({ "mcp": { "allowed": ["g"] } })),
+        (json!({}), json!({ "allowMCPServers": ["g"] })),
+    ] {
+        let (code, names, stderr) = offered(&file(&entry, &beside));
+        let case = format!("{entry} {beside}: {stderr}");
+        assert_eq!((code, names.len()), (Some(0), 0), "{case}");
+        assert!(!stderr.contains("could not be listed"), "{case}");
+    }
+    let (_, names, _) = offered(&file(&json!({}), &json!({ "mcp": { "allowed": ["f"] } })));
+    assert_eq!(names, ALL);
+    let wrong = offered(&file(&json!({}), &json!({ "excludeMCPServers": "f" })));
+    assert!(wrong.0 != Some(0) && wrong.1.is_empty(), "{}", wrong.2);
+}
+
+#[test]
+fn a_project_widened_what_its_file_narrows() {
+    let entry =
+        json!({ "command": "python3", "args": [script()], "includeTools": ["zeta", "ids"] });
+    let project = project("");
+    project.write("file.json", &json!({ "mcpServers": { "f": entry } }).to_string());
+    project
+        .write("toolcrib.toml", "mcp_files = ['file.json']\n[mcp.f]\ninclude = ['z*', 'alpha']\n");
+    let (_, menu) = project.json(&["menu"]);
+    let names: Vec<_> = menu["offered"].as_array().unwrap().iter().map(|t| &t["name"]).collect();
+    assert_eq!(names, ["mcp__f__zeta"]);
+    let mut called = toolcrib();
+    let called = called.args(["call", "mcp__f__alpha", "-p"]).arg(project.path()).output().unwrap();
+    assert!(!called.status.success());
+}
