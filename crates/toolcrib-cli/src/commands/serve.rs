@@ -84,7 +84,7 @@ async fn serve_project(
         // Told of or not, the servers start now and not in the first request.
         let warmed = warmed(&accesses);
         let asked = warmed.iter().map(|identity| ask_all(project, identity));
-        let asked = join_all(asked).await.swap_remove(0);
+        let asked = join_all(asked).await.into_iter().next().unwrap_or_default();
         if !quiet && !cancellation.is_cancelled() {
             let is_warmed =
                 |access: &Access| warmed.iter().any(|identity| is_whose(identity, access));

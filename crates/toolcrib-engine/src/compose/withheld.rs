@@ -1,7 +1,7 @@
 use std::{fmt, sync::Arc};
 
 use serde::Serialize;
-use toolcrib_core::{Catalog, HeldBack, NotOffered, Tool};
+use toolcrib_core::{Catalog, Glob, HeldBack, NotOffered, Tool};
 
 use super::{Situation, Visibility, change::Goal, explain, why::Why};
 use crate::{policy::Facts, sources::Notice};
@@ -253,12 +253,17 @@ impl Withheld {
         hidden.map(|hidden| self.explained(hidden, true))
     }
 
-    /// Whether a tool of this name would be offered if its source could be listed: it was listed before,
-    /// and nothing else withholds it.
+    /// Whether a tool of this name may be offered again once its source can be listed: the source
+    /// listed it before, and nothing else withholds it; or the source never listed anything, and the
+    /// name is one that its tools can have. The latter says no more than the source's [`Notice`].
     pub fn is_away(&self, name: &str) -> bool {
         self.hidden.iter().any(|hidden| match hidden {
             Hidden::Omitted { tool, held_back: None, .. } if *tool.name() == *name => {
                 explain::objections(&self.visibility, tool, self.facts()).by.is_none()
+            }
+            Hidden::Source(notice) => {
+                let is_pattern = notice.name.contains('*');
+                is_pattern && notice.last_good.is_none() && Glob::new(&*notice.name).matches(name)
             }
             _ => false,
         })

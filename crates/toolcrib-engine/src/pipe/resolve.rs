@@ -14,7 +14,7 @@ pub(super) fn resolve<'a>(batch: &Batch<'a>, call: &Call) -> Result<&'a Tool, Fa
         let message = format!(
             "`{}` cannot be used at the moment, because where it runs cannot be reached; try again in \
              a few seconds, and go on without it if that fails too",
-            call.name
+            shortened(&call.name)
         );
         return Err(Failure::refused(ErrorCode::NotAvailable, message));
     }

@@ -93,6 +93,7 @@ pub struct Turn {
 /// An iteration whose providers are asked: what [`Turn::begin_for`] gives. Dropping it ends the
 /// listings.
 pub struct Beginning {
+    turn: Arc<TurnState>,
     number: u32,
     skills: Snapshot,
     pending: Pending,
@@ -106,13 +107,14 @@ impl Beginning {
 
     /// Waits for the providers.
     pub async fn listed(self) -> Listed {
-        let Self { number, skills, pending } = self;
-        Listed { number, skills, discovered: pending.answered().await }
+        let Self { turn, number, skills, pending } = self;
+        Listed { turn, number, skills, discovered: pending.answered().await }
     }
 }
 
 /// What the providers of an iteration came to, for [`Turn::offer`].
 pub struct Listed {
+    turn: Arc<TurnState>,
     number: u32,
     skills: Snapshot,
     discovered: Result<Discovered, Undiscovered>,
@@ -329,15 +331,18 @@ impl Turn {
         let recovery = self.state.recovery.as_ref();
         let needs = Needs { tool, within: self.source_timeout };
         let pending = ask(sources, events, redactor, &cx, recovery, needs, catalog);
-        Ok(Beginning { number: self.iteration, skills, pending })
+        Ok(Beginning { turn: Arc::clone(&self.state), number: self.iteration, skills, pending })
     }
 
     /// Composes the menu of an iteration that has begun, of what its providers listed.
     ///
     /// # Errors
-    /// As [`iteration`](Self::iteration).
+    /// As [`iteration`](Self::iteration), and [`IterationError::Over`] for an iteration of another turn.
     pub fn offer(&mut self, listed: Listed) -> Result<Iteration, IterationError> {
-        let Listed { number, skills, discovered } = listed;
+        let Listed { turn, number, skills, discovered } = listed;
+        if !Arc::ptr_eq(&turn, &self.state) {
+            return Err(IterationError::Over);
+        }
         match discovered {
             Ok(discovered) => self.compose_offer(number, discovered, skills),
             Err(Undiscovered { failed: FailedListing { error, catalog }, gave_up }) => {

@@ -9,7 +9,7 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::Identity;
 
-use super::{McpError, shared::Shared, supervisor::Supervisor};
+use super::{McpError, shared::Shared, state::Phase, supervisor::Supervisor};
 
 /// Whose a session is. All fields are empty where the session is shared.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -87,6 +87,9 @@ impl Sessions {
         let now = open.uses;
         let mut evicted = None;
         if !open.by_whose.contains_key(whose) {
+            if self.shutdown.is_cancelled() {
+                return Err(McpError::Closed { server: Arc::clone(&self.shared.server) });
+            }
             if open.by_whose.len() >= most {
                 let idle = open.by_whose.iter().filter(|(_, slot)| slot.is_idle());
                 let oldest = idle.min_by_key(|(_, slot)| slot.used).map(|(whose, _)| whose.clone());
@@ -112,14 +115,10 @@ impl Sessions {
         slot.ok_or_else(|| McpError::Closed { server: Arc::clone(&self.shared.server) })
     }
 
-    /// A session that is not connected. Once all have been ended, it is closed.
+    /// A session that is not connected.
     fn supervisor(&self) -> Arc<Supervisor> {
         let shutdown = self.shutdown.child_token();
-        let supervisor = Supervisor::new(Arc::clone(&self.shared), Weak::clone(&self.me), shutdown);
-        if self.shutdown.is_cancelled() {
-            supervisor.end();
-        }
-        supervisor
+        Supervisor::new(Arc::clone(&self.shared), Weak::clone(&self.me), shutdown)
     }
 
     /// The session of an identity to look at; where there is none, the one that was used last.
@@ -129,7 +128,14 @@ impl Sessions {
         let slot = open.by_whose.get(whose).or_else(last);
         let supervisor = slot.map(|slot| Arc::clone(&slot.supervisor));
         drop(open);
-        supervisor.unwrap_or_else(|| self.supervisor())
+        supervisor.unwrap_or_else(|| {
+            let supervisor = self.supervisor();
+            if self.shutdown.is_cancelled() {
+                // Not `end`: no listener hears of a session that never was.
+                supervisor.state().phase = Phase::Closed;
+            }
+            supervisor
+        })
     }
 
     /// Ends all sessions, without waiting.

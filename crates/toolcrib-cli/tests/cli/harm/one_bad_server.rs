@@ -185,3 +185,20 @@ fn during_an_outage_the_model_read_that_there_is_no_such_tool() {
         client.end();
     }
 }
+
+#[test]
+fn a_server_that_was_never_there_was_said_to_have_no_such_tool() {
+    let deny = "[[policy]]\neffect = 'deny'\ntool = 'mcp__bad__secret'\n";
+    let project = project(&program("DOWN = 'toolcrib.toml'"));
+    let file = fs::read_to_string(project.path().join("toolcrib.toml")).unwrap();
+    project.write("toolcrib.toml", &format!("policy_default = 'allow'\n{file}{deny}"));
+    let mut client = Piped::start(&mut project.command(&["serve", "--quiet"]));
+    for (tool, is_away) in [("bad__recall", true), ("bad__secret", true), ("worse__recall", false)]
+    {
+        let params = json!({ "name": format!("mcp__{tool}"), "arguments": {} });
+        let said = client.ask(&message(8, "tools/call", &params)).to_string();
+        assert_eq!(said.contains("cannot be used at the moment"), is_away, "{said}");
+        assert_eq!(said.contains("there is no tool"), !is_away, "{said}");
+    }
+    client.end();
+}
