@@ -19,7 +19,8 @@ pub(crate) struct ServeArgs {
     /// machine. An address that others can reach must be written out
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:8808")]
     pub(crate) http: Option<HttpAddress>,
-    /// Start with this skill active; may be given again, the last one is the active one
+    /// Start with this skill active, if those it is served to may read it; may be given again, the
+    /// last one is the active one
     #[arg(long = "skill", value_name = "SKILL")]
     pub(crate) skills: Vec<String>,
     /// Act for this principal [default: nobody]; over HTTP only where the project declares no token
@@ -41,8 +42,8 @@ pub(crate) struct ServeArgs {
     /// given again [default: localhost, 127.0.0.1 and [::1]]
     #[arg(long = "allow-host", value_name = "HOST", requires = "http")]
     pub(crate) hosts: Vec<String>,
-    /// Let web pages of this origin, such as https://tools.example, send requests; may be given
-    /// again [default: none]
+    /// Let web pages of this origin, such as https://tools.example, send requests and read the answers;
+    /// may be given again [default: only pages of the endpoint itself]
     #[arg(long = "allow-origin", value_name = "ORIGIN", requires = "http")]
     pub(crate) origins: Vec<String>,
     /// Print the token that was made, once; it is kept in the state folder

@@ -4,7 +4,8 @@
 //! stdio.rs ─┐                        ┌ list.rs   an iteration's menu, as the protocol writes it
 //!           ├─▶ handler.rs (rmcp) ──▶│ call.rs   one call: an iteration of its own
 //! http.rs ──┘    session.rs          └ changes.rs what a client is told when its menu changes
-//!  └ routes.rs: host, origin, token, path; post.rs: calls that need no more than that
+//!  └ routes.rs: host, origin, token, path; pages.rs: what browsers ask before that;
+//!    post.rs: calls that need no more than that
 //! ```
 //!
 //! A client of an era with sessions has a [`Turn`](toolcrib_engine::Turn) of its own, from

@@ -306,7 +306,7 @@ fn asked(
     headers: &HeaderMap,
     body: &[u8],
     sessions: &Sessions,
-) -> Result<Option<Arc<Posted>>, Unreadable> {
+) -> Result<Option<Arc<Posted>>, Box<Unreadable>> {
     let connection = only(headers, &SESSION)
         .and_then(|id| str::from_utf8(id).ok())
         .and_then(|id| sessions.connection(id));
@@ -317,12 +317,12 @@ fn asked(
     }
     let Some((id, method)) = request_in(body) else { return Ok(None) };
     if method == INITIALIZE && greets_in_the_stateless_era(headers, body) {
-        return Err(Unreadable::no_handshake(id));
+        return Err(Unreadable::no_handshake(id).into());
     }
     let Some(connection) = connection else { return Ok(None) };
     match connection.post(&id, CancellationToken::new()) {
         Some(posted) => Ok(Some(Arc::new(posted))),
-        None => Err(Unreadable::asked_already(id)),
+        None => Err(Unreadable::asked_already(id).into()),
     }
 }
 

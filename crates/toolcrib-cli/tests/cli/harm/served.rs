@@ -97,7 +97,8 @@ impl Served {
 
     /// A request of the stateless era.
     pub(super) fn stateless(&self, path: &str, token: &str, method: &str, params: Value) -> Answer {
-        let body = message(method, &with_metadata(params.clone()));
+        let name = params["name"].as_str().map(str::to_owned);
+        let body = message(method, &with_metadata(params));
         let authorization = format!("Bearer {token}");
         let mut headers = vec![
             ("Authorization", authorization.as_str()),
@@ -106,9 +107,7 @@ impl Served {
             ("MCP-Protocol-Version", "2026-07-28"),
             ("Mcp-Method", method),
         ];
-        if let Some(name) = params["name"].as_str() {
-            headers.push(("Mcp-Name", name));
-        }
+        headers.extend(name.as_deref().map(|name| ("Mcp-Name", name)));
         self.send("POST", path, &headers, &body)
     }
 

@@ -5,14 +5,14 @@ use rmcp::{
     model::{CallToolRequestParams, CallToolResult, ClientConfig, ProtocolVersion},
     service::{RunningService, ServiceError},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolcrib_agent::{Agent, Settings};
 use toolcrib_core::{CancellationToken, ToolCall, ToolResult, unfence};
 use toolcrib_engine::{Engine, TurnOptions};
 use toolcrib_mcp::{Access, Gateway};
 use toolcrib_testing::{EventRecorder, call, model};
 
-use super::world::Made;
+use super::world::{Caller, Made, World};
 
 /// What one call came to, as a client reads it.
 #[derive(Debug, PartialEq)]
@@ -28,6 +28,31 @@ pub(crate) struct Seen {
     pub(crate) answers: Vec<Answer>,
     /// `tools.*`, `tool.*` and `policy.*`, less ids, numbers and times.
     pub(crate) events: Vec<Value>,
+}
+
+/// Whether a caller may not begin with its skills; then no door lets it in. One that may begin with
+/// them may also read each of them.
+pub(crate) async fn refused_by_every_door(world: &World, caller: &Caller) -> bool {
+    let engine = world.engine();
+    let Err(refused) = engine.turn(caller.turn()) else {
+        let mut options = caller.turn();
+        let skills = std::mem::take(&mut options.skills);
+        let mut turn = engine.turn(options).unwrap();
+        for skill in skills {
+            let read = ToolCall::new("id", "read_skill", json!({ "id": skill }));
+            let results = turn.iteration().await.unwrap().execute(vec![read]).await;
+            assert_eq!(results[0].code, None, "{skill} is active from the start");
+        }
+        return false;
+    };
+    let (stdin, stdout) = tokio::io::duplex(64);
+    let gateway = Gateway::builder(engine.clone()).build();
+    let served = gateway.serve_stdio(stdin, stdout, caller.access(), CancellationToken::new());
+    assert!(served.await.unwrap_err().to_string().contains(&refused.to_string()));
+    let agent = Agent::new(engine, std::sync::Arc::new(model()), Settings::default());
+    let outcome = agent.run("Do it.", caller.turn()).await;
+    assert_eq!(outcome.error.unwrap().code, "unknown_skill");
+    true
 }
 
 /// The iterations of one turn, one per call.
