@@ -64,7 +64,7 @@ impl Settings {
     /// The patterns that match none of these names.
     pub(crate) fn unmatched<'a>(
         &self,
-        names: impl Iterator<Item = &'a str> + Clone,
+        names: &(impl Iterator<Item = &'a str> + Clone),
     ) -> Vec<UnmatchedPattern> {
         let include = self.include.iter().flatten().map(|glob| ("include", glob));
         let exclude = self.exclude.iter().map(|glob| ("exclude", glob));

@@ -190,7 +190,7 @@ impl Supervisor {
     /// The patterns that choose none of the tools of the last listing.
     pub(super) fn unmatched(&self) -> Vec<UnmatchedPattern> {
         let last = self.state().list.last.clone();
-        last.map(|list| self.settings().unmatched(list.names())).unwrap_or_default()
+        last.map(|list| self.settings().unmatched(&list.names())).unwrap_or_default()
     }
 
     pub(super) fn status(&self) -> ServerStatus {

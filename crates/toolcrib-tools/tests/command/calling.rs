@@ -1,5 +1,7 @@
 //! What a call gives back of a program that did as it should.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolcrib_core::{Audience, ToolContextParts};

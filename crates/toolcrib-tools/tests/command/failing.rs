@@ -1,6 +1,6 @@
 //! What a call gives back of a program that failed, misbehaved or was stopped.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use serde_json::json;
 use tokio::sync::mpsc;
