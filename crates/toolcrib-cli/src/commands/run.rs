@@ -6,11 +6,11 @@ use toolcrib_agent::{Agent, RunOptions};
 use toolcrib_core::{CancellationToken, Model, Tool};
 use toolcrib_engine::DEFAULT_PERSONALITY;
 use toolcrib_mcp::ServerState;
-use toolcrib_project::{Mode, Project};
+use toolcrib_project::Project;
 
 use super::{
-    ChosenModel, Problem, json_lines, models::first_configured, recording::Recording, turn_options,
-    with_project,
+    ChosenModel, Problem, Purpose, json_lines, models::first_configured, recording::Recording,
+    turn_options, with_project,
 };
 use crate::{
     args::{Global, RunArgs, Situation},
@@ -25,10 +25,10 @@ pub(super) async fn run(
 ) -> Result<Exit, Problem> {
     let to_stderr = args.events.as_deref().is_some_and(|path| path == Path::new("-"));
     let tells = !(global.json || global.quiet || to_stderr);
-    let mode = Mode::Run { fresh: args.fresh };
+    let purpose = Purpose::Run(args.fresh);
     let model = ChosenModel { name: args.model.clone(), base_url: args.base_url.clone() };
     let token = cancellation.clone();
-    with_project(global, mode, model, &token, async |project| {
+    with_project(global, purpose, model, &token, async |project| {
         follow(global, args, tells, project, cancellation).await
     })
     .await
