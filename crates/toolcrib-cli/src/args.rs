@@ -2,6 +2,7 @@
 
 mod lint;
 mod serve;
+mod trust;
 
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
@@ -12,6 +13,7 @@ use toolcrib_core::{ToolChoice, ToolName};
 pub(crate) use self::{
     lint::{LintArgs, ToolsArgs},
     serve::{HttpAddress, ServeArgs},
+    trust::{Fresh, Look, TrustArgs},
 };
 
 const EXIT_CODES: &str = "\
@@ -157,6 +159,8 @@ Examples:
 
 An installed skill is trusted: a model that activates it follows what it says. Read it first.")]
     Skills {
+        #[command(flatten)]
+        look: Look,
         #[command(subcommand)]
         command: Option<SkillsCommand>,
     },
@@ -165,13 +169,26 @@ An installed skill is trusted: a model that activates it follows what it says. R
 Examples:
   toolcrib models
   toolcrib models -p my-agent --json")]
-    Models,
+    Models(Look),
     /// Load everything and say what is there, or all that is wrong
     #[command(after_help = "\
 Examples:
   toolcrib check -p examples/support-desk
   toolcrib check --json")]
-    Check,
+    Check(Look),
+    /// Trust the project of this folder, as it is now, to do what it declares: start programs, send
+    /// requests, read variables
+    #[command(after_help = "\
+Examples:
+  toolcrib trust
+  toolcrib trust my-agent
+  toolcrib trust --owner /mnt/work
+  toolcrib trust --list
+
+A project that is named with `-p` needs no trust, and neither does a file that is named with `--import`,
+if they belong to you or to root. One that is found, in this folder or above it, is trusted once, and
+again when its files have changed. docs/project-file.md says more.")]
+    Trust(TrustArgs),
     /// Begin a small project that runs at once
     #[command(after_help = "\
 Examples:
@@ -282,9 +299,8 @@ pub(crate) struct RunArgs {
     /// plays it back
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// Make the project's databases anew from their seeds first
-    #[arg(long)]
-    pub(crate) fresh: bool,
+    #[command(flatten)]
+    pub(crate) fresh: Fresh,
     /// End the run after this time, such as 30s or "1h 30m" [default: the project's, else 10m]
     #[arg(long, value_name = "DURATION", value_parser = timeout)]
     pub(crate) timeout: Option<Duration>,
@@ -322,6 +338,8 @@ pub(crate) struct MenuArgs {
     /// change
     #[arg(long)]
     pub(crate) why: bool,
+    #[command(flatten)]
+    pub(crate) look: Look,
 }
 
 #[derive(Debug, Args)]
@@ -330,6 +348,8 @@ pub(crate) struct ExplainArgs {
     pub(crate) tool: String,
     #[command(flatten)]
     pub(crate) situation: Situation,
+    #[command(flatten)]
+    pub(crate) look: Look,
 }
 
 #[derive(Debug, Args)]
@@ -343,9 +363,8 @@ pub(crate) struct CallArgs {
     pub(crate) arguments: Vec<String>,
     #[command(flatten)]
     pub(crate) situation: Situation,
-    /// Make the project's databases anew from their seeds first
-    #[arg(long)]
-    pub(crate) fresh: bool,
+    #[command(flatten)]
+    pub(crate) fresh: Fresh,
 }
 
 #[derive(Debug, Subcommand)]
@@ -356,7 +375,7 @@ pub(crate) enum McpCommand {
 Examples:
   toolcrib mcp list -p my-agent
   toolcrib mcp list --import .mcp.json --json")]
-    List,
+    List(Look),
     /// Ask one server for its tools, and say which are offered, which are held back, and why; the
     /// exit code is 1 when it cannot be reached
     #[command(after_help = "\
@@ -383,7 +402,7 @@ Examples:
 #[derive(Debug, Subcommand)]
 pub(crate) enum SkillsCommand {
     /// List the skills with their tools, steps and files: what `skills` alone does too
-    List,
+    List(Look),
     /// Unpack an archive with one skill in it into the project's folder of skills; it is checked
     /// first, and put in place as a whole or not at all
     Install {

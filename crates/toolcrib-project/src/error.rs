@@ -59,14 +59,24 @@ pub enum LoadError {
     /// or its file is damaged.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// The state folder cannot be made.
-    #[error("the state folder {} cannot be made: {source}; choose another", path.display())]
+    /// The state folder cannot be made or used.
+    #[error("the state folder {} cannot be used: {source}; choose another", path.display())]
     State {
         /// The folder.
         path: PathBuf,
         /// What the system says.
         source: io::Error,
     },
+    /// The [consent](crate::LoadOptions::consent) refused the project.
+    #[error("{message}")]
+    NotTrusted {
+        /// Why, and what to do.
+        message: String,
+    },
+    /// The [consent](crate::LoadOptions::consent) refused to replace the databases. They stay as they
+    /// were.
+    #[error("the databases were not replaced")]
+    NotReplaced,
     /// Cancelled before it was done.
     #[error("cancelled while the project was loaded")]
     Cancelled,

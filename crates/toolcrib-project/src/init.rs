@@ -6,7 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::PROJECT_FILE;
+use crate::{
+    PROJECT_FILE,
+    trust::{Foreign, TrustStore, check_owner},
+};
 
 /// The files of the new project, by their place in it.
 const TEMPLATE: [(&str, &str); 4] = [
@@ -32,6 +35,13 @@ pub enum InitError {
         /// The file.
         path: PathBuf,
     },
+    /// Somebody else decides about the folder, or about the one that it would be made in; nothing was
+    /// written.
+    #[error("{foreign}; choose a folder of your own")]
+    Foreign {
+        /// Whose it is.
+        foreign: Foreign,
+    },
     /// A file or folder cannot be written. Those before it were.
     #[error("{} cannot be written: {source}", path.display())]
     Unwritable {
@@ -53,6 +63,9 @@ pub fn init(dir: &Path) -> Result<Vec<PathBuf>, InitError> {
     if let Some(path) = dir.ancestors().find(is_no_folder) {
         return Err(InitError::NotAFolder { path: path.to_owned() });
     }
+    let trusted = TrustStore::of_user();
+    check_owner(dir, |path| trusted.accepted_owner(path))
+        .map_err(|foreign| InitError::Foreign { foreign })?;
     let files = TEMPLATE.map(|(name, text)| (dir.join(name), text));
     // `symlink_metadata` sees links that lead nowhere too.
     if let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {

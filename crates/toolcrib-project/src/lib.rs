@@ -39,6 +39,7 @@ mod serve;
 mod skills;
 mod state;
 mod system;
+mod trust;
 
 pub use toolcrib_config::{Diagnostic, Diagnostics, Severity};
 
@@ -51,6 +52,9 @@ pub use self::{
     project::{LoadOptions, Mode, Project},
     serve::{ServeToken, TokenError, TokenFile},
     skills::{InstallError, InstalledSkill, RefusedArchive},
+    trust::{
+        Action, Consent, Foreign, Power, Review, Standing, TrustError, TrustStore, Trusted, Verdict,
+    },
 };
 
 /// The file that makes a folder a project.

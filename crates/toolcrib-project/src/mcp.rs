@@ -60,6 +60,13 @@ impl McpServer {
         self.client.as_ref().map_err(|reason| &**reason)
     }
 
+    /// Keeps it from being started or dialed, for a reason that ends a sentence about it. An
+    /// iteration goes on without it.
+    pub(crate) fn hold(&mut self, reason: &Arc<str>) {
+        self.client = Err(Arc::clone(reason));
+        self.on_failure = OnFailure::Omit;
+    }
+
     pub(crate) fn hide_from(&self, redactor: &Redactor) {
         for secret in &self.secrets {
             // One that is too short to be redacted stands in too many texts by chance.
@@ -80,7 +87,11 @@ impl Remote for McpServer {
     fn provider(&self) -> Arc<dyn ToolProvider> {
         match &self.client {
             Ok(client) => Arc::new(client.clone()),
-            Err(reason) => Arc::new(Unusable::new(&self.name, Arc::clone(reason))),
+            Err(reason) => Arc::new(Unusable {
+                id: format!("mcp:{}", self.name),
+                covers: Some(self.name.pattern()),
+                message: format!("MCP server `{}` cannot be used: {reason}", self.name),
+            }),
         }
     }
 
@@ -99,19 +110,12 @@ impl fmt::Debug for McpServer {
     }
 }
 
-/// A server that there can be no client of: it fails as one does that cannot be reached, so that
-/// what is declared of its failure holds, under the names that its client would have.
-struct Unusable {
-    name: ServerName,
-    id: String,
-    pattern: String,
-    reason: Arc<str>,
-}
-
-impl Unusable {
-    fn new(name: &ServerName, reason: Arc<str>) -> Self {
-        Self { name: name.clone(), id: format!("mcp:{name}"), pattern: name.pattern(), reason }
-    }
+/// A source that is not asked: it fails as one does that cannot be reached, so that what is declared
+/// of its failure holds, under the names that its tools would have.
+pub(crate) struct Unusable {
+    pub(crate) id: String,
+    pub(crate) covers: Option<String>,
+    pub(crate) message: String,
 }
 
 impl ToolProvider for Unusable {
@@ -120,11 +124,11 @@ impl ToolProvider for Unusable {
     }
 
     fn covers(&self) -> Option<&str> {
-        Some(&self.pattern)
+        self.covers.as_deref()
     }
 
     fn list(self: Arc<Self>, _: &ListContext, into: Catalog) -> Listing {
-        let message = format!("MCP server `{}` cannot be used: {}", self.name, self.reason);
-        Listing::failed(into, DiscoveryError::new(DiscoveryErrorClass::Source, message))
+        let error = DiscoveryError::new(DiscoveryErrorClass::Source, self.message.clone());
+        Listing::failed(into, error)
     }
 }

@@ -9,6 +9,8 @@ use std::{
 
 use toolcrib_config::{Diagnostic, Located, Problems, Spot, suggest};
 
+use crate::trust::Reads;
+
 /// The largest text that people write, in bytes. A file over it is there by mistake, and much of
 /// it would go to a model.
 pub(crate) const MAX_TEXT: u64 = 1024 * 1024;
@@ -22,6 +24,8 @@ pub(crate) struct Root {
     path: PathBuf,
     /// What stands before the names of a plugin's files in problems: `plugins/crm/`.
     before: Arc<str>,
+    /// What was read of the project so far, by its plugins too.
+    reads: Reads,
 }
 
 /// Why a file of a project cannot be used. Each message ends a sentence about the file.
@@ -53,7 +57,7 @@ impl Root {
     /// # Errors
     /// When there is no such folder.
     pub(crate) fn new(dir: &Path) -> io::Result<Self> {
-        Ok(Self { path: dir.canonicalize()?, before: Arc::default() })
+        Ok(Self { path: dir.canonicalize()?, before: Arc::default(), reads: Reads::default() })
     }
 
     /// The root of a plugin whose folder lies in this one: nothing that is named from it leads out
@@ -61,7 +65,11 @@ impl Root {
     pub(crate) fn of_plugin(&self, relative: &str) -> Result<Self, FileError> {
         let path = self.folder(relative)?;
         let before = format!("{}/", relative.trim_end_matches('/')).into();
-        Ok(Self { path, before })
+        Ok(Self { path, before, reads: self.reads.clone() })
+    }
+
+    pub(crate) fn reads(&self) -> &Reads {
+        &self.reads
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -134,7 +142,7 @@ impl Root {
 
     /// The text of a file of the project, of at most `limit` bytes.
     pub(crate) fn text(&self, relative: &str, limit: u64) -> Result<String, FileError> {
-        read_text(&self.file(relative)?, limit)
+        self.reads.text(&self.file(relative)?, limit)
     }
 
     /// The text of a file that the project names; a problem is recorded where it does.

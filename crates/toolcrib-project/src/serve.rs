@@ -8,6 +8,7 @@ use std::{
     sync::Arc,
 };
 
+use rustix::fs::OFlags;
 use toolcrib_core::Secret;
 use uuid::Uuid;
 
@@ -106,7 +107,8 @@ pub(crate) fn token_file(state: &Path) -> Result<TokenFile, TokenError> {
     if !path.metadata().map_err(fail)?.is_file() {
         return Err(TokenError::NoToken { path });
     }
-    let file = OpenOptions::new().read(true).open(&path).map_err(fail)?;
+    let link = OFlags::NOFOLLOW.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(link).open(&path).map_err(fail)?;
     let found = file.metadata().map_err(fail)?;
     if found.permissions().mode() & 0o077 != 0 {
         return Err(TokenError::Open { path });

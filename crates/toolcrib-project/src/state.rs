@@ -1,7 +1,9 @@
 //! The state folder: the one place where a project writes.
 
 use std::{
-    fs, io,
+    fs::{self, DirBuilder, OpenOptions, Permissions},
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -21,7 +23,10 @@ impl StateFolder {
     /// When the process has no working folder to which a chosen path is relative.
     pub(crate) fn new(root: &Path, chosen: Option<&Path>) -> io::Result<Self> {
         Ok(match chosen {
-            Some(path) => Self { path: std::path::absolute(path)?, is_default: false },
+            Some(path) => {
+                let path = std::path::absolute(path)?;
+                Self { path, is_default: false }
+            }
             None => Self { path: root.join(DEFAULT_FOLDER), is_default: true },
         })
     }
@@ -42,14 +47,61 @@ impl StateFolder {
         &self.path
     }
 
-    /// Makes the folder if it is missing. The one in the project hides itself from git; a folder
-    /// that somebody chose may be in use for other things.
+    /// Whether the folder lies in the project, so that its owner counts as that of the project's
+    /// files does.
+    pub(crate) fn is_default(&self) -> bool {
+        self.is_default
+    }
+
+    /// Refuses a link: whoever wrote the project would decide where state is written. A folder that
+    /// is missing is fine.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        refuse_link(&self.path)
+    }
+
+    /// A folder in it, for files of one purpose.
+    ///
+    /// # Errors
+    /// When a link lies in its place.
+    pub(crate) fn folder(&self, name: &str) -> io::Result<PathBuf> {
+        let folder = self.path.join(name);
+        refuse_link(&folder).map(|()| folder)
+    }
+
+    /// Makes the folder if it is missing, for its owner alone. One in the project loses the rights of
+    /// others and hides itself from git; a folder that somebody chose may be in use for other things.
     pub(crate) fn make(&self) -> io::Result<()> {
-        fs::create_dir_all(&self.path)?;
-        let ignore = self.path.join(".gitignore");
-        if self.is_default && !ignore.exists() {
-            fs::write(ignore, "*\n")?;
+        self.check()?;
+        DirBuilder::new().recursive(!self.is_default).mode(0o700).create(&self.path).or_else(
+            |error| match error.kind() {
+                io::ErrorKind::AlreadyExists if self.path.is_dir() => Ok(()),
+                _ => Err(error),
+            },
+        )?;
+        self.check()?;
+        if !self.is_default {
+            return Ok(());
         }
-        Ok(())
+        let mode = fs::metadata(&self.path)?.permissions().mode();
+        if mode & 0o077 != 0 {
+            // Where the disk has no modes, or the folder is another's that was accepted, it stays.
+            let _ = fs::set_permissions(&self.path, Permissions::from_mode(mode & 0o700));
+        }
+        let options = OpenOptions::new().write(true).create_new(true).mode(0o600).clone();
+        match options.open(self.path.join(".gitignore")) {
+            Ok(mut ignore) => ignore.write_all(b"*\n"),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn refuse_link(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => {
+            Err(io::Error::other(format!("{} is a symbolic link", path.display())))
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }

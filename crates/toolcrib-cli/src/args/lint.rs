@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Whom;
+use super::{Look, Whom};
 
 #[derive(Debug, Args)]
 pub(crate) struct LintArgs {
@@ -20,6 +20,8 @@ pub(crate) struct LintArgs {
     pub(crate) max_tokens: Option<usize>,
     #[command(flatten)]
     pub(crate) whom: Whom,
+    #[command(flatten)]
+    pub(crate) look: Look,
 }
 
 #[derive(Debug, Args)]
@@ -29,4 +31,6 @@ pub(crate) struct ToolsArgs {
     pub(crate) toolset: Option<String>,
     #[command(flatten)]
     pub(crate) whom: Whom,
+    #[command(flatten)]
+    pub(crate) look: Look,
 }

@@ -5,10 +5,10 @@ use std::{ffi::OsStr, fmt::Write as _, path::Path};
 use toolcrib_config::suggest;
 use toolcrib_core::{CancellationToken, ErrorCode, Glob, ToolCall};
 use toolcrib_engine::WithheldTool;
-use toolcrib_project::{Mode, Project};
+use toolcrib_project::Project;
 
 use super::{
-    ChosenModel, Problem,
+    ChosenModel, Problem, Purpose,
     call_arguments::{self, Given},
     menu, with_project,
 };
@@ -24,9 +24,9 @@ pub(super) async fn call(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let given = call_arguments::read(&args.arguments, &cancellation).await?;
-    let (mode, model) = (Mode::Run { fresh: args.fresh }, ChosenModel::default());
+    let (purpose, model) = (Purpose::Run(args.fresh), ChosenModel::default());
     let token = cancellation.clone();
-    with_project(global, mode, model, &token, async |project| {
+    with_project(global, purpose, model, &token, async |project| {
         make(global, args, given, project, cancellation).await
     })
     .await

@@ -1,20 +1,20 @@
 //! `toolcrib check`: what is there, or all that is wrong.
 
 use toolcrib_core::CancellationToken;
-use toolcrib_project::Mode;
 
-use super::{ChosenModel, Problem, engine, load};
+use super::{ChosenModel, Problem, Purpose, engine, load};
 use crate::{
-    args::Global,
+    args::{Global, Look},
     exit::{self, Exit},
     output::{self, CheckJson},
 };
 
 pub(super) async fn check(
     global: &Global,
+    look: Look,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let project = load(global, Mode::Inspect, ChosenModel::default(), &cancellation).await?;
+    let project = load(global, Purpose::Look(look), ChosenModel::default(), &cancellation).await?;
     engine(&project)?;
     if global.json {
         output::json(&CheckJson::from(&project));

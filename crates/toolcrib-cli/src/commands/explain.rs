@@ -3,9 +3,9 @@
 use toolcrib_config::suggest;
 use toolcrib_core::{CancellationToken, Glob, ToolName};
 use toolcrib_engine::{Iteration, Why};
-use toolcrib_project::{Mode, Project};
+use toolcrib_project::Project;
 
-use super::{ChosenModel, Problem, menu, with_project};
+use super::{ChosenModel, Problem, Purpose, menu, with_project};
 use crate::{
     args::{ExplainArgs, Global},
     exit::{self, Exit},
@@ -19,7 +19,7 @@ pub(super) async fn explain(
 ) -> Result<Exit, Problem> {
     let model = ChosenModel::default();
     let token = cancellation.clone();
-    with_project(global, Mode::Inspect, model, &token, async |project| {
+    with_project(global, Purpose::Look(args.look), model, &token, async |project| {
         show(global, &args, project, cancellation).await
     })
     .await

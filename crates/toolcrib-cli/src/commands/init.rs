@@ -1,15 +1,20 @@
 //! `toolcrib init`: a small project that runs at once.
 
-use toolcrib_project::InitError;
+use toolcrib_core::CancellationToken;
+use toolcrib_project::{InitError, TrustStore};
 
-use super::Problem;
+use super::{Problem, trust::review};
 use crate::{
     args::{Global, InitArgs},
     exit::{self, Exit},
     output::{self, InitJson},
 };
 
-pub(super) fn init(global: &Global, args: &InitArgs) -> Result<Exit, Problem> {
+pub(super) fn init(
+    global: &Global,
+    args: &InitArgs,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
     let project = global.project.as_ref().or(args.project.as_ref());
     let state = global.state.as_ref().or(args.state.as_ref());
     let import = global.imports.first().or(args.imports.first());
@@ -21,11 +26,15 @@ pub(super) fn init(global: &Global, args: &InitArgs) -> Result<Exit, Problem> {
         }
     }
     let written = toolcrib_project::init(&args.dir).map_err(|error| match error {
-        InitError::AlreadyThere { .. } | InitError::NotAFolder { .. } => {
-            Problem::usage(error.to_string())
-        }
+        InitError::AlreadyThere { .. }
+        | InitError::NotAFolder { .. }
+        | InitError::Foreign { .. } => Problem::usage(error.to_string()),
         error => Problem::failed("unwritable", error.to_string()),
     })?;
+    // It runs without trust; this is for what the user adds to it.
+    if let Ok(review) = review(&args.dir, cancellation) {
+        let _ = TrustStore::of_user().trust(&review);
+    }
     if global.json {
         output::json(&InitJson::new(&args.dir, &written));
     } else {

@@ -1,8 +1,9 @@
 //! Files of JSON Lines: that of `--events`, and that of `serve --access-log`.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{File, OpenOptions, Permissions},
     io::{self, Write},
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::Path,
     sync::{Mutex, PoisonError},
 };
@@ -28,7 +29,8 @@ pub(super) fn events(
     let lines = if to_stderr {
         Lines::new("standard error".to_owned(), Box::new(io::stderr()))
     } else {
-        let replaced = OpenOptions::new().write(true).create(true).truncate(true).clone();
+        let mut replaced = OpenOptions::new();
+        replaced.write(true).create(true).truncate(true).mode(0o600);
         Lines::file("--events", "the events file", path, project, &replaced)?
     };
     Ok(move |event: &Event| lines.write(event, to_stderr))
@@ -39,7 +41,8 @@ pub(super) fn access_log(
     path: &Path,
     project: &Project,
 ) -> Result<impl Fn(&AccessEntry) + Send + Sync + use<>, Problem> {
-    let added_to = OpenOptions::new().append(true).create(true).clone();
+    let mut added_to = OpenOptions::new();
+    added_to.append(true).create(true).mode(0o600);
     let lines = (path != Path::new("-"))
         .then(|| Lines::file("--access-log", "the access log", path, project, &added_to))
         .transpose()?;
@@ -80,6 +83,7 @@ impl Lines {
         let file: File = options.open(path).map_err(|error| {
             Problem::usage(format!("`{flag}`: {shown} cannot be written: {error}"))
         })?;
+        tighten(&file);
         Ok(Self::new(format!("{what} {shown}"), Box::new(file)))
     }
 
@@ -104,14 +108,34 @@ fn write_line(file: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
     file.write_all(line.as_bytes())
 }
 
-/// Whether the file is there and may be one that the project reads or keeps.
+/// Takes the rights of others from a file that was there with them: arguments and results stand in it.
+/// What is no file, such as a terminal, stays as it is.
+fn tighten(file: &File) {
+    let Ok(found) = file.metadata() else { return };
+    let mode = found.permissions().mode();
+    if found.is_file() && mode & 0o077 != 0 {
+        // A file of another user stays as it is too.
+        let _ = file.set_permissions(Permissions::from_mode(mode & 0o700));
+    }
+}
+
+/// Whether the file is there and may be one that the project reads or keeps. So may be a link that
+/// lies there, wherever it leads.
 fn is_of_the_project(path: &Path, project: &Project) -> bool {
+    let within_project = |path: &Path| {
+        let within = |dir: &Path| dir.canonicalize().is_ok_and(|dir| path.starts_with(dir));
+        within(project.root()) || within(project.state())
+    };
+    let folder = std::path::absolute(path).ok();
+    let folder = folder.and_then(|path| path.parent()?.canonicalize().ok());
+    if path.is_symlink() && folder.is_some_and(|folder| within_project(&folder)) {
+        return true;
+    }
     // As it really lies: a link may lead into the project.
     let Ok(path) = path.canonicalize() else {
         return false;
     };
     let is_ours =
         path.extension().is_some_and(|extension| OUR_OWN.iter().any(|ours| extension == *ours));
-    let within = |dir: &Path| dir.canonicalize().is_ok_and(|dir| path.starts_with(dir));
-    path.is_file() && !is_ours && (within(project.root()) || within(project.state()))
+    path.is_file() && !is_ours && within_project(&path)
 }

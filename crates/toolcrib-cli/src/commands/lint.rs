@@ -11,13 +11,13 @@ use toolcrib_config::suggest;
 use toolcrib_core::{CancellationToken, Tool};
 use toolcrib_engine::{Engine, TurnOptions};
 use toolcrib_lint::{LintTool, Linter, Rule, parse};
-use toolcrib_project::{Mode, Project};
+use toolcrib_project::Project;
 
 use super::{
-    ChosenModel, Problem, call_arguments::read_text, catalogue::known_tools, with_project,
+    ChosenModel, Problem, Purpose, call_arguments::read_text, catalogue::known_tools, with_project,
 };
 use crate::{
-    args::{Global, LintArgs, Whom},
+    args::{Global, LintArgs},
     exit::{self, Exit},
     output,
 };
@@ -44,7 +44,7 @@ pub(super) async fn lint(
             let tools = read(global, file, &cancellation).await?;
             linter.lint(&tools)
         }
-        None => of_project(global, linter, &args.whom, &cancellation).await?,
+        None => of_project(global, linter, &args, &cancellation).await?,
     };
     if global.json {
         output::json(&report);
@@ -101,13 +101,18 @@ async fn read(
 async fn of_project(
     global: &Global,
     linter: Linter,
-    whom: &Whom,
+    args: &LintArgs,
     cancellation: &CancellationToken,
 ) -> Result<toolcrib_lint::Report, Problem> {
-    with_project(global, Mode::Inspect, ChosenModel::default(), cancellation, async |project| {
-        let known = known_tools(project, whom, cancellation).await?;
+    let purpose = Purpose::Look(args.look);
+    with_project(global, purpose, ChosenModel::default(), cancellation, async |project| {
+        let mut known = known_tools(project, &args.whom, cancellation).await?;
         if !global.quiet && !global.json {
             output::held_back(&known.sources);
+        }
+        if project.held().is_some() {
+            // What was not asked is no finding.
+            known.sources.clear();
         }
         let listed = known.tools.iter().map(|known| {
             let tool = LintTool::from(known.tool.definition());

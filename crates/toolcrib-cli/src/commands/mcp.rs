@@ -10,11 +10,11 @@ use toolcrib_config::suggest;
 use toolcrib_core::{CancellationToken, Identity, Tool};
 use toolcrib_engine::{Engine, TurnOptions, WithheldTool};
 use toolcrib_mcp::{McpClient, ServerStatus, UnmatchedPattern};
-use toolcrib_project::{McpServer, Mode, Project};
+use toolcrib_project::{McpServer, Project};
 
-use super::{ChosenModel, Problem, call, call_arguments, with_project};
+use super::{ChosenModel, Problem, Purpose, call, call_arguments, with_project};
 use crate::{
-    args::{CallArgs, Global, McpCommand},
+    args::{CallArgs, Global, Look, McpCommand},
     exit::{self, Exit},
     output::{self, ServerJson, ServersJson},
 };
@@ -43,14 +43,19 @@ pub(super) async fn mcp(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     match command {
-        McpCommand::List => list(global, cancellation).await,
+        McpCommand::List(look) => list(global, look, cancellation).await,
         McpCommand::Test { server } => test(global, &server, cancellation).await,
         McpCommand::Call { server, call } => call_tool(global, &server, call, cancellation).await,
     }
 }
 
-async fn list(global: &Global, cancellation: CancellationToken) -> Result<Exit, Problem> {
-    with_project(global, Mode::Inspect, ChosenModel::default(), &cancellation, async |project| {
+async fn list(
+    global: &Global,
+    look: Look,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    let purpose = Purpose::Look(look);
+    with_project(global, purpose, ChosenModel::default(), &cancellation, async |project| {
         let asked = unless_cancelled(ask_all(project, &nobody()), &cancellation).await?;
         let redactor = project.redactor();
         if global.json {
@@ -68,7 +73,7 @@ async fn test(
     name: &str,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    with_project(global, Mode::Inspect, ChosenModel::default(), &cancellation, async |project| {
+    with_project(global, Purpose::Ask, ChosenModel::default(), &cancellation, async |project| {
         let asked = unless_cancelled(ask(find(project, name)?, &nobody()), &cancellation).await?;
         let redactor = project.redactor();
         if global.json {
@@ -88,9 +93,9 @@ async fn call_tool(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     let given = call_arguments::read(&args.arguments, &cancellation).await?;
-    let mode = Mode::Run { fresh: args.fresh };
+    let purpose = Purpose::Run(args.fresh);
     let token = cancellation.clone();
-    with_project(global, mode, ChosenModel::default(), &token, async |project| {
+    with_project(global, purpose, ChosenModel::default(), &token, async |project| {
         let server = find(project, server)?;
         let tool = server.name().tool_name(&args.tool);
         call::make(global, CallArgs { tool, ..args }, given, project, cancellation).await

@@ -2,9 +2,9 @@
 
 use toolcrib_core::CancellationToken;
 use toolcrib_engine::{Iteration, IterationError, Turn};
-use toolcrib_project::{Mode, Project};
+use toolcrib_project::Project;
 
-use super::{ChosenModel, Problem, engine, turn_options, with_project};
+use super::{ChosenModel, Problem, Purpose, engine, turn_options, with_project};
 use crate::{
     args::{Global, MenuArgs, Situation},
     exit::{self, Exit},
@@ -18,7 +18,7 @@ pub(super) async fn menu(
 ) -> Result<Exit, Problem> {
     let model = ChosenModel::default();
     let token = cancellation.clone();
-    with_project(global, Mode::Inspect, model, &token, async |project| {
+    with_project(global, Purpose::Look(args.look), model, &token, async |project| {
         show(global, &args, project, cancellation).await
     })
     .await

@@ -4,6 +4,7 @@ mod call;
 mod call_arguments;
 mod catalogue;
 mod check;
+mod consent;
 mod explain;
 mod init;
 mod json_lines;
@@ -18,22 +19,25 @@ mod serve;
 mod skills;
 mod slow_servers;
 mod tools;
+mod trust;
 
 use std::{path::PathBuf, sync::Arc};
 
 use toolcrib_config::suggest;
 use toolcrib_core::{CancellationToken, SkillId};
 use toolcrib_engine::{DEFAULT_PERSONALITY, Engine, Personality, TurnOptions};
-use toolcrib_project::{LoadOptions, Mode, Project, find};
+use toolcrib_project::{LoadOptions, Mode, Project, TrustStore, find};
 
+use self::consent::UserConsent;
 pub(crate) use self::{
     catalogue::{KnownSource, KnownTool, KnownTools},
+    consent::powers,
     mcp::{Asked, Offer},
     models::{Listed, State},
     problem::{Form, Problem, misread},
 };
 use crate::{
-    args::{Cli, Command, Global, Situation, claims},
+    args::{Cli, Command, Fresh, Global, Look, Situation, claims},
     exit::Exit,
     output,
 };
@@ -50,10 +54,13 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
         Command::Mcp { command } => mcp::mcp(&global, command, cancellation).await,
         Command::Tools(args) => tools::tools(&global, args, cancellation).await,
         Command::Lint(args) => lint::lint(&global, args, cancellation).await,
-        Command::Skills { command } => skills::skills(&global, command, cancellation).await,
-        Command::Models => models::models(&global, cancellation).await,
-        Command::Check => check::check(&global, cancellation).await,
-        Command::Init(args) => init::init(&global, &args),
+        Command::Skills { look, command } => {
+            skills::skills(&global, look, command, cancellation).await
+        }
+        Command::Models(look) => models::models(&global, look, cancellation).await,
+        Command::Check(look) => check::check(&global, look, cancellation).await,
+        Command::Trust(args) => trust::trust(&global, args, cancellation).await,
+        Command::Init(args) => init::init(&global, &args, cancellation),
     }
 }
 
@@ -64,17 +71,46 @@ struct ChosenModel {
     base_url: Option<String>,
 }
 
+/// What a project is loaded for.
+#[derive(Debug, Clone, Copy)]
+enum Purpose {
+    /// To look at it: what is not trusted is left out.
+    Look(Look),
+    /// To ask its servers, and run nothing.
+    Ask,
+    /// To run calls.
+    Run(Fresh),
+}
+
+impl Purpose {
+    fn mode(self) -> Mode {
+        match self {
+            Self::Look(_) | Self::Ask => Mode::Inspect,
+            Self::Run(Fresh { fresh, .. }) => Mode::Run { fresh },
+        }
+    }
+}
+
 /// Loads the project, without holding up the signals.
 async fn load(
     global: &Global,
-    mode: Mode,
+    purpose: Purpose,
     model: ChosenModel,
     cancellation: &CancellationToken,
 ) -> Result<Project, Problem> {
     let dir = project_folder(global)?;
+    let consent = UserConsent {
+        store: TrustStore::of_user(),
+        found: dir.is_some() && global.project.is_none(),
+        import: global.imports.first().cloned(),
+        purpose,
+        quiet: global.quiet,
+    };
     let options = LoadOptions {
         state: absolute(global.state.as_ref())?,
-        mode,
+        mode: purpose.mode(),
+        consent: Some(Arc::new(consent)),
+        offline: matches!(purpose, Purpose::Look(Look { offline: true })),
         model: model.name,
         base_url: model.base_url,
         imports: global.imports.clone(),
@@ -97,6 +133,13 @@ async fn load(
     }
     if !global.quiet && !global.json {
         output::warnings(project.warnings());
+    }
+    if !global.quiet {
+        for database in project.databases() {
+            if let Some(kept) = database.kept() {
+                output::kept(database.name(), kept);
+            }
+        }
     }
     Ok(project)
 }
@@ -127,25 +170,25 @@ fn project_folder(global: &Global) -> Result<Option<PathBuf>, Problem> {
 /// Loads the project, does something with it, and ends what runs for it, whatever came of that.
 async fn with_project<T>(
     global: &Global,
-    mode: Mode,
+    purpose: Purpose,
     model: ChosenModel,
     cancellation: &CancellationToken,
     work: impl AsyncFnOnce(&Project) -> Result<T, Problem>,
 ) -> Result<T, Problem> {
     let tells = !global.quiet && !global.json;
-    with_project_told(global, tells, mode, model, cancellation, work).await
+    with_project_told(global, tells, purpose, model, cancellation, work).await
 }
 
 /// The same, where `tells` says whether a person reads standard error.
 async fn with_project_told<T>(
     global: &Global,
     tells: bool,
-    mode: Mode,
+    purpose: Purpose,
     model: ChosenModel,
     cancellation: &CancellationToken,
     work: impl AsyncFnOnce(&Project) -> Result<T, Problem>,
 ) -> Result<T, Problem> {
-    let project = load(global, mode, model, cancellation).await?;
+    let project = load(global, purpose, model, cancellation).await?;
     let outcome = tokio::select! {
         biased;
         outcome = work(&project) => outcome,

@@ -5,11 +5,11 @@ use std::{collections::HashSet, ptr, sync::Arc};
 use futures_util::future::join_all;
 use toolcrib_core::{CancellationToken, Model as _, ModelError};
 use toolcrib_models::{ModelName, Vendor, VendorModel};
-use toolcrib_project::{DeclaredModel, Mode, PROJECT_FILE, Project, environment_model, find};
+use toolcrib_project::{DeclaredModel, PROJECT_FILE, Project, environment_model, find};
 
-use super::{ChosenModel, Problem, load};
+use super::{ChosenModel, Problem, Purpose, load};
 use crate::{
-    args::Global,
+    args::{Global, Look},
     exit::{self, Exit},
     output::{self, ModelsJson},
 };
@@ -23,6 +23,8 @@ pub(crate) struct Candidate {
     pub(crate) model: Arc<VendorModel>,
     /// Whether it is only known where it is, and not yet which of the models there is meant.
     any: bool,
+    /// Whether the project names it, so that its trust counts.
+    of_project: bool,
 }
 
 /// What stands for a model of which only the server is known.
@@ -42,6 +44,8 @@ pub(crate) struct Listed {
 pub(crate) enum State {
     /// Nobody has set it up; what to do.
     NotConfigured(String),
+    /// Its server was not asked, for this reason.
+    NotAsked(String),
     /// Its server answers, and lists these.
     Reachable(Vec<String>),
     /// It does not, or says no.
@@ -50,15 +54,28 @@ pub(crate) enum State {
 
 pub(super) async fn models(
     global: &Global,
+    look: Look,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let project = project(global, &cancellation).await?;
+    let project = project(global, look, &cancellation).await?;
     let named = project.as_ref().and_then(named);
     let candidates = candidates(project.as_ref());
     let first = candidates.iter().position(|candidate| candidate.model.no_key().is_none());
     let first = first.filter(|_| named.is_none());
 
-    let asked = join_all(candidates.into_iter().map(Candidate::ask));
+    let held = project.as_ref().and_then(Project::held);
+    let asked = join_all(candidates.into_iter().map(async |candidate| {
+        if look.offline {
+            return (candidate, State::NotAsked("offline".to_owned()));
+        }
+        match held.filter(|_| candidate.of_project) {
+            Some(reason) => (candidate, State::NotAsked(reason.to_owned())),
+            None => {
+                let (candidate, answer) = candidate.ask().await;
+                (candidate, answer.map_or_else(State::Unreachable, State::Reachable))
+            }
+        }
+    }));
     let asked = tokio::select! {
         biased;
         () = cancellation.cancelled() => return Err(Problem::cancelled()),
@@ -68,11 +85,11 @@ pub(super) async fn models(
     let mut listed: Vec<_> = asked
         .into_iter()
         .enumerate()
-        .map(|(at, (Candidate { name, origin, model, .. }, answer))| Listed {
+        .map(|(at, (Candidate { name, origin, model, .. }, state))| Listed {
             name,
             origin: Some(origin),
             model: Some(model),
-            state: answer.map_or_else(State::Unreachable, State::Reachable),
+            state,
             is_default: first == Some(at),
         })
         // What the project names may be what the environment sets up.
@@ -91,13 +108,14 @@ pub(super) async fn models(
 /// The project, if there is one here: models can be listed without.
 async fn project(
     global: &Global,
+    look: Look,
     cancellation: &CancellationToken,
 ) -> Result<Option<Project>, Problem> {
     let here = std::env::current_dir().ok();
     if global.project.is_none() && here.is_none_or(|here| find(&here).is_err()) {
         return Ok(None);
     }
-    load(global, Mode::Inspect, ChosenModel::default(), cancellation).await.map(Some)
+    load(global, Purpose::Look(look), ChosenModel::default(), cancellation).await.map(Some)
 }
 
 /// What the project calls the model that it names.
@@ -116,7 +134,8 @@ fn candidates(project: Option<&Project>) -> Vec<Candidate> {
         let name = named(project)?;
         let ModelName { vendor, model } = name.parse().ok()?;
         let model = environment_model(VendorModel::builder(vendor, model)).ok()?;
-        Some(Candidate { origin: PROJECT_FILE.into(), model: Arc::new(model), any: false, name })
+        let (origin, model) = (PROJECT_FILE.into(), Arc::new(model));
+        Some(Candidate { origin, model, any: false, of_project: true, name })
     });
     let declared =
         project.map(Project::models).unwrap_or_default().iter().map(|declared| Candidate {
@@ -124,6 +143,7 @@ fn candidates(project: Option<&Project>) -> Vec<Candidate> {
             origin: Arc::clone(&declared.origin),
             model: Arc::clone(&declared.model),
             any: false,
+            of_project: true,
         });
     let of_environment = Vendor::ALL.into_iter().filter_map(|vendor| {
         let origin = vendor.configured_by()?;
@@ -133,6 +153,7 @@ fn candidates(project: Option<&Project>) -> Vec<Candidate> {
             name: model.name().into(),
             origin: origin.into(),
             any: !model.is_at_vendor(),
+            of_project: false,
             model: Arc::new(model),
         })
     });

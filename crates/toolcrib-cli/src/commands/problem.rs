@@ -105,6 +105,8 @@ impl From<LoadError> for Problem {
             LoadError::Cancelled => Self::cancelled(),
             LoadError::Database(_) => Self::failed("database_unavailable", message),
             LoadError::Import { .. } => Self::usage(format!("`--import`: {message}")),
+            LoadError::NotTrusted { .. } => Self::new(exit::USAGE, "not_trusted", message),
+            LoadError::NotReplaced => Self::new(exit::USAGE, "not_replaced", message),
             LoadError::NoState => Self::usage(format!("{message} with `--state DIR`")),
             LoadError::Model { .. } => Self::usage(format!("`--model`: {message}")),
             LoadError::State { .. } => Self::failed("state_unavailable", message),

@@ -4,6 +4,7 @@ use std::{
     collections::HashSet,
     fs::{self, File, OpenOptions},
     io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -25,7 +26,7 @@ pub(super) struct Recording {
 impl Recording {
     /// Makes the file, which must not be there yet: a recording is worth keeping.
     pub(super) fn begin(path: &Path) -> Result<Self, Problem> {
-        let made = OpenOptions::new().write(true).create_new(true).open(path);
+        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         match made {
             Ok(file) => Ok(Self { path: path.to_owned(), file }),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Problem::usage(

@@ -6,10 +6,10 @@ use toolcrib_agent::{Agent, RunOptions};
 use toolcrib_core::{CancellationToken, Model, Tool};
 use toolcrib_engine::DEFAULT_PERSONALITY;
 use toolcrib_mcp::ServerState;
-use toolcrib_project::{Mode, Project};
+use toolcrib_project::Project;
 
 use super::{
-    ChosenModel, Problem, catalogue::identity, json_lines, models::first_configured,
+    ChosenModel, Problem, Purpose, catalogue::identity, json_lines, models::first_configured,
     recording::Recording, turn_options, with_project_told,
 };
 use crate::{
@@ -25,11 +25,11 @@ pub(super) async fn run(
 ) -> Result<Exit, Problem> {
     let to_stderr = args.events.as_deref().is_some_and(|path| path == Path::new("-"));
     let tells = !(global.json || global.quiet || to_stderr);
-    let mode = Mode::Run { fresh: args.fresh };
+    let purpose = Purpose::Run(args.fresh);
     let model = ChosenModel { name: args.model.clone(), base_url: args.base_url.clone() };
     let token = cancellation.clone();
     let told = tells && !global.quiet;
-    with_project_told(global, told, mode, model, &token, async |project| {
+    with_project_told(global, told, purpose, model, &token, async |project| {
         follow(global, args, tells, project, cancellation).await
     })
     .await

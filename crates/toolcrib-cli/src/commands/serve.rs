@@ -8,14 +8,14 @@ use futures_util::future::join_all;
 use toolcrib_core::{CancellationToken, Identity};
 use toolcrib_engine::TurnOptions;
 use toolcrib_mcp::{Access, Gateway, GatewayBuilder, GatewayError};
-use toolcrib_project::{Mode, Project};
+use toolcrib_project::Project;
 
 use super::{
-    Asked, ChosenModel, Problem, engine, json_lines, mcp::ask_all, personality, skills,
+    Asked, ChosenModel, Problem, Purpose, engine, json_lines, mcp::ask_all, personality, skills,
     with_project,
 };
 use crate::{
-    args::{Global, HttpAddress, ServeArgs, claims},
+    args::{Fresh, Global, HttpAddress, ServeArgs, claims},
     exit::{self, Exit},
     output,
 };
@@ -31,9 +31,9 @@ pub(super) async fn serve(
              and `--events`",
         ));
     }
-    let mode = Mode::Run { fresh: false };
+    let purpose = Purpose::Run(Fresh::default());
     let token = cancellation.clone();
-    let served = with_project(global, mode, ChosenModel::default(), &token, async |project| {
+    let served = with_project(global, purpose, ChosenModel::default(), &token, async |project| {
         serve_project(global, &args, project, cancellation).await
     })
     .await;

@@ -1,23 +1,29 @@
 //! `toolcrib skills`: the skills of a project, and one more.
 
 use toolcrib_core::CancellationToken;
-use toolcrib_project::Mode;
 
-use super::{ChosenModel, Problem, load};
+use super::{ChosenModel, Problem, Purpose, load};
 use crate::{
-    args::{Global, SkillsCommand},
+    args::{Global, Look, SkillsCommand},
     exit::{self, Exit},
     output::{self, InstalledJson, SkillsJson},
 };
 
 pub(super) async fn skills(
     global: &Global,
+    look: Look,
     command: Option<SkillsCommand>,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let project = load(global, Mode::Inspect, ChosenModel::default(), &cancellation).await?;
-    match command.unwrap_or(SkillsCommand::List) {
-        SkillsCommand::List => {
+    let command = command.unwrap_or(SkillsCommand::List(look));
+    let purpose = match &command {
+        SkillsCommand::List(own) => Purpose::Look(Look { offline: look.offline || own.offline }),
+        // It writes into the project.
+        SkillsCommand::Install { .. } => Purpose::Ask,
+    };
+    let project = load(global, purpose, ChosenModel::default(), &cancellation).await?;
+    match command {
+        SkillsCommand::List(_) => {
             // The files of skills are looked for on disk.
             let listed = on_disk(move || SkillsJson::of(&project)).await?;
             if global.json {

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 
 use toolcrib_config::suggest;
 use toolcrib_core::CancellationToken;
-use toolcrib_project::Mode;
 
 use super::{
-    ChosenModel, Problem,
+    ChosenModel, Problem, Purpose,
     catalogue::{KnownSource, known_tools},
     with_project,
 };
@@ -22,7 +21,8 @@ pub(super) async fn tools(
     args: ToolsArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    with_project(global, Mode::Inspect, ChosenModel::default(), &cancellation, async |project| {
+    let purpose = Purpose::Look(args.look);
+    with_project(global, purpose, ChosenModel::default(), &cancellation, async |project| {
         let mut known = known_tools(project, &args.whom, &cancellation).await?;
         output::unmatched(project);
         output::unmatched_excludes(project, &known);

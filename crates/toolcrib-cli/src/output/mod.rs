@@ -13,6 +13,7 @@ mod streams;
 mod summary;
 mod text;
 mod tools;
+mod trust;
 
 use std::path::{Path, PathBuf};
 
@@ -36,6 +37,7 @@ pub(crate) use self::{
     summary::{recorded, summary},
     text::{safe_json, shell_word},
     tools::{ToolsJson, tools, unmatched_excludes},
+    trust::{TrustJson, all_trusted, kept, notice, trust_removed, trusted},
 };
 
 /// Prints to standard output.

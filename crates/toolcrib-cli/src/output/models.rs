@@ -39,7 +39,7 @@ fn one(entry: &Listed) {
     let (mark, style) = match entry.state {
         State::Reachable(_) => ("✓", GOOD),
         State::Unreachable(_) => ("✗", BAD),
-        State::NotConfigured(_) => ("-", DIM),
+        State::NotConfigured(_) | State::NotAsked(_) => ("-", DIM),
     };
     let model = entry.model.as_ref();
     let what = model.map(|model| {
@@ -61,6 +61,7 @@ fn one(entry: &Listed) {
             say!("    reachable, {}{}", count(models.len(), "model"), lacks.unwrap_or_default());
         }
         State::Unreachable(error) => say!("    {}", safe(&error.to_string())),
+        State::NotAsked(reason) => say!("    not asked: {}", safe(reason)),
         State::NotConfigured(what_to_do) => say!("    not configured: {}", safe(what_to_do)),
     }
 }
@@ -108,7 +109,9 @@ impl<'a> From<&'a Listed> for ModelJson<'a> {
         let (models, reason, error_class) = match &entry.state {
             State::Reachable(models) => (models.as_slice(), None, None),
             State::Unreachable(error) => (&[] as _, Some(error.to_string()), Some(error.class)),
-            State::NotConfigured(what_to_do) => (&[] as _, Some(what_to_do.clone()), None),
+            State::NotConfigured(reason) | State::NotAsked(reason) => {
+                (&[] as _, Some(reason.clone()), None)
+            }
         };
         let reachable = matches!(entry.state, State::Reachable(_));
         Self {

@@ -198,10 +198,13 @@ fn a_choice_of_tools_stands_for_a_step() {
     assert!(unknown["error"]["message"].as_str().unwrap().contains("list charges"), "{unknown}");
 }
 
-/// The program in a folder.
+/// The program in a folder, on the project in it if there is one.
 fn within(args: &[&str], dir: &std::path::Path) -> std::process::Command {
     let mut command = toolcrib();
     command.args(args).current_dir(dir);
+    if dir.join("toolcrib.toml").exists() {
+        command.args(["-p", "."]);
+    }
     command
 }
 

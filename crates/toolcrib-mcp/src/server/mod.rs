@@ -9,6 +9,8 @@ mod program;
 mod stdio;
 mod variables;
 
+use std::path::Path;
+
 pub(crate) use self::http::local_addresses;
 pub use self::{
     file::{FileServer, ServersFile, read_servers},
@@ -30,6 +32,42 @@ pub enum Transport {
     Stdio(Stdio),
     /// A server that is there already, over Streamable HTTP.
     Http(Http),
+}
+
+/// What a transport starts or dials, for a person who decides whether it may.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub enum Reach<'a> {
+    /// A program is started.
+    Program {
+        /// The program.
+        command: &'a str,
+        /// Its arguments.
+        args: &'a [String],
+        /// Its own environment, names and values.
+        env: &'a [(String, String)],
+        /// The folder that it runs in.
+        working_dir: Option<&'a Path>,
+    },
+    /// An endpoint is dialed.
+    Endpoint {
+        /// Its URL.
+        url: &'a str,
+        /// The headers of every request, names and values.
+        headers: &'a [(String, String)],
+    },
+}
+
+impl Transport {
+    /// What it starts or dials. Values may be secrets.
+    pub fn reach(&self) -> Reach<'_> {
+        match self {
+            Self::Stdio(Stdio { command, args, env, working_dir, .. }) => {
+                Reach::Program { command, args, env, working_dir: working_dir.as_deref() }
+            }
+            Self::Http(Http { url, headers, .. }) => Reach::Endpoint { url, headers },
+        }
+    }
 }
 
 impl From<Stdio> for Transport {

@@ -49,7 +49,8 @@ struct InState {
 
 impl SpoolStore for InState {
     fn create(&self, owner: &Identity) -> Result<Box<dyn SpoolWriter>, SpoolError> {
-        self.state.make().map_err(|source| SpoolError::Io { doing: "written", source })?;
+        let made = self.state.make().and_then(|()| self.state.folder(FOLDER));
+        made.map_err(|source| SpoolError::Io { doing: "written", source })?;
         self.files.create(owner)
     }
 

@@ -1,6 +1,6 @@
 //! The declared databases.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
 use toolcrib_config::{Diagnostic, Located, Problems, Spot, suggest};
 use toolcrib_core::CancellationToken;
@@ -29,35 +29,64 @@ struct Declared {
     database: Option<Database>,
 }
 
-impl Databases {
-    pub(crate) fn open(
+/// The declared databases before they are opened: their seeds are read, and nothing else.
+pub(crate) struct DatabaseSpecs(Vec<(Arc<str>, Option<DatabaseSpec>)>);
+
+impl DatabaseSpecs {
+    pub(crate) fn read(
         sections: &[DatabaseSection],
         root: &Root,
         state: &StateFolder,
-        mode: Mode,
-        cancel: &CancellationToken,
         problems: &Problems,
     ) -> Self {
         report_shared_files(sections, problems);
         report_side_files(sections, problems);
-        let specs: Vec<_> =
-            sections.iter().map(|section| read_spec(section, root, state, problems)).collect();
-        // What is wrong with one of them is no reason to make the others, least of all anew.
-        let mode = if problems.has_errors() { Mode::Inspect } else { mode };
-        let opened: Vec<Opened> = match mode {
-            Mode::Inspect => each(&specs, |spec| Database::inspect(spec, cancel)),
-            Mode::Run { fresh: false } => each(&specs, |spec| Database::open(spec, cancel)),
-            Mode::Run { fresh: true } => make_all_anew(&specs, cancel),
-        };
-        let mut this = Self { declared: Vec::with_capacity(sections.len()), failure: None };
-        for (section, opened) in sections.iter().zip(opened) {
-            let database =
-                opened.and_then(|opened| opened.map_err(|e| this.record(e, problems)).ok());
-            this.declared.push(Declared { name: Arc::clone(&section.name.value), database });
-        }
-        this
+        let specs = sections.iter().map(|section| {
+            let spec = read_spec(section, root, state, problems);
+            (Arc::clone(&section.name.value), spec)
+        });
+        Self(specs.collect())
     }
 
+    /// The files that are there.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let files = self.0.iter().filter_map(|(_, spec)| Some(spec.as_ref()?.file.clone()));
+        files.filter(|file| file.symlink_metadata().is_ok()).collect()
+    }
+
+    /// What they would be if they were all made anew, in memory.
+    pub(crate) fn preview(&self, cancel: &CancellationToken, problems: &Problems) -> Databases {
+        self.opened(each(&self.0, |spec| Database::preview(spec, cancel)), problems)
+    }
+
+    pub(crate) fn open(
+        &self,
+        mode: Mode,
+        cancel: &CancellationToken,
+        problems: &Problems,
+    ) -> Databases {
+        // What is wrong with one of them is no reason to make the others, least of all anew.
+        let mode = if problems.has_errors() { Mode::Inspect } else { mode };
+        let opened = match mode {
+            Mode::Inspect => each(&self.0, |spec| Database::inspect(spec, cancel)),
+            Mode::Run { fresh: false } => each(&self.0, |spec| Database::open(spec, cancel)),
+            Mode::Run { fresh: true } => make_all_anew(&self.0, cancel),
+        };
+        self.opened(opened, problems)
+    }
+
+    fn opened(&self, opened: Vec<Opened>, problems: &Problems) -> Databases {
+        let mut databases = Databases { declared: Vec::with_capacity(self.0.len()), failure: None };
+        for ((name, _), opened) in self.0.iter().zip(opened) {
+            let database =
+                opened.and_then(|opened| opened.map_err(|e| databases.record(e, problems)).ok());
+            databases.declared.push(Declared { name: Arc::clone(name), database });
+        }
+        databases
+    }
+}
+
+impl Databases {
     fn record(&mut self, error: DatabaseError, problems: &Problems) {
         match error {
             DatabaseError::Seed { seed, line, problem, .. } => {
@@ -133,15 +162,18 @@ impl Databases {
 type Opened = Option<Result<Database, DatabaseError>>;
 
 fn each(
-    specs: &[Option<DatabaseSpec>],
+    specs: &[(Arc<str>, Option<DatabaseSpec>)],
     open: impl Fn(&DatabaseSpec) -> Result<Database, DatabaseError>,
 ) -> Vec<Opened> {
-    specs.iter().map(|spec| spec.as_ref().map(&open)).collect()
+    specs.iter().map(|(_, spec)| spec.as_ref().map(&open)).collect()
 }
 
 /// Either all are free to be made anew, or all stay as they are.
-fn make_all_anew(specs: &[Option<DatabaseSpec>], cancel: &CancellationToken) -> Vec<Opened> {
-    let claims: Vec<_> = specs.iter().map(|spec| spec.as_ref().map(Database::claim)).collect();
+fn make_all_anew(
+    specs: &[(Arc<str>, Option<DatabaseSpec>)],
+    cancel: &CancellationToken,
+) -> Vec<Opened> {
+    let claims: Vec<_> = specs.iter().map(|(_, spec)| spec.as_ref().map(Database::claim)).collect();
     let all_free = claims.iter().flatten().all(Result::is_ok);
     let open = |claim: Claim<'_>| all_free.then(|| claim.make_anew(cancel));
     claims.into_iter().map(|claim| claim?.map_or_else(|error| Some(Err(error)), open)).collect()
@@ -165,7 +197,8 @@ fn report_side_files(sections: &[DatabaseSection], problems: &Problems) {
         let keeper = sections.iter().find_map(|other| {
             let name = &other.file.as_ref()?.value;
             let suffix = file.value.strip_prefix(&**name)?;
-            SIDE_FILES.contains(&suffix).then_some((name, &other.name.value))
+            let is_taken = SIDE_FILES.contains(&suffix) || suffix.starts_with(".old-");
+            is_taken.then_some((name, &other.name.value))
         });
         if let Some((beside, keeper)) = keeper {
             let message = format!(

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     config::{CallSection, HeaderSection, HubSection, Text},
+    mcp::Unusable,
     secrets::EnvironmentSecrets,
 };
 
@@ -79,6 +80,18 @@ impl DeclaredHub {
     /// only in an engine.
     pub fn provider(&self) -> &Arc<Cached> {
         &self.provider
+    }
+
+    /// Keeps it from being asked, for a reason that ends a sentence about it. An iteration goes on
+    /// without it.
+    pub(crate) fn hold(&mut self, reason: &Arc<str>) {
+        let unusable = Unusable {
+            id: self.provider.id().to_owned(),
+            covers: self.provider.covers().map(str::to_owned),
+            message: format!("hub `{}` cannot be used: {reason}", self.name),
+        };
+        self.provider = cached(Arc::new(unusable), CacheOptions::new([], Ttl::forever()));
+        self.on_failure = OnFailure::Omit;
     }
 }
 

@@ -22,7 +22,7 @@ mod tools;
 pub(crate) use self::{
     alternatives::{Remote, WithAlternatives, check_alternatives, sources},
     artifacts::build_artifacts,
-    databases::Databases,
+    databases::{DatabaseSpecs, Databases},
     hub::HubSources,
     mcp::{McpFiles, McpSources},
     model::ModelSources,
@@ -34,10 +34,10 @@ pub(crate) use self::{
     },
     policy::build_policy,
     reliability::{NamedModel, Reliability, build_reliability, warn_of_unknown_costs},
-    secrets::{build_secrets, offered_with_secrets},
+    secrets::{build_secrets, offered_with_secrets, references},
     serve::build_tokens,
     skills::{SkillPlace, build_skill, build_skills, for_all_skills},
-    tools::{build_tools, report_duplicate_tools},
+    tools::{build_tools, read_schemas, report_duplicate_tools},
 };
 pub use self::{
     hub::DeclaredHub,

@@ -116,7 +116,7 @@ fn texts(tool: &ToolSection) -> Vec<&Text> {
 
 /// The secrets that a text refers to, each where its name stands: `{secret:NAME}`, or `secret:NAME`
 /// and nothing else. What comes close to that is refused when the tool is built.
-pub(super) fn references(text: &Text) -> Vec<Located<Arc<str>>> {
+pub(crate) fn references(text: &Text) -> Vec<Located<Arc<str>>> {
     let all = &*text.value;
     all.match_indices(SECRET)
         .filter_map(|(at, _)| {

@@ -14,10 +14,10 @@ use super::{Project, of};
 use crate::{
     PROJECT_FILE,
     build::{
-        Databases, DeclaredHub, HubSources, McpFiles, McpSources, ModelSources, NamedModel, Names,
-        Part, PersonalitySources, Reliability, build_artifacts, build_models, build_policy,
-        build_reliability, build_secrets, build_skills, build_tokens, build_tools,
-        check_alternatives, check_plugins, for_all_skills, offered_with_secrets,
+        DatabaseSpecs, Databases, DeclaredHub, HubSources, McpFiles, McpSources, ModelSources,
+        NamedModel, Names, Part, PersonalitySources, Reliability, build_artifacts, build_models,
+        build_policy, build_reliability, build_secrets, build_skills, build_tokens, build_tools,
+        check_alternatives, check_plugins, for_all_skills, offered_with_secrets, read_schemas,
         report_captured_names, report_duplicate_tools, report_taken_names,
         report_unreachable_hosts, report_unreachable_hubs, warn_of_unknown_costs,
     },
@@ -30,6 +30,7 @@ use crate::{
     skills::{SkillFolders, WatchedSkills},
     state::StateFolder,
     system::system_text,
+    trust::{Consent, held},
 };
 
 /// How a project is loaded.
@@ -56,6 +57,11 @@ pub struct LoadOptions {
     pub allow_stray_children: bool,
     /// The ids of plugins that are added to the engine in code, so that personalities may name them.
     pub plugins: Vec<Arc<str>>,
+    /// Who decides for the user whether the project may be used, and its databases replaced. Default:
+    /// both are agreed to, as by a program that loads a project of its own.
+    pub consent: Option<Arc<dyn Consent>>,
+    /// Whether nothing of the project is started or dialed. Default: no.
+    pub offline: bool,
     /// Ends the wait for another process that makes the same database.
     pub cancel: CancellationToken,
 }
@@ -68,7 +74,8 @@ pub enum Mode {
     Inspect,
     /// To run calls. The state folder and declared databases that are missing are made.
     Run {
-        /// Makes the declared databases anew from their seeds: none while one of them is in use.
+        /// Makes the declared databases anew from their seeds: none while one of them is in use, and
+        /// none unless the project loads with all the new ones. The old files are kept.
         fresh: bool,
     },
 }
@@ -103,6 +110,7 @@ impl Project {
                 let chosen = options.state.as_deref();
                 let state = StateFolder::new(root.path(), chosen)
                     .map_err(cannot_make(chosen.unwrap_or(root.path())))?;
+                state.check().map_err(cannot_make(state.path()))?;
                 let start = Spot::start_of(PROJECT_FILE);
                 let named = file.skills.folder.as_ref();
                 let folders = SkillFolders::read(&root, named, &start, &problems);
@@ -130,6 +138,7 @@ impl Project {
         };
         let first = options.imports.first().map(|path| path.to_string_lossy());
         let main = first.as_deref().unwrap_or(PROJECT_FILE);
+        state.check().map_err(cannot_make(state.path()))?;
         let file = ProjectFile { name: Some(main.into()), ..ProjectFile::default() };
         Self::build(file, SkillFolders::default(), &root, state, Problems::new(main), options)
     }
@@ -160,7 +169,8 @@ impl Project {
         let system = system.and_then(|text| system_text(text, root, &problems));
         let secrets = build_secrets(&file, &parts, &names, &problems);
         let tokens = build_tokens(&file.serve, &secrets, &names, &problems);
-        let (mcp, hubs) = remote_sources(&parts, &mcp_files, &names, &secrets, options, &problems);
+        let (mut mcp, mut hubs) =
+            remote_sources(&parts, &mcp_files, &names, &secrets, options, &problems);
         let models = build_models(&file.models, &secrets, &names, &problems);
         let sources = ModelSources { root, names: &names, declared: &models, problems: &problems };
         let Chosen { model, fallback_models, reliability } =
@@ -170,22 +180,53 @@ impl Project {
             PersonalitySources { root, names: &names, models: own_models, problems: &problems }
                 .build(&file.personalities);
 
+        let databases = DatabaseSpecs::read(&file.databases, root, &state, &problems);
+        read_schemas(&parts);
         // What is wrong with the rest is still worth knowing, but not worth making anything.
         let mode = if problems.has_errors() { Mode::Inspect } else { options.mode };
+        let held = if problems.has_errors() {
+            None
+        } else {
+            held(&file, &parts, &mcp_files, root, &state, options)?
+        };
+        if let Some(reason) = &held {
+            mcp.iter_mut().for_each(|server| server.hold(reason));
+            hubs.iter_mut().for_each(|hub| hub.hold(reason));
+        }
+        let artifacts = file.artifacts.as_ref();
+        let artifacts = artifacts.map(|section| build_artifacts(section, &state));
+        let tools_over = |databases: &Databases, problems: &Problems| {
+            let tools = build_tools(&parts, databases, artifacts.as_ref(), &names, problems);
+            report_unreachable_hosts(&personalities, &tools, &parts, problems);
+            report_unreachable_hubs(&personalities, &parts, problems);
+            tools
+        };
+        if mode == (Mode::Run { fresh: true }) && !file.databases.is_empty() {
+            // Nothing is replaced for a project that does not load then.
+            let trial = Problems::new(PROJECT_FILE);
+            tools_over(&databases.preview(&options.cancel, &trial), &trial);
+            if options.cancel.is_cancelled() {
+                return Err(LoadError::Cancelled);
+            }
+            if trial.has_errors() {
+                problems.merge(trial.into_diagnostics());
+                return Err(LoadError::Diagnostics(problems.into_diagnostics()));
+            }
+            let files = databases.files();
+            let consent = options.consent.as_ref().filter(|_| !files.is_empty());
+            if consent.is_some_and(|consent| !consent.replace(&files)) {
+                return Err(LoadError::NotReplaced);
+            }
+        }
         if mode != Mode::Inspect && !file.databases.is_empty() {
             state.make().map_err(cannot_make(state.path()))?;
         }
-        let databases =
-            Databases::open(&file.databases, root, &state, mode, &options.cancel, &problems);
-        let artifacts = file.artifacts.as_ref();
-        let artifacts = artifacts.map(|section| build_artifacts(section, &state));
-        let tools = build_tools(&parts, &databases, artifacts.as_ref(), &names, &problems);
-        report_unreachable_hosts(&personalities, &tools, &parts, &problems);
-        report_unreachable_hubs(&personalities, &parts, &problems);
         let of_personalities = personalities.iter().filter_map(|one| one.model.as_ref());
         let all_models = model.iter().chain(&fallback_models).chain(of_personalities);
         warn_of_unknown_costs(&file.reliability, all_models, &problems);
-        let tools = offered_with_secrets(tools, &secrets);
+        let databases = databases.open(mode, &options.cancel, &problems);
+        let tools = offered_with_secrets(tools_over(&databases, &problems), &secrets);
+        root.reads().close();
         if problems.has_errors() {
             return Err(LoadError::Diagnostics(problems.into_diagnostics()));
         }
@@ -224,7 +265,8 @@ impl Project {
             mcp,
             hubs,
             artifacts,
-            artifacts_outlive_it: file.artifacts.is_some_and(|section| !section.in_memory),
+            artifacts_outlive_it: file.artifacts.as_ref().is_some_and(|section| !section.in_memory),
+            held,
             plugins,
             tokens,
             databases,

@@ -57,6 +57,7 @@ pub struct Project {
     hubs: Vec<DeclaredHub>,
     artifacts: Option<Artifacts>,
     artifacts_outlive_it: bool,
+    held: Option<Arc<str>>,
     plugins: Vec<FolderPlugin>,
     tokens: Vec<ServeToken>,
     databases: Vec<Database>,
@@ -201,6 +202,12 @@ impl Project {
     /// Whether artifacts of a conversation with a name are still there when this process has ended.
     pub fn artifacts_outlive_it(&self) -> bool {
         self.artifacts_outlive_it
+    }
+
+    /// Why no server of it is started or dialed, if so: it is not trusted, or the options say it. Ends
+    /// a sentence about a server.
+    pub fn held(&self) -> Option<&str> {
+        self.held.as_deref()
     }
 
     /// Ends all MCP servers and waits until nothing of them is left: no process, no task. From then

@@ -87,6 +87,11 @@ impl SkillFolders {
         this
     }
 
+    /// Whether there is a folder at all; imported servers alone have none.
+    pub(crate) fn has_folder(&self) -> bool {
+        self.folder.is_some()
+    }
+
     /// The names of all skills, each with where its file begins.
     pub(crate) fn places(&self, root: &Root) -> impl Iterator<Item = (&Arc<str>, Spot)> {
         let folder = self.folder.as_deref().unwrap_or_default();

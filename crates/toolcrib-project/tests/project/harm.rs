@@ -1,1 +1,4 @@
 //! Faults that were found from outside: one module per kind, run by `cargo xtask harm`.
+
+mod fresh_data;
+mod trust;

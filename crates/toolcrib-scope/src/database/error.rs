@@ -16,10 +16,21 @@ pub enum DatabaseError {
         /// Its file.
         file: PathBuf,
     },
-    /// Its file is there and SQLite cannot read it. It is never overwritten unless it is made anew.
+    /// It was to be made anew, and its file was not made by this program: it is not replaced.
+    #[error(
+        "{file} of database `{name}` was not made by Toolcrib, or by a version that did not mark its \
+         databases: it is not replaced; move it away, and a new one is made from the seed"
+    )]
+    NotOurs {
+        /// The database.
+        name: Arc<str>,
+        /// Its file.
+        file: PathBuf,
+    },
+    /// Its file is there and SQLite cannot read it. It is never overwritten.
     #[error(
         "{file} of database `{name}` cannot be read as a database: {problem}; \
-         move it away, or have it made anew from the seed"
+         move it away, and a new one is made from the seed"
     )]
     Unreadable {
         /// The database.

@@ -3,7 +3,8 @@
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
-    io,
+    io::{self, Read as _, Seek as _, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
     thread,
@@ -11,8 +12,15 @@ use std::{
 };
 
 use tokio_util::sync::CancellationToken;
+use toolcrib_core::Digest;
 
-use super::{DatabaseSpec, error::DatabaseError, make};
+use super::{
+    DatabaseSpec,
+    error::DatabaseError,
+    make,
+    private::{no_follow, tighten},
+    replace,
+};
 
 /// The system has no wait for a lock that can be cancelled, so it is asked again and again.
 const LOCK_STEP: Duration = Duration::from_millis(10);
@@ -35,20 +43,47 @@ pub(crate) fn acquire(
     share(Lock::open(spec)?, false, cancel)
 }
 
-/// Takes the exclusive lock, at once or not at all.
+/// Takes the exclusive lock, at once or not at all, on a database that may be replaced.
 pub(crate) fn claim(spec: &DatabaseSpec) -> Result<Lock<'_>, DatabaseError> {
     let lock = Lock::open(spec)?;
-    if lock.try_exclusive()? { Ok(lock) } else { Err(in_use(spec)) }
+    if !lock.try_exclusive()? {
+        return Err(in_use(spec));
+    }
+    replace::check_is_ours(spec)?;
+    Ok(lock)
 }
 
-/// Makes the database under its exclusive lock, and goes over to the shared one.
+/// Makes the database under its exclusive lock, and goes over to the shared one. Also returns where
+/// the file that was there is kept.
 pub(crate) fn make_anew(
     lock: Lock<'_>,
     cancel: &CancellationToken,
-) -> Result<SharedLock, DatabaseError> {
-    make::make(lock.spec, cancel)?;
+) -> Result<(SharedLock, Option<PathBuf>), DatabaseError> {
+    let kept = lock.make(cancel)?;
     lock.unlock()?;
-    share(lock, true, cancel).map(|(lock, _)| lock)
+    share(lock, true, cancel).map(|(lock, _)| (lock, kept))
+}
+
+/// Whether the database's file was made from another seed than the one that is declared now; `false`
+/// where that is not known.
+pub(crate) fn seed_has_changed(spec: &DatabaseSpec) -> bool {
+    let options = OpenOptions::new().read(true).clone();
+    let read = no_follow(options).open(lock_path(spec)).and_then(|file| {
+        let mut noted = String::new();
+        file.take(256).read_to_string(&mut noted).map(|_| noted)
+    });
+    read.is_ok_and(|noted| noted.starts_with(SEED) && noted != seed_note(spec))
+}
+
+/// What the note of the seed begins with.
+const SEED: &str = "seed sha256:";
+
+fn seed_note(spec: &DatabaseSpec) -> String {
+    format!("{SEED}{}\n", Digest::of(&*spec.seed.sql))
+}
+
+fn lock_path(spec: &DatabaseSpec) -> PathBuf {
+    make::beside(&spec.file, ".lock")
 }
 
 fn share(
@@ -72,7 +107,7 @@ fn share(
         // Another may have made it since, so look again before making it.
         if lock.try_exclusive()? {
             if !make::exists(spec)? {
-                make::make(spec, cancel)?;
+                lock.make(cancel)?;
                 made = true;
             }
             lock.unlock()?;
@@ -109,16 +144,31 @@ pub(crate) struct Lock<'a> {
 
 impl<'a> Lock<'a> {
     fn open(spec: &'a DatabaseSpec) -> Result<Self, DatabaseError> {
-        let path = make::beside(&spec.file, ".lock");
+        let path = lock_path(spec);
         let open = |write| {
-            OpenOptions::new().create(write).truncate(false).read(true).write(write).open(&path)
+            let mut options = OpenOptions::new();
+            options.create(write).truncate(false).read(true).write(write).mode(0o600);
+            no_follow(options).open(&path)
         };
         let file = open(true).or_else(|error| {
             // Locking takes no right to write, so a database that is there can be read all the same.
             if refuses_writing(&error) { open(false).map_err(|_| error) } else { Err(error) }
         });
         let file = file.map_err(|source| failed(spec, "open", &path, source))?;
+        tighten(&path);
         Ok(Self { spec, path, file: LockFile(file) })
+    }
+
+    /// Makes the database and notes its seed. To be called under the exclusive lock.
+    fn make(&self, cancel: &CancellationToken) -> Result<Option<PathBuf>, DatabaseError> {
+        let kept = make::make(self.spec, cancel)?;
+        let mut file = &self.file.0;
+        let note = seed_note(self.spec);
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| file.write_all(note.as_bytes()))
+            .map_err(|source| failed(self.spec, "write", &self.path, source))?;
+        Ok(kept)
     }
 
     fn try_shared(&self) -> Result<bool, DatabaseError> {

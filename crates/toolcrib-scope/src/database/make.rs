@@ -4,8 +4,9 @@
 
 use std::{
     ffi::OsString,
-    fs::{self, File},
+    fs::{self, File, OpenOptions},
     io,
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -19,12 +20,14 @@ use super::{
     error::{DatabaseError, short_message},
     guard::Access,
     lock::{failed, refuses_writing},
+    private::{no_follow, tighten},
+    replace::{self, APPLICATION_ID},
     seed,
     transaction::Settle,
 };
 
 /// What SQLite keeps beside a database's file.
-const OF_SQLITE: [&str; 3] = ["-wal", "-shm", "-journal"];
+pub(super) const OF_SQLITE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// What is put behind a database's file name to name the files that may stand beside it while it is
 /// made or used, and that no other file may therefore be called.
@@ -48,14 +51,27 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Whether the database's file is there.
+/// Whether the database's file is there. A symbolic link is refused: SQLite would follow it out of
+/// the folder that the host chose.
 pub(crate) fn exists(spec: &DatabaseSpec) -> Result<bool, DatabaseError> {
-    spec.file.try_exists().map_err(|source| failed(spec, "look for", &spec.file, source))
+    match fs::symlink_metadata(&spec.file) {
+        Ok(found) if found.is_symlink() => {
+            let link = io::Error::other("it is a symbolic link; remove the link");
+            Err(failed(spec, "use", &spec.file, link))
+        }
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(failed(spec, "look for", &spec.file, error)),
+    }
 }
 
-/// Makes the file, in place of one that may be there. To be called under the exclusive lock, so
-/// that there is one draft at most and what lies about is from a process that was killed.
-pub(crate) fn make(spec: &DatabaseSpec, cancel: &CancellationToken) -> Result<(), DatabaseError> {
+/// Makes the file. One that is there is kept under another name, which is returned. To be called
+/// under the exclusive lock, so that there is one draft at most and what lies about is from a process
+/// that was killed.
+pub(crate) fn make(
+    spec: &DatabaseSpec,
+    cancel: &CancellationToken,
+) -> Result<Option<PathBuf>, DatabaseError> {
     let draft = beside(&spec.file, ".new");
     remove(spec, &draft)?;
     let outcome = write(spec, &draft, cancel).and_then(|()| put_in_place(spec, &draft));
@@ -72,7 +88,9 @@ fn write(
     cancel: &CancellationToken,
 ) -> Result<(), DatabaseError> {
     // The system says why it cannot be made, SQLite only that it cannot be opened.
-    File::create_new(draft).map_err(|source| failed(spec, "make", draft, source))?;
+    // SQLite gives its side files the mode of this one.
+    let options = OpenOptions::new().write(true).create_new(true).mode(0o600).clone();
+    options.open(draft).map_err(|source| failed(spec, "make", draft, source))?;
     let in_seed = |error: rusqlite::Error| seed::failed(spec, None, short_message(&error));
     let mut connection = Connection::open(draft).map_err(in_seed)?;
     // Nobody reads the draft before it is whole, so one sync at the end is enough.
@@ -80,22 +98,24 @@ fn write(
         .execute_batch("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;")
         .map_err(in_seed)?;
     seed::run(spec, &mut connection, cancel)?;
+    // After the seed, which may set another one.
+    connection.pragma_update(None, "application_id", APPLICATION_ID).map_err(in_seed)?;
     // Readers then never wait for the writer, nor it for them.
     connection.execute_batch("PRAGMA journal_mode = WAL;").map_err(in_seed)?;
     connection.close().map_err(|(_, error)| in_seed(error))?;
     sync(draft).map_err(|source| failed(spec, "sync", draft, source))
 }
 
-fn put_in_place(spec: &DatabaseSpec, draft: &Path) -> Result<(), DatabaseError> {
-    // The old file goes first: with its log alone gone it could be half a database, and with the
-    // log left behind the new one would take it for its own. Killed in between, it is missing, and
-    // is made by the next one.
+fn put_in_place(spec: &DatabaseSpec, draft: &Path) -> Result<Option<PathBuf>, DatabaseError> {
+    let kept = if exists(spec)? { Some(replace::keep(spec)?) } else { None };
+    // A log without its database: the new one would take it for its own. If the process is killed
+    // here, the file is missing and the next one makes it.
     remove(spec, &spec.file)?;
     fs::rename(draft, &spec.file).map_err(|source| failed(spec, "put in place", draft, source))?;
-    match spec.file.parent() {
-        Some(folder) => sync(folder).map_err(|source| failed(spec, "sync", folder, source)),
-        None => Ok(()),
+    if let Some(folder) = spec.file.parent() {
+        sync(folder).map_err(|source| failed(spec, "sync", folder, source))?;
     }
+    Ok(kept)
 }
 
 /// Removes a database's file and what SQLite keeps beside it, the file itself first.
@@ -122,6 +142,9 @@ pub(crate) fn verify(
     cancel: &CancellationToken,
 ) -> Result<(GuardedConnection, Beside), DatabaseError> {
     refuse_empty(spec)?;
+    for suffix in [""].iter().chain(&OF_SQLITE) {
+        tighten(&beside(&spec.file, suffix));
+    }
     let outcome = match first_read(spec, cancel, Beside::Kept) {
         // SQLite cannot keep beside the file what it needs.
         Err(_) if is_sealed(&spec.file) => first_read(spec, cancel, Beside::Untouched)
@@ -135,7 +158,8 @@ pub(crate) fn verify(
 /// shared lock, so that nobody's draft is in the way.
 fn is_sealed(file: &Path) -> bool {
     let draft = beside(file, ".new");
-    match File::create(&draft) {
+    let options = OpenOptions::new().write(true).create(true).mode(0o600).clone();
+    match no_follow(options).open(&draft) {
         Ok(_) => {
             // Left behind, it would be cleared by the next one who makes the database.
             let _ = fs::remove_file(&draft);
@@ -155,6 +179,14 @@ pub(crate) fn inspect(
         return first_read(spec, cancel, Beside::Untouched)
             .map_err(|error| failed_to_read(spec, cancel, &error));
     }
+    preview(spec, cancel)
+}
+
+/// A database in memory with the seed in it, whether or not the file is there.
+pub(crate) fn preview(
+    spec: &DatabaseSpec,
+    cancel: &CancellationToken,
+) -> Result<GuardedConnection, DatabaseError> {
     let in_seed = |error: rusqlite::Error| seed::failed(spec, None, short_message(&error));
     let mut connection = Connection::open_in_memory().map_err(in_seed)?;
     seed::run(spec, &mut connection, cancel)?;

@@ -20,6 +20,8 @@ mod guard;
 mod lock;
 mod make;
 mod pool;
+mod private;
+mod replace;
 mod seed;
 mod transaction;
 
@@ -54,7 +56,8 @@ pub struct DatabaseSpec {
     /// The name under which a project declares it, for messages.
     pub name: Arc<str>,
     /// Its file, absolute. The folder must exist when the database is opened. Beside the file stand
-    /// `FILE.lock`, and others while it is made or used; see [`SIDE_FILES`].
+    /// `FILE.lock`, which also notes the seed, and others while it is made or used; see
+    /// [`SIDE_FILES`].
     pub file: PathBuf,
     /// What makes it.
     pub seed: Seed,
@@ -79,6 +82,8 @@ pub(crate) struct Shared {
     name: Arc<str>,
     file: PathBuf,
     made: bool,
+    kept: Option<PathBuf>,
+    seed_has_changed: bool,
     state: State,
     /// Who may read at the same time: as many as there are processors. More would not be done
     /// sooner, and would keep the runtime's own threads from theirs.
@@ -110,7 +115,7 @@ impl Database {
     /// [`File`](DatabaseError::File).
     pub fn open(spec: &DatabaseSpec, cancel: &CancellationToken) -> Result<Self, DatabaseError> {
         let (lock, made) = lock::acquire(spec, cancel)?;
-        Self::opened(spec, lock, made, cancel)
+        Self::opened(spec, lock, made, None, cancel)
     }
 
     /// Takes a database for oneself, in order to [make it anew](Claim::make_anew). Nothing is
@@ -118,6 +123,7 @@ impl Database {
     ///
     /// # Errors
     /// [`DatabaseError::InUse`] at once while anybody has it open, this process included;
+    /// [`NotOurs`](DatabaseError::NotOurs) for a file that was not made here;
     /// [`File`](DatabaseError::File).
     pub fn claim(spec: &DatabaseSpec) -> Result<Claim<'_>, DatabaseError> {
         lock::claim(spec).map(Claim)
@@ -130,27 +136,40 @@ impl Database {
     /// As [`open`](Self::open), less `InUse`; `cancel` ends a seed that does not end.
     pub fn inspect(spec: &DatabaseSpec, cancel: &CancellationToken) -> Result<Self, DatabaseError> {
         let connection = make::inspect(spec, cancel)?;
-        Ok(Self::new(spec, false, State::Inspected(Box::new(connection.into()))))
+        Ok(Self::new(spec, false, None, State::Inspected(Box::new(connection.into()))))
+    }
+
+    /// The same with an empty memory into which the seed is run, also where the file is there: what
+    /// [`Claim::make_anew`] would make.
+    ///
+    /// # Errors
+    /// [`Seed`](DatabaseError::Seed); [`Cancelled`](DatabaseError::Cancelled).
+    pub fn preview(spec: &DatabaseSpec, cancel: &CancellationToken) -> Result<Self, DatabaseError> {
+        let connection = make::preview(spec, cancel)?;
+        Ok(Self::new(spec, false, None, State::Inspected(Box::new(connection.into()))))
     }
 
     fn opened(
         spec: &DatabaseSpec,
         lock: SharedLock,
         made: bool,
+        kept: Option<PathBuf>,
         cancel: &CancellationToken,
     ) -> Result<Self, DatabaseError> {
         let (reader, beside) = make::verify(spec, cancel)?;
         let readers = Pool::new(Access::Read, beside);
         readers.put_back(reader);
         let writers = Pool::new(Access::Write, beside);
-        Ok(Self::new(spec, made, State::Open { readers, writers, _lock: lock }))
+        Ok(Self::new(spec, made, kept, State::Open { readers, writers, _lock: lock }))
     }
 
-    fn new(spec: &DatabaseSpec, made: bool, state: State) -> Self {
+    fn new(spec: &DatabaseSpec, made: bool, kept: Option<PathBuf>, state: State) -> Self {
         Self(Arc::new(Shared {
             name: Arc::clone(&spec.name),
             file: spec.file.clone(),
             made,
+            kept,
+            seed_has_changed: lock::seed_has_changed(spec),
             state,
             reading: Semaphore::new(thread::available_parallelism().map_or(1, usize::from)),
         }))
@@ -169,6 +188,17 @@ impl Database {
     /// Whether opening it made its file.
     pub fn was_made(&self) -> bool {
         self.0.made
+    }
+
+    /// Where the file that was there before is kept, if opening it replaced one.
+    pub fn kept(&self) -> Option<&Path> {
+        self.0.kept.as_deref()
+    }
+
+    /// Whether its file was made from another seed than the one that is declared now; `false` where
+    /// that is not known.
+    pub fn seed_has_changed(&self) -> bool {
+        self.0.seed_has_changed
     }
 
     /// A handle that can only read: its connections are opened read-only.
@@ -196,15 +226,15 @@ impl fmt::Debug for Database {
 pub struct Claim<'a>(Lock<'a>);
 
 impl Claim<'_> {
-    /// Makes the database from its seed, in place of one that may be there, and opens it. Blocks;
-    /// `cancel` ends that.
+    /// Makes the database from its seed and opens it. A file that is there is kept beside it, as
+    /// `FILE.old-N`; see [`Database::kept`]. Blocks; `cancel` ends that.
     ///
     /// # Errors
     /// As [`Database::open`]. When the seed fails, what was there before stays.
     pub fn make_anew(self, cancel: &CancellationToken) -> Result<Database, DatabaseError> {
         let spec = self.0.spec;
-        let lock = lock::make_anew(self.0, cancel)?;
-        Database::opened(spec, lock, true, cancel)
+        let (lock, kept) = lock::make_anew(self.0, cancel)?;
+        Database::opened(spec, lock, true, kept, cancel)
     }
 }
 

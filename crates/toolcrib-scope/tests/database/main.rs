@@ -9,6 +9,7 @@
     reason = "tests"
 )]
 
+mod harm;
 mod inspecting;
 mod making;
 mod processes;

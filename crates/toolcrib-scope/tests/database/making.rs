@@ -141,7 +141,7 @@ fn a_seed_that_does_not_end_is_cancelled_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn what_is_no_database_is_reported_and_never_overwritten_unless_fresh() {
+fn what_is_no_database_is_reported_and_never_overwritten() {
     let page_of_text = "not a database ".repeat(400);
     for content in ["", "hello", &page_of_text] {
         let folder = Folder::new();
@@ -151,7 +151,8 @@ fn what_is_no_database_is_reported_and_never_overwritten_unless_fresh() {
             assert!(error.to_string().contains("desk #1?.db of database `desk`"), "{error}");
         }
         assert_eq!(fs::read_to_string(&folder.spec.file).unwrap(), content);
-        assert!(folder.open_fresh().unwrap().was_made());
+        assert!(matches!(folder.open_fresh(), Err(DatabaseError::NotOurs { .. })));
+        assert_eq!(fs::read_to_string(&folder.spec.file).unwrap(), content);
     }
     let folder = Folder::new();
     fs::create_dir(&folder.spec.file).unwrap();

@@ -1,17 +1,18 @@
 //! `mcpServers` files that a project takes in, and those that are imported beside it.
 
 use std::{
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use toolcrib_config::{Diagnostic, Problems, Severity};
-use toolcrib_mcp::server::{FileServer, read_servers};
+use toolcrib_config::{Diagnostic, Problems, Severity, Spot};
+use toolcrib_mcp::server::{FileServer, Transport, read_servers};
 
 use crate::{
     config::ProjectFile,
     error::LoadError,
-    root::{MAX_TEXT, Root, near, read_text},
+    root::{FileError, MAX_TEXT, Root, near},
 };
 
 /// The servers of all files, in order.
@@ -24,6 +25,8 @@ pub(crate) struct McpFiles {
 #[derive(Debug)]
 pub(in crate::build) struct Declared {
     pub(in crate::build) server: FileServer,
+    /// How it is reached, with `${NAME}` in place of the values of variables.
+    written: Option<Transport>,
     /// Why it cannot be used, where that is no error of the project.
     pub(super) unusable: Option<Arc<str>>,
     /// Whether its file is none of the project's.
@@ -52,7 +55,12 @@ impl McpFiles {
         for path in imports {
             let here = std::env::current_dir()
                 .map_err(|error| refuse(path, format!("this folder is gone: {error}")))?;
-            let text = read_text(path, MAX_TEXT).map_err(|error| {
+            let real = path.canonicalize().map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileError::NotFound,
+                _ => FileError::Unreadable(error),
+            });
+            let text = real.and_then(|real| root.reads().text(&real, MAX_TEXT));
+            let text = text.map_err(|error| {
                 let folder = path.parent().filter(|folder| *folder != Path::new(""));
                 let help = near(&error, folder.unwrap_or(&here), &path.to_string_lossy());
                 let help = help.map(|help| format!("; {help}")).unwrap_or_default();
@@ -73,7 +81,14 @@ impl McpFiles {
     ) {
         let found = read_servers(file, text, working_dir, &|name| std::env::var(name).ok());
         problems.merge(found.problems);
-        for server in found.servers {
+        // A variable without a value gives way to its default in both.
+        let placeholder = |name: &str| {
+            let value = std::env::var(name).ok()?;
+            Some(if value.is_empty() { value } else { format!("${{{name}}}") })
+        };
+        let written = read_servers(file, text, working_dir, &placeholder).servers;
+        let written = written.into_iter().map(|server| server.transport);
+        for (server, written) in found.servers.into_iter().zip(written) {
             if let Some(other) = self.get(&server.name) {
                 let message = format!(
                     "there is an MCP server `{}` already, at {}",
@@ -88,8 +103,20 @@ impl McpFiles {
                 problems.merge(server.problems.clone());
                 None
             };
-            self.servers.push(Declared { server, unusable, is_imported });
+            self.servers.push(Declared { server, written, unusable, is_imported });
         }
+    }
+
+    /// The servers that are reached somehow: name, place, and how they are, with the values of
+    /// variables and without.
+    pub(crate) fn declared(
+        &self,
+    ) -> impl Iterator<Item = (&Arc<str>, &Spot, (&Transport, &Transport))> {
+        self.servers.iter().filter_map(|declared| {
+            let server = &declared.server;
+            let both = (server.transport.as_ref()?, declared.written.as_ref()?);
+            Some((&server.name, &server.at, both))
+        })
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Declared> {

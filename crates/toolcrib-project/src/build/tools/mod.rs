@@ -17,8 +17,8 @@ use toolcrib_tools::Declaration;
 pub(super) use self::http::{allowed_nets, host_of, parse_net};
 use super::{databases::Databases, names::Names, part::Part};
 use crate::{
-    config::{Kind, ToolSection},
-    root::Root,
+    config::{Input, Kind, ToolSection},
+    root::{MAX_TEXT, Root},
 };
 
 /// Reports names that two tools have, and those that are taken while there are skills or artifacts.
@@ -57,6 +57,18 @@ struct Source<'a> {
     root: &'a Root,
     names: &'a Names,
     problems: &'a Problems,
+}
+
+/// Reads the schemas that stand in files, so that they are among what was read before anything is
+/// built. What is wrong with one is recorded when its tool is built.
+pub(crate) fn read_schemas(parts: &[Part]) {
+    for part in parts {
+        for tool in &part.declared.tools {
+            if let Input::File(file) = &tool.input {
+                let _ = part.root.text(&file.value, MAX_TEXT);
+            }
+        }
+    }
 }
 
 /// Builds the tools of all parts, and with them prepares every statement and finds every program;

@@ -74,11 +74,10 @@ fn place(error: &SqlToolError, sql: &SqlSection, source: &Source<'_>) -> Option<
 /// What SQLite does not know may be in the seed and not yet in a database made from an older one.
 fn may_be_outdated(error: &SqlToolError, database: &Database) -> Option<String> {
     let is_unknown = error.offset().is_some();
-    let is_older = database.file().is_file() && !database.was_made();
-    (is_unknown && is_older).then(|| {
+    (is_unknown && database.seed_has_changed()).then(|| {
         format!(
-            "the database {} was made earlier; if its seed has changed since, have it made anew \
-             (`--fresh`)",
+            "the seed has changed since the database {} was made from it; `--fresh` makes a new one \
+             and keeps the old file",
             database.file().display()
         )
     })

@@ -1,0 +1,122 @@
+//! `toolcrib trust`: what a project may do from now on.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use toolcrib_core::CancellationToken;
+use toolcrib_project::{
+    Consent, LoadError, LoadOptions, PROJECT_FILE, Project, Review, Standing, TrustError,
+    TrustStore, Verdict, find,
+};
+
+use super::Problem;
+use crate::{
+    args::{Global, TrustArgs},
+    exit::{self, Exit},
+    output::{self, TrustJson, shell_word},
+};
+
+pub(super) async fn trust(
+    global: &Global,
+    args: TrustArgs,
+    cancellation: CancellationToken,
+) -> Result<Exit, Problem> {
+    let given = args.path.as_ref().or(global.project.as_ref()).cloned();
+    if args.path.is_some() && global.project.is_some() {
+        return Err(Problem::usage("`trust` takes one folder; leave out `--project`"));
+    }
+    if !global.imports.is_empty() {
+        return Err(Problem::usage(
+            "an imported file is named already; `trust --owner FILE` accepts one of another user",
+        ));
+    }
+    let (json, quiet) = (global.json, global.quiet);
+    let work = move || {
+        let store = TrustStore::of_user();
+        if args.list {
+            output::all_trusted(&store.list(), json);
+            return Ok(exit::FINE);
+        }
+        let path = match given {
+            Some(path) => path,
+            None => here()?,
+        };
+        if args.remove {
+            let removed = store.remove(&path)?;
+            output::trust_removed(&path, removed, json);
+            return Ok(exit::FINE);
+        }
+        let done = add(&store, &path, args.owner, cancellation)?;
+        output::trusted(&done, json, quiet);
+        Ok(exit::FINE)
+    };
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| Problem::failed("internal", error.to_string()))?
+}
+
+fn here() -> Result<PathBuf, Problem> {
+    let here = std::env::current_dir()
+        .map_err(|error| Problem::usage(format!("this folder is gone: {error}")))?;
+    find(&here).map_err(|error| Problem::usage(format!("{error}; name one: `toolcrib trust DIR`")))
+}
+
+fn add(
+    store: &TrustStore,
+    path: &Path,
+    owner: bool,
+    cancellation: CancellationToken,
+) -> Result<TrustJson, Problem> {
+    let accepted = if owner { store.accept_owner(path)?.owner } else { None };
+    let mut done = TrustJson::new(path, accepted);
+    if path.join(PROJECT_FILE).symlink_metadata().is_ok() {
+        let review = review(path, cancellation)?;
+        if let Standing::Foreign(foreign) = store.standing(&review, true) {
+            return Err(Problem::usage(format!(
+                "{foreign}; if that is meant: toolcrib trust --owner {}",
+                shell_word(foreign.path())
+            )));
+        }
+        store.trust(&review)?;
+        done.powers = Some(review.powers);
+    } else if !owner {
+        return Err(Problem::usage(format!(
+            "there is no {PROJECT_FILE} in {}; an imported file is trusted by naming it with \
+             `--import`, and one of another user with `trust --owner`",
+            path.display()
+        )));
+    }
+    Ok(done)
+}
+
+/// A project as it is now. Nothing of it is started, dialed or made.
+pub(super) fn review(dir: &Path, cancellation: CancellationToken) -> Result<Review, LoadError> {
+    let seen = Arc::new(Reviewed::default());
+    let consent = Some(Arc::clone(&seen) as Arc<dyn Consent>);
+    let options = LoadOptions { consent, cancel: cancellation, ..LoadOptions::default() };
+    Project::load(dir, &options)?;
+    let review = seen.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    review.ok_or(LoadError::Cancelled)
+}
+
+/// Takes note of what there is to agree to.
+#[derive(Debug, Default)]
+struct Reviewed(Mutex<Option<Review>>);
+
+impl Consent for Reviewed {
+    fn review(&self, review: &Review) -> Verdict {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(review.clone());
+        Verdict::LookOnly("it is only reviewed".into())
+    }
+
+    fn replace(&self, _: &[PathBuf]) -> bool {
+        false
+    }
+}
+
+impl From<TrustError> for Problem {
+    fn from(error: TrustError) -> Self {
+        Self::failed("trust_unavailable", error.to_string())
+    }
+}

@@ -1,0 +1,97 @@
+//! What is trusted, and what was not agreed to.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::json;
+use toolcrib_project::{Power, Trusted};
+
+use super::{
+    json as print_json, note, say,
+    text::{DIM, GOOD, WARN, safe, shown},
+};
+use crate::commands::powers;
+
+/// Says something that the user must know before anything is done.
+pub(crate) fn notice(text: &str) {
+    note!("{WARN}note{WARN:#}: {}", safe(text));
+}
+
+/// What came of `trust`.
+#[derive(Serialize)]
+pub(crate) struct TrustJson {
+    path: PathBuf,
+    /// The owner that is accepted from now on.
+    owner: Option<u32>,
+    /// What the project may do; absent where there is none.
+    #[serde(serialize_with = "as_texts")]
+    pub(crate) powers: Option<Vec<Power>>,
+}
+
+impl TrustJson {
+    pub(crate) fn new(path: &Path, owner: Option<u32>) -> Self {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        Self { path, owner, powers: None }
+    }
+}
+
+#[expect(clippy::ref_option, reason = "serde hands it over so")]
+fn as_texts<S: serde::Serializer>(
+    powers: &Option<Vec<Power>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let texts = powers.iter().flatten().map(Power::to_string).collect::<Vec<_>>();
+    powers.is_some().then_some(texts).serialize(serializer)
+}
+
+/// Says what may be done from now on.
+pub(crate) fn trusted(done: &TrustJson, json: bool, quiet: bool) {
+    if json {
+        return print_json(done);
+    }
+    let path = shown(&done.path);
+    if let Some(uid) = done.owner {
+        say!("{GOOD}accepted{GOOD:#} files of uid {uid} in {path}");
+    }
+    let Some(of_project) = &done.powers else { return };
+    say!("{GOOD}trusted{GOOD:#} {path}");
+    if quiet {
+        return;
+    }
+    match of_project.as_slice() {
+        [] => note!("{DIM}it does nothing that needs trust{DIM:#}"),
+        of_project => note!(
+            "{DIM}from now on it may, as long as it stays as it is:{DIM:#}{}",
+            safe(&powers(of_project))
+        ),
+    }
+}
+
+/// Lists what is trusted.
+pub(crate) fn all_trusted(all: &[Trusted], json: bool) {
+    if json {
+        return print_json(&json!({ "trusted": all }));
+    }
+    for Trusted { path, digest, owner, .. } in all {
+        let owner = owner.map(|uid| format!("  {DIM}files of uid {uid}{DIM:#}"));
+        let project = digest.map(|digest| format!("  {DIM}project {digest}{DIM:#}"));
+        say!("{}{}{}", shown(path), project.unwrap_or_default(), owner.unwrap_or_default());
+    }
+}
+
+/// Says what was taken back.
+pub(crate) fn trust_removed(path: &Path, removed: bool, json: bool) {
+    if json {
+        return print_json(&json!({ "path": path, "removed": removed }));
+    }
+    if removed {
+        say!("{GOOD}removed{GOOD:#} {}", shown(path));
+    } else {
+        note!("{} was not trusted", shown(path));
+    }
+}
+
+/// Says where the old file of a database is.
+pub(crate) fn kept(database: &str, file: &Path) {
+    note!("{DIM}the old database {} is kept as {}{DIM:#}", safe(database), shown(file));
+}

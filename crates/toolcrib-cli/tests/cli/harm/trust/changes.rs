@@ -1,0 +1,116 @@
+//! What was trusted changed, and was used all the same.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use super::{Found, modes};
+
+const TOOL: &str = r#"
+policy_default = "allow"
+[[tool]]
+kind = "command"
+name = "look"
+description = "Looks."
+program = "touch"
+args = ["started"]
+"#;
+
+#[test]
+fn a_change_was_not_asked_about() {
+    let project = format!(
+        "mcp_files = [\".mcp.json\"]\n{TOOL}\n[plugin.crm]\npath = \"crm\"\nprograms = true\n\
+         [[tool]]\nkind = \"command\"\nname = \"script\"\ndescription = \"Runs.\"\n\
+         program = \"./script\"\n[[tool]]\nkind = \"command\"\nname = \"py\"\n\
+         description = \"Runs.\"\nprogram = \"python3\"\nargs = [\"tool.py\"]\n[agent]\n\
+         model = \"script:model.toml\"\nsystem_file = \"system.md\"\n"
+    );
+    let found = Found::of(&[
+        ("toolcrib.toml", &project),
+        (".mcp.json", r#"{ "mcpServers": { "j": { "command": "true", "disabled": true } } }"#),
+        ("crm/plugin.toml", "# nothing\n"),
+        ("crm/skills/x/SKILL.md", "---\nname: x\ndescription: X.\n---\nX.\n"),
+        ("script", "#!/bin/sh\n"),
+        ("tool.py", "pass\n"),
+        ("model.toml", "[[rule]]\ntext = \"hello\"\n"),
+        ("system.md", "Be kind.\n"),
+    ]);
+    fs::set_permissions(found.path().join("script"), fs::Permissions::from_mode(0o755)).unwrap();
+    let is_trusted = || found.run(&["call", "look"]);
+    for file in [
+        "toolcrib.toml",
+        ".mcp.json",
+        "crm/plugin.toml",
+        "crm/skills/x/SKILL.md",
+        "script",
+        "tool.py",
+        "model.toml",
+        "system.md",
+    ] {
+        found.trust();
+        let before = is_trusted();
+        assert_eq!(before.code, Some(0), "{file}: {}", before.stderr);
+        let path = found.path().join(file);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, format!("{text}\n")).unwrap();
+        found.was_started();
+        let changed = is_trusted();
+        assert_eq!(changed.code, Some(2), "{file}: {}", changed.stderr);
+        assert!(changed.stderr.contains("has changed since you trusted it"), "{}", changed.stderr);
+        assert!(!found.was_started(), "{file}");
+        assert!(found.run(&["menu"]).stderr.contains("has changed"), "{file}");
+        fs::write(&path, text).unwrap();
+        assert_eq!(is_trusted().code, Some(0), "{file}: it is as it was trusted");
+    }
+    assert_eq!(found.run(&["trust", "--remove"]).code, Some(0));
+    assert_eq!(is_trusted().code, Some(2));
+}
+
+#[test]
+fn a_record_that_others_could_write_was_believed() {
+    let found = Found::with_server();
+    found.trust();
+    for (path, mode) in modes(found.config.path()) {
+        let wanted = if path.is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(mode, wanted, "{}", path.display());
+    }
+    assert!(found.run(&["trust", "--list"]).stdout.contains(&*found.path().to_string_lossy()));
+    let is_trusted = || found.run(&["call", "look"]).code == Some(0);
+    assert!(is_trusted());
+    for (path, mode) in modes(found.config.path()) {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode | 0o022)).unwrap();
+        assert!(!is_trusted(), "{}", path.display());
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    // The record is of this folder.
+    let other = Found::with_server();
+    let copied = std::process::Command::new("cp")
+        .arg("-rT")
+        .args([found.config.path(), other.config.path()])
+        .status()
+        .unwrap();
+    assert!(copied.success());
+    assert_eq!(other.run(&["call", "look"]).code, Some(2));
+    // A folder in the project is none of the user's.
+    let mut inside = found.command(&["call", "look"]);
+    fs::create_dir(found.path().join("below/config")).unwrap();
+    let copied = std::process::Command::new("cp")
+        .arg("-rT")
+        .arg(found.config.path())
+        .arg(found.path().join("below/config"))
+        .status()
+        .unwrap();
+    assert!(copied.success());
+    inside.env("XDG_CONFIG_HOME", "config").env_remove("HOME");
+    assert_eq!(inside.output().unwrap().status.code(), Some(2));
+}
+
+#[test]
+fn a_project_that_init_made_was_not_trusted() {
+    let found = Found::of(&[]);
+    fs::remove_dir(found.path()).unwrap();
+    let mut init = crate::support::toolcrib();
+    init.arg("init").arg(found.project.path()).env("XDG_CONFIG_HOME", found.config.path());
+    assert!(init.output().unwrap().status.success());
+    assert!(found.run(&["trust", "--list"]).stdout.contains(&*found.path().to_string_lossy()));
+    let run = found.run(&["run", "what do we know about the printer?"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+}

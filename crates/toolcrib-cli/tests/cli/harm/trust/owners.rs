@@ -1,0 +1,159 @@
+//! Files of another user were used. To give a file away takes root; without it these tests say so.
+
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink},
+    path::Path,
+};
+
+use super::{Found, SERVER};
+use crate::support::{Outcome, toolcrib};
+
+/// A user who is neither the tester nor root.
+const OTHER: u32 = 54_321;
+
+#[expect(clippy::print_stderr, reason = "a test that tries nothing says so")]
+fn is_root() -> bool {
+    let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    if !is_root {
+        eprintln!("SKIPPED: files cannot be given away without root");
+    }
+    is_root
+}
+
+fn give_away(path: &Path) {
+    chown(path, Some(OTHER), None).unwrap();
+}
+
+fn take_back(path: &Path) {
+    chown(path, Some(0), None).unwrap();
+}
+
+/// That nothing of the project runs, however it is reached.
+fn assert_refused(found: &Found, what: &Path) {
+    found.trust_anyway();
+    for outcome in [found.run(&["call", "look"]), found.named(&["call", "look"])] {
+        assert_eq!(outcome.code, Some(2), "{}: {}", what.display(), outcome.stderr);
+        let help = format!("toolcrib trust --owner {}", what.display());
+        assert!(outcome.stderr.contains(&help), "{help}: {}", outcome.stderr);
+    }
+    for outcome in [found.run(&["mcp", "list"]), found.named(&["mcp", "list"])] {
+        assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("toolcrib trust --owner"), "{}", outcome.stderr);
+    }
+    assert!(!found.was_started(), "{}", what.display());
+}
+
+impl Found {
+    /// What may well be refused.
+    fn trust_anyway(&self) -> Outcome {
+        self.run(&["trust"])
+    }
+}
+
+#[test]
+fn a_project_of_another_user_was_used() {
+    if !is_root() {
+        return;
+    }
+    let project = format!("mcp_files = [\"j.json\"]\n{SERVER}\n[plugin.crm]\npath = \"crm\"\n");
+    let found = Found::of(&[
+        ("toolcrib.toml", &project),
+        ("j.json", r#"{ "mcpServers": {} }"#),
+        ("crm/plugin.toml", "# nothing\n"),
+        ("skills/x/SKILL.md", "---\nname: x\ndescription: X.\n---\nX.\n"),
+    ]);
+    found.trust();
+    for what in ["", "toolcrib.toml", "j.json", "crm", "crm/plugin.toml", "skills", "skills/x"] {
+        let what = found.path().join(what).components().collect::<std::path::PathBuf>();
+        give_away(&what);
+        assert_refused(&found, &what);
+        assert!(found.trust_anyway().stderr.contains("--owner"));
+        // Once the owner is accepted, named is used, and found is as it was trusted.
+        let accepted = found.run(&["trust", "--owner", what.to_str().unwrap()]);
+        assert_eq!(accepted.code, Some(0), "{}", accepted.stderr);
+        assert_eq!(found.named(&["call", "look"]).code, Some(0), "{}", what.display());
+        assert_eq!(found.run(&["call", "look"]).code, Some(0), "{}", what.display());
+        assert!(found.was_started());
+        take_back(&what);
+        assert_eq!(found.run(&["trust", "--remove", what.to_str().unwrap()]).code, Some(0));
+        found.trust();
+    }
+}
+
+#[test]
+fn an_owner_that_was_accepted_above_was_not_accepted_below() {
+    if !is_root() {
+        return;
+    }
+    let found = Found::with_server();
+    give_away(&found.path());
+    give_away(&found.path().join("toolcrib.toml"));
+    let above = found.path().parent().unwrap().to_owned();
+    // Only the owner of that folder is: here it is not the other user.
+    assert_eq!(found.run(&["trust", "--owner", above.to_str().unwrap()]).code, Some(0));
+    assert_eq!(found.named(&["call", "look"]).code, Some(2));
+    assert_eq!(found.run(&["trust", "--owner"]).code, Some(0));
+    assert_eq!(found.named(&["call", "look"]).code, Some(0));
+}
+
+#[test]
+fn an_imported_file_of_another_user_was_used() {
+    if !is_root() {
+        return;
+    }
+    let found = Found::of(&[(
+        "j.json",
+        r#"{ "mcpServers": { "spy": { "command": "sh", "args": ["-c", "touch ../started"] } } }"#,
+    )]);
+    let file = found.path().join("j.json");
+    let link = found.config.path().join("link.json");
+    symlink(&file, &link).unwrap();
+    for path in [&file, &link] {
+        let list = ["mcp", "list", "--import", path.to_str().unwrap()];
+        found.run(&list);
+        assert!(found.was_started(), "a file of the user's is agreed to by naming it");
+        give_away(&file);
+        found.run(&list);
+        assert!(!found.was_started());
+        let serve = found.run(&["mcp", "test", "spy", "--import", path.to_str().unwrap()]);
+        assert_eq!((serve.code, found.was_started()), (Some(2), false), "{}", serve.stderr);
+        assert!(serve.stderr.contains("touch ../started"), "{}", serve.stderr);
+        let owner = ["trust", "--owner", path.to_str().unwrap()];
+        assert_eq!(found.run(&owner).code, Some(0));
+        found.run(&list);
+        assert!(found.was_started());
+        found.run(&["trust", "--remove", path.to_str().unwrap()]);
+        take_back(&file);
+    }
+}
+
+#[test]
+fn a_file_that_everybody_may_change_was_used() {
+    let found = Found::with_server();
+    found.trust();
+    for what in ["", "toolcrib.toml"] {
+        let what = found.path().join(what).components().collect::<std::path::PathBuf>();
+        let mode = fs::metadata(&what).unwrap().permissions().mode();
+        fs::set_permissions(&what, fs::Permissions::from_mode(mode | 0o002)).unwrap();
+        assert_refused(&found, &what);
+        fs::set_permissions(&what, fs::Permissions::from_mode(mode)).unwrap();
+    }
+}
+
+#[test]
+fn init_wrote_into_the_folder_of_another_user() {
+    if !is_root() {
+        return;
+    }
+    let found = Found::of(&[]);
+    give_away(&found.path());
+    for folder in [found.path(), found.path().join("new/project")] {
+        let mut init = toolcrib();
+        init.arg("init").arg(&folder).env("XDG_CONFIG_HOME", found.config.path());
+        let outcome: Outcome = init.output().unwrap().into();
+        assert_eq!(outcome.code, Some(2), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("another user"), "{}", outcome.stderr);
+        assert_eq!(fs::read_dir(found.path()).unwrap().count(), 0);
+    }
+}

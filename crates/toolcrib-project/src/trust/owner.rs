@@ -1,0 +1,111 @@
+//! Whose files are: the user's, the system's, or somebody else's.
+
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+use super::power::plain;
+
+/// A file or folder that was read, as its owner and mode were then.
+#[derive(Debug, Clone)]
+pub(crate) struct Owned {
+    pub(crate) path: PathBuf,
+    pub(crate) uid: u32,
+    pub(crate) mode: u32,
+    pub(crate) is_folder: bool,
+}
+
+/// A file or folder that somebody else decides about.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Foreign {
+    /// It belongs to neither the user nor the system.
+    #[error("{} belongs to another user (uid {uid})", shown(path))]
+    Owner {
+        /// The file or folder.
+        path: PathBuf,
+        /// Its owner.
+        uid: u32,
+    },
+    /// Every user of the machine may change it.
+    #[error("every user of this machine may change {}", shown(path))]
+    Everybody {
+        /// The file or folder.
+        path: PathBuf,
+    },
+}
+
+fn shown(path: &Path) -> String {
+    plain(&path.to_string_lossy())
+}
+
+impl Foreign {
+    /// The file or folder.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Owner { path, .. } | Self::Everybody { path } => path,
+        }
+    }
+}
+
+impl Owned {
+    /// A folder as it is now.
+    pub(crate) fn folder(path: &Path) -> io::Result<Self> {
+        let found = fs::metadata(path)?;
+        let (uid, mode) = (found.uid(), found.mode());
+        Ok(Self { path: path.to_owned(), uid, mode, is_folder: true })
+    }
+
+    /// Whether somebody else decides about it. `accepted` is the owner that was accepted for a path.
+    pub(super) fn foreign(&self, accepted: &impl Fn(&Path) -> Option<u32>) -> Option<Foreign> {
+        const OTHERS_WRITE: u32 = 0o002;
+        const STICKY: u32 = 0o1000;
+        let path = || self.path.clone();
+        let is_mine = self.uid == rustix::process::geteuid().as_raw() || self.uid == 0;
+        // Into a sticky folder everybody may put files, and none takes away those of others.
+        let is_open = self.mode & OTHERS_WRITE != 0 && !(self.is_folder && self.mode & STICKY != 0);
+        if is_mine && !is_open {
+            return None;
+        }
+        match accepted(&self.path) {
+            Some(uid) if is_mine || uid == self.uid => None,
+            _ if is_mine => Some(Foreign::Everybody { path: path() }),
+            _ => Some(Foreign::Owner { path: path(), uid: self.uid }),
+        }
+    }
+}
+
+/// The files, and the folders that lead to them: up to the project's, else the one that each lies in.
+pub(super) fn with_folders(files: Vec<Owned>, project: Option<&Path>) -> Vec<Owned> {
+    let mut folders: BTreeSet<&Path> = project.into_iter().collect();
+    for file in &files {
+        let of_project = project.filter(|project| file.path.starts_with(project));
+        let above = file.path.ancestors().skip(1);
+        match of_project {
+            Some(project) => folders.extend(above.take_while(|path| path.starts_with(project))),
+            None => folders.extend(above.take(1)),
+        }
+    }
+    let folders: Vec<_> = folders.into_iter().filter_map(|path| Owned::folder(path).ok()).collect();
+    folders.into_iter().chain(files).collect()
+}
+
+/// Whether somebody else decides about the nearest folder that is there on the way to a path: into
+/// such a one nothing is written.
+///
+/// # Errors
+/// [`Foreign`] says whose it is.
+pub(crate) fn check_owner(
+    path: &Path,
+    accepted: impl Fn(&Path) -> Option<u32>,
+) -> Result<(), Foreign> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let there = path.ancestors().find_map(|path| Owned::folder(&path.canonicalize().ok()?).ok());
+    match there.and_then(|there| there.foreign(&accepted)) {
+        Some(foreign) => Err(foreign),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,139 @@
+//! What a load reads, each file once: the bytes that are judged are those that are used.
+
+use std::{
+    collections::BTreeMap,
+    fs::OpenOptions,
+    io::{self, Read as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rustix::fs::OFlags;
+use toolcrib_core::Digest;
+
+use super::Owned;
+use crate::root::{FileError, MAX_SEED, MAX_TEXT};
+
+/// The files that were read so far. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Reads(Arc<Mutex<Files>>);
+
+#[derive(Debug, Default)]
+struct Files {
+    /// Whether the load is over, so that nothing is kept anymore.
+    closed: bool,
+    by_path: BTreeMap<PathBuf, Seen>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    digest: Digest,
+    /// `None` of what is only a digest.
+    owner: Option<(u32, u32)>,
+    /// Kept for a second reader, unless it is large.
+    text: Option<Arc<str>>,
+}
+
+impl Reads {
+    /// The text of a file by its resolved path, of at most `limit` bytes. A byte-order mark is taken
+    /// off.
+    pub(crate) fn text(&self, path: &Path, limit: u64) -> Result<String, FileError> {
+        let kept = self.with(|files| files.by_path.get(path)?.text.clone());
+        if let Some(text) = kept {
+            return Ok(text.as_ref().to_owned());
+        }
+        let (bytes, owner) = read(path, limit)?;
+        let digest = Digest::of(&bytes);
+        let text = String::from_utf8(bytes).map_err(|_| FileError::NotText)?;
+        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+        let kept = (limit <= MAX_TEXT).then(|| Arc::from(text.as_str()));
+        self.note(path, Seen { digest, owner: Some(owner), text: kept });
+        Ok(text)
+    }
+
+    /// Notes the bytes of a program by its resolved path. One that is too large is noted by its size
+    /// and its time of change, one that cannot be read by that alone.
+    pub(crate) fn program(&self, path: &Path) {
+        let (digest, owner) = match read(path, MAX_SEED) {
+            Ok((bytes, owner)) => (Digest::of(bytes), Some(owner)),
+            Err(_) => {
+                let stamp = path.metadata().map(|found| {
+                    (found.len(), found.mtime(), found.mtime_nsec(), found.uid(), found.mode())
+                });
+                let stamp = stamp.ok();
+                let owner = stamp.map(|(.., uid, mode)| (uid, mode));
+                (Digest::of(format!("{stamp:?}")), owner)
+            }
+        };
+        self.note(path, Seen { digest, owner, text: None });
+    }
+
+    /// Notes where a link leads.
+    pub(crate) fn link(&self, link: &Path, to: &Path) {
+        let digest = Digest::of(to.as_os_str().as_encoded_bytes());
+        self.note(link, Seen { digest, owner: None, text: None });
+    }
+
+    /// The digest of what was read below a folder, and of its paths.
+    pub(crate) fn digest_below(&self, folder: &Path) -> Digest {
+        self.with(|files| {
+            let below = files.by_path.iter().filter_map(|(path, seen)| {
+                let path = path.strip_prefix(folder).ok()?;
+                Some([Digest::of(path.as_os_str().as_encoded_bytes()), seen.digest])
+            });
+            Digest::of_all(below.flatten().collect::<Vec<_>>().iter())
+        })
+    }
+
+    /// The files that were read, each with its owner.
+    pub(crate) fn owned(&self) -> Vec<Owned> {
+        self.with(|files| {
+            let owned = files.by_path.iter().filter_map(|(path, seen)| {
+                let (uid, mode) = seen.owner?;
+                Some(Owned { path: path.clone(), uid, mode, is_folder: false })
+            });
+            owned.collect()
+        })
+    }
+
+    /// Forgets everything, and keeps nothing from now on.
+    pub(crate) fn close(&self) {
+        self.with(|files| *files = Files { closed: true, by_path: BTreeMap::new() });
+    }
+
+    fn note(&self, path: &Path, seen: Seen) {
+        self.with(|files| {
+            if !files.closed {
+                files.by_path.insert(path.to_owned(), seen);
+            }
+        });
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Files) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The bytes of a regular file, with its owner and mode as they are of what was opened. The path is
+/// resolved: a link at its end was put there since.
+fn read(path: &Path, limit: u64) -> Result<(Vec<u8>, (u32, u32)), FileError> {
+    // Without blocking: to open a pipe waits for a writer.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let flags = flags.bits().cast_signed();
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let file = opened.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => FileError::NotFound,
+        _ => FileError::Unreadable(error),
+    })?;
+    let found = file.metadata().map_err(FileError::Unreadable)?;
+    if !found.is_file() {
+        return Err(if found.is_dir() { FileError::Folder } else { FileError::NotAFile });
+    }
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(FileError::Unreadable)?;
+    if bytes.len() as u64 > limit {
+        return Err(FileError::TooLarge { limit });
+    }
+    Ok((bytes, (found.uid(), found.mode())))
+}

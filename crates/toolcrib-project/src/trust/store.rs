@@ -1,0 +1,220 @@
+//! What the user has agreed to, kept in the user's configuration folder: one file for each folder
+//! that is trusted, replaced as a whole.
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
+use toolcrib_core::Digest;
+use uuid::Uuid;
+
+use super::{Foreign, Review, owner::with_folders};
+
+/// A longer record is none of ours.
+const MOST_BYTES: u64 = 64 * 1024;
+
+/// How a project stands with its user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Standing {
+    /// It may be used.
+    Trusted,
+    /// It was never trusted.
+    Unknown,
+    /// It was trusted, and its files have changed since.
+    Changed,
+    /// Somebody else decides about one of its files.
+    Foreign(Foreign),
+}
+
+/// A folder or file that the user has agreed to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Trusted {
+    /// The folder or file, resolved.
+    pub path: PathBuf,
+    /// The digest of the project in it that may be used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    /// The owner, beside the user and the system, whose files in it are accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<u32>,
+}
+
+/// What the user has agreed to cannot be kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrustError {
+    /// The user has no configuration folder.
+    #[error("trust cannot be kept: neither XDG_CONFIG_HOME nor HOME is set to an absolute path")]
+    NoHome,
+    /// The record cannot be written or removed.
+    #[error("trust cannot be kept in {}: {source}", path.display())]
+    Io {
+        /// Where.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// What a user has agreed to. Records that somebody else could have written are not believed.
+#[derive(Debug, Clone)]
+pub struct TrustStore {
+    /// `None` where the user has no configuration folder: nothing is trusted then.
+    folder: Option<PathBuf>,
+}
+
+impl TrustStore {
+    /// That of the user: in `toolcrib/trust` below `$XDG_CONFIG_HOME` or `~/.config`.
+    pub fn of_user() -> Self {
+        let folder = |name| {
+            let path = PathBuf::from(std::env::var_os(name)?);
+            // What is relative would be found in the project.
+            path.is_absolute().then_some(path)
+        };
+        let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")));
+        Self { folder: config.map(|config| config.join("toolcrib").join("trust")) }
+    }
+
+    /// How a project stands that is loaded. One that was `found`, in place of being named, may use
+    /// the user's authority only as it was when it was trusted.
+    pub fn standing(&self, review: &Review, found: bool) -> Standing {
+        let owned = with_folders(review.owned.clone(), review.folder.as_deref());
+        let foreign = owned.iter().find_map(|one| one.foreign(&|path| self.accepted_owner(path)));
+        if let Some(foreign) = foreign {
+            return Standing::Foreign(foreign);
+        }
+        if !found || review.powers.is_empty() {
+            return Standing::Trusted;
+        }
+        let record = review.folder.as_deref().and_then(|folder| self.read(folder));
+        match record.and_then(|record| record.digest) {
+            None => Standing::Unknown,
+            Some(digest) if digest == review.digest => Standing::Trusted,
+            Some(_) => Standing::Changed,
+        }
+    }
+
+    /// The owner that was accepted for a path: for itself, or for the nearest folder above it.
+    pub fn accepted_owner(&self, path: &Path) -> Option<u32> {
+        path.ancestors().find_map(|path| self.read(path)?.owner)
+    }
+
+    /// Trusts a project as it was reviewed.
+    ///
+    /// # Errors
+    /// [`TrustError`].
+    pub fn trust(&self, review: &Review) -> Result<(), TrustError> {
+        let Some(folder) = &review.folder else { return Ok(()) };
+        let owner = self.read(folder).and_then(|record| record.owner);
+        let path = folder.clone();
+        self.write(&Trusted { path, digest: Some(review.digest), owner })
+    }
+
+    /// Accepts the owner of a folder or file, for it and all that is below it.
+    ///
+    /// # Errors
+    /// [`TrustError`]; also where there is no such file.
+    pub fn accept_owner(&self, path: &Path) -> Result<Trusted, TrustError> {
+        let fail = |source| TrustError::Io { path: path.to_owned(), source };
+        let path = path.canonicalize().map_err(fail)?;
+        let owner = Some(path.metadata().map_err(fail)?.uid());
+        let digest = self.read(&path).and_then(|record| record.digest);
+        let record = Trusted { path, digest, owner };
+        self.write(&record)?;
+        Ok(record)
+    }
+
+    /// Takes back what was agreed to; says whether something was.
+    ///
+    /// # Errors
+    /// [`TrustError`].
+    pub fn remove(&self, path: &Path) -> Result<bool, TrustError> {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let record = self.record(&path).ok_or(TrustError::NoHome)?;
+        match fs::remove_file(&record) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(source) => Err(TrustError::Io { path: record, source }),
+        }
+    }
+
+    /// All that was agreed to, by path.
+    pub fn list(&self) -> Vec<Trusted> {
+        let folder = self.folder.iter().filter(|folder| is_private(folder));
+        let entries = folder.filter_map(|folder| folder.read_dir().ok());
+        let records = entries
+            .flatten()
+            .flatten()
+            .filter(|entry| entry.path().extension().is_some_and(|extension| extension == "json"));
+        let mut all: Vec<_> = records.filter_map(|entry| believed(&entry.path())).collect();
+        all.sort_by(|a, b| a.path.cmp(&b.path));
+        all
+    }
+
+    fn record(&self, path: &Path) -> Option<PathBuf> {
+        let name = Digest::of(path.as_os_str().as_encoded_bytes());
+        Some(self.folder.as_ref()?.join(format!("{name}.json")))
+    }
+
+    fn read(&self, path: &Path) -> Option<Trusted> {
+        let folder = self.folder.as_deref()?;
+        let safe = [folder.parent()?, folder].iter().all(|folder| is_private(folder));
+        believed(&self.record(path)?).filter(|record| safe && record.path == path)
+    }
+
+    fn write(&self, record: &Trusted) -> Result<(), TrustError> {
+        let (Some(folder), Some(path)) = (&self.folder, self.record(&record.path)) else {
+            return Err(TrustError::NoHome);
+        };
+        let fail = |source| TrustError::Io { path: folder.clone(), source };
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(fail)?;
+        if ![folder.parent(), Some(folder)].into_iter().flatten().all(is_private) {
+            let open = "this folder, or the one above it, is a link, belongs to another user, or can \
+                        be changed by one";
+            return Err(fail(io::Error::other(open)));
+        }
+        let text = serde_json::to_string(record).map_err(|error| fail(error.into()))?;
+        let draft = folder.join(format!(".draft-{}", Uuid::new_v4().simple()));
+        let mut options = OpenOptions::new();
+        let written = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&draft)
+            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+            .and_then(|()| fs::rename(&draft, &path));
+        written.map_err(|source| {
+            let _ = fs::remove_file(&draft);
+            fail(source)
+        })
+    }
+}
+
+/// Whether a folder is the user's own, and nobody else can change it.
+fn is_private(folder: &Path) -> bool {
+    fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir() && is_mine(&found))
+}
+
+fn is_mine(found: &fs::Metadata) -> bool {
+    found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0
+}
+
+/// A record that only the user can have written.
+fn believed(path: &Path) -> Option<Trusted> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    let found = file.metadata().ok()?;
+    if !found.is_file() || !is_mine(&found) {
+        return None;
+    }
+    let mut text = String::new();
+    file.take(MOST_BYTES).read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
