@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::Value;
+use toolcrib_core::PlainJson;
 
 /// What a message says of itself. The rest is passed over, however deep it nests.
 #[derive(Deserialize)]
@@ -37,5 +38,5 @@ impl Envelope<'_> {
 }
 
 fn said<'de, D: Deserializer<'de>>(json: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(json).map(Some)
+    PlainJson::deserialize(json).map(|PlainJson(value)| Some(value))
 }

@@ -81,7 +81,7 @@ fn hub(url: &str) -> Outcome<HttpHub> {
 
 fn listening(engine: EngineBuilder) -> Outcome<Engine> {
     let engine = engine.build()?;
-    engine.events().on("*", tell);
+    engine.events().on("*", tell)?;
     Ok(engine)
 }
 

@@ -11,14 +11,14 @@ mod state;
 
 use std::{
     path::PathBuf,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock},
     time::Instant,
 };
 
 use toolcrib_core::{
     ActivatedBy, AlreadyRegistered, CancellationToken, Catalog, DiscoveryError,
     DiscoveryErrorClass, EventKind, FailedListing, Identity, Lifetime, ListContext, RunEvents,
-    Tool, ToolCall, ToolRegistry, ToolResult, TurnSignals, millis,
+    Tool, ToolCall, ToolProvider, ToolRegistry, ToolResult, TurnSignals,
 };
 use uuid::Uuid;
 
@@ -144,6 +144,7 @@ impl Turn {
             registry: OnceLock::new(),
             signals: TurnSignals::new(),
             made: CallsMade::default(),
+            offered: Mutex::default(),
             questions: options.questions,
             engine,
             recovery,
@@ -248,9 +249,9 @@ impl Turn {
             .with_active_skills(Arc::clone(&skills.active));
         let mut catalog = std::mem::take(&mut self.spare);
         catalog.clear();
-        let registry = Arc::clone(self.state.registry_now());
-        let has_tools = !registry.is_empty();
-        let registry = Source::needed(registry);
+        let listed = self.state.registry_copy();
+        let has_tools = !listed.is_empty();
+        let registry = Source::needed(Arc::clone(&listed) as Arc<dyn ToolProvider>);
         let sources = has_tools
             .then_some(&registry)
             .into_iter()
@@ -271,7 +272,7 @@ impl Turn {
                 });
             }
         };
-        self.offer(discovered, skills)
+        self.offer(discovered, skills, listed)
     }
 
     /// Takes out what lived for the iteration that offered it. A tool that was registered anew
@@ -295,13 +296,13 @@ impl Turn {
         &mut self,
         discovered: Discovered,
         skills: Snapshot,
+        listed: Arc<ToolRegistry>,
     ) -> Result<Iteration, IterationError> {
         let began = Instant::now();
         let Discovered { mut catalog, notices } = discovered;
-        self.state.active_skills.narrow(&skills, &mut catalog);
+        self.state.active_skills.narrow(&skills.active, &skills.steps, &mut catalog);
         let steps_at = skills.at();
         let situation = self.state.situation(skills, self.iteration);
-        let before = self.composed.as_ref().map(|composed| composed.menu.fingerprint());
         let visibility = &self.state.engine.visibility;
         let (composed, is_new) = match self.composed.take() {
             Some(composed) if composed.holds_for(visibility, &situation, &catalog, &notices) => {
@@ -315,32 +316,16 @@ impl Turn {
             }
         };
         let took = began.elapsed();
-        let composed = self.composed.insert(composed);
-        let (menu, withheld) = (Arc::clone(&composed.menu), Arc::clone(&composed.withheld));
+        let composed = Arc::clone(self.composed.insert(composed));
         let registry = self.state.registry_now();
         if registry.has_ephemeral() {
             let brief = |tool: &&Tool| {
                 tool.ephemeral() == Some(Lifetime::Iteration) && is_in(registry, tool)
             };
-            self.expiring = menu.tools().iter().filter(brief).cloned().collect();
+            self.expiring = composed.menu.tools().iter().filter(brief).cloned().collect();
         }
-        for collision in &composed.collisions {
-            self.state.events.emit(Some(self.iteration), || EventKind::Collision {
-                name: collision.name.clone(),
-                kept: Arc::clone(&collision.kept),
-                dropped: Arc::clone(&collision.dropped),
-            });
-        }
-        self.state.events.emit(Some(self.iteration), || EventKind::ToolsOffered {
-            tools: menu.names().cloned().collect(),
-            origins: menu.tools().iter().map(|tool| Arc::clone(tool.shared_origin())).collect(),
-            withheld: withheld.len(),
-            withheld_tools: if is_new { withheld.not_offered() } else { Vec::new() },
-            fingerprint: menu.fingerprint(),
-            changed: before != Some(menu.fingerprint()),
-            duration_ms: millis(took),
-        });
-        Ok(Iteration::new(&self.state, self.iteration, menu, withheld, situation, steps_at))
+        self.state.report_offered(self.iteration, &composed, is_new, took);
+        Ok(Iteration::new(&self.state, self.iteration, composed, listed, situation, steps_at))
     }
 
     /// Composes, or takes what an earlier turn composed of the same.

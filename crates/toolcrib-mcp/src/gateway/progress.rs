@@ -39,24 +39,31 @@ pub(super) async fn passed_on<T>(
 }
 
 /// Listens to a call until it is dropped.
-struct Listening(Subscription);
+struct Listening(Option<Subscription>);
 
 impl Listening {
     fn to(events: &Events, call: Arc<str>, sender: mpsc::Sender<Message>) -> Self {
-        Self(events.on("tool.progress", move |event| {
-            if let EventKind::ToolProgress { call_id, message, percent, audience, .. } = &event.kind
-                && *audience == Audience::User
-                && *call_id == call
-            {
-                let _ = sender.try_send((message.clone(), *percent));
-            }
-        }))
+        Self(
+            events
+                .on("tool.progress", move |event| {
+                    if let EventKind::ToolProgress { call_id, message, percent, audience, .. } =
+                        &event.kind
+                        && *audience == Audience::User
+                        && *call_id == call
+                    {
+                        let _ = sender.try_send((message.clone(), *percent));
+                    }
+                })
+                .ok(),
+        )
     }
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        self.0.unsubscribe();
+        if let Some(listening) = &self.0 {
+            listening.unsubscribe();
+        }
     }
 }
 

@@ -34,7 +34,7 @@ use super::{
     handler::Handler,
     post::{Answered, Post, SESSION, is_json, name_what_is_taken, only},
     sessions::Sessions,
-    unreadable::{Unreadable, id_of_request},
+    unreadable::{Unreadable, id_of_request, is_ambiguous},
 };
 
 /// The largest body of a request, in bytes.
@@ -123,6 +123,8 @@ impl Routes {
                 Answered::Whole(answer) => return json_body(StatusCode::OK, answer),
                 Answered::Later(running) => drop(parts.extensions.insert(running)),
             }
+        } else if is_post && is_ambiguous(&body) {
+            return self.refuse_message(&Unreadable::of(&body), &caller, began);
         } else if is_post {
             match asked(&parts.headers, &body, &door.sessions) {
                 Ok(posted) => drop(posted.map(|posted| parts.extensions.insert(posted))),
