@@ -1,1 +1,4 @@
 //! Faults that were found from outside: one module per kind, run by `cargo xtask harm`.
+
+mod null_arguments;
+mod one_json;
