@@ -53,7 +53,7 @@ const CALL_ID: &str = "callId";
 ///         let menu = cx.offer(&merged)?; // to show a model of your own; here it asks for the last line
 ///         assert_eq!(menu.len(), 1 + 7);
 ///         let last = ToolCall::new("call_2", "artifact_tail", json!({ "callId": "call_1", "n": 1 }));
-///         assert_eq!(&*cx.execute(vec![last]).await[0].text, "two");
+///         assert_eq!(&*cx.execute(vec![last]).await[0].value, "two");
 ///         cx.ack()?;
 ///         assert_eq!(merged.all().len(), 1);
 ///         Ok(())
