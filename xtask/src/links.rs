@@ -1,6 +1,6 @@
-//! Links between the repository's documents lead somewhere.
+//! Links between the repository's documents lead somewhere: to a file, and where they name a test, to it.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use crate::{
     problem::Problem,
@@ -16,10 +16,15 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     for path in &documents {
         let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
         let folder = path.parent().unwrap_or(workspace.root());
-        for target in targets(&text) {
-            if !folder.join(target).exists() {
-                let shown = path.strip_prefix(workspace.root()).unwrap_or(path);
-                broken.push(format!("{} links to {target}, which is not there", shown.display()));
+        let shown = path.strip_prefix(workspace.root()).unwrap_or(path).display();
+        for (label, target) in links(&text) {
+            let file = folder.join(target);
+            if !file.exists() {
+                broken.push(format!("{shown} links to {target}, which is not there"));
+            } else if let Some(test) = test_in(label)
+                && !has_function(&file, test)?
+            {
+                broken.push(format!("{shown} names {label}, and {target} has no `fn {test}`"));
             }
         }
     }
@@ -28,16 +33,32 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
         return Ok(());
     }
     broken.dedup();
-    Err(Problem::new(broken.join("\n"), "name the file as it is called now"))
+    Err(Problem::new(broken.join("\n"), "name the file and the test as they are called now"))
 }
 
-/// The files that a text links to, without the place in them.
-fn targets(text: &str) -> impl Iterator<Item = &str> {
-    text.split("](")
-        .skip(1)
-        .filter_map(|rest| rest.split_once(')'))
-        .filter_map(|(target, _)| target.split('#').next())
-        .filter(|target| !target.is_empty() && !target.contains("://"))
+/// The labels of links to files, and the files, without the place in them.
+fn links(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.match_indices("](").filter_map(|(at, opening)| {
+        let label = text.get(..at)?.rsplit('[').next()?;
+        let (target, _) = text.get(at + opening.len()..)?.split_once(')')?;
+        let file = target.split('#').next()?;
+        (!file.is_empty() && !file.contains("://")).then_some((label, file))
+    })
+}
+
+/// The function that a label `CRATE FILE::NAME` names.
+fn test_in(label: &str) -> Option<&str> {
+    let (package, test) = label.split_once(' ')?;
+    let (modules, name) = test.rsplit_once("::")?;
+    let is_name = |text: &str| {
+        text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b':'))
+    };
+    [package, modules, name].into_iter().all(is_name).then_some(name)
+}
+
+fn has_function(file: &Path, name: &str) -> Result<bool, Problem> {
+    let code = fs::read_to_string(file).map_err(|error| unreadable(file, &error))?;
+    Ok(code.contains(&format!("fn {name}(")))
 }
 
 #[cfg(test)]
@@ -47,6 +68,18 @@ mod tests {
     #[test]
     fn only_files_are_looked_for() {
         let text = "[a](b/c.md#d) and [e](#f), [g](https://h.example), `x[1](`";
-        assert_eq!(targets(text).collect::<Vec<_>>(), ["b/c.md"]);
+        assert_eq!(links(text).collect::<Vec<_>>(), [("a", "b/c.md")]);
+    }
+
+    #[test]
+    fn a_label_that_names_a_test_is_told_from_others() {
+        assert_eq!(test_in("engine providers::a_gate_fails"), Some("a_gate_fails"));
+        assert_eq!(test_in("cli harm::one_json::a_key"), Some("a_key"));
+        for other in ["`Tool::call`", "decisions", "One call, there and back", "the Tool::call"] {
+            assert_eq!(test_in(other), None, "{other}");
+        }
+        let this = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/links.rs");
+        assert!(has_function(&this, "test_in").is_ok_and(|is_there| is_there));
+        assert!(has_function(&this, concat!("test", "_out")).is_ok_and(|is_there| !is_there));
     }
 }

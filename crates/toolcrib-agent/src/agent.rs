@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use toolcrib_core::{Event, Model, Subscription};
+use toolcrib_core::{Event, Model, Subscription, UnknownEventError};
 use toolcrib_engine::Engine;
 
 use crate::{
@@ -83,11 +83,14 @@ impl Agent {
     }
 
     /// Listens to all runs of this agent; see [`Events::on`](toolcrib_core::Events::on).
+    ///
+    /// # Errors
+    /// [`UnknownEventError`] when no event has such a name.
     pub fn on(
         &self,
         pattern: impl Into<Arc<str>>,
         listener: impl Fn(&Event) + Send + Sync + 'static,
-    ) -> Subscription {
+    ) -> Result<Subscription, UnknownEventError> {
         self.0.engine.events().on(pattern, listener)
     }
 

@@ -13,7 +13,9 @@ pub enum CacheUse {
     None,
     /// It had a fresh answer.
     Hit,
-    /// It had none, and the source was asked.
+    /// It had none, and the answer is that of a question that was already under way for somebody else.
+    Joined,
+    /// It had none, and the source was asked for this listing.
     Miss,
     /// It had one that is no longer fresh, and gave that.
     Stale,

@@ -30,6 +30,7 @@ mod fence;
 mod fitted_name;
 mod hidden;
 mod identity;
+mod json;
 mod menu;
 mod message;
 mod middleware;
@@ -48,6 +49,7 @@ mod result;
 mod secrets;
 mod signals;
 mod spool;
+mod suggest;
 mod tool;
 
 pub use self::{
@@ -64,12 +66,13 @@ pub use self::{
     digest::{Digest, DigestHasher, NotADigest, args_digest, canonical_schema},
     event::{
         ActivatedBy, DeactivatedBy, Event, EventKind, EventStream, Events, NotOffered, PolicyStage,
-        RunEvents, Subscription, millis,
+        RunEvents, Subscription, UnknownEventError, millis,
     },
     extract::{Args, Json, State},
     fence::{FENCE_NOTICE, fence, fence_chars, unfence},
     hidden::is_hidden,
     identity::Identity,
+    json::{PlainJson, has_reserved_key},
     menu::Menu,
     message::{Arguments, Message, ToolCall, Usage, VendorContent},
     middleware::{CallVerdict, Middleware, Passed, TurnContext, call_middleware},
@@ -97,7 +100,7 @@ pub use self::{
     registry::{AlreadyRegistered, RegistryDiff, ToolRegistry},
     reliability::{
         AnswerFn, Fallback, IntoHolds, InvalidStatusRange, ReliabilityRule, ReliabilityState,
-        Retry, Stage, StatusRange, Then, WhenFailed,
+        Retry, Stage, StatusRange, Then, UnknownWordError, WhenFailed,
     },
     remote_listing::{ListOrder, RemoteDescription, RemoteListing},
     result::ToolResult,

@@ -2,10 +2,13 @@
 
 use std::{ops::AddAssign, sync::Arc};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::block::{ContentBlock, write_blocks};
+use crate::{
+    block::{ContentBlock, write_blocks},
+    json::PlainJson,
+};
 
 /// One message of a conversation. The system text stands beside the messages, not among them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -133,8 +136,12 @@ impl ToolCall {
 pub enum Arguments {
     /// Text that should be JSON; the pipe parses it.
     Text(String),
-    /// Data.
-    Json(Value),
+    /// Data. Read from JSON as [`PlainJson`].
+    Json(#[serde(deserialize_with = "plain")] Value),
+}
+
+fn plain<'de, D: Deserializer<'de>>(json: D) -> Result<Value, D::Error> {
+    PlainJson::deserialize(json).map(|PlainJson(value)| value)
 }
 
 /// What a model call used and cost. Sums up with `+=`; a sum begins with [`NOTHING`](Self::NOTHING),

@@ -9,7 +9,7 @@ use std::{
 use toolcrib_core::{
     AlreadyRegistered, Approver, Catalog, Events, IntoTool, InvalidTool, Journal, ListContext,
     Listing, Middleware, Policy, Reducer, ReliabilityRule, Scoper, Secrets, Spooler, Stage, Tool,
-    ToolName, ToolProvider, panic_text,
+    ToolName, ToolProvider, UnknownWordError, panic_text,
 };
 
 use crate::{
@@ -123,6 +123,14 @@ pub enum BuildError {
     /// The menu of skills could not be made a tool.
     #[error("the tools that stand for skills cannot be made")]
     ReadSkill(#[source] InvalidTool),
+    /// A rule on failures has a condition that holds for none.
+    #[error("reliability rule {rule}: {problem}")]
+    ReliabilityRule {
+        /// Its label, or its number from 1.
+        rule: Arc<str>,
+        /// The word that no failure has.
+        problem: UnknownWordError,
+    },
     /// A panic would end the process instead of the call.
     #[error(
         "this program is compiled with `panic = \"abort\"`, so a panicking tool would end it; \
@@ -326,6 +334,12 @@ impl EngineBuilder {
             return Err(BuildError::PanicAborts);
         }
         self.sources.iter().try_for_each(check_gates)?;
+        for (position, rule) in self.reliability.rules.iter().enumerate() {
+            rule.check().map_err(|problem| BuildError::ReliabilityRule {
+                rule: rule.label.clone().unwrap_or_else(|| (position + 1).to_string().into()),
+                problem,
+            })?;
+        }
         let redactor = self.redactor.unwrap_or_else(Redactor::from_environment);
         let skill_sources = SkillSources::of_host(match self.skill_source {
             Some(source) => SkillsFrom::Source(source),

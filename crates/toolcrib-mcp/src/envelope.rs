@@ -1,12 +1,10 @@
 //! What there is to a message, whoever it is for.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
-};
-use serde_json::{Map, Value};
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
+use serde_json::Value;
+use toolcrib_core::PlainJson;
 
 /// What a message says of itself. The rest is passed over, however deep it nests.
 #[derive(Deserialize)]
@@ -43,41 +41,7 @@ fn said<'de, D: Deserializer<'de>>(json: D) -> Result<Option<Value>, D::Error> {
     id(json).map(Some)
 }
 
-/// Reads an id or a token exactly as it is written. Objects and lists, which are none, are read as
-/// empty ones: the JSON library reads some objects as a number.
+/// Reads an id or a token exactly as it is written: the JSON library reads some objects as a number.
 pub(crate) fn id<'de, D: Deserializer<'de>>(json: D) -> Result<Value, D::Error> {
-    struct Id;
-    impl<'de> Visitor<'de> for Id {
-        type Value = Value;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an id")
-        }
-        fn visit_bool<E>(self, id: bool) -> Result<Value, E> {
-            Ok(id.into())
-        }
-        fn visit_i64<E>(self, id: i64) -> Result<Value, E> {
-            Ok(id.into())
-        }
-        fn visit_u64<E>(self, id: u64) -> Result<Value, E> {
-            Ok(id.into())
-        }
-        fn visit_f64<E>(self, id: f64) -> Result<Value, E> {
-            Ok(id.into())
-        }
-        fn visit_str<E>(self, id: &str) -> Result<Value, E> {
-            Ok(id.into())
-        }
-        fn visit_unit<E>(self) -> Result<Value, E> {
-            Ok(Value::Null)
-        }
-        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
-            while list.next_element::<IgnoredAny>()?.is_some() {}
-            Ok(Value::Array(Vec::new()))
-        }
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-            Ok(Value::Object(Map::new()))
-        }
-    }
-    json.deserialize_any(Id)
+    PlainJson::deserialize(json).map(|PlainJson(id)| id)
 }

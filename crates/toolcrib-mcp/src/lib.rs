@@ -15,6 +15,7 @@ mod gateway;
 mod line_buffer;
 #[cfg(feature = "mock")]
 mod mock;
+mod reserved;
 pub mod server;
 #[cfg(any(feature = "gateway", feature = "mock"))]
 mod wire;

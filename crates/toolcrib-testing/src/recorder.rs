@@ -35,7 +35,7 @@ const LONGEST: usize = 300;
 /// let agent = Agent::builder().model(model().then("Hello.")).build()?;
 /// let run = agent.run("Hi", RunOptions::default());
 /// let seen = EventRecorder::new();
-/// run.on("*", seen.listener());
+/// run.on("*", seen.listener())?;
 /// paused(run);
 ///
 /// seen.assert_order(["agent.turn_start", "model.start", "model.end", "agent.turn_end"]);
@@ -43,7 +43,7 @@ const LONGEST: usize = 300;
 /// seen.assert_count("model.start", 1);
 /// seen.assert_complete();
 /// assert_eq!(seen.json_of("agent.turn_end")[0]["answer"], "Hello.");
-/// # Ok::<(), toolcrib_agent::AgentError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Default)]
 pub struct EventRecorder(Arc<Record>);
@@ -63,7 +63,7 @@ impl EventRecorder {
     /// A recorder of all that a hub says from now on.
     pub fn attach(events: &Events) -> Self {
         let recorder = Self::new();
-        events.on("*", recorder.listener());
+        events.on("*", recorder.listener()).ok();
         recorder
     }
 

@@ -66,3 +66,8 @@ struct Readme;
 #[cfg(all(doctest, feature = "hub"))]
 #[doc = include_str!("../../../docs/which-provider.md")]
 struct WhichProvider;
+
+/// And that in the page about executors.
+#[cfg(all(doctest, feature = "engine"))]
+#[doc = include_str!("../../../docs/executors.md")]
+struct Executors;

@@ -32,7 +32,7 @@ async fn main() -> Outcome {
     let engine = listening(Engine::builder().provider(Arc::clone(&cache) as _))?;
     println!("  three turns at the same time ask once");
     let one = || async { step(&engine).await };
-    tokio::try_join!(one(), one(), one())?;
+    tokio::try_join!(biased; one(), one(), one())?;
     println!("  the next one asks nobody");
     step(&engine).await?;
     call(&engine, "search").await?;
@@ -81,7 +81,7 @@ fn hub(url: &str) -> Outcome<HttpHub> {
 
 fn listening(engine: EngineBuilder) -> Outcome<Engine> {
     let engine = engine.build()?;
-    engine.events().on("*", tell);
+    engine.events().on("*", tell)?;
     Ok(engine)
 }
 

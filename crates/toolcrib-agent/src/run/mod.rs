@@ -16,7 +16,7 @@ use futures_util::future::BoxFuture;
 use tokio::time::sleep;
 use toolcrib_core::{
     DiscoveryError, Event, EventStream, FENCE_NOTICE, Identity, Message, SkillId, Subscription,
-    Usage,
+    UnknownEventError, Usage,
 };
 use toolcrib_engine::{
     Engine, IterationError, Personality, Skills, Turn, TurnEnd, TurnError, TurnFailure,
@@ -78,11 +78,14 @@ impl Run {
     }
 
     /// Listens to this run alone; see [`Events::on`](toolcrib_core::Events::on).
+    ///
+    /// # Errors
+    /// [`UnknownEventError`] when no event has such a name.
     pub fn on(
         &self,
         pattern: impl Into<Arc<str>>,
         listener: impl Fn(&Event) + Send + Sync + 'static,
-    ) -> Subscription {
+    ) -> Result<Subscription, UnknownEventError> {
         self.options.turn.events.on(pattern, listener)
     }
 }

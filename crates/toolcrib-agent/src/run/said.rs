@@ -2,8 +2,8 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use serde_json::Value;
-use toolcrib_core::{Arguments, Menu, ToolCall, ToolName, VendorContent};
+use serde_json::Map;
+use toolcrib_core::{Arguments, Menu, PlainJson, ToolCall, ToolName, VendorContent};
 use toolcrib_engine::Redactor;
 
 /// What stands in the history for a name that no vendor takes back.
@@ -63,11 +63,13 @@ fn written(text: &str, redactor: &Redactor) -> Arguments {
     if matches!(redacted, Cow::Borrowed(_)) && !text.contains('\\') {
         return Arguments::Text(text.to_owned());
     }
-    match serde_json::from_str::<Value>(text) {
-        Ok(value) => {
+    match serde_json::from_str(text) {
+        Ok(PlainJson(value)) => {
             let clean = redactor.json(value.clone());
             if clean == value { Arguments::Text(text.to_owned()) } else { Arguments::Json(clean) }
         }
+        // The pipe refuses what is not one value, and what its escapes hide cannot be said.
+        Err(error) if error.is_data() => Arguments::Json(Map::new().into()),
         Err(_) => Arguments::Text(redacted.into_owned()),
     }
 }

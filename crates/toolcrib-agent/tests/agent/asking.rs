@@ -85,7 +85,7 @@ async fn what_a_model_thinks_is_an_event_and_no_part_of_the_answer() {
         .unwrap();
     let run = agent.run("Go", RunOptions::default());
     let seen = EventRecorder::new();
-    run.on("model.*", seen.listener());
+    run.on("model.*", seen.listener()).unwrap();
     let outcome = run.await;
     assert_eq!(outcome.answer.as_deref(), Some("The key is [redacted]."));
     let thought: String = seen
@@ -103,7 +103,7 @@ async fn a_failed_model_call_says_its_class() {
     let agent = agent(&model).build().unwrap();
     let run = agent.run("Go", RunOptions::default());
     let seen = EventRecorder::new();
-    run.on("model.end", seen.listener());
+    run.on("model.end", seen.listener()).unwrap();
     run.await;
     assert_eq!(seen.json_of("model.end")[0]["error_class"], "rate_limit");
     assert_eq!(seen.json_of("model.end")[0].get("stop"), None);
@@ -146,7 +146,7 @@ async fn a_secret_that_a_model_writes_stands_in_no_event_and_in_no_history() {
         .unwrap();
     let run = agent.run("Go", RunOptions::default());
     let seen = EventRecorder::new();
-    run.on("*", seen.listener());
+    run.on("*", seen.listener()).unwrap();
     let outcome = run.await;
     let all = format!("{:?} {:?} {outcome:?}", seen.events(), model.requests()[1].messages);
     assert!(!all.contains("3cret-key-1"), "{all}");
@@ -158,7 +158,7 @@ async fn a_secret_that_a_model_writes_stands_in_no_event_and_in_no_history() {
 async fn changes(agent: &Agent, options: RunOptions) -> (Vec<Value>, Vec<Message>) {
     let run = agent.run("Go", options);
     let seen = EventRecorder::new();
-    run.on("model.prefix_changed", seen.listener());
+    run.on("model.prefix_changed", seen.listener()).unwrap();
     let outcome = run.await;
     let mut events = seen.json_of("model.prefix_changed");
     for event in &mut events {

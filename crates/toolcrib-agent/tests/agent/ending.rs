@@ -19,7 +19,7 @@ use crate::support::{agent, assert_ended, builder, call, calls, endless, says, s
 async fn run(agent: &Agent, options: impl Into<RunOptions>) -> (RunOutcome, EventRecorder) {
     let run = agent.run("Go", options);
     let log = EventRecorder::new();
-    run.on("*", log.listener());
+    run.on("*", log.listener()).unwrap();
     let outcome = in_time(run).await;
     assert_ended(&log, &outcome);
     assert_replayable(&outcome.messages);
@@ -38,13 +38,14 @@ async fn cancelled_at(
     let cancel = CancellationToken::new();
     let run = agent.run("Go", TurnOptions::default().cancellation(cancel.clone()));
     let log = EventRecorder::new();
-    run.on("*", log.listener());
+    run.on("*", log.listener()).unwrap();
     let seen = std::sync::atomic::AtomicUsize::new(0);
     run.on(name, move |_| {
         if seen.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1 == nth {
             cancel.cancel();
         }
-    });
+    })
+    .unwrap();
     let outcome = in_time(run).await;
     assert_ended(&log, &outcome);
     assert_replayable(&outcome.messages);
@@ -76,7 +77,7 @@ async fn a_model_that_never_pauses_is_stopped_by_cancellation_and_by_the_clock()
     let agent = agent(&model).build().unwrap();
     let cancel = CancellationToken::new();
     let run = agent.run("Go", TurnOptions::default().cancellation(cancel.clone()));
-    run.on("model.text", move |_| cancel.cancel());
+    run.on("model.text", move |_| cancel.cancel()).unwrap();
     assert_eq!(run.await.stopped, Stopped::Cancelled);
     let options = RunOptions::default().turn_timeout(Duration::from_nanos(1));
     assert_eq!(agent.run("Go", options).await.stopped, Stopped::Timeout);

@@ -110,8 +110,8 @@ async fn a_run_in_which_much_happens_tells_all_of_it() {
         .unwrap();
     let run = agent.run("Go", RunOptions::default());
     let log = EventRecorder::new();
-    run.on("*", log.listener());
-    run.on("model.start", |_| panic!("bug"));
+    run.on("*", log.listener()).unwrap();
+    run.on("model.start", |_| panic!("bug")).unwrap();
     in_time(run).await;
     let mut seen: BTreeSet<_> = log.names().into_iter().collect();
     // A reader's own; shown where a reader is slow.
@@ -137,7 +137,7 @@ async fn steps_that_are_left_are_told_before_the_end_of_the_run() {
         .unwrap();
     let run = agent.run("Go", TurnOptions::default().skill(skill_id("refunding")));
     let log = EventRecorder::new();
-    run.on("*", log.listener());
+    run.on("*", log.listener()).unwrap();
     run.await;
     let names = log.names();
     assert_eq!(names[names.len() - 2..], ["skill.steps_unfinished", "agent.turn_end"], "{names:?}");
@@ -150,8 +150,8 @@ async fn a_run_of_two_iterations_tells_its_story_in_order() {
     let agent = agent(&model).tool(tool("t")).build().unwrap();
     let run = agent.run("Go", RunOptions::default());
     let (own, all) = (EventRecorder::new(), EventRecorder::new());
-    run.on("*", own.listener());
-    agent.on("*", all.listener());
+    run.on("*", own.listener()).unwrap();
+    agent.on("*", all.listener()).unwrap();
     let outcome = run.await;
     let iteration = |with_call: bool| {
         let mut names = vec![
@@ -217,7 +217,7 @@ async fn a_run_that_is_dropped_says_last_of_all_that_it_is_over() {
     };
     let run = agent.run("Go", RunOptions::default());
     let log = EventRecorder::new();
-    run.on("*", log.listener());
+    run.on("*", log.listener()).unwrap();
     let mut stream = run.events();
     let dropped = tokio::time::timeout(Duration::from_millis(20), run).await;
     assert!(dropped.is_err(), "it never ends by itself");
@@ -238,7 +238,7 @@ async fn a_run_that_is_never_awaited_says_nothing() {
     let model = model().always(says("hi"));
     let agent = agent(&model).build().unwrap();
     let log = EventRecorder::new();
-    agent.on("*", log.listener());
+    agent.on("*", log.listener()).unwrap();
     drop(agent.run("Go", RunOptions::default()));
     tokio::task::yield_now().await;
     assert!(log.events().is_empty() && model.requests().is_empty());
@@ -267,13 +267,14 @@ async fn after_the_end_neither_tools_nor_listeners_make_events() {
         .unwrap();
     let run = agent.run("Go", RunOptions::default());
     let log = EventRecorder::new();
-    run.on("*", log.listener());
+    run.on("*", log.listener()).unwrap();
     let panicked = Arc::new(AtomicBool::new(false));
     let once = Arc::clone(&panicked);
     run.on("agent.turn_end", move |_| {
         once.store(true, Ordering::SeqCst);
         panic!("bug");
-    });
+    })
+    .unwrap();
     let outcome = in_time(run).await;
     assert!(outcome.tool_calls[0].abandoned && panicked.load(Ordering::SeqCst));
     let names = log.names();

@@ -39,7 +39,7 @@ fn overloaded() -> Answer {
 async fn run(agent: &Agent, options: impl Into<RunOptions>) -> (RunOutcome, EventRecorder) {
     let run = agent.run("Go", options);
     let log = EventRecorder::new();
-    run.on("*", log.listener());
+    run.on("*", log.listener()).unwrap();
     let outcome = in_time(run).await;
     assert_ended(&log, &outcome);
     assert_replayable(&outcome.messages);
@@ -316,9 +316,9 @@ async fn cancellation_and_the_turns_time_end_a_wait_at_once() {
     let cancel = CancellationToken::new();
     let running = agent().build().unwrap();
     let waiting = running.run("Go", TurnOptions::default().cancellation(cancel.clone()));
-    waiting.on("reliability.retried", move |_| cancel.cancel());
+    waiting.on("reliability.retried", move |_| cancel.cancel()).unwrap();
     let log = EventRecorder::new();
-    waiting.on("*", log.listener());
+    waiting.on("*", log.listener()).unwrap();
     let began = Instant::now();
     let outcome = waiting.await;
     assert_eq!((outcome.stopped, began.elapsed()), (Stopped::Cancelled, Duration::ZERO));

@@ -91,7 +91,7 @@ async fn a_middleware_may_end_the_run_in_place_of_the_model() {
             .unwrap();
         let run = agent.run("Go", RunOptions::default());
         let log = EventRecorder::new();
-        run.on("*", log.listener());
+        run.on("*", log.listener()).unwrap();
         let outcome = in_time(run).await;
         assert_ended(&log, &outcome);
         assert_eq!((outcome.stopped, outcome.iterations), (stopped, 2));

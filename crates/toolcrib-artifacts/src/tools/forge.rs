@@ -26,13 +26,14 @@ const CALL_ID: &str = "callId";
 /// [`Artifacts::tools`](crate::Artifacts::tools) are three tools that are always the same, so that a
 /// prompt's prefix stays cached; take these where a model needs the ids in front of it.
 ///
-/// An executor merges them with tools of its own, and binds what it merged, so that they are gone when
-/// the turn is acked:
+/// An executor merges them with tools of its own and offers the result in its iteration, so that calls to
+/// them go through the engine (`Iteration::offer` there). It binds what it merged, so that they are gone when the turn is acked:
 ///
 /// ```
 /// # use std::sync::Arc;
+/// # use serde_json::json;
 /// # use toolcrib_artifacts::{ArtifactSource, Artifacts, MemoryStore, forge_tools};
-/// # use toolcrib_core::{Tool, ToolContext, ToolRegistry};
+/// # use toolcrib_core::{Tool, ToolCall, ToolContext, ToolRegistry};
 /// # use toolcrib_engine::{Engine, IterationContext, TurnEnd, TurnOptions, TurnRunner};
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -41,7 +42,7 @@ const CALL_ID: &str = "callId";
 /// # let ping = Tool::builder("ping").description("Answers.");
 /// # main.register(ping.handler(|_: serde_json::Value, _: ToolContext| async { "pong" })?)?;
 /// # let runner = TurnRunner::new(Engine::builder().build()?);
-/// let executor = |cx: IterationContext| {
+/// let executor = |mut cx: IterationContext| {
 ///     let turn = artifacts.turn(Arc::clone(cx.identity()), cx.run_id());
 ///     let main = main.clone();
 ///     async move {
@@ -49,7 +50,10 @@ const CALL_ID: &str = "callId";
 ///         let forged = forge_tools(&turn)?;
 ///         let merged = ToolRegistry::merge([&main, &forged])?;
 ///         merged.bind_context(&cx);
-///         assert_eq!(merged.all().len(), 1 + 7); // what a model of one's own is asked with
+///         let menu = cx.offer(&merged)?; // to show a model of your own; here it asks for the last line
+///         assert_eq!(menu.len(), 1 + 7);
+///         let last = ToolCall::new("call_2", "artifact_tail", json!({ "callId": "call_1", "n": 1 }));
+///         assert_eq!(&*cx.execute(vec![last]).await[0].value, "two");
 ///         cx.ack()?;
 ///         assert_eq!(merged.all().len(), 1);
 ///         Ok(())

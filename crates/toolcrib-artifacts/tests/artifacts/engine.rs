@@ -54,9 +54,11 @@ async fn call(turn: &mut Turn, id: &str, name: &str, args: Value) -> ToolResult 
 fn told(events: &Events, pattern: &str) -> Arc<Mutex<Vec<Value>>> {
     let told = Arc::<Mutex<Vec<Value>>>::default();
     let writer = Arc::clone(&told);
-    events.on(pattern, move |event| {
-        writer.lock().unwrap().push(serde_json::to_value(event).unwrap());
-    });
+    events
+        .on(pattern, move |event| {
+            writer.lock().unwrap().push(serde_json::to_value(event).unwrap());
+        })
+        .unwrap();
     told
 }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::{Map, Value};
-use toolcrib_core::{Arguments, CancellationToken};
+use toolcrib_core::{Arguments, CancellationToken, PlainJson};
 
 use super::Problem;
 
@@ -83,7 +83,7 @@ fn pair(argument: &str) -> Result<(String, PairValue), Problem> {
     match key.strip_suffix(':') {
         None => Ok((key.to_owned(), PairValue::Text(value.to_owned()))),
         Some(key) => serde_json::from_str(value)
-            .map(|value| (key.to_owned(), PairValue::Json(value)))
+            .map(|PlainJson(value)| (key.to_owned(), PairValue::Json(value)))
             .map_err(|error| Problem::usage(format!("the value of `{key}:=` is no JSON: {error}"))),
     }
 }
@@ -158,8 +158,8 @@ fn of_type(text: String, schema: Option<&Value>) -> Value {
     if types.is_empty() || types.contains(&"string") {
         return Value::String(text);
     }
-    match serde_json::from_str::<Value>(&text) {
-        Ok(value) if types.iter().any(|kind| is_a(&value, kind)) => value,
+    match serde_json::from_str(&text) {
+        Ok(PlainJson(value)) if types.iter().any(|kind| is_a(&value, kind)) => value,
         _ => Value::String(text),
     }
 }

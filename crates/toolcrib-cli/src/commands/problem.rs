@@ -4,6 +4,7 @@ use std::env;
 
 use clap::CommandFactory as _;
 use toolcrib_agent::{RunError, Stopped};
+use toolcrib_core::UnknownEventError;
 use toolcrib_project::{Diagnostic, InstallError, LoadError};
 
 use crate::{
@@ -91,6 +92,12 @@ impl Problem {
             Form::Text => output::diagnostics(&self.diagnostics),
         }
         self.exit
+    }
+}
+
+impl From<UnknownEventError> for Problem {
+    fn from(error: UnknownEventError) -> Self {
+        Self::failed("internal", error.to_string())
     }
 }
 

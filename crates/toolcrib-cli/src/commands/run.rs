@@ -57,12 +57,12 @@ async fn follow(
 
     let run = agent.run(args.message, options);
     if let Some(path) = &args.events {
-        run.on("*", json_lines::events(path, project)?);
+        run.on("*", json_lines::events(path, project)?)?;
     }
     let recording = args.record.as_deref().map(Recording::begin).transpose()?;
     if tells {
         let narrator = Narrator::new(global.verbose);
-        run.on("*", move |event| narrator.tell(event));
+        run.on("*", move |event| narrator.tell(event))?;
     }
     let outcome = run.await;
     let recorded = recording.map(|recording| recording.end(&outcome, agent.engine().redactor()));

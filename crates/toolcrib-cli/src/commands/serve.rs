@@ -53,11 +53,11 @@ async fn serve_project(
 ) -> Result<(), Problem> {
     let engine = engine(project)?;
     if let Some(path) = &args.events {
-        engine.events().on("*", json_lines::events(path, project)?);
+        engine.events().on("*", json_lines::events(path, project)?)?;
     }
     // Every event is made as soon as anybody listens.
     if !global.quiet && project.watches_skills() {
-        engine.events().on("skill.reload_failed", output::reload_failed);
+        engine.events().on("skill.reload_failed", output::reload_failed)?;
     }
     let mut access = Access::new();
     access.principal = args.principal.as_deref().map(Into::into);

@@ -5,7 +5,7 @@ mod random;
 mod targets;
 #[path = "../../../toolcrib-models/tests/vendors/faults/wire.rs"]
 #[allow(dead_code, reason = "the adapters' own tests need more of it")]
-mod wire;
+pub(crate) mod wire;
 
 use std::{
     future::IntoFuture,
@@ -29,11 +29,11 @@ const KEY: &str = "sk-not-a-real-key-1234567890";
 /// How long nothing here takes, on the slowest machine.
 const HANGS: Duration = Duration::from_secs(60);
 
-async fn in_time<F: IntoFuture>(future: F) -> F::Output {
+pub(crate) async fn in_time<F: IntoFuture>(future: F) -> F::Output {
     tokio::time::timeout(HANGS, future).await.expect("it hangs")
 }
 
-fn vendor_model(url: &str, vendor: Vendor, name: &str) -> VendorModelBuilder {
+pub(crate) fn vendor_model(url: &str, vendor: Vendor, name: &str) -> VendorModelBuilder {
     let version = if vendor == Vendor::OpenAi { "/v1" } else { "" };
     VendorModel::builder(vendor, name).base_url(format!("{url}{version}")).key(Secret::new(KEY))
 }
@@ -98,7 +98,8 @@ async fn run(
             cancellation.cancel();
         }
         *events += 1;
-    });
+    })
+    .unwrap();
     let outcome = in_time(run).await;
     let heard = heard.lock().unwrap().0.clone();
     Ran { outcome, heard }

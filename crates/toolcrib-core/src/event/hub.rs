@@ -9,10 +9,20 @@ use std::{
 use tokio::sync::broadcast;
 
 use super::{Event, EventKind};
-use crate::panic_text::panic_text;
+use crate::{panic_text::panic_text, suggest::did_you_mean};
 
 /// How many events wait for a slow reader of a stream before the oldest are dropped.
 const STREAM_CAPACITY: usize = 1024;
+
+/// A pattern that matches no event, so its listener would never be called.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no event matches `{}`; {help}", .pattern.escape_debug())]
+pub struct UnknownEventError {
+    /// The pattern.
+    pub pattern: Arc<str>,
+    /// The nearest pattern that matches one, or the domains that there are.
+    pub help: String,
+}
 
 /// Where listeners subscribe. Cloning shares it.
 ///
@@ -50,11 +60,31 @@ struct Listener {
 
 impl Listener {
     fn wants(&self, name: &str) -> bool {
-        match self.pattern.strip_suffix('*') {
-            Some(prefix) => name.starts_with(prefix),
-            None => *self.pattern == *name,
-        }
+        matches(&self.pattern, name)
     }
+}
+
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(prefix) => name.starts_with(prefix),
+        None => pattern == name,
+    }
+}
+
+fn check(pattern: &Arc<str>) -> Result<(), UnknownEventError> {
+    if EventKind::NAMES.iter().any(|name| matches(pattern, name)) {
+        return Ok(());
+    }
+    let domains = EventKind::NAMES.iter().filter_map(|name| name.split_once('.')).map(|(d, _)| d);
+    let mut domains: Vec<_> = domains.map(|domain| format!("{domain}.*")).collect();
+    domains.dedup();
+    let help = if pattern.contains('*') {
+        did_you_mean(pattern, domains.iter().map(String::as_str))
+    } else {
+        did_you_mean(pattern, EventKind::NAMES)
+    };
+    let help = help.unwrap_or_else(|| format!("the domains are `{}`", domains.join("`, `")));
+    Err(UnknownEventError { pattern: Arc::clone(pattern), help })
 }
 
 impl Events {
@@ -69,17 +99,22 @@ impl Events {
     /// Listeners run inline, in the order in which they came, on the run's own time: keep them
     /// short, or use [`stream`](Self::stream). One that panics is removed and reported as
     /// `events.listener_failed`. Dropping the handle does not unsubscribe.
+    ///
+    /// # Errors
+    /// [`UnknownEventError`] when no event has such a name: the listener would never be called.
     pub fn on(
         &self,
         pattern: impl Into<Arc<str>>,
         listener: impl Fn(&Event) + Send + Sync + 'static,
-    ) -> Subscription {
+    ) -> Result<Subscription, UnknownEventError> {
+        let pattern = pattern.into();
+        check(&pattern)?;
         let id = self.0.next_id.fetch_add(1, Ordering::Relaxed);
-        let added = Listener { id, pattern: pattern.into(), call: Arc::new(listener) };
+        let added = Listener { id, pattern, call: Arc::new(listener) };
         let mut listeners = lock(&self.0.listeners);
         *listeners = listeners.iter().cloned().chain([added]).collect();
         self.0.audience.fetch_add(1, Ordering::Release);
-        Subscription { events: self.clone(), id }
+        Ok(Subscription { events: self.clone(), id })
     }
 
     /// All events as a bounded queue that never slows the run: a reader that falls more than

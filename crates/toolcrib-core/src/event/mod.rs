@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use self::{
-    hub::{EventStream, Events, Subscription},
+    hub::{EventStream, Events, Subscription, UnknownEventError},
     recorder::{RunEvents, millis},
 };
 use crate::{
@@ -149,7 +149,7 @@ pub enum EventKind {
         #[serde(skip_serializing_if = "Option::is_none")]
         tool_count: Option<usize>,
     },
-    /// The menu of an iteration stands.
+    /// The menu of an iteration stands. Emitted again when another registry is offered within it.
     #[serde(rename = "tools.offered")]
     ToolsOffered {
         /// What is offered, in order.
@@ -645,6 +645,52 @@ pub enum DeactivatedBy {
 }
 
 impl EventKind {
+    /// The names of all events, grouped by domain.
+    pub const NAMES: [&'static str; 42] = [
+        "agent.turn_start",
+        "agent.iteration_start",
+        "agent.iteration_end",
+        "agent.turn_end",
+        "tools.discovery_started",
+        "tools.discovery_completed",
+        "tools.discovery_failed",
+        "tools.changed",
+        "tools.source_stale",
+        "tools.source_omitted",
+        "tools.offered",
+        "tools.collision",
+        "model.start",
+        "model.text",
+        "model.reasoning",
+        "model.prefix_changed",
+        "model.superseded",
+        "model.end",
+        "tool.start",
+        "tool.rewritten",
+        "tool.answered",
+        "tool.progress",
+        "tool.end",
+        "artifact.kept",
+        "artifact.not_kept",
+        "skill.activated",
+        "skill.deactivated",
+        "skill.step_advanced",
+        "skill.step_skipped",
+        "skill.steps_unfinished",
+        "skill.reload_failed",
+        "policy.checked",
+        "policy.denied",
+        "question.asked",
+        "question.closed",
+        "reliability.retried",
+        "reliability.recovered",
+        "reliability.fail_fast",
+        "reliability.rule_failed",
+        "breaker.changed",
+        "events.lagged",
+        "events.listener_failed",
+    ];
+
     /// The event's name, as in `type`.
     pub fn name(&self) -> &'static str {
         match self {

@@ -33,7 +33,9 @@ impl RegistryDiff {
 impl ToolRegistry {
     /// How this registry differs from what another one is, such as the baseline that it is a copy of.
     pub fn diff(&self, before: &Self) -> RegistryDiff {
-        let (now, before) = (self.state().slots.clone(), before.state().slots.clone());
+        // One lock at a time: both may be the same registry, and another thread may ask the other way round.
+        let now = self.state().slots.clone();
+        let before = before.state().slots.clone();
         let mut diff = RegistryDiff::default();
         if now.is_copy_of(&before) {
             return diff;

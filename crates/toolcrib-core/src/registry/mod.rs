@@ -251,6 +251,20 @@ impl ToolRegistry {
         listed.map(|slot| slot.tool.clone()).collect()
     }
 
+    /// Adds the tools to a list: it offers those that are visible, and holds back those that are hidden.
+    pub fn list_into(&self, into: &mut Catalog) {
+        let state = self.state();
+        let mut gate: Option<Arc<str>> = None;
+        for Slot { tool, hidden } in state.slots.iter() {
+            if *hidden {
+                let gate = gate.get_or_insert_with(|| self.id().into());
+                into.hold_back(tool.clone(), Arc::clone(gate), "it is hidden there");
+            } else {
+                into.offer(tool.clone());
+            }
+        }
+    }
+
     /// How many tools there are, hidden ones too.
     pub fn len(&self) -> usize {
         self.state().slots.len()
@@ -316,17 +330,7 @@ impl ToolProvider for ToolRegistry {
     }
 
     fn list(self: Arc<Self>, _cx: &ListContext, mut into: Catalog) -> Listing {
-        let state = self.state();
-        let mut gate: Option<Arc<str>> = None;
-        for Slot { tool, hidden } in state.slots.iter() {
-            if *hidden {
-                let gate = gate.get_or_insert_with(|| self.id().into());
-                into.hold_back(tool.clone(), Arc::clone(gate), "it is hidden there");
-            } else {
-                into.offer(tool.clone());
-            }
-        }
-        drop(state);
+        self.list_into(&mut into);
         Listing::now(into)
     }
 }

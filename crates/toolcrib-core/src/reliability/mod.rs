@@ -19,6 +19,7 @@ use crate::{
     model::{ModelError, ModelErrorClass, ModelRequest, ModelResponse},
     output::ErrorCode,
     provider::{DiscoveryErrorClass, ToolProvider},
+    suggest::did_you_mean,
 };
 
 /// Where in an iteration something failed.
@@ -158,10 +159,44 @@ impl ReliabilityRule {
         self
     }
 
+    /// Checks the words that conditions compare with: a mistyped one matches no failure.
+    ///
+    /// # Errors
+    /// [`UnknownWordError`] names the first [error name](ReliabilityState::ERROR_NAMES) or
+    /// [error class](Stage::error_classes) that no failure of the rule's stage has.
+    pub fn check(&self) -> Result<(), UnknownWordError> {
+        let stages = self.when.stage.map_or(Stage::ALL.to_vec(), |stage| vec![stage]);
+        let classes: Vec<_> = stages.into_iter().flat_map(Stage::error_classes).collect();
+        let conditions = [
+            ("error_name", &self.when.error_names, ReliabilityState::ERROR_NAMES.to_vec()),
+            ("error_class", &self.when.error_classes, classes),
+        ];
+        for (condition, words, known) in conditions {
+            if let Some(word) = words.iter().find(|word| !known.contains(&&***word)) {
+                let help = did_you_mean(word, known.iter().copied());
+                let help = help.unwrap_or_else(|| format!("it can be `{}`", known.join("`, `")));
+                return Err(UnknownWordError { condition, word: Arc::clone(word), help });
+            }
+        }
+        Ok(())
+    }
+
     /// Whether it speaks of a class by name.
     pub fn names_class(&self, class: &str) -> bool {
         self.when.error_classes.iter().any(|named| **named == *class)
     }
+}
+
+/// A condition of a rule that holds for no failure.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{condition}` cannot be `{}`; {help}", .word.escape_debug())]
+pub struct UnknownWordError {
+    /// The condition: `error_name` or `error_class`.
+    pub condition: &'static str,
+    /// The word.
+    pub word: Arc<str>,
+    /// The nearest known word, or all of them.
+    pub help: String,
 }
 
 /// What a [`ReliabilityRule`] does.

@@ -1,6 +1,6 @@
 //! Functions as bodies of tools.
 
-use std::{future::Future, marker::PhantomData, sync::Arc};
+use std::{any::Any, future::Future, marker::PhantomData, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
@@ -83,7 +83,17 @@ where
 
 /// The schema has been checked; what is left is a type that asks for more than its schema says, as one
 /// for small numbers does.
-fn typed<A: DeserializeOwned>(args: Value) -> Result<A, ToolError> {
+///
+/// A function that takes the [`Value`] itself gets the very one that was checked: reading it once more
+/// would expand reserved keys of `serde_json`.
+fn typed<A: DeserializeOwned + 'static>(args: Value) -> Result<A, ToolError> {
+    let mut args = Some(args);
+    if let Some(same) = (&mut args as &mut dyn Any).downcast_mut::<Option<A>>()
+        && let Some(args) = same.take()
+    {
+        return Ok(args);
+    }
+    let args = args.unwrap_or_default();
     // Minding where it is costs more than most calls do with their arguments.
     if let Ok(args) = A::deserialize(&args) {
         return Ok(args);

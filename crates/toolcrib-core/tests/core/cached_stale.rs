@@ -76,7 +76,7 @@ async fn beyond_that_time_it_is_waited_for_and_joins_what_is_being_fetched() {
     assert!(matches!(listing, Listing::Later(_)));
     released.cancel();
     let mut catalog = in_time(listing.wait()).await.unwrap();
-    assert_eq!(catalog.take_answered().cache, CacheUse::Miss);
+    assert_eq!(catalog.take_answered().cache, CacheUse::Joined);
     assert_eq!(source.asked(), 2);
 }
 

@@ -130,6 +130,22 @@ pub(crate) struct Collision {
 }
 
 impl Composed {
+    /// Nothing is known, offered or withheld.
+    pub(crate) fn nothing(visibility: &Arc<Visibility>, situation: Situation) -> Self {
+        Self {
+            catalog: Catalog::new(),
+            menu: Arc::default(),
+            withheld: Arc::new(Withheld::nothing(visibility, situation)),
+            collisions: Vec::new(),
+            availability: Vec::new(),
+        }
+    }
+
+    /// The list that it was made of.
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
     /// Whether it was composed by the same rules, on behalf of the same, under the same skills.
     fn is_of(&self, visibility: &Arc<Visibility>, situation: &Situation) -> bool {
         Arc::ptr_eq(self.withheld.visibility(), visibility)

@@ -1,13 +1,11 @@
-//! From what a model wrote to data.
+//! From what a model wrote to the one value that every later stage sees.
 
-use std::fmt;
-
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error, MapAccess, SeqAccess, Visitor},
-};
 use serde_json::{Map, Value};
-use toolcrib_core::{Arguments, DEEPEST_JSON, dismantle, nests_too_deep};
+use toolcrib_core::{
+    Arguments, DEEPEST_JSON, PlainJson, Tool, dismantle, has_reserved_key, nests_too_deep,
+};
+
+use super::absent;
 
 /// Longer texts are not repaired, only parsed.
 const LONGEST_REPAIR: usize = 64 * 1024;
@@ -15,48 +13,75 @@ const LONGEST_REPAIR: usize = 64 * 1024;
 /// Deeper texts are not repaired: the parser of the repair has no bound of its own.
 const DEEPEST_REPAIR: usize = 64;
 
-/// Arguments that are no JSON.
+/// Arguments that are no JSON, or not exactly one value.
 #[derive(Debug, Clone)]
 pub(super) struct NotJson {
     /// As the model wrote them.
     pub(super) text: String,
-    /// Where parsing stopped; quotes nothing.
+    /// What is wrong, and where; quotes nothing.
     pub(super) problem: String,
 }
 
-/// Reads arguments. Nothing at all is an empty object. What is no JSON gets one repair: as JSON5,
-/// without the code fence that models like to put around it. A number without a fraction is an integer,
-/// however it is written, as it is for a schema.
-pub(super) fn read(arguments: Arguments) -> Result<Value, NotJson> {
+/// Reads arguments. Nothing at all is an empty object. A text that is no JSON gets one repair: as JSON5,
+/// without the code fence that models like to put around it. The result is [normal](normalize) for the
+/// tool.
+pub(super) fn read(arguments: Arguments, tool: Option<&Tool>) -> Result<Value, NotJson> {
     let mut value = parse(arguments)?;
-    make_whole(&mut value);
+    normalize(&mut value, tool);
     Ok(value)
+}
+
+/// Whether a value can be arguments: it does not nest too deep, and no key of it is one that
+/// `serde_json` would replace when a tool reads the value into a type.
+///
+/// # Errors
+/// The value, dismantled into text, and what is wrong with it.
+pub(super) fn admitted(value: Value) -> Result<Value, NotJson> {
+    if nests_too_deep(&value) {
+        dismantle(value);
+        let problem = format!("they nest deeper than {DEEPEST_JSON} levels");
+        return Err(NotJson { text: String::new(), problem });
+    }
+    if has_reserved_key(&value) {
+        let problem = "a key begins with `$serde_json::private::`".to_owned();
+        return Err(NotJson { text: value.to_string(), problem });
+    }
+    Ok(value)
+}
+
+/// Writes a number without a fraction as an integer, and takes out what is as good as absent: `null` for
+/// an optional argument that is never null. Models send both.
+pub(super) fn normalize(value: &mut Value, tool: Option<&Tool>) {
+    let has_null = make_whole(value);
+    if let Some(tool) = tool.filter(|_| has_null) {
+        absent::remove_nulls(value, tool.input_schema());
+    }
 }
 
 fn parse(arguments: Arguments) -> Result<Value, NotJson> {
     let text = match arguments {
         Arguments::Json(Value::Null) => return Ok(Value::Object(Map::new())),
-        Arguments::Json(value) if nests_too_deep(&value) => {
-            dismantle(value);
-            let problem = format!("they nest deeper than {DEEPEST_JSON} levels");
-            return Err(NotJson { text: String::new(), problem });
-        }
-        Arguments::Json(value) => return Ok(value),
+        Arguments::Json(value) => return admitted(value),
         Arguments::Text(text) => text,
     };
     if text.trim().is_empty() {
         return Ok(Value::Object(Map::new()));
     }
-    let error = match serde_json::from_str::<Value>(&text) {
-        Ok(Value::Null) => return Ok(Value::Object(Map::new())),
-        Ok(value) => return Ok(value),
+    let error = match serde_json::from_str(&text) {
+        Ok(PlainJson(Value::Null)) => return Ok(Value::Object(Map::new())),
+        Ok(PlainJson(value)) => return Ok(value),
         Err(error) => error,
     };
+    let (line, column) = (error.line(), error.column());
+    // What is JSON, and not exactly one value, is not repaired either.
+    if error.is_data() {
+        let problem = error.to_string();
+        return Err(NotJson { text, problem });
+    }
     if let Some(value) = repair(&text) {
         return Ok(value);
     }
-    let problem = format!("line {}, column {}", error.line(), error.column());
-    Err(NotJson { text, problem })
+    Err(NotJson { text, problem: format!("line {line}, column {column}") })
 }
 
 fn repair(text: &str) -> Option<Value> {
@@ -69,16 +94,17 @@ fn repair(text: &str) -> Option<Value> {
     if text.len() > LONGEST_REPAIR || depth(text) > DEEPEST_REPAIR {
         return None;
     }
-    let Repaired(value) = json5::from_str(text).ok()?;
+    let PlainJson(value) = json5::from_str(text).ok()?;
     Some(value).filter(Value::is_object)
 }
 
-/// Writes `10.0` as `10`, as models do not always: `#[tool]` and others that take integers take no other
-/// number.
-fn make_whole(value: &mut Value) {
+/// Writes `10.0` as `10`: `#[tool]` and others that take integers take no other number. Gives back whether
+/// there is a null.
+fn make_whole(value: &mut Value) -> bool {
     /// Up to here every integer is a number of its own.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match value {
+        Value::Null => return true,
         Value::Number(number) if number.is_f64() => {
             let whole =
                 number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= EXACT);
@@ -87,71 +113,15 @@ fn make_whole(value: &mut Value) {
                 *number = (whole as i64).into();
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(make_whole),
-        Value::Object(map) => map.values_mut().for_each(make_whole),
+        Value::Array(items) => {
+            return items.iter_mut().fold(false, |null, item| make_whole(item) | null);
+        }
+        Value::Object(map) => {
+            return map.values_mut().fold(false, |null, value| make_whole(value) | null);
+        }
         _ => {}
     }
-}
-
-/// What was mended in its form only: JSON5 has numbers that data has not, as `NaN` and `1e999`, and reading
-/// them as data makes them null.
-struct Repaired(Value);
-
-impl<'de> Deserialize<'de> for Repaired {
-    fn deserialize<D: Deserializer<'de>>(json5: D) -> Result<Self, D::Error> {
-        json5.deserialize_any(OfData)
-    }
-}
-
-struct OfData;
-
-impl<'de> Visitor<'de> for OfData {
-    type Value = Repaired;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Repaired, E> {
-        Ok(Repaired(Value::Null))
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Repaired, E> {
-        Ok(Repaired(value.into()))
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Repaired, E> {
-        Ok(Repaired(value.into()))
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Repaired, E> {
-        Ok(Repaired(value.into()))
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Repaired, E> {
-        let number = serde_json::Number::from_f64(value);
-        number.map(|number| Repaired(number.into())).ok_or_else(|| E::custom("no number of JSON"))
-    }
-
-    fn visit_str<E: Error>(self, value: &str) -> Result<Repaired, E> {
-        Ok(Repaired(value.into()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Repaired, A::Error> {
-        let mut all = Vec::new();
-        while let Some(Repaired(item)) = items.next_element()? {
-            all.push(item);
-        }
-        Ok(Repaired(all.into()))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Repaired, A::Error> {
-        let mut all = Map::new();
-        while let Some((key, Repaired(value))) = entries.next_entry::<String, _>()? {
-            all.insert(key, value);
-        }
-        Ok(Repaired(all.into()))
-    }
+    false
 }
 
 /// An upper bound of the nesting: brackets in strings count too.
@@ -179,7 +149,7 @@ mod tests {
     use super::*;
 
     fn text(text: &str) -> Option<Value> {
-        read(Arguments::Text(text.to_owned())).ok()
+        read(Arguments::Text(text.to_owned()), None).ok()
     }
 
     #[test]
@@ -218,20 +188,21 @@ mod tests {
     #[test]
     fn what_code_nests_without_measure_is_refused() {
         let deep = (0..100_000).fold(json!(1), |inner, _| Value::Array(vec![inner]));
-        let problem = read(Arguments::Json(deep)).unwrap_err().problem;
+        let problem = read(Arguments::Json(deep), None).unwrap_err().problem;
         assert_eq!(problem, "they nest deeper than 128 levels");
     }
 
     #[test]
     fn the_problem_quotes_nothing() {
-        let NotJson { problem, .. } = read(Arguments::Text("{\"a\": hunter2}".into())).unwrap_err();
+        let NotJson { problem, .. } =
+            read(Arguments::Text("{\"a\": hunter2}".into()), None).unwrap_err();
         assert_eq!(problem, "line 1, column 7");
     }
 
     proptest! {
         #[test]
         fn nothing_a_model_writes_panics(text in "\\PC*|[\\[\\]{}\"':,a0 \\\\]{0,200}") {
-            let _ = read(Arguments::Text(text));
+            let _ = read(Arguments::Text(text), None);
         }
     }
 }

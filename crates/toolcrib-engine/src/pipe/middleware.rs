@@ -8,10 +8,10 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout};
 use toolcrib_core::{
     CallVerdict, ErrorCode, EventKind, Middleware, PendingCall, Tool, ToolOutput, args_digest,
-    dismantle, nests_too_deep, panic_text,
+    panic_text,
 };
 
-use super::{Batch, Call, Failure, record};
+use super::{Batch, Call, Failure, arguments, record};
 use crate::asked::Asked;
 
 /// How often a call may be rewritten. Only several middleware that undo each other get there.
@@ -57,18 +57,18 @@ impl Chain {
                 Ok(CallVerdict::Proceed) => {}
                 Ok(CallVerdict::Rewrite(args)) if call.args.as_ref().is_ok_and(|a| *a == args) => {}
                 Ok(CallVerdict::Rewrite(args)) => {
+                    let args = arguments::admitted(args).map_err(|not_json| {
+                        let cause =
+                            format!("what it passes instead is refused: {}", not_json.problem);
+                        refused(batch, call, by(), cause)
+                    })?;
                     self.rewrites += 1;
                     if self.rewrites > MOST_REWRITES {
                         let cause = format!("rewritten more than {MOST_REWRITES} times");
                         return Err(refused(batch, call, by(), cause));
                     }
-                    if nests_too_deep(&args) {
-                        dismantle(args);
-                        let cause = "what it passes instead nests too deep".to_owned();
-                        return Err(refused(batch, call, by(), cause));
-                    }
                     self.author = Some(position);
-                    rewrite(batch, call, by(), args);
+                    rewrite(batch, tool, call, by(), args);
                     return Ok(Consulted::Rewritten);
                 }
                 Ok(CallVerdict::Answer(output)) => {
@@ -148,7 +148,8 @@ fn refused(batch: &Batch<'_>, call: &Call, by: Arc<str>, cause: String) -> Failu
     Failure::refused(ErrorCode::Denied, message).caused_by(full)
 }
 
-fn rewrite(batch: &Batch<'_>, call: &mut Call, middleware: Arc<str>, args: Value) {
+fn rewrite(batch: &Batch<'_>, tool: &Tool, call: &mut Call, middleware: Arc<str>, mut args: Value) {
+    arguments::normalize(&mut args, Some(tool));
     call.args_digest = args_digest(&call.name, &args);
     call.args = Ok(args);
     batch.events.emit(Some(batch.iteration), || EventKind::ToolRewritten {

@@ -8,6 +8,7 @@
 //! middleware rewrote back to `validate`. Calls of a batch run at the same time, except those of
 //! `sequential` tools; results stand in call order.
 
+mod absent;
 mod approve;
 mod arguments;
 mod available;

@@ -21,7 +21,7 @@ pub(super) fn begin(batch: &Batch<'_>, mut call: ToolCall) -> Call {
     {
         call.name = redacted.into();
     }
-    let args = arguments::read(call.arguments);
+    let args = arguments::read(call.arguments, batch.menu.get(&call.name));
     let call = Call {
         args_digest: match &args {
             Ok(args) => args_digest(&call.name, args),

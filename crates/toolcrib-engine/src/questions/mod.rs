@@ -119,7 +119,7 @@ pub struct OpenQuestion {
 ///         assert!(questions.answer(&open.question.id, json!("maybe")).is_err(), "it stays open");
 ///         questions.answer(&open.question.id, json!(true)).ok();
 ///     }
-/// });
+/// })?;
 /// let runner = TurnRunner::new(Engine::builder().build()?);
 /// runner
 ///     .run(options, |cx: IterationContext| async move {

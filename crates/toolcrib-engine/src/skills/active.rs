@@ -141,9 +141,10 @@ impl ActiveSkills {
         Snapshot { active: Arc::clone(&state.active), steps }
     }
 
-    /// Takes the tools of all steps but the current one of each skill out of what is offered.
-    pub(crate) fn narrow(&self, snapshot: &Snapshot, catalog: &mut Catalog) {
-        for (_, steps, position) in self.skills.steps_that_hold(&snapshot.active, &snapshot.steps) {
+    /// Takes the tools of all steps but the current one of each skill out of what is offered, while these
+    /// skills are active and stand there.
+    pub(crate) fn narrow(&self, active: &[SkillId], at: &[StepsAt], catalog: &mut Catalog) {
+        for (_, steps, position) in self.skills.steps_that_hold(active, at) {
             steps.narrow(position, catalog);
         }
     }

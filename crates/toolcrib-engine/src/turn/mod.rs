@@ -12,14 +12,14 @@ mod state;
 
 use std::{
     path::PathBuf,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock},
     time::{Duration, Instant},
 };
 
 use toolcrib_core::{
     ActivatedBy, AlreadyRegistered, CancellationToken, Catalog, DiscoveryError,
     DiscoveryErrorClass, EventKind, FailedListing, Identity, Lifetime, ListContext, RunEvents,
-    SkillId, Tool, ToolCall, ToolRegistry, ToolResult, TurnSignals, millis,
+    SkillId, Tool, ToolCall, ToolProvider, ToolRegistry, ToolResult, TurnSignals,
 };
 use uuid::Uuid;
 
@@ -96,6 +96,7 @@ pub struct Beginning {
     turn: Arc<TurnState>,
     number: u32,
     skills: Snapshot,
+    registry: Arc<ToolRegistry>,
     pending: Pending,
 }
 
@@ -107,8 +108,8 @@ impl Beginning {
 
     /// Waits for the providers.
     pub async fn listed(self) -> Listed {
-        let Self { turn, number, skills, pending } = self;
-        Listed { turn, number, skills, discovered: pending.answered().await }
+        let Self { turn, number, skills, registry, pending } = self;
+        Listed { turn, number, skills, registry, discovered: pending.answered().await }
     }
 }
 
@@ -117,6 +118,7 @@ pub struct Listed {
     turn: Arc<TurnState>,
     number: u32,
     skills: Snapshot,
+    registry: Arc<ToolRegistry>,
     discovered: Result<Discovered, Undiscovered>,
 }
 
@@ -181,6 +183,7 @@ impl Turn {
             registry: OnceLock::new(),
             signals: TurnSignals::new(),
             made: CallsMade::default(),
+            offered: Mutex::default(),
             questions: options.questions,
             engine,
             recovery,
@@ -319,11 +322,11 @@ impl Turn {
             .with_active_skills(Arc::clone(&skills.active));
         let mut catalog = std::mem::take(&mut self.spare);
         catalog.clear();
-        let registry = Arc::clone(self.state.registry_now());
+        let registry = self.state.registry_copy();
         let has_tools = !registry.is_empty();
-        let registry = Source::needed(registry);
+        let own = Source::needed(Arc::clone(&registry) as Arc<dyn ToolProvider>);
         let sources = has_tools
-            .then_some(&registry)
+            .then_some(&own)
             .into_iter()
             .chain(self.state.engine.sources.iter().map(|source| &source.item))
             .chain(self.own.as_ref().map(OwnTools::source));
@@ -331,7 +334,8 @@ impl Turn {
         let recovery = self.state.recovery.as_ref();
         let needs = Needs { tool, within: self.source_timeout };
         let pending = ask(sources, events, redactor, &cx, recovery, needs, catalog);
-        Ok(Beginning { turn: Arc::clone(&self.state), number: self.iteration, skills, pending })
+        let turn = Arc::clone(&self.state);
+        Ok(Beginning { turn, number: self.iteration, skills, registry, pending })
     }
 
     /// Composes the menu of an iteration that has begun, of what its providers listed.
@@ -339,12 +343,12 @@ impl Turn {
     /// # Errors
     /// As [`iteration`](Self::iteration), and [`IterationError::Over`] for an iteration of another turn.
     pub fn offer(&mut self, listed: Listed) -> Result<Iteration, IterationError> {
-        let Listed { turn, number, skills, discovered } = listed;
+        let Listed { turn, number, skills, registry, discovered } = listed;
         if !Arc::ptr_eq(&turn, &self.state) {
             return Err(IterationError::Over);
         }
         match discovered {
-            Ok(discovered) => self.compose_offer(number, discovered, skills),
+            Ok(discovered) => self.compose_offer(number, discovered, skills, registry),
             Err(Undiscovered { failed: FailedListing { error, catalog }, gave_up }) => {
                 self.spare = catalog;
                 Err(match (gave_up, error.class()) {
@@ -380,13 +384,13 @@ impl Turn {
         number: u32,
         discovered: Discovered,
         skills: Snapshot,
+        listed: Arc<ToolRegistry>,
     ) -> Result<Iteration, IterationError> {
         let began = Instant::now();
         let Discovered { mut catalog, notices } = discovered;
-        self.state.active_skills.narrow(&skills, &mut catalog);
+        self.state.active_skills.narrow(&skills.active, &skills.steps, &mut catalog);
         let steps_at = skills.at();
         let situation = self.state.situation(skills, number);
-        let before = self.composed.as_ref().map(|composed| composed.menu.fingerprint());
         let visibility = &self.state.engine.visibility;
         let (composed, is_new) = match self.composed.take() {
             Some(composed) if composed.holds_for(visibility, &situation, &catalog, &notices) => {
@@ -400,32 +404,16 @@ impl Turn {
             }
         };
         let took = began.elapsed();
-        let composed = self.composed.insert(composed);
-        let (menu, withheld) = (Arc::clone(&composed.menu), Arc::clone(&composed.withheld));
+        let composed = Arc::clone(self.composed.insert(composed));
         let registry = self.state.registry_now();
         if registry.has_ephemeral() {
             let brief = |tool: &&Tool| {
                 tool.ephemeral() == Some(Lifetime::Iteration) && is_in(registry, tool)
             };
-            self.expiring = menu.tools().iter().filter(brief).cloned().collect();
+            self.expiring = composed.menu.tools().iter().filter(brief).cloned().collect();
         }
-        for collision in &composed.collisions {
-            self.state.events.emit(Some(number), || EventKind::Collision {
-                name: collision.name.clone(),
-                kept: Arc::clone(&collision.kept),
-                dropped: Arc::clone(&collision.dropped),
-            });
-        }
-        self.state.events.emit(Some(number), || EventKind::ToolsOffered {
-            tools: menu.names().cloned().collect(),
-            origins: menu.tools().iter().map(|tool| Arc::clone(tool.shared_origin())).collect(),
-            withheld: withheld.len(),
-            withheld_tools: if is_new { withheld.not_offered() } else { Vec::new() },
-            fingerprint: menu.fingerprint(),
-            changed: before != Some(menu.fingerprint()),
-            duration_ms: millis(took),
-        });
-        Ok(Iteration::new(&self.state, number, menu, withheld, situation, steps_at))
+        self.state.report_offered(number, &composed, is_new, took);
+        Ok(Iteration::new(&self.state, number, composed, listed, situation, steps_at))
     }
 
     /// Composes, or takes what an earlier turn composed of the same.

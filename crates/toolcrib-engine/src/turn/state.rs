@@ -1,12 +1,15 @@
 use std::{
     path::Path,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    time::Duration,
 };
 
-use toolcrib_core::{CancellationToken, EventKind, Identity, RunEvents, ToolRegistry, TurnSignals};
+use toolcrib_core::{
+    CancellationToken, Digest, EventKind, Identity, RunEvents, ToolRegistry, TurnSignals, millis,
+};
 
 use crate::{
-    compose::Situation,
+    compose::{Composed, Situation},
     halt::Halting,
     parts::EngineParts,
     personality::Personality,
@@ -33,6 +36,8 @@ pub(super) struct TurnState {
     /// How its executor ends it.
     pub(super) signals: TurnSignals,
     pub(super) made: CallsMade,
+    /// The fingerprint of the menu that was offered last.
+    pub(super) offered: Mutex<Option<Digest>>,
     /// Where people are asked; `None` where there is nobody to ask.
     pub(super) questions: Option<Questions>,
     pub(super) working_dir: Arc<Path>,
@@ -53,6 +58,44 @@ impl TurnState {
     /// The tools of the turn as they are.
     pub(super) fn registry_now(&self) -> &Arc<ToolRegistry> {
         self.registry.get().unwrap_or(&self.engine.registry)
+    }
+
+    /// The tools of the turn as they are, shared with no one who edits them.
+    pub(super) fn registry_copy(&self) -> Arc<ToolRegistry> {
+        match self.registry.get() {
+            Some(registry) => Arc::new(ToolRegistry::clone(registry)),
+            None => Arc::clone(&self.engine.registry),
+        }
+    }
+
+    /// Says what an iteration offers.
+    pub(super) fn report_offered(
+        &self,
+        iteration: u32,
+        composed: &Composed,
+        is_new: bool,
+        took: Duration,
+    ) {
+        for collision in &composed.collisions {
+            self.events.emit(Some(iteration), || EventKind::Collision {
+                name: collision.name.clone(),
+                kept: Arc::clone(&collision.kept),
+                dropped: Arc::clone(&collision.dropped),
+            });
+        }
+        let Composed { menu, withheld, .. } = composed;
+        let fingerprint = menu.fingerprint();
+        let before =
+            self.offered.lock().unwrap_or_else(PoisonError::into_inner).replace(fingerprint);
+        self.events.emit(Some(iteration), || EventKind::ToolsOffered {
+            tools: menu.names().cloned().collect(),
+            origins: menu.tools().iter().map(|tool| Arc::clone(tool.shared_origin())).collect(),
+            withheld: withheld.len(),
+            withheld_tools: if is_new { withheld.not_offered() } else { Vec::new() },
+            fingerprint,
+            changed: before != Some(fingerprint),
+            duration_ms: millis(took),
+        });
     }
 
     /// What decides on visibility, under these skills in that iteration.

@@ -102,9 +102,9 @@ async fn a_listener_hears_what_it_asked_for() {
     let engine = small();
     let hub = Events::new();
     let heard = Arc::new(Mutex::new(Vec::new()));
-    for pattern in ["*", "tools.*", "tool.*", "tools.offered", "tools", "TOOLS.*", ""] {
+    for pattern in ["*", "tools.*", "tool.*", "tools.offered"] {
         let heard = Arc::clone(&heard);
-        hub.on(pattern, move |_| heard.lock().unwrap().push(pattern));
+        hub.on(pattern, move |_| heard.lock().unwrap().push(pattern)).unwrap();
     }
     run_once(&engine, TurnOptions::default().events(hub)).await;
     let heard = heard.lock().unwrap();
@@ -113,7 +113,9 @@ async fn a_listener_hears_what_it_asked_for() {
         [count("*"), count("tools.*"), count("tool.*"), count("tools.offered")],
         [5, 3, 2, 1]
     );
-    assert_eq!([count("tools"), count("TOOLS.*"), count("")], [0, 0, 0]);
+    for pattern in ["tools", "TOOLS.*", ""] {
+        assert!(Events::new().on(pattern, |_| {}).is_err(), "{pattern}");
+    }
     assert_eq!(heard[..2], ["*", "tools.*"], "in the order in which they came");
 }
 
@@ -140,8 +142,8 @@ async fn unsubscribing_twice_is_harmless_and_dropping_the_handle_does_nothing() 
             count.fetch_add(1, Ordering::SeqCst);
         }
     };
-    let handle = hub.on("*", counting(&one));
-    drop(hub.on("*", counting(&other)));
+    let handle = hub.on("*", counting(&one)).unwrap();
+    drop(hub.on("*", counting(&other)).unwrap());
     handle.unsubscribe();
     handle.unsubscribe();
     handle.clone().unsubscribe();
@@ -161,10 +163,13 @@ async fn a_listener_may_unsubscribe_itself_and_subscribe_others_while_it_is_call
             calls.fetch_add(1, Ordering::SeqCst);
             handle.get().unwrap().unsubscribe();
             let calls = Arc::clone(&calls);
-            hub_again.on("tool.end", move |_| {
-                calls.fetch_add(100, Ordering::SeqCst);
-            });
+            hub_again
+                .on("tool.end", move |_| {
+                    calls.fetch_add(100, Ordering::SeqCst);
+                })
+                .unwrap();
         })
+        .unwrap()
     };
     assert!(handle.set(subscription).is_ok());
     in_time(run_once(&engine, TurnOptions::default().events(hub))).await;
@@ -181,7 +186,8 @@ async fn a_listener_that_panics_is_removed_and_reported_and_the_run_goes_on() {
         hub.on("tools.*", move |_| {
             calls.fetch_add(1, Ordering::SeqCst);
             panic!("bug in a listener");
-        });
+        })
+        .unwrap();
     }
     let log = Log::of(&hub);
     let mut turn = engine.turn(TurnOptions::default().events(hub)).unwrap();
@@ -203,7 +209,7 @@ async fn listeners_that_panic_at_reports_of_panics_come_to_an_end() {
     let engine = small();
     let hub = Events::new();
     for _ in 0..5 {
-        hub.on("*", |_| panic!("bug"));
+        hub.on("*", |_| panic!("bug")).unwrap();
     }
     let log = Log::of(&hub);
     run_once(&engine, TurnOptions::default().events(hub)).await;
@@ -214,7 +220,7 @@ async fn listeners_that_panic_at_reports_of_panics_come_to_an_end() {
 #[test]
 fn the_end_of_a_turn_is_the_last_event_whatever_a_listener_does_then() {
     let (pen, _engine, run) = pen();
-    run.on("agent.turn_end", |_| panic!("bug"));
+    run.on("agent.turn_end", |_| panic!("bug")).unwrap();
     let log = Log::of(&run);
     pen.emit(None, turn_end);
     pen.close();
@@ -227,7 +233,7 @@ fn nothing_is_built_while_nobody_listens() {
     let (pen, engine, run) = pen();
     let unbuilt = || -> EventKind { panic!("built for nobody") };
     pen.emit(None, unbuilt);
-    let handle = run.on("*", |_| {});
+    let handle = run.on("*", |_| {}).unwrap();
     handle.unsubscribe();
     pen.emit(None, unbuilt);
     // A reader that has gone is nobody either, once that is noticed.

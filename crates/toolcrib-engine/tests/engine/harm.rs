@@ -1,6 +1,10 @@
 //! Faults that were found from outside: one module per kind, run by `cargo xtask harm`.
 
+mod executor_offers;
 mod false_claims;
+mod null_arguments;
 mod one_bad_server;
+mod one_json;
+mod registry_and_names;
 mod remote_progress;
 mod skill_door;

@@ -268,7 +268,10 @@ async fn a_call_starts_before_its_body_and_ends_after_it_under_one_id() {
     });
     let engine = engine().tool(tool).build().unwrap();
     let log = Log::of(engine.events());
-    engine.events().on("tool.*", move |event| heard.lock().unwrap().push(event.kind.name()));
+    engine
+        .events()
+        .on("tool.*", move |event| heard.lock().unwrap().push(event.kind.name()))
+        .unwrap();
     once(&engine, "t", json!({})).await;
     assert_eq!(*ran.lock().unwrap(), ["tool.start", "body", "tool.end"]);
     let (start, end) = (log.of_name("tool.start").remove(0), log.of_name("tool.end").remove(0));

@@ -551,7 +551,10 @@ async fn a_flood_of_progress_cannot_outrun_the_deadline() {
     let engine = quick().tool(flood).build().unwrap();
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     // A listener that takes its time keeps the queue full.
-    turn.events().run().on("tool.progress", |_| std::thread::sleep(Duration::from_micros(200)));
+    turn.events()
+        .run()
+        .on("tool.progress", |_| std::thread::sleep(Duration::from_micros(200)))
+        .unwrap();
     let mut iteration = turn.iteration().await.unwrap();
     let calls = vec![call("flood", json!({}))];
     let patience = tokio::time::timeout(Duration::from_secs(20), iteration.execute(calls));

@@ -23,10 +23,13 @@ async fn asks(
     let id = Arc::clone(&question.id);
     let (answered, people) = (std::sync::Mutex::new(None), questions.clone());
     let answers = std::sync::Mutex::new(Some(answers));
-    options.events.on("question.asked", move |_| {
-        let answers = answers.lock().unwrap().take();
-        answers.unwrap()(&people, &id);
-    });
+    options
+        .events
+        .on("question.asked", move |_| {
+            let answers = answers.lock().unwrap().take();
+            answers.unwrap()(&people, &id);
+        })
+        .unwrap();
     let runner = TurnRunner::new(engine().build().unwrap());
     let ran = runner.run(options, |cx: IterationContext| {
         let (question, answered) = (question.clone(), &answered);
@@ -121,15 +124,18 @@ async fn a_question_is_data_without_secrets() {
         .payload(json!({ "account": "hunter22" }))
         .timeout(Duration::from_secs(60));
     let people = questions.clone();
-    options.events.on("question.asked", move |_| {
-        let open = people.open().remove(0);
-        let text = serde_json::to_string(&open).unwrap();
-        assert_eq!(serde_json::from_str::<OpenQuestion>(&text).unwrap(), open);
-        assert_eq!(open.question.payload, json!({ "account": "[redacted]" }));
-        assert_eq!((open.iteration, open.question.timeout_ms), (1, Some(60_000)));
-        assert!(open.asked_at_ms > 1_600_000_000_000);
-        people.answer("limit-1", json!({ "cents": 1 })).unwrap();
-    });
+    options
+        .events
+        .on("question.asked", move |_| {
+            let open = people.open().remove(0);
+            let text = serde_json::to_string(&open).unwrap();
+            assert_eq!(serde_json::from_str::<OpenQuestion>(&text).unwrap(), open);
+            assert_eq!(open.question.payload, json!({ "account": "[redacted]" }));
+            assert_eq!((open.iteration, open.question.timeout_ms), (1, Some(60_000)));
+            assert!(open.asked_at_ms > 1_600_000_000_000);
+            people.answer("limit-1", json!({ "cents": 1 })).unwrap();
+        })
+        .unwrap();
     let outcome = runner
         .run(options, |cx: IterationContext| {
             let question = question.clone();
@@ -231,11 +237,14 @@ async fn called(
     let questions = Questions::new();
     let options = TurnOptions::default().questions(questions.clone());
     let log = Log::of(&options.events);
-    options.events.on("question.asked", move |_| {
-        for open in questions.open() {
-            answers(&questions, &open);
-        }
-    });
+    options
+        .events
+        .on("question.asked", move |_| {
+            for open in questions.open() {
+                answers(&questions, &open);
+            }
+        })
+        .unwrap();
     let mut turn = engine.turn(options).unwrap();
     let mut iteration = turn.iteration().await.unwrap();
     let calls = vec![call("refund", json!({ "order": 1042 }))];

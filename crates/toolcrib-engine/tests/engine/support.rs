@@ -159,7 +159,7 @@ impl Log {
     pub(crate) fn of(events: &Events) -> Self {
         let log = Self::default();
         let seen = Arc::clone(&log.0);
-        events.on("*", move |event| seen.lock().unwrap().push(event.clone()));
+        events.on("*", move |event| seen.lock().unwrap().push(event.clone())).unwrap();
         log
     }
 

@@ -24,7 +24,10 @@ use super::{
     pace::Pace,
     text::{bounded, preview},
 };
-use crate::envelope::{Envelope, id};
+use crate::{
+    envelope::{Envelope, id},
+    reserved::is_expanded,
+};
 
 /// How many messages in a row may be none of the protocol. Some servers write a banner or a line
 /// of their log where messages belong; one that writes nothing else is no server.
@@ -212,6 +215,9 @@ impl Intake {
         if !envelope.is_of_version() || is_no_id {
             return self.junk(bytes);
         }
+        if is_expanded(bytes) && !(is_answer && id.is_some()) {
+            return self.junk(bytes);
+        }
         self.state().junk = 0;
         match (&envelope.method, is_answer) {
             (Some(method), _) if !envelope.has_id() => {
@@ -358,6 +364,9 @@ fn answer(bytes: &[u8], id: i64, expected: &Expected, is_answer: bool) -> Taken 
     let call = expected.call.as_deref();
     let read = match (is_answer, call) {
         (false, _) => Err("it holds neither a result nor an error".to_owned()),
+        (true, _) if is_expanded(bytes) => {
+            Err("a key in it is reserved by `serde_json`".to_owned())
+        }
         (true, Some(call)) if call.takes_answer() => {
             settle(bytes, call).map(|()| Taken::default()).map_err(|error| unreadable(&error))
         }

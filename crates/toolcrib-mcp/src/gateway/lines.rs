@@ -13,7 +13,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite, Empty},
     time::timeout,
 };
-use toolcrib_core::CancellationToken;
+use toolcrib_core::{CancellationToken, PlainJson};
 
 use super::{
     Shared,
@@ -82,7 +82,10 @@ where
             return None;
         }
         let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
-        match serde_json::from_slice(line) {
+        // Read once: what the protocol library makes of the value, it cannot read in another way.
+        let message = serde_json::from_slice(line)
+            .and_then(|PlainJson(message)| serde_json::from_value(message));
+        match message {
             Ok(message) => self.admit(message),
             Err(_) => {
                 if !line.trim_ascii().is_empty() && !is_unanswered(line) {

@@ -32,12 +32,12 @@ use rmcp::{
 };
 use serde::{
     Deserialize, Deserializer,
-    de::{MapAccess, Visitor, value::MapAccessDeserializer},
+    de::{Error, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 use serde_json::{Map, Value};
 use tokio::{runtime::Handle, task::JoinHandle, time::timeout};
 use tokio_util::{sync::DropGuard, task::TaskTracker};
-use toolcrib_core::CancellationToken;
+use toolcrib_core::{CancellationToken, PlainJson};
 
 use super::{
     Serving,
@@ -330,9 +330,20 @@ struct Message<'a> {
 #[serde(deny_unknown_fields)]
 struct Params {
     name: String,
+    #[serde(default, deserialize_with = "plain_object")]
     arguments: Option<Map<String, Value>>,
     #[serde(rename = "_meta", default)]
     meta: RequestMetaObject,
+}
+
+fn plain_object<'de, D: Deserializer<'de>>(
+    json: D,
+) -> Result<Option<Map<String, Value>>, D::Error> {
+    match Option::deserialize(json)? {
+        None => Ok(None),
+        Some(PlainJson(Value::Object(arguments))) => Ok(Some(arguments)),
+        Some(_) => Err(D::Error::custom("no object")),
+    }
 }
 
 /// Reads what must be an object: a structure takes an array too, field by field.

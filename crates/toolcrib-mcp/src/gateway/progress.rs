@@ -44,7 +44,7 @@ pub(super) async fn passed_on<T>(
 }
 
 /// Listens to a call until it is dropped.
-struct Listening(Subscription);
+struct Listening(Option<Subscription>);
 
 impl Listening {
     fn to(
@@ -53,20 +53,23 @@ impl Listening {
         least: Audience,
         sender: watch::Sender<Option<Message>>,
     ) -> Self {
-        Self(events.on("tool.progress", move |event| {
+        let listening = events.on("tool.progress", move |event| {
             if let EventKind::ToolProgress { call_id, message, percent, audience, .. } = &event.kind
                 && *audience >= least
                 && *call_id == call
             {
                 sender.send_replace(Some((message.clone(), *percent)));
             }
-        }))
+        });
+        Self(listening.ok())
     }
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        self.0.unsubscribe();
+        if let Some(listening) = &self.0 {
+            listening.unsubscribe();
+        }
     }
 }
 

@@ -36,7 +36,7 @@ use super::{
     quoted::{bounded_body, shortened},
     readiness::readiness,
     sessions::Sessions,
-    unreadable::{Unreadable, request_in},
+    unreadable::{Unreadable, is_ambiguous, request_in},
 };
 
 /// The largest body of a request, in bytes.
@@ -155,6 +155,8 @@ impl Routes {
                 Answered::Whole(answer) => return json_body(StatusCode::OK, answer),
                 Answered::Later(running) => drop(parts.extensions.insert(running)),
             }
+        } else if is_post && is_ambiguous(&body) {
+            return self.refuse_message(&Unreadable::of(&body), &caller, began);
         } else if is_post {
             match asked(&parts.headers, &body, &door.sessions) {
                 Ok(posted) => drop(posted.map(|posted| parts.extensions.insert(posted))),

@@ -6,7 +6,8 @@ use rmcp::{
     ErrorData,
     model::{ErrorCode, RequestId, ServerJsonRpcMessage},
 };
-use serde_json::{Value, error::Category};
+use serde_json::Value;
+use toolcrib_core::PlainJson;
 
 use super::{
     find_id::FindId,
@@ -91,6 +92,11 @@ pub(super) fn is_unanswered(bytes: &[u8]) -> bool {
     })
 }
 
+/// Whether a message is JSON that different parsers read in different ways; see [`PlainJson`].
+pub(super) fn is_ambiguous(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<PlainJson>(bytes).is_err_and(|error| error.is_data())
+}
+
 /// An id that an answer can name.
 fn name(id: Value) -> Option<RequestId> {
     serde_json::from_value(id).ok()
@@ -101,11 +107,12 @@ fn flaw(bytes: &[u8]) -> ErrorData {
         let message = "messages are not taken in batches; send each by itself";
         return ErrorData::invalid_request(message, None);
     }
-    match serde_json::from_slice::<Value>(bytes) {
-        // Where it is no JSON, what is said of it quotes nothing.
-        Err(error) if error.classify() != Category::Data => {
-            ErrorData::parse_error(format!("this cannot be read as JSON: {error}"), None)
+    // What is said of JSON that cannot be read quotes nothing.
+    match serde_json::from_slice::<PlainJson>(bytes) {
+        Err(error) if error.is_data() => {
+            ErrorData::invalid_request(format!("this is not exactly one value: {error}"), None)
         }
+        Err(error) => ErrorData::parse_error(format!("this cannot be read as JSON: {error}"), None),
         _ => ErrorData::invalid_request("this is no message of JSON-RPC 2.0", None),
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use toolcrib_core::{Arguments, Message, Redact, ToolCall};
+use toolcrib_core::{Arguments, Message, PlainJson, Redact, ToolCall};
 
 /// What stands in a text in place of a secret.
 const REDACTED: &str = "[redacted]";
@@ -101,7 +101,9 @@ fn recorded(
     // Parsed before it is redacted: a secret may be spelt with escapes.
     let parsed = match &call.arguments {
         Arguments::Json(value) => Ok(value.clone()),
-        Arguments::Text(text) => serde_json::from_str(text).map_err(|_| redact.redact(text)),
+        Arguments::Text(text) => serde_json::from_str(text)
+            .map(|PlainJson(value)| value)
+            .map_err(|_| redact.redact(text)),
     };
     let (args, raw) = match parsed.map(|value| redacted(value, redact)) {
         Ok(value) => match as_table(&value) {

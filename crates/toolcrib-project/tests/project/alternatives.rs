@@ -54,11 +54,14 @@ fn names(engine: &Engine) -> Result<Vec<String>, IterationError> {
 fn moves(engine: &Engine) -> Arc<Mutex<Vec<String>>> {
     let moves: Arc<Mutex<Vec<String>>> = Arc::default();
     let into = Arc::clone(&moves);
-    engine.events().on("reliability.retried", move |event| {
-        let event = serde_json::to_value(event).unwrap();
-        let said = format!("{} {} {}", event["then"], event["provider"], event["to"]);
-        into.lock().unwrap().push(said);
-    });
+    engine
+        .events()
+        .on("reliability.retried", move |event| {
+            let event = serde_json::to_value(event).unwrap();
+            let said = format!("{} {} {}", event["then"], event["provider"], event["to"]);
+            into.lock().unwrap().push(said);
+        })
+        .unwrap();
     moves
 }
 

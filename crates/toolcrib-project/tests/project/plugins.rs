@@ -127,10 +127,13 @@ fn a_skill_whose_name_is_taken_meanwhile_is_left_out_and_all_else_goes_on() {
     let engine = engine(&folder.load());
     let told: Arc<Mutex<Vec<String>>> = Arc::default();
     let into = Arc::clone(&told);
-    engine.events().on("skill.reload_failed", move |event| {
-        let event = serde_json::to_value(event).unwrap();
-        into.lock().unwrap().push(event["problem"].as_str().unwrap().to_owned());
-    });
+    engine
+        .events()
+        .on("skill.reload_failed", move |event| {
+            let event = serde_json::to_value(event).unwrap();
+            into.lock().unwrap().push(event["problem"].as_str().unwrap().to_owned());
+        })
+        .unwrap();
     let ids = || -> Vec<String> {
         engine.skills().iter().map(|skill| format!("{} {:?}", skill.id, skill.plugin)).collect()
     };

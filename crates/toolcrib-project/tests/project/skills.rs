@@ -184,9 +184,14 @@ fn a_skill_that_is_edited_wrongly_stays_as_it_was_and_every_turn_says_so() {
     let engine = folder.load().engine_builder().build().unwrap();
     let told = Arc::new(Mutex::new(Vec::new()));
     let into = Arc::clone(&told);
-    engine.events().on("skill.reload_failed", move |event| {
-        into.lock().unwrap().push(serde_json::json!(event)["problem"].as_str().unwrap().to_owned());
-    });
+    engine
+        .events()
+        .on("skill.reload_failed", move |event| {
+            into.lock()
+                .unwrap()
+                .push(serde_json::json!(event)["problem"].as_str().unwrap().to_owned());
+        })
+        .unwrap();
     let folder = folder.skill("billing", "---\nname: billing\n---\nNo description.\n");
     for _ in 0..2 {
         assert_eq!(offered(&engine, Some("billing")), ["read_skill"]);
@@ -220,9 +225,14 @@ fn skills_that_cannot_be_looked_at_or_are_gone_for_a_moment_stay_as_they_were() 
     let engine = folder.load().engine_builder().build().unwrap();
     let told = Arc::new(Mutex::new(Vec::new()));
     let into = Arc::clone(&told);
-    engine.events().on("skill.reload_failed", move |event| {
-        into.lock().unwrap().push(serde_json::json!(event)["problem"].as_str().unwrap().to_owned());
-    });
+    engine
+        .events()
+        .on("skill.reload_failed", move |event| {
+            into.lock()
+                .unwrap()
+                .push(serde_json::json!(event)["problem"].as_str().unwrap().to_owned());
+        })
+        .unwrap();
     let at = |path: &str| folder.path().join(path);
     let look = || {
         offered(&engine, None);

@@ -207,7 +207,7 @@ fn a_slow_model_takes_its_time_and_a_stalled_one_for_ever() {
         let seen = EventRecorder::new();
         let agent = agent(&model).turn_timeout(Duration::from_secs(100)).build().unwrap();
         let run = agent.run("Go", RunOptions::default());
-        run.on("*", seen.listener());
+        run.on("*", seen.listener()).unwrap();
         assert_eq!(run.await.stopped, Stopped::Timeout);
         assert_eq!(clock.elapsed().as_secs(), 112);
         seen.assert_order(["model.start", "model.text", "model.end"]);

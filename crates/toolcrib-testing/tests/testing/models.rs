@@ -195,7 +195,8 @@ fn slowness_is_the_models_unless_an_answer_has_its_own_and_cancellation_ends_it(
         run.on("model.text", move |_| {
             assert_eq!(watched.streaming(), 1);
             cancel.cancel();
-        });
+        })
+        .unwrap();
         assert_eq!(run.await.stopped, Stopped::Cancelled);
         assert_eq!((clock.elapsed().as_secs(), model.streaming()), (63, 0));
     });

@@ -24,7 +24,7 @@ fn events_are_kept_as_they_came_and_are_found_by_name_and_domain() {
     let (agent, seen) = told();
     let run = agent.run("Go", RunOptions::default());
     let own = EventRecorder::new();
-    run.on("*", own.listener());
+    run.on("*", own.listener()).unwrap();
     paused(run);
     assert_eq!(own.events(), seen.events());
     assert_eq!(seen.names().first(), Some(&"agent.turn_start"));
@@ -120,7 +120,7 @@ fn what_is_waited_for_in_vain_fails_with_the_record() {
 
 fn pen(seen: &EventRecorder) -> RunEvents {
     let events = Events::new();
-    events.on("*", seen.listener());
+    events.on("*", seen.listener()).unwrap();
     RunEvents::new("r".into(), Arc::new(Identity::conversation("c")), events, Events::new())
 }
 

@@ -23,7 +23,7 @@ async fn through_an_engine(secret: &'static str, spec: CommandToolSpec) -> (Tool
         .unwrap();
     let events = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&events);
-    engine.events().on("*", move |event| seen.lock().unwrap().push(json!(event)));
+    engine.events().on("*", move |event| seen.lock().unwrap().push(json!(event))).unwrap();
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let calls = vec![ToolCall::new("1", "run_it", json!({}))];
     let result = turn.iteration().await.unwrap().execute(calls).await.remove(0);

@@ -20,7 +20,7 @@ async fn through_an_engine(spec: HttpToolSpec) -> (ToolResult, String) {
         .unwrap();
     let events = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&events);
-    engine.events().on("*", move |event| seen.lock().unwrap().push(json!(event)));
+    engine.events().on("*", move |event| seen.lock().unwrap().push(json!(event))).unwrap();
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let calls = vec![ToolCall::new("1", name, json!({}))];
     let result = turn.iteration().await.unwrap().execute(calls).await.remove(0);

@@ -134,10 +134,10 @@ impl Cached {
             }
             return Known::Stale(kept);
         }
-        Known::Asking(match under_way {
-            Some(flight) => flight,
-            None => self.begin(&mut store, key),
-        })
+        match under_way {
+            Some(flight) => Known::Asking(flight, CacheUse::Joined),
+            None => Known::Asking(self.begin(&mut store, key), CacheUse::Miss),
+        }
     }
 
     fn begin(self: &Arc<Self>, store: &mut Store, key: &Key) -> Flight {
@@ -166,12 +166,13 @@ impl Cached {
         &self,
         key: &Key,
         outcome: Outcome,
+        cache: CacheUse,
         mut into: Catalog,
     ) -> Result<Catalog, FailedListing> {
         let error = match outcome {
             Ok(listing) => {
                 into.extend_from(&listing);
-                into.note_answered(Answered { cache: CacheUse::Miss, ..Answered::default() });
+                into.note_answered(Answered { cache, ..Answered::default() });
                 return Ok(into);
             }
             Err(error) => error,
@@ -192,7 +193,8 @@ enum Known {
     Fresh(Kept),
     /// Its time is over; a new one is being fetched.
     Stale(Kept),
-    Asking(Flight),
+    /// The answer of a flight: one that was begun for this listing, or one that it joins.
+    Asking(Flight, CacheUse),
 }
 
 impl Kept {
@@ -226,13 +228,13 @@ impl ToolProvider for Cached {
 
     fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
         let key = self.options.key(cx);
-        let mut flight = match self.known(&key) {
+        let (mut flight, cache) = match self.known(&key) {
             Known::Fresh(kept) => return Listing::now(kept.given(into, CacheUse::Hit, None)),
             Known::Stale(kept) => return Listing::now(kept.given(into, CacheUse::Stale, None)),
-            Known::Asking(flight) => flight,
+            Known::Asking(flight, cache) => (flight, cache),
         };
         if let Some(outcome) = (&mut flight).now_or_never() {
-            return Listing::Now(self.settle(&key, outcome, into));
+            return Listing::Now(self.settle(&key, outcome, cache, into));
         }
         let cancellation = cx.cancellation().clone();
         Listing::later(async move {
@@ -241,7 +243,7 @@ impl ToolProvider for Cached {
                 () = cancellation.cancelled() => Err(DiscoveryError::cancelled()),
                 outcome = flight => outcome,
             };
-            self.settle(&key, outcome, into)
+            self.settle(&key, outcome, cache, into)
         })
     }
 }

@@ -229,11 +229,13 @@ async fn events_name_the_tool_and_where_it_is_from() {
     let (client, _server) = built(mock(&["t"]));
     let events = Events::default();
     let (sender, received) = std::sync::mpsc::channel();
-    let _heard = events.on("*", move |event| {
-        if let EventKind::DiscoveryCompleted { provider, tool_count, .. } = &event.kind {
-            sender.send((provider.to_string(), *tool_count)).unwrap();
-        }
-    });
+    let _heard = events
+        .on("*", move |event| {
+            if let EventKind::DiscoveryCompleted { provider, tool_count, .. } = &event.kind {
+                sender.send((provider.to_string(), *tool_count)).unwrap();
+            }
+        })
+        .unwrap();
     let engine = engine_of(&client, OnFailure::Fail);
     engine.turn(TurnOptions::default().events(events)).unwrap().iteration().await.unwrap();
     let heard: Vec<_> = received.try_iter().collect();

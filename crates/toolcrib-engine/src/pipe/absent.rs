@@ -1,0 +1,139 @@
+//! `null` for an optional argument: absent, as models mean it.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+/// How many schemas are looked at to say whether one of them takes null. Where that is not enough, the
+/// null stays, and validation decides.
+const MOST_SCHEMAS: usize = 64;
+
+/// Removes each property that is null, is not required, and whose schema does not take null. Follows
+/// `properties`, `items` and local `$ref`; properties that only a branch of an alternative declares stay
+/// as they are.
+pub(super) fn remove_nulls(args: &mut Value, root: &Value) {
+    within(args, root, root);
+}
+
+/// Recursive as deep as the arguments, which have a bound.
+fn within(value: &mut Value, schema: &Value, root: &Value) {
+    let Some(schema) = resolved(schema, root) else { return };
+    match value {
+        Value::Array(items) => {
+            if let Some(schema) = schema.get("items") {
+                items.iter_mut().for_each(|item| within(item, schema, root));
+            }
+        }
+        Value::Object(entries) => {
+            let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+                return;
+            };
+            let required = schema.get("required").and_then(Value::as_array);
+            let required: HashSet<&str> =
+                required.into_iter().flatten().filter_map(Value::as_str).collect();
+            entries.retain(|key, value| {
+                let Some(schema) = properties.get(key) else { return true };
+                if value.is_null() {
+                    return required.contains(&**key)
+                        || takes_null(schema, root, &mut { MOST_SCHEMAS });
+                }
+                within(value, schema, root);
+                true
+            });
+        }
+        _ => {}
+    }
+}
+
+/// What a schema refers to, where it is nothing but a chain of local references.
+fn resolved<'s>(mut schema: &'s Value, root: &'s Value) -> Option<&'s Value> {
+    for _ in 0..MOST_SCHEMAS {
+        let Some(target) = schema.get("$ref") else { return Some(schema) };
+        schema = referred(target, root)?;
+    }
+    None
+}
+
+fn referred<'s>(target: &Value, root: &'s Value) -> Option<&'s Value> {
+    root.pointer(target.as_str()?.strip_prefix('#')?)
+}
+
+/// Whether a schema takes null, as far as that can be told: what cannot be told counts as yes.
+fn takes_null(schema: &Value, root: &Value, left: &mut usize) -> bool {
+    let Some(fewer) = left.checked_sub(1) else { return true };
+    *left = fewer;
+    let Value::Object(schema) = schema else { return schema != &Value::Bool(false) };
+    let types = match schema.get("type") {
+        None => true,
+        Some(Value::Array(types)) => types.iter().any(|one| one == "null"),
+        Some(one) => one == "null",
+    };
+    let values = match (schema.get("const"), schema.get("enum").and_then(Value::as_array)) {
+        (Some(only), _) => only.is_null(),
+        (_, Some(values)) => values.iter().any(Value::is_null),
+        _ => true,
+    };
+    let mut branches = |key: &str| -> Option<Vec<bool>> {
+        let branches = schema.get(key)?.as_array()?;
+        Some(branches.iter().map(|branch| takes_null(branch, root, left)).collect())
+    };
+    let any = ["anyOf", "oneOf"]
+        .into_iter()
+        .all(|key| branches(key).is_none_or(|branches| branches.into_iter().any(|takes| takes)));
+    let all = branches("allOf").is_none_or(|branches| branches.into_iter().all(|takes| takes));
+    let reference = schema.get("$ref").and_then(|target| referred(target, root));
+    types && values && any && all && reference.is_none_or(|schema| takes_null(schema, root, left))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_null_goes_where_it_can_only_mean_that_nothing_is_given() {
+        let schema = json!({
+            "$defs": {
+                "Mode": { "enum": ["fast", "slow"] },
+                "Loop": { "$ref": "#/$defs/Loop" },
+            },
+            "properties": {
+                "needed": { "type": "string" },
+                "plain": { "type": "string" },
+                "mode": { "$ref": "#/$defs/Mode" },
+                "either": { "anyOf": [{ "type": "string" }, { "type": "integer" }] },
+                "both": { "allOf": [{ "$ref": "#/$defs/Mode" }], "description": "How." },
+                "nullable": { "type": ["string", "null"] },
+                "maybe": { "anyOf": [{ "$ref": "#/$defs/Mode" }, { "type": "null" }] },
+                "free": {},
+                "endless": { "$ref": "#/$defs/Loop" },
+                "inner": { "properties": { "plain": { "type": "integer" } }, "required": ["plain2"] },
+                "list": { "items": { "properties": { "plain": { "type": "integer" } } } },
+            },
+            "required": ["needed"],
+        });
+        let mut args = json!({
+            "needed": null, "plain": null, "mode": null, "either": null, "both": null,
+            "nullable": null, "maybe": null, "free": null, "endless": null, "unknown": null,
+            "inner": { "plain": null, "other": null },
+            "list": [{ "plain": null }, null],
+        });
+        remove_nulls(&mut args, &schema);
+        let left = json!({
+            "needed": null,
+            "nullable": null, "maybe": null, "free": null, "endless": null, "unknown": null,
+            "inner": { "other": null },
+            "list": [{}, null],
+        });
+        assert_eq!(args, left);
+    }
+
+    #[test]
+    fn looking_for_null_has_an_end() {
+        let wide = json!({ "anyOf": [{ "$ref": "#" }, { "$ref": "#" }], "properties": { "a": { "$ref": "#" } } });
+        let mut args = json!({ "a": null });
+        remove_nulls(&mut args, &wide);
+        assert_eq!(args, json!({ "a": null }));
+    }
+}
