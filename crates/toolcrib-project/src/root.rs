@@ -9,6 +9,8 @@ use std::{
 
 use toolcrib_config::{Diagnostic, Located, Problems, Spot, suggest};
 
+use crate::open::open_file;
+
 /// The largest text that people write, in bytes. A file over it is there by mistake, and much of
 /// it would go to a model.
 pub(crate) const MAX_TEXT: u64 = 1024 * 1024;
@@ -134,7 +136,7 @@ impl Root {
 
     /// The text of a file of the project, of at most `limit` bytes.
     pub(crate) fn text(&self, relative: &str, limit: u64) -> Result<String, FileError> {
-        read_text(&self.file(relative)?, limit)
+        text_of(open_file(&self.resolve(relative)?)?, limit)
     }
 
     /// The text of a file that the project names; a problem is recorded where it does.
@@ -198,14 +200,19 @@ fn stays_inside(relative: &str) -> Result<bool, FileError> {
     Ok(true)
 }
 
-/// The text of a file of at most `limit` bytes. A byte-order mark, which some editors put first,
-/// is taken off.
+/// The text of a file that the user names, by links too, of at most `limit` bytes.
 pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, FileError> {
-    let mut bytes = Vec::new();
     let file = File::open(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => FileError::NotFound,
         _ => FileError::Unreadable(error),
     })?;
+    text_of(file, limit)
+}
+
+/// The text of an open file, of at most `limit` bytes. A byte-order mark, which some editors put
+/// first, is taken off.
+pub(crate) fn text_of(file: File, limit: u64) -> Result<String, FileError> {
+    let mut bytes = Vec::new();
     file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| match error.kind() {
         io::ErrorKind::IsADirectory => FileError::Folder,
         _ => FileError::Unreadable(error),

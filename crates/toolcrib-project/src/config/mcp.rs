@@ -1,16 +1,13 @@
 //! `[mcp.NAME]`: an MCP server, or what is set of one that a file declares.
 
-use std::{ops::RangeFrom, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use toolcrib_config::{Diagnostic, Located, Table, Value};
 use toolcrib_core::ToolBuilder;
 use toolcrib_engine::OnFailure;
 use toolcrib_mcp::ServerName;
 
-use super::{text::Text, tool::MAX_CHARS};
-
-/// How much memory a server may have: with less none starts.
-const MEMORY: RangeFrom<u64> = 1 << 20..;
+use super::{process_limits::ProcessLimitsSection, text::Text, tool::MAX_CHARS};
 
 /// The keys by which a program is declared, beside its own. What can also be set of a server that a
 /// file declares is looked at where it is known what that is.
@@ -73,7 +70,7 @@ pub(crate) struct McpSettings {
     pub(crate) start_timeout: Option<Duration>,
     pub(crate) list_timeout: Option<Duration>,
     pub(crate) max_result_chars: Option<usize>,
-    pub(crate) memory_max: Option<Located<u64>>,
+    pub(crate) limits: ProcessLimitsSection,
     pub(crate) allow_stray_children: Option<Located<bool>>,
     pub(crate) allow_addresses: Vec<Located<Arc<str>>>,
 }
@@ -204,7 +201,7 @@ impl McpSettings {
             list_timeout: table.duration("list_timeout"),
             max_result_chars: table
                 .integer("max_result_chars", ToolBuilder::MIN_RESULT_CHARS..=MAX_CHARS),
-            memory_max: table.value("memory_max").and_then(|value| value.size(MEMORY)),
+            limits: ProcessLimitsSection::read(table),
             allow_stray_children: table
                 .value("allow_stray_children")
                 .and_then(|value| value.boolean()),
