@@ -10,8 +10,8 @@ use toolcrib_scope::process::ProcessLimits;
 
 /// With less memory no program starts.
 const MEMORY: RangeFrom<u64> = 1 << 20..;
-/// More processes than 4 million is no limit on any system.
-const PROCESSES: RangeInclusive<u32> = 1..=4_000_000;
+/// The kernel cannot limit root to less than 2, and no system has more than 4 million.
+const PROCESSES: RangeInclusive<u32> = 2..=4_000_000;
 /// The size of a file.
 const FILE: RangeFrom<u64> = 1..;
 

@@ -8,7 +8,7 @@ pub struct ProcessLimits {
     /// some runtimes (Node, the JVM) reserve far more than they use, and need more or `None`.
     pub memory: Option<u64>,
     /// Processes and threads at the same time, those of the program and of all that it starts
-    /// together; 1,024 by default. Where [`process_limit`](super::process_limit) is an error,
+    /// together; 1,024 by default, at least 2 for root. Where [`process_limit`](super::process_limit) is an error,
     /// nothing limits them.
     pub processes: Option<u32>,
     /// Bytes of each file that is written; 4 GiB by default. A process that writes beyond gets
@@ -17,11 +17,6 @@ pub struct ProcessLimits {
     /// CPU time of each process, in whole seconds; 10 minutes by default. At the limit it gets
     /// SIGXCPU, a second later SIGKILL.
     pub cpu_time: Option<Duration>,
-}
-
-impl ProcessLimits {
-    /// No limits but the host's own.
-    pub const NONE: Self = Self { memory: None, processes: None, file_size: None, cpu_time: None };
 }
 
 impl Default for ProcessLimits {

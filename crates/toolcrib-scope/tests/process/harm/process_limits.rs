@@ -139,7 +139,14 @@ async fn hosts_own_role() {
         spec.allow_stray_children = true;
         rights.allow_stray_children = true;
     }
-    assert_eq!(text(&run(spec).await.unwrap().stdout), "searched\n");
+    assert_eq!(text(&run(spec.clone()).await.unwrap().stdout), "searched\n");
+    // Of its files nothing is denied to it.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display();
+    spec.args[1] =
+        format!("cd {path} && mkdir a b && : > a/x && ln a/x b/y && mv b/y a/z && echo moved")
+            .into();
+    assert_eq!(text(&run(spec).await.unwrap().stdout), "moved\n");
     assert_eq!(text(&run(rights).await.unwrap().stdout), NO_RIGHTS);
     // The host itself can go on as before.
     assert!(fs::read_dir("/proc/self/fd").unwrap().count() > 2);
