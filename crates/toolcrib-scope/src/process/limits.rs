@@ -30,7 +30,7 @@ impl Default for ProcessLimits {
     }
 }
 
-/// All of them, in one line for operators.
+/// Those that are set, in one line for operators.
 impl fmt::Display for ProcessLimits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { memory, processes, file_size, cpu_time } = *self;
@@ -43,7 +43,7 @@ impl fmt::Display for ProcessLimits {
         let known: Vec<_> = known.into_iter().flatten().collect();
         match known.as_slice() {
             [] => f.write_str("no limits"),
-            known => write!(f, "at most {}", known.join(", ")),
+            known => f.write_str(&known.join(", ")),
         }
     }
 }
