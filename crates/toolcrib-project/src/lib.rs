@@ -31,6 +31,7 @@ mod error;
 mod find;
 mod init;
 mod mcp;
+mod open;
 mod plugin;
 mod project;
 mod root;

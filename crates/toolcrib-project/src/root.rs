@@ -142,7 +142,7 @@ impl Root {
 
     /// The text of a file of the project, of at most `limit` bytes.
     pub(crate) fn text(&self, relative: &str, limit: u64) -> Result<String, FileError> {
-        self.reads.text(&self.file(relative)?, limit)
+        self.reads.text(&self.resolve(relative)?, limit)
     }
 
     /// The text of a file that the project names; a problem is recorded where it does.
@@ -206,14 +206,19 @@ fn stays_inside(relative: &str) -> Result<bool, FileError> {
     Ok(true)
 }
 
-/// The text of a file of at most `limit` bytes. A byte-order mark, which some editors put first,
-/// is taken off.
+/// The text of a file that the user names, by links too, of at most `limit` bytes.
 pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, FileError> {
-    let mut bytes = Vec::new();
     let file = File::open(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => FileError::NotFound,
         _ => FileError::Unreadable(error),
     })?;
+    text_of(file, limit)
+}
+
+/// The text of an open file, of at most `limit` bytes. A byte-order mark, which some editors put
+/// first, is taken off.
+pub(crate) fn text_of(file: File, limit: u64) -> Result<String, FileError> {
+    let mut bytes = Vec::new();
     file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| match error.kind() {
         io::ErrorKind::IsADirectory => FileError::Folder,
         _ => FileError::Unreadable(error),
@@ -221,6 +226,11 @@ pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, FileError> {
     if bytes.len() as u64 > limit {
         return Err(FileError::TooLarge { limit });
     }
+    decoded(bytes)
+}
+
+/// Bytes as text, without a byte-order mark.
+pub(crate) fn decoded(bytes: Vec<u8>) -> Result<String, FileError> {
     let text = String::from_utf8(bytes).map_err(|_| FileError::NotText)?;
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }

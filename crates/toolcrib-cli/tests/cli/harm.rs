@@ -10,6 +10,7 @@ mod narrowing_files;
 mod null_arguments;
 mod one_bad_server;
 mod one_json;
+mod process_limits;
 mod registry_and_names_remote;
 mod remote_progress;
 mod served;

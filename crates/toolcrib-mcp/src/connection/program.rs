@@ -70,7 +70,7 @@ async fn start(stdio: Stdio) -> Result<(Process, Pipes), Failed> {
     let mut spec = ProcessSpec::new(program, working_dir);
     spec.args = stdio.args.into_iter().map(OsString::from).collect();
     spec.env = environment(stdio.env);
-    spec.memory_max = stdio.memory_max;
+    spec.limits = stdio.limits;
     spec.allow_stray_children = stdio.allow_stray_children;
     // What may run was decided by whoever declared the server.
     let mut process =

@@ -1,6 +1,6 @@
 use std::{
     fmt,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::Arc,
 };
 
@@ -42,21 +42,23 @@ impl Http {
     }
 
     /// The addresses of this machine that its URL names, which may be dialled without a
-    /// [client](Self::client) that allows them; none where it names another host or is no URL.
-    pub fn local_addresses(&self) -> Vec<IpAddr> {
+    /// [client](Self::client) that allows them, on its port; none where it names another host or is no URL.
+    pub fn local_addresses(&self) -> Vec<SocketAddr> {
         parse_url(&self.url).map(|url| local_addresses(&url)).unwrap_or_default()
     }
 }
 
 /// The loopback addresses that a URL names, literally or as `localhost`.
-pub(crate) fn local_addresses(url: &Url) -> Vec<IpAddr> {
+pub(crate) fn local_addresses(url: &Url) -> Vec<SocketAddr> {
     let (v4, v6) = (Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into());
-    match url.host() {
+    let ips: Vec<IpAddr> = match url.host() {
         Some(Host::Domain("localhost")) => vec![v4, v6],
         Some(Host::Ipv4(address)) if address.is_loopback() => vec![address.into()],
         Some(Host::Ipv6(address)) if address.is_loopback() => vec![address.into()],
         _ => Vec::new(),
-    }
+    };
+    let port = url.port_or_known_default().unwrap_or_default();
+    ips.into_iter().map(|ip| SocketAddr::new(ip, port)).collect()
 }
 
 /// Without the values of its headers, which may be secrets.

@@ -1,5 +1,7 @@
 use std::{fmt, path::PathBuf};
 
+use toolcrib_scope::process::ProcessLimits;
+
 /// A server that is a program, started here and ended with all that it started.
 ///
 /// Of the host's environment it gets `HOME`, `LANG`, `LC_ALL`, `LOGNAME`, `PATH`, `SHELL`, `TERM`,
@@ -10,7 +12,7 @@ pub struct Stdio {
     pub(crate) args: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
     pub(crate) working_dir: Option<PathBuf>,
-    pub(crate) memory_max: Option<u64>,
+    pub(crate) limits: ProcessLimits,
     pub(crate) allow_stray_children: bool,
 }
 
@@ -22,7 +24,7 @@ impl Stdio {
             args: Vec::new(),
             env: Vec::new(),
             working_dir: None,
-            memory_max: None,
+            limits: Self::default_limits(),
             allow_stray_children: false,
         }
     }
@@ -56,11 +58,17 @@ impl Stdio {
         self
     }
 
-    /// How many bytes of address space each of its processes may have. Default: the host's limit,
-    /// because runtimes such as Node reserve far more than they use.
+    /// The limits unless others are set: those of [`ProcessLimits`] without its limits on memory,
+    /// because runtimes such as Node reserve far more than they use, and on CPU time, because a
+    /// server may live for long.
+    pub fn default_limits() -> ProcessLimits {
+        ProcessLimits { memory: None, cpu_time: None, ..ProcessLimits::default() }
+    }
+
+    /// What the kernel does not let it exceed. Default: [`default_limits`](Self::default_limits).
     #[must_use]
-    pub fn memory_max(mut self, bytes: u64) -> Self {
-        self.memory_max = Some(bytes);
+    pub fn limits(mut self, limits: ProcessLimits) -> Self {
+        self.limits = limits;
         self
     }
 

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use toolcrib_core::{ModelChunk, ModelError, ModelErrorClass, ModelRequest};
 use toolcrib_scope::http::{
     Bytes, HeaderMap, HeaderName, HeaderValue, HttpClient, HttpError, HttpRequest, HttpStream,
-    IpNet, Method, StatusCode, header,
+    Method, StatusCode, header,
 };
 
 use super::{
@@ -36,7 +36,7 @@ const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Goes to every address but those that hand out a machine's credentials.
 pub(super) fn default_client() -> HttpClient {
-    let everywhere = ["0.0.0.0/0", "::/0"].into_iter().filter_map(|net| net.parse::<IpNet>().ok());
+    let everywhere = ["0.0.0.0/0", "::/0"].into_iter().filter_map(|net| net.parse().ok());
     HttpClient::builder().allow_addresses(everywhere).build()
 }
 

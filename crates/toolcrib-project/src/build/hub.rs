@@ -15,7 +15,7 @@ use super::{
     Names, Remote,
     names::values,
     secrets::{references, report_undeclared},
-    tools::allowed_nets,
+    tools::allowed_addresses,
 };
 use crate::{
     config::{CallSection, HeaderSection, HubSection, Text},
@@ -174,10 +174,10 @@ impl HubSources<'_> {
 
     /// `None` where something of it could not be read, which is recorded.
     fn spec(&self, section: &HubSection) -> Option<(HubSpec, HttpClient)> {
-        let mut nets = allowed_nets(&section.allow_addresses, self.names, self.problems);
+        let mut addresses = allowed_addresses(&section.allow_addresses, self.names, self.problems);
         let (url, call) = (section.url.as_ref()?, section.call.as_ref()?);
         let CallSection { http, read_only, destructive, timeout, max_result_chars } = call;
-        nets.extend(allowed_nets(&http.allow_addresses, self.names, self.problems));
+        addresses.extend(allowed_addresses(&http.allow_addresses, self.names, self.problems));
         let call_url = http.url.as_ref()?;
         let mut spec =
             HubSpec::new(&*section.name.value, &*url.value, http.method.clone(), &*call_url.value);
@@ -206,7 +206,7 @@ impl HubSources<'_> {
         spec.call.pointer = http.pointer.as_ref().map(|pointer| pointer.value.to_string());
         spec.call.max_body_bytes = http.max_body_bytes.unwrap_or(DEFAULT_MAX_BODY_BYTES);
         spec.call.max_redirects = http.max_redirects.unwrap_or(DEFAULT_MAX_REDIRECTS);
-        Some((spec, HttpClient::builder().allow_addresses(nets).build()))
+        Some((spec, HttpClient::builder().allow_addresses(addresses).build()))
     }
 
     /// What the request names has to be in the key: it would not be there to be named.

@@ -12,6 +12,7 @@ mod names;
 mod part;
 mod personality;
 mod policy;
+mod process_limit;
 mod reliability;
 mod script;
 mod secrets;
@@ -33,6 +34,7 @@ pub(crate) use self::{
         DeclaredPersonality, PersonalitySources, report_unreachable_hosts, report_unreachable_hubs,
     },
     policy::build_policy,
+    process_limit::report_unlimited_processes,
     reliability::{NamedModel, Reliability, build_reliability, warn_of_unknown_costs},
     secrets::{build_secrets, offered_with_secrets, references},
     serve::build_tokens,

@@ -1,16 +1,16 @@
 //! What the project declares itself, and each of its plugins: the same things, from a folder each.
 
-use std::{collections::HashMap, net::IpAddr, path::Path, sync::Arc};
+use std::{collections::HashMap, net::SocketAddr, path::Path, sync::Arc};
 
 use toolcrib_artifacts::ARTIFACT_TOOLS;
 use toolcrib_config::{Diagnostic, Document, Located, Problems, Spot};
 use toolcrib_engine::SKILL_TOOLS;
-use toolcrib_scope::http::IpNet;
+use toolcrib_scope::http::AllowedAddress;
 
 use super::{
     mcp::McpFiles,
     names::{Names, REMOTE, is_declared, values},
-    tools::parse_net,
+    tools::parse_address,
 };
 use crate::{
     PLUGIN_FILE,
@@ -37,7 +37,7 @@ pub(crate) struct Grant {
     programs: bool,
     secrets: Vec<Arc<str>>,
     databases: Vec<Arc<str>>,
-    nets: Vec<IpNet>,
+    addresses: Vec<AllowedAddress>,
 }
 
 impl Part {
@@ -141,10 +141,10 @@ impl Grant {
             programs: section.programs,
             secrets: values(&section.secrets),
             databases: values(&section.databases),
-            nets: section
+            addresses: section
                 .allow_addresses
                 .iter()
-                .filter_map(|address| parse_net(address, problems))
+                .filter_map(|address| parse_address(address, problems))
                 .collect(),
         }
     }
@@ -157,15 +157,15 @@ impl Grant {
         self.databases.iter().any(|granted| **granted == *name)
     }
 
-    /// Whether it may dial a net that is not public. What lies in a net is another matter: some
+    /// Whether it may allow this, in these words: what lies in a net is another matter, since some
     /// addresses are only meant when they are named.
-    pub(crate) fn has_net(&self, net: &IpNet) -> bool {
-        self.nets.contains(net)
+    pub(crate) fn may_allow(&self, address: &AllowedAddress) -> bool {
+        self.addresses.contains(address)
     }
 
-    /// Whether some net that was granted has this address in it.
-    pub(crate) fn has_address(&self, address: IpAddr) -> bool {
-        self.nets.iter().any(|net| net.contains(&address))
+    /// Whether something that was granted allows to dial this address.
+    pub(crate) fn has_address(&self, address: SocketAddr) -> bool {
+        self.addresses.iter().any(|granted| granted.allows(address))
     }
 
     /// Records a program where none was granted.

@@ -1,10 +1,6 @@
 //! `[mcp.NAME]`: an MCP server, or what is set of one that a file declares.
 
-use std::{
-    ops::{RangeFrom, RangeInclusive},
-    sync::Arc,
-    time::Duration,
-};
+use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
 use toolcrib_config::{Diagnostic, Located, Table, Value};
 use toolcrib_core::{ListOrder, ToolBuilder};
@@ -12,13 +8,11 @@ use toolcrib_engine::OnFailure;
 use toolcrib_mcp::ServerName;
 
 use super::{
+    process_limits::ProcessLimitsSection,
     remote::{read_on_failure, read_order},
     text::Text,
     tool::MAX_CHARS,
 };
-
-/// How much memory a server may have: with less none starts.
-const MEMORY: RangeFrom<u64> = 1 << 20..;
 
 /// How many sessions a server may have at the same time.
 const SESSIONS: RangeInclusive<usize> = 1..=1024;
@@ -87,7 +81,7 @@ pub(crate) struct McpSettings {
     pub(crate) max_result_chars: Option<usize>,
     pub(crate) shares_session: bool,
     pub(crate) max_sessions: Option<usize>,
-    pub(crate) memory_max: Option<Located<u64>>,
+    pub(crate) limits: ProcessLimitsSection,
     pub(crate) allow_stray_children: Option<Located<bool>>,
     pub(crate) allow_addresses: Vec<Located<Arc<str>>>,
 }
@@ -219,7 +213,7 @@ impl McpSettings {
                 .and_then(|value| value.word(&[("principal", false), ("shared", true)]))
                 .is_some_and(|word| word.value),
             max_sessions: table.integer("max_sessions", SESSIONS),
-            memory_max: table.value("memory_max").and_then(|value| value.size(MEMORY)),
+            limits: ProcessLimitsSection::read(table),
             allow_stray_children: table
                 .value("allow_stray_children")
                 .and_then(|value| value.boolean()),

@@ -11,6 +11,7 @@ mod params;
 mod personality;
 mod plugin;
 mod policy;
+mod process_limits;
 mod reliability;
 mod remote;
 mod schema;

@@ -1,14 +1,18 @@
 //! The files in a skill's folder.
 
 use std::{
-    fs, io,
+    io,
     path::{Component, Path, PathBuf},
 };
 
+use rustix::fs::FileType;
 use toolcrib_engine::{MAX_SKILL_FILE, SkillFileError, SkillFiles};
 
 use super::SKILL_FILE;
-use crate::root::{FileError, read_text};
+use crate::{
+    open::{entries, open_file},
+    root::{FileError, text_of},
+};
 
 /// More files than these are not listed; they can be read.
 const MOST_LISTED: usize = 1000;
@@ -30,19 +34,18 @@ impl FolderFiles {
     }
 
     fn list_into(&self, below: &str, depth: usize, listed: &mut Vec<String>) -> io::Result<()> {
-        for entry in fs::read_dir(self.folder.join(below))? {
-            let entry = entry?;
-            let name = entry.file_name();
+        for (name, kind) in entries(&self.folder.join(below))? {
             let Some(name) = name.to_str().filter(|name| !name.starts_with('.')) else { continue };
             let path = if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") };
-            let kind = entry.file_type()?;
             if listed.len() >= MOST_LISTED {
                 break;
             }
-            if kind.is_dir() && depth < DEEPEST {
-                self.list_into(&path, depth + 1, listed)?;
-            } else if kind.is_file() && path != SKILL_FILE {
-                listed.push(path);
+            match kind {
+                FileType::Directory if depth < DEEPEST => {
+                    self.list_into(&path, depth + 1, listed)?;
+                }
+                FileType::RegularFile if path != SKILL_FILE => listed.push(path),
+                _ => {}
             }
         }
         Ok(())
@@ -67,10 +70,11 @@ impl SkillFiles for FolderFiles {
         }
         // What symbolic links lead to counts, not what they are called.
         let real = self.folder.join(path).canonicalize().map_err(|_| SkillFileError::NotThere)?;
-        if !real.starts_with(&self.folder) || !real.is_file() {
+        if !real.starts_with(&self.folder) {
             return Err(SkillFileError::NotThere);
         }
-        read_text(&real, MAX_SKILL_FILE).map_err(|error| match error {
+        let text = open_file(&real).and_then(|file| text_of(file, MAX_SKILL_FILE));
+        text.map_err(|error| match error {
             FileError::NotText => SkillFileError::NotText,
             FileError::TooLarge { .. } => SkillFileError::TooLarge,
             FileError::Unreadable(error) => SkillFileError::Unreadable(error),

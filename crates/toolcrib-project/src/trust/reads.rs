@@ -2,18 +2,19 @@
 
 use std::{
     collections::BTreeMap,
-    fs::OpenOptions,
-    io::{self, Read as _},
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    io::Read as _,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
-use rustix::fs::OFlags;
 use toolcrib_core::Digest;
 
 use super::Owned;
-use crate::root::{FileError, MAX_SEED, MAX_TEXT};
+use crate::{
+    open::open_file,
+    root::{FileError, MAX_SEED, MAX_TEXT, decoded},
+};
 
 /// The files that were read so far. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -45,8 +46,7 @@ impl Reads {
         }
         let (bytes, owner) = read(path, limit)?;
         let digest = Digest::of(&bytes);
-        let text = String::from_utf8(bytes).map_err(|_| FileError::NotText)?;
-        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+        let text = decoded(bytes)?;
         let kept = (limit <= MAX_TEXT).then(|| Arc::from(text.as_str()));
         self.note(path, Seen { digest, owner: Some(owner), text: kept });
         Ok(text)
@@ -115,21 +115,10 @@ impl Reads {
     }
 }
 
-/// The bytes of a regular file, with its owner and mode as they are of what was opened. The path is
-/// resolved: a link at its end was put there since.
+/// The bytes of a regular file by its resolved path, with the owner and the mode of what was opened.
 fn read(path: &Path, limit: u64) -> Result<(Vec<u8>, (u32, u32)), FileError> {
-    // Without blocking: to open a pipe waits for a writer.
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let flags = flags.bits().cast_signed();
-    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
-    let file = opened.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => FileError::NotFound,
-        _ => FileError::Unreadable(error),
-    })?;
+    let file = open_file(path)?;
     let found = file.metadata().map_err(FileError::Unreadable)?;
-    if !found.is_file() {
-        return Err(if found.is_dir() { FileError::Folder } else { FileError::NotAFile });
-    }
     let mut bytes = Vec::new();
     file.take(limit + 1).read_to_end(&mut bytes).map_err(FileError::Unreadable)?;
     if bytes.len() as u64 > limit {

@@ -130,7 +130,7 @@ perhaps = { type = "string" }
         help: write a size such as "64KiB", "1MiB" or "2GiB", or a number of bytes
     toolcrib.toml:11:17: `max_redirects` must be from 0 to 20
     toolcrib.toml:12:34: `localhost` is neither an address nor a net
-        help: write an address such as "127.0.0.1" or a net such as "10.1.0.0/16"
+        help: write an address such as "127.0.0.1" or a net such as "10.1.0.0/16", with a port if it is not that of the URL: "127.0.0.1:8080"
     toolcrib.toml:18:36: the URL: there is no parameter `citi`; declare it, or use one of `city`, `days`, `spare`
     toolcrib.toml:18:57: the URL: `days` stands in a name of the query; only behind a `=` may an argument stand
     toolcrib.toml:19:11: `pointer`: this is no JSON pointer; write `/data/0`, with `~1` for a `/` inside a key and `~0` for a `~`

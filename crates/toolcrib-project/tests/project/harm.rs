@@ -1,4 +1,5 @@
 //! Faults that were found from outside: one module per kind, run by `cargo xtask harm`.
 
 mod fresh_data;
+mod small_holes_files;
 mod trust;

@@ -16,7 +16,7 @@ use crate::folder::{DATABASE, Folder, SKILL, TOOL};
 
 const PROJECT: &str = "[agent]\nmax_iterations = 3\n";
 
-fn zipped(files: &[(&str, &[u8])]) -> Vec<u8> {
+pub(crate) fn zipped(files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in files {
         let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
@@ -27,7 +27,7 @@ fn zipped(files: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 /// An entry of a tar whose name no checking writer would write.
-struct Raw<'a> {
+pub(crate) struct Raw<'a> {
     name: &'a [u8],
     kind: tar::EntryType,
     link: &'a str,
@@ -36,12 +36,12 @@ struct Raw<'a> {
 }
 
 impl Raw<'_> {
-    fn file<'a>(name: &'a str, bytes: &'a [u8]) -> Raw<'a> {
+    pub(crate) fn file<'a>(name: &'a str, bytes: &'a [u8]) -> Raw<'a> {
         Raw { name: name.as_bytes(), kind: tar::EntryType::Regular, link: "", mode: 0o644, bytes }
     }
 }
 
-fn tarred(entries: &[Raw<'_>]) -> Vec<u8> {
+pub(crate) fn tarred(entries: &[Raw<'_>]) -> Vec<u8> {
     let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::best()));
     for entry in entries {
         let mut header = tar::Header::new_gnu();

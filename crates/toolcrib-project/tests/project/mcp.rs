@@ -138,7 +138,7 @@ toolset = "mcp"
         help: there is only `KEY`
     toolcrib.toml:28:36: `${workspaceFolder}` is known to an editor only; write what it stands for, or `${VAR}` with a variable of the environment
     toolcrib.toml:31:20: `10.0.0.0/99` is neither an address nor a net
-        help: write an address such as "127.0.0.1" or a net such as "10.1.0.0/16"
+        help: write an address such as "127.0.0.1" or a net such as "10.1.0.0/16", with a port if it is not that of the URL: "127.0.0.1:8080"
     toolcrib.toml:32:6: mcp server `clear`: headers would go to `far.example` unencrypted; use https, or leave them out
     toolcrib.toml:35:6: mcp server `link`: the URL cannot be used: it begins with `mailto:`, and with neither http:// nor https://
     toolcrib.toml:37:6: there is an MCP server `time` already, at .mcp.json:2

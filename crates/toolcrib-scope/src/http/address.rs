@@ -4,9 +4,11 @@
 //! refused, and so is one that carries such an address inside. IPv6 is judged the other way
 //! around, since what is not global unicast has no business here, whatever it is set aside for.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+use super::allowed::AllowedAddress;
 
 /// Why an address is refused, as it is read after `which is`.
 pub(crate) type Refusal = &'static str;
@@ -84,31 +86,68 @@ pub(crate) fn canonical(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
 
-/// Judges a [`canonical`] address. A net of `allowed` that contains it makes it good; an address
-/// of [`METADATA_ADDRESSES`] only a net of its own, so that nobody opens one unawares.
-pub(crate) fn judge(address: IpAddr, allowed: &[IpNet]) -> Result<(), Refusal> {
-    if METADATA_ADDRESSES.contains(&address) {
-        let own = allowed.iter().any(|net| *net == IpNet::from(address));
-        return if own { Ok(()) } else { Err(METADATA) };
-    }
-    if allowed.iter().any(|net| net.contains(&address)) {
+/// Why an address and its port are refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    Address(Refusal),
+    /// The address may be dialled, but not on this port.
+    Port,
+}
+
+/// How a request came to a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Way {
+    /// The port of the request's own URL.
+    pub(crate) own_port: u16,
+    /// Whether the request's own URL or an upgrade to `https` leads there; if not, a redirect does.
+    pub(crate) is_usual: bool,
+}
+
+/// Judges a [`canonical`] address. What `allowed` has of it makes it good; an address of
+/// [`METADATA_ADDRESSES`] only a net of its own, so that nobody opens one unawares. A public one is
+/// good on a port that is usual.
+pub(crate) fn judge(
+    address: SocketAddr,
+    way: Way,
+    allowed: &[AllowedAddress],
+) -> Result<(), Refused> {
+    let (ip, port) = (address.ip(), address.port());
+    let is_metadata = METADATA_ADDRESSES.contains(&ip);
+    let mut nets = allowed.iter().filter(|one| {
+        if is_metadata { one.net() == IpNet::from(ip) } else { one.net().contains(&ip) }
+    });
+    let mut has_net = false;
+    if nets.any(|one| {
+        has_net = true;
+        one.allows_from(address, way.own_port)
+    }) {
         return Ok(());
     }
-    match address {
+    let carried = |v6| judge(SocketAddr::new(IpAddr::V4(last_four(v6)), port), way, allowed);
+    let public = match ip {
+        _ if is_metadata => Err(Refused::Address(METADATA)),
         IpAddr::V4(v4) => refused(&REFUSED_V4, |net| net.contains(&v4)),
-        IpAddr::V6(v6) if TRANSLATED.contains(&v6) => judge(IpAddr::V4(last_four(v6)), allowed),
-        IpAddr::V6(v6) => {
-            refused(&REFUSED_V6, |net| net.contains(&v6))?;
+        IpAddr::V6(v6) if TRANSLATED.contains(&v6) => carried(v6),
+        IpAddr::V6(v6) => refused(&REFUSED_V6, |net| net.contains(&v6)).and_then(|()| {
             if !GLOBAL_V6.contains(&v6) {
-                return Err("not of the public internet");
+                Err(Refused::Address("not of the public internet"))
+            } else if is_isatap(v6) {
+                carried(v6)
+            } else {
+                Ok(())
             }
-            if is_isatap(v6) { judge(IpAddr::V4(last_four(v6)), allowed) } else { Ok(()) }
-        }
+        }),
+    };
+    match public {
+        Err(Refused::Address(_)) if has_net => Err(Refused::Port),
+        Ok(()) if !way.is_usual => Err(Refused::Port),
+        judged => judged,
     }
 }
 
-fn refused<N>(nets: &[(N, Refusal)], contains: impl Fn(&N) -> bool) -> Result<(), Refusal> {
-    nets.iter().find(|(net, _)| contains(net)).map_or(Ok(()), |(_, why)| Err(why))
+fn refused<N>(nets: &[(N, Refusal)], contains: impl Fn(&N) -> bool) -> Result<(), Refused> {
+    let found = nets.iter().find(|(net, _)| contains(net));
+    found.map_or(Ok(()), |(_, why)| Err(Refused::Address(why)))
 }
 
 /// Whether the last four bytes are an address to which the packet is sent on over IPv4.
@@ -147,8 +186,38 @@ mod tests {
     use super::*;
 
     fn verdict(address: &str, allowed: &[&str]) -> Result<(), Refusal> {
-        let allowed: Vec<IpNet> = allowed.iter().map(|net| net.parse().unwrap()).collect();
-        judge(canonical(address.parse().unwrap()), &allowed)
+        let way = Way { own_port: 80, is_usual: true };
+        judged(address, way, allowed).map_err(|refused| match refused {
+            Refused::Address(why) => why,
+            Refused::Port => panic!("the port is its own"),
+        })
+    }
+
+    fn judged(address: &str, way: Way, allowed: &[&str]) -> Result<(), Refused> {
+        let allowed: Vec<_> = allowed.iter().map(|one| one.parse().unwrap()).collect();
+        judge(SocketAddr::new(canonical(address.parse().unwrap()), 80), way, &allowed)
+    }
+
+    #[test]
+    fn another_port_is_reached_where_it_is_named_and_nowhere_else() {
+        let redirected = Way { own_port: 8080, is_usual: false };
+        for (address, allowed, expected) in [
+            ("8.8.8.8", "10.0.0.1", Err(Refused::Port)),
+            ("8.8.8.8", "8.8.8.8:80", Ok(())),
+            ("8.8.8.8", "8.8.8.8", Err(Refused::Port)),
+            ("10.0.0.1", "10.0.0.0/8", Err(Refused::Port)),
+            ("10.0.0.1", "10.0.0.0/8:80", Ok(())),
+            ("10.0.0.1", "10.0.0.0/8:81", Err(Refused::Port)),
+            ("10.0.0.1", "11.0.0.0/8:80", Err(Refused::Address("private"))),
+            ("64:ff9b::10.0.0.1", "10.0.0.0/8", Err(Refused::Port)),
+            ("169.254.169.254", "169.254.169.254", Err(Refused::Port)),
+            ("169.254.169.254", "169.254.0.0/16:80", Err(Refused::Address(METADATA))),
+        ] {
+            assert_eq!(judged(address, redirected, &[allowed]), expected, "{address} {allowed}");
+        }
+        let own = Way { own_port: 80, is_usual: true };
+        assert_eq!(judged("10.0.0.1", own, &["10.0.0.1:81"]), Err(Refused::Port));
+        assert_eq!(judged("10.0.0.1", own, &["10.0.0.1:81", "10.0.0.1"]), Ok(()));
     }
 
     #[test]

@@ -10,11 +10,11 @@ use hyper::{
     Method,
     header::{self, HeaderName, HeaderValue},
 };
-use ipnet::IpNet;
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::NetworkRules;
 
 use super::{
+    allowed::AllowedAddress,
     body::{self, Accepted},
     bounds::Bounds,
     connect::Connector,
@@ -184,6 +184,7 @@ impl HttpClient {
         let HttpRequest { max_redirects, max_body_bytes, timeout, idle_timeout, .. } = request;
         let first = Hop {
             target: self.shared.target(&request.url)?,
+            redirected_from: None,
             method: request.method,
             headers: request.headers,
             body: request.body,
@@ -250,12 +251,13 @@ impl Default for HttpClientBuilder {
 }
 
 impl HttpClientBuilder {
-    /// Nets that are dialled although they are not of the public internet; none unless set.
+    /// Addresses that are dialled although they are not of the public internet; none unless set. One
+    /// with a port, public or not, may also be dialled on it where a redirect leads there.
     ///
     /// A service that hands out a cloud machine's credentials (169.254.169.254 and its like) is
     /// only allowed by an entry of its own, with all bits, not by a net around it.
-    pub fn allow_addresses(mut self, nets: impl IntoIterator<Item = IpNet>) -> Self {
-        self.connector.allowed = nets.into_iter().collect();
+    pub fn allow_addresses(mut self, addresses: impl IntoIterator<Item = AllowedAddress>) -> Self {
+        self.connector.allowed = addresses.into_iter().collect();
         self
     }
 

@@ -13,7 +13,6 @@ use hyper::{
     client::conn::http1::{self, SendRequest},
 };
 use hyper_util::rt::TokioIo;
-use ipnet::IpNet;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
@@ -23,7 +22,14 @@ use tokio::{
 use tokio_rustls::rustls::pki_types::ServerName;
 use url::Host;
 
-use super::{address, error::HttpError, resolve::Resolve, target::Target, tls::Tls};
+use super::{
+    address::{self, Refused, Way},
+    allowed::AllowedAddress,
+    error::HttpError,
+    resolve::Resolve,
+    target::Target,
+    tls::Tls,
+};
 
 /// How many headers an answer has at most.
 pub const MAX_HEADERS: usize = 100;
@@ -38,14 +44,14 @@ const MAX_DIALLED: usize = 8;
 #[derive(Clone)]
 pub(crate) struct Connector {
     pub(crate) resolver: Arc<dyn Resolve>,
-    pub(crate) allowed: Vec<IpNet>,
+    pub(crate) allowed: Vec<AllowedAddress>,
     pub(crate) connect_timeout: Duration,
     pub(crate) tls: Arc<Tls>,
 }
 
 impl Connector {
-    pub(crate) async fn connect(&self, target: &Target) -> Result<Connection, HttpError> {
-        let addresses = self.addresses(target).await?;
+    pub(crate) async fn connect(&self, target: &Target, way: Way) -> Result<Connection, HttpError> {
+        let addresses = self.addresses(target, way).await?;
         let failed = |source| HttpError::Connect { host: target.host.clone(), source };
         let tcp = self.dial(&addresses, target.port).await.map_err(failed)?;
         // A request is one write; waiting for more only delays it.
@@ -62,7 +68,7 @@ impl Connector {
         handshake(target, tls).await
     }
 
-    async fn addresses(&self, target: &Target) -> Result<Vec<IpAddr>, HttpError> {
+    async fn addresses(&self, target: &Target, way: Way) -> Result<Vec<IpAddr>, HttpError> {
         let host = || target.host.clone();
         let found = match target.url.host() {
             Some(Host::Ipv4(address)) => vec![IpAddr::V4(address)],
@@ -78,11 +84,13 @@ impl Connector {
             return Err(HttpError::Resolve { host: host(), source });
         }
         let found: Vec<IpAddr> = found.into_iter().map(address::canonical).collect();
-        for &address in &found {
-            address::judge(address, &self.allowed).map_err(|why| HttpError::AddressRefused {
-                host: host(),
-                address,
-                why,
+        for &ip in &found {
+            let address = SocketAddr::new(ip, target.port);
+            address::judge(address, way, &self.allowed).map_err(|refused| match refused {
+                Refused::Address(why) => {
+                    HttpError::AddressRefused { host: host(), address: ip, why }
+                }
+                Refused::Port => HttpError::PortRefused { host: host(), address },
             })?;
         }
         Ok(found)

@@ -1,4 +1,9 @@
-use std::{error::Error, io, net::IpAddr, time::Duration};
+use std::{
+    error::Error,
+    io,
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
 
 /// A request that came to nothing. Texts name the host and never the rest of a URL, a header or a
 /// body, which may hold what nobody should see.
@@ -43,6 +48,18 @@ pub enum HttpError {
         address: IpAddr,
         /// What it is, as it is read after *which is*.
         why: &'static str,
+    },
+    /// The host leads to an address that this client may dial, but not on this port: it is another
+    /// than the allowed one, or a redirect leads there and it is not that of the request's own URL.
+    #[error(
+        "`{host}` is not reached on port {} of {}; if it is meant, allow {address} for this client",
+        address.port(), address.ip()
+    )]
+    PortRefused {
+        /// The host.
+        host: String,
+        /// The address, with the port.
+        address: SocketAddr,
     },
     /// None of its addresses takes a connection.
     #[error("no connection to `{host}`: {source}; check host and port, and that the server runs")]
@@ -214,7 +231,8 @@ impl HttpError {
             Self::Url { .. }
             | Self::Request { .. }
             | Self::HostNotAllowed { .. }
-            | Self::AddressRefused { .. } => HttpErrorKind::Refused,
+            | Self::AddressRefused { .. }
+            | Self::PortRefused { .. } => HttpErrorKind::Refused,
             Self::Resolve { source, .. }
             | Self::Connect { source, .. }
             | Self::Tls { source, .. }
@@ -253,6 +271,7 @@ impl HttpError {
             | Self::HostNotAllowed { .. }
             | Self::Resolve { .. }
             | Self::AddressRefused { .. }
+            | Self::PortRefused { .. }
             | Self::Connect { .. }
             | Self::Tls { .. }
             | Self::Roots { .. } => false,

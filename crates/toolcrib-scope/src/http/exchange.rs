@@ -22,6 +22,7 @@ use hyper::{
 use tokio::time::timeout;
 
 use super::{
+    address::Way,
     body::Accepted,
     client::HttpClient,
     connect::Connection,
@@ -112,7 +113,10 @@ impl<'a> Exchange<'a> {
         let mut request = request(hop);
         // A question that may be repeated may have been answered although nothing of it came back.
         let mut broke = None;
-        while let Some(mut idle) = shared.pool.take(target) {
+        let way = hop.way();
+        // An idle connection was judged for the port of another request's own URL.
+        let take = || if way.own_port == target.port { shared.pool.take(target) } else { None };
+        while let Some(mut idle) = take() {
             if idle.sender.ready().await.is_err() {
                 continue;
             }
@@ -129,7 +133,7 @@ impl<'a> Exchange<'a> {
             }
         }
         // Large, and seldom needed.
-        let asked_anew = Box::pin(self.ask_anew(request, target)).await;
+        let asked_anew = Box::pin(self.ask_anew(request, target, way)).await;
         asked_anew.map_err(|error| match broke {
             Some(broke) if !error.may_have_reached_server() => broke,
             _ => error,
@@ -141,8 +145,9 @@ impl<'a> Exchange<'a> {
         &self,
         request: Request<Full<Bytes>>,
         target: &Target,
+        way: Way,
     ) -> Result<(Response<Incoming>, Connection), HttpError> {
-        let mut fresh = self.client.shared.connector.connect(target).await?;
+        let mut fresh = self.client.shared.connector.connect(target, way).await?;
         match self.attempt(&mut fresh, request, target).await? {
             Ok(answer) => Ok((answer, fresh)),
             Err(Failed::Sent(error)) => Err(broken(target, error)),

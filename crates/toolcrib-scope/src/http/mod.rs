@@ -9,12 +9,14 @@
 //!   name; then an address that was judged is dialled. A name that answers differently the next
 //!   time gains nothing.
 //! - Only addresses of the public internet are dialled, unless
-//!   [`allow_addresses`](HttpClientBuilder::allow_addresses) contains them.
+//!   [`allow_addresses`](HttpClientBuilder::allow_addresses) contains them with their port.
 //!
 //! # Redirects
 //! Followed by the client, at most [`HttpRequest::max_redirects`] of them, each judged as above.
 //! 301 and 302 make a `POST` a `GET`, and 303 makes everything but a `HEAD` one; 307 and 308 keep
-//! method and body. From `https` to `http` none is followed. To another origin (scheme, host and
+//! method and body. From `https` to `http` none is followed, and none to a port that is not the one of
+//! the request's own URL, unless [`allow_addresses`](HttpClientBuilder::allow_addresses) has the
+//! address with that port; on the public internet `http` on 80 may become `https` on 443. To another origin (scheme, host and
 //! port) only a `GET` or `HEAD` without a body is, and of its headers only `Accept`,
 //! `Accept-Language` and `User-Agent` go along, and not those marked sensitive.
 //!
@@ -35,6 +37,7 @@
 //! HTTP/1.1 only.
 
 mod address;
+mod allowed;
 mod body;
 mod bounds;
 mod client;
@@ -60,6 +63,7 @@ pub use ipnet::IpNet;
 pub use url::Url;
 
 pub use self::{
+    allowed::{AllowedAddress, InvalidAddress},
     client::{DEFAULT_CONNECT_TIMEOUT, HttpClient, HttpClientBuilder, is_set_by_client},
     connect::{MAX_HEAD_BYTES, MAX_HEADERS},
     error::{HttpError, HttpErrorKind},

@@ -8,7 +8,7 @@ use hyper::{
     header::{self, HeaderValue},
 };
 
-use super::{error::HttpError, target::Target};
+use super::{address::Way, error::HttpError, target::Target};
 
 /// What may be told to an origin that the caller did not name.
 const GO_ALONG: [header::HeaderName; 3] =
@@ -18,6 +18,8 @@ const GO_ALONG: [header::HeaderName; 3] =
 #[derive(Clone)]
 pub(crate) struct Hop {
     pub(crate) target: Arc<Target>,
+    /// The request's own URL, after a redirect.
+    pub(crate) redirected_from: Option<Arc<Target>>,
     pub(crate) method: Method,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Option<Bytes>,
@@ -25,6 +27,14 @@ pub(crate) struct Hop {
 }
 
 impl Hop {
+    /// How it came to its port.
+    pub(crate) fn way(&self) -> Way {
+        let target = &self.target;
+        let own = self.redirected_from.as_ref().unwrap_or(target);
+        let is_upgrade = (own.port, target.port, target.https) == (80, 443, true);
+        Way { own_port: own.port, is_usual: own.port == target.port || is_upgrade }
+    }
+
     /// Whether it only asks, and hands nothing over.
     fn only_asks(&self) -> bool {
         matches!(self.method, Method::GET | Method::HEAD) && self.body.is_none()
@@ -46,7 +56,12 @@ impl Hop {
         if self.target.https && !target.https {
             return Err(HttpError::RedirectDowngrade { host: host() });
         }
-        let mut next = Self { target: Arc::new(target), ..self.clone() };
+        let first = self.redirected_from.as_ref().unwrap_or(&self.target);
+        let mut next = Self {
+            target: Arc::new(target),
+            redirected_from: Some(Arc::clone(first)),
+            ..self.clone()
+        };
         if becomes_get(status, &self.method) {
             next.method = Method::GET;
             next.body = None;

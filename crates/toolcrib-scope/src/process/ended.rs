@@ -9,6 +9,18 @@ pub enum Ended {
     Signal(i32),
 }
 
+impl Ended {
+    /// What it used more of than its [`ProcessLimits`](super::ProcessLimits) let it, where that ended
+    /// it: `CPU time` or `file size`.
+    pub fn exceeded(self) -> Option<&'static str> {
+        match self {
+            Self::Signal(libc::SIGXCPU) => Some("CPU time"),
+            Self::Signal(libc::SIGXFSZ) => Some("file size"),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

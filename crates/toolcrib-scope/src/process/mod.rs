@@ -7,6 +7,16 @@
 //! the host's terminal, with a umask that lets nobody else write what it makes, and leaves no core
 //! dumps.
 //!
+//! # Rights and limits
+//! On Linux a program has no capabilities, also as root, and gains none from set-user-ID programs or
+//! file capabilities (`NO_NEW_PRIVS`). So `sudo` and a `ping` that needs `CAP_NET_RAW` do not work,
+//! and root cannot use files of others that their permissions do not give it. [`ProcessLimits`] bound
+//! processes, memory, CPU time and file sizes.
+//!
+//! Before it starts the first program, the host becomes unreadable for other processes of its user
+//! (`PR_SET_DUMPABLE`): they cannot trace it nor read its memory and environment. It leaves no core
+//! dumps from then on, and a debugger needs root to attach.
+//!
 //! # How it ends
 //! On Linux it runs in a PID namespace of its own. Whatever it started, daemons included, is gone
 //! when `run`, [`Process::wait`] or [`Process::close`] returns, and is killed
@@ -17,18 +27,21 @@
 //!   SIGKILL too.
 //!
 //! What the program has started elsewhere, by asking a service such as Docker or cron, is not its
-//! descendant and stays. So may that of a program that has the rights to leave its namespace, as
-//! root's do.
+//! descendant and stays.
 //!
 //! Root has PID namespaces by right. Anybody else gets one inside a user namespace: user and group
-//! are the same there, but files of others seem to belong to nobody, and set-user-ID programs do
-//! not change the user. Where the kernel allows it, `/proc` shows only the namespace, so that the
-//! program cannot read the environment of the host; in many containers it does not. Mounts that a
-//! program makes are seen by nobody else.
+//! are the same there, but files of others seem to belong to nobody. Where the kernel allows it,
+//! `/proc` shows only the namespace, and to root `/proc/sys` is read-only; in many containers it does
+//! not. Mounts that a program makes are seen by nobody else.
 //!
 //! Where no namespace can be had, [`support`] says why, and nothing is started unless
 //! [`allow_stray_children`](ProcessSpec::allow_stray_children) is set. Then the program's group is
-//! killed instead: what left the group lives on, and so does everything if the host is killed.
+//! killed instead: what left the group lives on, and so does everything if the host is killed. The
+//! number of processes is not limited then.
+//!
+//! A program that finds the host's `/proc`, for one of these reasons, runs in a Landlock domain, where
+//! the kernel has Landlock (Linux 5.19): it cannot read the environment or memory of any process but
+//! its own children, nor trace it. Names and command lines it can read.
 //!
 //! Needs a tokio runtime with I/O and time enabled.
 
@@ -38,6 +51,7 @@ mod ended;
 mod error;
 mod find;
 mod life;
+mod limits;
 mod running;
 mod spec;
 mod stage;
@@ -59,9 +73,10 @@ pub use self::{
     ended::Ended,
     error::ProcessError,
     find::{FindProgramError, find_program, inherited},
-    spec::{DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_MEMORY_MAX, ProcessSpec, RunSpec, TERM_GRACE},
+    limits::ProcessLimits,
+    spec::{DEFAULT_MAX_OUTPUT_BYTES, ProcessSpec, RunSpec, TERM_GRACE},
     stderr::STDERR_TAIL_BYTES,
-    support::{Unsupported, support},
+    support::{Unsupported, process_limit, support},
     talking::Process,
 };
 use self::{running::Running, start::Started};

@@ -2,11 +2,10 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use tokio::sync::mpsc::Sender;
 
+use super::ProcessLimits;
+
 /// How much of each output is kept unless a spec says otherwise: 1 MiB.
 pub const DEFAULT_MAX_OUTPUT_BYTES: usize = 1024 * 1024;
-
-/// How much memory a process of a program may have unless a spec says otherwise: 1 GiB.
-pub const DEFAULT_MEMORY_MAX: u64 = 1024 * 1024 * 1024;
 
 /// How long a program that is asked to end has between SIGTERM and SIGKILL.
 pub const TERM_GRACE: Duration = Duration::from_millis(100);
@@ -24,11 +23,8 @@ pub struct ProcessSpec {
     pub env: Vec<(OsString, OsString)>,
     /// The folder that it runs in, absolute.
     pub working_dir: PathBuf,
-    /// How many bytes of address space each of its processes may have; [`DEFAULT_MEMORY_MAX`] unless
-    /// set, the host's own limit when `None`. Address space is more than memory: some runtimes (Node,
-    /// the JVM) reserve far more than they use, and need more or `None`. The limit is one process's;
-    /// several have it each.
-    pub memory_max: Option<u64>,
+    /// What the kernel does not let it exceed; [`ProcessLimits::default`] unless set.
+    pub limits: ProcessLimits,
     /// Whether to run it even where what it starts could outlive it; see
     /// [`support`](super::support()).
     pub allow_stray_children: bool,
@@ -42,7 +38,7 @@ impl ProcessSpec {
             args: Vec::new(),
             env: Vec::new(),
             working_dir: working_dir.into(),
-            memory_max: Some(DEFAULT_MEMORY_MAX),
+            limits: ProcessLimits::default(),
             allow_stray_children: false,
         }
     }

@@ -16,19 +16,21 @@ pub(super) enum Stage {
     Session,
     WorkingDir,
     Limit,
+    Rights,
     Exec,
     /// No failure: what was to be tried works.
     Tried,
 }
 
 impl Stage {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Namespace,
         Self::UserMap,
         Self::Fork,
         Self::Session,
         Self::WorkingDir,
         Self::Limit,
+        Self::Rights,
         Self::Exec,
         Self::Tried,
     ];
@@ -66,6 +68,7 @@ impl Stage {
             Self::Session => "begin a session",
             Self::WorkingDir => "enter the working folder",
             Self::Limit => "set the limits",
+            Self::Rights => "drop the capabilities",
             Self::Exec => "execute the program",
             Self::Tried => "go on",
         }

@@ -18,10 +18,10 @@ use tokio::{
 
 use super::{
     ProcessError, ProcessSpec,
-    child::{Namespace, Plan, told},
+    child::{Namespace, Plan, Processes, hide_host, told},
     life::Life,
     stage::Stage,
-    support::namespace_kind,
+    support::{Namespaces, namespaces},
     tree::Tree,
 };
 
@@ -77,7 +77,7 @@ fn fork(spec: ProcessSpec, is_fed: bool) -> Result<Started, ProcessError> {
         argv: argv.into(),
         environment: environment.into(),
         working_dir,
-        memory_max: spec.memory_max,
+        limits: spec.limits,
         namespace,
     };
     let mut command = Command::from(plan.into_command());
@@ -85,6 +85,7 @@ fn fork(spec: ProcessSpec, is_fed: bool) -> Result<Started, ProcessError> {
         .stdin(if is_fed { Stdio::piped() } else { Stdio::null() })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    hide_host();
     match command.spawn() {
         Ok(mut child) => {
             let tree = Tree::new(child.id(), lifeline);
@@ -100,9 +101,12 @@ fn fork(spec: ProcessSpec, is_fed: bool) -> Result<Started, ProcessError> {
 /// The namespace to be made, and the end of its lifeline that keeps it alive. None where there can
 /// be none and the spec does without.
 fn namespace(spec: &ProcessSpec) -> Result<Option<(Namespace, PipeWriter)>, ProcessError> {
-    match namespace_kind() {
-        Ok(kind) => match io::pipe() {
-            Ok((lifeline, held)) => Ok(Some((Namespace { kind, lifeline, told: told() }, held))),
+    match namespaces() {
+        Ok(Namespaces { kind, process_limit }) => match io::pipe() {
+            Ok((lifeline, held)) => {
+                let processes = Processes::at_most(spec.limits.processes, process_limit);
+                Ok(Some((Namespace { kind, lifeline, told: told(), processes }, held)))
+            }
             Err(source) => {
                 let program = spec.program.clone();
                 Err(ProcessError::Start { program, action: "make a pipe", source })

@@ -110,6 +110,9 @@ async fn nothing_goes_from_https_to_http() {
     let secure = Server::secure(authority.acceptor(&["a.example"]), |_| ok("closed")).await;
     let up = secure.secure_url_of("a.example", "/");
     let server = Server::start(move |_| redirect(301, &up)).await;
+    let both = [server.address.into(), secure.address.into()];
+    let client = local().allow_addresses(both).resolver(names());
+    let client = client.trust(authority.pem.as_bytes()).unwrap().build();
     assert_eq!(text(&get(&client, &server.url_of("a.example", "/")).await.unwrap()), "closed");
 }
 

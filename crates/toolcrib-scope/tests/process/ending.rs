@@ -137,16 +137,16 @@ async fn a_program_cannot_end_those_who_watch_it() {
 #[tokio::test]
 async fn memory_has_a_limit() {
     let mut spec = sh("head -c 300000000 /dev/zero | tail -c 300000000 | wc -c", &[]);
-    spec.memory_max = Some(100 * 1024 * 1024);
+    spec.limits.memory = Some(100 * 1024 * 1024);
     let finished = run(spec.clone()).await.unwrap();
     assert!(String::from_utf8_lossy(finished.stderr.head()).contains("memory"), "{finished:?}");
-    spec.memory_max = Some(1024 * 1024 * 1024);
+    spec.limits.memory = Some(1024 * 1024 * 1024);
     let finished = run(spec).await.unwrap();
     assert_eq!(text(&finished.stdout).trim(), "300000000");
 
     let limits = run(sh("ulimit -v; ulimit -c", &[])).await.unwrap();
     assert_eq!(text(&limits.stdout), "1048576\n0\n", "1 GiB in KiB, and no core");
     let mut spec = sh("ulimit -v", &[]);
-    spec.memory_max = None;
+    spec.limits.memory = None;
     assert_eq!(text(&run(spec).await.unwrap().stdout), "unlimited\n", "as the host");
 }

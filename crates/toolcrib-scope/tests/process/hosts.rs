@@ -157,7 +157,7 @@ fn rerun(role: &str, before: &str) -> Command {
     command
 }
 
-fn succeeds(command: &mut Command) {
+pub(crate) fn succeeds(command: &mut Command) {
     let Output { status, stdout, stderr } = command.output().unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
     assert!(status.success(), "{status}\n{stdout}\n{stderr}");
@@ -210,7 +210,7 @@ fn a_user_without_rights_has_the_same_guarantees() {
     let mut command = Command::new(program);
     // What needs no rights: all tests but those here.
     command
-        .args(["ending::", "starting::", "streams::", "talking::"])
+        .args(["ending::", "harm::", "starting::", "streams::", "talking::"])
         .uid(65534)
         .gid(65534)
         .current_dir("/");

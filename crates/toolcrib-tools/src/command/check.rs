@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 use toolcrib_core::{Capabilities, Tool, ToolContext};
-use toolcrib_scope::process::{Processes, find_program};
+use toolcrib_scope::process::{ProcessLimits, Processes, find_program};
 
 use super::{
     ArgItem, CommandToolSpec, Stdin,
@@ -34,7 +34,7 @@ pub(super) fn build(spec: CommandToolSpec) -> Result<Tool, CommandToolErrors> {
     let args = check.args(spec.args);
     let environment = check.environment(spec.env, spec.inherit_env);
     let working_dir = working_dir.map(|folder| check.folder(base_dir.join(folder)));
-    check.limits(spec.max_output_bytes, spec.memory_max);
+    check.limits(spec.max_output_bytes, &spec.limits);
     check.exit_codes(&spec.ok_exit_codes);
     let errors = check.finish(spec.stdin);
     let secrets = Capabilities::none().secrets(environment.secrets());
@@ -46,7 +46,7 @@ pub(super) fn build(spec: CommandToolSpec) -> Result<Tool, CommandToolErrors> {
         environment,
         working_dir,
         max_output_bytes: spec.max_output_bytes,
-        memory_max: spec.memory_max,
+        limits: spec.limits,
         allow_stray_children: spec.allow_stray_children,
         ok_exit_codes: spec.ok_exit_codes,
         read_only,
@@ -183,12 +183,18 @@ impl<'a> Check<'a> {
         path
     }
 
-    fn limits(&mut self, max_output_bytes: usize, memory_max: Option<u64>) {
+    fn limits(&mut self, max_output_bytes: usize, limits: &ProcessLimits) {
         if max_output_bytes == 0 {
             self.wrong(CommandToolPart::MaxOutputBytes, None, CommandToolProblem::Zero);
         }
-        if memory_max == Some(0) {
-            self.wrong(CommandToolPart::MemoryMax, None, CommandToolProblem::Zero);
+        let zero = [
+            (CommandToolPart::MemoryMax, limits.memory == Some(0)),
+            (CommandToolPart::ProcessesMax, limits.processes == Some(0)),
+            (CommandToolPart::FileMax, limits.file_size == Some(0)),
+            (CommandToolPart::CpuMax, limits.cpu_time.is_some_and(|time| time.is_zero())),
+        ];
+        for (part, _) in zero.into_iter().filter(|(_, is_zero)| *is_zero) {
+            self.wrong(part, None, CommandToolProblem::Zero);
         }
     }
 

@@ -48,6 +48,12 @@ pub enum CommandToolPart {
     MaxOutputBytes,
     /// The limit of memory.
     MemoryMax,
+    /// The limit on the number of processes.
+    ProcessesMax,
+    /// The limit on the size of a file.
+    FileMax,
+    /// The limit on CPU time.
+    CpuMax,
     /// The exit codes that are no failure.
     OkExitCodes,
 }
@@ -69,6 +75,9 @@ impl fmt::Display for CommandToolPart {
             Self::WorkingDir => f.write_str("the working folder"),
             Self::MaxOutputBytes => f.write_str("`max_output_bytes`"),
             Self::MemoryMax => f.write_str("`memory_max`"),
+            Self::ProcessesMax => f.write_str("`processes_max`"),
+            Self::FileMax => f.write_str("`file_max`"),
+            Self::CpuMax => f.write_str("`cpu_max`"),
             Self::OkExitCodes => f.write_str("`ok_exit_codes`"),
         }
     }

@@ -44,7 +44,7 @@
 //! # Failures
 //! - An exit code that is not among [`ok_exit_codes`](CommandToolSpec::ok_exit_codes), and an end by
 //!   a signal, are `execution_failed` with the last 2,000 characters of stderr, or of stdout where
-//!   stderr is empty. A program that reaches its limit of memory ends in one of these ways.
+//!   stderr is empty. A program that reaches one of its limits ends in one of these ways.
 //! - One that was cut off is `cancelled` if the tool is `read_only`, else `outcome_unknown`; what it
 //!   had written until then stands in the text.
 //! - A program that cannot be run here is `not_available`, and arguments that are too long for the
@@ -62,7 +62,7 @@ mod whole;
 use std::path::PathBuf;
 
 use toolcrib_core::Tool;
-use toolcrib_scope::process::{DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_MEMORY_MAX};
+use toolcrib_scope::process::{DEFAULT_MAX_OUTPUT_BYTES, ProcessLimits};
 
 pub use self::error::{CommandToolError, CommandToolErrors, CommandToolPart, CommandToolProblem};
 use crate::Declaration;
@@ -121,10 +121,8 @@ pub struct CommandToolSpec {
     /// How many bytes are kept of its stdout, and of its stderr; [`DEFAULT_MAX_OUTPUT_BYTES`] unless
     /// set.
     pub max_output_bytes: usize,
-    /// How many bytes of address space each of its processes may have; [`DEFAULT_MEMORY_MAX`] unless
-    /// set, the host's own limit when `None`. Some runtimes reserve more than they use: see
-    /// [`memory_max`](toolcrib_scope::process::ProcessSpec::memory_max).
-    pub memory_max: Option<u64>,
+    /// What the kernel does not let it exceed; [`ProcessLimits::default`] unless set.
+    pub limits: ProcessLimits,
     /// Whether it is run even where what it starts could outlive it, as
     /// [`support`](toolcrib_scope::process::support) says.
     pub allow_stray_children: bool,
@@ -149,7 +147,7 @@ impl CommandToolSpec {
             inherit_env: Vec::new(),
             working_dir: None,
             max_output_bytes: DEFAULT_MAX_OUTPUT_BYTES,
-            memory_max: Some(DEFAULT_MEMORY_MAX),
+            limits: ProcessLimits::default(),
             allow_stray_children: false,
             ok_exit_codes: vec![0],
         }

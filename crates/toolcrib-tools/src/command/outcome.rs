@@ -63,7 +63,11 @@ pub(super) fn failure(
 fn failed(program: &str, finished: &Finished, cx: &ToolContext) -> String {
     let ended = match finished.ended {
         Ended::Code(code) => format!("`{program}` failed with exit code {code}"),
-        signal @ Ended::Signal(_) => format!("`{program}` was ended by {signal}"),
+        signal @ Ended::Signal(_) => {
+            let reason =
+                signal.exceeded().map(|limit| format!(": it exceeded its limit on {limit}"));
+            format!("`{program}` was ended by {signal}{}", reason.unwrap_or_default())
+        }
     };
     let ending = |captured| ending(captured, usize::MAX, cx);
     match (ending(&finished.stderr), ending(&finished.stdout)) {

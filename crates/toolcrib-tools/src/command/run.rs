@@ -8,7 +8,9 @@ use std::{
 use futures_util::future::join;
 use serde_json::Value;
 use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
-use toolcrib_scope::process::{Ended, Finished, ProcessError, ProcessSpec, Processes, RunSpec};
+use toolcrib_scope::process::{
+    Ended, Finished, ProcessError, ProcessLimits, ProcessSpec, Processes, RunSpec,
+};
 
 use super::{
     Stdin,
@@ -29,7 +31,7 @@ pub(super) struct Body {
     /// Absolute.
     pub(super) working_dir: Option<PathBuf>,
     pub(super) max_output_bytes: usize,
-    pub(super) memory_max: Option<u64>,
+    pub(super) limits: ProcessLimits,
     pub(super) allow_stray_children: bool,
     pub(super) ok_exit_codes: Vec<i32>,
     pub(super) read_only: bool,
@@ -83,7 +85,7 @@ impl Body {
         };
         let mut process = ProcessSpec::new(&self.program, working_dir);
         process.args = arguments::fill(&self.args, args)?;
-        process.memory_max = self.memory_max;
+        process.limits = self.limits;
         process.allow_stray_children = self.allow_stray_children;
         // Last, so that no call that cannot be made asks for a secret.
         process.env = self.environment.fill(cx).await?;
@@ -130,13 +132,10 @@ impl Body {
 
     /// For the operator.
     fn circumstances(&self, passed: usize, finished: &Finished) -> String {
-        let memory = match self.memory_max {
-            Some(bytes) => format!("{bytes} bytes of address space"),
-            None => "no limit of memory of its own".to_owned(),
-        };
         format!(
-            "{} with {passed} arguments and {memory}: {} after {:.1?}",
+            "{} with {passed} arguments and {}: {} after {:.1?}",
             self.program.display(),
+            self.limits,
             finished.ended,
             finished.duration,
         )

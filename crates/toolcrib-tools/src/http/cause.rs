@@ -67,6 +67,12 @@ fn for_operator(error: &HttpError) -> String {
              `allow_addresses = [\"{}\"]` in the tool",
             IpNet::from(*address)
         ),
+        HttpError::PortRefused { host, address } => format!(
+            "`{host}` is not reached on port {} of {}; if it is meant, write \
+             `allow_addresses = [\"{address}\"]` in the tool",
+            address.port(),
+            address.ip()
+        ),
         HttpError::Redirected { host, source } => {
             format!("`{host}` redirects, and then: {}", for_operator(source))
         }

@@ -125,6 +125,7 @@ impl Body {
             }
             HttpError::HostNotAllowed { .. }
             | HttpError::AddressRefused { .. }
+            | HttpError::PortRefused { .. }
             | HttpError::Roots { .. } => ToolError::new(ErrorCode::NotAvailable, text),
             _ => ToolError::failed(text),
         };
@@ -141,6 +142,10 @@ fn for_model(error: &HttpError) -> String {
         HttpError::AddressRefused { host, why, .. } => format!(
             "`{host}` leads to an address which is {why}, where this tool may not go; only its \
              operator can change that"
+        ),
+        HttpError::PortRefused { host, address } => format!(
+            "this tool may not go to port {} of `{host}`; only its operator can change that",
+            address.port()
         ),
         HttpError::Roots { .. } => {
             "no certificate authority is set up here; only the operator can change that".to_owned()

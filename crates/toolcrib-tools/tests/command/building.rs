@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use serde_json::json;
-use toolcrib_scope::process::{DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_MEMORY_MAX, FindProgramError};
+use toolcrib_scope::process::{DEFAULT_MAX_OUTPUT_BYTES, FindProgramError, ProcessLimits};
 use toolcrib_tools::{
     Declaration, TemplateError,
     command::{ArgItem, CommandToolPart, CommandToolProblem, CommandToolSpec, Stdin},
@@ -15,7 +15,7 @@ use crate::support::{call, errors, sh, texts, tool};
 fn what_is_declared_is_what_the_tool_says() {
     let mut spec = tool("wc", &["-l", "--", "{file}"], texts(&["file"]));
     assert_eq!(spec.max_output_bytes, DEFAULT_MAX_OUTPUT_BYTES);
-    assert_eq!(spec.memory_max, Some(DEFAULT_MEMORY_MAX));
+    assert_eq!(spec.limits, ProcessLimits::default());
     assert_eq!((spec.stdin, spec.allow_stray_children), (Stdin::None, false));
     assert_eq!(spec.ok_exit_codes, [0]);
     spec.declaration.origin = Some("toolcrib.toml:12".into());
@@ -48,7 +48,7 @@ fn everything_that_is_wrong_is_said_at_once() {
     spec.inherit_env = vec!["PATH".into(), "OK".into(), String::new()];
     spec.working_dir = Some("no/such/folder".into());
     spec.max_output_bytes = 0;
-    spec.memory_max = Some(0);
+    spec.limits.memory = Some(0);
     spec.ok_exit_codes = vec![0, 256, -1];
     let found = errors(spec);
     assert_eq!(found.tool, "no name");

@@ -46,7 +46,7 @@ async fn one_that_takes_a_gigabyte_fails() {
     let error = call(spec.clone(), json!({})).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::ExecutionFailed);
     assert!(error.message.contains("MemoryError"), "{}", error.message);
-    spec.memory_max = None;
+    spec.limits.memory = None;
     assert_eq!(call(spec, json!({})).await.unwrap().value, "1073741824");
 }
 

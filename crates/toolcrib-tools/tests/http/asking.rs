@@ -7,7 +7,7 @@ use toolcrib_core::ErrorCode;
 use toolcrib_tools::http::{HttpToolSpec, Method};
 
 use crate::support::{
-    SECRET, Server, Vault, answer, call, call_with, client, fails, get, post, spec,
+    SECRET, Server, Vault, answer, call, call_with, client, client_of, fails, get, post, spec,
 };
 
 async fn server() -> Server {
@@ -190,7 +190,7 @@ async fn a_secret_does_not_follow_to_another_origin() {
         headers: headers(&[("X-Key", "secret:KEY"), ("Accept", "secret:KEY")]),
         ..get(&server.url("/"), &[])
     };
-    call_with(&tool.build(&client()).unwrap(), json!({}), &vault).await.unwrap();
+    call_with(&tool.build(&client_of(&other)).unwrap(), json!({}), &vault).await.unwrap();
     assert!(server.asked()[0].head.contains(SECRET));
     assert!(!other.asked()[0].head.contains(SECRET), "{:?}", other.asked());
 }

@@ -7,7 +7,7 @@ use toolcrib_core::{CancellationToken, ErrorCode, NetworkRules, ToolContextParts
 use toolcrib_scope::http::HttpClient;
 use toolcrib_tools::http::{HttpToolSpec, Method};
 
-use crate::support::{Server, answer, client, fails, get, ok, post, spec};
+use crate::support::{Server, answer, client, client_of, fails, get, ok, post, spec};
 
 async fn status(status: &str, headers: &str, body: &str) -> String {
     let server = Server::answering(answer(status, headers, body)).await;
@@ -143,8 +143,10 @@ async fn where_the_client_may_not_go_nothing_is_available() {
 
 #[tokio::test]
 async fn the_operator_reads_which_request_failed_and_never_its_query() {
+    // Another server, under a path of which nobody knows what it holds.
+    let there = Server::answering(answer("500 No", "", "")).await;
     let cause = async |spec: HttpToolSpec| {
-        let tool = spec.build(&client()).unwrap();
+        let tool = spec.build(&client_of(&there)).unwrap();
         let args = json!({ "city": "Oslo / \u{fc}", "key": "k3y" });
         let error = tool.call(args, ToolContextParts::detached().into()).await.unwrap_err();
         assert!(!error.message.contains("/v1/"), "{error:?}");
@@ -166,16 +168,14 @@ async fn the_operator_reads_which_request_failed_and_never_its_query() {
         Server::answering(answer("200 OK", "Content-Type: application/json\r\n", "{")).await;
     let (spec, asked) = at(&server);
     assert_eq!(cause(spec).await, format!("{asked}200 OK"));
-    // Another server, under a path of which nobody knows what it holds.
-    let there = Server::answering(answer("500 No", "", "")).await;
     let location = format!("Location: {}\r\n", there.url("/v1/s3cret?k3y"));
     let server = Server::answering(answer("302 Found", &location, "")).await;
     let (spec, asked) = at(&server);
     let asked = asked.trim_end_matches(": ");
-    let there = there.url("");
+    let origin = there.url("");
     assert_eq!(
         cause(spec).await,
-        format!("{asked}, redirected to {there}: 500 Internal Server Error")
+        format!("{asked}, redirected to {origin}: 500 Internal Server Error")
     );
     let long = get(&server.url(&format!("/v1/{}", "x".repeat(600))), &[]);
     let told = cause(HttpToolSpec { max_redirects: 0, ..long }).await;

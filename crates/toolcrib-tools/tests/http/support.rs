@@ -150,6 +150,12 @@ pub(crate) fn client() -> HttpClient {
     HttpClient::builder().allow_addresses(["127.0.0.1/32".parse().unwrap()]).build()
 }
 
+/// What dials this machine, and may be redirected to a server there.
+pub(crate) fn client_of(server: &Server) -> HttpClient {
+    let here = "127.0.0.1/32".parse().unwrap();
+    HttpClient::builder().allow_addresses([here, server.address.into()]).build()
+}
+
 /// A tool with these properties, of which those whose names end in `?` are optional.
 pub(crate) fn spec(method: Method, url: &str, properties: &[&str]) -> HttpToolSpec {
     let named = properties.iter().map(|name| (name.trim_end_matches('?').to_owned(), json!({})));

@@ -14,7 +14,7 @@ use rmcp::transport::{
     streamable_http_client::StreamableHttpClientTransportConfig,
 };
 use toolcrib_scope::http::{
-    HeaderMap, HeaderName, HeaderValue, HostPattern, HttpClient, HttpClientBuilder, IpNet,
+    AllowedAddress, HeaderMap, HeaderName, HeaderValue, HostPattern, HttpClient, HttpClientBuilder,
     is_set_by_client, parse_url,
 };
 
@@ -132,6 +132,6 @@ fn headers(server: &str, declared: &[(String, String)]) -> Result<HeaderMap, Inv
     Ok(headers)
 }
 
-fn loopback() -> impl Iterator<Item = IpNet> {
+fn loopback() -> impl Iterator<Item = AllowedAddress> {
     ["127.0.0.0/8", "::1/128"].into_iter().filter_map(|net| net.parse().ok())
 }

@@ -11,17 +11,14 @@ use toolcrib_mcp::{
     McpClient, McpClientBuilder, ServerName, mcp_client,
     server::{FileTools, Http, Stdio, Transport},
 };
-use toolcrib_scope::{
-    http::{HttpClient, IpNet},
-    process,
-};
+use toolcrib_scope::{http::HttpClient, process};
 
 pub(crate) use self::files::McpFiles;
 use self::{
     files::softened,
     value::{Values, WrittenSecret},
 };
-use super::{Names, names::values, tools::allowed_nets};
+use super::{Names, names::values, report_unlimited_processes, tools::allowed_addresses};
 use crate::{
     config::{
         EndpointSection, McpSection, McpSettings, Pair, ProgramSection, REMOTE_ON_FAILURE, Reach,
@@ -193,8 +190,9 @@ impl McpSources<'_> {
         let Some(grant) = &self.names.grant else { return };
         let addresses = http.local_addresses();
         if !addresses.iter().all(|address| grant.has_address(*address)) {
-            let nets: Vec<_> = addresses.iter().map(|address| format!("\"{address}\"")).collect();
-            let write = format!("allow_addresses = [{}]", nets.join(", "));
+            let ips: Vec<_> =
+                addresses.iter().map(|address| format!("\"{}\"", address.ip())).collect();
+            let write = format!("allow_addresses = [{}]", ips.join(", "));
             grant.refuse(&url.at, "dials this machine", &write, self.problems);
         }
     }
@@ -278,9 +276,7 @@ impl McpSources<'_> {
             let message = format!("`allow_addresses` is not for `{name}`, which is a program");
             self.refuse(&first.at, message, "leave it out");
         }
-        if let Some(bytes) = &settings.memory_max {
-            stdio = stdio.memory_max(bytes.value);
-        }
+        stdio = stdio.limits(settings.limits.or(Stdio::default_limits()));
         let of_import = plan.is_imported && self.allow_stray_children;
         if settings.allow_stray_children.as_ref().map_or(of_import, |allow| allow.value) {
             stdio = stdio.allow_stray_children();
@@ -293,6 +289,7 @@ impl McpSources<'_> {
             };
             return Err(Unfit::error(Diagnostic::error(plan.at, message).help(help)));
         }
+        report_unlimited_processes(&plan.at.file, self.problems);
         if let Err(missing) = stdio.find_program() {
             let help = format!("until that is changed, the MCP server `{name}` cannot be used");
             self.problems.push(Diagnostic::warning(plan.at, missing.to_string()).help(help));
@@ -301,20 +298,17 @@ impl McpSources<'_> {
     }
 
     fn allowed(&self, http: Http, settings: &McpSettings) -> Http {
-        let of_programs = [
-            ("memory_max", settings.memory_max.as_ref().map(|value| &value.at)),
-            ("allow_stray_children", settings.allow_stray_children.as_ref().map(|value| &value.at)),
-        ];
+        let stray = settings.allow_stray_children.as_ref();
+        let of_programs =
+            settings.limits.keys().chain(stray.map(|value| ("allow_stray_children", &value.at)));
         for (key, at) in of_programs {
-            if let Some(at) = at {
-                self.refuse(at, format!("`{key}` is only for a program"), "leave it out");
-            }
+            self.refuse(at, format!("`{key}` is only for a program"), "leave it out");
         }
-        let nets: Vec<IpNet> = allowed_nets(&settings.allow_addresses, self.names, self.problems);
-        if nets.is_empty() {
+        let addresses = allowed_addresses(&settings.allow_addresses, self.names, self.problems);
+        if addresses.is_empty() {
             http
         } else {
-            http.client(HttpClient::builder().allow_addresses(nets))
+            http.client(HttpClient::builder().allow_addresses(addresses))
         }
     }
 

@@ -10,7 +10,10 @@ use toolcrib_tools::command::{
 };
 
 use super::Source;
-use crate::config::{CommandSection, OF_A_SHELL, Text, words};
+use crate::{
+    build::report_unlimited_processes,
+    config::{CommandSection, OF_A_SHELL, Text, words},
+};
 
 pub(super) fn build(command: &CommandSection, source: &Source<'_>) -> Option<Tool> {
     report_reach_of_plugin(command, source);
@@ -18,6 +21,7 @@ pub(super) fn build(command: &CommandSection, source: &Source<'_>) -> Option<Too
         source.root.check_program(&program.value, &program.at, source.problems)
     });
     report_stray_children(command, source);
+    report_unlimited_processes(&source.section.at.file, source.problems);
     match spec(command, source).build() {
         Ok(tool) if stays_inside => Some(tool),
         Ok(_) => None,
@@ -50,7 +54,7 @@ fn spec(command: &CommandSection, source: &Source<'_>) -> CommandToolSpec {
         inherit_env: command.inherit_env.iter().map(|name| name.value.to_string()).collect(),
         working_dir: Some(working_dir(command, source)),
         max_output_bytes: command.max_output_bytes.unwrap_or(default.max_output_bytes),
-        memory_max: command.memory_max.or(default.memory_max),
+        limits: command.limits.or(default.limits),
         allow_stray_children: command.allow_stray_children,
         ok_exit_codes: command.ok_exit_codes.clone().unwrap_or(default.ok_exit_codes),
         ..default

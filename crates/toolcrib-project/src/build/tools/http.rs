@@ -1,14 +1,14 @@
 //! Tools of the kind `http`.
 
 use std::{
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::Arc,
 };
 
 use toolcrib_config::{Diagnostic, Located, Problems, Spot};
 use toolcrib_core::Tool;
 use toolcrib_scope::http::{
-    DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_REDIRECTS, HttpClient, IpNet, parse_url,
+    AllowedAddress, DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_REDIRECTS, HttpClient, IpNet, parse_url,
 };
 use toolcrib_tools::http::{HttpToolError, HttpToolPart, HttpToolProblem, HttpToolSpec};
 
@@ -20,11 +20,11 @@ use crate::{
 
 /// One client for all tools that may dial the same addresses, so that they share connections.
 #[derive(Debug, Default)]
-pub(super) struct Clients(Vec<(Vec<IpNet>, HttpClient)>);
+pub(super) struct Clients(Vec<(Vec<AllowedAddress>, HttpClient)>);
 
 impl Clients {
-    fn client(&mut self, allowed: Vec<IpNet>) -> HttpClient {
-        if let Some((_, client)) = self.0.iter().find(|(nets, _)| *nets == allowed) {
+    fn client(&mut self, allowed: Vec<AllowedAddress>) -> HttpClient {
+        if let Some((_, client)) = self.0.iter().find(|(known, _)| *known == allowed) {
             return client.clone();
         }
         let client = HttpClient::builder().allow_addresses(allowed.iter().copied()).build();
@@ -38,7 +38,7 @@ pub(super) fn build(
     source: &Source<'_>,
     clients: &mut Clients,
 ) -> Option<Tool> {
-    let allowed = allowed_nets(&http.allow_addresses, source.names, source.problems);
+    let allowed = allowed_addresses(&http.allow_addresses, source.names, source.problems);
     let client = clients.client(allowed.clone());
     let method = http.method.clone();
     let url = http.url.as_ref().map_or("", |url| &*url.value);
@@ -109,8 +109,8 @@ fn as_pointer(path: &str) -> Option<String> {
 
 /// A host that stands in the URL as an address, or is this machine by its name, is known before any
 /// call. What a name leads to is not.
-fn warn_of_private_host(http: &HttpSection, allowed: &[IpNet], source: &Source<'_>) {
-    let Some((host, at)) = http.url.as_ref().and_then(host) else { return };
+fn warn_of_private_host(http: &HttpSection, allowed: &[AllowedAddress], source: &Source<'_>) {
+    let Some((host, port, at)) = http.url.as_ref().and_then(host) else { return };
     let addresses: Vec<IpAddr> = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
         Ok(address) => vec![address.to_canonical()],
         Err(_) if host == "localhost" => {
@@ -118,8 +118,11 @@ fn warn_of_private_host(http: &HttpSection, allowed: &[IpNet], source: &Source<'
         }
         Err(_) => return,
     };
-    let is_allowed = |address| allowed.iter().any(|net| net.contains(address));
-    if addresses.iter().any(|address| is_allowed(address) || !is_private(*address)) {
+    let is_allowed = |address| {
+        let address = SocketAddr::new(address, port);
+        allowed.iter().any(|one| one.allows(address))
+    };
+    if addresses.iter().any(|address| is_allowed(*address) || !is_private(*address)) {
         return;
     }
     let nets: Vec<_> =
@@ -139,16 +142,17 @@ fn warn_of_private_host(http: &HttpSection, allowed: &[IpNet], source: &Source<'
 
 /// The host that a tool asks, as it is dialled; `None` where its URL cannot be read.
 pub(in crate::build) fn host_of(http: &HttpSection) -> Option<String> {
-    host(http.url.as_ref()?).map(|(host, _)| host)
+    host(http.url.as_ref()?).map(|(host, ..)| host)
 }
 
-/// The host of a URL without places in it, as it is dialled, and where it stands.
-fn host(url: &Text) -> Option<(String, Spot)> {
+/// The host of a URL without places in it, as it is dialled, its port, and where it stands.
+fn host(url: &Text) -> Option<(String, u16, Spot)> {
     let start = url.value.find("://")? + "://".len();
     let rest = url.value.get(start..)?;
     let end = rest.find(['/', '?', '#']).map_or(url.value.len(), |end| start + end);
-    let host = parse_url(url.value.get(..end)?).ok()?.host_str()?.to_owned();
-    Some((host, url.place(Some(start))))
+    let read = parse_url(url.value.get(..end)?).ok()?;
+    let (host, port) = (read.host_str()?.to_owned(), read.port_or_known_default()?);
+    Some((host, port, url.place(Some(start))))
 }
 
 /// Whether an address is certainly one of a machine or of a network of its own.
@@ -166,33 +170,37 @@ fn is_private(address: IpAddr) -> bool {
     }
 }
 
-/// The nets that may be dialled though they are not public; what is none is recorded.
-pub(in crate::build) fn allowed_nets(
+/// The addresses that may be dialled though they are not public; what is none is recorded.
+pub(in crate::build) fn allowed_addresses(
     addresses: &[Located<Arc<str>>],
     names: &Names,
     problems: &Problems,
-) -> Vec<IpNet> {
-    let net = |text: &Located<Arc<str>>| {
-        let net = parse_net(text, problems)?;
-        if let Some(grant) = names.grant.as_ref().filter(|grant| !grant.has_net(&net)) {
+) -> Vec<AllowedAddress> {
+    let allowed = |text: &Located<Arc<str>>| {
+        let address = parse_address(text, problems)?;
+        if let Some(grant) = names.grant.as_ref().filter(|grant| !grant.may_allow(&address)) {
             let does = format!("dials `{}`", text.value);
             let write = format!("allow_addresses = [\"{}\"]", text.value);
             grant.refuse(&text.at, &does, &write, problems);
         }
-        Some(net)
+        Some(address)
     };
-    addresses.iter().filter_map(net).collect()
+    addresses.iter().filter_map(allowed).collect()
 }
 
 /// What is neither an address nor a net is recorded.
-pub(in crate::build) fn parse_net(text: &Located<Arc<str>>, problems: &Problems) -> Option<IpNet> {
-    let net = text.value.parse().or_else(|_| text.value.parse::<IpAddr>().map(IpNet::from));
-    if net.is_err() {
+pub(in crate::build) fn parse_address(
+    text: &Located<Arc<str>>,
+    problems: &Problems,
+) -> Option<AllowedAddress> {
+    let address = text.value.parse();
+    if address.is_err() {
         let message = format!("`{}` is neither an address nor a net", text.value.escape_debug());
-        let help = "write an address such as \"127.0.0.1\" or a net such as \"10.1.0.0/16\"";
+        let help = "write an address such as \"127.0.0.1\" or a net such as \"10.1.0.0/16\", with a \
+                    port if it is not that of the URL: \"127.0.0.1:8080\"";
         problems.push(Diagnostic::error(&text.at, message).help(help));
     }
-    net.ok()
+    address.ok()
 }
 
 /// Where it is wrong: at the very character if that can be told. `None` for what was recorded when

@@ -14,7 +14,7 @@ use toolcrib_core::{Spooling, Tool};
 use toolcrib_engine::SKILL_TOOLS;
 use toolcrib_tools::Declaration;
 
-pub(super) use self::http::{allowed_nets, host_of, parse_net};
+pub(super) use self::http::{allowed_addresses, host_of, parse_address};
 use super::{databases::Databases, names::Names, part::Part};
 use crate::{
     config::{Input, Kind, ToolSection},

@@ -1,14 +1,11 @@
 //! `[[tool]]` of the kind `command`.
 
-use std::{
-    ops::{RangeFrom, RangeInclusive},
-    sync::Arc,
-};
+use std::{ops::RangeInclusive, sync::Arc};
 
 use serde_json::Value as Json;
 use toolcrib_config::{Located, Table, Value};
 
-use crate::config::text::Text;
+use crate::config::{process_limits::ProcessLimitsSection, text::Text};
 
 /// The keys that only this kind has.
 pub(super) const KEYS: &[&str] = &[
@@ -20,14 +17,15 @@ pub(super) const KEYS: &[&str] = &[
     "working_dir",
     "max_output_bytes",
     "memory_max",
+    "processes_max",
+    "file_max",
+    "cpu_max",
     "allow_stray_children",
     "ok_exit_codes",
 ];
 
 /// How much of each output may be kept: it is held in memory.
 const OUTPUT_BYTES: RangeInclusive<u64> = 1..=256 << 20;
-/// How much memory a program may have: with less none starts.
-const MEMORY: RangeFrom<u64> = 1 << 20..;
 
 /// What means something to a shell, so that words are not simply what stands between blanks.
 pub(crate) const OF_A_SHELL: &[char] =
@@ -44,7 +42,7 @@ pub(crate) struct CommandSection {
     pub(crate) inherit_env: Vec<Located<Arc<str>>>,
     pub(crate) working_dir: Option<Located<Arc<str>>>,
     pub(crate) max_output_bytes: Option<usize>,
-    pub(crate) memory_max: Option<u64>,
+    pub(crate) limits: ProcessLimitsSection,
     pub(crate) allow_stray_children: bool,
     pub(crate) ok_exit_codes: Option<Vec<i32>>,
     /// Whether a part of it could not be read, so that what uses which parameter is not known.
@@ -88,7 +86,7 @@ impl CommandSection {
             max_output_bytes: table
                 .size("max_output_bytes", OUTPUT_BYTES)
                 .and_then(|bytes| usize::try_from(bytes).ok()),
-            memory_max: table.size("memory_max", MEMORY),
+            limits: ProcessLimitsSection::read(table),
             allow_stray_children: table.boolean("allow_stray_children").unwrap_or_default(),
             ok_exit_codes: table.value("ok_exit_codes").and_then(|codes| read_codes(&codes)),
         }

@@ -17,7 +17,7 @@ use std::{
     sync::Arc,
 };
 
-use toolcrib_config::{Diagnostics, Problems};
+use toolcrib_config::{Diagnostic, Diagnostics, Problems, Spot};
 
 use self::archive::Entry;
 pub use self::archive::RefusedArchive;
@@ -127,11 +127,13 @@ impl WatchedSkills {
         mut of_plugins: impl Iterator<Item = &'a Self>,
     ) -> Result<InstalledSkill, InstallError> {
         let entries = archive::read(archive)?;
-        let (id, files) = the_skill_of(entries, archive)?;
+        let (id, entries) = the_skill_of(entries, archive)?;
+        let (hidden, files): (Vec<_>, Vec<_>) =
+            entries.into_iter().partition(|entry| hidden_part(&entry.path).is_some());
         if let Some(taken) = of_plugins.find_map(|skills| skills.taken(&id)) {
             return Err(taken);
         }
-        let (description, warnings) = self.check(&id, &files)?;
+        let (description, warnings) = self.check(&id, &files, &hidden)?;
         let skills = self.place()?;
         let placed = place::place(&skills, &id, &files, replace)?;
         let mut listed: Vec<_> =
@@ -163,6 +165,7 @@ impl WatchedSkills {
         &self,
         id: &Arc<str>,
         files: &[Entry],
+        hidden: &[Entry],
     ) -> Result<(Arc<str>, Diagnostics), InstallError> {
         let skill_file = files.iter().find(|file| file.path == SKILL_FILE);
         let bytes = skill_file.map(|file| &*file.bytes).unwrap_or_default();
@@ -173,6 +176,11 @@ impl WatchedSkills {
             .ok_or_else(|| RefusedArchive::of(&name, "is not text of at most 1 MiB"))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let problems = Problems::new(PROJECT_FILE);
+        for left_out in hidden.iter().filter_map(|entry| hidden_part(&entry.path)) {
+            let at = Spot::start_of(format!("{id}/{left_out}"));
+            let message = "this is hidden, and was left out: other programs act upon such files";
+            problems.push(Diagnostic::warning(&at, message));
+        }
         let skill = SkillFile::read(&name, id, text, &problems).map(|file| {
             let stamp = SkillStamp::default();
             let (root, folder) = (self.root(), self.folder());
@@ -204,6 +212,18 @@ impl WatchedSkills {
             found => found.map_err(refused),
         }
     }
+}
+
+/// The path up to the first hidden file or folder on it. Git, direnv, editors and agents act upon what
+/// lies there, and no model can read it as a file of the skill.
+fn hidden_part(path: &str) -> Option<&str> {
+    let mut end = 0;
+    path.split('/').find_map(|name| {
+        end += name.len();
+        let part = path.get(..end);
+        end += '/'.len_utf8();
+        part.filter(|_| name.starts_with('.'))
+    })
 }
 
 /// The name of the one skill in an archive, and its files with paths relative to it. It lies at the

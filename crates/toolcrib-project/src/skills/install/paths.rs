@@ -23,6 +23,9 @@ pub(super) fn plain(raw: &[u8]) -> Result<Option<String>, RefusedArchive> {
     if path.chars().any(|c| c.is_control() || matches!(c, '\\' | ':')) {
         return refused("has a control character, a backslash or a colon in its path");
     }
+    if path.chars().any(is_invisible) {
+        return refused("has an invisible character in its path");
+    }
     if path.starts_with('/') {
         return refused("has an absolute path");
     }
@@ -41,6 +44,18 @@ pub(super) fn plain(raw: &[u8]) -> Result<Option<String>, RefusedArchive> {
         }
     }
     Ok(Some(path.to_owned()))
+}
+
+/// Some disks ignore these characters, and so take a name with one for another: for `.git`.
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+    )
 }
 
 /// The names that are taken, folders included: of two that differ in case only, one would be lost on

@@ -6,6 +6,10 @@
 
 #[cfg_attr(not(target_os = "linux"), path = "no_namespace.rs")]
 mod namespace;
+#[cfg(target_os = "linux")]
+mod own_proc;
+#[cfg(target_os = "linux")]
+mod rights;
 
 use std::{
     ffi::CString,
@@ -17,8 +21,8 @@ use std::{
 
 use libc::{c_char, c_int, pid_t};
 
-pub(super) use self::namespace::{Namespace, NamespaceKind, told};
-use super::stage::Stage;
+pub(super) use self::namespace::{Namespace, NamespaceKind, ProcessLimit, Processes, told};
+use super::{ProcessLimits, stage::Stage};
 
 /// The arguments or the environment of a program, as the system takes them.
 pub(super) struct Strings {
@@ -46,7 +50,7 @@ pub(super) struct Plan {
     pub(super) argv: Strings,
     pub(super) environment: Strings,
     pub(super) working_dir: CString,
-    pub(super) memory_max: Option<u64>,
+    pub(super) limits: ProcessLimits,
     pub(super) namespace: Option<Namespace>,
 }
 
@@ -59,25 +63,31 @@ impl Plan {
     /// Returns in no process but one that failed.
     fn start(&self) -> io::Result<()> {
         match &self.namespace {
-            Some(namespace) => namespace.start(|| self.become_program()),
-            None => self.become_program(),
+            Some(namespace) => namespace.start(|proc| self.become_program(proc)),
+            None => self.become_program(Proc::Hosts),
         }
     }
 
-    fn become_program(&self) -> io::Result<()> {
+    #[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "there is no /proc"))]
+    fn become_program(&self, proc: Proc) -> io::Result<()> {
         // SAFETY: a system call without pointers.
         Stage::Session.check(unsafe { libc::setsid() })?;
         forget_handlers();
         unblock_signals();
         // SAFETY: system calls without pointers.
         unsafe { libc::umask(libc::umask(0o022) | 0o022) };
+        close_on_exec();
+        self.limits.set()?;
+        #[cfg(target_os = "linux")]
+        {
+            rights::drop_all()?;
+            if proc == Proc::Hosts {
+                rights::leave_others_alone();
+            }
+        }
+        // With the rights that the program has, so that an error here is one that it would meet.
         // SAFETY: the string is owned and ends in NUL.
         Stage::WorkingDir.check(unsafe { libc::chdir(self.working_dir.as_ptr()) })?;
-        close_on_exec();
-        limit(Limit::Core, 0)?;
-        if let Some(bytes) = self.memory_max {
-            limit(Limit::Memory, bytes)?;
-        }
         let (argv, environment) = (&self.argv.pointers, &self.environment.pointers);
         // Not one of the functions that hand what they cannot execute to a shell.
         // SAFETY: all strings are owned and end in NUL, both arrays end in a null pointer.
@@ -85,6 +95,22 @@ impl Plan {
             unsafe { libc::execve(self.program.as_ptr(), argv.as_ptr(), environment.as_ptr()) };
         Stage::Exec.check(failed).map(drop)
     }
+}
+
+/// Whose processes a program finds in `/proc`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Proc {
+    /// Those of its namespace.
+    Own,
+    /// All that the host sees.
+    Hosts,
+}
+
+/// Denies other processes of the same user to read this process's memory and environment, and to
+/// trace it: a program without a namespace is one of them. Costs one system call.
+pub(super) fn hide_host() {
+    #[cfg(target_os = "linux")]
+    rights::set_readable(false);
 }
 
 /// A command that runs a function in the forked process, in place of a program.
@@ -167,6 +193,28 @@ fn open_max() -> RawFd {
 enum Limit {
     Core,
     Memory,
+    FileSize,
+    CpuTime,
+    #[cfg(target_os = "linux")]
+    Processes,
+}
+
+impl ProcessLimits {
+    /// Sets all but that on processes, which needs a namespace.
+    fn set(&self) -> io::Result<()> {
+        limit(Limit::Core, 0)?;
+        let limits = [
+            (Limit::Memory, self.memory),
+            (Limit::FileSize, self.file_size),
+            (Limit::CpuTime, self.cpu_time.map(|time| time.as_secs().max(1))),
+        ];
+        for (which, most) in limits {
+            if let Some(most) = most {
+                limit(which, most)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Lowers a limit; what the host itself may not exceed stays.
@@ -174,13 +222,19 @@ fn limit(which: Limit, most: u64) -> io::Result<()> {
     let resource = match which {
         Limit::Core => libc::RLIMIT_CORE,
         Limit::Memory => libc::RLIMIT_AS,
+        Limit::FileSize => libc::RLIMIT_FSIZE,
+        Limit::CpuTime => libc::RLIMIT_CPU,
+        #[cfg(target_os = "linux")]
+        Limit::Processes => libc::RLIMIT_NPROC,
     };
+    // SIGXCPU at the limit says why; a program that ignores it is killed a second later.
+    let killed_at = if matches!(which, Limit::CpuTime) { most.saturating_add(1) } else { most };
     // SAFETY: system calls on a structure of their type, which may begin as all zero.
     unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();
         Stage::Limit.check(libc::getrlimit(resource, &raw mut limit))?;
-        limit.rlim_max = limit.rlim_max.min(most);
-        limit.rlim_cur = limit.rlim_cur.min(limit.rlim_max);
+        limit.rlim_max = limit.rlim_max.min(killed_at);
+        limit.rlim_cur = limit.rlim_cur.min(limit.rlim_max).min(most);
         Stage::Limit.check(libc::setrlimit(resource, &raw const limit)).map(drop)
     }
 }

@@ -15,8 +15,8 @@
 //! that, and knows that nothing is left. It passes SIGTERM on to the program's group.
 //!
 //! Neither of the two executes anything, so both hold copies of the host's memory, and both are set
-//! to be neither read nor traced. The program is not even root to them: it loses `CAP_SYS_PTRACE`. What
-//! remains for root to read of `init` are its command line and its environment; they are wiped.
+//! to be neither read nor traced. The program has no capability to do it all the same. The command
+//! line and the environment of `init`, part of which anybody may read, are wiped.
 
 use std::{
     ffi::CStr,
@@ -29,7 +29,10 @@ use std::{
 
 use libc::{c_int, c_uint, pid_t};
 
-use super::{Stage, command, forget_handlers, open_max, signal};
+use super::{
+    Limit, Proc, Stage, command, forget_handlers, limit, open_max, own_proc, rights::set_readable,
+    signal,
+};
 
 /// How a namespace is had.
 #[derive(Debug, Clone)]
@@ -45,6 +48,49 @@ pub(in crate::process) enum NamespaceKind {
     },
 }
 
+/// How the number of processes in a namespace is limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::process) enum ProcessLimit {
+    /// It cannot be, here.
+    None,
+    /// By `RLIMIT_NPROC`, which counts the processes of a user namespace apart since Linux 5.14. It
+    /// does not bind root.
+    Rlimit,
+    /// By `pid_max`, which each PID namespace has since Linux 6.14.
+    PidMax,
+}
+
+impl ProcessLimit {
+    /// The limit that a trial found, of its number.
+    pub(in crate::process) fn of(number: Option<i32>) -> Self {
+        [Self::Rlimit, Self::PidMax]
+            .into_iter()
+            .find(|limit| number == Some(*limit as i32))
+            .unwrap_or(Self::None)
+    }
+}
+
+/// The limit of one namespace, as it is set.
+pub(in crate::process) enum Processes {
+    Unlimited,
+    /// The value of `RLIMIT_NPROC`.
+    Rlimit(u64),
+    /// The value of `pid_max`, as text.
+    PidMax(Vec<u8>),
+}
+
+impl Processes {
+    /// Room for so many processes and threads of the program.
+    pub(in crate::process) fn at_most(most: Option<u32>, by: ProcessLimit) -> Self {
+        match (most, by) {
+            (None, _) | (_, ProcessLimit::None) => Self::Unlimited,
+            // The attendant and `init` are counted too.
+            (Some(most), ProcessLimit::Rlimit) => Self::Rlimit(u64::from(most) + 2),
+            (Some(most), ProcessLimit::PidMax) => Self::PidMax(own_proc::pid_max(most)),
+        }
+    }
+}
+
 impl NamespaceKind {
     /// In a user namespace with this process's user and group.
     pub(in crate::process) fn in_user_namespace() -> Self {
@@ -57,17 +103,38 @@ impl NamespaceKind {
     }
 
     /// A command that only tries whether there can be one. It always fails, at [`Stage::Tried`] if
-    /// there can.
-    pub(in crate::process) fn trial(self) -> Command {
+    /// there can; the number of that error is a [`ProcessLimit`].
+    ///
+    /// `may_set_pid_max`: whether each namespace has a `pid_max`; elsewhere it is the machine's.
+    pub(in crate::process) fn trial(self, may_set_pid_max: bool) -> Command {
+        let pid_max = own_proc::pid_max(1);
         command(move || {
             self.enter()?;
             let init = fork()?;
             if init == 0 {
-                exit(0);
+                exit(self.try_limits(may_set_pid_max.then_some(&*pid_max)) as c_int);
             }
-            wait(init, 0);
-            Err(Stage::Tried.failed(&io::Error::from_raw_os_error(0)))
+            let status = wait(init, 0).unwrap_or_default();
+            let limit = libc::WEXITSTATUS(status);
+            Err(Stage::Tried.failed(&io::Error::from_raw_os_error(limit)))
         })
+    }
+
+    /// Which limit binds PID 1 of a namespace, the second process in it.
+    fn try_limits(&self, pid_max: Option<&[u8]>) -> ProcessLimit {
+        if matches!(self, Self::InUserNamespace { .. }) {
+            // Where processes outside are counted too, three are too few.
+            let fits_three = limit(Limit::Processes, 3).is_ok() && forks();
+            if fits_three && limit(Limit::Processes, 2).is_ok() && !forks() {
+                return ProcessLimit::Rlimit;
+            }
+        }
+        match pid_max {
+            Some(pid_max) if own_proc::show(Some(pid_max)).limited().is_ok() => {
+                ProcessLimit::PidMax
+            }
+            _ => ProcessLimit::None,
+        }
     }
 
     /// From here on, children are born into a new namespace.
@@ -75,11 +142,13 @@ impl NamespaceKind {
         match self {
             Self::Privileged => unshare(libc::CLONE_NEWPID),
             Self::InUserNamespace { user, group } => {
+                // The files below belong to root unless this process is readable.
+                set_readable(true);
                 unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWPID)?;
                 // Before that nobody may map a group; kernels before 3.19 have no such file.
-                let _ = write(c"/proc/self/setgroups", b"deny");
-                write(c"/proc/self/uid_map", user)?;
-                write(c"/proc/self/gid_map", group)
+                let _ = write(Stage::UserMap, c"/proc/self/setgroups", b"deny");
+                write(Stage::UserMap, c"/proc/self/uid_map", user)?;
+                write(Stage::UserMap, c"/proc/self/gid_map", group)
             }
         }
     }
@@ -92,11 +161,12 @@ pub(in crate::process) struct Namespace {
     pub(in crate::process) lifeline: PipeReader,
     /// Where this process's command line and environment stand, as [`told`] finds them.
     pub(in crate::process) told: Range<libc::off_t>,
+    pub(in crate::process) processes: Processes,
 }
 
 impl Namespace {
     /// Starts a program in a new namespace. Returns in no process but one that failed.
-    pub(super) fn start(&self, become_program: impl Fn() -> io::Result<()>) -> io::Result<()> {
+    pub(super) fn start(&self, become_program: impl Fn(Proc) -> io::Result<()>) -> io::Result<()> {
         // The terminal of the host is not theirs: its Ctrl-C is heard by the host.
         // SAFETY: a system call without pointers.
         Stage::Session.check(unsafe { libc::setsid() })?;
@@ -104,7 +174,7 @@ impl Namespace {
         self.kind.enter()?;
         // Before there is a program that could look.
         wipe(&self.told);
-        hide();
+        set_readable(false);
         rename(c"toolcrib-init");
         let init = fork()?;
         if init == 0 {
@@ -112,9 +182,8 @@ impl Namespace {
         }
         match fork() {
             Ok(0) => {
-                leave_others_alone();
-                show_own_processes();
-                become_program()
+                let own_proc = self.limit_and_show()?;
+                become_program(if own_proc { Proc::Own } else { Proc::Hosts })
             }
             Ok(program) => attend(init, program),
             Err(error) => {
@@ -123,6 +192,24 @@ impl Namespace {
                 Err(error)
             }
         }
+    }
+
+    /// Sets the limit on processes and shows the namespace in `/proc`. Whether it is shown there.
+    fn limit_and_show(&self) -> io::Result<bool> {
+        let pid_max = match &self.processes {
+            Processes::PidMax(pid_max) => Some(&**pid_max),
+            Processes::Rlimit(most) => {
+                limit(Limit::Processes, *most)?;
+                None
+            }
+            Processes::Unlimited => None,
+        };
+        let shown = own_proc::show(pid_max);
+        let own_proc = shown.own_proc;
+        if pid_max.is_some() {
+            shown.limited()?;
+        }
+        Ok(own_proc)
     }
 }
 
@@ -209,7 +296,7 @@ fn end_as(status: c_int) -> ! {
     }
     let number = libc::WTERMSIG(status);
     // SAFETY: system calls on a set of their type, which may begin as all zero. What is not
-    // readable, as `hide` has made it, leaves no core behind.
+    // readable, as `start` has made it, leaves no core behind.
     unsafe {
         let mut set = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
@@ -218,37 +305,6 @@ fn end_as(status: c_int) -> ! {
         libc::kill(libc::getpid(), number);
     }
     exit(128 + number);
-}
-
-/// Root may read and trace everybody, and so `init` and the host. This program may not: its children
-/// and what else has no more rights than it has are left to it.
-fn leave_others_alone() {
-    const CAP_SYS_PTRACE: c_int = 19;
-    // SAFETY: a system call on numbers. For who has no such right it fails, which is as well.
-    unsafe { libc::prctl(libc::PR_CAPBSET_DROP, CAP_SYS_PTRACE) };
-}
-
-/// In `/proc` the program finds its own namespace and nobody else: neither what runs on the host nor
-/// the environment that it runs with. Where that is not allowed, as in many containers, it finds
-/// the host's.
-fn show_own_processes() {
-    let of_its_own =
-        unshare(libc::CLONE_NEWNS).is_ok() && mount(c"none", c"/", libc::MS_REC | libc::MS_SLAVE);
-    if of_its_own {
-        mount(c"proc", c"/proc", libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC);
-    }
-}
-
-/// `what` is the type of the file system as well.
-fn mount(what: &CStr, onto: &CStr, flags: libc::c_ulong) -> bool {
-    // SAFETY: the strings end in NUL, and no data is passed.
-    unsafe { libc::mount(what.as_ptr(), onto.as_ptr(), what.as_ptr(), flags, ptr::null()) == 0 }
-}
-
-/// Nobody reads or traces this process from now on, nor its children until they execute something.
-fn hide() {
-    // SAFETY: a system call on numbers.
-    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
 }
 
 fn rename(name: &CStr) {
@@ -267,7 +323,7 @@ fn block_signals() {
     forget_handlers();
 }
 
-fn unshare(flags: c_int) -> io::Result<()> {
+pub(super) fn unshare(flags: c_int) -> io::Result<()> {
     // SAFETY: a system call without pointers; the process has one thread.
     Stage::Namespace.check(unsafe { libc::unshare(flags) }).map(drop)
 }
@@ -275,6 +331,15 @@ fn unshare(flags: c_int) -> io::Result<()> {
 fn fork() -> io::Result<pid_t> {
     // SAFETY: the process has one thread, and does in both processes only what is done here.
     Stage::Fork.check(unsafe { libc::fork() })
+}
+
+/// Whether another process fits in; it ends at once.
+fn forks() -> bool {
+    match fork() {
+        Ok(0) => exit(0),
+        Ok(child) => wait(child, 0).is_some(),
+        Err(_) => false,
+    }
 }
 
 /// The status of a child that has ended; `None` for one that has not, with `WNOHANG`.
@@ -301,13 +366,12 @@ fn exit(code: c_int) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-fn write(file: &CStr, text: &[u8]) -> io::Result<()> {
+pub(super) fn write(stage: Stage, file: &CStr, text: &[u8]) -> io::Result<()> {
     // SAFETY: the string ends in NUL, and the text is as long as is said.
     unsafe {
-        let fd =
-            Stage::UserMap.check(libc::open(file.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC))?;
+        let fd = stage.check(libc::open(file.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC))?;
         let written = libc::write(fd, text.as_ptr().cast(), text.len());
-        let outcome = Stage::UserMap.check(if written == -1 { -1 } else { 0 });
+        let outcome = stage.check(if written == -1 { -1 } else { 0 });
         libc::close(fd);
         outcome.map(drop)
     }

@@ -5,8 +5,25 @@ use std::{
     ops::Range,
 };
 
+use super::Proc;
+
 #[derive(Debug, Clone)]
 pub(in crate::process) enum NamespaceKind {}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::process) enum ProcessLimit {
+    None,
+}
+
+pub(in crate::process) enum Processes {
+    Unlimited,
+}
+
+impl Processes {
+    pub(in crate::process) fn at_most(_: Option<u32>, _: ProcessLimit) -> Self {
+        Self::Unlimited
+    }
+}
 
 pub(in crate::process) struct Namespace {
     pub(in crate::process) kind: NamespaceKind,
@@ -14,6 +31,8 @@ pub(in crate::process) struct Namespace {
     pub(in crate::process) lifeline: PipeReader,
     #[expect(dead_code, reason = "there is nobody to be told")]
     pub(in crate::process) told: Range<i64>,
+    #[expect(dead_code, reason = "there is nothing to limit")]
+    pub(in crate::process) processes: Processes,
 }
 
 pub(in crate::process) fn told() -> Range<i64> {
@@ -21,7 +40,7 @@ pub(in crate::process) fn told() -> Range<i64> {
 }
 
 impl Namespace {
-    pub(super) fn start(&self, _: impl Fn() -> io::Result<()>) -> io::Result<()> {
+    pub(super) fn start(&self, _: impl Fn(Proc) -> io::Result<()>) -> io::Result<()> {
         match self.kind {}
     }
 }

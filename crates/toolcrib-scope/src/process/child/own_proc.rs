@@ -1,0 +1,82 @@
+//! The `/proc` that a program in a namespace sees, and the limit that is set through it.
+
+use std::{ffi::CStr, io, ptr};
+
+use libc::c_int;
+
+use super::{
+    Stage,
+    namespace::{unshare, write},
+};
+
+const FLAGS: libc::c_ulong = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+
+/// What [`show`] could do here.
+pub(super) struct Shown {
+    /// `/proc` is the namespace's: it shows no process outside. In many containers no such mount is
+    /// allowed, and the program finds the `/proc` that was there.
+    pub(super) own_proc: bool,
+    /// The program cannot change what is set in `/proc/sys`.
+    is_guarded: bool,
+    /// What came of the limit.
+    limited: io::Result<()>,
+}
+
+impl Shown {
+    /// An error unless the limit was set and the program cannot lift it.
+    pub(super) fn limited(self) -> io::Result<()> {
+        self.limited?;
+        if self.is_guarded {
+            Ok(())
+        } else {
+            Err(Stage::Limit.failed(&io::Error::from_raw_os_error(libc::EPERM)))
+        }
+    }
+}
+
+/// In a mount namespace, mounts a `/proc` for the PID namespace of this process, sets the
+/// namespace's `pid_max` if one is given, and makes read-only what root could write there.
+pub(super) fn show(pid_max: Option<&[u8]>) -> Shown {
+    let own_mounts =
+        unshare(libc::CLONE_NEWNS).is_ok() && mount(c"none", c"/", libc::MS_REC | libc::MS_SLAVE);
+    let own_proc = own_mounts && mount(c"proc", c"/proc", FLAGS);
+    let limited = pid_max.map_or(Ok(()), limit_pids);
+    // SAFETY: a system call without pointers that cannot fail.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    let is_guarded = !is_root || own_mounts && take_from_root();
+    Shown { own_proc, is_guarded, limited }
+}
+
+/// The `pid_max` of a namespace that has room for so many processes and threads beside PID 1, as
+/// text. The kernel gives the first 300 numbers only once, and accepts nothing below 301.
+pub(super) fn pid_max(most: u32) -> Vec<u8> {
+    most.saturating_add(299).clamp(301, 4 * 1024 * 1024).to_string().into_bytes()
+}
+
+fn limit_pids(pid_max: &[u8]) -> io::Result<()> {
+    // Uses up the first 300 numbers. Where the kernel has no such file, that many more processes
+    // fit in until they are used up.
+    let _ = write(Stage::Limit, c"/proc/sys/kernel/ns_last_pid", b"300");
+    write(Stage::Limit, c"/proc/sys/kernel/pid_max", pid_max)
+}
+
+/// Makes files of the kernel read-only that root may write without any capability: with
+/// `core_pattern` in `/proc/sys` it would get all capabilities again, with `sysrq-trigger`, where
+/// the kernel has it, reset the machine. Whether `/proc/sys` is read-only.
+fn take_from_root() -> bool {
+    make_read_only(c"/proc/sysrq-trigger");
+    make_read_only(c"/proc/sys")
+}
+
+fn make_read_only(path: &CStr) -> bool {
+    let read_only = libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY | FLAGS;
+    mount(path, path, libc::MS_BIND) && mount(path, path, read_only)
+}
+
+/// `what` is the type of the file system as well.
+fn mount(what: &CStr, onto: &CStr, flags: libc::c_ulong) -> bool {
+    // SAFETY: the strings end in NUL, and no data is passed.
+    let mounted: c_int =
+        unsafe { libc::mount(what.as_ptr(), onto.as_ptr(), what.as_ptr(), flags, ptr::null()) };
+    mounted == 0
+}
