@@ -45,6 +45,7 @@ mod registry;
 mod reliability;
 mod remote_listing;
 mod result;
+mod sanitise;
 mod secrets;
 mod signals;
 mod spool;
@@ -68,7 +69,7 @@ pub use self::{
     },
     extract::{Args, Json, State},
     fence::{FENCE_NOTICE, fence, fence_chars, unfence},
-    hidden::is_hidden,
+    hidden::{is_hidden, plain_letter},
     identity::Identity,
     menu::Menu,
     message::{Arguments, Message, ToolCall, Usage, VendorContent},
@@ -99,8 +100,9 @@ pub use self::{
         AnswerFn, Fallback, IntoHolds, InvalidStatusRange, ReliabilityRule, ReliabilityState,
         Retry, Stage, StatusRange, Then, WhenFailed,
     },
-    remote_listing::{RemoteDescription, RemoteListing},
+    remote_listing::{DefinitionCheck, RemoteDescription, RemoteListing},
     result::ToolResult,
+    sanitise::{harmless, is_plain},
     secrets::{Redact, RedactStream, Secret, SecretError, Secrets, secrets_fn},
     signals::{AckSubscription, AlreadySignalled, Signal, TurnSignals},
     spool::{

@@ -109,7 +109,7 @@ async fn of_project(
         if !global.quiet && !global.json {
             output::held_back(&known.sources);
         }
-        let listed = known.tools.iter().map(|known| {
+        let listed = known.tools.iter().chain(&known.refused).map(|known| {
             let tool = LintTool::from(known.tool.definition());
             LintTool { source: known.source.clone(), ..tool }
         });

@@ -1,1 +1,5 @@
 //! Faults that were found from outside: one module per kind, run by `cargo xtask harm`.
+
+mod origin_names;
+mod secret_spellings;
+mod untrusted_definitions;

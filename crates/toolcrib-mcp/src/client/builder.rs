@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc, time::Duration};
 
-use toolcrib_core::{Glob, ToolBuilder};
+use toolcrib_core::{DefinitionCheck, Glob, ToolBuilder};
 use toolcrib_engine::BreakerConfig;
 
 use super::{
@@ -48,6 +48,7 @@ pub(crate) struct Settings {
     pub(crate) trusted: bool,
     pub(crate) include: Option<Vec<Glob>>,
     pub(crate) exclude: Vec<Glob>,
+    pub(crate) definition_check: Option<DefinitionCheck>,
     pub(crate) call_timeout: Option<Duration>,
     pub(crate) max_result_chars: Option<usize>,
     pub(crate) start_timeout: Duration,
@@ -73,6 +74,7 @@ impl McpClientBuilder {
                 trusted: false,
                 include: None,
                 exclude: Vec::new(),
+                definition_check: None,
                 call_timeout: None,
                 max_result_chars: None,
                 start_timeout: Duration::from_secs(30),
@@ -103,6 +105,13 @@ impl McpClientBuilder {
     /// ones too. May be called again to add. Default: none.
     pub fn exclude<G: AsRef<str>>(mut self, globs: impl IntoIterator<Item = G>) -> Self {
         self.settings.exclude.extend(globs.into_iter().map(|glob| Glob::new(glob.as_ref())));
+        self
+    }
+
+    /// Holds back tools whose definitions a check refuses. Default: none; texts are made harmless all the
+    /// same.
+    pub fn definition_check(mut self, check: DefinitionCheck) -> Self {
+        self.settings.definition_check = Some(check);
         self
     }
 

@@ -29,7 +29,8 @@ impl Definitions<'_> {
         before: Option<&Listed>,
         body: impl Fn(&RemoteTool, Annotations) -> B,
     ) -> Listed {
-        Listed::new(remotes, before, self.origin, |remote| self.tool(remote, &body))
+        let check = self.settings.definition_check.as_ref();
+        Listed::new(remotes, before, self.origin, check, |remote| self.tool(remote, &body))
     }
 
     /// The tool, and why it is held back if it is.

@@ -21,7 +21,7 @@ use self::{
     files::softened,
     value::{Values, WrittenSecret},
 };
-use super::{Names, names::values, tools::allowed_nets};
+use super::{Names, lint::definition_check, names::values, tools::allowed_nets};
 use crate::{
     config::{EndpointSection, McpSection, McpSettings, Pair, ProgramSection, Reach, Text},
     mcp::McpServer,
@@ -259,7 +259,13 @@ impl McpSources<'_> {
             Transport::Http(http) => self.allowed(http, settings).into(),
             other => other,
         };
-        let built = with_settings(mcp_client(name.as_str(), transport), settings).build();
+        let mut client = with_settings(mcp_client(name.as_str(), transport), settings);
+        let check = definition_check(&settings.lint_allow, self.problems);
+        // Who trusts a server has read what it says.
+        if let Some(check) = check.filter(|_| settings.trusted != Some(true)) {
+            client = client.definition_check(check);
+        }
+        let built = client.build();
         built.map_err(|error| Unfit::error(Diagnostic::error(plan.at, error.to_string())))
     }
 
