@@ -12,6 +12,8 @@ pub enum Reason {
     Text(Cow<'static, str>),
     /// The same, shared.
     Shared(Arc<str>),
+    /// What somebody else wrote of the tool may not reach a model.
+    Definition(Arc<str>),
     /// The tool is only there while this skill is the one activated last.
     NeedsSkill(SkillId),
 }
@@ -24,7 +26,11 @@ impl Reason {
             {
                 true
             }
-            (Self::Shared(a), Self::Shared(b)) if Arc::ptr_eq(a, b) => true,
+            (Self::Shared(a), Self::Shared(b)) | (Self::Definition(a), Self::Definition(b))
+                if Arc::ptr_eq(a, b) =>
+            {
+                true
+            }
             _ => self == other,
         }
     }
@@ -52,7 +58,7 @@ impl std::fmt::Display for Reason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Text(text) => f.write_str(text),
-            Self::Shared(text) => f.write_str(text),
+            Self::Shared(text) | Self::Definition(text) => f.write_str(text),
             Self::NeedsSkill(skill) => write!(f, "needs skill `{skill}` as the active one"),
         }
     }

@@ -107,6 +107,7 @@ pub struct ToolDefinition {
     pub(crate) capabilities: Arc<Capabilities>,
     pub(crate) origin: Arc<str>,
     pub(crate) mcp_server: Option<Arc<str>>,
+    pub(crate) open_world: bool,
     pub(crate) plugin: Option<Arc<str>>,
     pub(crate) sequential: bool,
     pub(crate) availability: Option<Availability>,
@@ -169,6 +170,7 @@ impl ToolDefinition {
             capabilities: Arc::default(),
             origin: UNDECLARED_ORIGIN.into(),
             mcp_server: None,
+            open_world: false,
             plugin: None,
             sequential: false,
             availability: None,
@@ -335,6 +337,40 @@ impl ToolDefinition {
     /// by their server, and not by their toolset.
     pub fn mcp_server(&self) -> Option<&str> {
         self.mcp_server.as_deref()
+    }
+
+    /// Whether a call passes its arguments on to others: to a host, a program or a server. Tools of MCP
+    /// servers and those that declare network or programs among their
+    /// [capabilities](Self::capabilities) always do. Arguments with a known secret that the tool does
+    /// not declare are denied to it.
+    pub fn open_world(&self) -> bool {
+        self.open_world || self.mcp_server.is_some() || self.capabilities.need_scoper()
+    }
+
+    /// Why the tool claims to be of an MCP server that it is not of, by its name, toolset or origin. Engines
+    /// do not offer such a tool: rules name servers and their tools so.
+    pub fn false_origin(&self) -> Option<String> {
+        const PREFIX: &str = "mcp__";
+        const ORIGIN: &str = "mcp:";
+        let begins = |text: &str, start: &str| {
+            text.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start))
+        };
+        let is_of = |server: &str| {
+            let tool = self.name.strip_prefix(PREFIX).and_then(|name| name.strip_prefix(server));
+            tool.is_some_and(|tool| tool.starts_with("__"))
+        };
+        let claim = match self.mcp_server() {
+            _ if begins(&self.name, PREFIX) && !self.mcp_server().is_some_and(is_of) => {
+                format!("its name begins with `{}`", self.name.get(..PREFIX.len())?)
+            }
+            None if self.toolset() == Some("mcp") => "its toolset is `mcp`".to_owned(),
+            None if begins(&self.origin, ORIGIN) => format!("its origin is `{}`", self.origin),
+            _ => return None,
+        };
+        Some(match self.mcp_server() {
+            Some(server) => format!("{claim}, and it is of MCP server `{server}`; rename it"),
+            None => format!("{claim}, and it is of no MCP server; rename that"),
+        })
     }
 
     /// The plugin that brought the tool.

@@ -1,4 +1,4 @@
-//! Characters that a reader does not see.
+//! Characters that a reader does not see, or takes for others.
 
 /// Whether a character between two others is one that a reader does not see, but a model reads or
 /// a terminal obeys: controls other than line feed and tab, zero-width and bidirectional
@@ -35,6 +35,46 @@ fn is_emoji(c: char) -> bool {
         '©' | '®' | '‼' | '⁉' | '™' | 'ℹ' | '\u{2190}'..='\u{2bff}' | '\u{3030}' | '\u{303d}'
             | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}'
     )
+}
+
+/// The small letter of ASCII that a character of another script looks like; itself if there is none.
+pub fn plain_letter(c: char) -> char {
+    match c {
+        // Full-width forms.
+        '\u{ff01}'..='\u{ff5e}' => {
+            u32::from(c).checked_sub(0xfee0).and_then(char::from_u32).unwrap_or(c)
+        }
+        // Letters of formulas and in circles.
+        '\u{1d400}'..='\u{1d6a3}' => letter((u32::from(c) - 0x1d400) % 26),
+        '\u{24b6}'..='\u{24e9}' => letter((u32::from(c) - 0x24b6) % 26),
+        'а' | 'А' | 'α' | 'Α' => 'a',
+        'В' | 'в' | 'Β' => 'b',
+        'с' | 'С' | 'ϲ' => 'c',
+        'ԁ' => 'd',
+        'е' | 'Е' | 'Ε' => 'e',
+        'һ' | 'Н' | 'н' | 'Η' => 'h',
+        'і' | 'І' | 'ι' | 'Ι' | 'ı' => 'i',
+        'ј' | 'Ј' => 'j',
+        'К' | 'к' | '\u{212a}' | 'κ' | 'Κ' => 'k',
+        'М' | 'м' | 'Μ' => 'm',
+        'Ν' | 'ո' => 'n',
+        'о' | 'О' | 'ο' | 'Ο' => 'o',
+        'р' | 'Р' | 'ρ' | 'Ρ' => 'p',
+        'ԛ' => 'q',
+        'ѕ' | 'Ѕ' | 'ſ' => 's',
+        'Т' | 'т' | 'Τ' | 'τ' => 't',
+        'υ' | 'ս' => 'u',
+        'ν' => 'v',
+        'ԝ' => 'w',
+        'х' | 'Х' | 'Χ' => 'x',
+        'у' | 'У' | 'Υ' => 'y',
+        'Ζ' => 'z',
+        _ => c,
+    }
+}
+
+fn letter(position: u32) -> char {
+    u32::from('a').checked_add(position).and_then(char::from_u32).unwrap_or('a')
 }
 
 #[cfg(test)]

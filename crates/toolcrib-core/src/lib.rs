@@ -46,6 +46,7 @@ mod registry;
 mod reliability;
 mod remote_listing;
 mod result;
+mod sanitise;
 mod secrets;
 mod signals;
 mod spool;
@@ -70,7 +71,7 @@ pub use self::{
     },
     extract::{Args, Json, State},
     fence::{FENCE_NOTICE, fence, fence_chars, unfence},
-    hidden::is_hidden,
+    hidden::{is_hidden, plain_letter},
     identity::Identity,
     json::{PlainJson, has_reserved_key},
     menu::Menu,
@@ -102,8 +103,9 @@ pub use self::{
         AnswerFn, Fallback, IntoHolds, InvalidStatusRange, ReliabilityRule, ReliabilityState,
         Retry, Stage, StatusRange, Then, UnknownWordError, WhenFailed,
     },
-    remote_listing::{ListOrder, RemoteDescription, RemoteListing},
+    remote_listing::{DefinitionCheck, ListOrder, RemoteDescription, RemoteListing},
     result::ToolResult,
+    sanitise::{harmless, is_plain},
     secrets::{Redact, RedactStream, Secret, SecretError, Secrets, secrets_fn},
     signals::{AckSubscription, AlreadySignalled, Signal, TurnSignals},
     spool::{

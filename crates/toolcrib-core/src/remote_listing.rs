@@ -1,6 +1,6 @@
 //! What a server or a catalogue lists, made into tools.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use crate::{
     catalog::{Catalog, HeldBack, Reason},
@@ -10,6 +10,27 @@ use crate::{
 
 /// The largest definition that is offered, in bytes of what the model reads.
 const LARGEST: usize = 64 * 1024;
+
+/// Decides whether a definition that somebody else wrote may be offered; asked once per definition, on
+/// the definition as it was written.
+#[derive(Clone)]
+pub struct DefinitionCheck(Arc<Refusal>);
+
+/// The reason to hold a tool back, if there is one.
+type Refusal = dyn Fn(&Tool) -> Option<Arc<str>> + Send + Sync;
+
+impl DefinitionCheck {
+    /// A check that gives the reason to hold a tool back, or none.
+    pub fn new(check: impl Fn(&Tool) -> Option<Arc<str>> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(check))
+    }
+}
+
+impl fmt::Debug for DefinitionCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DefinitionCheck")
+    }
+}
 
 /// A tool as somebody else describes it; nothing of it is believed yet.
 pub trait RemoteDescription: PartialEq {
@@ -36,7 +57,9 @@ pub enum ListOrder {
 /// [`ToolRegistry`](crate::ToolRegistry).
 ///
 /// Nothing of a list is lost: what cannot be offered is held back with the reason. That is so for all but
-/// the first of one name, of those in the order of their contents, and for definitions of more than 64 KiB.
+/// the first of one name, of those in the order of their contents, for definitions of more than 64 KiB, and
+/// for those that a [check](DefinitionCheck) refuses. Texts of the others are made
+/// [harmless](Tool::sanitised), as results are.
 #[derive(Debug)]
 pub struct RemoteListing<D> {
     /// In the order that was asked for; all else is sorted by name.
@@ -65,6 +88,7 @@ impl<D: RemoteDescription> RemoteListing<D> {
         order: ListOrder,
         before: Option<&Self>,
         origin: &Arc<str>,
+        check: Option<&DefinitionCheck>,
         mut make: impl FnMut(&D) -> Option<(Tool, Option<Reason>)>,
     ) -> Self {
         let mut descriptions: Vec<_> = descriptions.into_iter().enumerate().collect();
@@ -81,8 +105,10 @@ impl<D: RemoteDescription> RemoteListing<D> {
             let known = known.map(|known| (known.tool.clone(), known.withheld.clone()));
             let Some((tool, withheld)) = known.or_else(|| {
                 let (tool, withheld) = make(&description)?;
-                let withheld = withheld.or_else(|| too_large(&tool));
-                Some((tool, withheld))
+                Some(match withheld.or_else(|| too_large(&tool)) {
+                    Some(reason) => (tool, Some(reason)),
+                    None => as_offered(tool, check),
+                })
             }) else {
                 continue;
             };
@@ -147,6 +173,17 @@ impl<D: RemoteDescription> RemoteListing<D> {
         let mut twins =
             self.known.get(first..)?.iter().take_while(|known| known.description.name() == name);
         twins.find(|known| known.description == *description)
+    }
+}
+
+/// The tool as it is offered, else why it is held back.
+fn as_offered(tool: Tool, check: Option<&DefinitionCheck>) -> (Tool, Option<Reason>) {
+    if let Some(reason) = check.and_then(|check| (check.0)(&tool)) {
+        return (tool, Some(Reason::Definition(reason)));
+    }
+    match tool.sanitised() {
+        Ok(clean) => (clean, None),
+        Err(reason) => (tool, Some(Reason::Definition(reason.into()))),
     }
 }
 

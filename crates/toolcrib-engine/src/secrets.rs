@@ -43,7 +43,9 @@ impl Secrets for DeclaredSecrets {
                 return Err(unreadable("no source of secrets is set up".into()));
             };
             let secret = source.resolve(name).await?;
-            self.redactor.learn(secret.expose()).map_err(|short| unreadable(short.into()))?;
+            self.redactor
+                .learn_named(name, secret.expose())
+                .map_err(|short| unreadable(short.into()))?;
             Ok(secret)
         }
         .boxed()

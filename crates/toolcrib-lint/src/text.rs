@@ -151,37 +151,12 @@ pub(crate) fn folded(text: &str) -> String {
     folded
 }
 
-/// The letter of ASCII that a character looks like; itself if there is none.
+/// The letter or quote of ASCII that a character looks like; itself if there is none.
 pub(crate) fn plain_letter(c: char) -> char {
     match c {
-        // Full-width forms.
-        '\u{ff01}'..='\u{ff5e}' => {
-            u32::from(c).checked_sub(0xfee0).and_then(char::from_u32).unwrap_or(c)
-        }
-        'а' | 'А' | 'α' | 'Α' => 'a',
-        'В' | 'Β' => 'b',
-        'с' | 'С' | 'ϲ' => 'c',
-        'ԁ' => 'd',
-        'е' | 'Е' | 'Ε' => 'e',
-        'һ' | 'Н' | 'Η' => 'h',
-        'і' | 'І' | 'ι' | 'Ι' | 'ı' => 'i',
-        'ј' | 'Ј' => 'j',
-        'К' | 'κ' | 'Κ' => 'k',
-        'М' | 'Μ' => 'm',
-        'Ν' => 'n',
-        'о' | 'О' | 'ο' | 'Ο' => 'o',
-        'р' | 'Р' | 'ρ' | 'Ρ' => 'p',
-        'ԛ' => 'q',
-        'ѕ' | 'Ѕ' => 's',
-        'Т' | 'Τ' => 't',
-        'ν' => 'v',
-        'ԝ' => 'w',
-        'х' | 'Х' | 'Χ' => 'x',
-        'у' | 'У' | 'Υ' => 'y',
-        'Ζ' => 'z',
         '‘' | '’' => '\'',
         '“' | '”' => '"',
-        _ => c,
+        c => toolcrib_core::plain_letter(c),
     }
 }
 

@@ -44,9 +44,9 @@ impl EnvironmentSecrets {
     /// declared ones even before a call asks for them.
     pub(crate) fn redactor(&self) -> Redactor {
         let redactor = Redactor::from_environment();
-        for variable in self.variables.values() {
+        for (name, variable) in &*self.variables {
             // What cannot be had cannot be learned, and is not handed out either.
-            let _ = value(variable).map(|value| redactor.learn(&value));
+            let _ = value(variable).map(|value| redactor.learn_named(name, &value));
         }
         redactor
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::{join, join_all};
 use toolcrib_core::{
-    CancellationToken, Catalog, Identity, ListContext, Tool, ToolProvider as _, Ttl,
+    CancellationToken, Catalog, Identity, ListContext, Reason, Tool, ToolProvider as _, Ttl,
 };
 use toolcrib_engine::OnFailure;
 use toolcrib_lint::SourceFacts;
@@ -16,6 +16,8 @@ use crate::args::Whom;
 /// What a project has of tools, declared and listed by others.
 pub(crate) struct KnownTools {
     pub(crate) tools: Vec<KnownTool>,
+    /// Those that their sources list and whose definitions keep them from being offered.
+    pub(crate) refused: Vec<KnownTool>,
     pub(crate) sources: Vec<KnownSource>,
 }
 
@@ -57,29 +59,28 @@ pub(super) async fn known_tools(
     let declared = project.tools().iter().cloned();
     let mut known = KnownTools {
         tools: declared.map(|tool| KnownTool { tool, source: None }).collect(),
+        refused: Vec::new(),
         sources: Vec::new(),
     };
     let plugins = project.mcp_servers().iter().map(McpServer::plugin);
     let plugins = plugins.chain(project.hubs().iter().map(DeclaredHub::plugin));
-    for ((source, tools), plugin) in servers.into_iter().chain(hubs).zip(plugins) {
+    for ((source, catalog), plugin) in servers.into_iter().chain(hubs).zip(plugins) {
         let name = source.facts.name.clone();
-        let plugin = plugin.map(Arc::from);
-        let tools = tools.into_iter().map(|tool| match &plugin {
-            Some(plugin) => tool.with_plugin(plugin),
-            None => tool,
-        });
-        let listed = tools.map(|tool| KnownTool { tool, source: Some(name.clone()) });
-        known.tools.extend(listed);
+        let plugin: Option<Arc<str>> = plugin.map(Arc::from);
+        let listed = |tool: &Tool| {
+            let tool = plugin.as_ref().map_or_else(|| tool.clone(), |id| tool.with_plugin(id));
+            KnownTool { tool, source: Some(name.clone()) }
+        };
+        known.tools.extend(catalog.offered().iter().map(listed));
+        let refused = catalog.held_back().iter();
+        let refused = refused.filter(|held| matches!(held.reason, Reason::Definition(_)));
+        known.refused.extend(refused.map(|held| listed(&held.tool)));
         known.sources.push(source);
     }
     Ok(known)
 }
 
-async fn ask(
-    project: &Project,
-    server: &McpServer,
-    identity: &Identity,
-) -> (KnownSource, Vec<Tool>) {
+async fn ask(project: &Project, server: &McpServer, identity: &Identity) -> (KnownSource, Catalog) {
     let listed = match server.client() {
         Ok(client) => {
             client.on_behalf_of(identity).catalog().await.map_err(|error| error.to_string())
@@ -98,8 +99,7 @@ async fn ask(
         may_fail: server.on_failure() != OnFailure::Fail,
         held_back: listed.as_ref().map_or(0, |catalog| catalog.held_back().len()),
     };
-    let tools = listed.map(|catalog| catalog.offered().to_vec()).unwrap_or_default();
-    (source, tools)
+    (source, listed.unwrap_or_default())
 }
 
 /// Those named on the command line.
@@ -117,7 +117,7 @@ async fn ask_hub(
     hub: &DeclaredHub,
     identity: &Arc<Identity>,
     cancellation: &CancellationToken,
-) -> (KnownSource, Vec<Tool>) {
+) -> (KnownSource, Catalog) {
     let cx = ListContext::new(Arc::clone(identity), cancellation.clone());
     let listed = Arc::clone(hub.provider()).list(&cx, Catalog::new()).wait().await;
     let redactor = project.redactor();
@@ -132,5 +132,5 @@ async fn ask_hub(
         may_fail: hub.on_failure() != OnFailure::Fail,
         held_back: listed.as_ref().map_or(0, |catalog| catalog.held_back().len()),
     };
-    (source, listed.map(|catalog| catalog.offered().to_vec()).unwrap_or_default())
+    (source, listed.unwrap_or_default())
 }

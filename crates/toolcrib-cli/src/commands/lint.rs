@@ -114,7 +114,7 @@ async fn of_project(
             // What was not asked is no finding.
             known.sources.clear();
         }
-        let listed = known.tools.iter().map(|known| {
+        let listed = known.tools.iter().chain(&known.refused).map(|known| {
             let tool = LintTool::from(known.tool.definition());
             LintTool { source: known.source.clone(), ..tool }
         });

@@ -41,6 +41,7 @@ pub struct ToolBuilder {
     sequential: bool,
     origin: Option<Arc<str>>,
     mcp_server: Option<Arc<str>>,
+    open_world: bool,
     availability: Option<Availability>,
     spooling: Spooling,
     artifact_kind: Option<Arc<str>>,
@@ -68,6 +69,7 @@ impl ToolBuilder {
             sequential: false,
             origin: None,
             mcp_server: None,
+            open_world: false,
             availability: None,
             spooling: Spooling::default(),
             artifact_kind: None,
@@ -244,6 +246,12 @@ impl ToolBuilder {
         self
     }
 
+    /// Declares that a call passes its arguments on to others; see [`ToolDefinition::open_world`].
+    pub fn open_world(mut self) -> Self {
+        self.open_world = true;
+        self
+    }
+
     /// Marks a tool that Toolcrib itself offers; see [`ToolDefinition::is_framework`].
     #[doc(hidden)]
     pub fn framework(mut self) -> Self {
@@ -320,6 +328,7 @@ impl ToolBuilder {
             definition.origin = origin;
         }
         definition.mcp_server = self.mcp_server;
+        definition.open_world = self.open_world;
         Ok(Tool(Arc::new(Inner { definition, body: Arc::new(body) })))
     }
 }

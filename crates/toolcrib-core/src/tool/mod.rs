@@ -132,6 +132,22 @@ impl Tool {
         Ok(Self(Arc::new(Inner { definition, body: Arc::clone(&self.0.body) })))
     }
 
+    /// The same tool with other texts.
+    pub(crate) fn described_as(
+        &self,
+        description: &str,
+        input_schema: &Value,
+        output_schema: Option<&Value>,
+        title: Option<&str>,
+    ) -> Result<Self, InvalidTool> {
+        let mut definition = self.0.definition.shown_as(self.name(), description, input_schema)?;
+        if let Some(schema) = output_schema {
+            definition.set_output_schema(schema)?;
+        }
+        definition.title = title.filter(|title| !title.trim().is_empty()).map(Arc::from);
+        Ok(Self(Arc::new(Inner { definition, body: Arc::clone(&self.0.body) })))
+    }
+
     /// Calls the body directly: no validation, no policy, no deadline. For engines and tests.
     pub fn call(
         &self,

@@ -11,7 +11,8 @@ use std::{collections::HashMap, sync::Arc};
 
 use serde_json::Value;
 use toolcrib_core::{
-    AlreadyRegistered, Catalog, Menu, OnCollision, Policy, Ruling, SkillId, Tool, ToolName,
+    AlreadyRegistered, Catalog, HeldBack, Menu, OnCollision, Policy, Ruling, SkillId, Tool,
+    ToolName,
 };
 
 pub(crate) use self::recent::Recent;
@@ -197,6 +198,11 @@ pub(crate) fn compose(
     let mut availability = Vec::new();
 
     for tool in catalog.offered() {
+        if let Some(claim) = tool.false_origin() {
+            let (gate, reason) = ("origins".into(), claim.into());
+            hidden.push(Hidden::Gate(HeldBack { tool: tool.clone(), gate, reason }));
+            continue;
+        }
         if let Err(problem) = validators.check(tool) {
             hidden.push(Hidden::Schema { tool: tool.clone(), problem });
             continue;

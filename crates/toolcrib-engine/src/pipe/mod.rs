@@ -1,8 +1,8 @@
 //! The one pipe that every call goes through, whichever door it came in by. One file per stage,
 //! in this order:
 //!
-//! `resolve → policy(name) → available → validate → policy(arguments) → middleware → approve → scope →
-//! intent → run → output → reduce → redact → spool → budget → sanitise → fence → record`
+//! `resolve → policy(name) → available → validate → policy(arguments) → secret arguments → middleware →
+//! approve → scope → intent → run → output → reduce → redact → spool → budget → sanitise → fence → record`
 //!
 //! A stage either hands on or refuses; a refused call goes straight to `record`, and one that a
 //! middleware rewrote back to `validate`. Calls of a batch run at the same time, except those of
@@ -28,6 +28,7 @@ mod resolve;
 mod run;
 mod sanitise;
 mod scope;
+mod secret_arguments;
 mod spool;
 mod structured;
 mod validate;
@@ -228,6 +229,7 @@ impl Batch<'_> {
         let ruled = loop {
             validate::validate(self, tool, call)?;
             let ruled = policy::by_arguments(self, tool, call)?;
+            secret_arguments::refuse(self, tool, call)?;
             match chain.consult(self, tool, call).await? {
                 middleware::Consulted::Proceed => break ruled,
                 middleware::Consulted::Rewritten => {}

@@ -3,12 +3,9 @@
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
-use toolcrib_core::{dismantle, nests_too_deep};
+use toolcrib_core::{dismantle, harmless, is_plain, nests_too_deep};
 
-use super::{
-    Batch, Ended,
-    sanitise::{harmless, is_plain},
-};
+use super::{Batch, Ended};
 use crate::{json::map_texts, redactor::Redactor};
 
 pub(super) fn redact(batch: &Batch<'_>, ended: &mut Ended) {

@@ -1,129 +1,83 @@
-//! What a secret looks like where it may stand.
+//! The forms of a secret that are searched for: the bytes to find, before escapes and line breaks.
 
-use std::fmt::Write as _;
+use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 
 use super::SHORTEST_SECRET;
 
-/// How a writer of JSON puts text between quotes, beside what every one has to escape.
-struct Writer {
-    /// The characters of ASCII that it writes by their numbers.
-    numbered: &'static str,
-    /// Whether it writes all others beyond ASCII so.
-    only_ascii: bool,
-    /// Whether these numbers have capital letters.
-    capital: bool,
-    /// Whether it puts a backslash before a slash.
-    slashes: bool,
+/// Bytes that stand for a secret.
+#[derive(Debug)]
+pub(super) struct Form {
+    pub(super) bytes: Box<[u8]>,
+    /// The position of the secret among the known ones.
+    pub(super) secret: usize,
+    /// Whether it is found in every escape and across line breaks, else only as JSON escapes it.
+    pub(super) in_all_escapes: bool,
+    /// Whether one more character of base64 may carry its last bits.
+    pub(super) has_tail: bool,
 }
 
-const PLAIN: Writer = Writer { numbered: "", only_ascii: false, capital: false, slashes: false };
+/// What separates the bytes of a hexadecimal dump.
+const SEPARATORS: [&str; 4] = ["", ":", " ", "-"];
 
-/// The defaults of what programs and servers are mostly written in.
-const WRITERS: [Writer; 7] = [
-    // serde_json, JavaScript, Jackson.
-    PLAIN,
-    // Python.
-    Writer { only_ascii: true, ..PLAIN },
-    // PHP, and with `JSON_UNESCAPED_UNICODE`.
-    Writer { only_ascii: true, slashes: true, ..PLAIN },
-    Writer { slashes: true, ..PLAIN },
-    // Go and Rails.
-    Writer { numbered: "<>&\u{2028}\u{2029}", ..PLAIN },
-    // Gson.
-    Writer { numbered: "<>&='\u{2028}\u{2029}", ..PLAIN },
-    // .NET.
-    Writer { numbered: "<>&'\"+`\u{7f}", only_ascii: true, capital: true, ..PLAIN },
-];
-
-/// A secret as it stands in text, without white space around it, and line by line where it has
-/// several; each of these as it stands inside JSON too.
-pub(super) fn forms(secret: &str) -> Vec<String> {
-    let trimmed = secret.trim();
-    let lines = trimmed.lines().map(str::trim);
-    let lines = lines.filter(|line| line.chars().count() >= SHORTEST_SECRET);
-    let mut forms = vec![trimmed.to_owned()];
-    forms.extend(lines.map(str::to_owned));
-    let in_json = |form: &String| WRITERS.map(|writer| writer.write(form));
-    let written: Vec<_> = forms.iter().flat_map(in_json).collect();
-    forms.extend(written);
-    forms.sort_unstable();
-    forms.dedup();
-    forms
-}
-
-impl Writer {
-    /// A text as it stands between the quotes.
-    fn write(&self, text: &str) -> String {
-        let mut json = String::with_capacity(text.len());
-        for char in text.chars() {
-            match char {
-                char if self.numbered.contains(char) => self.number(char, &mut json),
-                char if self.only_ascii && !char.is_ascii() => self.number(char, &mut json),
-                '/' if self.slashes => json.push_str("\\/"),
-                '"' | '\\' => json.extend(['\\', char]),
-                '\n' => json.push_str("\\n"),
-                '\r' => json.push_str("\\r"),
-                '\t' => json.push_str("\\t"),
-                '\u{8}' => json.push_str("\\b"),
-                '\u{c}' => json.push_str("\\f"),
-                '\0'..' ' => self.number(char, &mut json),
-                char => json.push(char),
+/// Adds the forms of a secret: its text without white space around it, and each of its lines that is
+/// long enough; of those with 8 characters or more also base64 and hexadecimal digits.
+pub(super) fn add_forms(secret: usize, text: &str, forms: &mut Vec<Form>) {
+    let trimmed = text.trim();
+    let is_long = |text: &&str| text.chars().count() >= SHORTEST_SECRET;
+    let lines = trimmed.lines().map(str::trim).filter(is_long);
+    let lines = lines.filter(|line| *line != trimmed);
+    let first = forms.len();
+    for value in [trimmed].into_iter().chain(lines) {
+        let in_all_escapes = is_long(&value);
+        let mut add = |bytes: &[u8], has_tail| {
+            let form = Form { bytes: bytes.into(), secret, in_all_escapes, has_tail };
+            let known = forms.get(first..).unwrap_or_default();
+            if !known.iter().any(|known| known.bytes == form.bytes) {
+                forms.push(form);
             }
+        };
+        add(&joined(value), false);
+        if !in_all_escapes {
+            continue;
         }
-        json
-    }
-
-    fn number(&self, char: char, json: &mut String) {
-        for unit in char.encode_utf16(&mut [0; 2]) {
-            // Writing into a string does not fail.
-            let _ = match self.capital {
-                true => write!(json, "\\u{unit:04X}"),
-                false => write!(json, "\\u{unit:04x}"),
-            };
+        // Forms encode a space as `+`.
+        if value.contains(' ') {
+            add(&joined(&value.replace(' ', "+")), false);
+        }
+        for shift in 0..3 {
+            let (core, has_tail) = base64_core(value.as_bytes(), shift);
+            add(core.as_bytes(), has_tail);
+            add(core.replace('+', "-").replace('/', "_").as_bytes(), has_tail);
+        }
+        for separator in SEPARATORS {
+            add(hex(value, separator).as_bytes(), false);
+            add(hex(value, separator).to_ascii_uppercase().as_bytes(), false);
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
+/// A text without its line breaks and the white space around them, which the search skips.
+fn joined(text: &str) -> Vec<u8> {
+    text.lines().map(str::trim).collect::<String>().into_bytes()
+}
 
-    use super::*;
+/// The characters of base64 that depend on nothing but these bytes, when they begin at a position of
+/// this remainder by three; and whether the next character holds bits of them.
+fn base64_core(bytes: &[u8], shift: usize) -> (String, bool) {
+    let mut shifted = vec![0; shift];
+    shifted.extend_from_slice(bytes);
+    let encoded = STANDARD_NO_PAD.encode(&shifted);
+    let (first, end) = ((shift * 8).div_ceil(6), shifted.len() * 8 / 6);
+    let core = encoded.get(first..end).unwrap_or_default().to_owned();
+    (core, !(shifted.len() * 8).is_multiple_of(6))
+}
 
-    #[test]
-    fn what_is_letters_and_digits_has_one_form() {
-        assert_eq!(forms(" 0123abcDEF_-.~ \n"), ["0123abcDEF_-.~"]);
-    }
+fn hex(text: &str, separator: &str) -> String {
+    let bytes: Vec<_> = text.bytes().map(|byte| format!("{byte:02x}")).collect();
+    bytes.join(separator)
+}
 
-    #[test]
-    fn every_usual_writer_of_json_is_known() {
-        let known = forms("wJalr/bPx&9=+ä😀");
-        for written in [
-            r"wJalr/bPx&9=+ä😀",
-            r"wJalr/bPx&9=+\u00e4\ud83d\ude00",
-            r"wJalr\/bPx&9=+\u00e4\ud83d\ude00",
-            r"wJalr\/bPx&9=+ä😀",
-            r"wJalr/bPx\u00269=+ä😀",
-            r"wJalr/bPx\u00269\u003d+ä😀",
-            r"wJalr/bPx\u00269=\u002B\u00E4\uD83D\uDE00",
-        ] {
-            assert!(known.iter().any(|form| form == written), "{written} in {known:?}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn what_a_writer_writes_is_that_text_in_json(text in "(\\PC|[\\x00-\\x1f\"/\\\\]){0,20}") {
-            for writer in WRITERS {
-                let json = format!("\"{}\"", writer.write(&text));
-                prop_assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text.as_str());
-            }
-        }
-
-        #[test]
-        fn the_plain_writer_writes_what_this_process_does(text in "(\\PC|[\\x00-\\x1f\"/\\\\]){0,20}") {
-            let json = serde_json::to_string(&text).unwrap();
-            prop_assert_eq!(format!("\"{}\"", PLAIN.write(&text)), json);
-        }
-    }
+/// Whether a byte is one of base64, in either alphabet.
+pub(super) fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
 }

@@ -1,6 +1,10 @@
 //! Known secrets, taken out of everything that leaves a call.
 
+mod escapes;
 mod forms;
+mod known;
+mod search;
+mod walk;
 
 use std::{
     borrow::Cow,
@@ -9,11 +13,10 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use aho_corasick::AhoCorasick;
 use serde_json::Value;
 use toolcrib_core::{Redact, RedactStream};
 
-use self::forms::forms;
+use self::known::{Known, KnownSecrets};
 use crate::json::map_texts;
 
 /// What stands where a secret stood.
@@ -29,11 +32,20 @@ const SHORTEST_RESOLVED: usize = 4;
 /// Replaces the secrets that this process knows by [`REDACTED`]. Cloning shares it: what one
 /// [learns](Self::learn) all know.
 ///
-/// A secret is known as it is, without white space around it, as the usual writers of JSON put it inside a
-/// string, and, if it has several lines, line by line. Other encodings of it are not looked for.
+/// A secret is found as it is, without white space around it, escaped as JSON escapes it, and, if it has
+/// several lines, line by line. One of 8 characters or more is also found
+/// - percent-encoded, wholly or in part, with `+` for a space;
+/// - in escapes such as `\u002f`, `\x2f` and `\/`, in HTML entities (by number, or by the name of a sign
+///   of ASCII), and quoted-printable;
+/// - in hexadecimal digits, apart or with `:`, `-` or a blank between bytes;
+/// - in base64 of both alphabets, also within a longer text that was encoded;
+/// - each of these escaped up to two times more, and broken over lines.
+///
+/// Of base64 within a longer text, the character before it may keep up to four bits of the first byte.
+/// Other encodings, and parts of a secret, are not looked for.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    known: Arc<RwLock<Arc<Known>>>,
+    known: Arc<RwLock<Arc<KnownSecrets>>>,
 }
 
 /// A secret that is too short to be redacted.
@@ -43,20 +55,10 @@ pub struct Redactor {
 )]
 pub struct SecretTooShort;
 
-/// The secrets at one time, and what finds all of them in one pass.
-#[derive(Default)]
-struct Known {
-    patterns: Vec<String>,
-    /// `None` where there is nothing to find, or more than it can hold.
-    finder: Option<AhoCorasick>,
-}
-
 impl Redactor {
     /// One that knows these secrets. Values of fewer than 8 characters are left out.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
-        let long = |secret: &String| secret.trim().chars().count() >= SHORTEST_SECRET;
-        let patterns = secrets.into_iter().filter(long).flat_map(|secret| forms(&secret));
-        Self { known: Arc::new(RwLock::new(Arc::new(Known::of(patterns.collect())))) }
+        Self::of(secrets.into_iter().map(|secret| (None, secret)))
     }
 
     /// One that knows the secrets of the process's environment: the values of 8 characters or
@@ -68,11 +70,22 @@ impl Redactor {
             reason = "the one place where the engine looks at the environment: to hide it"
         )]
         let variables = std::env::vars_os();
-        Self::new(variables.filter_map(|(name, value)| {
-            let name = name.to_string_lossy().to_uppercase();
-            let secret = SECRET_NAMES.iter().any(|ending| name.ends_with(ending));
-            secret.then(|| value.to_string_lossy().into_owned())
+        Self::of(variables.filter_map(|(name, value)| {
+            let name = name.to_string_lossy();
+            let upper = name.to_uppercase();
+            let is_secret = SECRET_NAMES.iter().any(|ending| upper.ends_with(ending));
+            let label = || format!("${name}").into();
+            is_secret.then(|| (Some(label()), value.to_string_lossy().into_owned()))
         }))
+    }
+
+    fn of(secrets: impl Iterator<Item = (Option<Arc<str>>, String)>) -> Self {
+        let is_long = |secret: &str| secret.trim().chars().count() >= SHORTEST_SECRET;
+        let mut known = Vec::new();
+        for (name, secret) in secrets.filter(|(_, secret)| is_long(secret)) {
+            add(&mut known, name, &secret);
+        }
+        Self { known: Arc::new(RwLock::new(Arc::new(KnownSecrets::of(known)))) }
     }
 
     /// Adds a secret: it is redacted from here on, for as long as the redactor lives. Learning one
@@ -81,23 +94,41 @@ impl Redactor {
     /// # Errors
     /// [`SecretTooShort`] for one of fewer than 4 characters; nothing is added.
     pub fn learn(&self, secret: &str) -> Result<(), SecretTooShort> {
+        self.learn_as(None, secret)
+    }
+
+    /// As [`learn`](Self::learn), of a secret that tools [declare](toolcrib_core::Capabilities::secrets)
+    /// by this name: calls may pass it to them.
+    ///
+    /// # Errors
+    /// As [`learn`](Self::learn).
+    pub fn learn_named(&self, name: &str, secret: &str) -> Result<(), SecretTooShort> {
+        self.learn_as(Some(name), secret)
+    }
+
+    fn learn_as(&self, name: Option<&str>, secret: &str) -> Result<(), SecretTooShort> {
         if secret.trim().chars().count() < SHORTEST_RESOLVED {
             return Err(SecretTooShort);
         }
-        let new = |known: &Known| {
-            forms(secret).into_iter().filter(|form| !known.has(form)).collect::<Vec<_>>()
+        let is_known = |known: &KnownSecrets| {
+            known.secrets().iter().any(|known| {
+                *known.value == *secret.trim()
+                    && name.is_none_or(|name| known.names.iter().any(|known| **known == *name))
+            })
         };
-        if new(&self.known()).is_empty() {
+        if is_known(&self.known()) {
             return Ok(());
         }
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        let mut patterns = new(&known);
-        patterns.extend(known.patterns.iter().cloned());
-        *known = Arc::new(Known::of(patterns));
+        if !is_known(&known) {
+            let mut secrets = known.secrets().to_vec();
+            add(&mut secrets, name.map(Arc::from), secret);
+            *known = Arc::new(KnownSecrets::of(secrets));
+        }
         Ok(())
     }
 
-    fn known(&self) -> Arc<Known> {
+    fn known(&self) -> Arc<KnownSecrets> {
         Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -106,19 +137,34 @@ impl Redactor {
         self.extent() == 0
     }
 
-    /// How many forms of secrets it knows; more of them once it has learned something, never fewer.
+    /// How many secrets it knows; more of them once it has learned something, never fewer.
     pub(crate) fn extent(&self) -> usize {
-        self.known().patterns.len()
+        self.known().secrets().len()
     }
 
     /// Whether no secret that it knows has a character beyond ASCII.
     pub(crate) fn knows_only_ascii(&self) -> bool {
-        self.known().patterns.iter().all(|pattern| pattern.is_ascii())
+        self.known().secrets().iter().all(|known| known.value.is_ascii())
+    }
+
+    /// The names of each secret of 8 characters or more that data contains, in values, keys or numbers;
+    /// empty for one that has none.
+    pub(crate) fn names_in(&self, data: &Value) -> Vec<Vec<Arc<str>>> {
+        let known = self.known();
+        if known.secrets().is_empty() {
+            return Vec::new();
+        }
+        let mut held = known.find(&data.to_string()).places;
+        held.sort_unstable_by_key(|(_, secret)| *secret);
+        held.dedup_by_key(|(_, secret)| *secret);
+        let held = held.into_iter().filter_map(|(_, secret)| known.secrets().get(secret));
+        let is_long = |held: &&Known| held.value.chars().count() >= SHORTEST_SECRET;
+        held.filter(is_long).map(|held| held.names.clone()).collect()
     }
 
     /// A text without secrets.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let ranges = self.known().ranges(text);
+        let ranges = self.known().find(text).ranges();
         if ranges.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(without(text, &ranges)) }
     }
 
@@ -179,11 +225,14 @@ impl RedactedStream {
     pub fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
         let known = self.redactor.known();
-        if known.patterns.is_empty() {
+        if known.secrets().is_empty() {
             return std::mem::take(&mut self.held);
         }
-        let mut ranges = known.ranges(&self.held);
-        let mut end = known.certain(&self.held);
+        let found = known.find(&self.held);
+        let mut ranges = found.ranges();
+        // What we write in place of a secret is not searched, so it is held back too.
+        let mut end = self.held.len() - begun(&self.held, REDACTED);
+        end = end.min(found.open_from.unwrap_or(end));
         // A secret that may still grow into a longer one is held back as a whole.
         if let Some(range) = ranges.iter().find(|range| range.start < end && end < range.end) {
             end = range.start;
@@ -209,52 +258,12 @@ impl RedactStream for RedactedStream {
     }
 }
 
-impl Known {
-    fn of(mut patterns: Vec<String>) -> Self {
-        patterns.sort_unstable();
-        patterns.dedup();
-        Self { finder: AhoCorasick::new(&patterns).ok(), patterns }
-    }
-
-    fn has(&self, pattern: &String) -> bool {
-        self.patterns.binary_search(pattern).is_ok()
-    }
-
-    /// Where secrets stand, those that overlap as one, in order. What we wrote ourselves holds none.
-    fn ranges(&self, text: &str) -> Vec<Range<usize>> {
-        if self.patterns.is_empty() || text.is_empty() {
-            return Vec::new();
-        }
-        let Some(finder) = &self.finder else {
-            // What cannot be searched is not shown.
-            return std::iter::once(0..text.len()).collect();
-        };
-        let mut found: Vec<Range<usize>> =
-            finder.find_overlapping_iter(text).map(|found| found.range()).collect();
-        if found.is_empty() {
-            return found;
-        }
-        let ours: Vec<_> =
-            text.match_indices(REDACTED).map(|(at, ours)| at..at + ours.len()).collect();
-        found.retain(|range| {
-            !ours.iter().any(|ours| ours.start <= range.start && range.end <= ours.end)
-        });
-        found.sort_unstable_by_key(|range| range.start);
-        let mut merged: Vec<Range<usize>> = Vec::with_capacity(found.len());
-        for range in found {
-            match merged.last_mut() {
-                Some(last) if range.start < last.end => last.end = last.end.max(range.end),
-                _ => merged.push(range),
-            }
-        }
-        merged
-    }
-
-    /// Up to where it is certain what a text holds: behind it may be the beginning of a secret, or of
-    /// what we write in place of one.
-    fn certain(&self, text: &str) -> usize {
-        let patterns = self.patterns.iter().map(String::as_str).chain([REDACTED]);
-        text.len() - patterns.map(|pattern| begun(text, pattern)).max().unwrap_or(0)
+/// Adds a secret, or another name of one that is there.
+fn add(secrets: &mut Vec<Known>, name: Option<Arc<str>>, secret: &str) {
+    let value = secret.trim();
+    match secrets.iter_mut().find(|known| *known.value == *value) {
+        Some(known) => known.names.extend(name),
+        None => secrets.push(Known { value: value.into(), names: Vec::from_iter(name) }),
     }
 }
 
@@ -282,7 +291,7 @@ fn begun(text: &str, pattern: &str) -> usize {
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Never the patterns themselves.
-        f.debug_struct("Redactor").field("patterns", &self.known().patterns.len()).finish()
+        f.debug_struct("Redactor").field("secrets", &self.extent()).finish()
     }
 }
 

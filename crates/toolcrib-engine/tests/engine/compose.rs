@@ -278,7 +278,8 @@ async fn offered_says_whether_the_menu_changed() {
 #[tokio::test]
 async fn two_sources_of_one_name_fail_naming_both_unless_the_incoming_tool_says_who_yields() {
     let incoming = |on_collision| {
-        let tool = says(builder("t").origin("mcp:b").on_collision(on_collision), "second");
+        let tool =
+            says(builder("t").origin("mcp:b").mcp_server("b").on_collision(on_collision), "second");
         let first = says(builder("t").origin("toolcrib.toml:3"), "first");
         engine()
             .tools([first, says(builder("u"), "")])

@@ -292,14 +292,14 @@ async fn case_9_what_is_excluded_is_refused_though_listed_always_included_or_of_
 
 #[tokio::test]
 async fn a_tool_is_of_its_server_whatever_it_is_called() {
-    // The name of a server's tool may be anything after a rename; no name is taken apart.
+    // The name of a server's tool may be anything after a rename; no other tool has a name like one.
     let renamed = tool_of("log", Some("git"));
     let alike = tool_of("mcp__git__own", None);
     let narrow = personality("p", |p| p.mcp_servers = list(&[]));
     let engine =
         engine().provider(static_tools([renamed, alike])).personality(narrow).build().unwrap();
     let options = || TurnOptions::default().personality("p");
-    assert_eq!(offered(&engine, options()).await, ["mcp__git__own"]);
+    assert!(offered(&engine, options()).await.is_empty());
 }
 
 fn tool_of(name: &str, server: Option<&str>) -> Tool {

@@ -262,8 +262,9 @@ async fn what_one_tenant_makes_fail_keeps_no_other_from_it() {
 /// Two tools of one name, offered to one person each, are two.
 #[tokio::test(start_paused = true)]
 async fn tools_of_one_name_from_two_places_have_a_breaker_each() {
-    let (down, _) = flaky(builder("t").origin("mcp:one"), &[ErrorCode::Timeout; 2]);
-    let (up, _) = flaky(builder("t").origin("mcp:two"), &[]);
+    let (down, _) =
+        flaky(builder("t").origin("mcp:one").mcp_server("one"), &[ErrorCode::Timeout; 2]);
+    let (up, _) = flaky(builder("t").origin("mcp:two").mcp_server("two"), &[]);
     let both = provider("both", move |cx, mut into| {
         let is_ada = cx.identity().principal.as_deref() == Some("ada");
         into.offer(if is_ada { down.clone() } else { up.clone() });

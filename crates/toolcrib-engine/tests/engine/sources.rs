@@ -48,7 +48,7 @@ struct Git {
 
 impl Git {
     fn does(script: &[Does]) -> Arc<Self> {
-        let remote = |name| says(builder(name).origin("mcp:git"), "ran");
+        let remote = |name| says(builder(name).origin("mcp:git").mcp_server("git"), "ran");
         let tools = [remote("mcp__git__log"), remote("mcp__git__push")];
         Arc::new(Self { tools, script: Mutex::new(script.iter().copied().collect()) })
     }
@@ -406,7 +406,7 @@ async fn events_say_where_tools_come_from() {
 
 #[tokio::test]
 async fn a_source_that_holds_a_tool_back_is_no_gate() {
-    let held = says(builder("mcp__git__odd").origin("mcp:git"), "");
+    let held = says(builder("mcp__git__odd").origin("mcp:git").mcp_server("git"), "");
     let git = provider("mcp:git", move |_, mut into| {
         into.hold_back(held.clone(), "mcp:git".into(), "its input schema is not one of an object");
         Listing::now(into)

@@ -1,13 +1,13 @@
 //! Names: twice, refused, mixed up.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use toolcrib_core::ToolName;
 
 use crate::{
     catalogue::{Catalogue, Subject},
     report::{Finding, Findings},
-    text::{count, name_words, plain_letter, quoted, stem},
+    text::{count, name_words, plain_letter, quoted, some_of, stem},
 };
 
 /// From so many characters on, one that is different is overlooked.
@@ -50,7 +50,11 @@ pub(super) fn invalid(catalogue: &Catalogue<'_>, findings: &mut Findings) {
 
 pub(super) fn confusable(catalogue: &Catalogue<'_>, findings: &mut Findings) {
     let mut known = Known::default();
+    let reported = case_twins(catalogue, findings);
     for tool in catalogue.tools() {
+        if reported.contains(&tool.position()) {
+            continue;
+        }
         let words: Vec<String> = name_words(&folded_name(&tool.tool().name));
         if words.is_empty() {
             continue;
@@ -63,6 +67,33 @@ pub(super) fn confusable(catalogue: &Catalogue<'_>, findings: &mut Findings) {
         }
         known.add(tool, &words);
     }
+}
+
+/// Reports names of one source that differ only in case, once for all of them, at the second; gives the
+/// positions of all but the first.
+fn case_twins(catalogue: &Catalogue<'_>, findings: &mut Findings) -> HashSet<usize> {
+    let mut alike: HashMap<(Option<&str>, String), Vec<&Subject<'_>>> = HashMap::new();
+    for subject in catalogue.tools() {
+        let tool = subject.tool();
+        let key = (tool.source.as_deref(), tool.name.to_lowercase());
+        alike.entry(key).or_default().push(subject);
+    }
+    let mut reported = HashSet::new();
+    for subject in catalogue.tools() {
+        let tool = subject.tool();
+        let of_name = alike.remove(&(tool.source.as_deref(), tool.name.to_lowercase()));
+        let [_, twins @ ..] = of_name.as_deref().unwrap_or_default() else { continue };
+        // The same name again is another rule's.
+        let mut names: Vec<_> = twins.iter().filter(|twin| twin.tool().name != tool.name).collect();
+        names.dedup_by_key(|twin| &twin.tool().name);
+        let Some(second) = names.first() else { continue };
+        let shown: Vec<_> = names.iter().map(|twin| twin.shown()).collect();
+        let message = format!("{} and {} differ only in case", subject.shown(), some_of(&shown));
+        let help = "rename all but one of them: a rule that names one says nothing of the others";
+        findings.push(Finding::warning(message, help).of(second));
+        reported.extend(names.iter().map(|twin| twin.position()));
+    }
+    reported
 }
 
 /// A name in letters of ASCII as far as its letters look like them.

@@ -9,6 +9,7 @@
 )]
 
 mod formats;
+mod harm;
 mod hostile;
 mod instructions;
 mod names;

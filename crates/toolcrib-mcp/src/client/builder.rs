@@ -1,7 +1,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use toolcrib_config::suggest;
-use toolcrib_core::{Glob, ListOrder, ToolBuilder};
+use toolcrib_core::{DefinitionCheck, Glob, ListOrder, ToolBuilder};
 use toolcrib_engine::BreakerConfig;
 
 use super::{
@@ -51,6 +51,7 @@ pub(crate) struct Settings {
     pub(crate) include: Option<Vec<Glob>>,
     pub(crate) exclude: Vec<Glob>,
     pub(crate) order: ListOrder,
+    pub(crate) definition_check: Option<DefinitionCheck>,
     pub(crate) call_timeout: Option<Duration>,
     pub(crate) max_result_chars: Option<usize>,
     pub(crate) start_timeout: Duration,
@@ -103,6 +104,7 @@ impl McpClientBuilder {
                 include: None,
                 exclude: Vec::new(),
                 order: ListOrder::default(),
+                definition_check: None,
                 call_timeout: None,
                 max_result_chars: None,
                 start_timeout: Duration::from_secs(30),
@@ -141,6 +143,13 @@ impl McpClientBuilder {
     /// In which order its tools are offered. Default: by the server's own names.
     pub fn order(mut self, order: ListOrder) -> Self {
         self.settings.order = order;
+        self
+    }
+
+    /// Holds back tools whose definitions a check refuses. Default: none; texts are made harmless all the
+    /// same.
+    pub fn definition_check(mut self, check: DefinitionCheck) -> Self {
+        self.settings.definition_check = Some(check);
         self
     }
 

@@ -29,7 +29,8 @@ impl Definitions<'_> {
         before: Option<&Listed>,
         body: impl Fn(&RemoteTool, Annotations) -> B,
     ) -> Listed {
-        Listed::new(remotes, self.settings.order, before, self.origin, |remote| {
+        let Settings { order, definition_check, .. } = self.settings;
+        Listed::new(remotes, *order, before, self.origin, definition_check.as_ref(), |remote| {
             self.tool(remote, &body)
         })
     }

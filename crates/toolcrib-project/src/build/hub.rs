@@ -13,6 +13,7 @@ use toolcrib_tools::{
 
 use super::{
     Names, Remote,
+    lint::definition_check,
     names::values,
     secrets::{references, report_undeclared},
     tools::allowed_addresses,
@@ -122,10 +123,11 @@ impl HubSources<'_> {
     fn hub(&self, section: &HubSection) -> Option<DeclaredHub> {
         self.report_secrets(section);
         let hub = self.spec(section).map(|(spec, client)| {
+            let lint = definition_check(&section.lint_allow, self.problems);
             let (needed, secrets) = (spec.call.secrets(), self.secrets.clone());
             let check = move || needed.iter().try_for_each(|(_, name)| secrets.check(name));
             let built =
-                spec.build_available_if(&client, Some(Arc::new(self.secrets.clone())), check);
+                spec.build_checked(&client, Some(Arc::new(self.secrets.clone())), lint, check);
             built.map_err(|errors| {
                 for error in errors.errors {
                     self.report(section, &error);

@@ -5,6 +5,7 @@ mod alternatives;
 mod artifacts;
 mod databases;
 mod hub;
+mod lint;
 mod mcp;
 mod model;
 mod models;
@@ -29,7 +30,7 @@ pub(crate) use self::{
     model::ModelSources,
     models::build_models,
     names::Names,
-    part::{Part, check_plugins, report_captured_names, report_taken_names},
+    part::{Part, check_plugins, report_captured_names, report_false_origins, report_taken_names},
     personality::{
         DeclaredPersonality, PersonalitySources, report_unreachable_hosts, report_unreachable_hubs,
     },

@@ -19,7 +19,7 @@ pub(super) const REMOTE: &str = "mcp__";
 /// What stands between the name of a server and that of its tool; no server has it in its name.
 const BETWEEN: &str = "__";
 /// The toolset of all tools of MCP servers.
-const REMOTE_TOOLSET: &str = "mcp";
+pub(super) const REMOTE_TOOLSET: &str = "mcp";
 
 /// The names that a project and its plugins declare.
 #[derive(Debug, Clone)]
@@ -253,6 +253,11 @@ fn parts_of_remote(name: &str) -> Option<(&str, &str)> {
 /// What the names of all tools of an MCP server begin with.
 pub(super) fn remote_prefix(server: &str) -> String {
     format!("{REMOTE}{server}{BETWEEN}")
+}
+
+/// Whether a name or prefix begins like the names of tools of MCP servers, in any letter case.
+pub(super) fn is_remote(name: &str) -> bool {
+    name.get(..REMOTE.len()).is_some_and(|start| start.eq_ignore_ascii_case(REMOTE))
 }
 
 /// Whether a pattern may match a name that begins so.

@@ -9,7 +9,7 @@ use toolcrib_scope::http::AllowedAddress;
 
 use super::{
     mcp::McpFiles,
-    names::{Names, REMOTE, is_declared, values},
+    names::{Names, REMOTE, REMOTE_TOOLSET, is_declared, is_remote, values},
     tools::parse_address,
 };
 use crate::{
@@ -264,22 +264,45 @@ pub(crate) fn report_captured_names(parts: &[Part], problems: &Problems) {
                 })
                 .chain(SKILL_TOOLS.into_iter().chain(ARTIFACT_TOOLS).chain([REMOTE]).map(Arc::from))
                 .find(|name: &Arc<str>| name.starts_with(&*prefix));
-            let message = match taken {
-                _ if prefix.starts_with(REMOTE) => {
-                    format!(
-                        "the names of tools of MCP servers begin with `{REMOTE}`, and no others"
-                    )
-                }
-                Some(taken) => format!(
-                    "`{taken}` begins with the prefix `{prefix}` of the hub `{}` and is not of the \
-                     plugin `{plugin}`",
-                    hub.name.value
-                ),
-                None => continue,
-            };
+            let Some(taken) = taken.filter(|_| !is_remote(&prefix)) else { continue };
+            let message = format!(
+                "`{taken}` begins with the prefix `{prefix}` of the hub `{}` and is not of the \
+                 plugin `{plugin}`",
+                hub.name.value
+            );
             let at = hub.prefix_place().unwrap_or(&hub.name.at);
             let help = format!("write another, such as prefix = \"{plugin}_\"");
             problems.push(Diagnostic::error(at, message).help(help));
+        }
+    }
+}
+
+/// Records tools and hubs whose names or toolsets are those of MCP servers: rules name servers so.
+pub(crate) fn report_false_origins(parts: &[Part], problems: &Problems) {
+    let names = format!("the names of tools of MCP servers begin with `{REMOTE}`, and no others");
+    let toolset = format!("`{REMOTE_TOOLSET}` is the toolset of the tools of MCP servers");
+    for part in parts {
+        for tool in &part.declared.tools {
+            let Some(name) = &tool.name else { continue };
+            if is_remote(name.value.as_str()) {
+                problems.push(Diagnostic::error(&name.at, &*names).help("rename the tool"));
+            }
+            if tool.toolset.as_deref() == Some(REMOTE_TOOLSET) {
+                let help = format!("give `{}` another toolset", name.value);
+                problems.push(Diagnostic::error(&name.at, &*toolset).help(help));
+            }
+        }
+        for hub in &part.declared.hubs {
+            if is_remote(&hub.prefix()) {
+                let at = hub.prefix_place().unwrap_or(&hub.name.at);
+                let help = part.plugin_id().map_or("hub", |plugin| plugin);
+                let help = format!("write another, such as prefix = \"{help}_\"");
+                problems.push(Diagnostic::error(at, &*names).help(help));
+            }
+            if *hub.name.value == *REMOTE_TOOLSET {
+                let help = "rename the hub; its tools have its name as their toolset";
+                problems.push(Diagnostic::error(&hub.name.at, &*toolset).help(help));
+            }
         }
     }
 }

@@ -36,6 +36,8 @@ pub(crate) struct HubSection {
     pub(crate) cache: CacheSection,
     pub(crate) timeout: Option<Duration>,
     pub(crate) on_failure: OnFailure,
+    /// The rules of the lint whose findings withhold no tool.
+    pub(crate) lint_allow: Vec<Located<Arc<str>>>,
     /// The hubs that rules may have asked instead, in order.
     pub(crate) alternatives: Vec<Located<Arc<str>>>,
     pub(crate) allow_addresses: Vec<Located<Arc<str>>>,
@@ -108,6 +110,7 @@ impl HubSection {
                 timeout: table.duration("timeout"),
                 on_failure: read_on_failure(table).unwrap_or(REMOTE_ON_FAILURE),
                 alternatives: table.texts("alternatives"),
+                lint_allow: table.texts("lint_allow"),
                 allow_addresses: table
                     .value("allow_addresses")
                     .and_then(|addresses| addresses.items())

@@ -75,6 +75,8 @@ pub(crate) struct McpSettings {
     pub(crate) include: Option<Vec<Arc<str>>>,
     pub(crate) exclude: Vec<Arc<str>>,
     pub(crate) order: ListOrder,
+    /// The rules of the lint whose findings withhold no tool.
+    pub(crate) lint_allow: Vec<Located<Arc<str>>>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) start_timeout: Option<Duration>,
     pub(crate) list_timeout: Option<Duration>,
@@ -203,6 +205,7 @@ impl McpSettings {
             include: table.has("include").then(|| globs(table, "include")),
             exclude: globs(table, "exclude"),
             order: read_order(table),
+            lint_allow: table.texts("lint_allow"),
             timeout: table.duration("timeout"),
             start_timeout: table.duration("start_timeout"),
             list_timeout: table.duration("list_timeout"),

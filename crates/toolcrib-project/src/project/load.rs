@@ -18,7 +18,7 @@ use crate::{
         NamedModel, Names, Part, PersonalitySources, Reliability, build_artifacts, build_models,
         build_policy, build_reliability, build_secrets, build_skills, build_tokens, build_tools,
         check_alternatives, check_plugins, for_all_skills, offered_with_secrets, read_schemas,
-        report_captured_names, report_duplicate_tools, report_taken_names,
+        report_captured_names, report_duplicate_tools, report_false_origins, report_taken_names,
         report_unreachable_hosts, report_unreachable_hubs, warn_of_unknown_costs,
     },
     config::{LimitsSection, ProjectFile},
@@ -160,6 +160,7 @@ impl Project {
         report_duplicate_tools(&parts, has_skills, file.artifacts.is_some(), &problems);
         report_taken_names(&parts, &mcp_files, &problems);
         report_captured_names(&parts, &problems);
+        report_false_origins(&parts, &problems);
         let rules = &file.reliability.rules;
         parts.iter().for_each(|part| check_alternatives(part, &mcp_files, rules, &problems));
         let policy = build_policy(&file.policy, &names, &problems);

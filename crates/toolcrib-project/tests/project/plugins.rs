@@ -179,6 +179,8 @@ fn a_hub_of_a_plugin_takes_no_names_of_others() {
         help: write another, such as prefix = "crm_"
     plugins/crm/plugin.toml:24:6: `mcp__` begins with the prefix `mcp_` of the hub `mcp` and is not of the plugin `crm`
         help: write another, such as prefix = "crm_"
+    plugins/crm/plugin.toml:24:6: `mcp` is the toolset of the tools of MCP servers
+        help: rename the hub; its tools have its name as their toolset
     plugins/crm/plugin.toml:33:10: the names of tools of MCP servers begin with `mcp__`, and no others
         help: write another, such as prefix = "crm_"
     plugins/crm/plugin.toml:39:10: `desk_find` begins with the prefix `desk` of the hub `g` and is not of the plugin `crm`

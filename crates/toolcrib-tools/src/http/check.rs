@@ -36,6 +36,7 @@ pub(super) fn build(spec: HttpToolSpec, client: &HttpClient) -> Result<Tool, Htt
     let made = declaration
         .into_builder()
         .capabilities(secrets)
+        .open_world()
         .handler(move |args: Value, cx: ToolContext| Arc::clone(&body).call(args, cx));
     ToolErrors::or_tool(name, errors, made)
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    BoxFuture, Capabilities, Digest, Identity, InvalidTool, ListOrder, Reason, RemoteDescription,
-    RemoteListing, Tool, ToolBody, ToolBuilder, ToolContext, ToolError, ToolName, ToolOutput,
+    BoxFuture, Capabilities, DefinitionCheck, Digest, Identity, InvalidTool, ListOrder, Reason,
+    RemoteDescription, RemoteListing, Tool, ToolBody, ToolBuilder, ToolContext, ToolError,
+    ToolName, ToolOutput,
 };
 
 use crate::{Declaration, http::run::Body};
@@ -34,6 +35,7 @@ pub(super) struct Definitions {
     call: Arc<CallParts>,
     /// Whether they are available, all of them.
     check: Arc<Check>,
+    definition_check: Option<DefinitionCheck>,
 }
 
 type Check = dyn Fn() -> Result<(), Arc<str>> + Send + Sync;
@@ -55,6 +57,7 @@ impl Definitions {
             capabilities,
             call: Arc::new(call),
             check: Arc::new(|| Ok(())),
+            definition_check: None,
         }
     }
 
@@ -73,6 +76,12 @@ impl Definitions {
         self
     }
 
+    /// Holds back tools whose definitions a check refuses.
+    pub(super) fn definition_check(mut self, check: Option<DefinitionCheck>) -> Self {
+        self.definition_check = check;
+        self
+    }
+
     pub(super) fn origin(&self) -> &Arc<str> {
         &self.origin
     }
@@ -84,7 +93,8 @@ impl Definitions {
 
     /// All that is listed.
     pub(super) fn make(&self, remotes: Vec<RemoteTool>, before: Option<&Listed>) -> Listed {
-        Listed::new(remotes, self.order, before, &self.origin, |remote| self.tool(remote))
+        let check = self.definition_check.as_ref();
+        Listed::new(remotes, self.order, before, &self.origin, check, |remote| self.tool(remote))
     }
 
     /// The tool, and why it is held back if it is. What cannot be a tool is shown by one of the same
@@ -120,6 +130,7 @@ impl Definitions {
             .origin(Arc::clone(&self.origin))
             .annotations(*annotations)
             .capabilities(self.capabilities.clone())
+            .open_world()
             .available_if({
                 let check = Arc::clone(&self.check);
                 move || check()

@@ -5,7 +5,9 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolcrib_core::{Annotations, Capabilities, IntoAvailability, ListOrder, Secrets, ToolName};
+use toolcrib_core::{
+    Annotations, Capabilities, DefinitionCheck, IntoAvailability, ListOrder, Secrets, ToolName,
+};
 use toolcrib_scope::http::{DEFAULT_TIMEOUT, HttpClient, Method};
 
 use super::{
@@ -147,19 +149,20 @@ impl HubSpec {
         client: &HttpClient,
         secrets: Option<Arc<dyn Secrets>>,
     ) -> Result<HttpHub, HubErrors> {
-        self.build_available_if(client, secrets, || true)
+        self.build_checked(client, secrets, None, || true)
     }
 
-    /// The same, with tools that are offered only while a check says that they are available, such
-    /// as that the secrets of a call can be had; see
-    /// [`available_if`](toolcrib_core::ToolBuilder::available_if).
+    /// The same, with tools that are offered only if a check of their definitions does not refuse them,
+    /// and only while another says that they are available, such as that the secrets of a call can be
+    /// had; see [`available_if`](toolcrib_core::ToolBuilder::available_if).
     ///
     /// # Errors
     /// As [`build`](Self::build).
-    pub fn build_available_if<A: IntoAvailability>(
+    pub fn build_checked<A: IntoAvailability>(
         self,
         client: &HttpClient,
         secrets: Option<Arc<dyn Secrets>>,
+        definition_check: Option<DefinitionCheck>,
         check: impl Fn() -> A + Send + Sync + 'static,
     ) -> Result<HttpHub, HubErrors> {
         let mut errors = Vec::new();
@@ -183,6 +186,7 @@ impl HubSpec {
         let Self { name, pointers, call: declared, prefix, order, limits, timeout, .. } = self;
         let definitions = Definitions::new(&name, prefix, declared.declaration, capabilities, call)
             .in_order(order)
+            .definition_check(definition_check)
             .available_if(move || check().into_availability());
         Ok(HttpHub(Arc::new(Inner {
             catalogue: Catalogue {

@@ -14,7 +14,10 @@ use super::{
 async fn calls_and_listings_are_logged_with_identity_origin_and_outcome() {
     for era in ERAS {
         let remote = |name: &str| {
-            let builder = builder(name).origin("mcp:git").input_schema(json!({ "type": "object" }));
+            let builder = builder(name)
+                .origin("mcp:git")
+                .mcp_server("git")
+                .input_schema(json!({ "type": "object" }));
             builder.handler(|args: Value, _| async move { args["said"].to_string() }).unwrap()
         };
         let log = Log::default();

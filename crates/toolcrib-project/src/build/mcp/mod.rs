@@ -18,7 +18,10 @@ use self::{
     files::softened,
     value::{Values, WrittenSecret},
 };
-use super::{Names, names::values, report_unlimited_processes, tools::allowed_addresses};
+use super::{
+    Names, lint::definition_check, names::values, report_unlimited_processes,
+    tools::allowed_addresses,
+};
 use crate::{
     config::{
         EndpointSection, McpSection, McpSettings, Pair, ProgramSection, REMOTE_ON_FAILURE, Reach,
@@ -261,6 +264,11 @@ impl McpSources<'_> {
             client = client.include(include);
         }
         client = client.exclude(plan.tools.iter().flat_map(|tools| &tools.except));
+        let check = definition_check(&settings.lint_allow, self.problems);
+        // Who trusts a server has read what it says.
+        if let Some(check) = check.filter(|_| settings.trusted != Some(true)) {
+            client = client.definition_check(check);
+        }
         let built = client.build();
         built.map_err(|error| Unfit::error(Diagnostic::error(plan.at, error.to_string())))
     }

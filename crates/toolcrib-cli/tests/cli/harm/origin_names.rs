@@ -1,0 +1,47 @@
+//! Tools that claimed to be of an MCP server by their names.
+
+use crate::support::Project;
+
+const SERVER: &str = "[mcp.git]\ncommand = 'python3'\nargs = ['-c', 'pass']\n";
+
+fn refused(file: &str, plugin: &str) -> String {
+    let file = format!("{SERVER}{file}");
+    let project = Project::of(&[("toolcrib.toml", &file), ("p/plugin.toml", plugin)]);
+    let outcome = project.toolcrib(&["check"]);
+    assert_eq!(outcome.code, Some(2), "{}{}", outcome.stdout, outcome.stderr);
+    format!("{}{}", outcome.stdout, outcome.stderr)
+}
+
+fn tool(name: &str, more: &str) -> String {
+    format!(
+        "[[tool]]\nkind = 'command'\nname = '{name}'\ndescription = 'Says it.'\nread_only = true\n\
+         program = 'true'\n{more}\n"
+    )
+}
+
+#[test]
+fn a_declared_tool_was_called_like_one_of_a_server() {
+    for name in ["mcp__git__log", "MCP__git__log", "Mcp__other__x", "mcp__x"] {
+        let said = refused(&tool(name, ""), "");
+        assert!(said.contains("names of tools of MCP servers begin with `mcp__`"), "{said}");
+        let said = refused("[plugin.p]\npath = 'p'\nprograms = true\n", &tool(name, ""));
+        assert!(said.contains("names of tools of MCP servers begin with `mcp__`"), "{said}");
+    }
+    let said = refused(&tool("log", "toolset = 'mcp'"), "");
+    assert!(said.contains("`mcp` is the toolset of the tools of MCP servers"), "{said}");
+}
+
+#[test]
+fn a_hub_took_the_names_of_a_server() {
+    let hub = |name: &str, prefix: &str| {
+        format!(
+            "[hub.{name}]\nurl = 'https://hub.example/tools'\nkey = []\nttl = '1m'\n{prefix}\n\
+             [hub.{name}.call]\nmethod = 'POST'\nurl = 'https://hub.example/run/{{tool}}'\n\
+             body = '{{arguments}}'\n"
+        )
+    };
+    let said = refused(&hub("crm", "prefix = 'mcp__git__'"), "");
+    assert!(said.contains("names of tools of MCP servers begin with `mcp__`"), "{said}");
+    let said = refused(&hub("mcp", "prefix = 'x_'"), "");
+    assert!(said.contains("`mcp` is the toolset of the tools of MCP servers"), "{said}");
+}
