@@ -213,7 +213,7 @@ impl Batch<'_> {
         available::available(tool)?;
         let mut chain = middleware::Chain::of(self, tool);
         let ruled = loop {
-            validate::validate(self, tool, call)?;
+            validate::validate(self, tool, call).await?;
             let ruled = policy::by_arguments(self, tool, call)?;
             match chain.consult(self, tool, call).await? {
                 middleware::Consulted::Proceed => break ruled,

@@ -271,7 +271,7 @@ impl Turn {
                 });
             }
         };
-        self.offer(discovered, skills)
+        self.offer(discovered, skills).await
     }
 
     /// Takes out what lived for the iteration that offered it. A tool that was registered anew
@@ -291,7 +291,7 @@ impl Turn {
     }
 
     /// Composes, or uses again what still holds.
-    fn offer(
+    async fn offer(
         &mut self,
         discovered: Discovered,
         skills: Snapshot,
@@ -311,7 +311,7 @@ impl Turn {
             old => {
                 let old = old.and_then(Arc::into_inner);
                 self.spare = old.map(Composed::into_catalog).unwrap_or_default();
-                (self.compose(&situation, catalog, notices)?, true)
+                (self.compose(&situation, catalog, notices).await?, true)
             }
         };
         let took = began.elapsed();
@@ -344,29 +344,33 @@ impl Turn {
     }
 
     /// Composes, or takes what an earlier turn composed of the same.
-    fn compose(
+    async fn compose(
         &mut self,
         situation: &Situation,
         catalog: Catalog,
         notices: Vec<Notice>,
-    ) -> Result<Arc<Composed>, AlreadyRegistered> {
+    ) -> Result<Arc<Composed>, IterationError> {
         let EngineParts { visibility, validators, recent, .. } = &*self.state.engine;
-        let compose = |catalog, notices| {
-            compose(visibility, validators, situation, catalog, notices).map(Arc::new)
-        };
         // What is offered to this turn alone is of no use to others, and goes with it.
-        if self.own.is_some() || self.state.registry.get().is_some() {
-            return compose(catalog, notices);
-        }
+        let is_own = self.own.is_some() || self.state.registry.get().is_some();
         let holds = |composed: &Arc<Composed>| {
             composed.holds_for(visibility, situation, &catalog, &notices)
         };
-        if let Some(composed) = recent.get(visibility, situation).filter(holds) {
+        if !is_own && let Some(composed) = recent.get(visibility, situation).filter(holds) {
             self.spare = catalog;
             return Ok(composed);
         }
-        let composed = compose(catalog, notices)?;
-        recent.keep(&composed);
+        if let Some(unknown) = validators.unknown(catalog.offered()) {
+            tokio::select! {
+                biased;
+                () = self.state.cancellation.cancelled() => return Err(IterationError::Cancelled),
+                () = validators.prepare(unknown) => {}
+            }
+        }
+        let composed = Arc::new(compose(visibility, validators, situation, catalog, notices)?);
+        if !is_own {
+            recent.keep(&composed);
+        }
         Ok(composed)
     }
 }
