@@ -21,7 +21,6 @@ mod personality;
 mod pipe;
 mod plugin;
 mod policy;
-mod problems;
 mod questions;
 mod redactor;
 mod reliability;
@@ -62,5 +61,5 @@ pub use self::{
         Beginning, Executed, Executor, ExecutorError, Iteration, IterationContext, IterationError,
         Listed, MiddlewareError, Turn, TurnEnd, TurnError, TurnFailure, TurnOptions,
     },
-    validators::check_schema,
+    validators::{check_schema, check_schema_work},
 };

@@ -10,6 +10,9 @@ use super::{Asked, Query};
 /// More problems than these are not told.
 const MOST_PROBLEMS: usize = 5;
 
+/// Of arguments with more values only the first problem is told.
+const MOST_EXPLAINED: usize = 10_000;
+
 /// The arguments of a query, as a type that denies unknown fields.
 ///
 /// # Errors
@@ -31,9 +34,25 @@ pub(crate) fn check(query: &Query, args: &Value) -> Result<(), ToolError> {
     let validator = jsonschema::validator_for(&schema).map_err(|error| {
         ToolError::failed(format!("`{}` cannot be asked", query.name)).caused_by(error.to_string())
     })?;
-    let problems: Vec<_> =
-        validator.iter_errors(args).take(MOST_PROBLEMS).map(|error| problem(&error)).collect();
-    if problems.is_empty() { Ok(()) } else { Err(invalid(&query.name, &problems.join("; "))) }
+    if validator.is_valid(args) {
+        return Ok(());
+    }
+    // The validator makes all errors at once: of many values it makes only the first.
+    let problems: Vec<_> = if values(args) > MOST_EXPLAINED {
+        validator.validate(args).err().iter().map(problem).collect()
+    } else {
+        validator.iter_errors(args).take(MOST_PROBLEMS).map(|error| problem(&error)).collect()
+    };
+    Err(invalid(&query.name, &problems.join("; ")))
+}
+
+/// Arguments are JSON that was parsed, so they nest only so deep.
+fn values(args: &Value) -> usize {
+    match args {
+        Value::Array(items) => 1 + items.iter().map(values).sum::<usize>(),
+        Value::Object(map) => 1 + map.values().map(values).sum::<usize>(),
+        _ => 1,
+    }
 }
 
 fn invalid(query: &str, problem: &str) -> ToolError {

@@ -1,7 +1,7 @@
 //! Regular expressions that come from a model: linear in time, bounded in size, and never across the
 //! end of a line.
 
-use regex_automata::{Input, meta};
+use regex_automata::{Input, meta, nfa::thompson};
 use regex_syntax::{
     ParserBuilder,
     hir::{
@@ -16,12 +16,30 @@ pub(crate) const LONGEST_PATTERN: usize = 1_000;
 /// How deep a pattern may nest.
 const DEEPEST_PATTERN: u32 = 50;
 
-/// How large a compiled pattern may be, and what is kept while it runs, each in bytes.
-const LARGEST_PATTERN: usize = 2 * 1024 * 1024;
+/// How large a compiled pattern may be, in bytes.
+const LARGEST_PATTERN: usize = 1024 * 1024;
+
+/// What is kept while it runs, in bytes.
+const LARGEST_CACHE: usize = 2 * 1024 * 1024;
+
+/// How much is searched at once, in bytes, by the smallest patterns and by the largest.
+const LARGEST_WINDOW: usize = 1024 * 1024;
+const SMALLEST_WINDOW: usize = 2 * 1024;
+
+/// A window has room for this many of the shortest match, up to so many bytes.
+const MATCHES_IN_WINDOW: usize = 8;
+const LARGEST_FOR_MATCHES: usize = 16 * 1024;
+
+/// How many states are held against how many bytes at once. A search cannot be stopped, and each state
+/// may take 5 ns for each byte.
+const MOST_WORK: usize = 10_000_000;
 
 /// A pattern that matches within lines.
 #[derive(Debug, Clone)]
-pub(crate) struct Pattern(meta::Regex);
+pub(crate) struct Pattern {
+    regex: meta::Regex,
+    window: usize,
+}
 
 /// A pattern that cannot be searched for. The texts are the model's.
 #[derive(Debug, thiserror::Error)]
@@ -59,18 +77,32 @@ impl Pattern {
         let config = meta::Config::new()
             .utf8_empty(false)
             .nfa_size_limit(Some(LARGEST_PATTERN))
-            .onepass_size_limit(Some(LARGEST_PATTERN))
-            .hybrid_cache_capacity(LARGEST_PATTERN);
-        meta::Builder::new()
+            .onepass_size_limit(Some(LARGEST_CACHE))
+            .hybrid_cache_capacity(LARGEST_CACHE);
+        let hir = within_lines(&parsed)?;
+        let regex = meta::Builder::new()
             .configure(config)
-            .build_from_hir(&within_lines(&parsed)?)
-            .map(Self)
-            .map_err(|_| PatternError::TooLarge)
+            .build_from_hir(&hir)
+            .map_err(|_| PatternError::TooLarge)?;
+        let nfa = thompson::NFA::compiler()
+            .configure(thompson::Config::new().which_captures(thompson::WhichCaptures::None))
+            .build_from_hir(&hir)
+            .map_err(|_| PatternError::TooLarge)?;
+        let shortest = hir.properties().minimum_len().unwrap_or(0);
+        let for_matches = shortest.saturating_mul(MATCHES_IN_WINDOW).min(LARGEST_FOR_MATCHES);
+        let affordable = MOST_WORK / nfa.states().len().max(1);
+        let window = affordable.max(for_matches).clamp(SMALLEST_WINDOW, LARGEST_WINDOW);
+        Ok(Self { regex, window })
+    }
+
+    /// How many bytes may be searched at once.
+    pub(crate) fn window(&self) -> usize {
+        self.window
     }
 
     /// The first match in a part of some text, which stands in the whole of it.
     pub(crate) fn find(&self, input: &Input<'_>) -> Option<std::ops::Range<usize>> {
-        self.0.search(input).map(|found| found.range())
+        self.regex.search(input).map(|found| found.range())
     }
 }
 

@@ -1,7 +1,8 @@
 //! Goes through a content for the lines that a pattern matches.
 //!
 //! A window of whole lines is searched in one go. A line that is longer than a window is searched in
-//! windows that overlap, so that memory has a bound whatever comes.
+//! windows that overlap, so that memory and the time until a search can be stopped have a bound
+//! whatever comes.
 
 use std::ops::ControlFlow;
 
@@ -12,12 +13,9 @@ use toolcrib_core::{CancellationToken, SpoolError};
 use super::pattern::Pattern;
 use crate::content::Content;
 
-/// How much is searched at once. In a line that is longer, a match that is longer than
-/// [`OVERLAP`] may be missed.
-const WINDOW: usize = 1024 * 1024;
-
-/// How much of a long line's window is searched again with the next.
-const OVERLAP: usize = 64 * 1024;
+/// How much of a long line's window is searched again with the next, as a part of the window: one
+/// quarter. In such a line, a match that is longer may be missed.
+const OVERLAP: usize = 4;
 
 /// How many bytes behind what is searched are looked at, to know whether a word or a line ends there.
 const AHEAD: usize = 4;
@@ -42,7 +40,7 @@ pub(crate) fn scan(
     hit: &mut dyn FnMut(Hit) -> ControlFlow<()>,
 ) -> Result<(), SpoolError> {
     let total = content.bytes();
-    let window = usize::try_from(total).unwrap_or(WINDOW).min(WINDOW);
+    let window = usize::try_from(total).unwrap_or(usize::MAX).min(pattern.window());
     let mut buffer = vec![0; window];
     let mut at = from;
     while at < total && !cancellation.is_cancelled() {
@@ -53,7 +51,8 @@ pub(crate) fn scan(
             _ if is_rest => read,
             Some(feed) => read.get(..=feed).unwrap_or_default(),
             None => {
-                let (line, flow) = scan_long_line(content, pattern, at, &mut buffer, hit)?;
+                let (line, flow) =
+                    scan_long_line(content, pattern, at, &mut buffer, cancellation, hit)?;
                 if flow.is_break() {
                     return Ok(());
                 }
@@ -121,13 +120,15 @@ fn scan_long_line(
     pattern: &Pattern,
     start: u64,
     buffer: &mut [u8],
+    cancellation: &CancellationToken,
     hit: &mut dyn FnMut(Hit) -> ControlFlow<()>,
 ) -> Result<(u64, ControlFlow<()>), SpoolError> {
     let line = content.line_of(start)?;
     let end = content.line_range(line..line + 1)?.end;
     let next = end + 1;
+    let overlap = buffer.len() / OVERLAP;
     let mut at = start;
-    loop {
+    while !cancellation.is_cancelled() {
         let count = content.read_into(at, buffer)?;
         let in_line = usize::try_from(end - at).unwrap_or(count).min(count);
         let window = buffer.get(..in_line).unwrap_or_default();
@@ -141,9 +142,10 @@ fn scan_long_line(
         if is_last {
             return Ok((next, ControlFlow::Continue(())));
         }
-        if count <= OVERLAP {
+        if in_line <= overlap {
             return Err(gone());
         }
-        at += (in_line - OVERLAP) as u64;
+        at += (in_line - overlap) as u64;
     }
+    Ok((next, ControlFlow::Break(())))
 }

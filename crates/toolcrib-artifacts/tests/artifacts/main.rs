@@ -10,6 +10,7 @@
 
 mod engine;
 mod forged;
+mod harm;
 mod hostile;
 mod indexes;
 mod json;

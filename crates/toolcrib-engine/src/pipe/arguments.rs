@@ -13,7 +13,11 @@ const LONGEST_REPAIR: usize = 64 * 1024;
 /// Deeper texts are not repaired: the parser of the repair has no bound of its own.
 const DEEPEST_REPAIR: usize = 64;
 
-/// Arguments that are no JSON, or not exactly one value.
+/// How many values arguments may hold. What is done with all of them, such as the digest and the copy
+/// for the body, runs on async workers: this is about 10 ms of it.
+const MOST_VALUES: usize = 100_000;
+
+/// Arguments that are no JSON, not exactly one value, or too much of it.
 #[derive(Debug, Clone)]
 pub(super) struct NotJson {
     /// As the model wrote them.
@@ -27,6 +31,10 @@ pub(super) struct NotJson {
 /// tool.
 pub(super) fn read(arguments: Arguments, tool: Option<&Tool>) -> Result<Value, NotJson> {
     let mut value = parse(arguments)?;
+    if holds_more_than(MOST_VALUES, &value) {
+        let problem = format!("they hold more than {MOST_VALUES} values");
+        return Err(NotJson { text: String::new(), problem });
+    }
     normalize(&mut value, tool);
     Ok(value)
 }
@@ -56,6 +64,19 @@ pub(super) fn normalize(value: &mut Value, tool: Option<&Tool>) {
     if let Some(tool) = tool.filter(|_| has_null) {
         absent::remove_nulls(value, tool.input_schema());
     }
+}
+
+/// Stops counting there. What nests too deep does not come here.
+fn holds_more_than(most: usize, value: &Value) -> bool {
+    fn count(left: usize, value: &Value) -> Option<usize> {
+        let left = left.checked_sub(1)?;
+        match value {
+            Value::Array(items) => items.iter().try_fold(left, count),
+            Value::Object(map) => map.values().try_fold(left, count),
+            _ => Some(left),
+        }
+    }
+    count(most, value).is_none()
 }
 
 fn parse(arguments: Arguments) -> Result<Value, NotJson> {

@@ -227,7 +227,7 @@ impl Batch<'_> {
         available::available(tool)?;
         let mut chain = middleware::Chain::of(self, tool);
         let ruled = loop {
-            validate::validate(self, tool, call)?;
+            validate::validate(self, tool, call).await?;
             let ruled = policy::by_arguments(self, tool, call)?;
             secret_arguments::refuse(self, tool, call)?;
             match chain.consult(self, tool, call).await? {
@@ -275,7 +275,10 @@ impl Batch<'_> {
         let context = scope::scope(self, pending(), context)?;
         intent::before(self, pending()).await?;
         let outcome = run::run(self, tool, call, args, context, progress).await;
-        let outcome = outcome.and_then(|output| output::fitting(self, tool, output));
+        let outcome = match outcome {
+            Ok(output) => output::fitting(self, tool, output).await,
+            failed => failed,
+        };
         intent::after(self, pending(), outcome.as_ref().err().map(|failure| failure.code)).await;
         Ok(outcome)
     }

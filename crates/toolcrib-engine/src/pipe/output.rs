@@ -1,27 +1,26 @@
 //! Holds a result against the tool's output schema: what does not fit is never passed on as a good
 //! result.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolcrib_core::{ErrorCode, Tool, ToolOutput, nests_too_deep};
 
 use super::{Batch, Failure, sanitise::Clean, structured::is_data_note};
-use crate::problems::problems;
+use crate::validators::{Side, off::NotValidated};
 
 /// The output, if it is what its tool declares. One of a tool that may have changed something is not
 /// known to be without effect, so its code is the one that is never repeated.
-pub(super) fn fitting(
+pub(super) async fn fitting(
     batch: &Batch<'_>,
     tool: &Tool,
-    output: ToolOutput,
+    mut output: ToolOutput,
 ) -> Result<ToolOutput, Failure> {
-    let Some(validator) = batch.engine.validators.of_output(tool) else {
+    if tool.output_schema().is_none() {
         return Ok(output);
-    };
-    let problems = match (&validator, &output.structured) {
-        (Err(problem), _) => vec![format!("the schema cannot be enforced: {problem}")],
-        (_, None) => vec!["there is no structured data".to_owned()],
-        (_, Some(data)) if nests_too_deep(data) => vec!["the data nests too deep".to_owned()],
-        (Ok(validator), Some(data)) => problems(validator, data, "field"),
+    }
+    let problems = match &mut output.structured {
+        None => vec!["there is no structured data".to_owned()],
+        Some(data) if nests_too_deep(data) => vec!["the data nests too deep".to_owned()],
+        Some(data) => problems(batch, tool, data).await,
     };
     if problems.is_empty() {
         return Ok(output);
@@ -48,13 +47,33 @@ pub(super) fn fitting(
     })
 }
 
+async fn problems(batch: &Batch<'_>, tool: &Tool, data: &mut Value) -> Vec<String> {
+    let validators = &batch.engine.validators;
+    let validated = match validators.at_once(tool, Side::Output, data) {
+        Some(validated) => validated,
+        None => {
+            let allowed = tool.timeout().unwrap_or(batch.engine.limits.tool_timeout);
+            let (side, cancellation) = (Side::Output, batch.cancellation);
+            Box::pin(validators.in_time(tool, side, data, allowed, cancellation)).await
+        }
+    };
+    validated.unwrap_or_else(|not_validated| {
+        vec![match not_validated {
+            NotValidated::Schema(problem) => format!("the schema cannot be enforced: {problem}"),
+            NotValidated::Cancelled => "the run was cancelled before it was checked".to_owned(),
+            NotValidated::TimedOut => "it was not checked in time".to_owned(),
+            NotValidated::Broken(cause) => format!("it could not be checked: {cause}"),
+        }]
+    })
+}
+
 /// Replaces data by a note where it fit and does not any more: a text of it was redacted, cut or
 /// defused, and is no longer one of an `enum`, or none that a `pattern` matches.
 pub(super) fn still_fitting(batch: &Batch<'_>, tool: &Tool, clean: &mut Clean) {
     let Some(data) = &clean.0.structured else { return };
-    if let Some(Ok(validator)) = batch.engine.validators.of_output(tool)
+    if let Some(Ok(validator)) = batch.engine.validators.of(tool, Side::Output)
         && !is_data_note(data)
-        && !validator.is_valid(data)
+        && !validator.fits_at_once(data)
     {
         clean.0.structured = Some(json!({ "truncated": true, "reason": DOES_NOT_FIT }));
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use toolcrib_core::{ErrorCode, Tool};
 
 use super::{Batch, Call, Failure};
-use crate::problems::problems;
+use crate::validators::{Side, off::NotValidated};
 
 /// The arguments, if they are JSON at all.
 pub(super) fn as_json<'c>(tool: &Tool, call: &'c Call) -> Result<&'c Value, Failure> {
@@ -21,24 +21,48 @@ pub(super) fn as_json<'c>(tool: &Tool, call: &'c Call) -> Result<&'c Value, Fail
     })
 }
 
-pub(super) fn validate(batch: &Batch<'_>, tool: &Tool, call: &Call) -> Result<(), Failure> {
-    let args = as_json(tool, call)?;
-    let validator = batch.engine.validators.of(tool).map_err(|problem| {
-        Failure::refused(
-            ErrorCode::NotAvailable,
-            format!("the tool `{}` cannot be called", tool.name()),
-        )
-        .caused_by(format!("its schema cannot be enforced: {problem}"))
+/// Within the time limit of the call, and only until it is cancelled.
+pub(super) async fn validate(
+    batch: &Batch<'_>,
+    tool: &Tool,
+    call: &mut Call,
+) -> Result<(), Failure> {
+    as_json(tool, call)?;
+    let Ok(args) = &mut call.args else { return Ok(()) };
+    let validators = &batch.engine.validators;
+    let allowed = tool.timeout().unwrap_or(batch.engine.limits.tool_timeout);
+    let validated = match validators.at_once(tool, Side::Arguments, args) {
+        Some(validated) => validated,
+        None => {
+            let side = Side::Arguments;
+            Box::pin(validators.in_time(tool, side, args, allowed, batch.cancellation)).await
+        }
+    };
+    let name = tool.name();
+    let problems = validated.map_err(|not_validated| match not_validated {
+        NotValidated::Schema(problem) => {
+            let message = format!("the tool `{name}` cannot be called");
+            let cause = format!("its schema cannot be enforced: {problem}");
+            Failure::refused(ErrorCode::NotAvailable, message).caused_by(cause)
+        }
+        NotValidated::Cancelled => Failure::refused(ErrorCode::Cancelled, "the run was cancelled"),
+        NotValidated::TimedOut => {
+            let message =
+                format!("`{name}` was not called: its arguments were not checked in {allowed:?}");
+            Failure::refused(ErrorCode::Timeout, message)
+        }
+        NotValidated::Broken(cause) => {
+            let message = format!("the arguments of `{name}` could not be checked; pass less");
+            Failure::refused(ErrorCode::InputInvalid, message).caused_by(cause)
+        }
     })?;
-    let problems = problems(&validator, args, "argument");
     if problems.is_empty() {
         return Ok(());
     }
     Err(Failure::refused(
         ErrorCode::InputInvalid,
         format!(
-            "the arguments of `{}` do not fit its schema:\n- {}\nCorrect them and call again.",
-            tool.name(),
+            "the arguments of `{name}` do not fit its schema:\n- {}\nCorrect them and call again.",
             problems.join("\n- ")
         ),
     ))

@@ -13,7 +13,7 @@ use toolcrib_core::{
 };
 
 use super::{NotAnswered, Open, OpenQuestion, Question, Questions, Reply};
-use crate::{redactor::Redactor, validators::compiled};
+use crate::{redactor::Redactor, validators::Enforced};
 
 /// Who asks, in which iteration of which turn.
 pub(crate) struct Asking<'a> {
@@ -75,7 +75,7 @@ impl Asking<'_> {
             return Err(invalid(problem.into()));
         }
         let validator = match &question.answer_schema {
-            Some(schema) => Some(Arc::new(compiled(schema).map_err(invalid)?)),
+            Some(schema) => Some(Arc::new(Enforced::new(schema).map_err(invalid)?)),
             None => None,
         };
         let question = Question {

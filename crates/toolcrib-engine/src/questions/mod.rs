@@ -7,7 +7,6 @@ use std::{
     time::Duration,
 };
 
-use jsonschema::Validator;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -15,7 +14,7 @@ use toolcrib_core::{millis, nests_too_deep};
 use uuid::Uuid;
 
 pub(crate) use self::asking::Asking;
-use crate::problems::problems;
+use crate::validators::Enforced;
 
 /// What a person is to decide, as data. [`IterationContext::wait_for`] asks it.
 ///
@@ -137,7 +136,7 @@ pub struct Questions(Arc<Mutex<Vec<Open>>>);
 
 struct Open {
     open: OpenQuestion,
-    validator: Option<Arc<Validator>>,
+    validator: Option<Arc<Enforced>>,
     reply: oneshot::Sender<Reply>,
 }
 
@@ -225,7 +224,7 @@ impl Questions {
         let problems = if nests_too_deep(&answer) {
             vec!["it nests too deep".to_owned()]
         } else {
-            validator.map(|fits| problems(&fits, &answer, "field")).unwrap_or_default()
+            validator.map(|fits| fits.problems_at_once(&answer, "field")).unwrap_or_default()
         };
         if !problems.is_empty() {
             return Err(AnswerError::Invalid { id: id.into(), problems });

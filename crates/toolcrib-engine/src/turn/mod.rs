@@ -264,7 +264,7 @@ impl Turn {
     /// [`IterationError`]; the iteration is over before it began, and another may be tried.
     pub async fn iteration(&mut self) -> Result<Iteration, IterationError> {
         let beginning = self.begin_for(None).await?;
-        self.offer(beginning.listed().await)
+        self.offer(beginning.listed().await).await
     }
 
     /// Begins the next iteration for calls of one tool: it does not wait for sources that cannot have a
@@ -276,7 +276,7 @@ impl Turn {
     /// As [`iteration`](Self::iteration).
     pub async fn iteration_for(&mut self, tool: &str) -> Result<Iteration, IterationError> {
         let beginning = self.begin_for(Some(tool)).await?;
-        self.offer(beginning.listed().await)
+        self.offer(beginning.listed().await).await
     }
 
     /// The first half of [`iteration`](Self::iteration), or of
@@ -304,7 +304,7 @@ impl Turn {
     /// Asks the providers, and composes the menu of the iteration that has begun.
     async fn list(&mut self) -> Result<Iteration, IterationError> {
         let beginning = self.ask(None).await?;
-        self.offer(beginning.listed().await)
+        self.offer(beginning.listed().await).await
     }
 
     /// Asks the providers of the iteration that has begun.
@@ -342,13 +342,13 @@ impl Turn {
     ///
     /// # Errors
     /// As [`iteration`](Self::iteration), and [`IterationError::Over`] for an iteration of another turn.
-    pub fn offer(&mut self, listed: Listed) -> Result<Iteration, IterationError> {
+    pub async fn offer(&mut self, listed: Listed) -> Result<Iteration, IterationError> {
         let Listed { turn, number, skills, registry, discovered } = listed;
         if !Arc::ptr_eq(&turn, &self.state) {
             return Err(IterationError::Over);
         }
         match discovered {
-            Ok(discovered) => self.compose_offer(number, discovered, skills, registry),
+            Ok(discovered) => self.compose_offer(number, discovered, skills, registry).await,
             Err(Undiscovered { failed: FailedListing { error, catalog }, gave_up }) => {
                 self.spare = catalog;
                 Err(match (gave_up, error.class()) {
@@ -379,7 +379,7 @@ impl Turn {
     }
 
     /// Composes, or uses again what still holds.
-    fn compose_offer(
+    async fn compose_offer(
         &mut self,
         number: u32,
         discovered: Discovered,
@@ -400,7 +400,7 @@ impl Turn {
             old => {
                 let old = old.and_then(Arc::into_inner);
                 self.spare = old.map(Composed::into_catalog).unwrap_or_default();
-                (self.compose(&situation, catalog, notices)?, true)
+                (self.compose(&situation, catalog, notices).await?, true)
             }
         };
         let took = began.elapsed();
@@ -417,29 +417,33 @@ impl Turn {
     }
 
     /// Composes, or takes what an earlier turn composed of the same.
-    fn compose(
+    async fn compose(
         &mut self,
         situation: &Situation,
         catalog: Catalog,
         notices: Vec<Notice>,
-    ) -> Result<Arc<Composed>, AlreadyRegistered> {
+    ) -> Result<Arc<Composed>, IterationError> {
         let EngineParts { visibility, validators, recent, .. } = &*self.state.engine;
-        let compose = |catalog, notices| {
-            compose(visibility, validators, situation, catalog, notices).map(Arc::new)
-        };
         // What is offered to this turn alone is of no use to others, and goes with it.
-        if self.own.is_some() || self.state.registry.get().is_some() {
-            return compose(catalog, notices);
-        }
+        let is_own = self.own.is_some() || self.state.registry.get().is_some();
         let holds = |composed: &Arc<Composed>| {
             composed.holds_for(visibility, situation, &catalog, &notices)
         };
-        if let Some(composed) = recent.get(visibility, situation).filter(holds) {
+        if !is_own && let Some(composed) = recent.get(visibility, situation).filter(holds) {
             self.spare = catalog;
             return Ok(composed);
         }
-        let composed = compose(catalog, notices)?;
-        recent.keep(&composed);
+        if let Some(unknown) = validators.unknown(catalog.offered()) {
+            tokio::select! {
+                biased;
+                () = self.state.cancellation.cancelled() => return Err(IterationError::Cancelled),
+                () = validators.prepare(unknown) => {}
+            }
+        }
+        let composed = Arc::new(compose(visibility, validators, situation, catalog, notices)?);
+        if !is_own {
+            recent.keep(&composed);
+        }
         Ok(composed)
     }
 }

@@ -1,5 +1,6 @@
 //! Faults that were found from outside: one module per kind, run by `cargo xtask harm`.
 
+mod bounded_work;
 mod executor_offers;
 mod false_claims;
 mod null_arguments;

@@ -76,7 +76,7 @@ impl Session {
         // The turn is free meanwhile: a call does not wait for servers that another request needs.
         let listed = beginning.listed().await;
         let mut turn = self.turn.lock().await;
-        let iteration = turn.offer(listed)?;
+        let iteration = turn.offer(listed).await?;
         if matches!(purpose, Purpose::Tell) {
             // While the turn is locked: a look that comes later compares with this.
             *self.known() = Some(iteration.menu().fingerprint());
@@ -104,7 +104,7 @@ impl Session {
         let listed = beginning.listed().await;
         // Locked to the end: what the client is told of meanwhile is not older than what is compared.
         let mut turn = self.turn.lock().await;
-        let Ok(iteration) = turn.offer(listed) else {
+        let Ok(iteration) = turn.offer(listed).await else {
             return false;
         };
         let menu = iteration.menu().fingerprint();
@@ -193,7 +193,7 @@ impl Scope {
                     .events(events.clone());
                 let mut turn = serving.gateway.engine.turn(options)?;
                 let listed = turn.begin_for(purpose.tool()).await?.listed().await;
-                let iteration = turn.offer(listed)?;
+                let iteration = turn.offer(listed).await?;
                 let run_id = Arc::clone(turn.run_id());
                 Ok(Step { iteration, events, run_id, session: None, _turn: Some(turn) })
             }

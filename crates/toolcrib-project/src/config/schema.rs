@@ -29,6 +29,11 @@ pub(crate) fn check_schema(schema: &Json) -> Vec<SchemaProblem> {
     if !problems.is_empty() {
         return problems;
     }
+    // A schema that is too much work is not compiled: the project may have been found somewhere.
+    if let Err(problem) = toolcrib_engine::check_schema_work(schema) {
+        let message = format!("this is not a JSON Schema: {problem}");
+        return vec![SchemaProblem { pointer: String::new(), message }];
+    }
     jsonschema::options()
         // As calls are validated: in linear time, without look-around.
         .with_pattern_options(PatternOptions::regex())

@@ -13,11 +13,18 @@ pub(super) const LONGEST_PATH: usize = 500;
 /// How deep its brackets may nest: the parser goes down with them.
 const DEEPEST_PATH: usize = 8;
 
-/// How many values may be looked at.
-const MOST_STEPS: u128 = 20_000_000;
+/// How many values may be looked at, at about 200 ns each.
+const MOST_STEPS: u128 = 1_000_000;
 
-/// What a regular expression costs, which is compiled for each value that it is held against.
-const REGEX_COST: u128 = 200;
+/// What the smallest regular expression costs, which is compiled for each value that it is held
+/// against.
+const REGEX_COST: u128 = 100;
+
+/// What a character more of it costs.
+const CHARACTER_COST: u128 = 4;
+
+/// What an escape in it may multiply that by: `\w` and `\p{L}` stand for hundreds of ranges.
+const ESCAPE_COST: u128 = 10;
 
 /// A path that can be evaluated.
 #[derive(Debug)]
@@ -37,8 +44,8 @@ struct Cost {
     filters: u32,
     /// Selectors beside others.
     commas: u32,
-    /// Whether there is a regular expression.
-    regex: bool,
+    /// What the regular expressions cost for each value; none where one may come from the document.
+    regex: Option<u128>,
 }
 
 impl Path {
@@ -102,7 +109,7 @@ impl Cost {
             }
             before = c;
         }
-        cost.regex = path.contains("match") || path.contains("search");
+        cost.regex = regex_cost(path);
         Some(cost)
     }
 
@@ -113,11 +120,60 @@ impl Cost {
         // A value is reached by one way, unless `..` reaches it from each of those above it.
         let descents = power(depth, self.descents.saturating_sub(1));
         let filters = power(depth, self.filters.saturating_sub(1));
-        let regex = if self.regex { REGEX_COST } else { 1 };
+        let regex = self.regex.unwrap_or(MOST_STEPS);
         [descents, filters, power(values, self.roots), power(2, self.commas), regex]
             .into_iter()
             .fold(values, u128::saturating_mul)
     }
+}
+
+/// What `match()` and `search()` cost for each value. Counts multiply the size of a pattern: 15
+/// characters compile for 10 ms.
+fn regex_cost(path: &str) -> Option<u128> {
+    let mut calls = ["match(", "search("].into_iter().flat_map(|call| path.split(call).skip(1));
+    if !calls.all(ends_with_a_literal) {
+        return None;
+    }
+    if !path.contains("match(") && !path.contains("search(") {
+        return Some(1);
+    }
+    if path.contains("\\u") {
+        // It may hide a count.
+        return None;
+    }
+    let escapes = if path.contains('\\') { ESCAPE_COST } else { 1 };
+    let inside = path.split('{').skip(1).filter_map(|rest| rest.split('}').next());
+    let counts = inside.flat_map(|inside| inside.split(',')).filter_map(|count| {
+        let count = count.trim();
+        // One that is too large to be read is too large to be compiled, too.
+        count.starts_with(|c: char| c.is_ascii_digit()).then(|| count.parse().unwrap_or(MOST_STEPS))
+    });
+    let smallest = (REGEX_COST + CHARACTER_COST * path.len() as u128) * escapes;
+    Some(counts.fold(smallest, |cost, count: u128| cost.saturating_mul(count.max(1))))
+}
+
+/// Whether the last argument of a call that is open here is a text.
+fn ends_with_a_literal(rest: &str) -> bool {
+    let (mut quote, mut depth, mut last, mut is_escaped) = (None, 1_usize, ' ', false);
+    for c in rest.chars() {
+        match quote {
+            Some(_) if is_escaped => is_escaped = false,
+            Some(_) if c == '\\' => is_escaped = true,
+            Some(open) if c == open => quote = None,
+            Some(_) => {}
+            None if c == ')' && depth == 1 => return matches!(last, '\'' | '"'),
+            None => match c {
+                '\'' | '"' => quote = Some(c),
+                '(' | '[' => depth += 1,
+                ')' | ']' => depth = depth.saturating_sub(1),
+                _ => {}
+            },
+        }
+        if !c.is_whitespace() {
+            last = c;
+        }
+    }
+    true
 }
 
 /// How many values there are, and how deep they nest, from 1.
@@ -160,6 +216,31 @@ mod tests {
             let error = path.query(&large).unwrap_err();
             assert!(error.message.contains("may take too long"), "{error:?}");
             assert!(path.query(&small).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_pattern_costs_what_compiling_it_for_each_value_does() {
+        let rows: Vec<_> =
+            (0..100).map(|n| json!({ "id": "a", "p": "(a{1000}){100}", "n": n })).collect();
+        let document = json!({ "rows": rows });
+        for path in [
+            "$.rows[?search(@.id, '((a|b|[^c]){40}){40}z')]",
+            "$.rows[?search(@.id, '(a{1000}){99999999999999999999999999999999999999999}')]",
+            "$.rows[?search(@.id, 'a\\u007b1000}')]",
+            "$.rows[?search(@.id, @.p)]",
+            "$.rows[?match(@.id, @['p']) && @.id == 'a']",
+            "$.rows[?match('a', value(@.p))]",
+        ] {
+            let error = Path::parse(path).unwrap().query(&document).unwrap_err();
+            assert!(error.message.contains("may take too long"), "{path}: {error:?}");
+        }
+        for path in [
+            "$.rows[?search(@.id, '^[a-z]{1,3}$')]",
+            "$.rows[?match(@['id'], \"a|b\" ) && @.n > 5]",
+            "$.rows[?@.id == 'match(']",
+        ] {
+            assert!(Path::parse(path).unwrap().query(&document).is_ok(), "{path}");
         }
     }
 

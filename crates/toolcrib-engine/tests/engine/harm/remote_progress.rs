@@ -36,7 +36,10 @@ async fn shown(tool: Tool) -> Vec<(Duration, Value)> {
     let log = Log::of(turn.events().run());
     let (began, times) = (Instant::now(), Arc::new(Mutex::new(Vec::new())));
     let noted = Arc::clone(&times);
-    turn.events().run().on("tool.progress", move |_| noted.lock().unwrap().push(began.elapsed()));
+    turn.events()
+        .run()
+        .on("tool.progress", move |_| noted.lock().unwrap().push(began.elapsed()))
+        .unwrap();
     turn.iteration().await.unwrap().execute(vec![call("t", json!({}))]).await;
     assert_eq!(log.names().last(), Some(&"tool.end"));
     let times = times.lock().unwrap().clone();

@@ -5,16 +5,19 @@ use serde_json::Value;
 
 use crate::pipe::shortened;
 
-/// More problems than these are only counted.
+/// More problems than these are only counted, and more names in one of them.
 const MOST_PROBLEMS: usize = 10;
 
+/// A longer problem is cut, in characters: it quotes the schema and names of the value.
+const LONGEST_PROBLEM: usize = 1_000;
+
 /// None where it fits. A part of it is called `part`.
-pub(crate) fn problems(validator: &Validator, value: &Value, part: &str) -> Vec<String> {
+pub(super) fn problems(validator: &Validator, value: &Value, part: &str) -> Vec<String> {
     let mut problems = Vec::new();
     let mut further = 0_usize;
     for error in validator.iter_errors(value) {
         if problems.len() < MOST_PROBLEMS {
-            problems.push(describe(&error, value, part));
+            problems.push(cut(describe(&error, value, part)));
         } else {
             further += 1;
         }
@@ -35,8 +38,11 @@ fn describe(error: &ValidationError<'_>, value: &Value, part: &str) -> String {
     };
     match error.kind() {
         ValidationErrorKind::AdditionalProperties { unexpected } => {
-            let names: Vec<_> = unexpected.iter().map(|name| inside(name)).collect();
-            format!("{}: there is no such {part}", names.join(", "))
+            let names: Vec<_> =
+                unexpected.iter().take(MOST_PROBLEMS).map(|name| inside(name)).collect();
+            let more = unexpected.len() - names.len();
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("{}{more}: there is no such {part}", names.join(", "))
         }
         ValidationErrorKind::Required { property } => {
             format!("{}: it is required", inside(property.as_str().unwrap_or_default()))
@@ -52,4 +58,12 @@ fn describe(error: &ValidationError<'_>, value: &Value, part: &str) -> String {
         _ if field.is_empty() => error.masked_with("all of it").to_string(),
         _ => format!("`{field}`: {}", error.masked_with("the value")),
     }
+}
+
+fn cut(mut problem: String) -> String {
+    if let Some((end, _)) = problem.char_indices().nth(LONGEST_PROBLEM) {
+        problem.truncate(end);
+        problem.push('…');
+    }
+    problem
 }

@@ -1,0 +1,82 @@
+//! Which subschemas the keywords of a subschema apply. All drafts are read as one: what a draft does not
+//! know only makes the count higher.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{
+    patterns::Size,
+    plan::{Node, Reader},
+    references::Target,
+    steps::size,
+};
+
+pub(super) fn read<'s>(reader: &mut Reader<'s>, schema: &'s Value) -> Result<Node, Arc<str>> {
+    let mut node = Node::default();
+    let Value::Object(map) = schema else { return Ok(node) };
+    for (key, value) in map {
+        match (key.as_str(), value) {
+            ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
+                refer(reader, &mut node, reference)?;
+            }
+            ("allOf" | "anyOf" | "oneOf", Value::Array(all)) => {
+                node.in_place.extend(all.iter().map(|one| reader.node(one)));
+            }
+            ("not" | "if" | "then" | "else", one) => node.in_place.push(reader.node(one)),
+            ("dependentSchemas" | "dependencies" | "dependentRequired", Value::Object(all)) => {
+                for one in all.values() {
+                    match one {
+                        Value::Array(names) => node.listed += names.len() as u64,
+                        one => node.in_place.push(reader.node(one)),
+                    }
+                }
+            }
+            ("properties", Value::Object(all)) => {
+                node.listed += all.len() as u64;
+                let mut named =
+                    |(name, one): (&String, &'s Value)| (name.as_str().into(), reader.node(one));
+                node.properties = all.iter().map(&mut named).collect();
+            }
+            ("patternProperties", Value::Object(all)) => {
+                node.name_patterns =
+                    all.keys().map(|pattern| Size::of(pattern)).fold(Size::default(), Size::and);
+                node.members.extend(all.values().map(|one| reader.node(one)));
+            }
+            ("additionalProperties" | "unevaluatedProperties", one) => {
+                node.is_unevaluated |= key == "unevaluatedProperties";
+                node.members.push(reader.node(one));
+            }
+            ("propertyNames", one) => node.names.push(reader.node(one)),
+            ("prefixItems" | "items", Value::Array(all)) => {
+                node.prefix.extend(all.iter().map(|one| reader.node(one)));
+            }
+            ("items" | "additionalItems" | "contains" | "unevaluatedItems", one) => {
+                node.is_unevaluated |= key == "unevaluatedItems";
+                node.elements.push(reader.node(one));
+            }
+            ("uniqueItems", Value::Bool(true)) => node.is_unique = true,
+            ("pattern", Value::String(pattern)) => node.text_pattern = Size::of(pattern),
+            ("required", Value::Array(names)) => node.listed += names.len() as u64,
+            // A comparison is less work than a subschema.
+            ("enum" | "const", value) => node.compared += size(value).div_ceil(4),
+            _ => {}
+        }
+    }
+    Ok(node)
+}
+
+fn refer<'s>(reader: &mut Reader<'s>, node: &mut Node, reference: &str) -> Result<(), Arc<str>> {
+    match reader.references.target(reference) {
+        Target::Within(found) if found.is_empty() => {
+            return Err(
+                "a `$ref` leads to nothing in the schema itself, and nothing is fetched".into()
+            );
+        }
+        Target::Within(found) => {
+            node.in_place.extend(found.into_iter().map(|one| reader.node(one)));
+        }
+        Target::MetaSchema => node.meta_schemas += 1,
+    }
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! What was made of schemas, by the digest of their content.
+
+use std::{
+    collections::HashMap,
+    sync::{PoisonError, RwLock},
+};
+
+use toolcrib_core::Digest;
+
+/// How much is remembered, in numbers of schemas and in the sum of their weights; compiled schemas of
+/// this weight take about 150 MB. Beyond either all are forgotten and made again as needed: a
+/// catalogue that keeps changing must not fill the memory.
+const REMEMBERED: usize = 10_000;
+const HEAVIEST: usize = 100_000;
+
+/// Values by the digest of what they were made of.
+#[derive(Debug)]
+pub(super) struct Memory<T>(RwLock<Known<T>>);
+
+#[derive(Debug)]
+struct Known<T> {
+    made: HashMap<Digest, T>,
+    weight: usize,
+}
+
+impl<T> Default for Memory<T> {
+    fn default() -> Self {
+        Self(RwLock::new(Known { made: HashMap::new(), weight: 0 }))
+    }
+}
+
+impl<T: Clone> Memory<T> {
+    pub(super) fn get(&self, digest: Digest) -> Option<T> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).made.get(&digest).cloned()
+    }
+
+    pub(super) fn remember(
+        &self,
+        digest: Digest,
+        make: impl FnOnce() -> T,
+        weigh: impl FnOnce(&T) -> usize,
+    ) -> T {
+        self.get(digest).unwrap_or_else(|| {
+            // Not under the lock: two who make it at the same time make the same.
+            let made = make();
+            let weight = weigh(&made);
+            let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            if known.made.len() >= REMEMBERED || known.weight.saturating_add(weight) > HEAVIEST {
+                known.made.clear();
+                known.weight = 0;
+            }
+            if known.made.insert(digest, made.clone()).is_none() {
+                known.weight += weight;
+            }
+            made
+        })
+    }
+}
