@@ -330,7 +330,7 @@ fn a_token_says_under_which_personality_it_is_served() {
     let tokens = "[[personality]]\nname = 'clerk'\ntoolset = ['list_charges']\n\
                   [secrets]\nA = { env = 'TOOLCRIB_TEST_A' }\nB = { env = 'TOOLCRIB_TEST_B' }\n\
                   [[serve.token]]\nsecret = 'secret:A'\npersonality = 'clerk'\n\
-                  [[serve.token]]\nsecret = 'secret:B'\n";
+                  [[serve.token]]\nsecret = 'secret:B'\nprincipal = 'bob'\n";
     let project = desk(tokens);
     let errors = project.path().join("errors.txt");
     let (clerk, anybody) = ("a-token-of-a-test-0001", "a-token-of-a-test-0002");

@@ -11,6 +11,7 @@ use super::{
     references::Target,
     steps::size,
 };
+use crate::pipe::shortened;
 
 pub(super) fn read<'s>(reader: &mut Reader<'s>, schema: &'s Value) -> Result<Node, Arc<str>> {
     let mut node = Node::default();
@@ -69,9 +70,9 @@ pub(super) fn read<'s>(reader: &mut Reader<'s>, schema: &'s Value) -> Result<Nod
 fn refer<'s>(reader: &mut Reader<'s>, node: &mut Node, reference: &str) -> Result<(), Arc<str>> {
     match reader.references.target(reference) {
         Target::Within(found) if found.is_empty() => {
-            return Err(
-                "a `$ref` leads to nothing in the schema itself, and nothing is fetched".into()
-            );
+            let reference = shortened(reference);
+            let problem = format!("the `$ref` to `{reference}` leads to nothing in the schema");
+            return Err(format!("{problem}, and nothing is fetched").into());
         }
         Target::Within(found) => {
             node.in_place.extend(found.into_iter().map(|one| reader.node(one)));

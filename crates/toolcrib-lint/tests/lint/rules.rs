@@ -197,7 +197,7 @@ fn schemas_that_nothing_can_be_held_against() {
       help: begin it with "type": "object", also where there are no parameters
     error[invalid-schema] the schema of `misspelt` cannot be enforced: at `/properties/a/type`: value is not valid under any of the schemas listed in the 'anyOf' keyword
       help: mend it: a tool with a schema that cannot be enforced is not offered
-    error[invalid-schema] the schema of `dangling` cannot be enforced: Pointer '/$defs/gone' does not exist
+    error[invalid-schema] the schema of `dangling` cannot be enforced: the `$ref` to `#/$defs/gone` leads to nothing in the schema, and nothing is fetched
       help: mend it: a tool with a schema that cannot be enforced is not offered
     "#);
 }

@@ -42,8 +42,8 @@ pub(crate) fn build_tokens(
     section.tokens.iter().filter_map(token).collect()
 }
 
-/// Bearers of two tokens without a principal are one identity, and everything that is kept per
-/// identity they share.
+/// Two tokens without a principal would be one identity: their bearers would share everything that is
+/// kept per identity. To share is declared by the same principal.
 fn report_nameless(section: &ServeSection, names: &Names, problems: &Problems) {
     let is_known = |token: &TokenSection| {
         token.secret.as_ref().is_some_and(|secret| names.secrets.contains(&secret.value))
@@ -53,12 +53,13 @@ fn report_nameless(section: &ServeSection, names: &Names, problems: &Problems) {
     while let Some(token) = nameless.next() {
         if let Some(other) = nameless.clone().find(|other| other.tenant == token.tenant) {
             let message = format!(
-                "this token and the one at {} name no principal: their bearers share the sessions of \
-                 MCP servers, and artifacts",
+                "this token and the one at {} name no principal, so their bearers would share sessions \
+                 of MCP servers and artifacts",
                 other.at
             );
-            let help = "give each `[[serve.token]]` a `principal`";
-            problems.push(Diagnostic::warning(&token.at, message).help(help));
+            let help =
+                "give each `[[serve.token]]` a `principal`, the same one to share on purpose";
+            problems.push(Diagnostic::error(&token.at, message).help(help));
         }
     }
 }

@@ -3,3 +3,4 @@
 mod fresh_data;
 mod small_holes_files;
 mod trust;
+mod upstream_sessions;

@@ -112,7 +112,7 @@ fn explosive() -> Vec<(&'static str, Value)> {
 async fn a_small_schema_that_multiplies_is_withheld_with_the_reason() {
     for (what, schema) in explosive() {
         let began = Instant::now();
-        let engine = offering([tool_of("mcp:evil", "evil", schema.clone()), tool("good")]);
+        let engine = offering([tool_of("hub:evil", "evil", schema.clone()), tool("good")]);
         let mut turn = engine.turn(TurnOptions::default()).unwrap();
         let mut iteration = turn.iteration().await.unwrap();
         assert_eq!(menu(&iteration), ["good"], "{what}");
@@ -242,7 +242,7 @@ impl Drop for Heartbeat {
 #[tokio::test]
 async fn no_arguments_take_long_for_a_schema_that_is_offered() {
     for (what, schema, args, code) in laborious() {
-        let engine = offering([tool_of("mcp:evil", "t", schema)]);
+        let engine = offering([tool_of("hub:evil", "t", schema)]);
         let began = Instant::now();
         let result = once(&engine, "t", args).await;
         assert_eq!(result.code, code, "{what}: {}", result.value);
@@ -254,7 +254,7 @@ async fn no_arguments_take_long_for_a_schema_that_is_offered() {
 #[tokio::test]
 async fn other_tasks_run_on_the_same_thread_while_arguments_are_validated() {
     let schema = items(&json!({"anyOf": vec![json!({"type": "string"}); 200]}));
-    let engine = offering([tool_of("mcp:evil", "t", schema)]);
+    let engine = offering([tool_of("hub:evil", "t", schema)]);
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let mut iteration = turn.iteration().await.unwrap();
     let heart = Heartbeat::begin();
@@ -276,7 +276,7 @@ async fn other_tasks_run_on_the_same_thread_while_a_large_catalogue_is_checked()
     };
     let tools = (0..50).map(|at| {
         let schema = json!({"type": "object", "properties": properties(at)});
-        tool_of("mcp:evil", &format!("t{at}"), schema)
+        tool_of("hub:evil", &format!("t{at}"), schema)
     });
     let engine = engine().provider(static_tools(tools)).build().unwrap();
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
@@ -298,8 +298,8 @@ fn slow() -> (Value, Value) {
 async fn one_source_does_not_keep_the_calls_of_another_waiting() {
     let (schema, args) = slow();
     let engine = offering([
-        tool_of("mcp:evil", "evil", schema.clone()),
-        tool_of("mcp:good", "good", schema),
+        tool_of("hub:evil", "evil", schema.clone()),
+        tool_of("hub:good", "good", schema),
     ]);
     let done = Arc::<AtomicUsize>::default();
     let mut evil = JoinSet::new();
@@ -321,7 +321,7 @@ async fn one_source_does_not_keep_the_calls_of_another_waiting() {
 #[tokio::test]
 async fn a_call_that_waits_for_validation_ends_when_it_is_cancelled() {
     let (schema, args) = slow();
-    let engine = offering([tool_of("mcp:evil", "t", schema)]);
+    let engine = offering([tool_of("hub:evil", "t", schema)]);
     let cancellation = CancellationToken::new();
     let options = TurnOptions::default().cancellation(cancellation.clone());
     let mut turn = engine.turn(options).unwrap();
@@ -339,7 +339,7 @@ async fn a_call_that_waits_for_validation_ends_when_it_is_cancelled() {
 #[tokio::test]
 async fn a_call_that_waits_for_validation_ends_at_its_deadline() {
     let (schema, args) = slow();
-    let late = builder("t").origin("mcp:evil").timeout(Duration::from_millis(1));
+    let late = builder("t").origin("hub:evil").timeout(Duration::from_millis(1));
     let engine = offering([says(late.input_schema(schema), "ran")]);
     let results = crate::support::batch(&engine, vec![call("t", args); 64]).await;
     let late = results.iter().filter(|result| result.code == Some(ErrorCode::Timeout));
@@ -422,7 +422,7 @@ fn schemas_that_are_in_use_are_not_taken_for_too_much_work() {
 #[tokio::test]
 async fn arguments_of_an_ordinary_size_are_validated_in_full() {
     let schema = honest().into_iter().rev().nth(1).unwrap().1;
-    let engine = offering([tool_of("mcp:notes", "t", schema)]);
+    let engine = offering([tool_of("hub:notes", "t", schema)]);
     let block = |text: &str| json!({"type": "b7", "text": text, "children": [{"type": "b8"}]});
     let page: Vec<_> = (0..100).map(|at| block(&format!("https://example.com/{at}"))).collect();
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
@@ -437,7 +437,7 @@ async fn arguments_of_an_ordinary_size_are_validated_in_full() {
 #[tokio::test]
 async fn a_problem_with_many_names_is_told_in_few_words() {
     let schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
-    let engine = offering([tool_of("mcp:evil", "t", schema)]);
+    let engine = offering([tool_of("hub:evil", "t", schema)]);
     let args: Map<_, _> = (0..5_000).map(|at| (format!("n{at}"), json!(at))).collect();
     let text = once(&engine, "t", args.into()).await.value;
     assert!(text.contains("and 4990 more: there is no such argument"), "{text}");

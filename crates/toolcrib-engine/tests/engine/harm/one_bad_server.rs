@@ -51,7 +51,11 @@ impl ToolProvider for Remote {
 }
 
 fn remote(covers: Option<&'static str>, names: &[&str], does: Does) -> Arc<Remote> {
-    let tools = names.iter().map(|name| says(builder(name).origin("mcp:x"), "remote")).collect();
+    let listed = |name: &&str| {
+        let server = name.split("__").nth(1).unwrap();
+        says(builder(name).origin(format!("mcp:{server}")).mcp_server(server), "remote")
+    };
+    let tools = names.iter().map(listed).collect();
     Arc::new(Remote { covers, tools, does })
 }
 
