@@ -228,16 +228,16 @@ async fn progress_comes_in_order_and_before_the_answer() {
 }
 
 #[tokio::test]
-async fn answers_with_other_ids_are_nobodys_and_ids_may_be_text() {
+async fn answers_with_other_ids_are_nobodys_and_an_id_as_text_is_another() {
     let (connection, mut server) = connected().await;
     let (calling, request) = under_way(&connection, &mut server).await;
-    for id in [json!(987_654), json!("no number"), json!(null), json!({}), json!(1.5)] {
+    let as_text = json!(request["id"].to_string());
+    for id in [json!(987_654), json!("no number"), as_text, json!(null), json!({}), json!(1.5)] {
         let foreign = json!({"content": [{"type": "text", "text": "foreign"}]});
         server.write(&json!({"jsonrpc": "2.0", "id": id, "result": foreign})).await;
     }
-    let as_text = request["id"].to_string();
     let result = json!({"content": [{"type": "text", "text": "ours"}]});
-    server.write(&json!({"jsonrpc": "2.0", "id": as_text, "result": result})).await;
+    server.write(&json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).await;
     assert_eq!(calling.await.unwrap().unwrap().output.value, "ours");
 }
 
