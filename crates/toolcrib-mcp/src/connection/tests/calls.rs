@@ -228,13 +228,11 @@ async fn progress_comes_in_order_and_before_the_answer() {
 }
 
 #[tokio::test]
-async fn answers_with_other_ids_are_not_taken_for_the_call() {
+async fn answers_with_other_ids_are_nobodys_and_an_id_as_text_is_another() {
     let (connection, mut server) = connected().await;
     let (calling, request) = under_way(&connection, &mut server).await;
-    let as_text = request["id"].to_string();
-    for id in
-        [json!(987_654), json!("no number"), json!(as_text), json!(null), json!({}), json!(1.5)]
-    {
+    let as_text = json!(request["id"].to_string());
+    for id in [json!(987_654), json!("no number"), as_text, json!(null), json!({}), json!(1.5)] {
         let foreign = json!({"content": [{"type": "text", "text": "foreign"}]});
         server.write(&json!({"jsonrpc": "2.0", "id": id, "result": foreign})).await;
     }
