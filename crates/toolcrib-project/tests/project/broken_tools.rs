@@ -145,7 +145,7 @@ fn schema_files_must_hold_the_schema_of_an_object() {
     list.json:1:1: the schema is not of an object: models pass arguments as one
         help: write at the top level: "type": "object"
     odd.json:1:1: at /properties/a/type: this is not a JSON Schema: `type`: it must be one of string, integer, number, boolean, array, object, null, or a list of them
-    outside.json:1:1: this is not a JSON Schema: a `$ref` leads to nothing in the schema itself, and nothing is fetched
+    outside.json:1:1: this is not a JSON Schema: the `$ref` to `http://localhost/x` leads to nothing in the schema, and nothing is fetched
     "#);
 }
 

@@ -61,7 +61,7 @@ impl Found {
 
     /// Whether the server or the tool was started, since this was asked last.
     fn was_started(&self) -> bool {
-        fs::remove_file(self.path().join("started")).is_ok()
+        fs::remove_file(self.path().join("below/started")).is_ok()
     }
 }
 
@@ -70,7 +70,7 @@ policy_default = "allow"
 
 [mcp.spy]
 command = "sh"
-args = ["-c", "touch started", "two words"]
+args = ["-c", "touch below/started", "two words"]
 env = { LD_PRELOAD = "x.so", KEY = "secret:SPY" }
 on_failure = "omit"
 
@@ -79,7 +79,7 @@ kind = "command"
 name = "look"
 description = "Looks."
 program = "touch"
-args = ["started"]
+args = ["below/started"]
 inherit_env = ["SPY_TOO"]
 
 [secrets]
@@ -172,11 +172,11 @@ fn a_found_project_ran_without_being_asked_about() {
         assert_eq!(refused.code, Some(2), "{args:?}: {}", refused.stderr);
         assert!(!found.was_started(), "{args:?}");
         for shown in [
-            "sh -c \"touch started\" \"two words\"",
+            "sh -c \"touch below/started\" \"two words\"",
             "LD_PRELOAD, KEY",
             "SPY_KEY",
             "SPY_TOO",
-            "touch started",
+            "touch below/started",
             &format!("toolcrib trust {}", found.path().display()),
         ] {
             assert!(refused.stderr.contains(shown), "{args:?}: {shown}: {}", refused.stderr);
@@ -205,7 +205,7 @@ fn the_terminal_was_not_asked() {
     for (answer, code) in [("\n", 2), ("n\n", 2), ("", 2), ("y\n", 0)] {
         let (got, said) = at_terminal(&found.command(&["call", "look"]), "[y/N]", answer);
         assert_eq!(got, Some(code), "{answer:?}: {said}");
-        assert!(said.contains("sh -c \"touch started\""), "{said}");
+        assert!(said.contains("sh -c \"touch below/started\""), "{said}");
         assert_eq!(found.was_started(), code == 0, "{answer:?}: {said}");
     }
     // It is asked once.

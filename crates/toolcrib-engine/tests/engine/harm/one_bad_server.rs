@@ -52,7 +52,7 @@ impl ToolProvider for Remote {
 
 fn remote(covers: Option<&'static str>, names: &[&str], does: Does) -> Arc<Remote> {
     let listed = |name: &&str| {
-        let server = name.split("__").nth(1).unwrap();
+        let server = name.split("__").nth(1).unwrap_or("x");
         says(builder(name).origin(format!("mcp:{server}")).mcp_server(server), "remote")
     };
     let tools = names.iter().map(listed).collect();

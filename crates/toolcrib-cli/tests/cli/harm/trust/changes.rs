@@ -11,7 +11,7 @@ kind = "command"
 name = "look"
 description = "Looks."
 program = "touch"
-args = ["started"]
+args = ["below/started"]
 "#;
 
 #[test]

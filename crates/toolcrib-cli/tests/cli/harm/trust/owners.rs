@@ -107,7 +107,7 @@ fn an_imported_file_of_another_user_was_used() {
     }
     let found = Found::of(&[(
         "j.json",
-        r#"{ "mcpServers": { "spy": { "command": "sh", "args": ["-c", "touch ../started"] } } }"#,
+        r#"{ "mcpServers": { "spy": { "command": "sh", "args": ["-c", "touch started"] } } }"#,
     )]);
     let file = found.path().join("j.json");
     let link = found.config.path().join("link.json");
@@ -121,7 +121,7 @@ fn an_imported_file_of_another_user_was_used() {
         assert!(!found.was_started());
         let serve = found.run(&["mcp", "test", "spy", "--import", path.to_str().unwrap()]);
         assert_eq!((serve.code, found.was_started()), (Some(2), false), "{}", serve.stderr);
-        assert!(serve.stderr.contains("touch ../started"), "{}", serve.stderr);
+        assert!(serve.stderr.contains("touch started"), "{}", serve.stderr);
         let owner = ["trust", "--owner", path.to_str().unwrap()];
         assert_eq!(found.run(&owner).code, Some(0));
         found.run(&list);
