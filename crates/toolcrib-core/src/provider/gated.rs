@@ -44,6 +44,8 @@ impl IntoVerdict for Verdict {
 }
 
 impl IntoVerdict for bool {
+    // Called for each tool of each listing.
+    #[inline]
     fn into_verdict(self) -> Result<Verdict, String> {
         Ok(if self { Verdict::Offer } else { Verdict::Withhold("the gate says no".into()) })
     }
