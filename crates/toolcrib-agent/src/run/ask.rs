@@ -83,11 +83,15 @@ pub(super) async fn ask(
             ))),
         },
     };
-    let usage = match &answer {
+    let mut usage = match &answer {
         Ok(response) => response.usage,
         Err(Some(error)) => error.usage,
         Err(None) => Usage::default(),
     };
+    if !model.states_cost() {
+        // A call that failed may have been charged too.
+        usage.cost_usd = None;
+    }
     heard.usage = usage;
     report.usage += usage;
     let failure = answer.as_ref().err().and_then(Option::as_ref);

@@ -61,7 +61,8 @@ pub(crate) fn trusted(done: &TrustJson, json: bool, quiet: bool) {
     match of_project.as_slice() {
         [] => note!("{DIM}it does nothing that needs trust{DIM:#}"),
         of_project => note!(
-            "{DIM}from now on it may, as long as it stays as it is:{DIM:#}{}",
+            "{DIM}from now on it may, until one of its files changes (files that its programs load by \
+             themselves do not count):{DIM:#}{}",
             safe(&powers(of_project))
         ),
     }

@@ -16,7 +16,7 @@ fn a_withheld_tool_is_explained_link_by_link_with_what_would_offer_it() {
       source       passed    comes from toolcrib.toml:70
       personality  passed    personality `default` reaches it
       policy       withheld  policy rule 1 (toolcrib.toml:25) denies it: Trainees look, they do not touch.
-    to offer it: activate skill `billing`, and a principal without role `trainee`; that is enough, and with only part of it policy rule 2 (toolcrib.toml:31) denies it: Data is changed only under a skill that says how.
+    to offer it: activate skill `billing`, and a principal without role `trainee`; less is not enough: policy rule 2 (toolcrib.toml:31) denies it: Data is changed only under a skill that says how.
     ");
     let outcome = desk.toolcrib(&["explain", "list_charges"]);
     assert_eq!(outcome.code, Some(0));

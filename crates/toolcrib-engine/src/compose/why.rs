@@ -184,7 +184,7 @@ impl Withheld {
             // The change overcomes these rules too.
             let mut join = match facts.len() {
                 1 => "; otherwise ",
-                _ => "; that is enough, and with only part of it ",
+                _ => "; less is not enough: ",
             };
             for rule in further {
                 if !told.contains(&rule) {

@@ -35,9 +35,10 @@ pub(super) fn read<'s>(reader: &mut Reader<'s>, schema: &'s Value) -> Result<Nod
             }
             ("properties", Value::Object(all)) => {
                 node.listed += all.len() as u64;
-                let mut named =
-                    |(name, one): (&String, &'s Value)| (name.as_str().into(), reader.node(one));
-                node.properties = all.iter().map(&mut named).collect();
+                let mut named = |(place, (name, one)): (usize, (&String, &'s Value))| {
+                    (name.as_str().into(), (place, reader.node(one)))
+                };
+                node.properties = all.iter().enumerate().map(&mut named).collect();
             }
             ("patternProperties", Value::Object(all)) => {
                 node.name_patterns =
@@ -56,11 +57,21 @@ pub(super) fn read<'s>(reader: &mut Reader<'s>, schema: &'s Value) -> Result<Nod
                 node.is_unevaluated |= key == "unevaluatedItems";
                 node.elements.push(reader.node(one));
             }
+            ("multipleOf" | "divisibleBy", Value::Number(of)) => node.multiple = Some(!of.is_f64()),
             ("uniqueItems", Value::Bool(true)) => node.is_unique = true,
             ("pattern", Value::String(pattern)) => node.text_pattern = Size::of(pattern),
             ("required", Value::Array(names)) => node.listed += names.len() as u64,
             // A comparison is less work than a subschema.
-            ("enum" | "const", value) => node.compared += size(value).div_ceil(4),
+            ("enum" | "const", value) => {
+                node.compared += size(value).div_ceil(4);
+                // Older drafts ignore what is beside a reference.
+                if let ("const", Value::String(text), true) =
+                    (key.as_str(), value, reader.knows_const)
+                    && !map.contains_key("$ref")
+                {
+                    node.constant = Some(text.as_str().into());
+                }
+            }
             _ => {}
         }
     }
@@ -80,4 +91,29 @@ fn refer<'s>(reader: &mut Reader<'s>, node: &mut Node, reference: &str) -> Resul
         Target::MetaSchema => node.meta_schemas += 1,
     }
     Ok(())
+}
+
+/// Whether a schema is of drafts that know `const`, in all of its parts.
+pub(super) fn knows_const(root: &Value) -> bool {
+    const DRAFTS: [&str; 4] = [
+        "http://json-schema.org/draft-06/schema",
+        "http://json-schema.org/draft-07/schema",
+        "https://json-schema.org/draft/2019-09/schema",
+        "https://json-schema.org/draft/2020-12/schema",
+    ];
+    let mut waiting = vec![root];
+    while let Some(value) = waiting.pop() {
+        match value {
+            Value::Object(map) => {
+                let dialect = map.get("$schema").and_then(Value::as_str);
+                if dialect.is_some_and(|uri| !DRAFTS.contains(&uri.trim_end_matches('#'))) {
+                    return false;
+                }
+                waiting.extend(map.values());
+            }
+            Value::Array(items) => waiting.extend(items),
+            _ => {}
+        }
+    }
+    true
 }

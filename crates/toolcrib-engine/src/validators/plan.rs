@@ -2,7 +2,7 @@
 //!
 //! A schema of two kilobytes can apply a million subschemas to one value, because references multiply.
 //! A plan holds, for each subschema, the subschemas that it applies, to the same value or to its parts.
-//! Schemas that are over a limit here are not compiled. For those that remain, [`Plan::steps`] counts
+//! Schemas that are over a limit here are not compiled. For those that remain, [`Plan::steps_to_decide`] counts
 //! the work for one value before it is validated.
 
 use std::{
@@ -44,8 +44,10 @@ pub(crate) struct Plan {
 pub(super) struct Node {
     /// Those that apply to the same value.
     pub(super) in_place: Vec<usize>,
-    /// Those that apply to one member of an object.
-    pub(super) properties: HashMap<Box<str>, usize>,
+    /// Those that apply to one member of an object, each with its place among them.
+    pub(super) properties: HashMap<Box<str>, (usize, usize)>,
+    /// The only text that fits, if the schema is certain to say so before anything else.
+    pub(super) constant: Option<Box<str>>,
     /// Those that apply to all members, or may.
     pub(super) members: Vec<usize>,
     /// Those that apply to the names of members.
@@ -68,10 +70,10 @@ pub(super) struct Node {
     pub(super) is_unevaluated: bool,
     /// How often a meta-schema applies.
     pub(super) meta_schemas: u64,
+    /// Whether the number that a value must be a multiple of is whole, if there is one.
+    pub(super) multiple: Option<bool>,
     /// How many subschemas apply to one value, this one included.
     pub(super) total_in_place: u64,
-    /// Whether several subschemas apply it, through references.
-    pub(super) is_shared: bool,
 }
 
 impl Plan {
@@ -84,6 +86,7 @@ impl Plan {
             References::of(schema).ok_or("it has too many subschemas with an `$id`")?;
         let mut reader = Reader {
             references,
+            knows_const: keywords::knows_const(schema),
             nodes: Vec::new(),
             known: HashMap::new(),
             waiting: VecDeque::new(),
@@ -103,7 +106,7 @@ impl Plan {
                 .map(|one| one.as_object().map_or(1, serde_json::Map::len))
                 .sum::<usize>();
             if let Some(place) = reader.nodes.get_mut(at) {
-                *place = Node { is_shared: place.is_shared, ..node };
+                *place = node;
             }
         }
         if plan.states > MOST_STATES {
@@ -188,6 +191,8 @@ impl Plan {
 /// Reads a schema without recursion: a chain of references can be as long as the schema.
 pub(super) struct Reader<'s> {
     pub(super) references: References<'s>,
+    /// Whether `const` says the same in every draft that the schema may be of.
+    pub(super) knows_const: bool,
     nodes: Vec<Node>,
     /// The positions of subschemas, by address.
     known: HashMap<*const Value, usize>,
@@ -198,7 +203,6 @@ impl<'s> Reader<'s> {
     /// The position of a subschema, which is read later.
     pub(super) fn node(&mut self, schema: &'s Value) -> usize {
         if let Some(at) = self.known.get(&std::ptr::from_ref(schema)) {
-            self.nodes.get_mut(*at).into_iter().for_each(|node| node.is_shared = true);
             return *at;
         }
         let at = self.nodes.len();

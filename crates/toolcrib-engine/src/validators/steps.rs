@@ -3,11 +3,12 @@
 //! The count goes the ways of the validator, and takes all of them where the validator may take the
 //! first that fits. It stops at its limit, so that it is never more work than what it admits.
 
-use std::collections::HashSet;
+use serde_json::{Map, Value};
 
-use serde_json::Value;
-
-use super::{patterns::Size, plan::Plan};
+use super::{
+    patterns::Size,
+    plan::{Node, Plan},
+};
 
 /// How deep subschemas and values may nest together. The validator takes up to 1 KB of stack for each
 /// level in a build without optimization, and a thread has 2 MiB.
@@ -19,6 +20,10 @@ const BYTES_IN_STEP: u64 = 64;
 /// How often `uniqueItems` may look at one element: short arrays are compared in pairs.
 const LOOKS_AT_UNIQUE: u64 = 16;
 
+/// How many steps `multipleOf` takes where a number is not whole: it is divided exactly, and numbers such
+/// as 1e-300 have a thousand bits.
+const OF_FRACTION: u64 = 1_024;
+
 /// How many subschemas a meta-schema applies to one value, generously.
 const IN_META_SCHEMA: u64 = 256;
 
@@ -27,14 +32,15 @@ impl Plan {
     /// `limit`, or it nests too deep. One step is one subschema that is held against one value, or work
     /// of about its size. Where each of them reports an error, it takes 1.1 µs and 500 bytes.
     pub(crate) fn steps_to_explain(&self, value: &Value, limit: u64) -> Option<u64> {
-        self.count(Meter { plan: self, left: limit, depth: 0, seen: None }, value)
+        self.count(Meter { plan: self, left: limit, depth: 0, decides: false }, value)
     }
 
-    /// The steps that it takes to decide whether a value fits, likewise, of 10 to 25 ns. The validator
-    /// remembers what it found of a value and a subschema that references lead to.
+    /// The steps that it takes to decide whether a value fits, likewise, of 10 to 25 ns each. The
+    /// validator remembers some results of references that lead back to themselves; which ones depends on
+    /// the order in which it compiles, so none are counted as remembered. An alternative ends at a member
+    /// that is not the constant it must be, as the type of a block.
     pub(crate) fn steps_to_decide(&self, value: &Value, limit: u64) -> Option<u64> {
-        let seen = Some(HashSet::new());
-        self.count(Meter { plan: self, left: limit, depth: 0, seen }, value)
+        self.count(Meter { plan: self, left: limit, depth: 0, decides: true }, value)
     }
 
     fn count(&self, mut meter: Meter<'_>, value: &Value) -> Option<u64> {
@@ -65,8 +71,8 @@ struct Meter<'p> {
     plan: &'p Plan,
     left: u64,
     depth: usize,
-    /// The shared subschemas and values that were met, where they count once.
-    seen: Option<HashSet<(usize, *const Value)>>,
+    /// Whether the validator stops at the first thing that does not fit.
+    decides: bool,
 }
 
 impl Meter<'_> {
@@ -78,15 +84,14 @@ impl Meter<'_> {
     fn visit(&mut self, at: usize, seen: Seen<'_>) -> Option<()> {
         let node = self.plan.nodes.get(at)?;
         self.spend(1 + node.compared)?;
-        if node.is_shared
-            && let (Some(met), Seen::Value(value)) = (&mut self.seen, seen)
-            && !met.insert((at, value))
-        {
-            return Some(());
-        }
         self.depth += 1;
         if self.depth > DEEPEST {
             return None;
+        }
+        if let (true, Seen::Value(Value::Object(map))) = (self.decides, seen)
+            && let Some(misfit) = self.misfit(node, map)
+        {
+            return self.until(node, map, misfit);
         }
         let before = self.left;
         for applied in &node.in_place {
@@ -123,9 +128,8 @@ impl Meter<'_> {
                     for applied in &node.names {
                         self.visit(*applied, Seen::Name(name))?;
                     }
-                    for applied in
-                        node.properties.get(name.as_str()).into_iter().chain(&node.members)
-                    {
+                    let named = node.properties.get(name.as_str()).map(|(_, applied)| applied);
+                    for applied in named.into_iter().chain(&node.members) {
                         self.visit(*applied, Seen::Value(member))?;
                     }
                 }
@@ -133,11 +137,52 @@ impl Meter<'_> {
                     self.spend(in_place.saturating_mul(map.len() as u64))?;
                 }
             }
+            Seen::Value(Value::Number(number)) => {
+                if node.multiple.is_some_and(|is_whole| !is_whole || number.is_f64()) {
+                    self.spend(OF_FRACTION)?;
+                }
+            }
             Seen::Value(_) => {}
         }
         if let (1.., Seen::Value(value)) = (node.meta_schemas, seen) {
             let steps = IN_META_SCHEMA.saturating_mul(node.meta_schemas);
             self.spend(steps.saturating_mul(size(value)))?;
+        }
+        self.depth -= 1;
+        Some(())
+    }
+
+    /// The first member that is not the constant that it must be: its place in the value and among the
+    /// properties.
+    fn misfit(&self, node: &Node, map: &Map<String, Value>) -> Option<(usize, usize)> {
+        map.iter().enumerate().find_map(|(at, (name, member))| {
+            let (place, applied) = node.properties.get(name.as_str())?;
+            let constant = self.plan.nodes.get(*applied)?.constant.as_deref()?;
+            (member.as_str() != Some(constant)).then_some((at, *place))
+        })
+    }
+
+    /// An object that does not fit for one member: the validator looks at members in their order or in
+    /// that of the properties, and at nothing else before.
+    fn until(
+        &mut self,
+        node: &Node,
+        map: &Map<String, Value>,
+        (at, place): (usize, usize),
+    ) -> Option<()> {
+        self.spend(node.listed + map.len() as u64)?;
+        for (position, (name, member)) in map.iter().enumerate() {
+            let property = node.properties.get(name.as_str());
+            if position <= at || property.is_some_and(|(other, _)| *other <= place) {
+                self.text(name, node.name_patterns)?;
+                for applied in &node.names {
+                    self.visit(*applied, Seen::Name(name))?;
+                }
+                let named = property.map(|(_, applied)| applied);
+                for applied in named.into_iter().chain(&node.members) {
+                    self.visit(*applied, Seen::Value(member))?;
+                }
+            }
         }
         self.depth -= 1;
         Some(())

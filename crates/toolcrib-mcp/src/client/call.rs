@@ -131,9 +131,17 @@ impl RemoteCall {
                 format!("MCP server `{server}` cannot be used at the moment; it did not take the call"),
             )
             .caused_by(error),
-            RequestError::Malformed(_) => ToolError::failed(format!(
+            RequestError::Malformed(_) if self.read_only => ToolError::failed(format!(
                 "MCP server `{server}` gave an answer that cannot be used"
             ))
+            .caused_by(error),
+            RequestError::Malformed(_) => ToolError::new(
+                ErrorCode::OutcomeUnknown,
+                format!(
+                    "MCP server `{server}` gave an answer that cannot be used; the call may have had \
+                     its effect, so check before trying again"
+                ),
+            )
             .caused_by(error),
             RequestError::Lost(_) if self.read_only => ToolError::failed(format!(
                 "the connection to MCP server `{server}` ended before an answer came; it changes \

@@ -91,9 +91,13 @@ impl Failed {
             let error = ConnectError { problem: bounded(problem), source: Some(Box::new(error)) };
             return Self { error, may_be_greeting };
         }
-        let problem = match ending.reason() {
-            Some(reason) => format!("it was lost before it was ready: {reason}"),
-            None => error.to_string(),
+        let problem = match (ending.reason(), &error) {
+            (Some(reason), _) => format!("it was lost before it was ready: {reason}"),
+            // The library names its own types.
+            (None, ClientInitializeError::TransportError { error: sent, .. }) => {
+                format!("it was lost before it was ready: {}", sent.error)
+            }
+            (None, error) => error.to_string(),
         };
         let error = ConnectError { problem: bounded(problem), source: Some(Box::new(error)) };
         Self { error, may_be_greeting: true }

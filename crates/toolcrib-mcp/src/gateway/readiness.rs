@@ -11,10 +11,14 @@ use crate::{McpClient, ServerState};
 pub(super) fn readiness(servers: &[McpClient]) -> (StatusCode, Value) {
     let (mut usable, mut starting, mut failing) = (0, 0, 0);
     for server in servers {
-        match server.status().state {
-            // One that is idle starts when it is needed.
-            ServerState::Ready | ServerState::Idle => usable += 1,
-            ServerState::Connecting => starting += 1,
+        let status = server.status();
+        match status.state {
+            // A server that is idle starts when it is needed.
+            ServerState::Idle => usable += 1,
+            ServerState::Ready if status.tools.is_some() => usable += 1,
+            // It is connected and cannot be listed.
+            ServerState::Ready if status.last_error.is_some() => failing += 1,
+            ServerState::Ready | ServerState::Connecting => starting += 1,
             ServerState::BackingOff | ServerState::Open | ServerState::Closed => failing += 1,
         }
     }

@@ -7,41 +7,27 @@ use std::sync::Arc;
 
 use super::json::{Object, Value, quoted};
 
-/// Lists of the only tools that are offered.
-const ONLY: [&str; 6] = [
-    "includeTools",
-    "include_tools",
-    "enabledTools",
-    "enabled_tools",
-    "allowedTools",
-    "allowed_tools",
-];
+/// Lists of the only tools that are offered, [plain](plain).
+const ONLY: [&str; 3] = ["includetools", "enabledtools", "allowedtools"];
 
-/// Lists of tools that are not offered.
-const EXCEPT: [&str; 8] = [
-    "excludeTools",
-    "exclude_tools",
-    "disabledTools",
-    "disabled_tools",
-    "disallowedTools",
-    "disallowed_tools",
-    "blockedTools",
-    "deniedTools",
-];
+/// Lists of tools that are not offered, [plain](plain).
+const EXCEPT: [&str; 5] =
+    ["excludetools", "disabledtools", "disallowedtools", "blockedtools", "deniedtools"];
 
 /// A list of the only tools, or an object that says of each whether it is offered.
 const TOOLS: &str = "tools";
 
-/// Keys that say by `false` that a server is not used.
-const ENABLED: [&str; 3] = ["enabled", "isActive", "active"];
+/// Keys that say by `false` that a server is not used, [plain](plain).
+const ENABLED: [&str; 4] = ["enabled", "isenabled", "active", "isactive"];
 
-/// Lists of servers beside those of a file: those that are not used, and the only ones that are.
+/// Lists of servers beside those of a file, [plain](plain): those that are not used, and the only ones
+/// that are.
 const EXCEPT_SERVERS: [&str; 3] =
-    ["excludeMCPServers", "disabledMcpServers", "disabledMcpjsonServers"];
-const ONLY_SERVERS: [&str; 1] = ["allowMCPServers"];
+    ["excludemcpservers", "disabledmcpservers", "disabledmcpjsonservers"];
+const ONLY_SERVERS: [&str; 3] = ["allowmcpservers", "enabledmcpservers", "enabledmcpjsonservers"];
 
 /// Parts of keys, in lower case, of which any may narrow what a server may do.
-const MAY_NARROW: [&str; 18] = [
+const MAY_NARROW: [&str; 22] = [
     "tool",
     "allow",
     "deny",
@@ -60,7 +46,14 @@ const MAY_NARROW: [&str; 18] = [
     "except",
     "sandbox",
     "policy",
+    "whitelist",
+    "blacklist",
+    "status",
+    "inactive",
 ];
+
+/// Parts of keys beside a file's servers, in lower case, that say that a key is about these.
+const OF_SERVERS: [&str; 3] = ["mcp", "server", "tool"];
 
 /// Beginnings of keys, in lower case, that let a model do more or do it unasked: nothing is lost where
 /// they are ignored.
@@ -83,9 +76,9 @@ impl FileTools {
             let key = key.value;
             // `null` is as if it were not there.
             let Some(value) = entry.value(key) else { continue };
-            if ONLY.contains(&key) {
+            if ONLY.contains(&&*plain(key)) {
                 tools.keep_only(names(&value));
-            } else if EXCEPT.contains(&key) {
+            } else if EXCEPT.contains(&&*plain(key)) {
                 tools.leave_out(names(&value));
             } else if key == TOOLS {
                 tools.tools(&value);
@@ -157,25 +150,36 @@ fn names(list: &Value<'_>) -> Vec<Arc<str>> {
     list.items().iter().flatten().filter_map(name).collect()
 }
 
+/// A key as it is compared: products write one word in different ways.
+fn plain(key: &str) -> String {
+    key.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
+}
+
 /// Whether a key of an entry is read here.
 pub(super) fn is_known(key: &str) -> bool {
-    key == TOOLS || ONLY.contains(&key) || EXCEPT.contains(&key) || ENABLED.contains(&key)
+    let plain = plain(key);
+    let is_in = |keys: &[&str]| keys.contains(&&*plain);
+    key == TOOLS || is_in(&ONLY) || is_in(&EXCEPT) || is_in(&ENABLED)
 }
 
 fn may_narrow(key: &str) -> bool {
-    let key = key.to_lowercase();
+    let key = plain(key);
     key != "disabled"
         && !key.contains("timeout")
         && !WIDENS.iter().any(|word| key.starts_with(word))
-        && MAY_NARROW.iter().any(|word| key.contains(word))
+        && (matches!(&*key, "off" | "state") || MAY_NARROW.iter().any(|word| key.contains(word)))
 }
 
 /// Whether an entry says that its server is not used. What is neither `true` nor `false` is recorded.
 pub(super) fn is_disabled(entry: &Object<'_>) -> bool {
-    let says = |key: &str| entry.value(key)?.boolean();
+    let mut disabled = false;
     // All are looked at, so that all that is wrong is told.
-    let enabled = ENABLED.map(says);
-    says("disabled") == Some(true) || enabled.contains(&Some(false))
+    for (key, _) in entry.entries() {
+        let says = || entry.value(key.value)?.boolean();
+        disabled |= key.value == "disabled" && says() == Some(true);
+        disabled |= ENABLED.contains(&&*plain(key.value)) && says() == Some(false);
+    }
+    disabled
 }
 
 /// Which servers a file uses, by the names that it has for them.
@@ -186,24 +190,43 @@ pub(super) struct Servers<'a> {
 }
 
 impl<'a> Servers<'a> {
-    /// Reads the lists beside a file's servers, and those of its `mcp`.
+    /// Reads the lists beside a file's servers, and those of its `mcp`. What may narrow and is not
+    /// understood is recorded.
     pub(super) fn read(file: &Object<'a>) -> Self {
         let mut servers = Self::default();
-        let settings = file.value("mcp").filter(Value::is_object).and_then(|mcp| mcp.object());
-        let of_settings = |key: &str| settings.as_ref()?.value(key);
-        let except = EXCEPT_SERVERS.iter().map(|key| file.value(key));
-        for list in except.chain([of_settings("excluded")]).flatten() {
-            servers.except.extend(texts(&list));
-        }
-        let only = ONLY_SERVERS.iter().map(|key| file.value(key));
-        for list in only.chain([of_settings("allowed")]).flatten() {
-            let names = texts(&list);
-            match &mut servers.only {
-                Some(only) => only.retain(|name| names.contains(name)),
-                None => servers.only = Some(names),
+        for (key, _) in file.entries() {
+            let Some(list) = file.value(key.value) else { continue };
+            let plain = plain(key.value);
+            if EXCEPT_SERVERS.contains(&&*plain) {
+                servers.except.extend(texts(&list));
+            } else if ONLY_SERVERS.contains(&&*plain) {
+                servers.keep_only(texts(&list));
+            } else if is_about_servers(&plain) {
+                let message = format!(
+                    "{} may keep servers or tools from being used, and is not understood here",
+                    quoted(key.value)
+                );
+                list.refuse(
+                    message,
+                    "write `disabled`, `includeTools` or `excludeTools` in each server",
+                );
             }
         }
+        let settings = file.value("mcp").filter(Value::is_object).and_then(|mcp| mcp.object());
+        let of_settings = |key: &str| settings.as_ref()?.value(key);
+        servers.except.extend(of_settings("excluded").iter().flat_map(texts));
+        if let Some(list) = of_settings("allowed") {
+            servers.keep_only(texts(&list));
+        }
         servers
+    }
+
+    /// Of several lists of the only ones, what stands in all.
+    fn keep_only(&mut self, names: Vec<&'a str>) {
+        match &mut self.only {
+            Some(only) => only.retain(|name| names.contains(name)),
+            None => self.only = Some(names),
+        }
     }
 
     /// Whether a server is used.
@@ -214,4 +237,10 @@ impl<'a> Servers<'a> {
 
 fn texts<'a>(list: &Value<'a>) -> Vec<&'a str> {
     list.items().iter().flatten().filter_map(Value::text).collect()
+}
+
+/// Whether a plain key beside a file's servers may narrow these. `mcpServers` and their like do not.
+fn is_about_servers(key: &str) -> bool {
+    let narrows = MAY_NARROW.iter().filter(|word| **word != "tool").any(|word| key.contains(word));
+    narrows && OF_SERVERS.iter().any(|word| key.contains(word))
 }

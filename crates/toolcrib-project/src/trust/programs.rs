@@ -15,6 +15,13 @@ const EXTENSIONS: [&str; 24] = [
     "ps1", "py", "pyc", "pyz", "r", "rb", "scm", "sh", "ts", "wasm", "zsh",
 ];
 
+/// Beginnings of the names of programs that run a file, whatever that is called.
+const INTERPRETERS: [&str; 27] = [
+    "ash", "awk", "bash", "bun", "busybox", "dash", "deno", "env", "fish", "gawk", "java", "ksh",
+    "lua", "make", "mawk", "node", "perl", "php", "pwsh", "python", "ruby", "rscript", "sed", "sh",
+    "tclsh", "uv", "zsh",
+];
+
 /// Notes the program of a command and each argument that is a program's file, where they are files of
 /// the project. `program_dir` is where a relative program starts, `working_dir` where arguments do.
 pub(super) fn note_programs(
@@ -33,11 +40,21 @@ pub(super) fn note_programs(
         Some((option, value)) if option.starts_with('-') => value,
         _ => arg.as_str(),
     });
-    for path in values.map(|value| working_dir.join(value)) {
-        if is_program(&path) {
+    let mut is_run = interprets(program);
+    for path in values.map(|value| working_dir.join(value)).filter(|path| path.is_file()) {
+        // An interpreter runs the first file that it is given; the others are data.
+        if std::mem::take(&mut is_run) || is_program(&path) {
             note(&path, project, reads);
         }
     }
+}
+
+fn interprets(program: &str) -> bool {
+    let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    INTERPRETERS.iter().any(|interpreter| {
+        let version = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '-');
+        name.strip_prefix(interpreter).is_some_and(version)
+    })
 }
 
 fn note(path: &Path, project: &Path, reads: &Reads) {
@@ -59,7 +76,7 @@ fn plain(path: &Path) -> PathBuf {
 
 /// Whether a file looks like one that something runs. Data that a program reads may change daily.
 fn is_program(path: &Path) -> bool {
-    let Some(found) = path.metadata().ok().filter(std::fs::Metadata::is_file) else { return false };
+    let Ok(found) = path.metadata() else { return false };
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let mut start = [0; 2];
     EXTENSIONS.contains(&extension.to_ascii_lowercase().as_str())

@@ -8,7 +8,7 @@ use super::connection::MAX_VALUE_BYTES;
 pub enum DatabaseError {
     /// It was to be made anew, or its file is gone, and somebody holds it open.
     #[error(
-        "database `{name}` is in use by another process; end that one before {file} is made anew"
+        "database `{name}` is in use by another Toolcrib process; end that one before {file} is made anew"
     )]
     InUse {
         /// The database.

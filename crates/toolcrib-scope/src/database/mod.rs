@@ -136,7 +136,8 @@ impl Database {
     /// As [`open`](Self::open), less `InUse`; `cancel` ends a seed that does not end.
     pub fn inspect(spec: &DatabaseSpec, cancel: &CancellationToken) -> Result<Self, DatabaseError> {
         let connection = make::inspect(spec, cancel)?;
-        Ok(Self::new(spec, false, None, State::Inspected(Box::new(connection.into()))))
+        let state = State::Inspected(Box::new(connection.into()));
+        Ok(Self::new(spec, false, None, lock::seed_has_changed(spec), state))
     }
 
     /// The same with an empty memory into which the seed is run, also where the file is there: what
@@ -146,7 +147,9 @@ impl Database {
     /// [`Seed`](DatabaseError::Seed); [`Cancelled`](DatabaseError::Cancelled).
     pub fn preview(spec: &DatabaseSpec, cancel: &CancellationToken) -> Result<Self, DatabaseError> {
         let connection = make::preview(spec, cancel)?;
-        Ok(Self::new(spec, false, None, State::Inspected(Box::new(connection.into()))))
+        let state = State::Inspected(Box::new(connection.into()));
+        // It is made from the seed as it is now.
+        Ok(Self::new(spec, false, None, false, state))
     }
 
     fn opened(
@@ -160,16 +163,23 @@ impl Database {
         let readers = Pool::new(Access::Read, beside);
         readers.put_back(reader);
         let writers = Pool::new(Access::Write, beside);
-        Ok(Self::new(spec, made, kept, State::Open { readers, writers, _lock: lock }))
+        let state = State::Open { readers, writers, _lock: lock };
+        Ok(Self::new(spec, made, kept, lock::seed_has_changed(spec), state))
     }
 
-    fn new(spec: &DatabaseSpec, made: bool, kept: Option<PathBuf>, state: State) -> Self {
+    fn new(
+        spec: &DatabaseSpec,
+        made: bool,
+        kept: Option<PathBuf>,
+        seed_has_changed: bool,
+        state: State,
+    ) -> Self {
         Self(Arc::new(Shared {
             name: Arc::clone(&spec.name),
             file: spec.file.clone(),
             made,
             kept,
-            seed_has_changed: lock::seed_has_changed(spec),
+            seed_has_changed,
             state,
             reading: Semaphore::new(thread::available_parallelism().map_or(1, usize::from)),
         }))

@@ -12,7 +12,9 @@ use rustix::fs::OFlags;
 
 /// Options that fail on a symbolic link.
 pub(crate) fn no_follow(mut options: OpenOptions) -> OpenOptions {
-    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    // To open a pipe would wait for its other end.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    options.custom_flags(flags.bits().cast_signed());
     options
 }
 

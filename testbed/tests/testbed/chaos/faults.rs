@@ -1,6 +1,6 @@
 //! Each fault, and what a call to the server comes to that has it.
 
-use toolcrib_core::ErrorCode::{self, ExecutionFailed, NotAvailable, OutcomeUnknown};
+use toolcrib_core::ErrorCode::{self, NotAvailable, OutcomeUnknown};
 use toolcrib_mcp::McpClientBuilder;
 
 use super::crib::{Crib, Log, Made, SOON};
@@ -120,8 +120,8 @@ faults! {
         |_, log| assert_eq!(log.count("start "), 3, "it has no daemons");
     goes_on_after_its_input_has_ended: "stay", always(OK), its_own_id;
     answers_twice: "answers-twice", always(OK), its_own_id;
-    answers_with_what_is_no_result: "bad-result", always(&[Some(ExecutionFailed)]), nothing_more;
-    answers_with_a_broken_image: "bad-base64", always(&[Some(ExecutionFailed)]), nothing_more;
+    answers_with_what_is_no_result: "bad-result", always(UNKNOWN), nothing_more;
+    answers_with_a_broken_image: "bad-base64", always(UNKNOWN), nothing_more;
     answers_with_a_large_text: "huge-result=8000000", always(OK),
         |made, _| assert!(made.iter().all(|call| call.value.len() < 1_000_000));
     answers_with_more_than_a_line_may_have: "huge-result=20000000", broken(), nothing_more;

@@ -14,8 +14,9 @@ fn with(entry: &Value) -> (Option<i32>, Vec<String>, String) {
 #[test]
 fn lists_of_tools_in_an_entry_were_ignored() {
     let but = |hidden: &[&str]| ALL.into_iter().filter(|name| !hidden.contains(name)).collect();
-    let cases: [(Value, Vec<&str>); 9] = [
+    let cases: [(Value, Vec<&str>); 10] = [
         (json!({ "disabledTools": ["flood", "ids"] }), but(&["flood", "ids"])),
+        (json!({ "Disabled-Tools": ["flood"] }), but(&["flood"])),
         (json!({ "includeTools": ["zeta", "ids"], "excludeTools": ["ids"] }), vec!["zeta"]),
         (json!({ "enabled_tools": ["alpha"] }), vec!["alpha"]),
         (json!({ "tools": ["*"] }), ALL.to_vec()),
@@ -45,7 +46,8 @@ fn a_key_that_may_narrow_and_is_not_understood_was_ignored() {
         ("disabledTools", json!({ "disabledTools": [{ "name": "flood" }] })),
         ("alpha", json!({ "tools": { "alpha": { "enabled": false } } })),
         ("toolFilter", json!({ "toolFilter": ["alpha"] })),
-        ("DisabledTools", json!({ "DisabledTools": ["alpha"] })),
+        ("whitelist", json!({ "whitelist": ["alpha"] })),
+        ("status", json!({ "status": "disabled" })),
         ("permissions", json!({ "permissions": { "deny": ["flood"] } })),
         ("sandbox", json!({ "sandbox": true })),
         ("enabled", json!({ "enabled": "no" })),
@@ -67,6 +69,8 @@ fn servers_that_a_file_switches_off_were_started() {
     for (entry, beside) in [
         (json!({ "enabled": false }), json!({})),
         (json!({ "isActive": false }), json!({})),
+        (json!({ "is_active": false }), json!({})),
+        (json!({}), json!({ "enabledMcpjsonServers": ["g"] })),
         (json!({}), json!({ "excludeMCPServers": ["f"] })),
         (json!({}), json!({ "disabledMcpServers": ["f"] })),
         (json!({}), json!({ "mcp": { "excluded": ["f"] } })),
@@ -80,8 +84,15 @@ fn servers_that_a_file_switches_off_were_started() {
     }
     let (_, names, _) = offered(&file(&json!({}), &json!({ "mcp": { "allowed": ["f"] } })));
     assert_eq!(names, ALL);
-    let wrong = offered(&file(&json!({}), &json!({ "excludeMCPServers": "f" })));
-    assert!(wrong.0 != Some(0) && wrong.1.is_empty(), "{}", wrong.2);
+    for beside in [
+        json!({ "excludeMCPServers": "f" }),
+        json!({ "deniedMcpServers": [{ "serverName": "f" }] }),
+        json!({ "disallowedTools": ["flood"] }),
+        json!({ "enableAllProjectMcpServers": false }),
+    ] {
+        let wrong = offered(&file(&json!({}), &beside));
+        assert!(wrong.0 != Some(0) && wrong.1.is_empty(), "{beside}: {}", wrong.2);
+    }
 }
 
 #[test]

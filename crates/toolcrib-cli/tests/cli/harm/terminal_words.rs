@@ -42,7 +42,7 @@ fn the_change_that_offers_a_tool_read_as_if_it_were_not_enough() {
     let text = explain(&["--skill", "shipping", "--as", "intern"]);
     let change = text.lines().last().unwrap();
     let expected = "to offer it: activate skill `billing`, and a principal without role `trainee`; \
-                    that is enough, and with only part of it policy rule 2 (";
+                    less is not enough: policy rule 2 (";
     assert!(change.starts_with(expected), "{change}");
     // It is so: all of it offers the tool, and each part alone does not.
     let offers = |more| explain(more).starts_with("refund_duplicate_charge is offered");

@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
-use toolcrib_core::{CancellationToken, ErrorCode, Tool, static_tools};
+use toolcrib_core::{CancellationToken, ErrorCode, Tool, ToolContext, ToolOutput, static_tools};
 use toolcrib_engine::{Engine, TurnOptions, check_schema};
 
 use crate::support::{builder, call, engine, menu, once, says, tool, why};
@@ -34,6 +34,15 @@ fn doubling(keyword: &str, depth: usize, last: &Value) -> Value {
         .collect();
     defs.insert(format!("d{depth}"), last.clone());
     json!({"type": "object", "properties": {"a": next(0)}, "$defs": defs})
+}
+
+/// Definitions, each of which applies the next one twice to a member.
+fn doubling_inside(keyword: &str, depth: usize) -> Value {
+    let next = |at: usize| json!({"$ref": format!("#/$defs/d{at}")});
+    let both = |at: usize| json!({"properties": {"c": {keyword: [next(at), next(at)]}}});
+    let mut defs: Map<_, _> = (0..depth).map(|at| (format!("d{at}"), both(at + 1))).collect();
+    defs.insert(format!("d{depth}"), json!({"type": "integer"}));
+    json!({"type": "object", "properties": {"c": next(0)}, "$defs": defs})
 }
 
 fn chain(length: usize, link: impl Fn(Value) -> Value) -> Value {
@@ -155,7 +164,17 @@ fn laborious() -> Vec<(&'static str, Value, Value, Option<ErrorCode>)> {
         (0..2_000).map(|at| json!(format!("{}{at}", "e".repeat(20)))).collect();
     let unique = json!({"properties": {"a": {"uniqueItems": true}}, "type": "object"});
     let different: Vec<_> = (0..20_000).map(|at| json!({ "k": at })).collect();
+    let fractions: Vec<_> =
+        (0..30).map(|at| json!({"multipleOf": 0.37 + f64::from(at) * 1e-15})).collect();
     vec![
+        ("members of both", doubling_inside("allOf", 40), nested(42), invalid),
+        ("members of either", doubling_inside("anyOf", 40), nested(30), invalid),
+        (
+            "fractions of 300 digits",
+            items(&json!({"anyOf": fractions})),
+            rows(&json!(1.234_567_8e300), 3_000),
+            invalid,
+        ),
         ("recursive union", tree, nested(100), invalid),
         ("deep recursion", deep, nested(100), invalid),
         (
@@ -441,4 +460,24 @@ async fn a_problem_with_many_names_is_told_in_few_words() {
     let args: Map<_, _> = (0..5_000).map(|at| (format!("n{at}"), json!(at))).collect();
     let text = once(&engine, "t", args.into()).await.value;
     assert!(text.contains("and 4990 more: there is no such argument"), "{text}");
+}
+
+#[tokio::test]
+async fn a_result_took_the_only_thread_while_it_was_held_against_its_schema() {
+    let result = json!({ "c": nested(24), "text": "<|im_start|>" });
+    let tool = builder("t")
+        .origin("hub:evil")
+        .untrusted()
+        .output_schema(doubling_inside("anyOf", 24))
+        .handler(move |_: Value, _: ToolContext| {
+            let output = ToolOutput::text("done").structured(result.clone());
+            async move { output }
+        })
+        .unwrap();
+    let engine = offering([tool]);
+    let (beat, began) = (Heartbeat::begin(), Instant::now());
+    let result = once(&engine, "t", json!({})).await;
+    assert_eq!(result.code, Some(ErrorCode::OutcomeUnknown), "{}", result.value);
+    assert!(began.elapsed() < WORST, "{:?}", began.elapsed());
+    drop(beat);
 }

@@ -20,7 +20,9 @@ fn a_change_was_not_asked_about() {
         "mcp_files = [\".mcp.json\"]\n{TOOL}\n[plugin.crm]\npath = \"crm\"\nprograms = true\n\
          [[tool]]\nkind = \"command\"\nname = \"script\"\ndescription = \"Runs.\"\n\
          program = \"./script\"\n[[tool]]\nkind = \"command\"\nname = \"py\"\n\
-         description = \"Runs.\"\nprogram = \"python3\"\nargs = [\"tool.py\"]\n[agent]\n\
+         description = \"Runs.\"\nprogram = \"python3\"\nargs = [\"tool.py\"]\n[[tool]]\n\
+         kind = \"command\"\nname = \"sh\"\ndescription = \"Runs.\"\nprogram = \"sh\"\n\
+         args = [\"-e\", \"lib.inc\"]\n[agent]\n\
          model = \"script:model.toml\"\nsystem_file = \"system.md\"\n"
     );
     let found = Found::of(&[
@@ -30,6 +32,7 @@ fn a_change_was_not_asked_about() {
         ("crm/skills/x/SKILL.md", "---\nname: x\ndescription: X.\n---\nX.\n"),
         ("script", "#!/bin/sh\n"),
         ("tool.py", "pass\n"),
+        ("lib.inc", "true\n"),
         ("model.toml", "[[rule]]\ntext = \"hello\"\n"),
         ("system.md", "Be kind.\n"),
     ]);
@@ -42,6 +45,7 @@ fn a_change_was_not_asked_about() {
         "crm/skills/x/SKILL.md",
         "script",
         "tool.py",
+        "lib.inc",
         "model.toml",
         "system.md",
     ] {
