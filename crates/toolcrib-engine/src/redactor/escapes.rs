@@ -159,29 +159,39 @@ fn numbered(text: &[u8], at: usize, digits: usize, each: &mut dyn FnMut(Escape))
     }
 }
 
-/// A character of HTML behind its `&`.
+/// A character of HTML after its `&`. Forms that post HTML percent-encode its `#` and `;`.
 fn entity(text: &[u8], at: usize, each: &mut dyn FnMut(Escape)) {
-    let rest = text.get(at..).unwrap_or_default();
-    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'#';
-    let length = rest.iter().take(LONGEST_ENTITY).take_while(is_part).count();
-    match rest.get(length) {
-        Some(b';') => {}
-        None if length < LONGEST_ENTITY => return each(Escape::Cut),
-        _ => return,
-    }
-    let name = rest.get(..length).unwrap_or_default();
+    let (mut name, mut end) = (Vec::with_capacity(LONGEST_ENTITY), at);
+    let end = loop {
+        let rest = text.get(end..).unwrap_or_default();
+        let (sign, width) = match rest {
+            [] | [b'%'] | [b'%', _] => return each(Escape::Cut),
+            [b'%', b'2', b'3', ..] => (b'#', 3),
+            [b'%', b'3', b'b' | b'B', ..] => (b';', 3),
+            [sign, ..] => (*sign, 1),
+        };
+        end += width;
+        match sign {
+            b';' => break end,
+            b'#' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' if name.len() < LONGEST_ENTITY => {
+                name.push(sign);
+            }
+            _ => return,
+        }
+    };
+    let name = name.as_slice();
     let c = match name {
-        [b'#', b'x' | b'X', ..] => match number(text, at + 2, length - 2, 16) {
+        [b'#', b'x' | b'X', digits @ ..] => match number(digits, 0, digits.len(), 16) {
             Number::Is(number) => char::from_u32(number),
             _ => None,
         },
-        [b'#', ..] => match number(text, at + 1, length - 1, 10) {
+        [b'#', digits @ ..] => match number(digits, 0, digits.len(), 10) {
             Number::Is(number) => char::from_u32(number),
             _ => None,
         },
         name => named(name),
     };
-    c.into_iter().for_each(|c| each(of_char(c, at + length + 1)));
+    c.into_iter().for_each(|c| each(of_char(c, end)));
 }
 
 /// The sign of ASCII that HTML has this name for.

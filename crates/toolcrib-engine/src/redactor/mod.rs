@@ -37,7 +37,7 @@ const SHORTEST_RESOLVED: usize = 4;
 /// - percent-encoded, wholly or in part, with `+` for a space;
 /// - in escapes such as `\u002f`, `\x2f` and `\/`, in HTML entities (by number, or by the name of a sign
 ///   of ASCII), and quoted-printable;
-/// - in hexadecimal digits, apart or with `:`, `-` or a blank between bytes;
+/// - in hexadecimal digits, all lower or all upper case, apart or with `:`, `-` or a blank between bytes;
 /// - in base64 of both alphabets, also within a longer text that was encoded;
 /// - each of these escaped up to two times more, and broken over lines.
 ///

@@ -78,7 +78,7 @@ fn in_json(text: &str) -> String {
     json[1..json.len() - 1].to_owned()
 }
 
-const SPELLINGS: [Spelling; 34] = [
+const SPELLINGS: [Spelling; 36] = [
     ("plain", str::to_owned),
     ("percent", |s| percent(s, alone, true)),
     ("percent, lower case", |s| percent(s, alone, false)),
@@ -105,6 +105,10 @@ const SPELLINGS: [Spelling; 34] = [
     ("\\x", |s| s.bytes().map(|byte| format!("\\x{byte:02x}")).collect()),
     ("html", html),
     ("html twice", |s| html(&html(s))),
+    ("percent of html", |s| percent(&html(s), alone, true)),
+    ("percent of decimal", |s| {
+        percent(&chars(s, |c| format!("&#{};", u32::from(c))), alone, false)
+    }),
     ("all decimal", |s| chars(s, |c| format!("&#{};", u32::from(c)))),
     ("all decimal, zeros", |s| chars(s, |c| format!("&#{:07};", u32::from(c)))),
     ("all hexadecimal", |s| chars(s, |c| format!("&#x{:x};", u32::from(c)))),

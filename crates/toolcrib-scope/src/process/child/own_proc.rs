@@ -62,15 +62,39 @@ fn limit_pids(pid_max: &[u8]) -> io::Result<()> {
 
 /// Makes files of the kernel read-only that root may write without any capability: with
 /// `core_pattern` in `/proc/sys` it would get all capabilities again, with `sysrq-trigger`, where
-/// the kernel has it, reset the machine. Whether `/proc/sys` is read-only.
+/// the kernel has it, reset the machine, with `/sys` change control groups and devices. Whether
+/// `/proc/sys` is read-only.
 fn take_from_root() -> bool {
     make_read_only(c"/proc/sysrq-trigger");
+    make_all_read_only(c"/sys");
     make_read_only(c"/proc/sys")
 }
 
 fn make_read_only(path: &CStr) -> bool {
     let read_only = libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY | FLAGS;
     mount(path, path, libc::MS_BIND) && mount(path, path, read_only)
+}
+
+/// Also what is mounted below; from Linux 5.12 on.
+fn make_all_read_only(path: &CStr) -> bool {
+    let attributes = libc::mount_attr {
+        attr_set: libc::MOUNT_ATTR_RDONLY,
+        attr_clr: 0,
+        propagation: 0,
+        userns_fd: 0,
+    };
+    // SAFETY: the string ends in NUL, and the kernel reads as many bytes of the attributes as they have.
+    let set = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            libc::AT_RECURSIVE,
+            &raw const attributes,
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    set == 0
 }
 
 /// `what` is the type of the file system as well.

@@ -73,7 +73,8 @@ fn root_without_capabilities_changed_the_machine() {
     // Another user may not write these files in the first place, root needs no capability.
     let before = fs::read("/proc/sys/kernel/core_pattern").unwrap();
     let script = "for file in /proc/sys/kernel/core_pattern /proc/sysrq-trigger; do \
-                  (: >> $file) 2>/dev/null && echo \"$file is open\"; done; echo tried";
+                  (: >> $file) 2>/dev/null && echo \"$file is open\"; done; \
+                  mkdir /sys/fs/cgroup/toolcrib 2>/dev/null && echo \"/sys is open\"; echo tried";
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let finished = runtime.block_on(run(sh(script, &[]))).unwrap();
     assert_eq!(text(&finished.stdout), "tried\n");
