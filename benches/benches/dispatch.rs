@@ -1,5 +1,5 @@
-//! What the pipe adds to calls: to one, to a batch of 64, to 16 that sleep; and whether 16 that
-//! read a database keep others waiting.
+//! Measures the overhead of the pipe: for one call, a batch of 64, 16 that sleep; and whether 16
+//! database reads delay other tasks.
 
 use std::{
     future::Future,
@@ -19,17 +19,17 @@ use tokio::{
 use toolcrib_benches::{
     Cell, Menu, Outcome, Table, call, engine, median, micros, print, quantile, runtime,
 };
+use toolcrib_capabilities::database::{Database, DatabaseSpec, Seed};
 use toolcrib_core::{CancellationToken, Tool, ToolCall, ToolContext};
 use toolcrib_engine::{Engine, TurnOptions};
-use toolcrib_scope::database::{Database, DatabaseSpec, Seed};
 use toolcrib_tools::{Declaration, sql::SqlToolSpec};
 
 const COMMAND: &str = "cargo bench -p toolcrib-benches --bench dispatch";
 
-/// How many batches of each kind are run.
+/// Number of batches of each kind.
 const BATCHES: usize = 500;
 
-/// How many of those that take 10 ms and more.
+/// Number of batches that take 10 ms and more.
 const SLOW_BATCHES: usize = 100;
 
 const SLEEP: Duration = Duration::from_millis(10);
@@ -50,7 +50,7 @@ fn dispatched(runtime: &Runtime) -> Outcome<Table> {
     let sleeping = engine()
         .tool(
             Tool::builder("block")
-                .description("Sleeps on a thread of its own.")
+                .description("Sleeps on a separate thread.")
                 .blocking(|_: Value, _: ToolContext| thread::sleep(SLEEP))?,
         )
         .tool(Tool::builder("wait").description("Sleeps on tokio's timer.").handler(
@@ -89,7 +89,7 @@ fn sixteen(tool: &str) -> Vec<ToolCall> {
     (0..16).map(|id| ToolCall::new(format!("call_{id}"), tool, json!({}))).collect()
 }
 
-/// How long each of so many batches takes, in microseconds.
+/// The time of each batch, in microseconds.
 fn batches(
     runtime: &Runtime,
     engine: &Engine,
@@ -163,7 +163,7 @@ fn late(name: &str, batch: Cell, beats: &[f64], goal: Cell) -> Vec<Cell> {
     vec![name.into(), batch, (beats.len() as u64).into(), middle.into(), greatest.into(), goal]
 }
 
-/// A tool that reads through a table of 5,000 rows and gives 200 of them.
+/// A tool that scans a table of 5,000 rows and returns 200 of them.
 fn reader(folder: &Path) -> Outcome<Tool> {
     let seed = "
         CREATE TABLE orders (id INTEGER PRIMARY KEY, customer TEXT, note TEXT);
@@ -182,7 +182,7 @@ fn reader(folder: &Path) -> Outcome<Tool> {
     Ok(SqlToolSpec::new(declaration, [statement.into()]).build(&database)?)
 }
 
-/// A task that wakes every millisecond and notes by how much it comes late, in microseconds.
+/// A task that wakes every millisecond and records its delay, in microseconds.
 struct Heart {
     beats: Arc<Mutex<Vec<f64>>>,
     task: JoinHandle<()>,

@@ -1,8 +1,8 @@
-//! What one iteration of the agent loop costs: a model as code that answers at once, 200
-//! iterations, each with one call of a trivial tool, the history growing.
+//! Measures one iteration of the agent loop: a model as code that answers at once, 200 iterations,
+//! each with one call of a trivial tool, with a growing history.
 //!
-//! Each run is a process of its own, so that the most memory it had is its own, and nothing is warm
-//! that would not be for a user. The process that was started runs them one after the other.
+//! Each run is a separate process, so that its peak memory is its own, and caches are as cold as
+//! for a user. The main process runs them one by one.
 #![allow(clippy::print_stdout, reason = "it prints what it finds")]
 
 use std::{io, sync::Arc};
@@ -93,14 +93,14 @@ fn one(menu: Menu, renders: bool) -> Outcome<Run> {
     let model = Caller::new(ITERATIONS, move |request| {
         noted.note();
         if renders {
-            // Nothing can go wrong in writing text into nowhere.
+            // Writing into a sink cannot fail.
             let _ = render(request, io::sink());
         }
     });
     Run::of(&runtime()?, menu, Arc::new(model), &times)
 }
 
-/// Runs in processes of their own.
+/// Runs in separate processes.
 fn runs(menu: Menu, renders: bool) -> Outcome<Vec<Run>> {
     let kind = format!("{}{}", menu.name(), if renders { RENDERED } else { "" });
     Ok(in_processes(PROCESSES, &[kind])?.into_iter().flatten().collect())

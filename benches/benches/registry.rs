@@ -1,11 +1,11 @@
-//! What a turn pays for a registry of its own, and what merging registries costs.
+//! Measures a turn's separate registry, and merging registries.
 
 use std::{hint::black_box, time::Instant};
 
 use toolcrib_benches::{Cell, Outcome, Table, median, micros, print, tool, tools};
 use toolcrib_core::{Tool, ToolRegistry};
 
-/// How often each thing is done; the figures are of the one in the middle.
+/// Number of repetitions; the figures are medians.
 const TIMES: usize = 200;
 
 const COMMAND: &str = "cargo bench -p toolcrib-benches --bench registry";
@@ -17,7 +17,7 @@ fn main() -> Outcome {
 /// An edit of a copy.
 type Edit<'a> = &'a dyn Fn(&ToolRegistry);
 
-/// A copy of a registry, as each turn has one that asks for it, and its first edit.
+/// A copy of a registry, as created for a turn on request, and its first edit.
 fn copies() -> Outcome<Table> {
     const GOAL: (f64, u64) = (50.0, 5);
     let (new, other) = (tool(10_000)?, tool(7)?);

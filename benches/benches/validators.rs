@@ -1,15 +1,15 @@
-//! What it costs to look at a tool's schema, and to compile it at the tool's first call.
+//! Measures checking a tool's schema, and compiling it at the tool's first call.
 
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 use toolcrib_benches::{Cell, Outcome, Table, engine, median, micros, print, runtime};
-use toolcrib_core::{InvalidTool, Tool, ToolCall, ToolContext, ToolResult};
+use toolcrib_core::{InvalidToolError, Tool, ToolCall, ToolContext, ToolResult};
 use toolcrib_engine::{Iteration, TurnOptions};
 
-/// How many tools of each kind there are. Each has a schema that no other has, because a validator
-/// is shared by all schemas of one content.
+/// Number of tools of each kind. Each has a unique schema, because schemas of equal content share a
+/// validator.
 const TOOLS: usize = 200;
 
 /// The schema of a property, by its number.
@@ -57,7 +57,7 @@ fn row(runtime: &Runtime, name: &str, properties: usize, schema: Schema) -> Outc
     let tools =
         (0..TOOLS).map(|number| tool(number, properties, schema)).collect::<Result<Vec<_>, _>>()?;
     let size = tools.first().map_or(0, |tool| tool.input_schema().to_string().len());
-    // What is made once per process is not part of any tool.
+    // One-time work of the process is not part of any tool.
     engine().tool(tool(TOOLS, properties, schema)?).build()?;
 
     let began = Instant::now();
@@ -79,8 +79,8 @@ fn row(runtime: &Runtime, name: &str, properties: usize, schema: Schema) -> Outc
     })
 }
 
-/// A tool with so many optional properties of one kind.
-fn tool(number: usize, properties: usize, schema: Schema) -> Result<Tool, InvalidTool> {
+/// A tool with optional properties of one kind.
+fn tool(number: usize, properties: usize, schema: Schema) -> Result<Tool, InvalidToolError> {
     let properties: Map<_, _> =
         (0..properties).map(|at| (format!("p{number}_{at}"), schema(at))).collect();
     Tool::builder(name(number))

@@ -1,4 +1,4 @@
-//! What it costs to decide what a model may see: rules, gates, and listening to it.
+//! Measures deciding which tools a model may see: rules, gates, and caches.
 
 use std::{
     hint::black_box,
@@ -9,12 +9,12 @@ use std::{
 use tokio::runtime::Runtime;
 use toolcrib_benches::{Cell, Outcome, Table, engine, median, micros, print, runtime, tool};
 use toolcrib_core::{
-    CacheOptions, CancellationToken, Catalog, Identity, KeyField, ListContext, Listing, Policy,
-    Rule, Tool, ToolProvider, Ttl, When, cached, gated_tools, static_tools,
+    CacheOptions, CancellationToken, Identity, KeyField, ListContext, Listing, Policy, Rule,
+    RuleConditions, Tool, ToolProvider, Ttl, cached, gated_tools, static_tools,
 };
 use toolcrib_engine::TurnOptions;
 
-/// How often each thing is done; the figures are of the one in the middle.
+/// Number of repetitions; the figures are medians.
 const TIMES: usize = 200;
 
 const COMMAND: &str = "cargo bench -p toolcrib-benches --bench visibility";
@@ -24,15 +24,19 @@ fn main() -> Outcome {
     print(&[rules(&runtime)?, gates()?, hits()?])
 }
 
-/// Rules of every kind, of which the first that holds for most tools is the last.
+/// Rules of every kind, of which only the last matches most tools.
 fn fifty_rules() -> Policy {
     let narrow = (0..49).map(|number| {
         let rule = Rule::deny(format!("rule {number}"))
             .tools([format!("look_up_{number:02}?7"), format!("*_ledger_{number}")]);
         match number % 3 {
             0 => rule.destructive(true),
-            1 => rule.when(When { tenants: vec!["acme".into()], ..When::default() }),
-            _ => rule.when(When { roles: vec!["trainee".into()], ..When::default() }),
+            1 => rule
+                .when(RuleConditions { tenants: vec!["acme".into()], ..RuleConditions::default() }),
+            _ => rule.when(RuleConditions {
+                roles: vec!["trainee".into()],
+                ..RuleConditions::default()
+            }),
         }
     });
     Policy::of(narrow.chain([Rule::allow("the rest").read_only(true)]))
@@ -49,7 +53,8 @@ fn rules(runtime: &Runtime) -> Outcome<Table> {
             let (mut first, mut next) = (Vec::new(), Vec::new());
             let engine = engine().provider(source).policy(policy).build()?;
             for time in 0..TIMES {
-                // Somebody else each time: what was composed for one is taken for the next of the same.
+                // A different principal each time: the result for one would be reused for the same
+                // one.
                 let somebody = TurnOptions::default().principal(time.to_string());
                 let mut turn = engine.turn(somebody)?;
                 for times in [&mut first, &mut next] {
@@ -77,7 +82,7 @@ fn rules(runtime: &Runtime) -> Outcome<Table> {
     })
 }
 
-/// Listing alone, and what a closure adds to it per tool.
+/// Listing alone, and the time that a closure adds per tool.
 fn gates() -> Outcome<Table> {
     const TOOLS: usize = 1000;
     let tools: Vec<Tool> = (0..TOOLS).map(tool).collect::<Result<_, _>>()?;
@@ -102,7 +107,7 @@ fn gates() -> Outcome<Table> {
     })
 }
 
-/// What a cache adds to the list that it holds, and what it takes alone.
+/// The time that a cache adds to a listing, and the time of a hit alone.
 fn hits() -> Outcome<Table> {
     let mut rows = Vec::new();
     for count in [10, 100, 1000] {
@@ -122,33 +127,31 @@ fn hits() -> Outcome<Table> {
     })
 }
 
-/// Asks once, so that there is something to hit.
+/// Lists once, to fill the cache.
 fn fill(provider: &Arc<dyn ToolProvider>) -> Outcome {
-    let filled = match Arc::clone(provider).list(&nobody(), Catalog::new()) {
+    let filled = match Arc::clone(provider).list(&nobody()) {
         Listing::Now(filled) => filled,
         Listing::Later(later) => runtime()?.block_on(later),
     };
-    filled.map(drop).map_err(|failed| failed.error.into())
+    Ok(filled.map(drop)?)
 }
 
-/// A listing on nobody's behalf.
+/// A listing without an identity.
 fn nobody() -> ListContext {
     ListContext::new(Arc::new(Identity::conversation("bench")), CancellationToken::new())
 }
 
-/// How long a provider takes to list, once its list has the room.
+/// The time of a listing.
 fn listed(provider: &Arc<dyn ToolProvider>) -> Outcome<f64> {
     let cx = nobody();
-    let mut catalog = Catalog::new();
     let mut times = Vec::new();
     for _ in 0..TIMES {
-        catalog.clear();
         let began = Instant::now();
-        let Listing::Now(Ok(filled)) = Arc::clone(provider).list(&cx, catalog) else {
+        let Listing::Now(Ok(filled)) = Arc::clone(provider).list(&cx) else {
             return Err("it did not list at once".into());
         };
         times.push(micros(began.elapsed()));
-        catalog = black_box(filled);
+        black_box(filled);
     }
     Ok(median(times))
 }

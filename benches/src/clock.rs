@@ -1,17 +1,16 @@
-//! What time and memory a process took.
+//! Time and memory of a process.
 
 use std::{fs, time::Duration};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// CPU time of this process up to now, all threads together: what other programs do meanwhile does
-/// not count, and neither does waiting.
+/// CPU time of this process up to now, all threads together: other programs and waiting do not
+/// count.
 pub fn cpu_time() -> Duration {
     clock_gettime(ClockId::ProcessCPUTime).try_into().unwrap_or_default()
 }
 
-/// The most memory that this process has had in RAM so far, in MiB; 0 where the kernel does not
-/// say, which only Linux does.
+/// Peak memory of this process so far, in MiB; 0 if the kernel does not report it: only Linux does.
 pub fn peak_rss() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -19,12 +18,12 @@ pub fn peak_rss() -> f64 {
     kib.unwrap_or_default() / 1024.0
 }
 
-/// The value in the middle; of an even number of values the upper one. 0 when there is none.
+/// The median; of an even number of values the upper one. 0 without values.
 pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     quantile(values, 0.5)
 }
 
-/// The value that a share of all values, from 0 to 1, lies below. 0 when there is none.
+/// The quantile of `share`, from 0 to 1. 0 without values.
 pub fn quantile(values: impl IntoIterator<Item = f64>, share: f64) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_unstable_by(f64::total_cmp);

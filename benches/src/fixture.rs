@@ -1,4 +1,4 @@
-//! Tools, engines and a model to measure with.
+//! Tools, engines and a model for benches.
 
 use std::{
     io,
@@ -13,8 +13,8 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use toolcrib_core::{
-    InvalidTool, ListContext, Model, ModelChunk, ModelRequest, ModelResponse, ModelStream, Tool,
-    ToolCall, ToolContext, gated_tools, static_tools,
+    InvalidToolError, ListContext, Model, ModelChunk, ModelRequest, ModelResponse, ModelStream,
+    Tool, ToolCall, ToolContext, gated_tools, static_tools,
 };
 use toolcrib_engine::{Engine, EngineBuilder, Redactor};
 
@@ -23,11 +23,11 @@ struct Args {
     number: u64,
 }
 
-/// A tool that answers at once. Each has a schema of its own, of about 250 characters.
+/// A tool that answers at once. Each has a different schema, of about 250 characters.
 ///
 /// # Errors
 /// Never: every number makes a valid tool.
-pub fn tool(number: usize) -> Result<Tool, InvalidTool> {
+pub fn tool(number: usize) -> Result<Tool, InvalidToolError> {
     Tool::builder(format!("look_up_{number:04}"))
         .description(format!("Looks a record up in ledger {number} by its number."))
         .input_schema(json!({
@@ -52,27 +52,27 @@ pub fn tool(number: usize) -> Result<Tool, InvalidTool> {
 /// Tools 0 to `count` - 1.
 ///
 /// # Errors
-/// As [`tool`].
-pub fn tools(count: usize) -> Result<Vec<Tool>, InvalidTool> {
+/// Those of [`tool`].
+pub fn tools(count: usize) -> Result<Vec<Tool>, InvalidToolError> {
     (0..count).map(tool).collect()
 }
 
-/// What a model is offered in a bench.
+/// The menu in a bench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Menu {
     /// Ten tools.
     Ten,
     /// A thousand tools.
     Thousand,
-    /// A thousand tools, of which a closure lets twenty through.
+    /// A thousand tools, of which a closure admits twenty.
     Gated,
 }
 
 impl Menu {
-    /// All of them.
+    /// All menus.
     pub const ALL: [Self; 3] = [Self::Ten, Self::Thousand, Self::Gated];
 
-    /// What it is called in tables.
+    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ten => "10 tools",
@@ -81,11 +81,11 @@ impl Menu {
         }
     }
 
-    /// An engine that offers it. Nothing is redacted, whatever the environment holds.
+    /// An engine that offers it. It redacts nothing, whatever the environment contains.
     ///
     /// # Errors
-    /// As [`tool`].
-    pub fn engine(self) -> Result<EngineBuilder, InvalidTool> {
+    /// Those of [`tool`].
+    pub fn engine(self) -> Result<EngineBuilder, InvalidToolError> {
         let source = static_tools(tools(if self == Self::Ten { 10 } else { 1000 })?);
         let source = match self {
             Self::Ten | Self::Thousand => source,
@@ -97,7 +97,7 @@ impl Menu {
     }
 }
 
-/// An engine without tools that redacts nothing, whatever the environment holds.
+/// An engine without tools that redacts nothing, whatever the environment contains.
 pub fn engine() -> EngineBuilder {
     Engine::builder().redactor(Redactor::default())
 }
@@ -110,13 +110,13 @@ pub fn call(id: usize) -> ToolCall {
 /// A runtime of one thread.
 ///
 /// # Errors
-/// When the system gives none.
+/// If the system cannot create it.
 pub fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_time().build()
 }
 
-/// A model as code: asks for one call of tool 7 at once, so many times, and then answers. Serves
-/// one run after the other.
+/// A model as code: requests one call of tool 7 at once, a given number of times, and then answers.
+/// Serves one run after the other.
 #[derive(Debug)]
 pub struct Caller<F> {
     calls: usize,
@@ -125,7 +125,7 @@ pub struct Caller<F> {
 }
 
 impl<F: Fn(&ModelRequest) + Send + Sync + 'static> Caller<F> {
-    /// A model that asks for so many calls, and shows each request to `watch` first.
+    /// A model that requests this many calls, and shows each request to `watch` first.
     pub fn new(calls: usize, watch: F) -> Self {
         Self { calls, asked: AtomicUsize::new(0), watch }
     }

@@ -1,7 +1,7 @@
-//! What the benches of Toolcrib share: tools and agents to measure, clocks, and tables.
+//! Shared parts of Toolcrib's benches: tools and agents to measure, clocks, and tables.
 //!
-//! The figures, and the command for each, stand in `docs/benchmarks.md`; how they are kept from
-//! getting worse unseen, too.
+//! `docs/benchmarks.md` contains the figures and the command for each, and how regressions are
+//! detected.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,

@@ -1,4 +1,4 @@
-//! The loop, run to its end in a process of its own.
+//! Complete runs of the loop in separate processes.
 
 use std::{
     env,
@@ -18,27 +18,26 @@ use crate::{
     table::Outcome,
 };
 
-/// How many iterations a run has, beside the one that answers.
+/// Number of iterations of a run, beside the one that answers.
 pub const ITERATIONS: usize = 200;
 
-/// How many processes are run of each kind of loop; figures are medians over them.
+/// Number of processes for each kind of loop; figures are medians over them.
 pub const PROCESSES: usize = 15;
 
-/// How many iterations count as a run's first, and as its last.
+/// Number of iterations that count as a run's first, and as its last.
 const ENDS: usize = 20;
 
-/// What this process was started to measure, if it is one of those that [`in_processes`] starts.
+/// The kind that this process was started to measure, if [`in_processes`] started it.
 pub fn asked() -> Option<String> {
     let mut args = env::args().skip_while(|arg| arg != "--one");
     args.nth(1)
 }
 
-/// Starts this program so many times for each of these kinds, and gives back what each printed as JSON.
-/// One kind follows the other, over and over, so that what disturbs the machine for a while disturbs
-/// all alike.
+/// Starts this program `times` times for each of these kinds, and returns the JSON output of each.
+/// Kinds alternate, so that a temporary disturbance affects all alike.
 ///
 /// # Errors
-/// What a process says that fails.
+/// The error output of a process that fails.
 pub fn in_processes<T: DeserializeOwned>(times: usize, kinds: &[String]) -> Outcome<Vec<Vec<T>>> {
     let program = env::current_exe()?;
     let mut found: Vec<Vec<T>> = kinds.iter().map(|_| Vec::new()).collect();
@@ -55,40 +54,40 @@ pub fn in_processes<T: DeserializeOwned>(times: usize, kinds: &[String]) -> Outc
     Ok(found)
 }
 
-/// When each thing began, in CPU time.
+/// The start of each operation, in CPU time.
 #[derive(Debug, Clone, Default)]
 pub struct Times(Arc<Mutex<Vec<Duration>>>);
 
 impl Times {
-    /// One begins now.
+    /// Records a start now.
     pub fn note(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(cpu_time());
     }
 
-    /// How long each took, up to the beginning of the next, in microseconds.
+    /// The duration of each, up to the start of the next, in microseconds.
     pub fn each(&self) -> Vec<f64> {
         let times = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         times.iter().zip(times.iter().skip(1)).map(|(a, b)| micros(*b - *a)).collect()
     }
 }
 
-/// What one process found.
+/// The results of one process.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Run {
     /// CPU time per iteration, in microseconds.
     pub iterations: Vec<f64>,
     /// CPU time of the whole run, in microseconds.
     pub total: f64,
-    /// The most memory, in MiB.
+    /// Peak memory, in MiB.
     pub peak_rss: f64,
 }
 
 impl Run {
-    /// Runs the loop in this process, with a model that asks for [`ITERATIONS`] calls, one at a
-    /// time, and notes when it is asked.
+    /// Runs the loop in this process, with a model that requests [`ITERATIONS`] calls, one at a
+    /// time, and records when it is called.
     ///
     /// # Errors
-    /// Where the run ends otherwise than by an answer, or a call fails.
+    /// If the run ends without an answer, or a call fails.
     pub fn of(
         runtime: &Runtime,
         menu: Menu,
@@ -134,7 +133,7 @@ impl Runs<'_> {
         self.middle(|run| median(run.iterations.iter().copied()))
     }
 
-    /// All of a run over its iterations, in microseconds.
+    /// Time of a whole run divided by its iterations, in microseconds.
     pub fn whole(&self) -> f64 {
         self.middle(|run| run.total) / ITERATIONS as f64
     }
@@ -149,12 +148,12 @@ impl Runs<'_> {
         self.middle(last)
     }
 
-    /// The last 20 over the first 20.
+    /// The ratio of the last 20 to the first 20.
     pub fn growth(&self) -> f64 {
         self.middle(|run| last(run) / first(run))
     }
 
-    /// The most memory, in MiB.
+    /// Peak memory, in MiB.
     pub fn peak_rss(&self) -> f64 {
         self.middle(|run| run.peak_rss)
     }

@@ -1,17 +1,17 @@
-//! Results as Markdown, which reads well on a terminal too, or as JSON.
+//! Results as Markdown, which is also readable on a terminal, or as JSON.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// What a bench found.
+/// The results of a bench.
 #[derive(Debug, Serialize)]
 pub struct Table {
-    /// What was measured.
+    /// The measurement.
     pub title: &'static str,
     /// The command that repeats it.
     pub command: &'static str,
-    /// What the columns hold, with units; the first names the rows.
+    /// The titles of the columns, with units; the first names the rows.
     pub columns: Vec<&'static str>,
     /// The figures.
     pub rows: Vec<Vec<Cell>>,
@@ -21,11 +21,11 @@ pub struct Table {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Cell {
-    /// Words.
+    /// A text.
     Text(String),
-    /// A figure. It is shown with three significant digits: more would be noise.
+    /// A figure, shown with three significant digits: more would be noise.
     Figure(f64),
-    /// A figure that is exact.
+    /// An exact figure.
     Count(u64),
 }
 
@@ -97,14 +97,14 @@ impl fmt::Display for Table {
     }
 }
 
-/// How a bench, or a part of one, ends.
+/// The result of a bench, or of a part of one.
 pub type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-/// Prints tables to standard output: as JSON where the program was started with `--json`, else as
+/// Prints tables to standard output: as JSON if the program was started with `--json`, otherwise as
 /// Markdown.
 ///
 /// # Errors
-/// Never for tables that can be written as JSON, and these all can.
+/// Only for tables that cannot be serialized, and all of these can.
 pub fn print(tables: &[Table]) -> Outcome {
     if std::env::args().any(|arg| arg == "--json") {
         println!("{}", serde_json::to_string(tables)?);

@@ -1,5 +1,5 @@
-//! A request as OpenAI's chat completions have it, written anew each time: what adapters, which keep
-//! the tool block, are held against.
+//! A request in the format of OpenAI's Chat Completions, written from scratch each time: the
+//! baseline for adapters, which cache the tool block.
 
 use std::io::Write;
 
@@ -7,11 +7,10 @@ use serde::{Serialize, Serializer, ser::SerializeSeq};
 use serde_json::Value;
 use toolcrib_core::{Arguments, Message, ModelRequest, Tool, ToolCall};
 
-/// Writes the whole request, tool block and history included; nothing is kept from one time to the
-/// next.
+/// Writes the whole request, including tool block and history, without a cache.
 ///
 /// # Errors
-/// The writer's.
+/// Those of the writer.
 pub fn render(request: &ModelRequest, writer: impl Write) -> serde_json::Result<()> {
     let body = Body {
         model: "bench",

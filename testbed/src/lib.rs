@@ -1,26 +1,22 @@
-//! Servers that tests, benches and people talk to instead of a model's vendor.
+//! Servers for tests and benches, instead of a model's vendor.
 //!
-//! | for | take |
+//! |  for| take |
 //! |---|---|
-//! | a vendor's protocol, with decisions made by any model | [`ModelServer`], [`Protocol`] |
-//! | what was sent | [`Recorder`], [`Recorded`] |
-//! | an answer that breaks off, stalls, or is no answer | [`CannedServer`], [`Reply`] |
-//!
-//! What the vendors take, refuse and answer is written down here a second time, from their own
-//! documents and clients, and on purpose knows nothing of Toolcrib's adapters: an adapter that
-//! misreads a vendor does not find its own mistake here.
+//! | a conversation over HTTP with the answers of any model | [`ModelServer`] |
+//! | recorded requests | [`Recorder`], [`Recorded`] |
+//! | prepared answers in any protocol, also broken and stalled ones | [`CannedServer`], [`Reply`] |
+//! | a PostgreSQL server | [`PostgresServer`] |
 //!
 //! ```
 //! use std::sync::Arc;
 //!
 //! use toolcrib_models::ScriptedModel;
-//! use toolcrib_testbed::{ModelServer, Protocol};
+//! use toolcrib_testbed::ModelServer;
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let model = ScriptedModel::from_toml("script:hello.toml", "[[rule]]\ntext = 'hello'")?;
-//! let server = ModelServer::start(Arc::new(model)).await?;
-//! let base_url = server.base_url(Protocol::OpenAi);
-//! # assert!(base_url.ends_with("/v1"));
+//! let server = ModelServer::builder(Arc::new(model)).start().await?;
+//! assert!(server.base_url().ends_with("/v1"));
 //! // … talk to it …
 //! for request in server.recorder().requests() {
 //!     println!("{} {}", request.method, request.path_and_query);
@@ -28,18 +24,10 @@
 //! # Ok(()) }
 //! ```
 
-mod cache;
 mod canned;
-mod conversation;
-mod exchange;
-mod reading;
+mod model_server;
+mod postgres;
 mod recorder;
-mod refusal;
-mod route;
-mod said;
-mod server;
-mod vendor;
-mod wire;
 
 pub use axum::{
     body::Bytes,
@@ -48,7 +36,7 @@ pub use axum::{
 
 pub use self::{
     canned::{CannedServer, Reply},
+    model_server::{ModelServer, ModelServerBuilder},
+    postgres::PostgresServer,
     recorder::{Recorded, Recorder},
-    server::{ModelServer, ModelServerBuilder},
-    vendor::Protocol,
 };

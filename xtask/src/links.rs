@@ -1,4 +1,5 @@
-//! Links between the repository's documents lead somewhere: to a file, and where they name a test, to it.
+//! Checks the links between the repository's documents: the file exists, and a test that the label
+//! names too.
 
 use std::{fs, path::Path};
 
@@ -7,7 +8,7 @@ use crate::{
     workspace::{Workspace, unreadable},
 };
 
-/// Where documents lie.
+/// The folders with documents.
 const FOLDERS: [&str; 4] = [".", "crates", "docs", "examples"];
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
@@ -20,7 +21,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
         for (label, target) in links(&text) {
             let file = folder.join(target);
             if !file.exists() {
-                broken.push(format!("{shown} links to {target}, which is not there"));
+                broken.push(format!("{shown} links to {target}, which does not exist"));
             } else if let Some(test) = test_in(label)
                 && !has_function(&file, test)?
             {
@@ -33,10 +34,10 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
         return Ok(());
     }
     broken.dedup();
-    Err(Problem::new(broken.join("\n"), "name the file and the test as they are called now"))
+    Err(Problem::new(broken.join("\n"), "use the current names of the file and the test"))
 }
 
-/// The labels of links to files, and the files, without the place in them.
+/// The labels of links to files, and the files, without fragments.
 fn links(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.match_indices("](").filter_map(|(at, opening)| {
         let label = text.get(..at)?.rsplit('[').next()?;

@@ -1,4 +1,4 @@
-//! Whether `docs/dependencies.md` speaks of the dependencies that there are.
+//! Checks that `docs/dependencies.md` lists exactly the direct dependencies.
 
 use std::{collections::BTreeMap, fs};
 
@@ -21,9 +21,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     let gone = described.keys().filter(|name| !declared.contains_key(*name));
     let problems: Vec<String> = missing
         .map(|(name, version)| format!("{PAGE} has no row `{name}` with version {version}"))
-        .chain(
-            gone.map(|name| format!("{PAGE} has a row `{name}`, which Cargo.toml does not name")),
-        )
+        .chain(gone.map(|name| format!("{PAGE} has a row `{name}`, which is not in Cargo.toml")))
         .collect();
     if problems.is_empty() {
         eprintln!("{} direct dependencies, each with its reason", declared.len());
@@ -31,11 +29,11 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     }
     Err(Problem::new(
         problems.join("\n"),
-        "write what the crate is for and what it was taken against, or take the row out",
+        "add the crate's purpose and the alternatives, or remove the row",
     ))
 }
 
-/// Names and versions in `[workspace.dependencies]`, less the workspace's own crates.
+/// Names and versions in `[workspace.dependencies]`, without the workspace's own crates.
 fn declared(manifest: &str) -> BTreeMap<&str, &str> {
     manifest
         .lines()
@@ -45,7 +43,7 @@ fn declared(manifest: &str) -> BTreeMap<&str, &str> {
         .filter(|line| !line.contains("{ path = "))
         .filter_map(|line| {
             let (name, value) = line.split_once(" = ")?;
-            // The version stands first, whether alone or in a table.
+            // The version comes first, whether alone or in a table.
             Some((name, value.split('"').nth(1)?))
         })
         .collect()

@@ -1,25 +1,28 @@
-//! `cargo xtask`: what is checked before a change is taken in, by one command.
+//! `cargo xtask`: the checks before a change is merged, in one command.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stderr,
     clippy::print_stdout,
-    reason = "host crate: it runs programs and talks to whoever started it"
+    reason = "host crate: it runs programs and prints to the terminal"
 )]
 
+mod api;
 mod bench;
+mod book;
 mod cargo_deny;
+mod conformance;
 mod counts;
 mod example;
 mod gateways;
 mod harm;
 mod links;
 mod listed;
-mod local_model;
-mod mutants;
 mod oracle;
 mod packages;
 mod peers;
+mod postgres;
 mod problem;
+mod prose;
 mod sizes;
 mod small_examples;
 mod steps;
@@ -30,8 +33,8 @@ use std::process::ExitCode;
 
 use crate::{
     steps::{
-        BENCH, BENCH_GATEWAY, BLESS, COUNTS, DOCS, EXAMPLE, HARM, LINT, LOCAL_MODEL, ORACLE, PEERS,
-        TEST,
+        API, BENCH, BENCH_GATEWAY, BLESS, BLESS_API, BLESS_CONFORMANCE, BOOK, CONFORMANCE, COUNTS,
+        DOCS, EXAMPLE, FULL, HARM, LINT, ORACLE, PEERS, PORTABLE, PROSE, TEST,
     },
     workspace::Workspace,
 };
@@ -40,26 +43,30 @@ const HELP: &str = "\
 Usage: cargo xtask COMMAND
 
 Commands:
-  test      everything that CI checks: lint, tests, each crate alone, docs, the example, and counts
-  lint      formatting, file sizes, links, cargo-deny over the dependencies, and clippy
+  test      everything that CI checks: lint, tests, docs, public API and examples
+  full      too long for `test`: tests with more interrupts and random cases, `portable`, crates
+            one by one, and counts
+  portable  library, agent and gateway without Unix-only calls (`--cfg portable`), and their tests
+  lint      formatting, file sizes, links, cargo-deny for the dependencies, and clippy
+  prose     phrases that docs/style.md replaces, in user-visible texts and in comments
   oracle    the model adapters against the vendors' own SDKs, which it installs
-  peers     the MCP client and the gateway against servers and clients of others, which it installs
+  peers     the MCP client and the gateway against third-party servers and clients, which it installs
+  conformance
+            the official MCP suite, which it installs, on the gateway and the client, beside FastMCP's
+            proxy, into docs/conformance.md; --bless removes expected failures that pass
   harm      the tests of faults that were found from outside; fails if a kind of fault has none
-  docs      the API documentation, without warnings
-  example   what is in examples/: the small programs, and the support desk on a copy
-  counts    instructions and allocations, against benches/baseline.json; with --bless they become
-            the baseline
-  local-model
-            the examples on a real, small model, which it installs (190 MB); never part of `test`
-  bench     times and memory; writes them into docs/benchmarks.md. Nothing else should run meanwhile
+  docs      the API documentation, without warnings, and the public API
+  api       the public API, compared with docs/internal/public-api.txt; --bless writes it there
+  book      docs/ as a book, in target/book; installs mdBook
+  example   the programs of examples/, and the support desk on a copy
+  counts    instructions and allocations, compared with benches/baseline.json; --bless makes
+            them the baseline
+  bench     times and memory, written into docs/benchmarks.md. Run nothing else meanwhile
   bench gateway
-            the same for `toolcrib serve`, beside gateways of others, which it installs (104 MB)
-  mutants MODULE
-            whether the crate's tests notice when a module is changed, one place at a time: many
-            minutes; docs/mutants.md has the modules and what survived
+            the same for `toolcrib serve`, compared with third-party gateways, which it installs (104 MB)
   help      this text
 
-All of them look at the whole workspace, stop at the first step that fails, and exit with 1 then.
+Each command covers the whole workspace, stops at the first step that fails, and then exits with 1.
 ";
 
 fn main() -> ExitCode {
@@ -68,17 +75,23 @@ fn main() -> ExitCode {
     let steps = match words.as_slice() {
         ["test"] => TEST,
         ["lint"] => LINT,
+        ["prose"] => PROSE,
         ["oracle"] => ORACLE,
         ["peers"] => PEERS,
+        ["conformance"] => CONFORMANCE,
+        ["conformance", "--bless"] => BLESS_CONFORMANCE,
         ["harm"] => HARM,
         ["docs"] => DOCS,
+        ["book"] => BOOK,
+        ["api"] => API,
+        ["api", "--bless"] => BLESS_API,
         ["example"] => EXAMPLE,
         ["counts"] => COUNTS,
         ["counts", "--bless"] => BLESS,
-        ["local-model"] => LOCAL_MODEL,
+        ["full"] => FULL,
+        ["portable"] => PORTABLE,
         ["bench"] => BENCH,
         ["bench", "gateway"] => BENCH_GATEWAY,
-        ["mutants", name] => return mutants::run(&Workspace::here(), name),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             return ExitCode::SUCCESS;
@@ -88,7 +101,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
         unknown => {
-            eprintln!("there is no command `{}`\n\n{HELP}", unknown.join(" "));
+            eprintln!("unknown command `{}`\n\n{HELP}", unknown.join(" "));
             return ExitCode::from(2);
         }
     };

@@ -1,4 +1,4 @@
-//! The vendors' own SDKs, against which the model adapters are tested.
+//! The vendors' own SDKs, for tests of the model adapters.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,10 @@ use crate::{
     workspace::{Workspace, run},
 };
 
-/// The environment variable by which a test finds the Python that has the SDKs.
+/// The environment variable with the Python that has the SDKs.
 pub(crate) const VARIABLE: &str = "TOOLCRIB_ORACLE_PYTHON";
 
-/// The exact versions, with the digest of each file. No other file is taken.
+/// The exact versions, with the digest of each file. Other files are refused.
 const REQUIREMENTS: &str = "crates/toolcrib-models/tests/oracle/requirements.txt";
 
 /// The Python that has the SDKs, once [`install`] has run.
@@ -23,7 +23,7 @@ fn folder(workspace: &Workspace) -> PathBuf {
     workspace.target().join("oracle")
 }
 
-/// Installs the SDKs into a folder of their own, unless these very ones are there.
+/// Installs the SDKs into a separate folder, unless these versions are there.
 pub(crate) fn install(workspace: &Workspace) -> Result<(), Problem> {
     let (folder, pins) = (folder(workspace), packages::texts(workspace, &[REQUIREMENTS])?);
     let installed = Installed::in_folder(&folder);
@@ -35,13 +35,13 @@ pub(crate) fn install(workspace: &Workspace) -> Result<(), Problem> {
     installed.write(&pins)
 }
 
-/// The one test that needs them, alone.
+/// Runs only the test that needs them.
 pub(crate) fn compare(workspace: &Workspace) -> Result<(), Problem> {
     run(
         workspace
             .cargo(["test", "--package", "toolcrib-models", "--features", "vendors"])
-            .args(["--test", "vendors", "oracle::"])
+            .args(["--test", "adapters", "oracle::"])
             .env(VARIABLE, python(workspace)),
-        "mend the adapter; where it is right to differ, say so and why in the test's differences.rs",
+        "fix the adapter; if the difference is correct, add it with the reason to the test's differences.rs",
     )
 }

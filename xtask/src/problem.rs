@@ -1,8 +1,8 @@
-//! Why a step failed.
+//! The error of a step.
 
 use std::fmt;
 
-/// Why a step failed, and what to do about it.
+/// The error of a step, and how to fix it.
 #[derive(Debug)]
 pub(crate) struct Problem {
     what: String,

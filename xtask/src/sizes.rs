@@ -1,4 +1,4 @@
-//! Files that are read by people stay of a size that can be read.
+//! Checks that source files stay small enough to read.
 
 use std::fs;
 
@@ -7,13 +7,13 @@ use crate::{
     workspace::{Workspace, unreadable},
 };
 
-/// Above this a file is reported.
+/// Longer files are reported.
 const LONG: usize = 700;
 
-/// Above this the check fails.
+/// Longer files fail the check.
 const TOO_LONG: usize = 1500;
 
-/// Where sources lie; what cargo builds and what tools keep lies elsewhere.
+/// The folders with sources; build output and tools' files are elsewhere.
 const FOLDERS: [&str; 5] = ["benches", "crates", "examples", "testbed", "xtask"];
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
@@ -36,6 +36,6 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     }
     Err(Problem::new(
         too_long.join("\n"),
-        format!("split them by what they are about; {TOO_LONG} lines are the limit"),
+        format!("split them by topic; {TOO_LONG} lines are the limit"),
     ))
 }

@@ -1,5 +1,5 @@
-//! The crates of `examples/`: each prints what its `expected.txt` says. One without such a file is a
-//! library, and its tests are run with all others.
+//! Checks the crates of `examples/`: the output of each must equal its `expected.txt`. A crate
+//! without such a file is a library, and its tests run with all others.
 
 use std::{env, fs, path::PathBuf, process::Command};
 
@@ -8,17 +8,17 @@ use crate::{
     workspace::{Workspace, output, run, unreadable},
 };
 
-/// Builds all programs of the workspace at once: one by one, what they have in common would be built
-/// again for each, with other features. That each crate names the features it needs is a check of
-/// its own.
+/// Builds all programs of the workspace at once, and with their tests: otherwise common dependencies
+/// would be built again with other features. `cargo xtask full` checks that each crate declares the
+/// features it needs.
 pub(crate) fn build_programs(workspace: &Workspace) -> Result<(), Problem> {
     run(
-        &mut workspace.cargo(["build", "--workspace", "--bins"]),
-        "mend what the compiler lists above",
+        &mut workspace.cargo(["build", "--workspace", "--bins", "--tests"]),
+        "fix the compiler errors above",
     )
 }
 
-/// A program that was [built](build_programs).
+/// The path of a program that was [built](build_programs).
 pub(crate) fn program(workspace: &Workspace, name: &str) -> PathBuf {
     workspace.target().join("debug").join(format!("{name}{}", env::consts::EXE_SUFFIX))
 }
@@ -37,15 +37,15 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
         eprintln!("$ {package}");
         let printed = output(
             &mut Command::new(program(workspace, &package)),
-            "mend the example: it is what newcomers copy",
+            "fix the example: newcomers copy it",
         )?;
         if printed != expected.trim() {
             return Err(Problem::new(
                 format!(
-                    "{package} does not print what {} says; it prints:\n{printed}",
+                    "{package} does not print the content of {}; it prints:\n{printed}",
                     path.display()
                 ),
-                "mend the example, or write what it prints now into that file",
+                "fix the example, or write its current output into that file",
             ));
         }
     }

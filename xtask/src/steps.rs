@@ -1,14 +1,17 @@
-//! The steps, what each runs, and in which order.
+//! The steps of each command, in order.
 
 use std::{
     env,
+    process::Command,
+    thread,
     time::{Duration, Instant},
 };
 
 use crate::{
-    bench, cargo_deny, counts, example, gateways, harm, links, listed, local_model, oracle, peers,
+    api, bench, book, cargo_deny, conformance, counts, example, gateways, harm, links, listed,
+    oracle, peers, postgres,
     problem::Problem,
-    sizes, small_examples, unsafe_code,
+    prose, sizes, small_examples, unsafe_code,
     workspace::{Workspace, run as run_program},
 };
 
@@ -18,31 +21,40 @@ pub(crate) struct Step {
     check: fn(&Workspace) -> Result<(), Problem>,
 }
 
-// What is quick comes first, so that a small slip is found in seconds and not behind a build.
+// Fast steps come first, so that a small mistake is found in seconds and not after a build.
 const FORMAT: Step = Step { name: "formatting", check: format };
 const SIZES: Step = Step { name: "file sizes", check: sizes::check };
 const UNSAFE: Step = Step { name: "unsafe code", check: unsafe_code::check };
 const LINKS: Step = Step { name: "links", check: links::check };
+const BOOK_PAGES: Step = Step { name: "pages of the book", check: book::check };
+const BOOK_BUILT: Step = Step { name: "book", check: book::build };
 const DEPENDENCIES: Step = Step { name: "dependencies", check: dependencies };
+const PROSE_CHECK: Step = Step { name: "prose", check: prose::check };
 const CLIPPY: Step = Step { name: "clippy", check: clippy };
+const CLIPPY_AND_INSTALLS: Step = Step { name: "clippy, installs", check: clippy_and_installs };
 const SDKS: Step = Step { name: "vendors' SDKs", check: oracle::install };
 const ORACLE_TEST: Step = Step { name: "oracle", check: oracle::compare };
+const POSTGRES: Step = Step { name: "PostgreSQL", check: postgres::install };
 const OTHERS: Step = Step { name: "MCP peers", check: peers::install };
 const PEERS_TEST: Step = Step { name: "with peers", check: peers::compare };
+const SUITE: Step = Step { name: "MCP suite", check: conformance::install };
+const FASTMCP: Step = Step { name: "FastMCP", check: conformance::install_fastmcp };
+const CONFORMANCE_SAMPLE: Step = Step { name: "conformance", check: conformance::check_sample };
+const CONFORMANCE_MATRIX: Step = Step { name: "conformance", check: conformance::check };
+const NEW_CONFORMANCE: Step = Step { name: "fewer failures", check: conformance::bless };
 const TESTS: Step = Step { name: "tests", check: tests };
+const LONG_TESTS: Step = Step { name: "long tests", check: long_tests };
 const HARM_LISTED: Step = Step { name: "kinds of faults", check: harm::check_listed };
 const HARM_TEST: Step = Step { name: "faults", check: harm::test };
 const ALONE: Step = Step { name: "crate by crate", check: crate_by_crate };
+const PORTABLE_BUILD: Step = Step { name: "portable build", check: portable };
 const API_DOCS: Step = Step { name: "documentation", check: documentation };
+const PUBLIC_API: Step = Step { name: "public API", check: api::check };
+const NEW_PUBLIC_API: Step = Step { name: "new public API", check: api::bless };
 const SMALL_EXAMPLES: Step = Step { name: "examples", check: small_examples::check };
 const SUPPORT_DESK: Step = Step { name: "support desk", check: example::check };
 const COUNTED: Step = Step { name: "counts", check: counts::check };
 const BLESSED: Step = Step { name: "new baseline", check: counts::bless };
-const MODEL: Step = Step { name: "model", check: local_model::install };
-const MODEL_SERVER: Step = Step { name: "its server", check: local_model::test_server };
-const MODEL_FIRST_TOOL: Step = Step { name: "first tool", check: local_model::first_tool };
-const MODEL_DESK: Step = Step { name: "support desk", check: local_model::support_desk };
-const MODEL_FIGURES: Step = Step { name: "figures", check: local_model::figures };
 const FIGURES: Step = Step { name: "benches", check: bench::run };
 const GATEWAYS: Step = Step { name: "gateways", check: gateways::install };
 const GATEWAY_FIGURES: Step = Step { name: "bench", check: bench::run_gateway };
@@ -52,32 +64,40 @@ pub(crate) const TEST: &[Step] = &[
     SIZES,
     UNSAFE,
     LINKS,
+    PROSE_CHECK,
+    BOOK_PAGES,
     DEPENDENCIES,
-    CLIPPY,
-    SDKS,
-    OTHERS,
+    CLIPPY_AND_INSTALLS,
     TESTS,
     HARM_LISTED,
-    ALONE,
     API_DOCS,
+    PUBLIC_API,
     SMALL_EXAMPLES,
     SUPPORT_DESK,
-    COUNTED,
+    CONFORMANCE_SAMPLE,
 ];
-pub(crate) const LINT: &[Step] = &[FORMAT, SIZES, UNSAFE, LINKS, DEPENDENCIES, CLIPPY];
+pub(crate) const LINT: &[Step] =
+    &[FORMAT, SIZES, UNSAFE, LINKS, PROSE_CHECK, BOOK_PAGES, DEPENDENCIES, CLIPPY];
+pub(crate) const PROSE: &[Step] = &[PROSE_CHECK];
 pub(crate) const ORACLE: &[Step] = &[SDKS, ORACLE_TEST];
 pub(crate) const PEERS: &[Step] = &[OTHERS, PEERS_TEST];
+pub(crate) const CONFORMANCE: &[Step] = &[OTHERS, SUITE, FASTMCP, CONFORMANCE_MATRIX];
+pub(crate) const BLESS_CONFORMANCE: &[Step] = &[OTHERS, SUITE, FASTMCP, NEW_CONFORMANCE];
 pub(crate) const HARM: &[Step] = &[HARM_LISTED, HARM_TEST];
-pub(crate) const DOCS: &[Step] = &[API_DOCS];
+pub(crate) const DOCS: &[Step] = &[API_DOCS, PUBLIC_API];
+pub(crate) const API: &[Step] = &[PUBLIC_API];
+pub(crate) const BLESS_API: &[Step] = &[NEW_PUBLIC_API];
+pub(crate) const BOOK: &[Step] = &[LINKS, BOOK_PAGES, BOOK_BUILT];
 pub(crate) const EXAMPLE: &[Step] = &[SMALL_EXAMPLES, SUPPORT_DESK];
 pub(crate) const COUNTS: &[Step] = &[COUNTED];
 pub(crate) const BLESS: &[Step] = &[BLESSED];
-pub(crate) const LOCAL_MODEL: &[Step] =
-    &[MODEL, MODEL_SERVER, MODEL_FIRST_TOOL, MODEL_DESK, MODEL_FIGURES];
+pub(crate) const PORTABLE: &[Step] = &[PORTABLE_BUILD];
+pub(crate) const FULL: &[Step] =
+    &[SDKS, OTHERS, POSTGRES, LONG_TESTS, PORTABLE_BUILD, ALONE, COUNTED];
 pub(crate) const BENCH: &[Step] = &[FIGURES];
 pub(crate) const BENCH_GATEWAY: &[Step] = &[OTHERS, GATEWAYS, GATEWAY_FIGURES];
 
-/// Runs steps until one fails; says whether none did.
+/// Runs steps until one fails; returns whether none did.
 pub(crate) fn run(steps: &[Step], workspace: &Workspace) -> bool {
     let began = Instant::now();
     let mut times = Vec::with_capacity(steps.len());
@@ -121,34 +141,94 @@ fn dependencies(workspace: &Workspace) -> Result<(), Problem> {
 fn clippy(workspace: &Workspace) -> Result<(), Problem> {
     run_program(
         &mut workspace.cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
-        "mend what is listed above, or write `#[expect(LINT, reason = \"…\")]` where it is meant; \
+        "fix the errors above, or add `#[expect(LINT, reason = \"…\")]` if they are intended; \
          if cargo has no `clippy`, `rustup component add clippy`",
     )
 }
 
+/// The installs wait for the network while clippy uses the processors.
+fn clippy_and_installs(workspace: &Workspace) -> Result<(), Problem> {
+    thread::scope(|scope| {
+        let installs = scope.spawn(|| {
+            oracle::install(workspace)?;
+            peers::install(workspace)?;
+            conformance::install(workspace)?;
+            postgres::install(workspace)
+        });
+        clippy(workspace)?;
+        installs.join().unwrap_or_else(|_| {
+            Err(Problem::new("the install panicked", "look at the lines above"))
+        })
+    })
+}
+
 fn tests(workspace: &Workspace) -> Result<(), Problem> {
+    run_tests(workspace.cargo(["test", "--workspace"]), workspace)
+}
+
+/// Runs all tests again, with the long form of those that have one.
+fn long_tests(workspace: &Workspace) -> Result<(), Problem> {
+    let mut cargo = workspace.cargo(["test", "--workspace"]);
+    cargo.env("TOOLCRIB_FULL", "1");
+    run_tests(cargo, workspace)
+}
+
+fn run_tests(mut cargo: Command, workspace: &Workspace) -> Result<(), Problem> {
     run_program(
-        workspace
-            .cargo(["test", "--workspace"])
-            // Many tests wait, for processes and for time-outs: twice as many as two processors.
+        cargo
+            // Many tests wait for processes and timeouts: run twice as many as two processors.
             .env("RUST_TEST_THREADS", "4")
             .env(oracle::VARIABLE, oracle::python(workspace))
             .env(peers::VARIABLE, peers::folder(workspace)),
-        "run one test alone with `cargo test -p CRATE NAME`; where a snapshot differs and the new \
-         one is right, accept it with `INSTA_UPDATE=always cargo test -p CRATE NAME`",
+        "run one test alone with `cargo test -p CRATE NAME`; if a snapshot differs and the new \
+         one is correct, accept it with `INSTA_UPDATE=always cargo test -p CRATE NAME`",
     )
 }
 
-/// In a build of the whole workspace one crate's features cover for what another forgot to declare;
-/// whoever depends on a single crate has no such luck.
+/// In a build of the whole workspace, one crate's features hide missing declarations of another; a
+/// user of a single crate would get the error.
 fn crate_by_crate(workspace: &Workspace) -> Result<(), Problem> {
     for name in workspace.crates()? {
         run_program(
             &mut workspace.cargo(["check", "--quiet", "--package", &name]),
-            "add the feature that is missing to this crate's own Cargo.toml",
+            "add the missing feature to this crate's Cargo.toml",
         )?;
     }
     Ok(())
+}
+
+/// The features of `toolcrib` that need no Unix-only calls.
+const PORTABLE_FEATURES: &str =
+    "agent,artifacts,command,gateway,http,hub,lint,macros,mcp,models,testing,vendors";
+
+/// Builds the library, the agent and the gateway without Unix-only calls, and runs their tests. The
+/// separate target folder keeps the other builds.
+fn portable(workspace: &Workspace) -> Result<(), Problem> {
+    let mut flags = env::var("RUSTFLAGS").unwrap_or_default();
+    flags.push_str(" --cfg portable");
+    let cargo = |args: &[&str]| {
+        let mut cargo = workspace.cargo(args.iter().copied());
+        cargo
+            .env("RUSTFLAGS", flags.trim())
+            .env("CARGO_TARGET_DIR", workspace.target().join("portable"));
+        cargo
+    };
+    let args = [
+        "check",
+        "--package",
+        "toolcrib",
+        "--no-default-features",
+        "--features",
+        PORTABLE_FEATURES,
+    ];
+    run_program(
+        &mut cargo(&args),
+        "give the Unix-only call an alternative under `#[cfg(portable)]`, which works or refuses",
+    )?;
+    let crates = ["toolcrib-core", "toolcrib-engine", "toolcrib-agent", "toolcrib-mcp"];
+    let packages = crates.into_iter().flat_map(|name| ["--package", name]);
+    let args: Vec<_> = ["test", "--lib", "--tests"].into_iter().chain(packages).collect();
+    run_tests(cargo(&args), workspace)
 }
 
 fn documentation(workspace: &Workspace) -> Result<(), Problem> {
@@ -158,7 +238,7 @@ fn documentation(workspace: &Workspace) -> Result<(), Problem> {
         workspace
             .cargo(["doc", "--workspace", "--no-deps", "--all-features"])
             .env("RUSTDOCFLAGS", flags.trim()),
-        "mend the links and comments listed above; `cargo doc --workspace --no-deps --open` shows the \
+        "fix the links and comments listed above; `cargo doc --workspace --no-deps --open` shows the \
          pages",
     )
 }

@@ -1,5 +1,5 @@
-//! `unsafe` stands in one folder and nowhere else. The compiler's lint denies it everywhere; this
-//! looks for whoever allows it again.
+//! Checks that `unsafe` is used in one folder only. The compiler's lint denies it everywhere; this
+//! check finds attributes that allow it again.
 
 use std::fs;
 
@@ -8,11 +8,11 @@ use crate::{
     workspace::{Workspace, unreadable},
 };
 
-/// What happens between fork and exec has no safe wrapper.
-const ALLOWED: &str = "crates/toolcrib-scope/src/process/child";
+/// Code between fork and exec has no safe wrapper.
+const ALLOWED: &str = "crates/toolcrib-capabilities/src/process/child";
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
-    // In two pieces, so that this file is not found itself.
+    // In two pieces, so that this file does not match.
     let allows = [concat!("allow(", "unsafe_code"), concat!("expect(", "unsafe_code")];
     let mut found = Vec::new();
     for path in workspace.files(&["benches", "crates", "examples", "xtask"], "rs")? {
@@ -25,5 +25,5 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
     if found.is_empty() {
         return Ok(());
     }
-    Err(Problem::new(found.join("\n"), format!("unsafe code stands in {ALLOWED} only")))
+    Err(Problem::new(found.join("\n"), format!("move the unsafe code to {ALLOWED}")))
 }

@@ -1,4 +1,4 @@
-//! Where the workspace lies, and how programs are run in it.
+//! The paths of the workspace, and running programs in it.
 
 use std::{
     env,
@@ -25,13 +25,13 @@ impl Workspace {
         &self.root
     }
 
-    /// Where cargo puts what it builds.
+    /// Cargo's target folder.
     pub(crate) fn target(&self) -> PathBuf {
         let chosen = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| OsString::from("target"));
         self.root.join(chosen)
     }
 
-    /// The names of the crates in `crates/`, each that of its folder.
+    /// The names of the crates in `crates/`, which equal those of their folders.
     pub(crate) fn crates(&self) -> Result<Vec<String>, Problem> {
         let folder = self.root.join("crates");
         let mut names = fs::read_dir(&folder)
@@ -45,8 +45,8 @@ impl Workspace {
         Ok(names)
     }
 
-    /// The files below some folders whose names have an ending, sorted. The root itself is `.`,
-    /// and stands for what lies directly in it; what cargo builds and what tools keep is left out.
+    /// The files in some folders whose names have an ending, sorted. The root itself is `.`, which
+    /// means only its direct files; build output and tools' files are excluded.
     pub(crate) fn files(&self, folders: &[&str], ending: &str) -> Result<Vec<PathBuf>, Problem> {
         let mut found = Vec::new();
         for folder in folders {
@@ -60,14 +60,14 @@ impl Workspace {
         Ok(found)
     }
 
-    /// A program, to be run at the root.
+    /// A command that runs a program at the root.
     pub(crate) fn program(&self, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new(program.as_ref());
         command.current_dir(&self.root);
         command
     }
 
-    /// The cargo that this program was started with.
+    /// The cargo that started this program.
     pub(crate) fn cargo<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Command {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
         let mut command = self.program(PathBuf::from(cargo));
@@ -76,7 +76,7 @@ impl Workspace {
     }
 }
 
-/// Runs a program to its end, with its output where ours goes.
+/// Runs a program to its end, with inherited output.
 pub(crate) fn run(command: &mut Command, help: &str) -> Result<(), Problem> {
     let line = command_line(command);
     eprintln!("$ {line}");
@@ -87,7 +87,7 @@ pub(crate) fn run(command: &mut Command, help: &str) -> Result<(), Problem> {
     }
 }
 
-/// Runs a program to its end; what it printed, without white space around it.
+/// Runs a program to its end; returns its output, without surrounding whitespace.
 pub(crate) fn output(command: &mut Command, help: &str) -> Result<String, Problem> {
     let line = command_line(command);
     match command.output() {
@@ -102,7 +102,7 @@ pub(crate) fn output(command: &mut Command, help: &str) -> Result<String, Proble
     }
 }
 
-/// A program that is not there, or may not be run.
+/// The error for a program that is missing or not executable.
 pub(crate) fn not_started(line: &str, error: &io::Error) -> Problem {
     Problem::new(
         format!("`{line}` could not be started: {error}"),
@@ -110,15 +110,15 @@ pub(crate) fn not_started(line: &str, error: &io::Error) -> Problem {
     )
 }
 
-/// A file or folder that cannot be looked at.
+/// The error for a file or folder that cannot be read.
 pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Problem {
     Problem::new(
         format!("{} cannot be read: {error}", path.display()),
-        "look at its permissions, and whether a file is UTF-8",
+        "check its permissions, and that a file is UTF-8",
     )
 }
 
-/// A command as it could be typed, for people to repeat.
+/// A command as a shell line, for people to repeat.
 pub(crate) fn command_line(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let program = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy();

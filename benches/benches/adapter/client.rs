@@ -1,5 +1,5 @@
-//! What our client adds to an exchange: judging, bounds in time and size, and a task that ends it
-//! while nobody reads.
+//! Measures the overhead of our client in an exchange: URL checks, limits in time and size, and a
+//! task that cancels the exchange while its response is not read.
 
 use hyper::body::Bytes;
 use tokio::{
@@ -8,17 +8,17 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 use toolcrib_benches::{Cell, Outcome, Table, cpu_time, median, micros};
+use toolcrib_capabilities::http::{DEFAULT_TIMEOUT, HttpClient, HttpRequest, Method};
 use toolcrib_core::CancellationToken;
-use toolcrib_scope::http::{DEFAULT_TIMEOUT, HttpClient, HttpRequest, Method};
 
 use crate::{COMMAND, plain::Plain, runtime, server::Server};
 
-/// How many series there are of each way, in turns.
+/// Number of series per way, alternating.
 const SERIES: usize = 40;
-/// How many exchanges are in a series.
+/// Number of exchanges per series.
 const EXCHANGES: usize = 200;
 
-/// How large the answer is.
+/// Size of the response.
 const ANSWER_BYTES: usize = 1000;
 
 pub(crate) fn table() -> Outcome<Table> {
@@ -90,7 +90,7 @@ async fn stream(client: &HttpClient, url: &str) -> Outcome {
     whole(bytes)
 }
 
-/// The client's task beside each answer, alone.
+/// Only the client's task beside each response.
 async fn watch() -> Outcome {
     let cancel = CancellationToken::new();
     let ends = Instant::now() + DEFAULT_TIMEOUT;
@@ -100,7 +100,7 @@ async fn watch() -> Outcome {
             () = sleep_until(ends) => {}
         }
     });
-    // So that it has begun to wait.
+    // Lets it begin to wait.
     yield_now().await;
     task.abort();
     match task.await {
@@ -113,7 +113,7 @@ fn whole(bytes: usize) -> Outcome {
     if bytes == ANSWER_BYTES { Ok(()) } else { Err(format!("an answer of {bytes} bytes").into()) }
 }
 
-/// CPU time of one of a series, in µs.
+/// CPU time per repetition in a series, in µs.
 fn time(runtime: &Runtime, mut work: impl AsyncFnMut() -> Outcome) -> Outcome<f64> {
     runtime.block_on(async {
         let began = cpu_time();

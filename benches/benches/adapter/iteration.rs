@@ -14,24 +14,24 @@ use crate::{COMMAND, plain::Plain, runtime, server::Server, streams, wire::Wire}
 
 const IN_PROCESS: &str = "in process";
 
-/// What one process found.
+/// The results of one process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Found {
     /// The loop.
     run: Run,
-    /// In a wire format: what its exchanges are alone.
+    /// For a wire format: its exchanges alone.
     exchanges: Option<Exchanges>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Exchanges {
-    /// The same with hyper and nothing else.
+    /// The same with only hyper.
     plain: Run,
-    /// How many bytes the body of each request had.
+    /// The length of each request's body, in bytes.
     bodies: Vec<usize>,
 }
 
-/// What is compared: menus, each in process and in every wire format.
+/// The compared kinds: menus, each in process and in every wire format.
 fn kinds() -> Vec<(Menu, Option<Wire>)> {
     let ways = || [None].into_iter().chain(Wire::ALL.map(Some));
     Menu::ALL.into_iter().flat_map(|menu| ways().map(move |way| (menu, way))).collect()
@@ -41,7 +41,7 @@ fn name((menu, wire): (Menu, Option<Wire>)) -> String {
     format!("{}, {}", wire.map_or(IN_PROCESS, Wire::name), menu.name())
 }
 
-/// One run in this process, of the kind of that name.
+/// One run of the named kind in this process.
 pub(crate) fn one(kind: &str) -> Outcome<Found> {
     let (menu, wire) =
         kinds().into_iter().find(|known| name(*known) == kind).ok_or("no such kind")?;
@@ -64,8 +64,7 @@ pub(crate) fn one(kind: &str) -> Outcome<Found> {
     Ok(Found { run, exchanges: Some(Exchanges { plain, bodies: seen.bodies }) })
 }
 
-/// Exchanges of bodies of these lengths, all of them beginnings of one that is as long as the
-/// longest.
+/// Exchanges of bodies with these lengths, each a prefix of the longest.
 async fn exchanges(server: &Server, lengths: &[usize], body: Bytes) -> Outcome<Run> {
     let times = Times::default();
     let mut plain = Plain::connect(server).await?;
@@ -78,7 +77,7 @@ async fn exchanges(server: &Server, lengths: &[usize], body: Bytes) -> Outcome<R
     Ok(Run { iterations: times.each(), total, peak_rss: peak_rss() })
 }
 
-/// A model that notes when it is asked.
+/// A model that records when it is called.
 struct Watched<M> {
     model: Arc<M>,
     times: Times,
@@ -95,7 +94,7 @@ impl<M: Model> Model for Watched<M> {
     }
 }
 
-/// What the processes of one wire format and menu found.
+/// The results of the processes of one wire format and menu.
 struct Compared {
     name: String,
     through: Figures,
@@ -103,7 +102,7 @@ struct Compared {
     /// The loop with a model in the process.
     in_process: f64,
     peak_rss: f64,
-    /// Of the requests: the first 20, the last 20, in KiB.
+    /// The request sizes: of the first 20, the last 20, in KiB.
     kib: [f64; 2],
 }
 
@@ -129,7 +128,7 @@ pub(crate) fn tables() -> Outcome<[Table; 2]> {
     let mut compared = Vec::new();
     for (((_, wire), name), found) in kinds.iter().zip(names).zip(&found) {
         let runs: Runs<'_> = found.iter().map(|found| &found.run).collect();
-        // Of each menu it comes first.
+        // It is the first kind of each menu.
         if wire.is_none() {
             in_process = runs.iteration();
             continue;

@@ -1,8 +1,8 @@
-//! What it costs that a model is behind a vendor's API: the loop of `--bench loop`, over loopback
-//! HTTP, with the server in the same process and on the same thread.
+//! Measures the overhead of a vendor's API: the loop of `--bench loop`, over loopback HTTP, with
+//! the server in the same process and on the same thread.
 //!
-//! The server answers prepared bytes. What it and the system take is measured alone, by exchanges of
-//! as many bytes with hyper and nothing else, so that what is left is the adapter's.
+//! The server answers with prepared bytes. The cost of the server and the system is measured alone,
+//! by exchanges of the same size with only hyper; the difference is the adapter's.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,

@@ -1,4 +1,4 @@
-//! An exchange with hyper and nothing else: what no client over HTTP can do without.
+//! An exchange with only hyper: the minimum of every HTTP client.
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
@@ -13,7 +13,7 @@ use toolcrib_benches::Outcome;
 
 use crate::server::Server;
 
-/// A connection of hyper's.
+/// A hyper connection.
 pub(crate) struct Plain {
     sender: SendRequest<Full<Bytes>>,
     authority: String,
@@ -29,7 +29,7 @@ impl Plain {
         Ok(Self { sender, authority: server.address().to_string(), driver })
     }
 
-    /// Sends a body and reads the answer to its end; says how many bytes it had.
+    /// Sends a body and reads the response to its end; returns its length in bytes.
     pub(crate) async fn exchange(&mut self, body: Bytes) -> Outcome<usize> {
         let request = Request::post("/v1/chat/completions")
             .header(header::HOST, self.authority.as_str())

@@ -1,5 +1,5 @@
-//! What it takes to build a request: the loop's conversation after 24 calls, and a client that is
-//! allowed no host, so that nothing is sent.
+//! Measures building a request: the loop's conversation after 24 calls, and a client that may
+//! connect to no host, so that nothing is sent.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use allocation_counter::AllocationInfo;
 use futures_util::StreamExt as _;
 use tokio::runtime::Runtime;
 use toolcrib_benches::{Cell, Outcome, Table, call, cpu_time, median, micros, render, tools};
+use toolcrib_capabilities::http::HttpClient;
 use toolcrib_core::{Menu, Message, Model, ModelErrorClass, ModelRequest, ToolChoice};
 use toolcrib_models::VendorModel;
-use toolcrib_scope::http::HttpClient;
 
 use crate::{COMMAND, runtime, server::Server, streams, wire::Wire};
 
-/// How many models are made to see what the first request takes.
+/// Number of models that are created to measure the first request.
 const MODELS: usize = 15;
-/// How many series there are of requests of which all but the first find the tool block made.
+/// Number of series of requests, all of which but the first reuse the tool block.
 const SERIES: usize = 15;
-/// How many requests are in a series.
+/// Number of requests per series.
 const REQUESTS: usize = 50;
 
 pub(crate) fn table() -> Outcome<Table> {
@@ -44,7 +44,7 @@ pub(crate) fn table() -> Outcome<Table> {
     })
 }
 
-/// 50 messages: what the user wants, 24 calls with their results, and one more word.
+/// 50 messages: the user's request, 24 calls with their results, and one more user message.
 fn conversation(tool_count: usize) -> Outcome<ModelRequest> {
     let mut messages = vec![Message::user("Read the ledgers.")];
     for number in 0..24 {
@@ -67,7 +67,7 @@ fn conversation(tool_count: usize) -> Outcome<ModelRequest> {
     })
 }
 
-/// The same with nothing kept from one request to the next.
+/// The same without a cache between requests.
 fn anew(tool_count: usize, request: &ModelRequest) -> Outcome<Vec<Cell>> {
     let mut written = 0;
     let mut write = || {
@@ -121,13 +121,13 @@ fn row(
     ]
 }
 
-/// A model that has seen no menu, and may go nowhere.
+/// A model that has seen no menu, and may not connect.
 fn fresh(wire: Wire, server: &Server) -> Outcome<Arc<VendorModel>> {
     let nowhere = HttpClient::builder().allowed_hosts(Some(Vec::new())).build();
     Ok(Arc::new(wire.model(server).client(nowhere).build()?))
 }
 
-/// All that happens to a request up to where its client would dial.
+/// All work for a request before its client would connect.
 fn build(runtime: &Runtime, model: &Arc<VendorModel>, request: &ModelRequest) -> Outcome {
     let refused = async { Arc::clone(model).respond(request.clone()).next().await };
     match runtime.block_on(refused) {
@@ -136,7 +136,7 @@ fn build(runtime: &Runtime, model: &Arc<VendorModel>, request: &ModelRequest) ->
     }
 }
 
-/// CPU time of one of many, in µs.
+/// CPU time per repetition, in µs.
 fn series(work: &mut impl FnMut() -> Outcome) -> Outcome<f64> {
     let mut each = Vec::new();
     for _ in 0..SERIES {

@@ -1,4 +1,4 @@
-//! A server that does as little as it can: whatever it is asked, it gives the next of its answers.
+//! A minimal server: it answers every request with the next of its prepared responses.
 
 use std::{
     io,
@@ -12,14 +12,13 @@ use tokio::{
     task::AbortHandle,
 };
 
-/// Holds every request of these benches, so that it is read into place.
+/// Large enough for every request of these benches, which is read in place.
 const BUFFER: usize = 1024 * 1024;
 
-/// What ends the head of a request.
+/// The end of a request's head.
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 
-/// A server on a free port of this machine, on the runtime that it was started on, until it is
-/// dropped.
+/// A server on a free local port and the current runtime, until it is dropped.
 pub(crate) struct Server {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -31,18 +30,18 @@ struct Shared {
     seen: Mutex<Seen>,
 }
 
-/// What has come so far.
+/// The requests received so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Seen {
     pub(crate) connections: usize,
-    /// How many bytes the body of each request had.
+    /// The length of each request's body, in bytes.
     pub(crate) bodies: Vec<usize>,
     /// The last of them.
     pub(crate) last: Vec<u8>,
 }
 
 impl Server {
-    /// Begins to serve these answers, whole HTTP responses each, over and over in their order.
+    /// Begins to serve these responses, each complete HTTP, cyclically in order.
     pub(crate) async fn start(answers: Vec<Vec<u8>>) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
@@ -51,7 +50,7 @@ impl Server {
         let accepting = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 serving.seen().connections += 1;
-                // Whoever it was for notices that nothing more comes.
+                // The client notices the missing data.
                 tokio::spawn(serve(stream, Arc::clone(&serving)));
             }
         });
@@ -78,7 +77,7 @@ impl Shared {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a body in, and gives its answer.
+    /// Records a body, and returns its response.
     fn answer(&self, body: &[u8]) -> &[u8] {
         let mut seen = self.seen();
         let position = seen.bodies.len() % self.answers.len().max(1);
@@ -109,7 +108,7 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
     }
 }
 
-/// Where the body begins, and how long it is.
+/// The start and length of the body.
 fn head(request: &[u8]) -> Option<(usize, usize)> {
     let end = request.windows(END_OF_HEAD.len()).position(|bytes| bytes == END_OF_HEAD)?;
     let head = str::from_utf8(request.get(..end)?).ok()?;

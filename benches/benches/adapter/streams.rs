@@ -1,28 +1,28 @@
-//! Answers as vendors stream them.
+//! Responses in the vendors' streaming formats.
 
 use serde_json::{Value, json};
 use toolcrib_benches::ITERATIONS;
 
 use crate::wire::Wire;
 
-/// The arguments of a call in pieces as models write them.
+/// The arguments of a call, in pieces of typical size.
 const ARGUMENTS: [&str; 6] = ["{\"", "number", "\":", " ", "104", "2}"];
 
-/// What a model answers to one request.
+/// A model's answer to one request.
 enum Said {
-    /// A call, with this id where the vendor gives ids.
+    /// A call, with this id if the vendor has ids.
     Call { id: String },
     /// The end.
     Done,
 }
 
-/// The answers of a whole run as HTTP responses: a call of tool 7 for each iteration, then words.
+/// The responses of a whole run: a call of tool 7 for each iteration, then text.
 pub(crate) fn answers(wire: Wire) -> Vec<Vec<u8>> {
     let calls = (0..ITERATIONS).map(|number| Said::Call { id: format!("call_{number}") });
     calls.chain([Said::Done]).map(|said| response(wire, &said)).collect()
 }
 
-/// Each event is a chunk of its own, and all are written at once.
+/// Each event is a separate chunk, and all are written at once.
 fn response(wire: Wire, said: &Said) -> Vec<u8> {
     let media_type = match wire {
         Wire::Ollama => "application/x-ndjson",
@@ -102,7 +102,7 @@ fn chat(said: &Said) -> Vec<Value> {
     chunks
 }
 
-/// The vendor's own events that hold the whole answer also repeat the request's tools; these do not.
+/// The vendor's own events with the whole response also repeat the request's tools; these do not.
 fn responses(said: &Said) -> Vec<Value> {
     const ITEM: &str = "fc_68f5c1b6e0dc8190b7d2f7a5c9a3e1d40a2b";
     let arguments = ARGUMENTS.concat();

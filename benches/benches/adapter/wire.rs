@@ -1,4 +1,4 @@
-//! The wire formats that are measured.
+//! The measured wire formats.
 
 use toolcrib_core::Secret;
 use toolcrib_models::{OpenAiApi, Vendor, VendorModel, VendorModelBuilder};
@@ -9,7 +9,7 @@ use crate::server::Server;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wire {
     Anthropic,
-    /// Chat Completions, as servers of one's own speak them.
+    /// Chat Completions, as supported by your own servers.
     OpenAiChat,
     OpenAiResponses,
     Gemini,
@@ -20,7 +20,7 @@ impl Wire {
     pub(crate) const ALL: [Self; 5] =
         [Self::Anthropic, Self::OpenAiChat, Self::OpenAiResponses, Self::Gemini, Self::Ollama];
 
-    /// What it is called in tables.
+    /// The name in tables.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic",
@@ -31,7 +31,7 @@ impl Wire {
         }
     }
 
-    /// A model that is spoken to in this format, at a server.
+    /// A model with this format, at a server.
     pub(crate) fn model(self, server: &Server) -> VendorModelBuilder {
         let (vendor, path, model) = match self {
             Self::Anthropic => (Vendor::Anthropic, "", "claude-sonnet-4-5"),

@@ -1,4 +1,4 @@
-//! ripgrep, which is what a search is held against.
+//! ripgrep, for comparison with our search.
 
 use std::{
     path::Path,
@@ -11,7 +11,7 @@ use toolcrib_benches::{Outcome, micros};
 const PROGRAM: &str = "rg";
 
 /// # Errors
-/// Where it is not there; how it can be had is in the text.
+/// If it is missing; the text says how to install it.
 pub(crate) fn there_is_ripgrep() -> Outcome {
     let version = Command::new(PROGRAM).arg("--version").stdout(Stdio::null()).status();
     match version {
@@ -22,8 +22,8 @@ pub(crate) fn there_is_ripgrep() -> Outcome {
     }
 }
 
-/// How long it takes to search a file for a pattern, with line numbers, in microseconds, and how
-/// many lines it finds. Starting it is in the time, a few milliseconds.
+/// The time of a search in a file, with line numbers, in microseconds, and the number of lines
+/// found. Includes the start of the process, a few milliseconds.
 pub(crate) fn ripgrep(file: &Path, pattern: &str, flags: &str) -> Outcome<(f64, usize)> {
     let mut command = Command::new(PROGRAM);
     command.args(["--no-config", "--color=never", "--line-number", "--text"]);
@@ -34,7 +34,7 @@ pub(crate) fn ripgrep(file: &Path, pattern: &str, flags: &str) -> Outcome<(f64, 
     let began = Instant::now();
     let output = command.output()?;
     let time = micros(began.elapsed());
-    // 1 where nothing is found.
+    // 1 means no match.
     if !matches!(output.status.code(), Some(0 | 1)) {
         let said = String::from_utf8_lossy(&output.stderr);
         return Err(format!("ripgrep: {said}").into());

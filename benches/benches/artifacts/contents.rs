@@ -1,4 +1,4 @@
-//! The contents that are measured, the same each time, and where they are kept.
+//! The measured contents, the same each time, and their folder.
 
 use std::{
     fmt::Write as _,
@@ -12,16 +12,16 @@ use toolcrib_artifacts::{ArtifactSource, ArtifactWriter, Artifacts, FileStore, T
 use toolcrib_benches::Outcome;
 use toolcrib_core::Identity;
 
-/// How large the log is, in bytes.
+/// Size of the log, in bytes.
 pub(crate) const LOG: u64 = 1_000_000_000;
 
-/// How large the JSON document is, in bytes.
+/// Size of the JSON document, in bytes.
 pub(crate) const DOCUMENT: u64 = 100_000_000;
 
-/// The id of what is kept.
+/// The artifact's id.
 pub(crate) const ID: &str = "call_1";
 
-/// A folder below that of the build, which goes with the bench.
+/// A folder in that of the build, removed on drop.
 pub(crate) struct Place(TempDir);
 
 impl Place {
@@ -33,7 +33,7 @@ impl Place {
         self.0.path()
     }
 
-    /// Deletes what is kept.
+    /// Deletes the artifacts.
     pub(crate) fn clear(&self) -> Outcome {
         for file in fs::read_dir(self.folder())? {
             fs::remove_dir_all(file?.path())?;
@@ -41,7 +41,7 @@ impl Place {
         Ok(())
     }
 
-    /// The file that has the bytes of the artifact.
+    /// The file with the bytes of the artifact.
     pub(crate) fn file(&self) -> Outcome<PathBuf> {
         let digest = turn(self.folder()).get(ID)?.entry().digest.to_string();
         for owner in fs::read_dir(self.folder())? {
@@ -50,17 +50,17 @@ impl Place {
                 return Ok(file);
             }
         }
-        Err("the artifact's file is not there".into())
+        Err("the artifact's file does not exist".into())
     }
 }
 
-/// The turn whose artifacts are in a folder; it is the one of a detached call.
+/// The turn of the artifacts in a folder: the one of a detached call.
 pub(crate) fn turn(folder: &Path) -> TurnArtifacts {
     let artifacts = Artifacts::new(FileStore::new(folder));
     artifacts.turn(Arc::new(Identity::conversation("detached")), "detached")
 }
 
-/// Keeps a log of [`LOG`] bytes.
+/// Writes a log of [`LOG`] bytes.
 pub(crate) fn write_log(place: &Place) -> Outcome {
     let mut writer = turn(place.folder()).writer(ArtifactSource::of("read_log", ID), None)?;
     log(LOG, &mut writer);
@@ -70,7 +70,7 @@ pub(crate) fn write_log(place: &Place) -> Outcome {
     Ok(())
 }
 
-/// Writes a log of a service, with seven lines that are like no other.
+/// Writes a log of a service, with seven distinct lines.
 pub(crate) fn log(bytes: u64, writer: &mut ArtifactWriter) {
     const PIECE: usize = 64 * 1024;
     let mut numbers = Numbers(42);
@@ -105,7 +105,7 @@ pub(crate) fn log(bytes: u64, writer: &mut ArtifactWriter) {
     }
 }
 
-/// Keeps a JSON document of [`DOCUMENT`] bytes: one array of orders beside one small value.
+/// Writes a JSON document of [`DOCUMENT`] bytes: one array of orders beside one small value.
 pub(crate) fn write_document(place: &Place) -> Outcome {
     let mut writer = turn(place.folder()).writer(ArtifactSource::of("export", ID), None)?;
     let mut numbers = Numbers(42);
@@ -132,7 +132,7 @@ pub(crate) fn write_document(place: &Place) -> Outcome {
     Ok(())
 }
 
-/// Numbers that look random, the same each time.
+/// Pseudorandom numbers, the same each time.
 pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {

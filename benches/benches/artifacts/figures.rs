@@ -10,19 +10,19 @@ use crate::{
     role::{Found, Role},
 };
 
-/// How often each search is done, by us and by ripgrep in turns.
+/// Number of repetitions of each search, alternating with ripgrep.
 const ROUNDS: usize = 7;
 
-/// How often everything else is done that takes seconds.
+/// Number of repetitions of other slow operations.
 const TIMES: usize = 3;
 
-/// How many ranges are read.
+/// Number of ranges read.
 const RANGES: usize = 2_000;
 
-/// How much is written, in bytes.
+/// Number of bytes written.
 const WRITTEN: u64 = 2_000_000_000;
 
-/// How many bytes per microsecond, which is megabytes per second.
+/// Bytes per microsecond, which equals megabytes per second.
 fn rate(bytes: u64, micros: f64) -> f64 {
     bytes as f64 / micros
 }
@@ -40,12 +40,12 @@ fn memory(found: &[Found]) -> f64 {
     found.iter().map(|found| found.peak_rss).fold(0.0, f64::max)
 }
 
-/// What all processes answered, as one of them did.
+/// The answer of one of the processes; all are the same.
 fn answer(found: &[Found]) -> Outcome<&Result<String, String>> {
     Ok(&found.last().ok_or("no process was started")?.answer)
 }
 
-/// The log, searched for what is there seven times, or never.
+/// Searches of the log, for a text with seven matches, or with none.
 pub(crate) fn searches(place: &Place) -> Outcome<Table> {
     const GOAL: (f64, f64) = (500.0, 64.0);
     let searches = [
@@ -104,7 +104,7 @@ pub(crate) fn searches(place: &Place) -> Outcome<Table> {
     })
 }
 
-/// Ranges of the log that nobody has read before.
+/// Ranges of the log that were not read before.
 pub(crate) fn ranges(place: &Place) -> Outcome<Table> {
     const GOAL: f64 = 1_000.0;
     let mut rows = Vec::new();
@@ -129,7 +129,7 @@ pub(crate) fn ranges(place: &Place) -> Outcome<Table> {
     })
 }
 
-/// A log of two gigabytes, written into the file store as it comes.
+/// A log of two gigabytes, streamed into the file store.
 pub(crate) fn writing(place: &Place) -> Outcome<Table> {
     const GOAL: f64 = 32.0;
     let mut rows = Vec::new();
@@ -156,7 +156,7 @@ pub(crate) fn writing(place: &Place) -> Outcome<Table> {
     })
 }
 
-/// A JSON document of 100 MB, asked.
+/// Queries of a JSON document of 100 MB.
 pub(crate) fn queries(place: &Place) -> Outcome<Table> {
     let asked: [(&str, &str, Value); 6] = [
         ("a JSONPath over all of it", "path", json!({ "path": "$.orders[?@.total > 9999].id" })),

@@ -1,8 +1,8 @@
-//! What artifacts cost: writing two gigabytes, searching one beside ripgrep, reading ranges of it,
-//! and asking a hundred megabytes of JSON.
+//! Measures artifacts: writing two gigabytes, searching one in comparison with ripgrep, reading
+//! ranges of it, and querying a hundred megabytes of JSON.
 //!
-//! Everything that is measured is a process of its own, so that the most memory it had is its own.
-//! The process that was started makes the files, starts one after the other, and deletes the files.
+//! Every measurement is a separate process, so that its peak memory is its own. The main process
+//! creates the files, starts the others one by one, and deletes the files.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,

@@ -1,4 +1,4 @@
-//! What is measured in a process of its own.
+//! The measurements in separate processes.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,27 +15,27 @@ use toolcrib_engine::Redactor;
 
 use crate::contents::{ID, Numbers, log, turn};
 
-/// One thing to be done, in a folder of artifacts.
+/// One measurement, in a folder of artifacts.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Role {
-    /// Writes a log of so many bytes.
+    /// Writes a log of `bytes` bytes.
     Write { folder: PathBuf, bytes: u64, redacts: bool },
-    /// Searches, by the tool.
+    /// Searches, with the tool.
     Search { folder: PathBuf, pattern: String, flags: String },
-    /// Reads so many ranges, by the tool: twenty lines each, or two thousand bytes.
+    /// Reads `count` ranges, with the tool: twenty lines each, or two thousand bytes.
     Ranges { folder: PathBuf, count: usize, lines: bool },
-    /// Asks by the tool.
+    /// Queries, with the tool.
     Query { folder: PathBuf, query: String, args: Value },
 }
 
-/// What a process found.
+/// The results of a process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Found {
-    /// How long each thing took, in microseconds.
+    /// The time of each operation, in microseconds.
     pub(crate) times: Vec<f64>,
-    /// The most memory that the process had, in MiB.
+    /// The peak memory of the process, in MiB.
     pub(crate) peak_rss: f64,
-    /// What the last answer said, or why there was none.
+    /// The last answer, or the error.
     pub(crate) answer: Result<String, String>,
 }
 
@@ -79,21 +79,21 @@ impl Role {
     }
 }
 
-/// One of the tools that a model has.
+/// One of a model's tools.
 struct Asking(Tool);
 
 impl Asking {
     fn of(folder: &Path, name: &str) -> Outcome<Self> {
         let tools = turn(folder).artifacts().tools()?;
         let tool = tools.into_iter().find(|tool| **tool.name() == *name);
-        Ok(Self(tool.ok_or("there is no such tool")?))
+        Ok(Self(tool.ok_or("unknown tool")?))
     }
 
-    /// Calls it, once for each of these arguments.
+    /// Calls it once with each of these arguments.
     fn ask(&self, all: impl IntoIterator<Item = Value>) -> Outcome<Found> {
         let runtime = runtime()?;
         let mut times = Vec::new();
-        let mut answer = Err("nothing was asked".to_owned());
+        let mut answer = Err("no call was made".to_owned());
         for args in all {
             let cx = ToolContext::from(ToolContextParts::detached());
             let began = Instant::now();

@@ -1,4 +1,4 @@
-//! A good server's calls while another server of the same engine misbehaves, and without it.
+//! Measures a good server's calls with and without a misbehaving server on the same engine.
 
 use std::{
     env,
@@ -23,24 +23,24 @@ use crate::{
     roles::ECHO_STDIO,
 };
 
-/// How the other server misbehaves: what it is told, and what that means.
+/// The other server's faults: its argument, and the description.
 const FAULTS: [(&str, &str); 7] = [
     ("none", "does not misbehave"),
     ("flood-changes", "floods: changes of its list"),
     ("flood-answers", "floods: answers to nothing"),
-    ("garbage-only", "floods: lines that are no messages"),
+    ("garbage-only", "floods: lines without messages"),
     ("crash-on-call=1", "crashes at each call"),
     ("hang-at-start", "hangs at its start"),
     ("hang-at-call", "hangs at each call"),
 ];
 
-/// How long the other server has for anything.
+/// The other server's timeout.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// How long whoever calls the other server waits between two calls.
+/// The pause between two calls of the other server.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// For each fault the same calls with and without it, in turns.
+/// For each fault the same calls with and without it, alternating.
 pub(crate) fn table(chaos: &Path, rounds: usize) -> Outcome<Table> {
     let runtime = Runtime::new()?;
     let mut rows = Vec::new();
@@ -69,7 +69,7 @@ pub(crate) fn table(chaos: &Path, rounds: usize) -> Outcome<Table> {
 
 async fn row(chaos: &Path, fault: &str, meaning: &str, rounds: usize) -> Outcome<Vec<Cell>> {
     let good = good()?;
-    let alone = engine().source(Arc::new(good.clone()), OnFailure::Fail).build()?;
+    let alone = engine().provider_with(Arc::new(good.clone()), OnFailure::Fail).build()?;
     let bad = mcp_client("bad", Stdio::new(chaos.to_string_lossy()).arg(fault))
         .start_timeout(PATIENCE)
         .list_timeout(PATIENCE)
@@ -77,8 +77,8 @@ async fn row(chaos: &Path, fault: &str, meaning: &str, rounds: usize) -> Outcome
         .build()?;
     let other_good = self::good()?;
     let beside = engine()
-        .source(Arc::new(other_good.clone()), OnFailure::Fail)
-        .source(Arc::new(bad.clone()), OnFailure::Omit)
+        .provider_with(Arc::new(other_good.clone()), OnFailure::Fail)
+        .provider_with(Arc::new(bad.clone()), OnFailure::Omit)
         .build()?;
     let (mut without, mut with) = (Rounds::default(), Rounds::default());
     let calls = Calls::default();
@@ -111,8 +111,7 @@ fn good() -> Outcome<McpClient> {
         .build()?)
 }
 
-/// The good server's calls, one after the other, each in an iteration of its own. The time is that
-/// of the call.
+/// The good server's calls, one by one, each in a separate iteration. Only the call is timed.
 async fn round(engine: &Engine) -> Outcome<Round> {
     let mut turn = engine.turn(TurnOptions::default())?;
     let window = Window::now();
@@ -134,7 +133,7 @@ fn call(tool: &str, arguments: Value) -> ToolCall {
     ToolCall::new("call", tool, arguments)
 }
 
-/// How often the bad server was called, and how often it answered well.
+/// Calls of the bad server: made, and answered correctly.
 #[derive(Debug, Clone, Default)]
 struct Calls {
     made: Arc<AtomicU64>,
@@ -142,7 +141,7 @@ struct Calls {
 }
 
 impl Calls {
-    /// Calls it again and again, until the task is stopped.
+    /// Calls it repeatedly, until the task is stopped.
     fn keep_coming(&self, engine: Engine) -> JoinHandle<()> {
         let own = self.clone();
         tokio::spawn(async move {

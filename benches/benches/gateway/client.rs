@@ -1,5 +1,5 @@
-//! The client over HTTP: hyper and prepared bytes, so that it takes little of the time and reads no
-//! more of an answer than whether it is the right one.
+//! The client over HTTP: hyper and prepared bytes, so that it takes little of the time and only
+//! checks that a response is the right one.
 
 use std::{net::SocketAddr, time::Instant};
 
@@ -21,16 +21,16 @@ use crate::{
     message::{self, INITIALIZE, INITIALIZED},
 };
 
-/// Which of the protocol's two kinds of HTTP is spoken.
+/// One of the protocol's two HTTP variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Era {
-    /// `2025-06-18`: a handshake, and a session that each request names.
+    /// `2025-06-18`: a handshake, and a session id in each request.
     Sessions,
-    /// `2026-07-28`: each request stands alone.
+    /// `2026-07-28`: independent requests.
     Stateless,
 }
 
-/// What is called, and how.
+/// The called server and variant.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) address: SocketAddr,
@@ -47,7 +47,7 @@ impl Target {
         connection.close().await
     }
 
-    /// So many callers, each with a connection and a session of its own, and each with its next
+    /// Runs concurrent callers, each with a separate connection and session, and each with its next
     /// call as soon as the last is answered.
     pub(crate) async fn round(&self, callers: usize) -> Outcome<Round> {
         let connections = try_join_all((0..callers).map(|_| Connection::open(self))).await?;
@@ -77,7 +77,7 @@ struct Connection<'a> {
     sender: SendRequest<Full<Bytes>>,
     driver: AbortHandle,
     session: Option<HeaderValue>,
-    /// What a call says before and after its id.
+    /// The text of a call before and after its id.
     call: (String, String),
     calls: u64,
 }

@@ -1,4 +1,4 @@
-//! The server that all calls end at: one tool that says back what it is told, by rmcp.
+//! The server at the end of all calls: one tool that returns its argument, with rmcp.
 
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -44,10 +44,10 @@ impl ServerHandler for Echo {
 fn tool() -> Tool {
     let schema = json!({
         "type": "object",
-        "properties": { "text": { "type": "string", "description": "What to say back." } },
+        "properties": { "text": { "type": "string", "description": "The text to return." } },
         "required": ["text"],
         "additionalProperties": false,
     });
     let schema: JsonObject = schema.as_object().cloned().unwrap_or_default();
-    Tool::new(TOOL, "Says back what it is told.", schema)
+    Tool::new(TOOL, "Returns its text.", schema)
 }

@@ -1,16 +1,16 @@
-//! What a round of calls finds, and what many rounds say together.
+//! The figures of a round of calls, and of many rounds together.
 
 use std::time::{Duration, Instant};
 
 use toolcrib_benches::{median, micros, quantile};
 
-/// How long a round runs before anything counts.
+/// Warm-up time of a round, which is not measured.
 const WARMING: Duration = Duration::from_millis(200);
 
-/// How long what counts takes.
+/// Measured time.
 const WINDOW: Duration = Duration::from_millis(700);
 
-/// The time of one round. A call counts if it is answered while the window is open.
+/// The measured time of one round. A call counts if it is answered inside it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Window {
     opens: Instant,
@@ -18,18 +18,18 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// One that begins with the warming, now.
+    /// A window that begins with the warm-up, now.
     pub(crate) fn now() -> Self {
         let opens = Instant::now() + WARMING;
         Self { opens, closes: opens + WINDOW }
     }
 
-    /// Whether calls are still to be made.
+    /// Whether to make further calls.
     pub(crate) fn is_open(&self) -> bool {
         Instant::now() < self.closes
     }
 
-    /// Notes a call that was sent then and has been answered now.
+    /// Records a call that was sent at `sent` and is answered now.
     pub(crate) fn note(&self, sent: Instant, times: &mut Vec<f64>) {
         let now = Instant::now();
         if (self.opens..self.closes).contains(&now) {
@@ -38,19 +38,19 @@ impl Window {
     }
 }
 
-/// What one round found.
+/// The figures of one round.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Round {
     /// The median time of a call, in microseconds.
     pub(crate) p50: f64,
-    /// What 99 of 100 calls lie below, in microseconds.
+    /// The 99th percentile of the time of a call, in microseconds.
     pub(crate) p99: f64,
     /// Calls per second.
     pub(crate) rate: f64,
 }
 
 impl Round {
-    /// From the times of all calls that counted.
+    /// Computed from the times of all counted calls.
     pub(crate) fn of(times: &[f64]) -> Self {
         let each = || times.iter().copied();
         Self {
@@ -61,18 +61,18 @@ impl Round {
     }
 }
 
-/// The rounds of one way and one number of calls at a time.
+/// The rounds of one way with one number of concurrent calls.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rounds(pub(crate) Vec<Round>);
 
 impl Rounds {
-    /// The median over the rounds of one of a round's figures.
+    /// The median over the rounds of one of their figures.
     pub(crate) fn middle(&self, of: impl Fn(&Round) -> f64) -> f64 {
         median(self.0.iter().map(of))
     }
 
-    /// The median over the rounds of what both ways found in the same one, put together. What
-    /// disturbs the machine for a while disturbs both, and so the figure less.
+    /// The median over the rounds of a combination of both ways' figures in the same round. A
+    /// temporary disturbance affects both, and so the combination less.
     pub(crate) fn with(&self, other: &Self, both: impl Fn(&Round, &Round) -> f64) -> f64 {
         median(self.0.iter().zip(&other.0).map(|(ours, other)| both(ours, other)))
     }

@@ -1,4 +1,4 @@
-//! The gateways that others make, each with its defaults but for what it says on standard error.
+//! Third-party gateways, each with its defaults except for its output on standard error.
 
 use std::{
     env,
@@ -19,7 +19,7 @@ pub(crate) fn mcp_proxy(folder: &Path, port: u16) -> Outcome<Command> {
 }
 
 /// supergateway of the npm registry, with one server per session: without sessions it starts one
-/// per request, which is slower by far.
+/// per request, which is much slower.
 pub(crate) fn supergateway(folder: &Path, port: u16) -> Outcome<Command> {
     let server = format!("{} {ECHO_STDIO}", env::current_exe()?.display());
     let mut command = node(folder, "supergateway");

@@ -1,5 +1,5 @@
-//! A proxy that is rmcp and nothing else: each request goes on to one server, each answer back. It
-//! is what a hop costs before anything is done with it.
+//! A proxy with only rmcp: it forwards each request to one server, and each response back. It is
+//! the minimum cost of a hop.
 
 use std::{env, process::Stdio, sync::Arc};
 
@@ -16,7 +16,7 @@ use toolcrib_benches::Outcome;
 
 use crate::roles;
 
-/// The proxy, with the server behind it, which ends with it.
+/// The proxy, with its server, which ends with it.
 #[derive(Clone)]
 pub(crate) struct Hop {
     server: Arc<RunningService<RoleClient, ()>>,
@@ -24,7 +24,7 @@ pub(crate) struct Hop {
 }
 
 impl Hop {
-    /// Starts the server as a program, and shakes hands with it.
+    /// Starts the server as a program, and performs the handshake.
     pub(crate) async fn start() -> Outcome<Self> {
         let mut command = Command::new(env::current_exe()?);
         command.arg(roles::ECHO_STDIO).stdin(Stdio::piped()).stdout(Stdio::piped());

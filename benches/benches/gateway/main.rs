@@ -1,11 +1,12 @@
-//! What a hop through `toolcrib serve` costs: the same calls of the same server, direct, through us,
-//! through a proxy that is rmcp and nothing else, and through the gateways that others make.
+//! Measures a hop through `toolcrib serve`: the same calls of the same server, direct, through it,
+//! through a proxy with only rmcp, and through third-party gateways.
 //!
-//! This program is all of it but the gateways: the client, and, started by itself with another first
-//! argument, the server and the bare proxy. `cargo xtask bench gateway` installs and builds the rest
-//! and says in the environment where it lies; without that, what is not there is not measured.
+//! This program contains all parts except the gateways: the client, and, started by itself with
+//! another first argument, the server and the bare proxy. `cargo xtask bench gateway` installs and
+//! builds the rest and passes the paths in the environment; missing parts are not measured.
 //!
-//! `--rounds N` goes each way so often, and `--ways stateless` only those with that in their name.
+//! `--rounds N` sets the number of rounds, and `--ways stateless` selects the ways with that in
+//! their name.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stderr,

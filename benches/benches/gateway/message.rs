@@ -1,4 +1,4 @@
-//! What is said to every server alike, and how an answer is known to be the right one.
+//! The messages to every server, and the check of a response.
 
 use serde_json::json;
 
@@ -8,10 +8,10 @@ pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initial
 /// The second one.
 pub(crate) const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
-/// What is to be said back.
+/// The text to return.
 const TEXT: &str = "The quick brown fox jumps over the lazy dog.";
 
-/// A call, as what stands before its id and what stands after.
+/// A call, as the parts before and after its id.
 pub(crate) fn call(tool: &str, stands_alone: bool) -> (String, String) {
     let mut params = json!({ "name": tool, "arguments": { "text": TEXT } });
     if let Some(params) = params.as_object_mut().filter(|_| stands_alone) {
@@ -26,8 +26,8 @@ pub(crate) fn call(tool: &str, stands_alone: bool) -> (String, String) {
     (r#"{"jsonrpc":"2.0","id":"#.into(), after)
 }
 
-/// Whether this is the answer to the call, and a good one. A gateway may put its own words around
-/// the text.
+/// Whether this is the successful response to the call. A gateway may add text around the returned
+/// one.
 pub(crate) fn is_answer(said: &str, call: u64) -> bool {
     id(said) == Some(call)
         && said.contains(TEXT)
@@ -35,7 +35,7 @@ pub(crate) fn is_answer(said: &str, call: u64) -> bool {
         && !said.contains(r#""error":{"#)
 }
 
-/// The number that an answer stands under; none for what is no answer.
+/// The id of a response; `None` for other messages.
 pub(crate) fn id(said: &str) -> Option<u64> {
     let (_, after) = said.split_once(r#""id":"#)?;
     let end = after.find(|next: char| !next.is_ascii_digit())?;

@@ -1,4 +1,4 @@
-//! The client over a program's pipes: one session, any number of calls at a time.
+//! The client over a program's pipes: one session, any number of concurrent calls.
 
 use std::{collections::HashMap, process::Command, time::Instant};
 
@@ -24,7 +24,7 @@ pub(crate) struct Pipe {
 }
 
 impl Pipe {
-    /// Shakes hands. The program's pipes are taken.
+    /// Performs the handshake. Takes the program's pipes.
     pub(crate) async fn open(program: &mut Program, tool: &str) -> Outcome<Self> {
         let (to, from) = program.pipes()?;
         let to = ChildStdin::from_std(to)?;
@@ -54,7 +54,7 @@ impl Pipe {
         }
     }
 
-    /// So many calls at a time, each followed by the next as soon as it is answered.
+    /// Runs concurrent calls, each followed by the next as soon as it is answered.
     pub(crate) async fn round(&mut self, callers: usize) -> Outcome<Round> {
         let window = Window::now();
         let mut times = Vec::new();
@@ -99,7 +99,7 @@ impl Pipe {
     }
 }
 
-/// A program that is talked to by its pipes.
+/// A program with pipes for standard input and output.
 pub(crate) fn piped(mut command: Command) -> Command {
     command.stdout(std::process::Stdio::piped());
     command

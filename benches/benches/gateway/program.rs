@@ -1,4 +1,4 @@
-//! A program that is measured: started, looked at, and ended with all that it started.
+//! A measured program: started, inspected, and ended with all its children.
 
 use std::{
     fs::{self, File},
@@ -12,20 +12,20 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process_group};
 use toolcrib_benches::Outcome;
 
-/// How long a program has to begin to listen.
+/// Time limit for a program to begin to listen.
 const STARTING: Duration = Duration::from_secs(30);
 
-/// How long a program has to end by itself.
+/// Time limit for a program to exit by itself.
 const ENDING: Duration = Duration::from_secs(5);
 
-/// A program that runs, as the first of a process group of its own.
+/// A running program, as the first of a separate process group.
 pub(crate) struct Program {
     child: Child,
     log: PathBuf,
 }
 
 impl Program {
-    /// Starts it. What it says on standard error goes into the folder, into a file of this name.
+    /// Starts it, with its standard error in a file of this name in the folder.
     pub(crate) fn start(mut command: Command, folder: &Path, name: &str) -> Outcome<Self> {
         use std::os::unix::process::CommandExt as _;
 
@@ -41,7 +41,7 @@ impl Program {
         Ok((stdin, self.child.stdout.take().ok_or("it has no stdout")?))
     }
 
-    /// Waits until something listens at the address.
+    /// Waits until the address is open.
     pub(crate) fn wait_for(&mut self, address: SocketAddr) -> Outcome {
         let began = Instant::now();
         while TcpStream::connect(address).is_err() {
@@ -53,13 +53,13 @@ impl Program {
         Ok(())
     }
 
-    /// What it said on standard error up to now.
+    /// Its standard error up to now.
     pub(crate) fn said(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// The memory of the largest process among this and those that it started, in MiB; those
-    /// that are this bench in another role do not count.
+    /// The memory of the largest process among this and its children, in MiB; those that are this
+    /// bench in another role do not count.
     pub(crate) fn memory(&self) -> f64 {
         let own = std::env::current_exe().ok();
         let mut largest: f64 = 0.0;
@@ -67,7 +67,7 @@ impl Program {
         while let Some(id) = family.pop() {
             let process = PathBuf::from(format!("/proc/{id}"));
             let is_own = fs::read_link(process.join("exe")).ok() == own;
-            // The program itself counts in whatever role it is.
+            // The program itself counts in every role.
             if !is_own || id == self.child.id() {
                 largest = largest.max(resident(&process));
             }
@@ -84,7 +84,7 @@ fn resident(process: &Path) -> f64 {
     kib.unwrap_or_default() / 1024.0
 }
 
-/// A child may have been started by any thread.
+/// Any thread may have started a child.
 fn children(process: &Path) -> Vec<u32> {
     let Ok(threads) = fs::read_dir(process.join("task")) else { return Vec::new() };
     let each = threads.flatten().filter_map(|thread| {
@@ -99,7 +99,7 @@ impl Drop for Program {
         drop(self.child.stdin.take());
         let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         let signal = |signal| {
-            // It may have ended by itself, which is as good.
+            // It may already have exited, which is fine.
             let _ = group.map(|group| kill_process_group(group, signal));
         };
         signal(Signal::TERM);
@@ -112,7 +112,7 @@ impl Drop for Program {
     }
 }
 
-/// A port of this machine that nothing listens at now.
+/// A free local port.
 pub(crate) fn free_address() -> Outcome<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }

@@ -1,4 +1,4 @@
-//! Runs the rounds, and says what they found.
+//! Runs the rounds, and reports the figures.
 
 use tokio::runtime::Builder;
 use toolcrib_benches::{Cell, Outcome, Table};
@@ -9,10 +9,10 @@ use crate::{
     ways::{Setup, Way, missing},
 };
 
-/// How many calls are under way at a time.
+/// Numbers of concurrent calls.
 const CALLERS: [usize; 3] = [1, 16, 64];
 
-/// How often each way is gone with each number of callers, unless the command line says otherwise.
+/// Default number of rounds of each way with each number of callers.
 pub(crate) const ROUNDS: usize = 7;
 
 const EACH: [&str; 10] = [
@@ -28,7 +28,7 @@ const EACH: [&str; 10] = [
     "calls/s",
 ];
 
-/// All that this bench prints, or only of the ways with this in their name.
+/// All tables of this bench, or only those of the ways with this in their name.
 pub(crate) fn tables(rounds: usize, named: Option<&str>) -> Outcome<Vec<Table>> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let setup = Setup::find()?;
@@ -52,10 +52,10 @@ pub(crate) fn tables(rounds: usize, named: Option<&str>) -> Outcome<Vec<Table>> 
     Ok(tables)
 }
 
-/// What was found on some ways that were gone in turns.
+/// The results of ways that were measured alternately.
 struct Found(Vec<Gone>);
 
-/// What was found on one.
+/// The results of one way.
 struct Gone {
     way: Way,
     /// By number of callers, as in [`CALLERS`].
@@ -65,7 +65,7 @@ struct Gone {
 }
 
 impl Found {
-    /// Opens them all, and goes one after the other, over and over.
+    /// Opens them all, and measures one after the other, repeatedly.
     async fn by(setup: &Setup, ways: &[Way], rounds: usize) -> Outcome<Self> {
         let mut open = Vec::new();
         for way in ways {
@@ -116,7 +116,7 @@ impl Found {
     }
 }
 
-/// What the figures were to be, and what they are; a goal that lacks a way has no row.
+/// The goals with the measured figures; a goal that lacks a way has no row.
 fn goals(http: &Found, stdio: &Found) -> Table {
     use Bound::{Least, Most};
 
@@ -185,14 +185,14 @@ fn goals(http: &Found, stdio: &Found) -> Table {
     }
 }
 
-/// What a figure was to be.
+/// The goal of a figure.
 #[derive(Clone, Copy)]
 enum Bound {
     Least(f64),
     Most(f64),
 }
 
-/// A row of the goals; one without a goal is there to compare with.
+/// A row of the goals; one without a goal is for comparison.
 fn goal(what: &str, found: Option<f64>, bound: impl Into<Option<Bound>>) -> Option<Vec<Cell>> {
     let found = found?;
     let Some(bound) = bound.into() else {

@@ -1,4 +1,4 @@
-//! What this program is when it is started by itself: a server or a proxy.
+//! The roles of this program when it is started by itself: a server or a proxy.
 
 use std::{future::Future, net::Ipv4Addr, sync::Arc};
 
@@ -20,11 +20,11 @@ use crate::{echo::Echo, hop::Hop};
 
 /// The server, on standard input and output.
 pub(crate) const ECHO_STDIO: &str = "echo-stdio";
-/// The server, on a port of this machine, which is the next argument.
+/// The server, on a local port, which is the next argument.
 pub(crate) const ECHO_HTTP: &str = "echo-http";
 /// The bare proxy, on standard input and output.
 pub(crate) const HOP_STDIO: &str = "hop-stdio";
-/// The bare proxy, on a port of this machine, which is the next argument.
+/// The bare proxy, on a local port, which is the next argument.
 pub(crate) const HOP_HTTP: &str = "hop-http";
 
 /// One of these.
@@ -35,7 +35,7 @@ pub(crate) enum Role {
     HopHttp(u16),
 }
 
-/// The role that the arguments ask for, if it is one and not the bench itself.
+/// The role in the arguments, unless this is the bench itself.
 pub(crate) fn asked(words: &[&str]) -> Outcome<Option<Role>> {
     Ok(Some(match words {
         [role] if *role == ECHO_STDIO => Role::EchoStdio,
@@ -71,11 +71,11 @@ async fn stdio(handler: impl ServerHandler) -> Outcome {
     Ok(())
 }
 
-/// As fast as rmcp is over HTTP: answers that are one message are JSON and not a stream where the
-/// protocol lets the server choose, and nothing waits for more to send.
+/// Serves as fast as rmcp can over HTTP: single-message responses are JSON and not a stream if the
+/// protocol allows it, and nothing is delayed for batching.
 async fn http(handler: impl ServerHandler + Clone, port: u16) -> Outcome {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?.tap_io(|stream| {
-        // Where it cannot be set, the figures show it.
+        // If it cannot be set, the figures show it.
         let _ = stream.set_nodelay(true);
     });
     let config = StreamableHttpServerConfig::default().with_json_response(true);

@@ -1,4 +1,4 @@
-//! `toolcrib serve`, as anybody would start it for a server that they have.
+//! `toolcrib serve`, with a typical configuration for one server.
 
 use std::{
     fs,
@@ -10,10 +10,10 @@ use std::{
 use serde_json::json;
 use toolcrib_benches::Outcome;
 
-/// What the server's tool is called behind us.
+/// The name of the server's tool in our gateway.
 pub(crate) const TOOL: &str = "mcp__echo__echo";
 
-/// How the server is reached.
+/// How the gateway reaches the server.
 pub(crate) enum Behind {
     /// As a program, and its argument.
     Stdio(PathBuf, &'static str),
@@ -21,15 +21,14 @@ pub(crate) enum Behind {
     Http(SocketAddr),
 }
 
-/// How we are reached.
+/// How the client reaches the gateway.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Door {
     Http(SocketAddr),
     Stdio,
 }
 
-/// Serves the one server out of an `mcpServers` file, with all that lies in this folder, which is
-/// made.
+/// Serves the one server of an `mcpServers` file, with all files in this folder, which is created.
 pub(crate) fn command(
     program: &Path,
     folder: &Path,
@@ -51,7 +50,7 @@ pub(crate) fn command(
     Ok(command)
 }
 
-/// What a client must show, once it listens.
+/// The client's token, once the gateway listens.
 pub(crate) fn token(folder: &Path) -> Outcome<String> {
     Ok(fs::read_to_string(folder.join("serve-token"))?.trim().to_owned())
 }

@@ -1,4 +1,4 @@
-//! The ways from the client to the server, and what is started for each.
+//! The ways from the client to the server, and the programs of each.
 
 use std::{
     env,
@@ -38,7 +38,7 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    /// All with HTTP in front, those that are compared beside each other.
+    /// All with HTTP in front, in groups for comparison.
     pub(crate) const HTTP: [Self; 8] = [
         Self::Direct,
         Self::Hop,
@@ -72,16 +72,16 @@ impl Way {
     }
 }
 
-/// What was built and installed for the bench.
+/// The parts that were built and installed for the bench.
 #[derive(Debug)]
 pub(crate) struct Setup {
     /// The program `toolcrib`.
     toolcrib: Option<PathBuf>,
     /// Node and the gateways.
     gateways: Option<PathBuf>,
-    /// The server that misbehaves.
+    /// The misbehaving server.
     pub(crate) chaos: Option<PathBuf>,
-    /// Where logs and states go.
+    /// The folder for logs and states.
     folder: tempfile::TempDir,
 }
 
@@ -96,7 +96,7 @@ impl Setup {
         })
     }
 
-    /// Starts what a way needs; none where it is not there.
+    /// Starts the programs of a way; `None` if one is missing.
     pub(crate) async fn open(&self, way: Way) -> Outcome<Option<Open>> {
         let (toolcrib, gateways) = (self.toolcrib.as_deref(), self.gateways.as_deref());
         let start = Start { folder: self.folder.path(), way };
@@ -127,18 +127,18 @@ impl Setup {
     }
 }
 
-/// Says that something is left out.
+/// Reports a missing part.
 pub(crate) fn missing(what: &str) {
     eprintln!(
         "not measured: {what}; `cargo xtask bench gateway` installs and builds what it needs"
     );
 }
 
-/// A way that can be gone.
+/// A way with its programs running.
 pub(crate) struct Open {
     pub(crate) way: Way,
     front: Front,
-    /// That which the client talks to first, then what is behind it.
+    /// The client's peer first, then the programs after it.
     programs: Vec<Program>,
 }
 
@@ -167,7 +167,7 @@ impl Open {
         }
     }
 
-    /// The memory of what the client talks to, in MiB.
+    /// The memory of the client's peer, in MiB.
     pub(crate) fn memory(&self) -> f64 {
         self.programs.first().map(Program::memory).unwrap_or_default()
     }
@@ -231,7 +231,7 @@ impl Start<'_> {
         Ok(Open { way: self.way, front: Front::Pipe(pipe), programs: vec![program] })
     }
 
-    /// What is behind us, started if it is not our child.
+    /// The server of our gateway, started unless it is the gateway's child.
     fn behind(&self) -> Outcome<(Behind, Option<Program>)> {
         if matches!(self.way, Way::OursToStdio | Way::StdioOursToStdio) {
             return Ok((Behind::Stdio(env::current_exe()?, ECHO_STDIO), None));

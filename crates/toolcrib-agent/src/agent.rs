@@ -11,7 +11,7 @@ use crate::{
     run::{AgentParts, PersonalityModels, Run},
 };
 
-/// A model, an engine and a loop. One agent serves many runs at the same time; cloning shares it.
+/// A model, an engine and a loop. One agent serves many runs concurrently; clones share it.
 ///
 /// ```
 /// # use toolcrib_agent::{Agent, RunOptions};
@@ -43,8 +43,8 @@ use crate::{
 pub struct Agent(Arc<AgentParts>);
 
 impl Agent {
-    /// An agent on an engine that is there already. Its personalities have no models of their own;
-    /// those of an agent that is [built](Agent::builder) may.
+    /// An agent on an existing engine. Its personalities use the agent's model; only an agent that
+    /// is [built](Agent::builder) can have models per personality.
     pub fn new(engine: Engine, model: Arc<dyn Model>, settings: Settings) -> Self {
         Self::with_models(engine, Models::new(model, Vec::new()), HashMap::new(), settings)
     }
@@ -64,13 +64,13 @@ impl Agent {
         &self.0.engine
     }
 
-    /// The model that runs begin with, of personalities without one of their own.
+    /// The first model of runs, for personalities without their own.
     pub fn model(&self) -> &Arc<dyn Model> {
         self.0.models.first()
     }
 
     /// This agent on another engine, such as one [with](Engine::with_plugin) or
-    /// [without](Engine::without_plugin) a plugin. Runs that have begun stay as they are.
+    /// [without](Engine::without_plugin) a plugin. Running runs are not affected.
     #[must_use]
     pub fn with_engine(&self, engine: Engine) -> Self {
         Self(Arc::new(AgentParts {
@@ -82,10 +82,10 @@ impl Agent {
         }))
     }
 
-    /// Listens to all runs of this agent; see [`Events::on`](toolcrib_core::Events::on).
+    /// Subscribes to all runs of this agent; see [`Events::on`](toolcrib_core::Events::on).
     ///
     /// # Errors
-    /// [`UnknownEventError`] when no event has such a name.
+    /// [`UnknownEventError`] if no event matches.
     pub fn on(
         &self,
         pattern: impl Into<Arc<str>>,
@@ -94,7 +94,7 @@ impl Agent {
         self.0.engine.events().on(pattern, listener)
     }
 
-    /// Prepares a run; it happens while it is awaited, and ends when it is dropped.
+    /// Prepares a run; it executes while it is awaited, and ends when it is dropped.
     pub fn run(&self, message: impl Into<Arc<str>>, options: impl Into<RunOptions>) -> Run {
         Run::new(Arc::clone(&self.0), message.into(), options.into())
     }

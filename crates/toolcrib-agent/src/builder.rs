@@ -1,6 +1,8 @@
 use std::{sync::Arc, time::Duration};
 
-use toolcrib_core::{Fallback, IntoTool, Model, Policy, ReliabilityRule, Then, ToolProvider};
+use toolcrib_core::{
+    Fallback, IntoTool, Model, Policy, ReliabilityAction, ReliabilityRule, ToolProvider,
+};
 use toolcrib_engine::{BuildError, Engine, EngineBuilder, Limits, Personality, Plugin, Skills};
 
 use crate::{
@@ -10,7 +12,7 @@ use crate::{
     run::{PersonalityModels, no_model},
 };
 
-/// Builds an [`Agent`] with an engine of its own.
+/// Builds an [`Agent`] with its own engine.
 #[derive(Default)]
 #[must_use = "nothing is checked until `build`"]
 pub struct AgentBuilder {
@@ -22,14 +24,14 @@ pub struct AgentBuilder {
     settings: Settings,
 }
 
-/// An agent that cannot be built as asked.
+/// An invalid configuration of an agent.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
-    /// Nobody to ask.
+    /// No model is set.
     #[error("the agent has no model; call `.model(..)`")]
     NoModel,
-    /// One provider would silently replace the other.
+    /// The second provider would silently replace the first.
     #[error(
         "`tool_provider` was called twice, with `{first}` and `{second}`; \
          put them together with `concat([..])`"
@@ -40,16 +42,16 @@ pub enum AgentError {
         /// The second provider's path.
         second: String,
     },
-    /// A run without an iteration can do nothing.
+    /// A run needs at least one iteration.
     #[error("`max_iterations` must be at least 1")]
     NoIterations,
-    /// A personality has a model that the agent was not given.
+    /// A personality names a model that the agent does not have.
     #[error("{0}")]
     PersonalityModel(String),
-    /// A rule asks a model that the agent does not have.
+    /// A rule names a model that the agent does not have.
     #[error(
-        "a reliability rule falls back on the model `{name}`, which the agent does not have; it has \
-         {}; add it with `.fallback_model(..)`",
+        "a reliability rule uses the fallback model `{name}`, which the agent does not have; it \
+         has {}; add it with `.fallback_model(..)`",
         known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
     )]
     UnknownFallback {
@@ -64,7 +66,7 @@ pub enum AgentError {
 }
 
 impl Agent {
-    /// Starts an agent with an engine of its own.
+    /// Starts an agent with its own engine.
     pub fn builder() -> AgentBuilder {
         AgentBuilder::default()
     }
@@ -76,35 +78,35 @@ impl AgentBuilder {
         self.shared_model(Arc::new(model))
     }
 
-    /// Sets a model that others use too.
+    /// Sets a shared model.
     pub fn shared_model(mut self, model: Arc<dyn Model>) -> Self {
         self.model = Some(model);
         self
     }
 
-    /// Adds a model that is asked when a rule says so, behind those added before:
-    /// [`retry_other`](Then::RetryOther) asks the next, [`fallback`](Then::fallback_model) the one of a
-    /// name. A run stays with the model that it was moved to; the next run begins with the first. A
-    /// personality that names its model is asked of no other.
+    /// Adds a fallback model, used when a rule says so, after those added before:
+    /// [`retry_other`](ReliabilityAction::RetryOther) uses the next,
+    /// [`fallback`](ReliabilityAction::fallback_model) the one with a name. A run keeps the model
+    /// that it switched to; the next run starts with the first. A personality that names its model
+    /// uses no other.
     pub fn fallback_model(self, model: impl Model) -> Self {
         self.shared_fallback_model(Arc::new(model))
     }
 
-    /// The same for a model that others use too.
+    /// Adds a shared fallback model.
     pub fn shared_fallback_model(mut self, model: Arc<dyn Model>) -> Self {
         self.fallback_models.push(model);
         self
     }
 
-    /// Adds rules on what becomes of sources, models and tools that fail; see
-    /// [`EngineBuilder::reliability`].
+    /// Adds rules for failed sources, models and tools; see [`EngineBuilder::reliability`].
     pub fn reliability(mut self, rules: impl IntoIterator<Item = ReliabilityRule>) -> Self {
         self.engine = self.engine.reliability(rules);
         self
     }
 
-    /// Sets the model of a [personality](toolcrib_engine::Personality::model) that names one of its
-    /// own, by its id. Every personality that names one needs it here.
+    /// Sets the model of a [personality](toolcrib_engine::Personality::model) that names its own,
+    /// by the personality's id. Required for every personality that names one.
     pub fn personality_model(
         mut self,
         personality: impl Into<Arc<str>>,
@@ -114,7 +116,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets the system text, of personalities without one of their own.
+    /// Sets the system text, for personalities without their own.
     pub fn system(mut self, text: impl Into<Arc<str>>) -> Self {
         self.settings.system = text.into();
         self
@@ -132,8 +134,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets the provider. There is one; several are put together with
-    /// [`concat`](toolcrib_core::concat).
+    /// Sets the provider. Only one; combine several with [`concat`](toolcrib_core::concat).
     pub fn tool_provider(mut self, provider: Arc<dyn ToolProvider>) -> Self {
         self.providers.push(provider);
         self
@@ -163,28 +164,28 @@ impl AgentBuilder {
         self
     }
 
-    /// Changes whatever else an engine can be told: reducers, an approver, a journal.
+    /// Changes further settings of the engine: reducers, an approver, a journal.
     pub fn engine(mut self, change: impl FnOnce(EngineBuilder) -> EngineBuilder) -> Self {
         self.engine = change(self.engine);
         self
     }
 
-    /// Sets how many iterations a run may have. Default: 10.
+    /// Sets the maximum number of iterations of a run. Default: 10.
     pub fn max_iterations(mut self, iterations: u32) -> Self {
         self.settings.max_iterations = iterations;
         self
     }
 
-    /// Sets how long a run may take. Default: 10 minutes.
+    /// Sets the timeout of a run. Default: 10 minutes.
     pub fn turn_timeout(mut self, timeout: Duration) -> Self {
         self.settings.turn_timeout = timeout;
         self
     }
 
-    /// Checks everything and builds.
+    /// Validates the configuration and builds the agent.
     ///
     /// # Errors
-    /// [`AgentError`] says what to change.
+    /// [`AgentError`] with the required change.
     pub fn build(self) -> Result<Agent, AgentError> {
         let model = self.model.ok_or(AgentError::NoModel)?;
         if self.settings.max_iterations == 0 {
@@ -201,18 +202,18 @@ impl AgentBuilder {
         if let Some(personality) = engine.personalities().find(lacks_model) {
             return Err(AgentError::PersonalityModel(no_model(personality)));
         }
-        // Else its runs would go to a model that they were to be kept from.
+        // Otherwise its runs would use a model that they must not use.
         let has_model =
             |id: &Arc<str>| engine.personalities().any(|one| one.id == *id && one.model.is_some());
         if let Some(id) = own_models.keys().filter(|id| !has_model(id)).min() {
             return Err(AgentError::PersonalityModel(format!(
-                "a model was given for the personality `{id}`, and the engine has no personality of \
-                 that id with a model of its own; declare one, and call `.model(..)` on it"
+                "a model was given for the personality `{id}`, but the engine has no personality \
+                 of that id with its own model; declare one, and call `.model(..)` on it"
             )));
         }
         let models = Models::new(model, self.fallback_models);
         for rule in engine.reliability() {
-            if let Then::Fallback(Fallback::Model(name)) = &rule.then
+            if let ReliabilityAction::Fallback(Fallback::Model(name)) = &rule.then
                 && !models.names().contains(name)
             {
                 let known = models.names().to_vec();

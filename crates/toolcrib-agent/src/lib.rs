@@ -1,7 +1,31 @@
-//! An agent loop on Toolcrib's engine: it asks the model, takes its calls through the engine's
-//! pipe, keeps the history, and wraps up when it runs out of steps.
+//! ```
+//! use toolcrib_agent::{Agent, RunOptions};
+//! use toolcrib_core::Tool;
+//! use toolcrib_models::ScriptedModel;
 //!
-//! It adds nothing to what an [`Engine`](toolcrib_engine::Engine) decides; a loop of one's own has
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! let model = ScriptedModel::from_toml("script.toml", r#"
+//!     [[rule]]
+//!     called = "clock"
+//!     text = "It is {{ results.clock }}."
+//!     [[rule]]
+//!     calls = [{ tool = "clock" }]
+//! "#)?;
+//! let clock = Tool::builder("clock")
+//!     .description("The time now.")
+//!     .handler(|_: serde_json::Value, _| async { "12:30" })?;
+//! let agent = Agent::builder().model(model).tool(clock).build()?;
+//! let answer = agent.run("What time is it?", RunOptions::default()).await.into_answer()?;
+//! assert!(answer.starts_with("It is 12:30"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! An agent loop on Toolcrib's engine: it calls the model, runs its tool calls through the engine's
+//! pipe, keeps the conversation, and wraps up at the iteration limit.
+//!
+//! It adds nothing to the decisions of an [`Engine`](toolcrib_engine::Engine); a custom loop has
 //! the same menu, the same pipe and the same events.
 
 mod agent;

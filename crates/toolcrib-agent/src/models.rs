@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use toolcrib_core::Model;
 
-/// The model that runs begin with, and those that a rule may have asked instead, in order. Each has a
-/// number, from 0.
+/// The first model of runs and the fallback models, in order. Each has an index, from 0.
 #[derive(Clone)]
 pub(crate) struct Models {
     first: Arc<dyn Model>,
@@ -23,13 +22,13 @@ impl Models {
         &self.first
     }
 
-    /// The model of a number; the first for a number that is none.
+    /// The model with an index; the first if the index is invalid.
     pub(crate) fn get(&self, number: usize) -> &Arc<dyn Model> {
         let other = number.checked_sub(1).and_then(|at| self.others.get(at));
         other.unwrap_or(&self.first)
     }
 
-    /// What they are called, by number.
+    /// The models' names, by index.
     pub(crate) fn names(&self) -> &Arc<[Arc<str>]> {
         &self.names
     }

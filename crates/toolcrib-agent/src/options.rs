@@ -1,19 +1,20 @@
-//! What an agent and a run of it are told.
+//! Settings of an agent and options of a run.
 
 use std::{sync::Arc, time::Duration};
 
 use toolcrib_core::{Message, ToolChoice};
 use toolcrib_engine::TurnOptions;
 
-/// What an agent is told beside its engine and its model.
+/// The settings of an agent, besides its engine and its model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The system text. A sentence on fenced results follows it, then the skills that a run
-    /// begins with.
+    /// The system text. A sentence on fenced results is appended, then the skills that are active
+    /// at the start of a run.
     pub system: Arc<str>,
-    /// How many iterations a run may have; then one wrap-up call without tools. Default: 10.
+    /// The maximum number of iterations of a run, followed by one wrap-up call without tools.
+    /// Default: 10.
     pub max_iterations: u32,
-    /// How long a run may take. Default: 10 minutes.
+    /// The timeout of a run. Default: 10 minutes.
     pub turn_timeout: Duration,
 }
 
@@ -23,20 +24,18 @@ impl Default for Settings {
     }
 }
 
-/// How one run differs from others. Everything may be left out; where there is nothing but the
-/// [`TurnOptions`], they can be given instead.
+/// The options of one run. All are optional; [`TurnOptions`] alone can be passed instead.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct RunOptions {
-    /// On whose behalf, with which skills, what cancels it.
+    /// Identity, skills and cancellation.
     pub turn: TurnOptions,
-    /// What was said before: the [messages](crate::RunOutcome::messages) of an earlier run.
+    /// The conversation so far: the [messages](crate::RunOutcome::messages) of an earlier run.
     pub history: Vec<Message>,
-    /// What the model may or must call in each iteration, from the first one on; in later ones it
-    /// is free. A model that does not keep to it fails the run. The wrap-up is without calls in
-    /// any case.
+    /// The tool choice of each iteration, starting with the first; later ones are free. A model
+    /// that ignores it fails the run. The wrap-up is without calls in any case.
     pub tool_choices: Vec<ToolChoice>,
-    /// How long this run may take. Default: the agent's.
+    /// The timeout of this run. Default: the agent's.
     pub turn_timeout: Option<Duration>,
 }
 
@@ -47,21 +46,21 @@ impl From<TurnOptions> for RunOptions {
 }
 
 impl RunOptions {
-    /// Says what was said before.
+    /// Sets the conversation so far.
     #[must_use]
     pub fn history(mut self, messages: impl Into<Vec<Message>>) -> Self {
         self.history = messages.into();
         self
     }
 
-    /// Says what the model may or must call in each iteration, from the first one on.
+    /// Sets the tool choice of each iteration, starting with the first.
     #[must_use]
     pub fn tool_choices(mut self, choices: impl Into<Vec<ToolChoice>>) -> Self {
         self.tool_choices = choices.into();
         self
     }
 
-    /// Sets how long this run may take.
+    /// Sets the timeout of this run.
     #[must_use]
     pub fn turn_timeout(mut self, timeout: Duration) -> Self {
         self.turn_timeout = Some(timeout);

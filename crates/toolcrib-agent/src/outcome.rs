@@ -1,23 +1,24 @@
-//! What a run came to.
+//! The outcome of a run.
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use serde::{Serialize, Serializer};
 use toolcrib_core::{
-    Digest, Menu, Message, ModelErrorClass, StopReason, ToolName, ToolResult, Usage, millis,
+    __internal::millis, Digest, Menu, Message, ModelError, ModelErrorClass, StopReason, ToolName,
+    ToolResult, Usage,
 };
-use toolcrib_engine::{GaveUp, Halt};
+use toolcrib_engine::{RetryExhausted, TurnError};
 
-/// How a run ended.
+/// The reason why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Stopped {
     /// The model answered.
     Answered,
-    /// The cap on iterations was reached; the answer is the wrap-up's.
+    /// The iteration limit was reached; the answer is the wrap-up's.
     MaxIterations,
-    /// The turn's time was up.
+    /// The turn's timeout expired.
     Timeout,
     /// The run was cancelled.
     Cancelled,
@@ -26,7 +27,7 @@ pub enum Stopped {
 }
 
 impl Stopped {
-    /// The word as it stands in JSON.
+    /// The reason as written in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Answered => "answered",
@@ -44,45 +45,73 @@ impl fmt::Display for Stopped {
     }
 }
 
-/// What a run came to, on every way out: nothing that happened before is lost.
+/// How a run ended, as its outcome says.
+pub(crate) struct RunEnd {
+    pub(crate) stopped: Stopped,
+    pub(crate) answer: Option<Arc<str>>,
+    pub(crate) error: Option<RunError>,
+}
+
+impl RunEnd {
+    pub(crate) fn answered(stopped: Stopped, answer: Arc<str>) -> Self {
+        Self { stopped, answer: Some(answer), error: None }
+    }
+
+    pub(crate) fn cancelled() -> Self {
+        Self { stopped: Stopped::Cancelled, answer: None, error: None }
+    }
+
+    pub(crate) fn timed_out(allowed: Duration) -> Self {
+        let message = format!("the run did not end within {allowed:?} and was stopped");
+        Self { stopped: Stopped::Timeout, ..RunError::new(RunError::TIMEOUT, message).into() }
+    }
+}
+
+impl From<RunError> for RunEnd {
+    fn from(error: RunError) -> Self {
+        Self { stopped: Stopped::Failed, answer: None, error: Some(error) }
+    }
+}
+
+/// The outcome of a run, including everything that happened before a failure.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RunOutcome {
     /// The run's id.
-    pub run_id: Arc<str>,
-    /// How it ended.
+    pub turn_id: Arc<str>,
+    /// The reason why it ended.
     pub stopped: Stopped,
-    /// The answer; there when it answered or wrapped up.
+    /// The answer; set if the model answered or wrapped up.
     pub answer: Option<Arc<str>>,
-    /// What went wrong; there when it failed or timed out.
+    /// The error; set if the run failed or timed out.
     pub error: Option<RunError>,
-    /// How many iterations there were.
+    /// The number of iterations.
     pub iterations: u32,
     /// Every call, in order.
     pub tool_calls: Vec<ToolResult>,
-    /// What models and tools used and cost.
+    /// Usage and cost of models and tools.
     pub usage: Usage,
-    /// Why the model stopped, if it answered or wrapped up: an answer may be cut.
+    /// The model's finish reason, if it answered or wrapped up: an answer may be cut off.
     pub stop: Option<StopReason>,
-    /// What was offered, one entry per iteration.
+    /// The menus, one entry per iteration.
     pub menus: Vec<MenuSummary>,
-    /// The whole conversation, fit to be sent to a model again: each call has one result.
+    /// The whole conversation, valid to be sent to a model again: each call has one result.
     pub messages: Arc<Vec<Message>>,
-    /// How long it took.
+    /// Duration.
     pub duration: Duration,
 }
 
-/// How much of what tools gave a model read, in characters.
+/// The amount of tool output that a model read, in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ResultChars {
-    /// What the model read: the texts of all results, fences included.
+    /// The characters that the model read: the texts of all results, fences included.
     pub read: u64,
-    /// What there was: see [`ToolResult::produced_chars`].
+    /// The characters that tools produced: see [`ToolResult::produced_chars`].
     pub produced: u64,
 }
 
 impl RunOutcome {
-    /// How much of what tools gave the model read. Artifacts make the difference, and what was cut.
+    /// The share of tool output that the model read. Artifacts and truncation make the difference.
     pub fn result_chars(&self) -> ResultChars {
         let calls = self.tool_calls.iter();
         ResultChars {
@@ -91,7 +120,7 @@ impl RunOutcome {
         }
     }
 
-    /// The answer, or why there is none.
+    /// The answer, or the error.
     ///
     /// # Errors
     /// The run's own error; for a cancelled run one that says so.
@@ -107,14 +136,14 @@ impl RunOutcome {
     }
 }
 
-/// What was offered in one iteration.
+/// The menu of one iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MenuSummary {
     /// The menu's fingerprint.
     pub fingerprint: Digest,
-    /// The names, in order; shared by iterations that were offered the same.
+    /// The names, in order; shared by iterations with the same menu.
     pub offered: Arc<[ToolName]>,
-    /// How many known tools were withheld.
+    /// The number of withheld known tools.
     pub withheld_count: usize,
 }
 
@@ -128,40 +157,60 @@ impl MenuSummary {
     }
 }
 
-/// Why a run failed.
+/// The error of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{message}")]
 #[non_exhaustive]
 pub struct RunError {
-    /// The stable class: `discovery_failed`, `name_collision`, `model_failed`, `unknown_skill`,
-    /// `timeout`, `halted`, `middleware_failed`, `turn_failed`.
+    /// The stable error code, such as [`MODEL_FAILED`](Self::MODEL_FAILED).
     pub code: &'static str,
-    /// What happened, for the operator.
+    /// The message, for the operator.
     pub message: String,
-    /// Who failed: the provider's path or the model's name; of a run that a policy rule ended, the rule.
+    /// The provider's path or the model's name; for a run that a policy rule ended, the rule.
     #[serde(rename = "source")]
     pub component: Option<String>,
     /// The class of a model's error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<ModelErrorClass>,
-    /// How long a model's vendor asks to wait before the next attempt; in milliseconds in JSON.
+    /// The retry delay that a model's vendor requested; in milliseconds in JSON.
     #[serde(
         rename = "retry_after_ms",
         skip_serializing_if = "Option::is_none",
         serialize_with = "write_millis"
     )]
     pub retry_after: Option<Duration>,
-    /// What the author of the reliability rule that gave it up calls such failures, else the word for
-    /// how it ended; see [`GaveUp`]. There when rules were about it.
+    /// The `kind` of the reliability rule that gave up, else the word for the outcome; see
+    /// [`RetryExhausted`]. Set if reliability rules applied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<Arc<str>>,
-    /// How many attempts there were. There when rules were about it.
+    /// The number of attempts. Set if reliability rules applied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
 }
 
 impl RunError {
-    /// An error of a code, of nobody in particular.
+    /// A provider or a gate failed, so no menu could be composed.
+    pub const DISCOVERY_FAILED: &'static str = "discovery_failed";
+    /// A policy rule ended the run at a call.
+    pub const HALTED: &'static str = "halted";
+    /// A middleware failed around the run or around an iteration.
+    pub const MIDDLEWARE_FAILED: &'static str = "middleware_failed";
+    /// The model gave no usable response.
+    pub const MODEL_FAILED: &'static str = "model_failed";
+    /// Two sources offer tools of one name.
+    pub const NAME_COLLISION: &'static str = "name_collision";
+    /// The agent lacks the model of the personality.
+    pub const NO_MODEL: &'static str = "no_model";
+    /// The run's timeout expired.
+    pub const TIMEOUT: &'static str = "timeout";
+    /// The run failed for another reason.
+    pub const TURN_FAILED: &'static str = "turn_failed";
+    /// The personality does not exist.
+    pub const UNKNOWN_PERSONALITY: &'static str = "unknown_personality";
+    /// A skill does not exist, or may not be activated.
+    pub const UNKNOWN_SKILL: &'static str = "unknown_skill";
+
+    /// An error with a code and without a component.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -174,16 +223,45 @@ impl RunError {
         }
     }
 
-    /// The same after rules gave it up.
-    pub(crate) fn given_up(self, gave_up: &GaveUp) -> Self {
-        Self { kind: Some(Arc::clone(&gave_up.kind)), attempts: Some(gave_up.attempts), ..self }
+    /// The error of a run whose model failed.
+    pub(crate) fn of_model(model: &str, error: &ModelError) -> Self {
+        Self {
+            component: Some(model.to_owned()),
+            class: Some(error.class),
+            retry_after: error.retry_after,
+            ..Self::new(Self::MODEL_FAILED, format!("model `{model}`: {error}"))
+        }
+    }
+
+    /// The same error after reliability rules gave up.
+    pub(crate) fn given_up(self, exhausted: &RetryExhausted) -> Self {
+        Self { kind: Some(Arc::clone(&exhausted.kind)), attempts: Some(exhausted.attempts), ..self }
     }
 }
 
-impl RunError {
-    /// A policy rule ended the run at a call.
-    pub(crate) fn halted(halt: &Halt) -> Self {
-        Self { component: Some(halt.rule.to_string()), ..Self::new("halted", halt.to_string()) }
+impl From<&TurnError> for RunError {
+    fn from(error: &TurnError) -> Self {
+        let failed = |code, component: Option<&str>| Self {
+            component: component.map(str::to_owned),
+            ..Self::new(code, error.to_string())
+        };
+        match error {
+            TurnError::UnknownSkill { .. }
+            | TurnError::SkillOutOfReach { .. }
+            | TurnError::SkillRefused { .. } => failed(Self::UNKNOWN_SKILL, None),
+            TurnError::UnknownPersonality { .. } => failed(Self::UNKNOWN_PERSONALITY, None),
+            TurnError::Discovery(cause) => failed(Self::DISCOVERY_FAILED, cause.provider()),
+            TurnError::Reliability { exhausted, source } => {
+                let component = source.provider().unwrap_or(&exhausted.provider);
+                failed(Self::DISCOVERY_FAILED, Some(component)).given_up(exhausted)
+            }
+            TurnError::Collision(_) => failed(Self::NAME_COLLISION, None),
+            TurnError::Halted(halt) => failed(Self::HALTED, Some(&halt.rule)),
+            TurnError::Middleware(cause) => {
+                failed(Self::MIDDLEWARE_FAILED, Some(&cause.middleware))
+            }
+            _ => failed(Self::TURN_FAILED, None),
+        }
     }
 }
 

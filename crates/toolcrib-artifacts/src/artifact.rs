@@ -2,22 +2,22 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use toolcrib_core::{CancellationToken, IntoToolOutput, SpoolEntry, ToolError, ToolOutput};
+use toolcrib_core::{ArtifactEntry, CancellationToken, IntoToolOutput, ToolError, ToolOutput};
 
 use crate::{
     content::Content,
-    kinds::{ArtifactKind, Asked, Index, Text},
+    kinds::{ArtifactKind, Index, QueryRequest, Text},
     page::{Answer, Page, counted},
 };
 
-/// How many of the first lines a handle shows, and how many characters of each.
+/// The number of lines in a handle, and the number of characters of each.
 const HANDLE_LINES: usize = 5;
 const HANDLE_LINE: usize = 120;
 
-/// A result that was kept. What it was when it was handed out it stays, also when something else is
-/// kept under its id, or it expires.
+/// A stored result. It stays the same as when it was opened, even if its id is overwritten or
+/// expires.
 ///
-/// As what a tool returns it is its [handle](Self::handle).
+/// Returned from a tool, it becomes its [handle](Self::handle).
 #[derive(Clone)]
 pub struct Artifact {
     content: Content,
@@ -34,8 +34,8 @@ impl Artifact {
         &self.content.entry().id
     }
 
-    /// What is known of it: size, digest, where it came from, whether somebody else wrote it.
-    pub fn entry(&self) -> &SpoolEntry {
+    /// The metadata: size, digest, origin, whether it is untrusted.
+    pub fn entry(&self) -> &ArtifactEntry {
         self.content.entry()
     }
 
@@ -49,7 +49,8 @@ impl Artifact {
         &self.kind
     }
 
-    /// What a model reads in its place: what it is, how large, its first lines, and how to go on.
+    /// The text for a model instead of the content: description, size, first lines, and the tools
+    /// to read on.
     pub fn handle(&self) -> String {
         let entry = self.entry();
         let mut text = format!(
@@ -59,7 +60,7 @@ impl Artifact {
             counted(entry.bytes, "byte"),
             counted(entry.lines, "line")
         );
-        // What cannot be read now will say so when it is read.
+        // Read errors are reported when the artifact is read.
         let Ok(mut lines) = self.content.lines_from(0) else { return text };
         for _ in 0..HANDLE_LINES {
             let Ok(Some(line)) = lines.next(HANDLE_LINE * 4) else { break };
@@ -68,7 +69,7 @@ impl Artifact {
             }
             let shown = line.text();
             let head: String = shown.chars().take(HANDLE_LINE).collect();
-            let rest = if head.len() < shown.len() || !line.is_whole() { "…" } else { "" };
+            let rest = if head.len() < shown.len() || !line.is_complete() { "…" } else { "" };
             let _ = write!(text, "\n{head}{rest}");
         }
         if entry.lines > HANDLE_LINES as u64 + 1 {
@@ -77,7 +78,7 @@ impl Artifact {
         text
     }
 
-    /// Asks what every artifact can be asked.
+    /// Runs a query that every kind supports.
     pub(crate) fn ask_text(
         &self,
         query: &str,
@@ -87,7 +88,7 @@ impl Artifact {
     ) -> Result<Answer, ToolError> {
         let index = Index::default();
         let content = &self.content;
-        Text.query(&Asked { query, args, content, index: &index, page, cancellation })
+        Text.query(&QueryRequest { query, args, content, index: &index, page, cancellation })
     }
 }
 

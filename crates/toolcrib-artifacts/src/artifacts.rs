@@ -1,38 +1,40 @@
-//! Where results become artifacts.
+//! Storage of results as artifacts.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use toolcrib_core::{
+    __internal::Bounded, ArtifactStore, ArtifactStoreError, CancellationToken, Digest, Identity,
+    ToolError,
 };
-
-use toolcrib_core::{CancellationToken, Digest, Identity, SpoolError, SpoolStore, ToolError};
 
 use crate::{
     artifact::Artifact,
     content::Content,
-    kinds::{ArtifactKind, Asked, Index, Kinds},
+    kinds::{ArtifactKind, Index, Kinds, QueryRequest},
     page::{Answer, Page},
     turn::{Turn, TurnArtifacts},
 };
 
-/// How many turns are remembered with what they have kept; a turn that is forgotten begins to count
-/// anew.
+/// The number of turns whose quotas are remembered; the least recently used one is evicted, and starts
+/// with an empty count.
 const TURNS: usize = 256;
 
-/// How many indexes of kinds are kept.
+/// The number of cached indexes.
 const INDEXES: usize = 8;
 
-/// How much may be kept, and how much of it is shown at once.
+/// Limits of storage and of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArtifactLimits {
-    /// What one turn may keep, in bytes. Default: 4 GiB.
+    /// The quota of one turn, in bytes. Default: 4 GiB.
     pub turn_bytes: u64,
-    /// What one session (tenant, principal and conversation) may keep, in bytes. What the store has of
-    /// it is counted when a turn first keeps something; what other processes keep at the same time is
+    /// The quota of one session (tenant, principal and conversation), in bytes. Existing artifacts
+    /// are counted when a turn first stores something; concurrent writes of other processes are
     /// not. Default: 8 GiB.
     pub session_bytes: u64,
-    /// How many characters an answer about an artifact may have; less where the call's budget is
-    /// less. Default: 20,000.
+    /// The maximum number of characters of an answer about an artifact; less if the call's budget
+    /// is less. Default: 20,000.
     pub answer_chars: usize,
 }
 
@@ -42,27 +44,31 @@ impl Default for ArtifactLimits {
     }
 }
 
-/// A store of artifacts, the kinds that they may be of, and limits. Cloning shares it.
+/// An artifact store with its kinds and limits. Clones share it.
 #[derive(Clone)]
 pub struct Artifacts(Arc<Shared>);
 
 struct Shared {
-    store: Arc<dyn SpoolStore>,
+    store: Arc<dyn ArtifactStore>,
     kinds: Kinds,
     limits: ArtifactLimits,
-    turns: Mutex<VecDeque<Arc<Turn>>>,
-    indexes: Mutex<VecDeque<(Digest, Arc<str>, Index)>>,
+    turns: Mutex<Bounded<TurnKey, Arc<Turn>>>,
+    indexes: Mutex<Bounded<(Digest, Arc<str>), Index>>,
 }
 
+/// Owner and turn id.
+type TurnKey = (Arc<Identity>, Arc<str>);
+
 impl Artifacts {
-    /// Keeps artifacts in this store, of the kinds that are built in.
-    pub fn new(store: impl SpoolStore) -> Self {
+    /// Artifacts in this store, with the built-in kinds.
+    pub fn new(store: impl ArtifactStore) -> Self {
         Self::with(Arc::new(store), Vec::new(), ArtifactLimits::default())
     }
 
-    /// The same with other kinds, which are asked before those that are built in whose a content is.
+    /// Artifacts in this store with additional kinds, whose detection runs before that of the
+    /// built-in ones.
     pub fn with(
-        store: Arc<dyn SpoolStore>,
+        store: Arc<dyn ArtifactStore>,
         kinds: Vec<Arc<dyn ArtifactKind>>,
         limits: ArtifactLimits,
     ) -> Self {
@@ -70,39 +76,39 @@ impl Artifacts {
             store,
             kinds: Kinds::new(kinds),
             limits,
-            turns: Mutex::default(),
-            indexes: Mutex::default(),
+            turns: Mutex::new(Bounded::new(TURNS)),
+            indexes: Mutex::new(Bounded::new(INDEXES)),
         }))
     }
 
-    /// The artifacts of one turn: those of its session, and what it adds to them. Asked again with the
-    /// same identity and run, it is the same turn.
-    pub fn turn(&self, owner: Arc<Identity>, run_id: &str) -> TurnArtifacts {
-        let mut turns = locked(&self.0.turns);
-        // The newest first: each call asks, and turns of long ago are over.
-        let known = turns.iter().rev().find(|turn| *turn.run_id == *run_id && turn.owner == owner);
-        let turn = known.cloned().unwrap_or_else(|| {
-            let mut of_session = turns.iter().filter(|turn| turn.owner == owner);
-            let session = of_session.find_map(|turn| turn.session.if_not_over());
-            let turn = Arc::new(Turn::new(owner, run_id, session.unwrap_or_default()));
-            turns.push_back(Arc::clone(&turn));
-            if turns.len() > TURNS {
-                turns.pop_front();
-            }
+    /// The artifacts of one turn: those of its session, and its own. The same identity and run give
+    /// the same turn.
+    pub fn turn(&self, owner: Arc<Identity>, turn_id: &str) -> TurnArtifacts {
+        let key = (owner, Arc::from(turn_id));
+        let mut turns = self.0.turns.lock();
+        let turn = turns.get(&key).map(|turn| Arc::clone(turn)).unwrap_or_else(|| {
+            let session = turns
+                .values()
+                .filter(|turn| turn.owner == key.0)
+                .find_map(|turn| turn.session.if_not_over())
+                .unwrap_or_default();
+            let turn = Arc::new(Turn::new(Arc::clone(&key.0), Arc::clone(&key.1), session));
+            turns.insert(key, Arc::clone(&turn));
             turn
         });
         drop(turns);
         TurnArtifacts::new(self.clone(), turn)
     }
 
-    /// Lets go of all that is kept for an identity, whose turns are over: what they still write is not
-    /// kept. It blocks.
+    /// Removes all artifacts of an identity whose turns have ended: their pending writes are
+    /// discarded. Blocks.
     ///
     /// # Errors
-    /// [`SpoolError`] when something stays.
-    pub fn forget(&self, owner: &Identity) -> Result<(), SpoolError> {
-        let turns = locked(&self.0.turns);
-        let of_owner: Vec<_> = turns.iter().filter(|turn| *turn.owner == *owner).cloned().collect();
+    /// [`ArtifactStoreError`] if some cannot be removed.
+    pub fn forget(&self, owner: &Identity) -> Result<(), ArtifactStoreError> {
+        let turns = self.0.turns.lock();
+        let of_owner: Vec<_> =
+            turns.values().filter(|turn| *turn.owner == *owner).cloned().collect();
         drop(turns);
         of_owner.iter().for_each(|turn| turn.session.end());
         self.0.store.forget(owner)
@@ -113,12 +119,12 @@ impl Artifacts {
         self.0.limits
     }
 
-    /// The names of the kinds that there are.
+    /// The names of the available kinds.
     pub fn kinds(&self) -> impl Iterator<Item = &str> {
         self.0.kinds.names()
     }
 
-    pub(crate) fn store(&self) -> &dyn SpoolStore {
+    pub(crate) fn store(&self) -> &dyn ArtifactStore {
         &*self.0.store
     }
 
@@ -126,7 +132,7 @@ impl Artifacts {
         &self.0.kinds
     }
 
-    /// Asks a query of an artifact's kind.
+    /// Runs a query of an artifact's kind.
     pub(crate) fn ask(
         &self,
         artifact: &Artifact,
@@ -137,7 +143,7 @@ impl Artifacts {
     ) -> Result<Answer, ToolError> {
         let (content, kind) = (artifact.content(), artifact.kind());
         let index = self.index(content, &**kind, cancellation)?;
-        kind.query(&Asked { query, args, content, index: &index, page, cancellation })
+        kind.query(&QueryRequest { query, args, content, index: &index, page, cancellation })
     }
 
     fn index(
@@ -146,21 +152,13 @@ impl Artifacts {
         kind: &dyn ArtifactKind,
         cancellation: &CancellationToken,
     ) -> Result<Index, ToolError> {
-        let digest = content.entry().digest;
-        let known = locked(&self.0.indexes)
-            .iter()
-            .find(|(of, name, _)| *of == digest && **name == *kind.name())
-            .map(|(_, _, index)| index.clone());
-        if let Some(index) = known {
-            return Ok(index);
+        let key = (content.entry().digest, Arc::from(kind.name()));
+        if let Some(index) = self.0.indexes.lock().get(&key) {
+            return Ok(index.clone());
         }
-        // Made without the lock: two who ask at once make two, and one is kept.
+        // Made without the lock: two concurrent queries make two indexes, and one is kept.
         let index = kind.index(content, cancellation)?;
-        let mut indexes = locked(&self.0.indexes);
-        indexes.push_back((digest, kind.name().into(), index.clone()));
-        if indexes.len() > INDEXES {
-            indexes.pop_front();
-        }
+        self.0.indexes.lock().insert(key, index.clone());
         Ok(index)
     }
 }
@@ -174,40 +172,36 @@ impl std::fmt::Debug for Artifacts {
     }
 }
 
-/// Where an artifact comes from, and what it is said to be.
+/// The origin of an artifact and its metadata.
 #[derive(Debug, Clone)]
 pub struct ArtifactSource {
-    /// The tool whose result it is.
+    /// The tool that made the result.
     pub tool: Arc<str>,
-    /// The call, as the model named it. It becomes the artifact's id where it can be one and is free.
+    /// The call's id, given by the model. It becomes the artifact's id if it is valid and free.
     pub call_id: Arc<str>,
-    /// The kind, by name. Default: what the content looks like.
+    /// The name of the kind. Default: detected from the content.
     pub kind: Option<Arc<str>>,
-    /// Whether somebody else may have written it. Default: yes.
+    /// Whether the content may come from an untrusted author. Default: true.
     pub untrusted: bool,
 }
 
 impl ArtifactSource {
-    /// A result of a tool, whose content somebody else may have written.
+    /// A tool's result with untrusted content.
     pub fn of(tool: impl Into<Arc<str>>, call_id: impl Into<Arc<str>>) -> Self {
         Self { tool: tool.into(), call_id: call_id.into(), kind: None, untrusted: true }
     }
 
-    /// Names the kind.
+    /// Sets the kind.
     #[must_use]
     pub fn kind(mut self, kind: impl Into<Arc<str>>) -> Self {
         self.kind = Some(kind.into());
         self
     }
 
-    /// Says that nobody else has written it.
+    /// Marks the content as trusted.
     #[must_use]
     pub fn trusted(mut self) -> Self {
         self.untrusted = false;
         self
     }
-}
-
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,83 +6,88 @@ use std::{
 };
 
 use memchr::{memchr, memchr_iter};
-use toolcrib_core::{SpoolEntry, SpoolError, Spooled};
+use toolcrib_core::{ArtifactEntry, ArtifactStoreError, StoredBytes};
 
-/// What some programs put in front of a text to say that it is UTF-8. It is no part of the text.
+/// The UTF-8 byte order mark, which some programs write at the start of a text. Not part of the
+/// text.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// How much is read at once where something is looked for.
+/// The number of bytes read at once in searches.
 pub(crate) const PIECE: usize = 64 * 1024;
 
-/// The content of an artifact: what an [`ArtifactKind`](crate::ArtifactKind) reads. It may be larger
-/// than memory, so everything here takes a range or goes through it piece by piece. Lines are counted
+/// The content of an artifact, as read by an [`ArtifactKind`](crate::ArtifactKind). It may be
+/// larger than memory, so all methods take a range or read it piece by piece. Lines are counted
 /// from 0.
 #[derive(Debug, Clone)]
-pub struct Content(Spooled);
+pub struct Content(StoredBytes);
 
 impl Content {
-    /// What was kept.
-    pub fn new(spooled: Spooled) -> Self {
-        Self(spooled)
+    /// The content of a stored artifact.
+    pub fn new(stored: StoredBytes) -> Self {
+        Self(stored)
     }
 
-    /// What is known of it.
-    pub fn entry(&self) -> &SpoolEntry {
+    /// The artifact's entry.
+    pub fn entry(&self) -> &ArtifactEntry {
         &self.0.entry
     }
 
-    /// How many bytes there are.
+    /// The number of bytes.
     pub fn bytes(&self) -> u64 {
         self.0.lines.bytes()
     }
 
-    /// How many lines there are: none in nothing, and one more behind a last LF, which is empty.
+    /// The number of lines: none if empty, and one more, empty line after a final LF.
     pub fn lines(&self) -> u64 {
         self.0.lines.lines()
     }
 
-    /// So many of the last lines, of which the empty one behind a last LF is none: who asks for the end
-    /// of a log means what was written there.
+    /// The last lines, excluding the empty one after a final LF: a request for the end of a log
+    /// means its last written lines.
     ///
     /// # Errors
-    /// [`SpoolError`] when the end cannot be read.
-    pub(crate) fn last_lines(&self, count: u64) -> Result<Range<u64>, SpoolError> {
+    /// [`ArtifactStoreError`] if the end cannot be read.
+    pub(crate) fn last_lines(&self, count: u64) -> Result<Range<u64>, ArtifactStoreError> {
         let last = self.read(self.bytes().saturating_sub(1)..self.bytes())?;
         let end = self.lines() - u64::from(last == b"\n");
         Ok(end.saturating_sub(count)..end)
     }
 
-    /// The bytes of a range, as far as they are there. All of them come into memory.
+    /// The existing bytes of a range, all in memory.
     ///
     /// # Errors
-    /// [`SpoolError`] when they cannot be read.
-    pub fn read(&self, range: Range<u64>) -> Result<Vec<u8>, SpoolError> {
+    /// [`ArtifactStoreError`] if they cannot be read.
+    pub fn read(&self, range: Range<u64>) -> Result<Vec<u8>, ArtifactStoreError> {
         let range = self.clamped(range);
         let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let mut bytes = vec![0; length];
         let count = self.0.reader.read_at(range.start, &mut bytes)?;
         if count < length {
-            return Err(SpoolError::Gone { source: io::ErrorKind::UnexpectedEof.into() });
+            return Err(ArtifactStoreError::Gone { source: io::ErrorKind::UnexpectedEof.into() });
         }
         Ok(bytes)
     }
 
     /// Fills a buffer from an offset on; fewer bytes only at the end.
-    pub(crate) fn read_into(&self, offset: u64, into: &mut [u8]) -> Result<usize, SpoolError> {
+    pub(crate) fn read_into(
+        &self,
+        offset: u64,
+        into: &mut [u8],
+    ) -> Result<usize, ArtifactStoreError> {
         self.0.reader.read_at(offset, into)
     }
 
-    /// A range as a stream, buffered.
+    /// A buffered stream of a range.
     pub fn stream(&self, range: Range<u64>) -> ContentStream<'_> {
         let range = self.clamped(range);
         ContentStream { content: self, range, buffer: Vec::new(), at: 0 }
     }
 
-    /// Where a line begins; one behind the last begins where the content ends. Reads 64 KiB.
+    /// The start offset of a line; after the last line, the end of the content. Reads 64 KiB.
     ///
     /// # Errors
-    /// [`SpoolError`] when they cannot be read.
-    pub fn line_start(&self, line: u64) -> Result<u64, SpoolError> {
+    /// [`ArtifactStoreError`] if they cannot be read.
+    pub fn line_start(&self, line: u64) -> Result<u64, ArtifactStoreError> {
         let Some((block, feeds)) = self.0.lines.place_of_line(line) else {
             return Ok(self.bytes());
         };
@@ -92,14 +97,14 @@ impl Content {
         let bytes = self.read(block..block + PIECE as u64)?;
         let feed = memchr_iter(b'\n', &bytes).nth(skip);
         feed.map(|at| block + at as u64 + 1)
-            .ok_or_else(|| SpoolError::Gone { source: io::ErrorKind::InvalidData.into() })
+            .ok_or_else(|| ArtifactStoreError::Gone { source: io::ErrorKind::InvalidData.into() })
     }
 
-    /// The bytes of lines, without the LF that ends the last of them.
+    /// The byte range of lines, without the final LF.
     ///
     /// # Errors
-    /// [`SpoolError`] when they cannot be read.
-    pub fn line_range(&self, lines: Range<u64>) -> Result<Range<u64>, SpoolError> {
+    /// [`ArtifactStoreError`] if they cannot be read.
+    pub fn line_range(&self, lines: Range<u64>) -> Result<Range<u64>, ArtifactStoreError> {
         let start = self.line_start(lines.start)?;
         if lines.end <= lines.start {
             return Ok(start..start);
@@ -109,22 +114,22 @@ impl Content {
         Ok(start..end - u64::from(feed_behind))
     }
 
-    /// The line that a byte is in. Reads 64 KiB.
+    /// The line that contains a byte. Reads 64 KiB.
     ///
     /// # Errors
-    /// [`SpoolError`] when they cannot be read.
-    pub fn line_of(&self, offset: u64) -> Result<u64, SpoolError> {
+    /// [`ArtifactStoreError`] if they cannot be read.
+    pub fn line_of(&self, offset: u64) -> Result<u64, ArtifactStoreError> {
         let offset = offset.min(self.bytes());
         let (block, before) = self.0.lines.block_of(offset);
         let bytes = self.read(block..offset)?;
         Ok(before + memchr_iter(b'\n', &bytes).count() as u64)
     }
 
-    /// Goes through the lines, from one on.
+    /// Iterates over the lines, starting at one.
     ///
     /// # Errors
-    /// [`SpoolError`] when its start cannot be found.
-    pub fn lines_from(&self, line: u64) -> Result<Lines<'_>, SpoolError> {
+    /// [`ArtifactStoreError`] if its start cannot be found.
+    pub fn lines_from(&self, line: u64) -> Result<Lines<'_>, ArtifactStoreError> {
         let start = self.line_start(line)?;
         let mut stream = self.stream(start..self.bytes());
         stream.buffer.reserve_exact(PIECE);
@@ -140,15 +145,15 @@ impl Content {
 /// A range of a [`Content`], read through a buffer of 64 KiB.
 pub struct ContentStream<'c> {
     content: &'c Content,
-    /// What is not in the buffer yet.
+    /// The range that is not in the buffer yet.
     range: Range<u64>,
     buffer: Vec<u8>,
     at: usize,
 }
 
 impl ContentStream<'_> {
-    /// What is in the buffer and not taken yet; filled if there is nothing. Empty at the end.
-    fn fill(&mut self) -> Result<&[u8], SpoolError> {
+    /// The unread part of the buffer; refilled if empty. Empty at the end.
+    fn fill(&mut self) -> Result<&[u8], ArtifactStoreError> {
         if self.at >= self.buffer.len() {
             let end = self.range.end.min(self.range.start + PIECE as u64);
             let length = usize::try_from(end - self.range.start).unwrap_or(PIECE);
@@ -156,7 +161,9 @@ impl ContentStream<'_> {
             self.at = 0;
             let count = self.content.read_into(self.range.start, &mut self.buffer)?;
             if count < length {
-                return Err(SpoolError::Gone { source: io::ErrorKind::UnexpectedEof.into() });
+                return Err(ArtifactStoreError::Gone {
+                    source: io::ErrorKind::UnexpectedEof.into(),
+                });
             }
             self.range.start = end;
         }
@@ -180,34 +187,34 @@ impl Read for ContentStream<'_> {
     }
 }
 
-/// The lines of a [`Content`], one after the other, each as far as whoever asks has room for it.
+/// Iterates over the lines of a [`Content`], each up to a maximum length.
 pub struct Lines<'c> {
     stream: ContentStream<'c>,
     next: u64,
     start: u64,
 }
 
-/// One line, or its beginning.
+/// A line, or its beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Which, from 0.
+    /// The line's number, from 0.
     pub number: u64,
-    /// Where it begins.
+    /// The start offset.
     pub start: u64,
-    /// How many bytes it has, without the LF.
+    /// The length in bytes, without the LF.
     pub length: u64,
-    /// Its first bytes: all of them, or as many as were asked for.
+    /// The first bytes: all, or as many as requested.
     pub bytes: Vec<u8>,
 }
 
 impl Line {
-    /// Whether `bytes` is all of it.
-    pub fn is_whole(&self) -> bool {
+    /// Whether `bytes` is the whole line.
+    pub fn is_complete(&self) -> bool {
         self.bytes.len() as u64 == self.length
     }
 
-    /// The line as text, without a CR at its end, and the first without a byte order mark. Bytes that
-    /// are no UTF-8 become U+FFFD.
+    /// The line as text, without a CR at its end, and the first without a byte order mark. Invalid
+    /// UTF-8 becomes U+FFFD.
     pub fn text(&self) -> String {
         let bytes = self.bytes.strip_suffix(b"\r").unwrap_or(&self.bytes);
         String::from_utf8_lossy(self.behind_mark(bytes)).into_owned()
@@ -221,11 +228,11 @@ impl Line {
 }
 
 impl Lines<'_> {
-    /// The next line, with at most `room` of its bytes. `None` behind the last.
+    /// The next line, with at most `room` of its bytes. `None` after the last.
     ///
     /// # Errors
-    /// [`SpoolError`] when it cannot be read.
-    pub fn next(&mut self, room: usize) -> Result<Option<Line>, SpoolError> {
+    /// [`ArtifactStoreError`] if it cannot be read.
+    pub fn next(&mut self, room: usize) -> Result<Option<Line>, ArtifactStoreError> {
         let content = self.stream.content;
         if self.next >= content.lines() {
             return Ok(None);
@@ -248,7 +255,7 @@ impl Lines<'_> {
                 break;
             }
             if line.length > 4 * PIECE as u64 && line.bytes.len() >= room {
-                // A long way to its end: the index knows it.
+                // The end may be far away: the index has it.
                 let end = content.line_range(line.number..self.next)?.end;
                 line.length = end - line.start;
                 self.stream = content.stream(end + 1..content.bytes());

@@ -1,15 +1,15 @@
-//! Results that are too large for a model.
+//! Artifacts: stored results that are too large for a model.
 //!
-//! A large result is kept under an id, as an *artifact*: its bytes, redacted, with their digest, and
-//! what is known of where they came from. The model gets a handle instead, and three tools that read,
-//! search and ask it piece by piece.
+//! A large result is stored under an id as an *artifact*: its redacted bytes, their digest, and
+//! their origin. The model gets a handle instead, and three tools that read, search and query it
+//! piece by piece.
 //!
 //! | question | types |
 //! |---|---|
-//! | Where are artifacts kept? | [`MemoryStore`], [`FileStore`], or any other [`SpoolStore`](toolcrib_core::SpoolStore) |
-//! | How do they get there? | [`Artifacts`], handed to `EngineBuilder::artifacts`; [`CallArtifacts`] in a tool's body; [`TurnArtifacts`] |
+//! | Where are artifacts stored? | [`MemoryStore`], [`FileStore`], or any other [`ArtifactStore`](toolcrib_core::ArtifactStore) |
+//! | How are they made? | [`Artifacts`], passed to `EngineBuilder::artifacts`; [`CallArtifacts`] in a tool's body; [`TurnArtifacts`] |
 //! | What does a model read of one? | [`Artifact::handle`], [`Artifacts::tools`], [`forge_tools`] |
-//! | What can be asked of it? | [`ArtifactKind`], [`Json`], [`Markdown`], [`Csv`] |
+//! | Which queries are there? | [`ArtifactKind`], [`Json`], [`Markdown`], [`Csv`] |
 //!
 //! ```
 //! use std::sync::Arc;
@@ -23,38 +23,42 @@
 //! let artifact = turn.keep(ArtifactSource::of("read_log", "call_1"), log.as_bytes())?;
 //! assert_eq!(artifact.id(), "call_1");
 //! assert!(artifact.handle().starts_with("[artifact call_1: text, 48893 bytes, 5001 lines"));
-//! # Ok::<(), toolcrib_core::SpoolError>(())
+//! # Ok::<(), toolcrib_core::ArtifactStoreError>(())
 //! ```
 //!
-//! Everything that a model is answered here is bounded, keeps within the call's budget, and goes on
-//! with a cursor. Nothing is loaded in whole that may be large: what cannot be answered within bounds
-//! is refused, and the refusal says what can.
+//! Every answer to a model is bounded, stays within the call's budget, and continues with a cursor.
+//! Potentially large content is never loaded as a whole: a query that would exceed the limits is
+//! refused with a text that suggests alternatives.
 
 mod artifact;
 mod artifacts;
+mod call_artifacts;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod content;
 mod kinds;
 mod page;
 mod search;
-mod spooler;
 mod stores;
 mod tools;
 mod turn;
 mod writer;
 
+#[cfg(not(portable))]
+pub use self::stores::FileStore;
 pub use self::{
     artifact::Artifact,
     artifacts::{ArtifactLimits, ArtifactSource, Artifacts},
+    call_artifacts::CallArtifacts,
     content::{Content, ContentStream, Line, Lines},
-    kinds::{ArtifactKind, Asked, Csv, Index, Json, Markdown, Query, Start, arguments},
+    kinds::{
+        ArtifactKind, ContentHead, Csv, Index, Json, Markdown, Query, QueryRequest, arguments,
+    },
     page::{Answer, Items, Page},
-    spooler::CallArtifacts,
-    stores::{FileStore, MemoryStore},
+    stores::MemoryStore,
     tools::{
         ARTIFACT_QUERY, ARTIFACT_READ, ARTIFACT_SEARCH, ARTIFACT_TOOLS, ForgeError, forge_tools,
     },
     turn::TurnArtifacts,
-    writer::{ArtifactWriter, Unkept},
+    writer::{ArtifactWriter, KeepError},
 };

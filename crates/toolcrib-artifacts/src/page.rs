@@ -1,29 +1,29 @@
-//! Answers that keep within their room and can be continued.
+//! Bounded answers with pages.
 
 use std::{fmt::Write as _, ops::Range};
 
-use toolcrib_core::{Digest, SpoolError, ToolError};
+use toolcrib_core::{ArtifactStoreError, Digest, ToolError};
 
 use crate::content::Content;
 
-/// What an answer that has nothing to show says, so that none is ever blank.
+/// The text of an empty answer, so that no answer is blank.
 pub(crate) const NOTHING: &str = "(nothing)";
 
-/// How many characters an answer may have at least, besides what says where it goes on.
+/// The minimum room of an answer, in characters, besides the status.
 const LEAST_ROOM: usize = 40;
 
-/// How many characters what says where it goes on may take.
+/// The maximum length of the status, in characters.
 const STATUS_ROOM: usize = 240;
 
-/// How many bytes one line of a hexadecimal dump shows.
+/// The number of bytes in one line of a hexadecimal dump.
 const HEX_ROW: u64 = 16;
 
-/// How many there are of something, such as `1 line` and `2 lines`.
+/// A number with its noun, such as `1 line` and `2 lines`.
 pub(crate) fn counted(count: u64, name: &str) -> String {
     format!("{count} {name}{}", if count == 1 { "" } else { "s" })
 }
 
-/// The part of an answer that is wanted: how much of it may be shown, and from where on.
+/// The requested part of an answer: its maximum size and its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
     room: usize,
@@ -31,15 +31,15 @@ pub struct Page {
 }
 
 impl Page {
-    /// The first page of an answer that may have so many characters, all in all.
+    /// The first page of an answer with this maximum number of characters in total.
     pub fn first(chars: usize) -> Self {
         Self { room: chars.saturating_sub(STATUS_ROOM).max(LEAST_ROOM), from: 0 }
     }
 
-    /// The page that a cursor names, which an earlier answer about the same content gave.
+    /// The page of a cursor from an earlier answer about the same content.
     ///
     /// # Errors
-    /// `input_invalid` when it is no cursor, or one into other content.
+    /// `input_invalid` if the cursor is invalid, or belongs to other content.
     pub(crate) fn at(self, cursor: Option<&str>, content: &Content) -> Result<Self, ToolError> {
         let Some(cursor) = cursor else { return Ok(self) };
         let read = || {
@@ -48,58 +48,58 @@ impl Page {
         };
         let Some((from, digest)) = read() else {
             return Err(ToolError::input_invalid(
-                "`cursor` is not one: pass what an earlier answer gave, with the same other \
+                "invalid `cursor`: pass the one of an earlier answer, with the same other \
                  arguments, or leave it out",
             ));
         };
         if digest != mark(&content.entry().digest) {
             return Err(ToolError::input_invalid(
-                "`cursor` belongs to other content: leave it out to begin anew",
+                "`cursor` belongs to other content: omit it to start over",
             ));
         }
         Ok(Self { from, ..self })
     }
 
-    /// The same with less room, for an answer that begins with something else.
+    /// The same page with less room, for an answer with other text before.
     #[must_use]
     pub fn less(self, chars: usize) -> Self {
         Self { room: self.room.saturating_sub(chars).max(LEAST_ROOM), ..self }
     }
 
-    /// How many characters may be shown.
+    /// The maximum number of characters.
     pub fn room(&self) -> usize {
         self.room
     }
 
-    /// Where to begin: 0, or the [`Answer::next`] of the page before.
+    /// The start: 0, or the [`Answer::next`] of the previous page.
     pub fn from(&self) -> u64 {
         self.from
     }
 }
 
-/// The digits of a digest that a cursor carries.
+/// The digits of a digest in a cursor.
 fn mark(digest: &Digest) -> String {
     digest.to_string().chars().take(8).collect()
 }
 
-/// An answer about an artifact, or the first page of it.
+/// An answer about an artifact, or a page of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Answer {
-    /// What is shown; at most [`Page::room`] characters.
+    /// The text; at most [`Page::room`] characters.
     pub text: String,
-    /// What is shown of how much, such as `lines 1-20 of 9000`.
+    /// The position, such as `lines 1-20 of 9000`.
     pub status: Option<String>,
-    /// Where the next page begins, in whatever the query counts; `None` where all is said.
+    /// The start of the next page, in the query's unit; `None` if the answer is complete.
     pub next: Option<u64>,
 }
 
 impl Answer {
-    /// A text that is all there is to say.
+    /// A complete answer.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// The answer as a model reads it.
+    /// The answer as the model's text.
     pub(crate) fn rendered(self, content: &Content) -> String {
         let mut text = self.text;
         let status = self.status.unwrap_or_default();
@@ -124,10 +124,10 @@ impl Answer {
     }
 }
 
-/// Collects items, each on a line of its own, as far as there is room.
+/// Collects items, one per line, as far as they fit.
 ///
-/// Items are offered in order from the first on, with their position. Those in front of the page are
-/// passed over, and the first one that does not fit is where the next page begins.
+/// Items are added in order from the first on, with their position. Those before the page are
+/// skipped, and the first one that does not fit starts the next page.
 #[derive(Debug)]
 pub struct Items {
     page: Page,
@@ -140,33 +140,33 @@ pub struct Items {
 }
 
 impl Items {
-    /// None yet; at most `limit` of them are shown on one page.
+    /// Empty; with at most `limit` items per page.
     pub fn new(page: Page, limit: u64) -> Self {
         Self { page, position: 0, limit, text: String::new(), used: 0, shown: 0, next: None }
     }
 
-    /// Whether the next item is behind what was shown before.
+    /// Whether the next item is after the start of the page.
     pub fn wants_next(&self) -> bool {
         self.position >= self.page.from() && self.next.is_none()
     }
 
-    /// Whether the page has no room for more, and there is more.
+    /// Whether the page is full, and more items follow.
     pub fn is_full(&self) -> bool {
         self.next.is_some()
     }
 
-    /// How many items are shown.
+    /// The number of shown items.
     pub fn shown(&self) -> u64 {
         self.shown
     }
 
-    /// Passes over items that are not looked at.
+    /// Skips items that were not read.
     pub fn skip(&mut self, count: u64) {
         self.position = self.position.saturating_add(count);
     }
 
-    /// Takes an item, unless it is in front of the page or behind it. One that is longer than a whole
-    /// page is cut, and says so.
+    /// Adds an item, unless it is outside the page. An item longer than a whole page is truncated,
+    /// with a note.
     pub fn push(&mut self, item: &str) {
         let position = self.position;
         self.position += 1;
@@ -175,7 +175,7 @@ impl Items {
         }
         let (room, takes) = (self.page.room(), item.chars().count());
         let is_first = self.shown == 0;
-        // With the LF in front of it.
+        // Includes the preceding LF.
         let used = if is_first { takes } else { self.used + 1 + takes };
         if self.shown >= self.limit || (used > room && !is_first) {
             self.next = Some(position);
@@ -197,7 +197,7 @@ impl Items {
         self.shown += 1;
     }
 
-    /// The answer, of items that are called so.
+    /// The answer; `name` is the plural noun of the items.
     pub fn answer(self, name: &str) -> Answer {
         let from = self.page.from();
         let status = match self.shown {
@@ -209,15 +209,15 @@ impl Items {
     }
 }
 
-/// Shows a range of bytes from the page's offset on, as text or, where they are none, in hexadecimal.
+/// Shows a range of bytes from the page's offset on, as text or, if invalid, in hexadecimal.
 pub(crate) fn show(
     content: &Content,
     range: Range<u64>,
     page: &Page,
-) -> Result<Answer, SpoolError> {
+) -> Result<Answer, ArtifactStoreError> {
     let start = page.from().clamp(range.start, range.end);
     let room = page.room();
-    // No character takes more, so that one whose end is not read has no room either.
+    // The maximum size of a character, so that one whose end is not read does not fit either.
     let end = range.end.min(start.saturating_add(room as u64 * 4));
     let bytes = content.read(start..end)?;
     let (text, taken) = if memchr::memchr(0, &bytes).is_some() {
@@ -230,7 +230,7 @@ pub(crate) fn show(
     let status = (next.is_some() || start > range.start)
         .then(|| {
             let (first, last) = (content.line_of(start)?, content.line_of(to.saturating_sub(1))?);
-            Ok::<_, SpoolError>(format!(
+            Ok::<_, ArtifactStoreError>(format!(
                 "lines {}-{} of {}, bytes {start}-{to} of {}",
                 first + 1,
                 last + 1,
@@ -242,8 +242,8 @@ pub(crate) fn show(
     Ok(Answer { text, status, next })
 }
 
-/// As much text as there is room for, and how many bytes it takes. What is cut is cut behind a line
-/// where one ends in the second half.
+/// The text that fits, and its length in bytes. Truncated text ends after a line if one ends in the
+/// second half.
 fn decoded(bytes: &[u8], room: usize, is_end: bool) -> (String, u64) {
     let (mut text, mut taken, mut left) = (String::new(), 0, room);
     for chunk in bytes.utf8_chunks() {
@@ -271,7 +271,7 @@ fn decoded(bytes: &[u8], room: usize, is_end: bool) -> (String, u64) {
     (text, taken as u64)
 }
 
-/// Bytes as `offset  hexadecimal  |text|`, as many rows as there is room for.
+/// Bytes as `offset  hexadecimal  |text|`, as many rows as fit.
 fn hex(start: u64, bytes: &[u8], room: usize) -> (String, u64) {
     let (mut text, mut taken) = (String::new(), 0);
     for row in bytes.chunks(usize::try_from(HEX_ROW).unwrap_or(16)) {

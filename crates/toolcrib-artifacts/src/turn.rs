@@ -3,66 +3,70 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
 
+use parking_lot::{Mutex, MutexGuard};
+
 use toolcrib_core::{
-    CommitError, Digest, Identity, IfTaken, Redact, SpoolEntry, SpoolError, SpoolNote, SpoolWriter,
+    ArtifactEntry, ArtifactMeta, ArtifactStoreError, CommitError, Digest, Identity, OnConflict,
+    Redact, StoreWriter,
 };
 use uuid::Uuid;
 
 use crate::{
     artifact::Artifact,
-    artifacts::{ArtifactSource, Artifacts, locked},
+    artifacts::{ArtifactSource, Artifacts},
     content::Content,
     kinds::ArtifactKind,
-    writer::{ArtifactWriter, Unkept},
+    writer::{ArtifactWriter, KeepError},
 };
 
-/// How long an id may be that is a call's as it stands: it stands in markers, which have to fit.
+/// The maximum length of a call's id as an artifact id: it appears in truncation markers, which
+/// have to fit.
 const LONGEST_ID: usize = 32;
 
-/// How many ids are tried that only count on before one is made up: counting on through what earlier turns
-/// have kept would take longer each time.
+/// The number of ids tried by counting before a random one: counting past the ids of earlier turns
+/// would take longer each time.
 const COUNTED_IDS: u32 = 16;
 
-/// How many are made up before a store counts as one that takes none.
+/// The number of random ids tried before a store counts as one that accepts none.
 const MADE_UP_IDS: u32 = 16;
 
-/// How much room is taken at once for what is written.
+/// The step in which quota is reserved for a write.
 const STEP: u64 = 1 << 20;
 
-/// What one turn has kept, and what it is writing.
+/// The stored bytes of one turn, and its writes in progress.
 pub(crate) struct Turn {
     pub(crate) owner: Arc<Identity>,
-    pub(crate) run_id: Arc<str>,
+    pub(crate) turn_id: Arc<str>,
     pub(crate) session: Arc<Session>,
-    used: Mutex<Used>,
+    used: Mutex<Usage>,
 }
 
 impl Turn {
-    pub(crate) fn new(owner: Arc<Identity>, run_id: &str, session: Arc<Session>) -> Self {
-        Self { owner, run_id: run_id.into(), session, used: Mutex::default() }
+    pub(crate) fn new(owner: Arc<Identity>, turn_id: Arc<str>, session: Arc<Session>) -> Self {
+        Self { owner, turn_id, session, used: Mutex::default() }
     }
 }
 
 #[derive(Default)]
-struct Used {
-    /// In bytes: what was kept, and room that was taken for more.
+struct Usage {
+    /// In bytes: stored, and reserved for writes.
     bytes: u64,
-    /// Whether what the store has of the session was counted for this turn.
+    /// Whether the session's existing artifacts were counted for this turn.
     knows_session: bool,
-    /// How often an id was wanted.
+    /// The number of requests per id.
     wanted: HashMap<Arc<str>, u32>,
 }
 
-/// What the turns of one session share.
+/// The shared state of the turns of one session.
 #[derive(Default)]
 pub(crate) struct Session {
-    /// Held while an id and its bytes are taken, while what the store has is counted, and to end the
-    /// session.
+    /// Locked while an id and its bytes are committed, while the store's existing artifacts are
+    /// counted, and to end the session.
     taking: Mutex<()>,
     bytes: Mutex<SessionBytes>,
     is_over: AtomicBool,
@@ -71,7 +75,7 @@ pub(crate) struct Session {
 #[derive(Default)]
 struct SessionBytes {
     kept: u64,
-    /// Room that was taken for what is being written.
+    /// Quota reserved for writes in progress.
     taken: u64,
 }
 
@@ -80,21 +84,21 @@ impl Session {
         (!self.is_over.load(Ordering::Relaxed)).then(|| Arc::clone(self))
     }
 
-    /// Nothing is kept of it from here on.
+    /// Later commits are discarded.
     pub(crate) fn end(&self) {
-        let _taking = locked(&self.taking);
+        let _taking = self.taking.lock();
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    fn check(&self) -> Result<(), SpoolError> {
-        if self.is_over.load(Ordering::Relaxed) { Err(SpoolError::Over) } else { Ok(()) }
+    fn check(&self) -> Result<(), ArtifactStoreError> {
+        if self.is_over.load(Ordering::Relaxed) { Err(ArtifactStoreError::Over) } else { Ok(()) }
     }
 }
 
-/// The artifacts of one turn. Cloning shares them.
+/// The artifacts of one turn. Clones share them.
 ///
-/// A turn sees all that its session has: what another turn of the same tenant, principal and
-/// conversation has kept can be read until it expires.
+/// A turn sees all artifacts of its session: those of another turn of the same tenant, principal
+/// and conversation can be read until they expire.
 #[derive(Clone)]
 pub struct TurnArtifacts {
     artifacts: Artifacts,
@@ -106,103 +110,110 @@ impl TurnArtifacts {
         Self { artifacts, turn }
     }
 
-    /// Keeps a content that is at hand, and redacted. It blocks.
+    /// Stores redacted content from memory. Blocks.
     ///
     /// # Errors
-    /// [`SpoolError`] when it cannot be kept: nothing of it is then.
-    pub fn keep(&self, source: ArtifactSource, content: &[u8]) -> Result<Artifact, SpoolError> {
+    /// [`ArtifactStoreError`] if it cannot be stored: nothing of it is kept then.
+    pub fn keep(
+        &self,
+        source: ArtifactSource,
+        content: &[u8],
+    ) -> Result<Artifact, ArtifactStoreError> {
         let mut writer = self.writer(source, None)?;
         writer.write(content);
-        writer.finish().map_err(|unkept: Unkept| unkept.error)
+        writer.finish().map_err(|unkept: KeepError| unkept.error)
     }
 
-    /// Begins a content that comes piece by piece, so that it need not be in memory. What is given to
-    /// redact is applied to all of it on the way. It blocks.
+    /// Starts content that is written in pieces, so that it need not fit in memory. The redactor is
+    /// applied to all of it. Blocks.
     ///
     /// # Errors
-    /// [`SpoolError`] when there is no place to write to.
+    /// [`ArtifactStoreError`] if the store cannot be written to.
     pub fn writer(
         &self,
         source: ArtifactSource,
         redact: Option<Arc<dyn Redact>>,
-    ) -> Result<ArtifactWriter, SpoolError> {
+    ) -> Result<ArtifactWriter, ArtifactStoreError> {
         self.turn.session.check()?;
-        let spool = self.artifacts.store().create(&self.turn.owner)?;
-        Ok(ArtifactWriter::new(self.clone(), source, spool, redact))
+        let artifact_store = self.artifacts.store().create(&self.turn.owner)?;
+        Ok(ArtifactWriter::new(self.clone(), source, artifact_store, redact))
     }
 
-    /// The artifact of an id.
+    /// The artifact with an id.
     ///
     /// # Errors
-    /// [`SpoolError::Unknown`] when this session has none, whoever else has one.
-    pub fn get(&self, id: &str) -> Result<Artifact, SpoolError> {
-        let spooled = self.artifacts.store().open(&self.turn.owner, id)?;
-        let kind = self.artifacts.known_kinds().named(&spooled.entry.note.kind);
-        Ok(Artifact::new(Content::new(spooled), kind))
+    /// [`ArtifactStoreError::Unknown`] if this session has none, even if another one has.
+    pub fn get(&self, id: &str) -> Result<Artifact, ArtifactStoreError> {
+        let stored = self.artifacts.store().open(&self.turn.owner, id)?;
+        let kind = self.artifacts.known_kinds().named(&stored.entry.note.kind);
+        Ok(Artifact::new(Content::new(stored), kind))
     }
 
     /// All artifacts of the session, the newest last.
     ///
     /// # Errors
-    /// [`SpoolError`] when the store cannot list them.
-    pub fn live(&self) -> Result<Vec<SpoolEntry>, SpoolError> {
+    /// [`ArtifactStoreError`] if the store cannot list them.
+    pub fn live(&self) -> Result<Vec<ArtifactEntry>, ArtifactStoreError> {
         self.artifacts.store().entries(&self.turn.owner)
     }
 
-    /// The artifacts that these are among.
+    /// The artifacts object that this turn belongs to.
     pub fn artifacts(&self) -> &Artifacts {
         &self.artifacts
     }
 
-    pub(crate) fn run_id(&self) -> &Arc<str> {
-        &self.turn.run_id
+    pub(crate) fn turn_id(&self) -> &Arc<str> {
+        &self.turn.turn_id
     }
 
-    /// Takes room for so many bytes more.
-    fn take_room(&self, bytes: u64) -> Result<(), SpoolError> {
+    /// Reserves more bytes.
+    fn take_room(&self, bytes: u64) -> Result<(), ArtifactStoreError> {
         let limits = self.artifacts.limits();
         if !self.used().knows_session {
-            let _taking = locked(&self.turn.session.taking);
+            let _taking = self.turn.session.taking.lock();
             let kept = self.live()?.iter().map(|entry| entry.bytes).sum();
-            locked(&self.turn.session.bytes).kept = kept;
+            self.turn.session.bytes.lock().kept = kept;
             self.used().knows_session = true;
         }
-        let mut session = locked(&self.turn.session.bytes);
+        let mut session = self.turn.session.bytes.lock();
         let mut used = self.used();
         if used.bytes.saturating_add(bytes) > limits.turn_bytes {
-            return Err(SpoolError::Quota { limit: limits.turn_bytes, whose: "turn" });
+            return Err(ArtifactStoreError::Quota { limit: limits.turn_bytes, whose: "turn" });
         }
         if (session.kept + session.taken).saturating_add(bytes) > limits.session_bytes {
-            return Err(SpoolError::Quota { limit: limits.session_bytes, whose: "session" });
+            return Err(ArtifactStoreError::Quota {
+                limit: limits.session_bytes,
+                whose: "session",
+            });
         }
         used.bytes += bytes;
         session.taken += bytes;
         Ok(())
     }
 
-    /// Puts what was written under an id of its own.
+    /// Commits a draft under a new id.
     pub(crate) fn commit(
         &self,
         source: &ArtifactSource,
         kind: &dyn ArtifactKind,
         chars: u64,
-        mut spool: Box<dyn SpoolWriter>,
-        room: Room,
-    ) -> Result<Artifact, SpoolError> {
-        let note = SpoolNote {
+        mut artifact_store: Box<dyn StoreWriter>,
+        room: Reservation,
+    ) -> Result<Artifact, ArtifactStoreError> {
+        let note = ArtifactMeta {
             kind: kind.name().into(),
             tool: Arc::clone(&source.tool),
             call_id: Arc::clone(&source.call_id),
-            run_id: Arc::clone(self.run_id()),
+            turn_id: Arc::clone(self.turn_id()),
             untrusted: source.untrusted,
             chars,
         };
-        let taking = locked(&self.turn.session.taking);
+        let taking = self.turn.session.taking.lock();
         self.turn.session.check()?;
         let base = as_id(&source.call_id);
         for id in self.ids(&base) {
-            match spool.commit(&id, note.clone(), IfTaken::Fail) {
-                Err(CommitError::Taken { writer, .. }) => spool = writer,
+            match artifact_store.commit(&id, note.clone(), OnConflict::Fail) {
+                Err(CommitError::Taken { writer, .. }) => artifact_store = writer,
                 kept => {
                     room.settle(kept?.bytes);
                     drop(taking);
@@ -210,11 +221,11 @@ impl TurnArtifacts {
                 }
             }
         }
-        Err(SpoolError::Taken { id: base })
+        Err(ArtifactStoreError::Taken { id: base })
     }
 
-    /// The call's id, and those made of it: vendors begin to count anew, and what a model has read of an
-    /// id must stay what it was.
+    /// The call's id, and ids derived from it: vendors restart their numbering, and the content of
+    /// an id that a model has read must not change.
     fn ids(&self, base: &Arc<str>) -> impl Iterator<Item = Arc<str>> {
         let counted = (0..COUNTED_IDS).map(move |_| {
             let mut used = self.used();
@@ -222,7 +233,7 @@ impl TurnArtifacts {
             *wanted += 1;
             if *wanted == 1 { Arc::clone(base) } else { format!("{base}.{wanted}").into() }
         });
-        // Of five digits, as long as five that count.
+        // Five random digits.
         let made_up = (0..MADE_UP_IDS).map(move |_| {
             let digits: String = Uuid::new_v4().simple().to_string().chars().take(5).collect();
             format!("{base}.{digits}").into()
@@ -230,8 +241,8 @@ impl TurnArtifacts {
         counted.chain(made_up)
     }
 
-    fn used(&self) -> MutexGuard<'_, Used> {
-        locked(&self.turn.used)
+    fn used(&self) -> MutexGuard<'_, Usage> {
+        self.turn.used.lock()
     }
 }
 
@@ -239,45 +250,47 @@ impl std::fmt::Debug for TurnArtifacts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TurnArtifacts")
             .field("owner", &self.turn.owner)
-            .field("run_id", &self.turn.run_id)
+            .field("turn_id", &self.turn.turn_id)
             .finish_non_exhaustive()
     }
 }
 
-/// Room that is taken for a content that is being written; given back when it is dropped.
-pub(crate) struct Room {
+/// Quota reserved for a write; released on drop.
+pub(crate) struct Reservation {
     turn: TurnArtifacts,
     bytes: u64,
 }
 
-impl Room {
+impl Reservation {
     pub(crate) fn of(turn: &TurnArtifacts) -> Self {
         Self { turn: turn.clone(), bytes: 0 }
     }
 
-    /// Takes more until there is room for so many bytes.
-    pub(crate) fn reach(&mut self, bytes: u64) -> Result<(), SpoolError> {
+    /// Reserves more until the given number of bytes is covered.
+    pub(crate) fn reach(&mut self, bytes: u64) -> Result<(), ArtifactStoreError> {
         let needed = bytes.saturating_sub(self.bytes);
         if needed == 0 {
             return Ok(());
         }
         let step = needed.max(STEP);
         let taken = match self.turn.take_room(step) {
-            Err(SpoolError::Quota { .. }) => self.turn.take_room(needed).map(|()| needed)?,
+            Err(ArtifactStoreError::Quota { .. }) => {
+                self.turn.take_room(needed).map(|()| needed)?
+            }
             taken => taken.map(|()| step)?,
         };
         self.bytes += taken;
         Ok(())
     }
 
-    /// So many bytes of it are kept; the rest is free again.
+    /// Keeps the given number of bytes; the rest is released.
     fn settle(mut self, kept: u64) {
         self.give_back(kept);
     }
 
     fn give_back(&mut self, kept: u64) {
         let taken = std::mem::take(&mut self.bytes);
-        let mut session = locked(&self.turn.turn.session.bytes);
+        let mut session = self.turn.turn.session.bytes.lock();
         let mut used = self.turn.used();
         used.bytes = (used.bytes - taken.min(used.bytes)).saturating_add(kept);
         session.taken = session.taken.saturating_sub(taken);
@@ -285,13 +298,13 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.give_back(0);
     }
 }
 
-/// A call's id where a model can repeat it without harm, else one of its own.
+/// The call's id if a model can repeat it safely, else a new one.
 fn as_id(call_id: &str) -> Arc<str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if (1..=LONGEST_ID).contains(&call_id.len()) && call_id.chars().all(plain) {

@@ -1,65 +1,65 @@
-//! Contents that come piece by piece.
+//! Content that is written in pieces.
 
 use std::{collections::VecDeque, sync::Arc};
 
-use toolcrib_core::{KeptEntries, Redact, SpoolError, SpoolWriter};
+use toolcrib_core::{__internal::ArtifactLog, ArtifactStoreError, Redact, StoreWriter};
 
 use crate::{
     artifact::Artifact,
     artifacts::ArtifactSource,
-    kinds::Start,
-    turn::{Room, TurnArtifacts},
+    kinds::ContentHead,
+    turn::{Reservation, TurnArtifacts},
 };
 
-/// How much of the beginning and of the end is remembered in case that nothing can be kept.
+/// The number of bytes of the beginning and of the end that are kept if nothing can be stored.
 const REMEMBERED: usize = 4 * 1024;
 
-/// A content on its way to become an artifact. Memory does not grow with it.
+/// A content that becomes an artifact. Memory use is constant.
 ///
-/// Writing never fails: once something went wrong, what comes is counted and let go, so that whoever
-/// writes can go on to its end, and [`finish`](Self::finish) says what happened and has the beginning
-/// and the end. Dropped without that, nothing is kept.
+/// Writing never fails: after an error, further bytes are counted and discarded, so that the writer
+/// can continue to its end, and [`finish`](Self::finish) returns the error with the beginning and
+/// the end. Dropping it without `finish` discards the content.
 pub struct ArtifactWriter {
     turn: TurnArtifacts,
     source: ArtifactSource,
-    spool: Result<Box<dyn SpoolWriter>, SpoolError>,
-    room: Room,
-    redacting: Option<Redacting>,
+    artifact_store: Result<Box<dyn StoreWriter>, ArtifactStoreError>,
+    room: Reservation,
+    redacting: Option<StreamingRedactor>,
     head: Vec<u8>,
     tail: VecDeque<u8>,
     bytes: u64,
     chars: u64,
-    noted_in: KeptEntries,
+    noted_in: ArtifactLog,
 }
 
 impl ArtifactWriter {
     pub(crate) fn new(
         turn: TurnArtifacts,
         source: ArtifactSource,
-        spool: Box<dyn SpoolWriter>,
+        artifact_store: Box<dyn StoreWriter>,
         redact: Option<Arc<dyn Redact>>,
     ) -> Self {
         Self {
-            room: Room::of(&turn),
+            room: Reservation::of(&turn),
             turn,
             source,
-            spool: Ok(spool),
-            redacting: redact.map(Redacting::new),
+            artifact_store: Ok(artifact_store),
+            redacting: redact.map(StreamingRedactor::new),
             head: Vec::new(),
             tail: VecDeque::new(),
             bytes: 0,
             chars: 0,
-            noted_in: KeptEntries::default(),
+            noted_in: ArtifactLog::default(),
         }
     }
 
-    /// Where it is noted what becomes of it in the end.
-    pub(crate) fn noted_in(mut self, kept: KeptEntries) -> Self {
+    /// Records the final result in a log.
+    pub(crate) fn noted_in(mut self, kept: ArtifactLog) -> Self {
         self.noted_in = kept;
         self
     }
 
-    /// Takes the bytes that come next. It blocks.
+    /// Appends bytes. Blocks.
     pub fn write(&mut self, bytes: &[u8]) {
         match self.redacting.take() {
             None => self.take(bytes),
@@ -71,37 +71,37 @@ impl ArtifactWriter {
         }
     }
 
-    /// Whether what comes is still kept.
+    /// Whether bytes are still being stored.
     pub fn is_keeping(&self) -> bool {
-        self.spool.is_ok()
+        self.artifact_store.is_ok()
     }
 
-    /// Makes an artifact of all of it.
+    /// Makes an artifact of the content.
     ///
     /// # Errors
-    /// [`Unkept`], with what is left of it.
-    pub fn finish(mut self) -> Result<Artifact, Unkept> {
+    /// [`KeepError`] with the remaining parts.
+    pub fn finish(mut self) -> Result<Artifact, KeepError> {
         if let Some(redacting) = self.redacting.take() {
             let rest = redacting.finish();
             self.take(&rest);
         }
         let kinds = self.turn.artifacts().known_kinds();
         let named = self.source.kind.as_deref().filter(|kind| kinds.has(kind));
-        let is_whole = self.bytes <= Start::BYTES as u64;
+        let is_complete = self.bytes <= ContentHead::BYTES as u64;
         let kind = match named {
             Some(kind) => kinds.named(kind),
-            None => kinds.detect(&Start::new(&self.head, is_whole)),
+            None => kinds.detect(&ContentHead::new(&self.head, is_complete)),
         };
-        let kept = self
-            .spool
-            .and_then(|spool| self.turn.commit(&self.source, &*kind, self.chars, spool, self.room));
+        let kept = self.artifact_store.and_then(|artifact_store| {
+            self.turn.commit(&self.source, &*kind, self.chars, artifact_store, self.room)
+        });
         self.noted_in.note(kept.as_ref().map(Artifact::entry));
         kept.map_err(|error| {
             let head = self.head.get(..REMEMBERED).unwrap_or(&self.head);
             let behind_head = usize::try_from(self.bytes - head.len() as u64).unwrap_or(usize::MAX);
             let skipped = self.tail.len().saturating_sub(behind_head);
             let tail: Vec<u8> = self.tail.into_iter().skip(skipped).collect();
-            Unkept {
+            KeepError {
                 head: String::from_utf8_lossy(head).into_owned(),
                 tail: String::from_utf8_lossy(&tail).into_owned(),
                 bytes: self.bytes,
@@ -112,20 +112,20 @@ impl ArtifactWriter {
 
     fn take(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
-        // Each character has one byte that does not go on with another.
+        // Each character has exactly one byte that is not a continuation byte.
         self.chars += bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count() as u64;
-        let wanted = Start::BYTES.saturating_sub(self.head.len()).min(bytes.len());
+        let wanted = ContentHead::BYTES.saturating_sub(self.head.len()).min(bytes.len());
         self.head.extend_from_slice(bytes.get(..wanted).unwrap_or_default());
         let last = bytes.len().saturating_sub(REMEMBERED);
         self.tail.extend(bytes.get(last..).unwrap_or_default());
         let over = self.tail.len().saturating_sub(REMEMBERED);
         self.tail.drain(..over);
-        let Ok(spool) = &mut self.spool else { return };
-        let written = self.room.reach(self.bytes).and_then(|()| spool.write(bytes));
+        let Ok(artifact_store) = &mut self.artifact_store else { return };
+        let written = self.room.reach(self.bytes).and_then(|()| artifact_store.write(bytes));
         if let Err(error) = written {
-            // The writer goes, and with it what it has written, and the room for it.
-            self.spool = Err(error);
-            self.room = Room::of(&self.turn);
+            // Drops the store's writer with its draft, and its quota.
+            self.artifact_store = Err(error);
+            self.room = Reservation::of(&self.turn);
         }
     }
 }
@@ -139,23 +139,23 @@ impl std::fmt::Debug for ArtifactWriter {
     }
 }
 
-/// A content that could not be kept: why, and what is left of it.
+/// A content that could not be stored: the error, and its remaining parts.
 #[derive(Debug, thiserror::Error)]
 #[error("the result was not kept: {error}")]
-pub struct Unkept {
-    /// Its beginning.
+pub struct KeepError {
+    /// The beginning.
     pub head: String,
-    /// Its end; what is behind the beginning, of a short one.
+    /// The end; for a short content the part after the beginning.
     pub tail: String,
-    /// How many bytes it had.
+    /// The total number of bytes.
     pub bytes: u64,
-    /// Why.
+    /// The error.
     #[source]
-    pub error: SpoolError,
+    pub error: ArtifactStoreError,
 }
 
-impl Unkept {
-    /// What a model reads in place of the whole.
+impl KeepError {
+    /// The text for a model instead of the content.
     pub fn text(&self) -> String {
         let left_out = self.bytes.saturating_sub((self.head.len() + self.tail.len()) as u64);
         if left_out == 0 {
@@ -168,15 +168,15 @@ impl Unkept {
     }
 }
 
-/// Takes secrets out of bytes that come piece by piece.
-struct Redacting {
+/// Redacts bytes that arrive in pieces.
+struct StreamingRedactor {
     redact: Arc<dyn Redact>,
     stream: Box<dyn toolcrib_core::RedactStream>,
-    /// The beginning of a character, or what is none.
+    /// The start of an incomplete character, or invalid bytes.
     begun: Vec<u8>,
 }
 
-impl Redacting {
+impl StreamingRedactor {
     fn new(redact: Arc<dyn Redact>) -> Self {
         Self { stream: Arc::clone(&redact).stream(), redact, begun: Vec::new() }
     }
@@ -196,10 +196,10 @@ impl Redacting {
             redacted.extend_from_slice(self.stream.push(chunk.valid()).as_bytes());
             let invalid = chunk.invalid();
             if chunks.peek().is_none() {
-                // Up to three bytes, which may be a character that is still to come.
+                // Up to three bytes, which may start an incomplete character.
                 self.begun = invalid.to_vec();
             } else {
-                // No secret goes on behind what is no text.
+                // Secrets do not span invalid bytes.
                 let next = Arc::clone(&self.redact).stream();
                 let ended = std::mem::replace(&mut self.stream, next);
                 redacted.extend_from_slice(ended.finish().as_bytes());

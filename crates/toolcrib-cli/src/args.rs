@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The command line arguments.
 
 mod lint;
 mod serve;
@@ -16,19 +16,52 @@ pub(crate) use self::{
     trust::{Fresh, Look, TrustArgs},
 };
 
+/// The layout of `toolcrib --help`. Clap has no headings for subcommands; a test compares this list
+/// with the commands.
+const HELP: &str = "\
+{about-with-newline}
+{usage-heading} {usage}
+
+Set up a project:
+  init     Create a small project that runs at once
+  trust    Trust the project of this folder, as it is now, to do what it declares
+  check    Load the project and report its contents, or all its errors
+
+Use its tools:
+  run      Send a message to the agent and print each iteration
+  call     Call one tool, through the same pipe as a model's call
+  serve    Serve the tools over MCP: on standard input and output, or over HTTP
+
+Inspect it:
+  menu     Show the tools that the model would see, and the withheld ones
+  explain  Explain why a tool is offered or withheld, and what would reverse it
+  tools    List all tools of a project, declared and remote, also withheld ones
+  lint     Find tools that a model may confuse or misread, or that cost too much
+  skills   List the skills of a project, install or remove one
+  models   List the configured models, and test whether each can be reached
+  mcp      List, test and call the MCP servers of a project
+  help     Print this message or the help of the given subcommand(s)
+
+Options:
+{options}{after-help}";
+
+/// The heading of the options of every command.
+const GLOBAL: &str = "Global options";
+
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  fine: the model answered, or the cap on steps was reached; `serve` was stopped by Ctrl-C or
-     SIGTERM, or its input ended
-  1  failed: the run failed or timed out, a call was not ok, the server of `mcp test` or one that
-     may not be left out cannot be reached, `lint` found something
-  2  the command line or the project is wrong
-  3  cancelled by Ctrl-C or SIGTERM; `serve` too, when a second signal ends it at once";
+  0  success: the model answered or reached the iteration limit; `serve` was stopped by Ctrl-C or
+     SIGTERM, or its input was closed
+  1  failure: the run failed or timed out, a call was not ok, a required server or the server of
+     `mcp test` cannot be reached, `lint` has findings
+  2  error in the command line or in the project
+  3  cancelled by Ctrl-C or SIGTERM; `serve` only when a second signal ends it at once";
 
 /// The tool layer for LLM agents: decides what a model may see, bounds what a call may do,
 /// cleans what comes back.
 #[derive(Debug, Parser)]
-#[command(name = "toolcrib", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "toolcrib", version, help_template = HELP, after_help = EXIT_CODES)]
+#[command(max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -36,38 +69,40 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What every command takes.
+/// Options of every command.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
-    /// The project's folder [default: the nearest with a toolcrib.toml, upward from here]
-    #[arg(short, long, value_name = "DIR", global = true)]
+    /// The project's folder [default: the nearest folder upward with a toolcrib.toml]
+    #[arg(short, long, value_name = "DIR", global = true, help_heading = GLOBAL)]
     pub(crate) project: Option<PathBuf>,
-    /// Where the project keeps what it writes [default: .toolcrib in the project]
-    #[arg(long, value_name = "DIR", global = true)]
+    /// The folder for the project's state [default: .toolcrib in the project]
+    #[arg(long, value_name = "DIR", global = true, help_heading = GLOBAL)]
     pub(crate) state: Option<PathBuf>,
-    /// Take in the MCP servers of this `mcpServers` file, beside those of `--project`, else with no
-    /// project at all; may be given again
-    #[arg(long = "import", value_name = "FILE", global = true)]
+    /// Import the MCP servers of this `mcpServers` file. With --project they are added to the
+    /// project's servers; without it no project is needed. May be repeated
+    #[arg(long = "import", value_name = "FILE", global = true, help_heading = GLOBAL)]
     pub(crate) imports: Vec<PathBuf>,
-    /// Leave the project out in whose folder this is, and with it its rules: imported servers alone
-    #[arg(long, global = true, requires = "imports", conflicts_with = "project")]
+    /// Ignore the project in the current folder (and its rules); use only the imported servers
+    #[arg(long, global = true, help_heading = GLOBAL)]
+    #[arg(requires = "imports", conflicts_with = "project")]
     pub(crate) no_project: bool,
-    /// Start programs of imported files also where what they start could outlive them
-    #[arg(long, global = true, requires = "imports")]
+    /// Start imported servers even where their child processes cannot be guaranteed to end with
+    /// them
+    #[arg(long, global = true, help_heading = GLOBAL, requires = "imports")]
     pub(crate) allow_stray_children: bool,
     /// Print one JSON object instead of text
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
     /// Print only the result
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, help_heading = GLOBAL, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
     /// Print results and reasons in full
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub(crate) verbose: bool,
 }
 
 impl Global {
-    /// Whether there is a project beside imported servers.
+    /// Whether there is a project in addition to imported servers.
     pub(crate) fn has_project(&self) -> bool {
         self.project.is_some() || self.imports.is_empty()
     }
@@ -75,28 +110,40 @@ impl Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Give the agent a message and follow it step by step
+    /// Create a small project that runs at once
+    #[command(after_help = "\
+Examples:
+  toolcrib init my-agent && toolcrib run -p my-agent \"what do we know about the printer?\"")]
+    Init(InitArgs),
+    /// Trust the project of this folder, as it is now, to do what it declares
+    #[command(after_help = "\
+Examples:
+  toolcrib trust
+  toolcrib trust my-agent
+  toolcrib trust --owner /mnt/work
+  toolcrib trust --list
+
+A trusted project may start the programs, send the requests and read the environment variables that
+it declares. A project named with `-p` and a file named with `--import` need no trust if they belong
+to you or to root. A project found in this folder or above it must be trusted once, and again after
+its files change. See docs/project-file.md.")]
+    Trust(TrustArgs),
+    /// Load the project and report its contents, or all its errors
+    #[command(after_help = "\
+Examples:
+  toolcrib check -p examples/support-desk
+  toolcrib check --json")]
+    Check(Look),
+    /// Send a message to the agent and print each iteration
     #[command(after_help = "\
 Examples:
   toolcrib run -p examples/support-desk \"I was charged twice for order 1042\"
+  tail -n 50 error.log | toolcrib run
   toolcrib run --as intern --json \"Refund order 1042\"
   toolcrib run --model anthropic:claude-sonnet-5-5 --record refund.toml \"Refund order 1042\"
   toolcrib run --events events.jsonl --timeout 30s \"Where is order 1042?\"")]
     Run(RunArgs),
-    /// Show what the model would see, and what not
-    #[command(after_help = "\
-Examples:
-  toolcrib menu -p examples/support-desk --skill billing
-  toolcrib menu --as intern --why")]
-    Menu(MenuArgs),
-    /// Say why a tool is offered, or is not: every cause in order, and the smallest change that would
-    /// turn the matter round
-    #[command(after_help = "\
-Examples:
-  toolcrib explain refund_duplicate_charge -p examples/support-desk --as intern
-  toolcrib explain list_charges --skill shipping --json")]
-    Explain(ExplainArgs),
-    /// Make one call, through everything that a model's call goes through
+    /// Call one tool, through the same pipe as a model's call
     #[command(after_help = "\
 Examples:
   toolcrib call list_charges order_id=1042 -p examples/support-desk
@@ -105,7 +152,7 @@ Examples:
   toolcrib call import_orders @arguments.json
   generate-arguments | toolcrib call import_orders -")]
     Call(CallArgs),
-    /// Stand between an MCP client and tools: on standard input and output, or over HTTP
+    /// Serve the tools over MCP: on standard input and output, or over HTTP
     #[command(after_help = "\
 Examples:
   toolcrib serve --import .mcp.json
@@ -115,26 +162,34 @@ Examples:
 In the configuration of an MCP client:
   { \"mcpServers\": { \"toolcrib\": { \"command\": \"toolcrib\", \"args\": [\"serve\", \"-p\", \"DIR\"] } } }
 
-It serves until Ctrl-C or SIGTERM stops it, on standard input and output also until its input ends:
-exit code 0. A second signal ends it at once: 3.")]
+It serves until Ctrl-C or SIGTERM stops it, on standard input and output also until its input is
+closed: exit code 0. A second signal ends it at once: exit code 3.")]
     Serve(ServeArgs),
-    /// Look at the MCP servers of a project
-    Mcp {
-        #[command(subcommand)]
-        command: McpCommand,
-    },
-    /// List the tools of a project, declared and remote, whoever may see them; `menu` says who does
+    /// Show the tools that the model would see, and the withheld ones
+    #[command(after_help = "\
+Examples:
+  toolcrib menu -p examples/support-desk --skill billing
+  toolcrib menu --as intern --why")]
+    Menu(MenuArgs),
+    /// Explain why a tool is offered or withheld, and what would reverse it
+    #[command(after_help = "\
+Examples:
+  toolcrib explain refund_duplicate_charge -p examples/support-desk --as intern
+  toolcrib explain list_charges --skill shipping --json
+
+It lists each decision in order, and the smallest change that would reverse the outcome.")]
+    Explain(ExplainArgs),
+    /// List all tools of a project, declared and remote, also withheld ones
     #[command(after_help = "\
 Examples:
   toolcrib tools -p examples/support-desk
   toolcrib tools --toolset billing --json
   toolcrib tools --tenant acme
 
-Hubs are asked as `--as` and `--tenant` say. The exit code is 1 when a source cannot be listed that
-may not be left out.")]
+Hubs are queried with the identity of `--as` and `--tenant`. The exit code is 1 when the tools of a
+required source cannot be listed.")]
     Tools(ToolsArgs),
-    /// Look over a catalogue of tools: what a model would mix up, misunderstand, pay for, or be talked
-    /// into
+    /// Find tools that a model may confuse or misread, or that cost too much
     #[command(after_help = "\
 Examples:
   toolcrib lint -p examples/support-desk
@@ -143,63 +198,48 @@ Examples:
   toolcrib lint tools.json --json
   my-mcp-client tools/list | toolcrib lint -
 
-FILE is JSON: a list of tools or an object with such a list as `tools`, each with its schema as
-`inputSchema` (MCP), `input_schema` (Anthropic) or `parameters` (OpenAI). Of a project, hubs are asked
-as `--as` and `--tenant` say.
+It finds tools that a model may confuse or misread, that cost too many tokens, or that try to
+manipulate it.
 
-The exit code is 0 when nothing is found, 1 when something is, 2 when there is nothing to look over.
-docs/lint.md has all rules. Tokens are estimated: four characters are one.")]
+FILE is JSON: a list of tools or an object with such a list as `tools`, each with its schema as
+`inputSchema` (MCP), `input_schema` (Anthropic) or `parameters` (OpenAI). The hubs of a project are
+queried with the identity of `--as` and `--tenant`.
+
+The exit code is 0 without findings, 1 with findings, 2 when there are no tools to check.
+docs/lint.md lists all rules. Tokens are estimated: one for four characters.")]
     Lint(LintArgs),
-    /// List the skills of a project, or install one
+    /// List the skills of a project, install or remove one
     #[command(after_help = "\
 Examples:
   toolcrib skills -p my-agent
   toolcrib skills install refunds.zip -p my-agent
   toolcrib skills install refunds.tar.gz --force
+  toolcrib skills remove refunds
 
-An installed skill is trusted: a model that activates it follows what it says. Read it first.")]
+An installed skill is trusted: a model that activates it follows its instructions. Read it first.")]
     Skills {
         #[command(flatten)]
         look: Look,
         #[command(subcommand)]
         command: Option<SkillsCommand>,
     },
-    /// List the models that are configured, ask whether each can be reached, and say why not
+    /// List the configured models, and test whether each can be reached
     #[command(after_help = "\
 Examples:
   toolcrib models
   toolcrib models -p my-agent --json")]
     Models(Look),
-    /// Load everything and say what is there, or all that is wrong
-    #[command(after_help = "\
-Examples:
-  toolcrib check -p examples/support-desk
-  toolcrib check --json")]
-    Check(Look),
-    /// Trust the project of this folder, as it is now, to do what it declares: start programs, send
-    /// requests, read variables
-    #[command(after_help = "\
-Examples:
-  toolcrib trust
-  toolcrib trust my-agent
-  toolcrib trust --owner /mnt/work
-  toolcrib trust --list
-
-A project that is named with `-p` needs no trust, and neither does a file that is named with `--import`,
-if they belong to you or to root. One that is found, in this folder or above it, is trusted once, and
-again when its files have changed. docs/project-file.md says more.")]
-    Trust(TrustArgs),
-    /// Begin a small project that runs at once
-    #[command(after_help = "\
-Examples:
-  toolcrib init my-agent && toolcrib run -p my-agent \"what do we know about the printer?\"")]
-    Init(InitArgs),
+    /// List, test and call the MCP servers of a project
+    Mcp {
+        #[command(subcommand)]
+        command: McpCommand,
+    },
 }
 
-/// On whose behalf.
-#[derive(Debug, Default, Args)]
+/// The principal and the tenant.
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Whom {
-    /// Act for this principal [default: nobody]
+    /// Act for this principal [default: none]
     #[arg(long = "as", value_name = "PRINCIPAL")]
     pub(crate) principal: Option<String>,
     /// Act within this tenant [default: none]
@@ -218,25 +258,28 @@ impl FromStr for Claim {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (name, value) = text.split_once('=').ok_or("write NAME=VALUE: groups=trainees")?;
+        let (name, value) =
+            text.split_once('=').ok_or("write NAME=VALUE, such as groups=trainees")?;
         if name.trim().is_empty() {
-            return Err("it has no name; write NAME=VALUE: groups=trainees");
+            return Err("the claim has no name; write NAME=VALUE, such as groups=trainees");
         }
         if name.trim() != name {
             return Err(
-                "its name begins or ends with white space, and no role asks for such a claim",
+                "the claim's name begins or ends with whitespace, and no role can match such a \
+                 claim",
             );
         }
         if name.ends_with(':') {
             return Err(
-                "a claim is a text, not JSON; write NAME=VALUE, once for each value of a list",
+                "a claim's value is text, not JSON; write NAME=VALUE, once for each value of a \
+                 list",
             );
         }
         Ok(Self { name: name.to_owned(), value: value.to_owned() })
     }
 }
 
-/// The claims as a token has them: a text each, and a list of those whose name was given again.
+/// The claims as in a token: each a string, or a list of strings if its name is repeated.
 pub(crate) fn claims(given: &[Claim]) -> Map<String, Value> {
     let mut claims = Map::new();
     for Claim { name, value } in given {
@@ -250,67 +293,60 @@ pub(crate) fn claims(given: &[Claim]) -> Map<String, Value> {
     claims
 }
 
-/// On whose behalf, and with which skills.
-#[derive(Debug, Default, Args)]
+/// The principal, its claims, and the active skills.
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Situation {
-    /// Start with this skill active; may be given again, the last one is the active one
+    /// Start with this skill active. May be repeated; the last counts as activated last
     #[arg(long = "skill", value_name = "SKILL")]
     pub(crate) skills: Vec<String>,
     #[command(flatten)]
     pub(crate) whom: Whom,
-    /// Act with this claim of a token, a text, for roles that ask for it; may be given again, and a
-    /// name that is has a list of its values [default: no claims]
+    /// Add a token claim (a string), used to resolve roles. May be repeated; repeating a name makes
+    /// a list [default: no claims]
     #[arg(long = "claim", value_name = "NAME=VALUE")]
     pub(crate) claims: Vec<Claim>,
-    /// Act as this personality of the project [default: the one called default]
+    /// Act as this personality of the project [default: the one named default]
     #[arg(long, value_name = "PERSONALITY")]
     pub(crate) personality: Option<String>,
-    /// The conversation that tools and policies see [default: the run's id]
+    /// The conversation id that tools and policies see [default: the run's id]
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// What you say to the agent
-    #[arg(value_parser = message)]
-    pub(crate) message: String,
-    /// The model, in place of the project's: openai:MODEL, anthropic:MODEL, gemini:MODEL,
-    /// ollama:MODEL, the name of a [model.NAME], or script:FILE, relative to the project
-    /// [default: the project's, else the first that is configured]
+    /// The message to the agent, several words are joined; `-` or nothing reads standard input
+    #[arg(value_name = "MESSAGE")]
+    pub(crate) words: Vec<String>,
+    /// The model, instead of the project's: openai:MODEL, anthropic:MODEL, gemini:MODEL,
+    /// ollama:MODEL, the name of a [model.NAME], or script:FILE, relative to the project [default:
+    /// the project's, else the first configured model]
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// Where that model is, such as http://127.0.0.1:8080/v1. No key of the environment goes there;
-    /// docs/models.md says how to give one
+    /// The model's endpoint, such as http://127.0.0.1:8080/v1. API keys of the environment are not
+    /// sent there; docs/models.md says how to configure one
     #[arg(long, value_name = "URL", requires = "model")]
     pub(crate) base_url: Option<String>,
-    /// What the model may or must call: auto, none, required, or a tool's name; the first stands
-    /// for the first step, and so on, and later steps are free [default: auto]
+    /// Which tools the model may or must call: auto, none, required, or a tool's name. The first
+    /// value applies to the first iteration, and so on; later iterations use auto [default: auto]
     #[arg(long = "tool-choice", value_name = "CHOICE", value_parser = tool_choice)]
     pub(crate) tool_choices: Vec<ToolChoice>,
     #[command(flatten)]
     pub(crate) situation: Situation,
-    /// Write every event to this file as JSON Lines; - is standard error and implies --quiet.
-    /// A file that is there is replaced; within the project's and the state folder only if it is
-    /// called *.jsonl, *.ndjson or *.log
+    /// Write every event to this file as JSON Lines; - is standard error and implies --quiet. An
+    /// existing file is replaced; inside the project's and the state folder only if it is named
+    /// *.jsonl, *.ndjson or *.log
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
-    /// Keep what the model says as a script in this new file, redacted: `--model script:FILE`
-    /// plays it back
+    /// Record the model's responses as a script in this new file, redacted: `--model script:FILE`
+    /// replays them
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) fresh: Fresh,
-    /// End the run after this time, such as 30s or "1h 30m" [default: the project's, else 10m]
+    /// Stop the run after this time, such as 30s or "1h 30m" [default: the project's, else 10m]
     #[arg(long, value_name = "DURATION", value_parser = timeout)]
     pub(crate) timeout: Option<Duration>,
-}
-
-fn message(text: &str) -> Result<String, &'static str> {
-    if text.trim().is_empty() {
-        return Err("it is empty; say what the agent is to do");
-    }
-    Ok(text.to_owned())
 }
 
 fn tool_choice(text: &str) -> Result<ToolChoice, String> {
@@ -324,7 +360,7 @@ fn tool_choice(text: &str) -> Result<ToolChoice, String> {
 
 fn timeout(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
-        Ok(Duration::ZERO) => Err("it is zero; the run would end before it began".into()),
+        Ok(Duration::ZERO) => Err("the timeout is zero; the run would end before it began".into()),
         Ok(duration) => Ok(duration),
         Err(error) => Err(error.to_string()),
     }
@@ -334,7 +370,7 @@ fn timeout(text: &str) -> Result<Duration, String> {
 pub(crate) struct MenuArgs {
     #[command(flatten)]
     pub(crate) situation: Situation,
-    /// Say of each tool why it is offered or withheld, and of the withheld ones what would have to
+    /// Say for each tool why it is offered or withheld, and for withheld ones what would have to
     /// change
     #[arg(long)]
     pub(crate) why: bool,
@@ -352,13 +388,13 @@ pub(crate) struct ExplainArgs {
     pub(crate) look: Look,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct CallArgs {
     /// The tool's name
     pub(crate) tool: String,
-    /// key=value (typed by the tool's schema), key:=JSON, one JSON object, @FILE, or - for
-    /// standard input. What begins like JSON goes to the tool as a model's text does, broken or
-    /// not; any other word is a mistake of the command line
+    /// key=value (typed by the tool's schema), key:=JSON, one JSON object, @FILE, or - for standard
+    /// input. An argument that begins like JSON is passed on like a model's text, valid or not; any
+    /// other word is a usage error
     #[arg(value_name = "ARGUMENT")]
     pub(crate) arguments: Vec<String>,
     #[command(flatten)]
@@ -369,15 +405,15 @@ pub(crate) struct CallArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
-    /// Ask every server for its tools, and say where it stands; the exit code is 0 also when some
-    /// cannot be reached
+    /// List the tools of every server, and its connection state. The exit code is 0 even if some
+    /// servers cannot be reached
     #[command(after_help = "\
 Examples:
   toolcrib mcp list -p my-agent
   toolcrib mcp list --import .mcp.json --json")]
     List(Look),
-    /// Ask one server for its tools, and say which are offered, which are held back, and why; the
-    /// exit code is 1 when it cannot be reached
+    /// List the tools of one server, and say which are offered, which are withheld, and why. The
+    /// exit code is 1 if it cannot be reached
     #[command(after_help = "\
 Examples:
   toolcrib mcp test git -p my-agent
@@ -386,8 +422,7 @@ Examples:
         /// The server's name
         server: String,
     },
-    /// Make one call by the name that the server gives its tool, through everything that a model's
-    /// call goes through
+    /// Call a tool by its name on the server, through the same pipe as a model's call
     #[command(after_help = "\
 Examples:
   toolcrib mcp call git git_log repo_path=. max_count=3 --import .mcp.json")]
@@ -401,24 +436,29 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SkillsCommand {
-    /// List the skills with their tools, steps and files: what `skills` alone does too
+    /// List the skills with their tools, steps and files; the same as `skills` alone
     List(Look),
-    /// Unpack an archive with one skill in it into the project's folder of skills; it is checked
-    /// first, and put in place as a whole or not at all
+    /// Install the skill of an archive into the project's skills folder. It is checked first, and
+    /// installed as a whole or not at all
     Install {
         /// A .zip or .tar.gz file
         file: PathBuf,
-        /// Replace a skill of that name
+        /// Replace an installed skill of the same name
         #[arg(long)]
         force: bool,
+    },
+    /// Delete a skill's folder from the project's skills folder
+    Remove {
+        /// The name of the skill
+        skill: String,
     },
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// The folder to make
+    /// The folder to create
     pub(crate) dir: PathBuf,
-    // These stand for the ones of all commands, which `init` refuses and its help need not name.
+    // Hides the global options: `init` refuses them, and its help need not list them.
     #[arg(short, long, value_name = "DIR", hide = true)]
     pub(crate) project: Option<PathBuf>,
     #[arg(long, value_name = "DIR", hide = true)]
@@ -434,5 +474,17 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         super::Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_lists_all_commands_in_their_order() {
+        let command = super::Cli::command();
+        let listed: Vec<_> =
+            super::HELP.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+        let commands = command.get_subcommands();
+        let commands =
+            commands.map(|sub| format!("{:<8} {}", sub.get_name(), sub.get_about().unwrap()));
+        let help = "help     Print this message or the help of the given subcommand(s)".to_owned();
+        assert_eq!(listed, commands.chain([help]).collect::<Vec<_>>());
     }
 }

@@ -1,4 +1,4 @@
-//! Exit codes, as `--help` says them.
+//! Exit codes, as documented in `--help`.
 
 use std::process::ExitCode;
 
@@ -30,7 +30,7 @@ impl From<Stopped> for Exit {
         match stopped {
             Stopped::Answered | Stopped::MaxIterations => FINE,
             Stopped::Cancelled => CANCELLED,
-            // Failed, timed out, or an ending that this program does not know.
+            // Failed, timed out, or an unknown outcome.
             _ => FAILED,
         }
     }

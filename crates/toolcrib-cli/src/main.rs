@@ -1,7 +1,7 @@
 //! The command line of Toolcrib.
 //!
-//! Each command is a thin caller of the same engine: it loads a project, begins a turn, and shows
-//! what came of it, for people on a terminal or as one JSON object.
+//! Each command is a thin caller of the same engine: it loads a project, begins a turn, and prints
+//! the result, for people on a terminal or as one JSON object.
 #![allow(
     clippy::disallowed_methods,
     reason = "host crate: it reads and writes what its user names"
@@ -31,7 +31,7 @@ use crate::{
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    // Before anything else: an interrupt at any moment must end the program in an orderly way.
+    // First of all: an interrupt at any moment must end the program in an orderly way.
     let watching = signals::watch();
     let exit = match Cli::try_parse() {
         Ok(cli) => {
@@ -46,18 +46,17 @@ fn main() -> ExitCode {
 fn start(cli: Cli, watching: io::Result<CancellationToken>) -> Result<Exit, Problem> {
     let internal =
         |what: &str, error: &io::Error| Problem::failed("internal", format!("{what}: {error}"));
-    let cancellation =
-        watching.map_err(|error| internal("interrupts cannot be watched", &error))?;
+    let cancellation = watching.map_err(|error| internal("signals cannot be handled", &error))?;
     let runtime =
         runtime().map_err(|error| internal("the async runtime cannot be started", &error))?;
     let outcome = runtime.block_on(commands::dispatch(cli, cancellation));
-    // A tool's body that ignores cancellation is left behind, not waited for.
+    // A tool body that ignores cancellation is abandoned, not awaited.
     runtime.shutdown_background();
     outcome
 }
 
-/// Half of the cores for what waits: the other half is left to the tools, which are blocking bodies,
-/// programs and servers of this machine. Handing a call from one core to another costs more than it
+/// Half of the cores for the async workers: the rest is left to the tools, which are blocking
+/// bodies, programs and servers on this machine. Moving a call between cores costs more than it
 /// gains when both are busy.
 fn runtime() -> io::Result<Runtime> {
     let cores = thread::available_parallelism().map_or(1, usize::from);

@@ -1,4 +1,4 @@
-//! Ctrl-C and its kin.
+//! Signal handling.
 
 use std::{fs, io, thread};
 
@@ -11,10 +11,10 @@ use toolcrib_core::CancellationToken;
 use crate::exit;
 
 /// From here on SIGINT, SIGTERM and SIGHUP no longer kill the process by themselves: the first one
-/// cancels, the second ends the process at once. A SIGHUP that is ignored, as under `nohup`, stays so.
+/// cancels, the second ends the process at once. An ignored SIGHUP, as under `nohup`, stays
+/// ignored.
 ///
-/// They are heard by a thread of their own, so that not even a runtime that is stuck can keep the
-/// process alive.
+/// A separate thread receives the signals: a blocked runtime cannot keep the process alive.
 pub(crate) fn watch() -> io::Result<CancellationToken> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     if !is_ignored(SIGHUP) {
@@ -28,14 +28,14 @@ pub(crate) fn watch() -> io::Result<CancellationToken> {
             first.cancel();
         }
         if heard.next().is_some() {
-            #[expect(clippy::exit, reason = "whoever asks twice is not to wait for anything")]
+            #[expect(clippy::exit, reason = "a second signal ends the process without waiting")]
             std::process::exit(exit::CANCELLED.code());
         }
     })?;
     Ok(cancellation)
 }
 
-/// Whether this process was started with a signal ignored, as far as the system says it.
+/// Whether this process was started with a signal ignored, as far as the system reports it.
 fn is_ignored(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

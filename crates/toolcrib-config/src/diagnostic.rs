@@ -1,4 +1,4 @@
-//! Problems as they are reported.
+//! Diagnostics: problems with file, line and column.
 
 use std::{error::Error, fmt, sync::Arc};
 
@@ -6,38 +6,38 @@ use serde::Serialize;
 
 use crate::spot::Spot;
 
-/// Whether what was read can be used.
+/// Whether the input is usable despite the problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// It cannot.
+    /// The input is unusable.
     Error,
-    /// It can; something in it is probably not as meant.
+    /// The input is usable, but probably contains a mistake.
     Warning,
 }
 
-/// One problem, with its place. Serialises to `{file, line, column, message, help}`; errors and
-/// warnings are told apart by the list they stand in.
+/// A problem with its place. Serializes to `{file, line, column, message, help}`; errors and
+/// warnings are in separate lists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Diagnostic {
-    /// The file, as whoever read it calls it; in a project relative to its folder, with `/`
-    /// between names.
+    /// The file's name, as given by its reader; in a project relative to its folder, with `/` as
+    /// separator.
     pub file: Arc<str>,
     /// The line, from 1.
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to write instead, where it can be said.
+    /// The suggested fix, if known.
     pub help: Option<String>,
-    /// Whether what was read can be used all the same.
+    /// Whether the input is usable.
     #[serde(skip)]
     pub severity: Severity,
 }
 
 impl Diagnostic {
-    /// A problem that makes what was read unusable.
+    /// A problem that makes the input unusable.
     pub fn error(at: &Spot, message: impl Into<String>) -> Self {
         Self {
             file: Arc::clone(&at.file),
@@ -49,12 +49,12 @@ impl Diagnostic {
         }
     }
 
-    /// A problem that leaves what was read usable.
+    /// A problem that leaves the input usable.
     pub fn warning(at: &Spot, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(at, message) }
     }
 
-    /// Says what to write instead, in place of what was said before.
+    /// Sets the suggested fix and replaces an earlier one.
     #[must_use]
     pub fn help(mut self, help: impl Into<Help>) -> Self {
         self.help = help.into().0;
@@ -73,7 +73,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// What to write instead, where there is something to say: a text, or an `Option` of one.
+/// An optional suggested fix: a text, or an `Option` of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Help(Option<String>);
 
@@ -95,25 +95,25 @@ impl From<Option<String>> for Help {
     }
 }
 
-/// Problems in the order in which they are shown: those of the main file first, then by file and
-/// place. Made by [`Problems`](crate::Problems); empty where nothing is wrong.
+/// Diagnostics in display order: those of the main file first, then by file and place. Made by
+/// [`Problems`](crate::Problems); empty if there are none.
 ///
-/// It is an error too, for functions that read one thing and give it or all that is wrong with it.
+/// It implements `Error`, for functions that return one value or all problems with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diagnostics(pub(crate) Vec<Diagnostic>);
 
 impl Diagnostics {
-    /// All of them.
+    /// All diagnostics.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Diagnostic> {
         self.0.iter()
     }
 
-    /// Those that make what was read unusable.
+    /// The errors.
     pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
         self.of(Severity::Error)
     }
 
-    /// Those that do not.
+    /// The warnings.
     pub fn warnings(&self) -> impl Iterator<Item = &Diagnostic> {
         self.of(Severity::Warning)
     }
@@ -122,13 +122,13 @@ impl Diagnostics {
         self.0.iter().filter(move |problem| problem.severity == severity)
     }
 
-    /// Whether there is none.
+    /// Whether no problem was found.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The same problems under another file name, for whoever knows better than the reader where
-    /// the text comes from.
+    /// The same diagnostics under another file name, for callers that know the origin of the text
+    /// better than its reader.
     #[must_use]
     pub fn in_file(mut self, file: impl Into<Arc<str>>) -> Self {
         let file = file.into();
@@ -140,7 +140,7 @@ impl Diagnostics {
 }
 
 impl fmt::Display for Diagnostics {
-    /// One problem after the other, each on a line of its own, its help indented below.
+    /// One diagnostic per line, with its help indented below.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, problem) in self.0.iter().enumerate() {
             if position > 0 {

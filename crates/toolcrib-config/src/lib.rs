@@ -1,16 +1,16 @@
-//! Reads TOML with the place of everything: every problem is recorded with file, line, column and,
-//! where it can be said, what to write instead, and reading goes on.
+//! Reads TOML with the place of each value: every problem is recorded with file, line, column and,
+//! if known, a suggested fix, and reading continues.
 //!
 //! ```text
 //! Document  a file's text         -> the places in it, and its top level as a Table
-//! Table     a table, key by key   -> Values; keys that nobody asked for are reported
+//! Table     a table, key by key   -> Values; unknown keys are reported
 //! Value     one value             -> a text, a number, a list, … with its place (Located)
 //! Problems  where all of them put what is wrong -> Diagnostics, in the order of the file
 //! suggest   a word that is not known -> the known one that was probably meant
 //! ```
 //!
-//! Nothing here knows what a file is for. What is read from something else than TOML can use the
-//! places and problems alone.
+//! Independent of the file's purpose. Readers of other formats can use the places and diagnostics
+//! alone.
 //!
 //! ```
 //! use toolcrib_config::{Document, Problems};
@@ -33,6 +33,7 @@
 
 mod diagnostic;
 mod document;
+mod places;
 mod problems;
 mod range;
 mod size;
@@ -44,6 +45,7 @@ mod value;
 pub use self::{
     diagnostic::{Diagnostic, Diagnostics, Help, Severity},
     document::Document,
+    places::{Places, pointer_step},
     problems::Problems,
     spot::{Located, Spot},
     table::Table,

@@ -1,48 +1,90 @@
 //! Collecting problems.
 
-use std::{cell::RefCell, sync::Arc};
+use std::{
+    cell::{Cell, RefCell},
+    sync::Arc,
+};
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::{
+    diagnostic::{Diagnostic, Diagnostics, Severity},
+    spot::Spot,
+};
 
-/// Where problems are put while something is read. Shared by all readers of it, so that one
-/// problem never hides another.
+/// How many problems are kept. An untrusted file can have as many as it has bytes.
+const MOST: usize = 1_000;
+
+/// How many characters a message or a help has: each may quote a name of any length.
+const LONGEST: usize = 2_000;
+
+/// Collects problems while a file is read. Shared by all its readers, so that one problem never
+/// hides another.
 #[derive(Debug)]
 pub struct Problems {
     main: Arc<str>,
     found: RefCell<Vec<Diagnostic>>,
+    /// The worst of those that were not kept.
+    dropped: Cell<Option<Severity>>,
 }
 
 impl Problems {
-    /// No problem yet. `main` is the file whose problems are shown first.
+    /// An empty collection. `main` is the file whose problems are shown first.
     pub fn new(main: impl Into<Arc<str>>) -> Self {
-        Self { main: main.into(), found: RefCell::default() }
+        Self { main: main.into(), found: RefCell::default(), dropped: Cell::new(None) }
     }
 
-    /// Records a problem.
-    pub fn push(&self, problem: Diagnostic) {
-        self.found.borrow_mut().push(problem);
+    /// Records a problem. The first 1,000 are kept, with at most 2,000 characters each; that there are more
+    /// is one more problem.
+    pub fn push(&self, mut problem: Diagnostic) {
+        let mut found = self.found.borrow_mut();
+        if found.len() >= MOST {
+            if self.dropped.get() != Some(Severity::Error) {
+                self.dropped.set(Some(problem.severity));
+            }
+            return;
+        }
+        cut(&mut problem.message);
+        problem.help.as_mut().map(cut);
+        found.push(problem);
     }
 
-    /// Records all that was found elsewhere.
+    /// Whether an error was dropped already: one more changes nothing, so looking for it is wasted.
+    pub(crate) fn is_full(&self) -> bool {
+        self.dropped.get() == Some(Severity::Error)
+    }
+
+    /// Records problems that were found elsewhere.
     pub fn merge(&self, problems: Diagnostics) {
-        self.found.borrow_mut().extend(problems.0);
+        problems.0.into_iter().for_each(|problem| self.push(problem));
     }
 
-    /// Whether an error was recorded so far; warnings do not count.
+    /// Whether an error was recorded; warnings do not count.
     pub fn has_errors(&self) -> bool {
-        self.found.borrow().iter().any(|problem| problem.severity == Severity::Error)
+        let has = |problem: &Diagnostic| problem.severity == Severity::Error;
+        self.dropped.get() == Some(Severity::Error) || self.found.borrow().iter().any(has)
     }
 
-    /// All that was recorded, in the order of [`Diagnostics`], each once.
+    /// All recorded problems, in the order of [`Diagnostics`], without duplicates.
     pub fn into_diagnostics(self) -> Diagnostics {
-        let Self { main, found } = self;
+        let Self { main, found, dropped } = self;
         let mut found = found.into_inner();
         found.sort_by(|a, b| {
             let key = |problem: &Diagnostic| (problem.file != main, Arc::clone(&problem.file));
             (key(a), a.line, a.column).cmp(&(key(b), b.line, b.column))
         });
         found.dedup();
+        if let Some(severity) = dropped.get() {
+            let message = format!("there are more problems than the {MOST} that are shown");
+            let more = Diagnostic::error(&Spot::start_of(main), message);
+            found.push(Diagnostic { severity, ..more });
+        }
         Diagnostics(found)
+    }
+}
+
+fn cut(text: &mut String) {
+    if let Some((end, _)) = text.char_indices().nth(LONGEST) {
+        text.truncate(end);
+        text.push('…');
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     ops::{Bound, RangeBounds},
 };
 
-/// A range as it stands in a message: `from 1 to 10`, `from 0 up`.
+/// A range as text for a message: `from 1 to 10`, `from 0 up`.
 pub(crate) fn in_words<T: Display>(range: &impl RangeBounds<T>) -> String {
     let low = match range.start_bound() {
         Bound::Included(low) => Some(format!("from {low}")),

@@ -1,4 +1,4 @@
-//! Numbers of bytes as people write them.
+//! Sizes in bytes with units.
 
 use std::fmt;
 
@@ -19,10 +19,10 @@ impl fmt::Display for Size {
     }
 }
 
-/// The number of bytes of a text such as `64KiB`; `None` when it has more than 64 bits.
+/// The number of bytes of a text such as `64KiB`; `None` if it exceeds 64 bits.
 ///
 /// # Errors
-/// Why the text is no size, as the end of a sentence about it.
+/// The reason why the text is not a size, as the end of a sentence about it.
 pub(crate) fn parse(text: &str) -> Result<Option<u64>, String> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
@@ -34,10 +34,10 @@ pub(crate) fn parse(text: &str) -> Result<Option<u64>, String> {
         Some((_, bytes)) => *bytes,
         None if unit.is_empty() => return Err("is not a size: it has no unit".to_owned()),
         None => {
-            return Err(format!("is not a size: there is no unit `{}`", unit.escape_debug()));
+            return Err(format!("is not a size: unknown unit `{}`", unit.escape_debug()));
         }
     };
-    // Digits alone fail to parse only where there are too many of them.
+    // Digits alone fail to parse only if there are too many of them.
     Ok(digits.parse::<u64>().ok().and_then(|count| count.checked_mul(bytes)))
 }
 
@@ -56,8 +56,8 @@ mod tests {
             ("", "does not begin with a whole number"),
             ("-1KiB", "does not begin with a whole number"),
             ("1024", "it has no unit"),
-            ("1.5MiB", "there is no unit `.5MiB`"),
-            ("64KB", "there is no unit `KB`"),
+            ("1.5MiB", "unknown unit `.5MiB`"),
+            ("64KB", "unknown unit `KB`"),
         ] {
             assert!(parse(text).unwrap_err().ends_with(problem), "{text}: {:?}", parse(text));
         }

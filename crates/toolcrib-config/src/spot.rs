@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 /// A place in a file. Prints as `file:line`, for messages that point at another place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spot {
-    /// The file, as it is called in problems.
+    /// The file's name in messages.
     pub file: Arc<str>,
     /// The line, from 1.
     pub line: usize,
@@ -14,12 +14,12 @@ pub struct Spot {
 }
 
 impl Spot {
-    /// Where a file begins, for what is wrong with a file as a whole.
+    /// The start of a file, for problems with a file as a whole.
     pub fn start_of(file: impl Into<Arc<str>>) -> Self {
         Self { file: file.into(), line: 1, column: 1 }
     }
 
-    /// The place after `text`, when `text` begins here.
+    /// The place after `text`, if `text` starts here.
     #[must_use]
     pub fn after(&self, text: &str) -> Self {
         let file = Arc::clone(&self.file);
@@ -40,11 +40,11 @@ impl fmt::Display for Spot {
     }
 }
 
-/// A value and where it stands, for what is checked against something else later.
+/// A value and its place, for later checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Located<T> {
     /// The value.
     pub value: T,
-    /// Where it begins.
+    /// The start of the value.
     pub at: Spot,
 }

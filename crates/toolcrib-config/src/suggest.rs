@@ -1,26 +1,33 @@
-//! Suggestions for words that are not known.
+//! Suggestions for unknown words.
 
-/// The candidate that a word was probably meant to be, if one is near enough. Letter case counts
-/// for nothing.
+/// Longer words are compared with nothing, in bytes: the work grows with the product of the lengths.
+const LONGEST: usize = 128;
+
+/// The nearest candidate, if one is near enough; case-insensitive. Words of more than 128 bytes have no near
+/// candidate.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.len() > LONGEST {
+        return None;
+    }
     let lower = word.to_lowercase();
     candidates
         .into_iter()
+        .filter(|candidate| candidate.len() <= LONGEST)
         .map(|candidate| {
             let other = candidate.to_lowercase();
             let alike = strsim::normalized_damerau_levenshtein(&lower, &other)
-                // It knows abbreviations, such as `params` for `parameters`.
+                // It recognizes abbreviations, such as `params` for `parameters`.
                 .max(strsim::jaro_winkler(&lower, &other) - 0.2);
             (candidate, alike)
         })
         .filter(|(_, alike)| *alike >= 0.66)
-        // Of equals the first, as they were given.
+        // The first of equally near ones, in the given order.
         .reduce(|best, next| if next.1 > best.1 { next } else { best })
         .map(|(candidate, _)| candidate)
 }
 
-/// What to say of an unknown word: the [nearest] known one, else which there are, at most 30. `of`
-/// names them in the plural: `keys here`.
+/// The help for an unknown word: the [nearest] known one, otherwise all known ones, at most 30.
+/// `of` names them in the plural: `keys here`.
 pub fn help<'a>(word: &str, of: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     const SHOWN: usize = 30;
     let candidates: Vec<&str> = candidates.into_iter().collect();
@@ -30,14 +37,14 @@ pub fn help<'a>(word: &str, of: &str, candidates: impl IntoIterator<Item = &'a s
     let shown = quoted(candidates.iter().copied().take(SHOWN));
     let more = if candidates.len() > SHOWN { ", …" } else { "" };
     match candidates.len() {
-        0 => format!("there are no {of}"),
+        0 => format!("no {of} exist"),
         1 => format!("there is only {shown}"),
         _ => format!("the {of} are {shown}{more}"),
     }
 }
 
-/// Words in backticks, with commas between them. What is not printable is escaped: a word may
-/// stand in a file that somebody else wrote, and messages go to terminals.
+/// Words in backticks, separated by commas. Unprintable characters are escaped, because words may
+/// come from untrusted files and messages go to terminals.
 pub fn quoted<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let words = words.into_iter().map(|word| format!("`{}`", word.escape_debug()));
     words.collect::<Vec<_>>().join(", ")
@@ -53,7 +60,7 @@ mod tests {
         assert_eq!(nearest("desciption", keys), Some("description"));
         assert_eq!(nearest("parameters", keys), Some("params"));
         assert_eq!(nearest("Read_Only", keys), Some("read_only"));
-        assert_eq!(nearest("colour", keys), None);
+        assert_eq!(nearest("color", keys), None);
         let keys = ["user", "offered", "not_offered"];
         assert_eq!(nearest("usr", keys), Some("user"));
         assert_eq!(nearest("offer", keys), Some("offered"));
@@ -64,7 +71,7 @@ mod tests {
 
     #[test]
     fn without_a_near_word_the_help_lists_some_of_what_there_is() {
-        assert_eq!(help("x", "keys", []), "there are no keys");
+        assert_eq!(help("x", "keys", []), "no keys exist");
         assert_eq!(help("x", "keys", ["a\u{1b}b"]), "there is only `a\\u{1b}b`");
         assert_eq!(help("x", "keys", ["one", "two"]), "the keys are `one`, `two`");
         let many = ["word"; 31];

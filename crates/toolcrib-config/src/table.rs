@@ -1,4 +1,4 @@
-//! A table, read key by key; what nobody asked for is reported in the end.
+//! Key-by-key reading of a table; unknown keys are reported at the end.
 
 use std::{cell::RefCell, fmt::Display, ops::RangeBounds, sync::Arc, time::Duration};
 
@@ -7,6 +7,7 @@ use toml::de::DeTable;
 use crate::{
     diagnostic::{Diagnostic, Help},
     document::Document,
+    places::Places,
     problems::Problems,
     spot::{Located, Spot},
     suggest,
@@ -15,24 +16,23 @@ use crate::{
 
 /// A table of a document.
 ///
-/// Its getters give nothing for a key that is not there, and for one whose value is of no use,
-/// which they record; so the caller need not tell the two apart. Where it must, it asks for the
-/// [`value`](Self::value) and reads that. A getter also makes its key a known one: every other key
-/// is an error once the table has been read, so the keys that are read and those that are allowed
-/// cannot come apart.
+/// The getters return `None` for a missing key and for an invalid value, which they report; callers
+/// need not distinguish the two. To do so, use [`value`](Self::value). A getter also marks its key
+/// as known: every other key is an error once the table has been read, so that the keys that are
+/// read and those that are allowed cannot diverge.
 #[derive(Debug)]
 pub struct Table<'a> {
     document: &'a Document,
     problems: &'a Problems,
     entries: &'a DeTable<'a>,
     at: Spot,
-    /// How the table is called in messages.
+    /// The table's name in messages.
     what: String,
-    /// The keys that were asked for; `None` once the rest is nobody's business.
+    /// The known keys; `None` once unknown keys are ignored.
     known: RefCell<Option<Vec<&'static str>>>,
-    /// Unknown keys whose meaning is known all the same, each with what to say of it.
+    /// Unknown keys with a specific help text.
     explained: RefCell<Vec<(&'static str, String)>>,
-    /// Keys that must be there and are not, each with an example of its value.
+    /// Missing required keys, each with an example of its value.
     missing: RefCell<Vec<(&'static str, String)>>,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Reads the table, then reports the keys that were not asked for, and those that are missing.
+    /// Reads the table, then reports unknown and missing keys.
     pub(crate) fn read<T>(self, read: impl FnOnce(&Self) -> T) -> T {
         let read = read(&self);
         let misspelt = self.report_unknown();
@@ -69,8 +69,8 @@ impl<'a> Table<'a> {
         read
     }
 
-    /// Reports the keys that were not asked for. Gives those that they were probably meant to be,
-    /// which need not be called missing as well.
+    /// Reports unknown keys. Returns the known keys that they probably mean, which are not reported
+    /// as missing as well.
     fn report_unknown(&self) -> Vec<&'static str> {
         let known = self.known.borrow();
         let Some(known) = known.as_deref() else {
@@ -81,6 +81,9 @@ impl<'a> Table<'a> {
             let name = key.get_ref().as_ref();
             if known.contains(&name) {
                 continue;
+            }
+            if self.problems.is_full() {
+                break;
             }
             let message = format!("unknown key {} in {}", suggest::quoted([name]), self.what);
             let explained = self.explained.borrow();
@@ -97,29 +100,28 @@ impl<'a> Table<'a> {
         meant
     }
 
-    /// Lets unknown keys pass, because what they should be is not known either.
+    /// Ignores unknown keys, because the known ones are not determined either.
     pub fn ignore_the_rest(&self) {
         self.known.replace(None);
     }
 
-    /// Says what to tell of a key that is none of this table's, in place of a suggestion, where it
-    /// is clear what its author had in mind.
+    /// Sets a help text for an unknown key whose purpose is clear, instead of a suggestion.
     pub fn explain(&self, key: &'static str, help: impl Into<String>) {
         self.explained.borrow_mut().push((key, help.into()));
     }
 
-    /// Whether a key is there. Unlike the getters this does not make it a known one: it is for
-    /// telling which kind of table this is meant to be.
+    /// Whether a key exists. Unlike the getters this does not mark it as known: used to detect the
+    /// kind of a table.
     pub fn has(&self, key: &str) -> bool {
         self.entries.contains_key(key)
     }
 
-    /// Where the table begins.
+    /// The start of the table.
     pub fn at(&self) -> &Spot {
         &self.at
     }
 
-    /// Where problems with the table are put.
+    /// The collector of problems.
     pub fn problems(&self) -> &'a Problems {
         self.problems
     }
@@ -134,7 +136,7 @@ impl<'a> Table<'a> {
         self.problems.push(Diagnostic::error(at, message).help(help));
     }
 
-    /// What stands under a key, of whatever type.
+    /// The value of a key, of any type.
     pub fn value(&self, key: &'static str) -> Option<Value<'a>> {
         if let Some(known) = self.known.borrow_mut().as_mut()
             && !known.contains(&key)
@@ -145,8 +147,9 @@ impl<'a> Table<'a> {
         Some(Value { document: self.document, problems: self.problems, value, key: key.to_owned() })
     }
 
-    /// A key that must be there; `example` is what may be written after the `=`. That it is missing
-    /// is reported once the table has been read, unless another key is a slip of the pen for it.
+    /// The value of a required key; `example` is a valid text after the `=`. If it is missing, that
+    /// is reported once the table has been read, unless an unknown key is probably a misspelling of
+    /// it.
     pub fn required(&self, key: &'static str, example: &str) -> Option<Value<'a>> {
         let value = self.value(key);
         if value.is_none() {
@@ -208,10 +211,19 @@ impl<'a> Table<'a> {
         self.value(key).map(|value| value.tables(&format!("`[[{key}]]`"), read)).unwrap_or_default()
     }
 
-    /// Every entry, in the order of the file, for a table whose keys are the author's own; no key
-    /// of it is unknown.
+    /// All entries, in the order of the file, for a table with arbitrary keys; all keys count as
+    /// known.
     pub fn rest(&self) -> impl Iterator<Item = (Located<Arc<str>>, Value<'a>)> {
         self.ignore_the_rest();
+        self.entries()
+    }
+
+    /// The places of all keys and values. Unlike the getters this makes no key a known one.
+    pub fn places(&self) -> Places {
+        Places::of(self)
+    }
+
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (Located<Arc<str>>, Value<'a>)> {
         let (document, problems) = (self.document, self.problems);
         self.entries.iter().map(move |(key, value)| {
             let name: &str = key.get_ref();

@@ -1,4 +1,4 @@
-//! One value and what it may be read as.
+//! Conversions of a single value.
 
 use std::{fmt::Display, ops::RangeBounds, sync::Arc, time::Duration};
 
@@ -19,36 +19,34 @@ use crate::{
     table::Table,
 };
 
-/// The longest duration that may be written: a day.
+/// The maximum duration: a day.
 pub const MAX_DURATION: Duration = Duration::from_hours(24);
 
-/// The longest that something may be kept for.
+/// The maximum retention time.
 const MAX_AGE: Duration = Duration::from_hours(365 * 24);
 
-/// A value in a document. Each way of reading it records why it cannot be read so and gives
-/// `None`.
+/// A value in a document. Each conversion reports a failure and returns `None`.
 #[derive(Debug, Clone)]
 pub struct Value<'a> {
     pub(crate) document: &'a Document,
     pub(crate) problems: &'a Problems,
     pub(crate) value: &'a Spanned<DeValue<'a>>,
-    /// The key that it stands under.
+    /// The value's key.
     pub(crate) key: String,
 }
 
 impl<'a> Value<'a> {
-    /// How it is called in messages: the key that it stands under, and in a list its position,
-    /// from 0: `statements[1]`.
+    /// The value's name in messages: its key, and in a list its index, from 0: `statements[1]`.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// Where it begins.
+    /// The start of the value.
     pub fn at(&self) -> Spot {
         self.document.spot(self.value.span().start)
     }
 
-    /// Where problems with this value are put.
+    /// The collector of problems.
     pub fn problems(&self) -> &'a Problems {
         self.problems
     }
@@ -71,7 +69,7 @@ impl<'a> Value<'a> {
         Located { value, at: self.at() }
     }
 
-    /// A text that is not blank.
+    /// A string that is not blank.
     pub fn text(&self) -> Option<Located<Arc<str>>> {
         let text = self.any_text()?;
         if text.value.trim().is_empty() {
@@ -81,7 +79,7 @@ impl<'a> Value<'a> {
         Some(text)
     }
 
-    /// A text, be it blank or empty.
+    /// A string, which may be blank or empty.
     pub fn any_text(&self) -> Option<Located<Arc<str>>> {
         let text = self.value.get_ref().as_str();
         if text.is_none() {
@@ -90,13 +88,18 @@ impl<'a> Value<'a> {
         text.map(|text| self.located(text.into()))
     }
 
-    /// Where the first character of a text stands, if the file holds the text as it is, without
-    /// escapes. Records nothing.
+    /// The place of a string's first character, if the file contains it without escapes. Reports
+    /// nothing.
     pub fn text_start(&self) -> Option<Spot> {
+        self.unescaped().map(|text| text.at)
+    }
+
+    /// A text and the place of its first character, where the file contains the text unescaped.
+    pub(crate) fn unescaped(&self) -> Option<Located<Arc<str>>> {
         let text = self.value.get_ref().as_str()?;
         let span = self.value.span();
         let inside = self.document.written(span.clone()).find(text)?;
-        Some(self.document.spot(span.start + inside))
+        Some(Located { value: text.into(), at: self.document.spot(span.start + inside) })
     }
 
     /// `true` or `false`.
@@ -108,7 +111,7 @@ impl<'a> Value<'a> {
         value.map(|value| self.located(value))
     }
 
-    /// A whole number within a range.
+    /// An integer within a range.
     pub fn integer<T>(&self, range: impl RangeBounds<T>) -> Option<Located<T>>
     where
         T: TryFrom<i64> + PartialOrd + Display,
@@ -125,7 +128,7 @@ impl<'a> Value<'a> {
         value.map(|value| self.located(value))
     }
 
-    /// A number within a range, whole or not, but finite.
+    /// A finite number within a range.
     pub fn number(&self, range: impl RangeBounds<f64>) -> Option<Located<f64>> {
         let value = match self.value.get_ref() {
             DeValue::Integer(digits) => integer(digits).map(|value| value as f64),
@@ -142,13 +145,13 @@ impl<'a> Value<'a> {
         value.map(|value| self.located(value))
     }
 
-    /// A duration such as `"30s"` or `"1h 30m"`: whole numbers, each with its unit, that are added
-    /// up. Longer than zero and at most [`MAX_DURATION`].
+    /// A duration such as `"30s"` or `"1h 30m"`: the sum of integers with units. Greater than zero
+    /// and at most [`MAX_DURATION`].
     pub fn duration(&self) -> Option<Located<Duration>> {
         self.duration_up_to(MAX_DURATION, "a day")
     }
 
-    /// A duration of at most a year, for what is kept.
+    /// A duration of at most a year, for retention times.
     pub fn age(&self) -> Option<Located<Duration>> {
         self.duration_up_to(MAX_AGE, "a year")
     }
@@ -169,8 +172,8 @@ impl<'a> Value<'a> {
         None
     }
 
-    /// A number of bytes within a range: a whole number, or a text such as `"64KiB"`, with one of
-    /// the units `KiB`, `MiB` and `GiB`, each 1,024 of the one before.
+    /// A number of bytes within a range: an integer, or a string such as `"64KiB"`, with one of the
+    /// units `KiB`, `MiB` and `GiB`, each 1,024 times the previous.
     pub fn size(&self, range: impl RangeBounds<u64>) -> Option<Located<u64>> {
         const HELP: &str = "write a size such as \"64KiB\", \"1MiB\" or \"2GiB\", or a number of \
                             bytes";
@@ -197,7 +200,7 @@ impl<'a> Value<'a> {
         value.map(|value| self.located(value))
     }
 
-    /// One of some words, each with what it stands for.
+    /// One of several words, converted to its value.
     pub fn word<T: Copy>(&self, words: &[(&str, T)]) -> Option<Located<T>> {
         let text = self.text()?;
         let known = words.iter().find(|(word, _)| **word == *text.value);
@@ -208,17 +211,17 @@ impl<'a> Value<'a> {
         known.map(|(_, value)| self.located(*value))
     }
 
-    /// Whether it is a text. Records nothing.
+    /// Whether it is a string. Reports nothing.
     pub fn is_text(&self) -> bool {
         self.value.get_ref().is_str()
     }
 
-    /// Whether it is a list. Records nothing.
+    /// Whether it is a list. Reports nothing.
     pub fn is_list(&self) -> bool {
         self.value.get_ref().is_array()
     }
 
-    /// Whether it is a table, in either notation. Records nothing.
+    /// Whether it is a table, in either notation. Reports nothing.
     pub fn is_table(&self) -> bool {
         self.value.get_ref().is_table()
     }
@@ -228,8 +231,8 @@ impl<'a> Value<'a> {
         self.items_or(self.as_list())
     }
 
-    /// The items of a list. What is none is refused with this help, for whoever knows better than
-    /// [`items`](Self::items) what was meant.
+    /// The items of a list. Other types are reported with this help, for callers that can give a
+    /// better one than [`items`](Self::items).
     pub fn items_or(&self, help: impl Into<Help>) -> Option<Vec<Self>> {
         let items = self.list();
         if items.is_none() {
@@ -238,7 +241,7 @@ impl<'a> Value<'a> {
         items
     }
 
-    /// How a single value is written as a list, for one that was meant to be its only item.
+    /// The value written as a list, for one that was meant to be its only item.
     fn as_list(&self) -> Option<String> {
         const SHOWN: usize = 60;
         let written = self.document.written(self.value.span());
@@ -248,9 +251,9 @@ impl<'a> Value<'a> {
         is_item.then(|| self.assignment(&format!("[{item}]")))
     }
 
-    /// How the value's key is given another value, as far as it can be written so.
+    /// An assignment of another value to the key, if it can be written.
     fn assignment(&self, value: &str) -> String {
-        // What stands in a list has no key of its own.
+        // Values in a list have no key.
         if self.key.contains('[') {
             format!("write {value}")
         } else {
@@ -258,7 +261,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    fn list(&self) -> Option<Vec<Self>> {
+    pub(crate) fn list(&self) -> Option<Vec<Self>> {
         let items = self.value.get_ref().as_array()?.iter().enumerate();
         let item = |(position, value)| Self {
             value,
@@ -268,8 +271,8 @@ impl<'a> Value<'a> {
         Some(items.map(item).collect())
     }
 
-    /// One text or a list of texts, none of them blank. An empty list is refused: it reads like
-    /// *nothing*, and a condition that is left out means *everything*.
+    /// A string or a list of strings, none of them blank. An empty list is an error: it reads like
+    /// *nothing*, while a missing condition means *everything*.
     pub fn texts(&self) -> Vec<Located<Arc<str>>> {
         if self.is_text() {
             return self.text().into_iter().collect();
@@ -288,8 +291,8 @@ impl<'a> Value<'a> {
         self.entries(what).map(|table| table.read(read))
     }
 
-    /// The tables of a list of tables, each called `what` in messages. One table where the list
-    /// should be is refused and read all the same, so that what refers to it raises no false alarm.
+    /// The tables of a list of tables, each called `what` in messages. A single table is reported
+    /// as an error but still read, so that references to it raise no false alarm.
     pub fn tables<T>(&self, what: &str, mut read: impl FnMut(&Table<'_>) -> T) -> Vec<T> {
         let items = self.list().unwrap_or_else(|| {
             self.refuse_lone_table();
@@ -301,7 +304,8 @@ impl<'a> Value<'a> {
     fn refuse_lone_table(&self) {
         let written = self.document.written(self.value.span());
         if written.starts_with('[') && self.is_table() {
-            let message = format!("`{written}` begins one table, and there may be several");
+            let message =
+                format!("`{written}` defines a single table, but a list of tables is expected");
             self.refuse(message, format!("write `[{written}]`"));
         } else {
             let list = self.assignment("[{ … }]");
@@ -310,7 +314,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A table whose keys are the author's own, for [`Table::rest`]: no key of it is reported.
+    /// A table with arbitrary keys, for [`Table::rest`]: none is reported as unknown.
     pub fn entries(&self, what: &str) -> Option<Table<'a>> {
         let Some(entries) = self.value.get_ref().as_table() else {
             self.wrong_type("a table", None);
@@ -319,8 +323,8 @@ impl<'a> Value<'a> {
         Some(Table::new(self.document, self.problems, entries, self.at(), what))
     }
 
-    /// The value as JSON, with the keys in the order of the file. Infinite numbers, dates and whole
-    /// numbers of more than 64 bits are refused, at any depth and all of them.
+    /// The value as JSON, with the keys in the order of the file. Infinite numbers, dates and
+    /// integers of more than 64 bits are reported, all of them at any depth.
     pub fn json(&self) -> Option<Json> {
         match self.value.get_ref() {
             DeValue::String(text) => Some(Json::from(text.as_ref())),

@@ -1,4 +1,4 @@
-//! TOML goes in; values with their places, or everything that is wrong with it, come out.
+//! TOML input; values with their places, or all problems, as output.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -15,7 +15,7 @@ use proptest::{
     strategy::Strategy as _,
 };
 use serde_json::{Value as Json, json};
-use toolcrib_config::{Diagnostics, Document, Problems, Table};
+use toolcrib_config::{Diagnostics, Document, Problems, Spot, Table, pointer_step};
 
 fn read<T>(text: &str, read: impl FnOnce(&Table<'_>) -> T) -> (Option<T>, Diagnostics) {
     let problems = Problems::new("a.toml");
@@ -145,7 +145,7 @@ wrods = []
         help: write a duration such as "500ms", "30s", "5m" or "1h 30m"
     a.toml:12:9: `never` is zero; it would end before it began
         help: write a duration such as "500ms", "30s", "5m" or "1h 30m"
-    a.toml:13:8: `unit` is not a size: there is no unit `KB`
+    a.toml:13:8: `unit` is not a size: unknown unit `KB`
         help: write a size such as "64KiB", "1MiB" or "2GiB", or a number of bytes
     a.toml:14:9: `large` must be from 1 byte to 1GiB
     a.toml:15:9: `small` must be from 1KiB up
@@ -228,7 +228,7 @@ fn one_table_where_there_may_be_several_is_refused_and_read() {
     let (read, problems) = names("[tool]\nnam = 'x'\n");
     assert_eq!(read, 1);
     insta::assert_snapshot!(problems, @r#"
-    a.toml:1:1: `[tool]` begins one table, and there may be several
+    a.toml:1:1: `[tool]` defines a single table, but a list of tables is expected
         help: write `[[tool]]`
     a.toml:2:1: unknown key `nam` in `[[tool]]`
         help: did you mean `name`?
@@ -242,16 +242,16 @@ fn one_table_where_there_may_be_several_is_refused_and_read() {
     let twice = "[tool]\nname = 'x'\n[tool.params]\na = 1\n";
     let (_, problems) = names(&format!("{}{twice}", twice.repeat(2)));
     insta::assert_snapshot!(problems, @r#"
-    a.toml:5:2: there is a table `tool` already
+    a.toml:5:2: table `tool` is already defined
         help: make them one table; where there may be several, write `[[tool]]` above each
     "#);
     let (_, problems) =
         names("[tools]\na = 1\na = 2\n[tool]\n[[tool]]\n[tools]\n[tool]\na = 1\na = 2\n");
     insta::assert_snapshot!(problems, @r#"
     a.toml:3:1: this is not TOML: duplicate key
-    a.toml:5:3: there is a table `tool` already
+    a.toml:5:3: table `tool` is already defined
         help: make them one table; where there may be several, write `[[tool]]` above each
-    a.toml:6:2: there is a table `tools` already
+    a.toml:6:2: table `tools` is already defined
         help: make them one table; where there may be several, write `[[tools]]` above each
     "#);
 }
@@ -293,13 +293,13 @@ fn with_errors_of_syntax_nothing_is_read() {
     insta::assert_snapshot!(problems, @r#"
     a.toml:1:5: this is not TOML: string values must be quoted, expected literal string
     a.toml:2:7: this is not TOML: invalid literal string, expected `'`
-    a.toml:4:2: there is a table `z` already
+    a.toml:4:2: table `z` is already defined
         help: make them one table; where there may be several, write `[[z]]` above each
     "#);
 }
 
 #[test]
-fn a_problem_serialises_with_its_place_and_help_and_a_list_of_them_is_an_error() {
+fn a_problem_serializes_with_its_place_and_help_and_a_list_of_them_is_an_error() {
     let (_, problems) = read("nam = 1", |file| file.text("name").is_some());
     let first = serde_json::to_value(problems.iter().next().unwrap()).unwrap();
     let expected = json!({
@@ -311,7 +311,7 @@ fn a_problem_serialises_with_its_place_and_help_and_a_list_of_them_is_an_error()
     assert!(error.to_string().starts_with("a.toml:1:1: "));
 }
 
-/// Reads every key as everything that a value may be read as.
+/// Reads every key with every conversion.
 fn read_as_anything(file: &Table<'_>) -> Vec<Json> {
     file.rest()
         .filter_map(|(_, value)| {
@@ -353,4 +353,26 @@ proptest! {
             );
         }
     }
+}
+
+#[test]
+fn places_lead_to_keys_values_and_characters() {
+    let text = "args = [\"a{b}\", { value = 'x\ty' }]\nenv = { \"A/B\" = \"a\\\"b\" }\n";
+    let places = Document::new("f", text).read(&Problems::new("f"), |file| {
+        let places = file.places();
+        file.ignore_the_rest();
+        places
+    });
+    let places = places.unwrap();
+    let column = |spot: Option<Spot>| spot.map(|spot| (spot.line, spot.column));
+    assert_eq!(column(places.value("/args/0").cloned()), Some((1, 9)));
+    assert_eq!(column(places.character("/args/0", 2)), Some((1, 12)));
+    // A key inside a text has the place of the text.
+    assert_eq!(column(places.character("/args/0/value", 2)), Some((1, 12)));
+    assert_eq!(column(places.character("/args/1/value", 2)), Some((1, 30)));
+    assert_eq!(column(places.key("/env/A~1B").cloned()), Some((2, 9)));
+    // An escaped text has only its own place.
+    assert_eq!(column(places.character("/env/A~1B", 3)), Some((2, 17)));
+    assert_eq!(places.value("/none"), None);
+    assert_eq!(pointer_step("A/B~"), "A~1B~0");
 }

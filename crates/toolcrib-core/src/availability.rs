@@ -1,4 +1,4 @@
-//! Whether a tool is there now: asked anew each time, because it may come and go.
+//! Availability checks. They run each time, because availability may change.
 
 use std::{
     fmt,
@@ -8,20 +8,20 @@ use std::{
 
 use crate::panic_text::panic_text;
 
-/// What a check of [`ToolBuilder::available_if`](crate::ToolBuilder::available_if) answers: whether
-/// the tool is available, or `Ok(())`, or the reason why it is not. The reason is the operator's; no
-/// model reads it.
+/// Return types of a check for [`ToolBuilder::available_if`](crate::ToolBuilder::available_if):
+/// whether the tool is available, or `Ok(())`, or the reason why not. The reason is for the
+/// operator; models do not see it.
 pub trait IntoAvailability {
     /// `Ok` when the tool is available, else the reason.
     ///
     /// # Errors
-    /// Why it is not available.
+    /// The reason why it is not available.
     fn into_availability(self) -> Result<(), Arc<str>>;
 }
 
 impl IntoAvailability for bool {
     fn into_availability(self) -> Result<(), Arc<str>> {
-        if self { Ok(()) } else { Err("its check says no".into()) }
+        if self { Ok(()) } else { Err("its availability check failed".into()) }
     }
 }
 
@@ -31,7 +31,7 @@ impl<E: fmt::Display> IntoAvailability for Result<(), E> {
     }
 }
 
-/// A tool's check of whether it is available.
+/// A tool's availability check.
 #[derive(Clone)]
 pub(crate) struct Availability(Arc<dyn Fn() -> Result<(), Arc<str>> + Send + Sync>);
 
@@ -40,16 +40,16 @@ impl Availability {
         Self(Arc::new(move || check().into_availability()))
     }
 
-    /// Both must hold; the other one is asked first.
+    /// Both must succeed; the other one runs first.
     pub(crate) fn after(self, other: Self) -> Self {
         Self(Arc::new(move || other.check().and_then(|()| self.check())))
     }
 
-    /// One that panics has not said that the tool is available.
+    /// A panic counts as a failure.
     pub(crate) fn check(&self) -> Result<(), Arc<str>> {
         catch_unwind(AssertUnwindSafe(|| (self.0)())).unwrap_or_else(|panic| {
             let said = panic_text(&*panic);
-            Err(format!("its check of whether it is available panicked: {said}").into())
+            Err(format!("its availability check panicked: {said}").into())
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Parts of a result that are not plain text.
+//! Non-text parts of a result.
 
 use std::{fmt, sync::Arc};
 
@@ -6,13 +6,13 @@ use serde::{Serialize, Serializer};
 
 use crate::hidden::is_hidden;
 
-/// A part of a result beside its text: an image, a sound, a resource, a link.
+/// A part of a result in addition to its text: an image, audio, a resource, a link.
 ///
-/// A model that takes such a part gets it; every model reads its [reference](Self::reference) or,
-/// of a text resource, the text. Bytes are never written into a text as base64.
+/// Models that support the part receive it; every model reads its [reference](Self::reference) or,
+/// for a text resource, the text. Bytes are never written into a text as base64.
 ///
-/// It is not data, so it does not implement `Serialize`: what is serialised by itself would be its
-/// bytes in a text.
+/// Does not implement `Serialize`, because serializing a block by itself would put its bytes into a
+/// text.
 ///
 /// ```
 /// use toolcrib_core::ContentBlock;
@@ -26,68 +26,68 @@ pub enum ContentBlock {
     /// An image.
     #[non_exhaustive]
     Image {
-        /// Its media type, such as `image/png`.
+        /// The media type, such as `image/png`.
         media_type: Arc<str>,
-        /// Its bytes.
+        /// The image's bytes.
         data: Arc<[u8]>,
     },
-    /// A sound.
+    /// Audio.
     #[non_exhaustive]
     Audio {
-        /// Its media type, such as `audio/wav`.
+        /// The media type, such as `audio/wav`.
         media_type: Arc<str>,
-        /// Its bytes.
+        /// The audio's bytes.
         data: Arc<[u8]>,
     },
-    /// A text that is embedded with its address. It counts towards the result's characters.
+    /// An embedded text with its URI. It counts towards the result's characters.
     #[non_exhaustive]
     Text {
-        /// Its address.
+        /// The URI.
         uri: Arc<str>,
-        /// Its media type, where it is known.
+        /// The media type, if known.
         media_type: Option<Arc<str>>,
         /// The text.
         text: Arc<str>,
     },
-    /// Bytes that are embedded with their address.
+    /// Embedded bytes with their URI.
     #[non_exhaustive]
     Binary {
-        /// Their address.
+        /// The URI.
         uri: Arc<str>,
-        /// Their media type, where it is known.
+        /// The media type, if known.
         media_type: Option<Arc<str>>,
         /// The bytes.
         data: Arc<[u8]>,
     },
-    /// The address of something that is not embedded. Nobody has looked whether it is there.
+    /// A link to something that is not embedded. Its existence is not checked.
     #[non_exhaustive]
     Link {
-        /// The address.
+        /// The URI.
         uri: Arc<str>,
-        /// What it is called.
+        /// The link's name.
         name: Arc<str>,
-        /// The media type of what is there, where it is known.
+        /// The media type of the target, if known.
         media_type: Option<Arc<str>>,
     },
 }
 
 impl ContentBlock {
-    /// An image of that media type.
+    /// An image of the given media type.
     pub fn image(media_type: impl Into<Arc<str>>, data: impl Into<Arc<[u8]>>) -> Self {
         Self::Image { media_type: media_type.into(), data: data.into() }
     }
 
-    /// A sound of that media type.
+    /// Audio of the given media type.
     pub fn audio(media_type: impl Into<Arc<str>>, data: impl Into<Arc<[u8]>>) -> Self {
         Self::Audio { media_type: media_type.into(), data: data.into() }
     }
 
-    /// A text with its address.
+    /// A text with its URI.
     pub fn text(uri: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
         Self::Text { uri: uri.into(), media_type: None, text: text.into() }
     }
 
-    /// Bytes with their address.
+    /// Bytes with their URI.
     pub fn binary(uri: impl Into<Arc<str>>, data: impl Into<Arc<[u8]>>) -> Self {
         Self::Binary { uri: uri.into(), media_type: None, data: data.into() }
     }
@@ -97,7 +97,7 @@ impl ContentBlock {
         Self::Link { uri: uri.into(), name: name.into(), media_type: None }
     }
 
-    /// Says the media type, such as `text/csv`.
+    /// Sets the media type, such as `text/csv`.
     #[must_use]
     pub fn media_type(mut self, of: impl Into<Arc<str>>) -> Self {
         let of = of.into();
@@ -110,9 +110,9 @@ impl ContentBlock {
         self
     }
 
-    /// One line that stands for the block where the block itself cannot: what it is, and how
-    /// large. It is one line whatever the block holds: characters that no reader sees are left
-    /// out of it, and a line feed is a space.
+    /// One line that replaces the block where the block itself cannot be used: kind and size. It is
+    /// one line whatever the block contains: invisible characters are removed, and line feeds
+    /// become spaces.
     pub fn reference(&self) -> String {
         match self {
             Self::Image { media_type, data } => {
@@ -129,8 +129,8 @@ impl ContentBlock {
         }
     }
 
-    /// What every model reads of the block: the text of a text resource below its address, else
-    /// the [reference](Self::reference).
+    /// The text of the block for every model: a text resource's text after its URI, otherwise the
+    /// [reference](Self::reference).
     pub fn as_read(&self) -> String {
         match self {
             Self::Text { text, .. } => format!("[{}]\n{text}", self.address()),
@@ -138,7 +138,7 @@ impl ContentBlock {
         }
     }
 
-    /// The bytes of what is not text; empty for a text and a link.
+    /// The bytes of a binary block; empty for a text and a link.
     pub fn data(&self) -> &[u8] {
         match self {
             Self::Image { data, .. } | Self::Audio { data, .. } | Self::Binary { data, .. } => data,
@@ -146,7 +146,7 @@ impl ContentBlock {
         }
     }
 
-    /// How many characters its texts have, addresses, names and media types included.
+    /// The number of characters of its texts, including URIs, names and media types.
     pub fn chars(&self) -> usize {
         let texts: [Option<&str>; 3] = match self {
             Self::Image { media_type, .. } | Self::Audio { media_type, .. } => {
@@ -159,7 +159,7 @@ impl ContentBlock {
         texts.into_iter().flatten().map(|text| text.chars().count()).sum()
     }
 
-    /// The block with each of its texts put through a function, as redaction and sanitising do.
+    /// The block with a function applied to each of its texts, for redaction and sanitizing.
     #[must_use]
     pub fn map_texts(self, mut change: impl FnMut(&str) -> String) -> Self {
         let mut change = |text: Arc<str>| Arc::from(change(&text));
@@ -186,7 +186,7 @@ impl ContentBlock {
         }
     }
 
-    /// What it is, where, and of which media type.
+    /// Kind, URI and media type.
     fn address(&self) -> String {
         let known = |media_type: &Option<Arc<str>>| match media_type {
             Some(media_type) => format!(", {}", OneLine(media_type)),
@@ -211,12 +211,12 @@ impl ContentBlock {
 
 impl fmt::Debug for ContentBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Never the bytes.
+        // Omits the bytes.
         f.write_str(&self.reference())
     }
 }
 
-/// A text as a part of one line.
+/// Displays a text within one line.
 struct OneLine<'a>(&'a str);
 
 impl fmt::Display for OneLine<'_> {
@@ -243,7 +243,7 @@ fn bytes(data: &[u8]) -> String {
     }
 }
 
-/// A block as a message writes it: bytes as their number.
+/// A block as serialized in a message: bytes as their length.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Written<'a> {
@@ -297,7 +297,7 @@ impl<'a> From<&'a ContentBlock> for Written<'a> {
     }
 }
 
-/// Writes the blocks of a message.
+/// Serializes the blocks of a message.
 pub(crate) fn write_blocks<S: Serializer>(
     blocks: &Arc<[ContentBlock]>,
     serializer: S,

@@ -1,34 +1,33 @@
-//! What a tool needs of the world, as data.
+//! Capabilities of a tool.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// What a tool written in Rust needs of the world beyond its own state. Declared with
+/// The access that a tool written in Rust needs beyond its own state. Declared with
 /// [`ToolBuilder::capabilities`](crate::ToolBuilder::capabilities); nothing by default.
 ///
-/// What is declared is handed to each call as a handle that reaches so far and no further: secrets
-/// by [`ToolContext::secret`](crate::ToolContext::secret), the others by
-/// [`ToolContext::handle`](crate::ToolContext::handle). A call whose tool declares something that
-/// nothing here can hand out is refused before the body runs.
+/// Each call receives its declared capabilities as handles that are limited to them: secrets by
+/// [`ToolContext::secret`](crate::ToolContext::secret), the others by
+/// [`ToolContext::handle`](crate::ToolContext::handle). A call is refused before the body runs if a
+/// declared capability cannot be granted here.
 ///
-/// It is a promise kept by the handles, not a sandbox: code in this process that goes around them
+/// The limits apply to the handles; this is not a sandbox: code in this process that bypasses them
 /// is not stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Capabilities {
-    /// The hosts that it may reach over HTTP: `api.example.com`, or `*.example.com` for all below
-    /// it.
+    /// Hosts that it may reach over HTTP: `api.example.com`, or `*.example.com` for all subdomains.
     pub network: Vec<Arc<str>>,
-    /// The programs that it may start: names that are looked up in `PATH`, or absolute paths.
+    /// Programs that it may start: names that are looked up in `PATH`, or absolute paths.
     pub process: Vec<Arc<str>>,
-    /// The secrets that it may ask for, by name.
+    /// Secrets that it may read, by name.
     pub secrets: Vec<Arc<str>>,
 }
 
 impl Capabilities {
-    /// Nothing.
+    /// No capabilities.
     pub fn none() -> Self {
         Self::default()
     }
@@ -47,16 +46,16 @@ impl Capabilities {
         self
     }
 
-    /// Adds secrets that it may ask for.
+    /// Adds secrets that it may read.
     #[must_use]
     pub fn secrets<S: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.secrets.extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// Whether some of it can only be handed out by a [`Scoper`](crate::Scoper); secrets are
-    /// handed out by the engine.
-    pub fn need_scoper(&self) -> bool {
+    /// Whether some of them require a [`CapabilityGranter`](crate::CapabilityGranter); secrets are
+    /// granted by the engine.
+    pub fn requires_granter(&self) -> bool {
         !self.network.is_empty() || !self.process.is_empty()
     }
 }

@@ -1,20 +1,24 @@
-//! What providers fill: the tools they offer and those they hold back.
+//! The tools that a provider lists: offered and withheld.
 
-use std::{borrow::Cow, cell::Cell, convert::Infallible, sync::Arc};
+mod builder;
 
-use crate::{answered::Answered, name::SkillId, tool::Tool};
+use std::{borrow::Cow, sync::Arc};
 
-/// Why a provider holds a tool back. Kept as data; rendered to words only when somebody asks.
+pub use self::builder::CatalogBuilder;
+pub(crate) use self::builder::LastCatalog;
+use crate::{listing_info::ListingInfo, name::SkillId, tool::Tool};
+
+/// The reason to withhold a tool. Kept as data; formatted only on demand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The words of whoever wrote the gate.
+    /// A text of the gate's author.
     Text(Cow<'static, str>),
-    /// The same, shared.
+    /// A shared text.
     Shared(Arc<str>),
-    /// What somebody else wrote of the tool may not reach a model.
+    /// The tool's definition contains text that may not reach a model.
     Definition(Arc<str>),
-    /// The tool is only there while this skill is the one activated last.
+    /// The tool requires this skill to be the most recently activated one.
     NeedsSkill(SkillId),
 }
 
@@ -64,34 +68,54 @@ impl std::fmt::Display for Reason {
     }
 }
 
-/// A tool that a provider knows and holds back.
+/// A tool withheld by a provider.
 #[derive(Debug, Clone)]
-pub struct HeldBack {
+pub struct WithheldByProvider {
     /// The tool.
     pub tool: Tool,
-    /// The gate that held it back.
+    /// The gate that withheld it.
     pub gate: Arc<str>,
-    /// Its reason.
+    /// The reason.
     pub reason: Reason,
 }
 
-impl HeldBack {
-    /// Whether both hold the same tool back, for the same reason. Texts are compared only where they
-    /// are not the very same: a gate gives one text for many tools, listing after listing.
+impl WithheldByProvider {
     fn same(&self, other: &Self) -> bool {
-        self.tool.same(&other.tool)
-            && (Arc::ptr_eq(&self.gate, &other.gate) || self.gate == other.gate)
-            && self.reason.same(&other.reason)
+        self.is_of(&other.tool, &other.gate, &other.reason)
+    }
+
+    /// Whether this tool is withheld for this reason. Texts are compared only if they are not the
+    /// same instance: a gate gives one text for many tools, listing after listing.
+    fn is_of(&self, tool: &Tool, gate: &Arc<str>, reason: &Reason) -> bool {
+        self.tool.same(tool)
+            && (Arc::ptr_eq(&self.gate, gate) || self.gate == *gate)
+            && self.reason.same(reason)
     }
 }
 
-/// The list that providers fill, in order: a buffer that goes in and comes out, so that listing
-/// an unchanged set allocates nothing.
+/// The tools that a provider lists, in order: offered and withheld. Cloning shares the list; a change
+/// copies it first if a clone shares it. So a provider of an unchanged list keeps it and returns
+/// clones: listing then allocates nothing, and engines recognize the list without comparing tools.
+///
+/// ```
+/// use toolcrib_core::{Catalog, Tool};
+///
+/// # let tool = Tool::builder("t").description("d")
+/// #     .handler(|_: serde_json::Value, _: toolcrib_core::ToolContext| async { "" }).unwrap();
+/// let catalog = Catalog::from(vec![tool]);
+/// assert!(catalog.clone().same(&catalog));
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
+    /// `None` if empty.
+    tools: Option<Arc<Tools>>,
+    listing_info: ListingInfo,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Tools {
     offered: Vec<Tool>,
-    held_back: Vec<HeldBack>,
-    answered: Answered,
+    withheld_by_provider: Vec<WithheldByProvider>,
 }
 
 impl Catalog {
@@ -100,138 +124,89 @@ impl Catalog {
         Self::default()
     }
 
-    /// Offers a tool, after those that are there.
+    fn tools_mut(&mut self) -> &mut Tools {
+        Arc::make_mut(self.tools.get_or_insert_default())
+    }
+
+    /// Appends an offered tool.
     pub fn offer(&mut self, tool: Tool) {
-        self.offered.push(tool);
+        self.tools_mut().offered.push(tool);
     }
 
-    /// Offers tools, in order.
-    pub fn offer_all<'a>(&mut self, tools: impl IntoIterator<Item = &'a Tool>) {
-        self.offered.extend(tools.into_iter().cloned());
+    /// Appends a withheld tool.
+    pub fn withhold(&mut self, tool: Tool, gate: Arc<str>, reason: impl Into<Reason>) {
+        let withheld = WithheldByProvider { tool, gate, reason: reason.into() };
+        self.tools_mut().withheld_by_provider.push(withheld);
     }
 
-    /// Records a tool that is known and held back.
-    pub fn hold_back(&mut self, tool: Tool, gate: Arc<str>, reason: impl Into<Reason>) {
-        self.held_back.push(HeldBack { tool, gate, reason: reason.into() });
-    }
-
-    /// What is offered.
+    /// The offered tools.
     pub fn offered(&self) -> &[Tool] {
-        &self.offered
+        self.tools.as_ref().map_or(&[], |tools| &tools.offered)
     }
 
-    /// What is held back.
-    pub fn held_back(&self) -> &[HeldBack] {
-        &self.held_back
+    /// The withheld tools.
+    pub fn withheld_by_provider(&self) -> &[WithheldByProvider] {
+        self.tools.as_ref().map_or(&[], |tools| &tools.withheld_by_provider)
     }
 
-    /// Empties the list and keeps its memory.
-    pub fn clear(&mut self) {
-        self.offered.clear();
-        self.held_back.clear();
-        self.answered = Answered::default();
+    /// Whether no tool is listed, neither offered nor withheld.
+    pub fn is_empty(&self) -> bool {
+        self.offered().is_empty() && self.withheld_by_provider().is_empty()
     }
 
-    /// Notes how what was added to it came about. Of several notes the one that tells most counts:
-    /// an older answer before one that was fetched, and that before a fresh one of a cache.
-    pub fn note_answered(&mut self, answered: Answered) {
-        self.answered.merge(answered);
+    /// The same list with this record of how it was listed.
+    #[must_use]
+    pub fn with_listing_info(self, listing_info: ListingInfo) -> Self {
+        Self { listing_info, ..self }
     }
 
-    /// Takes the note out. For engines, which ask for it after each source, so that the next one
-    /// begins without.
-    pub fn take_answered(&mut self) -> Answered {
-        std::mem::take(&mut self.answered)
+    /// The record of how it was listed: cache status, age and error.
+    pub fn listing_info(&self) -> &ListingInfo {
+        &self.listing_info
     }
 
-    /// Puts what another list holds behind this one, and leaves that as it is; its note is not taken
-    /// over.
-    pub fn extend_from(&mut self, other: &Self) {
-        self.offered.extend_from_slice(&other.offered);
-        self.held_back.extend_from_slice(&other.held_back);
-    }
-
-    /// Puts another list behind this one.
-    pub fn append(&mut self, mut other: Self) {
-        self.offered.append(&mut other.offered);
-        self.held_back.append(&mut other.held_back);
-        self.answered.merge(other.answered);
-    }
-
-    /// Holds every tool back for which there is a reason.
-    pub fn hold_back_where(
-        &mut self,
-        gate: &Arc<str>,
-        mut reason: impl FnMut(&Tool) -> Option<Reason>,
-    ) {
-        let Ok(()) = self.gate_from::<Infallible>(0, gate, |tool| Ok(reason(tool)));
-    }
-
-    /// Puts every tool offered from position `start` on through a decision: `None` offers it, or what
-    /// the decision put in its place; a reason holds it back. On an error the tools not yet decided are gone: nothing passes a
-    /// gate that failed.
-    pub(crate) fn gate_from<E>(
-        &mut self,
-        start: usize,
-        gate: &Arc<str>,
-        mut decide: impl FnMut(&mut Tool) -> Result<Option<Reason>, E>,
-    ) -> Result<(), E> {
-        // What the decision said of the tool that is about to come out.
-        let (verdict, mut failed) = (Cell::new(None), false);
-        let start = start.min(self.offered.len());
-        let taken_out = self.offered.extract_if(start.., |tool| {
-            if !failed {
-                match decide(tool) {
-                    Ok(None) => return false,
-                    Ok(Some(reason)) => verdict.set(Some(Ok(reason))),
-                    Err(error) => {
-                        failed = true;
-                        verdict.set(Some(Err(error)));
-                    }
-                }
-            }
-            true
-        });
-        let mut outcome = Ok(());
-        for tool in taken_out {
-            match verdict.take() {
-                Some(Ok(reason)) => {
-                    self.held_back.push(HeldBack { tool, gate: Arc::clone(gate), reason });
-                }
-                Some(Err(error)) => outcome = Err(error),
-                // Behind the one that the gate failed on.
-                None => {}
-            }
-        }
-        outcome
-    }
-
-    /// Puts another tool in place of each from the given positions on.
-    pub(crate) fn map_from(
-        &mut self,
-        offered: usize,
-        held_back: usize,
-        mut map: impl FnMut(&Tool) -> Tool,
-    ) {
-        let held_back = self.held_back.iter_mut().skip(held_back).map(|held| &mut held.tool);
-        for tool in self.offered.iter_mut().skip(offered).chain(held_back) {
-            *tool = map(tool);
-        }
-    }
-
-    /// Whether both lists hold the same tools (not merely alike) in the same order, held back
-    /// for the same reasons.
+    /// Whether both lists contain the same tool instances in the same order, withheld for the same
+    /// reasons.
     pub fn same(&self, other: &Self) -> bool {
-        self.offered.len() == other.offered.len()
-            && self.held_back.len() == other.held_back.len()
-            && self.offered.iter().zip(&other.offered).all(|(a, b)| a.same(b))
-            && self.held_back.iter().zip(&other.held_back).all(|(a, b)| a.same(b))
+        self.shares(other)
+            || self.offered().len() == other.offered().len()
+                && self.withheld_by_provider().len() == other.withheld_by_provider().len()
+                && self.offered().iter().zip(other.offered()).all(|(a, b)| a.same(b))
+                && self
+                    .withheld_by_provider()
+                    .iter()
+                    .zip(other.withheld_by_provider())
+                    .all(|(a, b)| a.same(b))
+    }
+
+    /// Whether both are the same instance of a list.
+    fn shares(&self, other: &Self) -> bool {
+        match (&self.tools, &other.tools) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+}
+
+impl From<Vec<Tool>> for Catalog {
+    /// A list that offers these tools, in order.
+    fn from(offered: Vec<Tool>) -> Self {
+        let tools = Tools { offered, ..Tools::default() };
+        Self { tools: Some(Arc::new(tools)), ..Self::default() }
+    }
+}
+
+impl<const N: usize> From<[Tool; N]> for Catalog {
+    /// A list that offers these tools, in order.
+    fn from(offered: [Tool; N]) -> Self {
+        Vec::from(offered).into()
     }
 }
 
 impl FromIterator<Tool> for Catalog {
     /// A list that offers these tools, in order.
     fn from_iter<T: IntoIterator<Item = Tool>>(tools: T) -> Self {
-        Self { offered: tools.into_iter().collect(), ..Self::default() }
+        tools.into_iter().collect::<Vec<_>>().into()
     }
 }

@@ -1,4 +1,4 @@
-//! What a running tool sees.
+//! The context of a running tool.
 
 use std::{
     any::{Any, type_name},
@@ -17,7 +17,7 @@ use crate::{
     secrets::{Redact, Secret, SecretError, Secrets},
 };
 
-/// Who may see a progress message.
+/// The audience of a progress message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Audience {
@@ -33,11 +33,11 @@ pub enum Audience {
 /// One progress message of a running tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// What is going on, for people.
+    /// The message, for people.
     pub message: String,
-    /// How much is done, 0 to 100.
+    /// Percentage done, 0 to 100.
     pub percent: Option<u8>,
-    /// Who may see it.
+    /// The audience.
     pub audience: Audience,
 }
 
@@ -52,7 +52,7 @@ impl Progress {
         Self { audience: Audience::User, ..Self::internal(message) }
     }
 
-    /// Says how much is done; values over 100 count as 100.
+    /// Sets the percentage done; values over 100 count as 100.
     #[must_use]
     pub fn percent(mut self, percent: u8) -> Self {
         self.percent = Some(percent.min(100));
@@ -60,55 +60,55 @@ impl Progress {
     }
 }
 
-/// Takes the progress of a running tool. It is called on the body's time, so it must not block.
+/// Receives the progress of a running tool. Runs on the body's time, so it must not block.
 pub type ProgressSink = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// What a tool's body sees of the call, the run and its limits. Cheap to clone.
+/// The context of a tool's body: the call, the run and its limits. Cheap to clone.
 ///
-/// Neighbours: a provider sees a [`ListContext`](crate::ListContext), before anything is called.
+/// Neighbor: a provider receives a [`ListContext`](crate::ListContext), before any call.
 #[derive(Clone)]
 pub struct ToolContext(Arc<ToolContextParts>);
 
-/// The parts that an engine builds a [`ToolContext`] from. Open, so that an engine that does not
-/// know a new part does not compile.
+/// The parts from which an engine builds a [`ToolContext`]. All fields are public, so that an
+/// engine that does not set a new part fails to compile.
 #[derive(Clone)]
 pub struct ToolContextParts {
     /// The run's id.
-    pub run_id: Arc<str>,
-    /// The call's id, as the model gave it.
+    pub turn_id: Arc<str>,
+    /// The call's id, given by the model.
     pub call_id: Arc<str>,
-    /// On whose behalf.
+    /// The identity that the run acts for.
     pub identity: Arc<Identity>,
-    /// Which iteration of the turn, from 1.
+    /// The iteration of the turn, from 1.
     pub iteration: u32,
-    /// The active skills, the last activated last.
+    /// The active skills, the most recently activated last.
     pub active_skills: Arc<[SkillId]>,
-    /// Who acts: the id of the turn's personality.
+    /// The id of the turn's personality.
     pub personality: Arc<str>,
-    /// What bounds the hosts that the call may reach, beside what the tool declares.
+    /// Limits on the hosts that the call may reach, besides the tool's declaration.
     pub network: Arc<NetworkRules>,
-    /// Relative paths start here.
+    /// The base of relative paths.
     pub working_dir: Arc<Path>,
-    /// How many characters of text this call is promised.
+    /// The guaranteed number of characters of this call's text.
     pub result_budget_chars: usize,
     /// Fires at cancellation and at the call's deadline.
     pub cancellation: CancellationToken,
-    /// Where progress goes; nobody listens when absent.
+    /// The receiver of progress; if absent, progress is discarded.
     pub progress: Option<ProgressSink>,
-    /// The secrets that this call may have; none when absent.
+    /// The secrets that this call may read; if absent, none.
     pub secrets: Option<Arc<dyn Secrets>>,
-    /// What knows the secrets; nothing is redacted when absent.
+    /// The redactor; if absent, nothing is redacted.
     pub redact: Option<Arc<dyn Redact>>,
-    /// What the scoper hands out, one value of a type.
+    /// The granter's handles, one per type.
     pub handles: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
 impl ToolContextParts {
-    /// Parts of a call outside any engine, for a tool's own tests: no deadline, nobody listening,
-    /// a budget of 80,000 characters.
+    /// Parts of a call outside any engine, for a tool's own tests: no deadline, no progress
+    /// receiver, a budget of 80,000 characters.
     pub fn detached() -> Self {
         Self {
-            run_id: "detached".into(),
+            turn_id: "detached".into(),
             call_id: "call".into(),
             identity: Arc::new(Identity::conversation("detached")),
             iteration: 1,
@@ -133,101 +133,102 @@ impl From<ToolContextParts> for ToolContext {
 }
 
 impl ToolContext {
-    /// For engines: whether some body still holds this context, and so still runs.
+    /// For engines: a weak reference that shows whether a body still uses this context, and so
+    /// still runs.
     pub fn downgrade(&self) -> Weak<ToolContextParts> {
         Arc::downgrade(&self.0)
     }
 
     /// The run's id.
-    pub fn run_id(&self) -> &str {
-        &self.0.run_id
+    pub fn turn_id(&self) -> &str {
+        &self.0.turn_id
     }
 
-    /// The call's id, as the model gave it.
+    /// The call's id, given by the model.
     pub fn call_id(&self) -> &str {
         &self.0.call_id
     }
 
-    /// On whose behalf the call is made.
+    /// The identity that the call is made for.
     pub fn identity(&self) -> &Identity {
         &self.0.identity
     }
 
-    /// Which iteration of the turn, from 1.
+    /// The iteration of the turn, from 1.
     pub fn iteration(&self) -> u32 {
         self.0.iteration
     }
 
-    /// The active skills, the last activated last.
+    /// The active skills, the most recently activated last.
     pub fn active_skills(&self) -> &[SkillId] {
         &self.0.active_skills
     }
 
-    /// Who acts: the id of the turn's personality, `default` unless one was named.
+    /// The id of the turn's personality; `default` unless one was named.
     pub fn personality(&self) -> &str {
         &self.0.personality
     }
 
-    /// What bounds the hosts that the call may reach over HTTP. Whoever hands out a network handle,
-    /// or brings a client of its own, narrows it to that; a handle of a
-    /// [`Scoper`](crate::Scoper) already is.
+    /// Limits on the hosts that the call may reach over HTTP. Code that provides a network handle
+    /// or its own client must apply them; handles of a
+    /// [`CapabilityGranter`](crate::CapabilityGranter) already do.
     pub fn network_rules(&self) -> &NetworkRules {
         &self.0.network
     }
 
-    /// Relative paths start here.
+    /// The base of relative paths.
     pub fn working_dir(&self) -> &Path {
         &self.0.working_dir
     }
 
-    /// How many characters of text this call is promised. What other calls of the batch leave
-    /// may be added; what is over in the end is cut.
+    /// The guaranteed number of characters of this call's text. Budget unused by other calls of the
+    /// batch may be added; the excess is truncated.
     pub fn result_budget_chars(&self) -> usize {
         self.0.result_budget_chars
     }
 
-    /// Fires when the run is cancelled or the call's deadline passed. A body that waits or
-    /// computes for long watches it; one that ignores it is abandoned after a short grace.
+    /// Fires when the run is cancelled or the call's deadline passed. A body that waits or computes
+    /// for long watches it; one that ignores it is abandoned after a short grace period.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.0.cancellation
     }
 
-    /// Reports progress. Never blocks and never fails. An engine drops what is reported once the call
-    /// has settled, and with more than 64 messages waiting. Of an untrusted tool it shows at most ten
-    /// messages a second of each audience: the last one wins, and is cleaned as results are.
+    /// Reports progress. Never blocks and never fails. An engine drops reports after the call has
+    /// ended, and with more than 64 messages waiting. Of an untrusted tool it shows at most ten
+    /// messages a second per audience: the last one wins, and is sanitized as results are.
     pub fn progress(&self, progress: Progress) {
         if let Some(sink) = &self.0.progress {
             sink(progress);
         }
     }
 
-    /// For scopers: the context with a handle in it.
+    /// For granters: adds a handle to the context.
     #[must_use]
     pub fn with_handle<T: Send + Sync + 'static>(mut self, handle: T) -> Self {
         Arc::make_mut(&mut self.0).handles.push(Arc::new(handle));
         self
     }
 
-    /// The handle of that type, which reaches as far as the tool's declared
-    /// [`Capabilities`](crate::Capabilities) and no further.
+    /// The handle of a type, restricted to the tool's declared
+    /// [`Capabilities`](crate::Capabilities).
     ///
     /// # Errors
-    /// `not_available` when the tool does not declare the capability behind it.
+    /// `not_available` if the tool does not declare the capability.
     pub fn handle<T: Send + Sync + 'static>(&self) -> Result<&T, ToolError> {
         self.0.handles.iter().find_map(|handle| handle.downcast_ref()).ok_or_else(|| {
             ToolError::not_set_up("something").caused_by(format!(
-                "the call was handed no `{}`: the tool does not declare the capability",
+                "the call has no handle `{}`: the tool does not declare the capability",
                 type_name::<T>()
             ))
         })
     }
 
-    /// The value of a secret that the tool declares. It is redacted from all that leaves a call
-    /// from then on.
+    /// The value of a secret that the tool declares. From then on it is redacted from all output of
+    /// the call.
     ///
     /// # Errors
-    /// `not_available` for one that is not declared or cannot be had. The model is not told its
-    /// name; the operator reads name and source in the cause.
+    /// `not_available` if the secret is not declared or cannot be read. The model does not learn
+    /// its name; the operator finds name and source in the cause.
     pub async fn secret(&self, name: &str) -> Result<Secret, ToolError> {
         let resolved = match &self.0.secrets {
             Some(secrets) => secrets.resolve(name).await,
@@ -236,13 +237,14 @@ impl ToolContext {
         resolved.map_err(|error| ToolError::not_set_up("a credential").caused_by(error))
     }
 
-    /// A text without known secrets. Only for bodies that cut a text themselves, before they do.
+    /// Removes known secrets from a text. Only for bodies that truncate a text themselves; call it
+    /// before truncation.
     pub fn redacted(&self, text: &str) -> String {
         self.0.redact.as_ref().map_or_else(|| text.to_owned(), |redact| redact.redact(text))
     }
 
-    /// The start of a text whose rest is cut off, without known secrets and without an end that may
-    /// be the beginning of one.
+    /// Redacts the start of a text whose rest is truncated: removes known secrets and an end that
+    /// may be the beginning of one.
     pub fn redacted_start(&self, start: &str) -> String {
         self.0.redact.as_ref().map_or_else(|| start.to_owned(), |redact| redact.redact_start(start))
     }

@@ -1,4 +1,4 @@
-//! What is declared of a tool.
+//! The declaration of a tool.
 
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
@@ -10,10 +10,10 @@ use crate::{
     capabilities::Capabilities,
     depth::{DEEPEST_JSON, nests_too_deep},
     digest::{Digest, canonical_schema},
-    name::{InvalidToolName, ToolName},
+    name::{InvalidToolNameError, ToolName},
 };
 
-/// The origin of a tool that says nothing of it.
+/// The origin of a tool that declares none.
 pub(crate) const UNDECLARED_ORIGIN: &str = "code";
 
 /// The origin of a plugin's tool that declares none.
@@ -21,8 +21,8 @@ pub(crate) fn origin_of_plugin(plugin: &str) -> String {
     format!("plugin `{plugin}`")
 }
 
-/// What a tool says of its effects. Declared by the author; a remote server's word counts only
-/// where the server is trusted.
+/// A tool's hints about its effects. Declared by the author; those of a remote server count only if
+/// the server is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Annotations {
@@ -30,13 +30,13 @@ pub struct Annotations {
     pub read_only: bool,
     /// May destroy or overwrite something.
     pub destructive: bool,
-    /// Doing it twice is the same as doing it once.
+    /// Repeating a call has the same effect as making it once.
     pub idempotent: bool,
 }
 
-/// What happens in [`compose`](crate::Menu) and in a merge when a tool comes in under a name that
-/// is taken. Only the tool that comes in, the second in the order of sources, is asked; what the
-/// first declares counts for nothing. `register` never asks either.
+/// The behavior in [`compose`](crate::Menu) and in a merge when a tool's name is already taken.
+/// Only the incoming tool's setting applies, the second in the order of sources; the existing
+/// tool's is ignored. `register` uses neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -44,51 +44,51 @@ pub enum OnCollision {
     /// An error that names both origins.
     #[default]
     Fail,
-    /// The tool that was there stays.
+    /// The existing tool stays.
     Keep,
-    /// The incoming tool takes the place of the one that was there.
+    /// The incoming tool replaces the existing one.
     Replace,
 }
 
-/// How long a tool stays in a [`ToolRegistry`](crate::ToolRegistry) that a turn works on. A tool
-/// without one stays as long as its source.
+/// The lifetime of a tool in a turn's [`ToolRegistry`](crate::ToolRegistry). A tool without one
+/// stays as long as its source.
 ///
-/// It counts in registries only: a provider is asked anew in each iteration and decides itself how
-/// long it lists a tool.
+/// Applies to registries only: a provider is queried in each iteration and decides how long it
+/// lists a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Lifetime {
-    /// For the iteration that first offers it. One that is withheld, or whose iteration could not
-    /// begin, still waits for that. A tool whose place it took with
-    /// [`overwrite`](crate::ToolRegistry::overwrite) does not come back when it goes.
+    /// For the first iteration that offers it. A tool that is withheld, or whose iteration could
+    /// not begin, is kept until then. A tool that it replaced with
+    /// [`overwrite`](crate::ToolRegistry::overwrite) does not return when it is removed.
     Iteration,
-    /// For the turn in whose registry it is; a baseline gives each turn its own.
+    /// For the turn that owns the registry; a baseline gives each turn its own copy.
     Turn,
-    /// For the conversation: the turn in whose registry it is hands it on to the next one of the same
-    /// tenant, principal and conversation on the same engine. It goes when a turn takes it out of its
-    /// registry, or when the conversation ends, which one without a name does with its turn. A turn
-    /// that was nacked hands on nothing that it changed. Engines that differ in their plugins share the
-    /// conversations; a tool of a plugin is in the turns of those that have it.
+    /// For the conversation: a turn passes it on to the next one of the same tenant, principal and
+    /// conversation on the same engine. It ends when a turn removes it from its registry, or when
+    /// the conversation ends; a conversation without a name ends with its turn. A nacked turn
+    /// passes on none of its changes. Engines with different plugins share conversations; a
+    /// plugin's tool appears in the turns of engines that have the plugin.
     Session,
 }
 
-/// When a tool's result is kept as an artifact, by an engine that keeps any.
+/// When a tool's result is stored as an artifact, by an engine with an artifact port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Spooling {
-    /// When it is cut, so that what is missing can be read.
+pub enum ArtifactPolicy {
+    /// If the result is truncated, so that the missing part can be read.
     #[default]
     WhenCut,
-    /// Always: a model reads a handle in place of the text.
+    /// Always: a model reads a handle instead of the text.
     Always,
-    /// Never: what is cut is lost. What looks at artifacts is so.
+    /// Never: truncated text is lost. Used by the tools that read artifacts.
     Never,
 }
 
-/// Everything declared of a tool: what the model reads (name, description, schema) and what the
-/// engine acts on. Immutable once built; made with [`Tool::builder`](crate::Tool::builder).
+/// The complete declaration of a tool: the parts for the model (name, description, schema) and the
+/// engine's settings. Immutable; made with [`Tool::builder`](crate::Tool::builder).
 #[derive(Clone)]
 pub struct ToolDefinition {
     pub(crate) name: ToolName,
@@ -111,10 +111,12 @@ pub struct ToolDefinition {
     pub(crate) plugin: Option<Arc<str>>,
     pub(crate) sequential: bool,
     pub(crate) availability: Option<Availability>,
-    pub(crate) spooling: Spooling,
+    pub(crate) artifact_policy: ArtifactPolicy,
     pub(crate) artifact_kind: Option<Arc<str>>,
     pub(crate) framework: bool,
     pub(crate) meta: Map<String, Value>,
+    /// Why no tool can be made as declared.
+    pub(crate) invalid: Option<Arc<InvalidToolError>>,
     digest: Digest,
     schema_digest: Digest,
     rendering: Arc<str>,
@@ -125,32 +127,50 @@ impl ToolDefinition {
         name: &str,
         description: &str,
         input_schema: &Value,
-    ) -> Result<Self, InvalidTool> {
+    ) -> Result<Self, InvalidToolError> {
         let name = ToolName::new(name)?;
         let description = description.trim();
         if description.is_empty() {
-            return Err(InvalidTool::NoDescription { name });
+            return Err(InvalidToolError::NoDescription { name });
         }
         if nests_too_deep(input_schema) {
-            return Err(InvalidTool::SchemaTooDeep { name, schema: "input" });
+            return Err(InvalidToolError::SchemaTooDeep { name, schema: "input" });
         }
         let takes_an_object = match input_schema.get("type") {
             None => input_schema.is_object(),
             Some(kind) => kind == "object",
         };
         if !takes_an_object {
-            return Err(InvalidTool::NotAnObjectSchema { name });
+            return Err(InvalidToolError::NotAnObjectSchema { name });
         }
+        Ok(Self::of(name, description, input_schema))
+    }
+
+    /// The definition of a declaration of which no tool can be made.
+    pub(crate) fn invalid(error: InvalidToolError) -> Self {
+        let name = match &error {
+            InvalidToolError::Name(_) => ToolName::placeholder(),
+            InvalidToolError::NoDescription { name }
+            | InvalidToolError::NotAnObjectSchema { name }
+            | InvalidToolError::ResultCapTooSmall { name, .. }
+            | InvalidToolError::KindOfNothing { name }
+            | InvalidToolError::SchemaTooDeep { name, .. }
+            | InvalidToolError::OutputSchemaNotASchema { name } => name.clone(),
+        };
+        Self { invalid: Some(Arc::new(error)), ..Self::of(name, "Not available.", &json!({})) }
+    }
+
+    fn of(name: ToolName, description: &str, input_schema: &Value) -> Self {
         let mut input_schema = canonical_schema(input_schema);
         if let Value::Object(map) = &mut input_schema {
-            // Model APIs ask for it, and it says nothing new.
+            // Required by model APIs; implied otherwise.
             map.entry("type").or_insert_with(|| "object".into());
         }
         let shown = json!({
             "name": name, "description": description, "input_schema": input_schema,
         })
         .to_string();
-        Ok(Self {
+        Self {
             digest: Digest::of(&shown),
             schema_digest: Digest::of(input_schema.to_string()),
             rendering: shown.into(),
@@ -174,20 +194,21 @@ impl ToolDefinition {
             plugin: None,
             sequential: false,
             availability: None,
-            spooling: Spooling::default(),
+            artifact_policy: ArtifactPolicy::default(),
             artifact_kind: None,
             framework: false,
             meta: Map::new(),
-        })
+            invalid: None,
+        }
     }
 
-    /// The same definition, of which the model reads something else.
+    /// The same definition with other texts for the model.
     pub(crate) fn shown_as(
         &self,
         name: &str,
         description: &str,
         input_schema: &Value,
-    ) -> Result<Self, InvalidTool> {
+    ) -> Result<Self, InvalidToolError> {
         let shown = Self::new(name, description, input_schema)?;
         Ok(Self {
             name: shown.name,
@@ -200,14 +221,14 @@ impl ToolDefinition {
         })
     }
 
-    /// Takes a schema of results, in canonical form; what the model reads stays the same.
-    pub(crate) fn set_output_schema(&mut self, schema: &Value) -> Result<(), InvalidTool> {
+    /// Sets the output schema, in canonical form; the model's texts stay the same.
+    pub(crate) fn set_output_schema(&mut self, schema: &Value) -> Result<(), InvalidToolError> {
         let name = || self.name.clone();
         if nests_too_deep(schema) {
-            return Err(InvalidTool::SchemaTooDeep { name: name(), schema: "output" });
+            return Err(InvalidToolError::SchemaTooDeep { name: name(), schema: "output" });
         }
         if !(schema.is_object() || schema.is_boolean()) {
-            return Err(InvalidTool::OutputSchemaNotASchema { name: name() });
+            return Err(InvalidToolError::OutputSchemaNotASchema { name: name() });
         }
         let schema = canonical_schema(schema);
         let digest = Digest::of(schema.to_string());
@@ -215,12 +236,12 @@ impl ToolDefinition {
         Ok(())
     }
 
-    /// The name that the model calls.
+    /// The name, as called by the model.
     pub fn name(&self) -> &ToolName {
         &self.name
     }
 
-    /// What the model reads to decide when to call the tool.
+    /// The description by which the model decides when to call the tool.
     pub fn description(&self) -> &str {
         &self.description
     }
@@ -230,22 +251,19 @@ impl ToolDefinition {
         &self.input_schema
     }
 
-    /// JSON Schema of the structured results, in canonical form, where the tool declares one. It is
-    /// no part of what the model reads. The engine checks each result against it: a result without
-    /// structured data, or with data that does not fit, fails the call. Clients of a gateway are sent
-    /// structured results of such tools alone.
+    /// JSON Schema of structured results, in canonical form, if declared. Models do not see it. The
+    /// engine validates each result: missing or invalid structured data fails the call. Clients of
+    /// a gateway receive structured results of such tools only.
     pub fn output_schema(&self) -> Option<&Value> {
         self.output_schema.as_ref().map(|(schema, _)| schema)
     }
 
-    /// The digest of the output schema, where the tool declares one. For engines, which remember by
-    /// it how a schema is compiled.
+    /// The digest of the output schema, if declared. Engines use it to cache compiled schemas.
     pub fn output_digest(&self) -> Option<Digest> {
         self.output_schema.as_ref().map(|(_, digest)| *digest)
     }
 
-    /// What people are shown in place of the name, where the tool declares it. No part of what the
-    /// model reads.
+    /// The display name for people, if declared. Models do not see it.
     pub fn title(&self) -> Option<&str> {
         self.title.as_deref()
     }
@@ -255,100 +273,101 @@ impl ToolDefinition {
         self.toolset.as_deref()
     }
 
-    /// What the tool says of its effects.
+    /// Hints about the tool's effects.
     pub fn annotations(&self) -> Annotations {
         self.annotations
     }
 
-    /// How long one call may take; the engine's default when absent.
+    /// The timeout of one call; the engine's default if absent.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout
     }
 
-    /// The tool's own cap on a result's text, in characters, at least
-    /// [`MIN_RESULT_CHARS`](crate::ToolBuilder::MIN_RESULT_CHARS). It is never lifted, however much
-    /// of the batch's budget is left.
+    /// The tool's cap on a result's text, in characters, at least
+    /// [`MIN_RESULT_CHARS`](crate::ToolBuilder::MIN_RESULT_CHARS). It is never raised, even if the
+    /// batch's budget is not used up.
     pub fn max_result_chars(&self) -> Option<usize> {
         self.max_result_chars
     }
 
-    /// When a result is kept as an artifact.
-    pub fn spooling(&self) -> Spooling {
-        self.spooling
+    /// When a result is stored as an artifact.
+    pub fn artifact_policy(&self) -> ArtifactPolicy {
+        self.artifact_policy
     }
 
-    /// The kind of artifact that results are, where the tool names one; else it is told by the
-    /// content.
+    /// The kind of its artifacts, if declared; otherwise detected from the content.
     pub fn artifact_kind(&self) -> Option<&Arc<str>> {
         self.artifact_kind.as_ref()
     }
 
-    /// Whether results carry content that somebody else may have written. Such results, errors
-    /// included, are sanitised and fenced before a model sees them.
+    /// Whether results may contain content of an untrusted author. Such results, including errors,
+    /// are sanitized and fenced for the model.
     pub fn untrusted(&self) -> bool {
         self.untrusted
     }
 
-    /// Whether the tool stays in the menu while a skill narrows it. Policy still decides.
+    /// Whether the tool stays in the menu while a skill narrows it. The policy still applies.
     pub fn always_include(&self) -> bool {
         self.always_include
     }
 
-    /// What happens when the tool comes in under a name that an earlier source offers.
+    /// The behavior if an earlier source offers the same name.
     pub fn on_collision(&self) -> OnCollision {
         self.on_collision
     }
 
-    /// How long the tool stays in a turn's registry, if it goes by itself.
+    /// The tool's lifetime in a turn's registry, if limited.
     pub fn ephemeral(&self) -> Option<Lifetime> {
         self.ephemeral
     }
 
-    /// What was noted of the tool for code that meets it. The model does not read it.
+    /// Metadata for code such as gates and middleware. Models do not see it.
     pub fn meta(&self) -> &Map<String, Value> {
         &self.meta
     }
 
-    /// What the tool needs of the world.
+    /// The capabilities that the tool needs.
     pub fn capabilities(&self) -> &Capabilities {
         &self.capabilities
     }
 
-    /// Whether a call runs alone: what came before it in the batch has ended, and what comes after
-    /// has not begun.
+    /// Whether a call runs alone: earlier calls of the batch have ended, and later ones have not
+    /// begun.
     pub fn sequential(&self) -> bool {
         self.sequential
     }
 
-    /// Whether the tool has a [check](crate::ToolBuilder::available_if) of whether it is available.
+    /// Whether the tool has an [availability check](crate::ToolBuilder::available_if).
     pub fn has_availability_check(&self) -> bool {
         self.availability.is_some()
     }
 
-    /// Asks whether the tool is available now; one that has no check always is.
+    /// Runs the availability check; a tool without one is always available.
     ///
     /// # Errors
-    /// Why it is not, for the operator. A check that panics counts as one that says so.
+    /// The reason, for the operator, why the tool is unavailable. A check that panics counts as
+    /// failed.
     pub fn check_available(&self) -> Result<(), Arc<str>> {
         self.availability.as_ref().map_or(Ok(()), Availability::check)
     }
 
-    /// The MCP server whose tool it is, by the name that it has here. A personality admits such tools
-    /// by their server, and not by their toolset.
+    /// The local name of the MCP server that the tool belongs to. A personality admits such tools
+    /// by server, not by toolset.
     pub fn mcp_server(&self) -> Option<&str> {
         self.mcp_server.as_deref()
     }
 
-    /// Whether a call passes its arguments on to others: to a host, a program or a server. Tools of MCP
-    /// servers and those that declare network or programs among their
-    /// [capabilities](Self::capabilities) always do. Arguments with a known secret that the tool does
-    /// not declare are denied to it.
+    /// Whether a call passes its arguments on to a host, a program or a server. True for tools of
+    /// MCP servers and for those that declare network or programs among their
+    /// [capabilities](Self::capabilities). Calls whose arguments contain a known secret that the
+    /// tool does not declare are denied.
     pub fn open_world(&self) -> bool {
-        self.open_world || self.mcp_server.is_some() || self.capabilities.need_scoper()
+        self.open_world || self.mcp_server.is_some() || self.capabilities.requires_granter()
     }
 
-    /// Why the tool claims to be of an MCP server that it is not of, by its name, toolset or origin. Engines
-    /// do not offer such a tool: rules name servers and their tools so.
+    /// The reason, if the tool's name, toolset or origin wrongly claims that it belongs to an MCP
+    /// server. Engines do not offer such a tool, because rules identify servers and their tools by
+    /// these.
     pub fn false_origin(&self) -> Option<String> {
         const PREFIX: &str = "mcp__";
         const ORIGIN: &str = "mcp:";
@@ -368,24 +387,24 @@ impl ToolDefinition {
             _ => return None,
         };
         Some(match self.mcp_server() {
-            Some(server) => format!("{claim}, and it is of MCP server `{server}`; rename it"),
-            None => format!("{claim}, and it is of no MCP server; rename that"),
+            Some(server) => format!("{claim}, but it belongs to MCP server `{server}`; rename it"),
+            None => format!("{claim}, but it belongs to no MCP server; change that"),
         })
     }
 
-    /// The plugin that brought the tool.
+    /// The plugin that registered the tool.
     pub fn plugin(&self) -> Option<&str> {
         self.plugin.as_deref()
     }
 
-    /// Where the tool was declared, for messages and rules: `toolcrib.toml:12`, `mcp:github`, `code`.
+    /// The place of declaration, for messages and rules: `toolcrib.toml:12`, `mcp:github`, `code`.
     pub fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// Where the tool comes from, in words for people: its [origin](Self::origin), and the plugin that
-    /// brought it where the origin does not say so.
-    pub fn comes_from(&self) -> Cow<'_, str> {
+    /// The origin for display: the [origin](Self::origin), and the plugin that registered the tool
+    /// if the origin does not name it.
+    pub fn origin_label(&self) -> Cow<'_, str> {
         match &self.plugin {
             Some(plugin) if *self.origin != *origin_of_plugin(plugin) => {
                 Cow::Owned(format!("{} ({})", self.origin, origin_of_plugin(plugin)))
@@ -399,23 +418,23 @@ impl ToolDefinition {
         &self.origin
     }
 
-    /// Whether Toolcrib itself made the tool (`read_skill`). Only policy rules that name it
-    /// literally judge it, never a pattern and never the default.
+    /// Whether the tool is one of Toolcrib's own (`read_skill`). Only policy rules that name it
+    /// literally apply to it; patterns and the default do not.
     pub fn is_framework(&self) -> bool {
         self.framework
     }
 
-    /// Digest of what the model reads of this tool.
+    /// The digest of the model's texts of this tool.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// Digest of the canonical input schema.
+    /// The digest of the canonical input schema.
     pub fn schema_digest(&self) -> Digest {
         self.schema_digest
     }
 
-    /// The vendor-neutral JSON of what the model reads: `{name, description, input_schema}`.
+    /// The vendor-neutral JSON for the model: `{name, description, input_schema}`.
     pub fn rendering(&self) -> &str {
         &self.rendering
     }
@@ -432,47 +451,47 @@ impl fmt::Debug for ToolDefinition {
     }
 }
 
-/// A tool that cannot be made as declared.
+/// An invalid declaration of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum InvalidTool {
-    /// No model API takes its name.
+pub enum InvalidToolError {
+    /// An invalid name.
     #[error(transparent)]
-    Name(#[from] InvalidToolName),
-    /// A model cannot choose a tool of which it is told nothing.
+    Name(#[from] InvalidToolNameError),
+    /// A model cannot choose a tool without a description.
     #[error("tool `{name}` has no description; say when to use it")]
     NoDescription {
         /// The tool.
         name: ToolName,
     },
-    /// Model APIs take only objects as arguments.
+    /// Model APIs accept only objects as arguments.
     #[error("the input schema of tool `{name}` must be of `type: \"object\"`")]
     NotAnObjectSchema {
         /// The tool.
         name: ToolName,
     },
-    /// What says that a result was cut would not fit, so the cap would be none.
+    /// The truncation marker would not fit, so the cap would have no effect.
     #[error(
         "tool `{name}` caps its results at {chars} characters; `max_result_chars` is {} or more, \
-         so that the words that say what is missing fit",
+         so that the truncation marker fits",
         crate::tool::ToolBuilder::MIN_RESULT_CHARS
     )]
     ResultCapTooSmall {
         /// The tool.
         name: ToolName,
-        /// The cap that it declares.
+        /// The declared cap.
         chars: usize,
     },
-    /// One of both was not meant.
+    /// The two settings contradict each other.
     #[error(
-        "tool `{name}` names the kind of artifact that its results are, and never keeps one; leave \
-         out `artifact_kind`, or `Spooling::Never`"
+        "tool `{name}` declares an artifact kind, but the artifact policy `Never`; leave \
+         out `artifact_kind`, or `ArtifactPolicy::Never`"
     )]
     KindOfNothing {
         /// The tool.
         name: ToolName,
     },
-    /// Walking it could exhaust the stack.
+    /// Recursion over it could exhaust the stack.
     #[error(
         "the {schema} schema of tool `{name}` nests deeper than {DEEPEST_JSON} levels; \
          give its parts names in `$defs` and refer to them"
@@ -480,12 +499,12 @@ pub enum InvalidTool {
     SchemaTooDeep {
         /// The tool.
         name: ToolName,
-        /// Which schema: `input` or `output`.
+        /// The schema: `input` or `output`.
         schema: &'static str,
     },
-    /// It says nothing about any value.
+    /// Not a schema for any value.
     #[error(
-        "the output schema of tool `{name}` is no JSON Schema; pass an object, or leave it out"
+        "the output schema of tool `{name}` is not a JSON Schema; pass an object, or leave it out"
     )]
     OutputSchemaNotASchema {
         /// The tool.

@@ -1,10 +1,10 @@
-//! Data that nests without measure. It comes from code only, parsers have a bound; walking it by
+//! Deeply nested JSON. It comes only from code, because parsers limit depth; walking it by
 //! recursion could exhaust the stack.
 
 use serde_json::Value;
 
-/// How deep schemas, arguments and structured answers may nest, in levels: as deep as `serde_json`
-/// parses.
+/// Maximum nesting of schemas, arguments and structured output, in levels: the limit of
+/// `serde_json`'s parser.
 pub const DEEPEST_JSON: usize = 128;
 
 /// Whether a value nests deeper than [`DEEPEST_JSON`].
@@ -23,7 +23,7 @@ pub fn nests_too_deep(value: &Value) -> bool {
     false
 }
 
-/// Drops a value that may nest without measure, level by level.
+/// Drops a deeply nested value without recursion.
 pub fn dismantle(value: Value) {
     let mut parts = vec![value];
     while let Some(part) = parts.pop() {

@@ -1,4 +1,4 @@
-//! Content digests and the canonical JSON that they are taken over.
+//! Content digests and canonical JSON.
 
 use std::{fmt, io, str::FromStr};
 
@@ -11,18 +11,18 @@ use sha2::{Digest as _, Sha256};
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// The digest of some bytes.
+    /// The digest of bytes.
     pub fn of(bytes: impl AsRef<[u8]>) -> Self {
         Self(Sha256::digest(bytes.as_ref()).into())
     }
 
-    /// The digest of a JSON value's canonical form: object keys sorted, arrays as they stand, no
-    /// white space. Two values that differ only in the order of keys have the same digest.
+    /// The digest of a JSON value's canonical form: object keys sorted, arrays unchanged, no white
+    /// space. Values that differ only in key order have the same digest.
     pub fn of_json(value: &Value) -> Self {
         Self::of_written(&Sorted(value))
     }
 
-    /// The digest of what a value is as JSON, hashed as it is written.
+    /// The digest of a value's JSON, hashed during serialization.
     fn of_written(value: &impl Serialize) -> Self {
         let mut hasher = DigestHasher::new();
         let written = serde_json::to_writer(&mut hasher, value);
@@ -58,28 +58,29 @@ impl Serialize for Digest {
     }
 }
 
-/// Reads the 64 hexadecimal digits that a digest is printed as.
+/// Parses 64 hexadecimal digits.
 impl FromStr for Digest {
-    type Err = NotADigest;
+    type Err = InvalidDigestError;
 
-    fn from_str(text: &str) -> Result<Self, NotADigest> {
+    fn from_str(text: &str) -> Result<Self, InvalidDigestError> {
         let mut digest = [0; 32];
         let (pairs, rest) = text.as_bytes().as_chunks::<2>();
         if pairs.len() != digest.len() || !rest.is_empty() {
-            return Err(NotADigest);
+            return Err(InvalidDigestError);
         }
-        let value = |digit: u8| char::from(digit).to_digit(16).ok_or(NotADigest);
+        let value = |digit: u8| char::from(digit).to_digit(16).ok_or(InvalidDigestError);
         for (byte, [high, low]) in digest.iter_mut().zip(pairs) {
-            *byte = u8::try_from(value(*high)? * 16 + value(*low)?).map_err(|_| NotADigest)?;
+            *byte =
+                u8::try_from(value(*high)? * 16 + value(*low)?).map_err(|_| InvalidDigestError)?;
         }
         Ok(Self(digest))
     }
 }
 
-/// A text that is no digest.
+/// A text that is not a valid digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a digest is 64 hexadecimal digits")]
-pub struct NotADigest;
+pub struct InvalidDigestError;
 
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -89,7 +90,7 @@ impl<'de> Deserialize<'de> for Digest {
 
 /// The content id of a call's arguments (the seeds' call id): SHA-256 of `{args, tool}`.
 pub fn args_digest(tool: &str, args: &Value) -> Digest {
-    /// Its fields stand in the order of their names, as in every canonical form.
+    /// Fields in alphabetical order, as in every canonical form.
     #[derive(Serialize)]
     struct Call<'a> {
         args: Sorted<'a>,
@@ -98,7 +99,7 @@ pub fn args_digest(tool: &str, args: &Value) -> Digest {
     Digest::of_written(&Call { args: Sorted(args), tool })
 }
 
-/// A value that is written with the keys of its objects sorted.
+/// Serializes a value with sorted object keys.
 struct Sorted<'a>(&'a Value);
 
 impl Serialize for Sorted<'_> {
@@ -119,22 +120,22 @@ impl Serialize for Sorted<'_> {
     }
 }
 
-/// Takes what is written into a [`Digest`], for bytes that are not in memory all at once.
+/// Computes a [`Digest`] incrementally, for bytes that are not in memory at once.
 #[derive(Clone, Default)]
 pub struct DigestHasher(Sha256);
 
 impl DigestHasher {
-    /// One that has taken nothing yet.
+    /// An empty hasher.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the bytes that come next.
+    /// Appends bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// The digest of all that it has taken.
+    /// The digest of all bytes.
     pub fn finish(self) -> Digest {
         Digest(self.0.finalize().into())
     }
@@ -157,11 +158,11 @@ impl io::Write for DigestHasher {
     }
 }
 
-/// Brings a JSON Schema into the form that is shown, digested and cached.
+/// The canonical form of a JSON Schema, which is shown, digested and cached.
 ///
-/// Keyword order and `required` carry no meaning, so both are sorted; the order of `properties`,
-/// `enum` and `oneOf` does speak to a model and stays as written.
-pub fn canonical_schema(schema: &Value) -> Value {
+/// Keyword order and `required` have no meaning, so both are sorted; the order of `properties`,
+/// `enum` and `oneOf` is meaningful to a model and stays as written.
+pub(crate) fn canonical_schema(schema: &Value) -> Value {
     let Value::Object(map) = schema else {
         return match schema {
             Value::Array(items) => items.iter().map(canonical_schema).collect(),
@@ -186,7 +187,7 @@ pub fn canonical_schema(schema: &Value) -> Value {
                     names.sort_unstable_by(|a, b| a.as_str().cmp(&b.as_str()));
                     Value::Array(names)
                 }
-                // Data, not schemas: what stands inside is the author's.
+                // Data, not schemas: the author's content stays.
                 ("enum" | "const" | "default" | "examples", value) => value.clone(),
                 (_, value) => canonical_schema(value),
             };
@@ -217,7 +218,7 @@ mod tests {
         let digest = Digest::of("x");
         assert_eq!(digest.to_string().parse(), Ok(digest));
         for text in ["", "00", &"g".repeat(64), &"0".repeat(65), &"é".repeat(32)] {
-            assert_eq!(text.parse::<Digest>(), Err(NotADigest), "{text}");
+            assert_eq!(text.parse::<Digest>(), Err(InvalidDigestError), "{text}");
         }
     }
 

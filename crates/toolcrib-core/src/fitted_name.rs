@@ -2,29 +2,29 @@ use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::name::{InvalidToolName, MAX_TOOL_NAME, ToolName};
+use crate::name::{InvalidToolNameError, MAX_TOOL_NAME, ToolName};
 
-/// How many hexadecimal digits end a name that was changed.
+/// Number of hexadecimal digits at the end of a changed name.
 const DIGITS: usize = 8;
-/// The longest start, so that what is left has room for the tool.
+/// The maximum length of a prefix, which leaves room for the tool's name.
 const LONGEST_START: usize = 40;
 
 impl ToolName {
-    /// The name of a tool that somebody else has named, behind a start of one's own: `crm_` and
-    /// `find` make `crm_find`.
+    /// A valid name for an external tool with a prefix: `crm_` and `find` make `crm_find`.
     ///
-    /// What no model API takes is changed: other characters become `_`, and the name is shortened
-    /// to end in `_` and eight hexadecimal digits of the SHA-256 of `scope` and the name as it is.
-    /// So does one that looks as if it had been changed: within a scope and behind a start, two
-    /// tools never get one name. `scope` is whose names they are, such as a server's.
+    /// Characters that model APIs reject become `_`, and a changed or too long name is shortened to
+    /// end in `_` and eight hexadecimal digits of the SHA-256 of `scope` and the original name. A
+    /// name that already looks changed gets digits too, so that within a scope and prefix two tools
+    /// never get the same name. `scope` is the owner of the names, such as a server's.
     ///
     /// # Errors
-    /// [`InvalidToolName`] when the start holds what no name may, or has more than 40 characters.
-    pub fn fitted(start: &str, scope: &str, raw: &str) -> Result<Self, InvalidToolName> {
+    /// [`InvalidToolNameError`] when the prefix contains an invalid character, or has more than 40
+    /// characters.
+    pub fn fitted(start: &str, scope: &str, raw: &str) -> Result<Self, InvalidToolNameError> {
         if start.len() > LONGEST_START {
-            return Err(InvalidToolName::new(
+            return Err(InvalidToolNameError::new(
                 start,
-                format!("it has more than {LONGEST_START} characters and is only a beginning"),
+                format!("it has more than {LONGEST_START} characters, too many for a prefix"),
             ));
         }
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
@@ -52,7 +52,7 @@ impl ToolName {
     }
 }
 
-/// Whether a name ends as one that was changed does.
+/// Whether a name ends like a changed name.
 fn looks_changed(raw: &str) -> bool {
     raw.rsplit_once('_').is_some_and(|(_, end)| {
         end.len() == DIGITS && end.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
@@ -76,7 +76,7 @@ mod tests {
         let long = "x".repeat(64);
         assert_eq!(fitted("crm_", &long).len(), 64);
         assert_ne!(fitted("crm_", &long), fitted("crm_", &format!("{long}y")));
-        // A name that was made to look like a changed one does not take its place.
+        // A name that imitates a changed name does not collide with it.
         assert_ne!(fitted("crm_", "find_all_345a6013"), fitted("crm_", "find.all"));
         assert_eq!(fitted("", "").len(), 9);
     }
@@ -85,6 +85,6 @@ mod tests {
     fn a_start_that_no_name_can_have_is_refused() {
         assert!(ToolName::fitted("crm.", "crm", "find").is_err());
         let long = ToolName::fitted(&"x".repeat(41), "crm", "find").unwrap_err();
-        assert!(long.to_string().contains("only a beginning"), "{long}");
+        assert!(long.to_string().contains("too many for a prefix"), "{long}");
     }
 }

@@ -1,9 +1,9 @@
-//! Characters that a reader does not see, or takes for others.
+//! Invisible and look-alike characters.
 
-/// Whether a character between two others is one that a reader does not see, but a model reads or
-/// a terminal obeys: controls other than line feed and tab, zero-width and bidirectional
-/// characters, the tag block, variation selectors. What only makes an emoji what it is, a joiner
-/// between two or a selector behind one, is not hidden.
+/// Whether a character, given its neighbors, is invisible to a reader but read by a model or
+/// interpreted by a terminal: controls other than line feed and tab, zero-width and bidirectional
+/// characters, the tag block, variation selectors. Characters that form an emoji, such as a joiner
+/// between two or a selector after one, do not count as hidden.
 pub fn is_hidden(last: Option<char>, c: char, next: Option<char>) -> bool {
     let unseen = (c.is_control() && !matches!(c, '\n' | '\t'))
         || matches!(
@@ -37,14 +37,15 @@ fn is_emoji(c: char) -> bool {
     )
 }
 
-/// The small letter of ASCII that a character of another script looks like; itself if there is none.
+/// The ASCII lower-case letter that a character of another script looks like; otherwise the
+/// character itself.
 pub fn plain_letter(c: char) -> char {
     match c {
         // Full-width forms.
         '\u{ff01}'..='\u{ff5e}' => {
             u32::from(c).checked_sub(0xfee0).and_then(char::from_u32).unwrap_or(c)
         }
-        // Letters of formulas and in circles.
+        // Mathematical and enclosed letters.
         '\u{1d400}'..='\u{1d6a3}' => letter((u32::from(c) - 0x1d400) % 26),
         '\u{24b6}'..='\u{24e9}' => letter((u32::from(c) - 0x24b6) % 26),
         'а' | 'А' | 'α' | 'Α' => 'a',

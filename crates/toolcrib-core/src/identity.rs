@@ -1,16 +1,16 @@
-//! On whose behalf a run acts.
+//! The identity that a run acts for.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 
-/// Who is behind a run. The same value reaches providers, policy, tools and events.
+/// The identity of a run. The same value reaches providers, policy, tools and events.
 ///
-/// `conversation` is always there: the session's id, else the run's. The other two are there only
-/// when the caller named them; nothing is ever invented.
+/// `conversation` is always set: the session's id, else the run's. The other two are set only if
+/// the caller named them; they are never invented.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Identity {
-    /// The customer or organisation, where one process serves several.
+    /// The customer or organization, where one process serves several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<Arc<str>>,
     /// The person or service that the run acts for. Roles are looked up by it.
@@ -21,7 +21,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// An identity that names nobody, only a conversation. The other two are fields to be set.
+    /// An identity with only a conversation. Set the other two fields if known.
     pub fn conversation(conversation: impl Into<Arc<str>>) -> Self {
         Self { tenant: None, principal: None, conversation: conversation.into() }
     }

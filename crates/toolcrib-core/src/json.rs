@@ -1,30 +1,32 @@
-//! JSON that somebody else wrote, read as exactly one value.
+//! Strict reading of JSON from outside.
 
-use std::fmt;
+use std::{cell::Cell, fmt};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{Error, MapAccess, SeqAccess, Visitor},
+    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::{Map, Number, Value};
 
-/// Keys that begin so are instructions to `serde_json`, not data: where its feature `raw_value` or
-/// `arbitrary_precision` is on, reading a [`Value`] replaces an object with such a key by something else.
+use crate::wide_integers::{CHANGED_INTEGER, changes_integers};
+
+/// Keys with this prefix are instructions to `serde_json`, not data: if its feature `raw_value` or
+/// `arbitrary_precision` is on, reading a [`Value`] replaces an object with such a key.
 const RESERVED: &str = "$serde_json::private::";
 
-/// How `serde_json` passes numbers to a visitor while `arbitrary_precision` is on.
+/// The key by which `serde_json` passes numbers to a visitor if `arbitrary_precision` is on.
 const NUMBER: &str = "$serde_json::private::Number";
 
-/// JSON as it is written: no key is expanded, and each key of an object is written once.
+/// JSON as written: reserved keys are not expanded, and duplicate keys are an error.
 ///
-/// Use it in place of [`Value`] where arguments of a call are read from text. Reading a [`Value`] expands
-/// the reserved keys of `serde_json`, so a value that is read twice can change in between, and checks made
-/// before the second reading say nothing about what is used. Of two equal keys it keeps the last one,
-/// where other parsers keep the first. Both are errors here, of the category
+/// Use it instead of [`Value`] to read a call's arguments from text. Reading a [`Value`] expands
+/// the reserved keys of `serde_json`, so a value that is read twice can change in between, and
+/// checks made before the second reading do not apply to the value used. Of duplicate keys it keeps
+/// the last one, where other parsers keep the first. Both are errors here, of the category
 /// [`Data`](serde_json::error::Category::Data).
 ///
 /// ```
-/// use toolcrib_core::PlainJson;
+/// use toolcrib_core::__internal::PlainJson;
 ///
 /// let PlainJson(value) = serde_json::from_str(r#"{"order": 1042}"#)?;
 /// assert_eq!(value["order"], 1042);
@@ -34,8 +36,8 @@ const NUMBER: &str = "$serde_json::private::Number";
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlainJson(pub Value);
 
-/// Whether a key in a value, at any depth, is reserved by `serde_json`; see [`PlainJson`]. Recursive:
-/// check first that the value does not [nest too deep](crate::nests_too_deep).
+/// Whether a key in a value, at any depth, is reserved by `serde_json`; see [`PlainJson`].
+/// Recursive: check first that the value does not [nest too deep](crate::__internal::nests_too_deep).
 pub fn has_reserved_key(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.iter().any(has_reserved_key),
@@ -46,15 +48,70 @@ pub fn has_reserved_key(value: &Value) -> bool {
     }
 }
 
-impl<'de> Deserialize<'de> for PlainJson {
-    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
-        json.deserialize_any(Plain)
+impl PlainJson {
+    /// Reads a text, and refuses integers that would change. A [`Deserialize`] does not see how a number was
+    /// written: `serde_json` passes an integer that does not fit 64 bits as the nearest float, so the id of a
+    /// charge would lose its last digits. Use this wherever the text is at hand.
+    ///
+    /// ```
+    /// use toolcrib_core::__internal::PlainJson;
+    ///
+    /// assert!(PlainJson::read(b"18446744073709551615").is_ok());
+    /// assert!(PlainJson::read(b"18446744073709551617").unwrap_err().is_data());
+    /// ```
+    ///
+    /// # Errors
+    /// As of reading a [`PlainJson`]; of the category [`Data`](serde_json::error::Category::Data) for such an
+    /// integer.
+    pub fn read(json: &[u8]) -> serde_json::Result<Value> {
+        Self::read_at_most(usize::MAX, json)
+    }
+
+    /// As [`read`](Self::read), and refuses more than so many values before they take memory. Keys do not
+    /// count; arrays and objects count themselves.
+    ///
+    /// # Errors
+    /// As of [`read`](Self::read); of the category [`Data`](serde_json::error::Category::Data) for too many
+    /// values.
+    pub fn read_at_most(most: usize, json: &[u8]) -> serde_json::Result<Value> {
+        if changes_integers(json) {
+            return Err(serde_json::Error::custom(CHANGED_INTEGER));
+        }
+        let left = Cell::new(most);
+        let mut reader = serde_json::Deserializer::from_slice(json);
+        let Self(value) = Plain { most, left: &left }.deserialize(&mut reader)?;
+        reader.end()?;
+        Ok(value)
     }
 }
 
-struct Plain;
+impl<'de> Deserialize<'de> for PlainJson {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        let left = Cell::new(usize::MAX);
+        Plain { most: usize::MAX, left: &left }.deserialize(json)
+    }
+}
 
-impl<'de> Visitor<'de> for Plain {
+/// Reads one value, and counts it.
+#[derive(Clone, Copy)]
+struct Plain<'a> {
+    most: usize,
+    left: &'a Cell<usize>,
+}
+
+impl<'de> DeserializeSeed<'de> for Plain<'_> {
+    type Value = PlainJson;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<PlainJson, D::Error> {
+        let left = self.left.get().checked_sub(1);
+        let too_many =
+            || D::Error::custom(format_args!("there are more than {} values", self.most));
+        self.left.set(left.ok_or_else(too_many)?);
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Plain<'_> {
     type Value = PlainJson;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -77,10 +134,11 @@ impl<'de> Visitor<'de> for Plain {
         Ok(PlainJson(value.into()))
     }
 
-    /// JSON5 has numbers that JSON has not, such as `NaN` and `1e999`; a [`Value`] would be null there.
+    /// JSON5 has numbers that JSON lacks, such as `NaN` and `1e999`; a [`Value`] would be null
+    /// there.
     fn visit_f64<E: Error>(self, value: f64) -> Result<PlainJson, E> {
         let number = Number::from_f64(value);
-        number.map(|number| PlainJson(number.into())).ok_or_else(|| E::custom("no number of JSON"))
+        number.map(|number| PlainJson(number.into())).ok_or_else(|| E::custom("not a JSON number"))
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<PlainJson, E> {
@@ -93,7 +151,7 @@ impl<'de> Visitor<'de> for Plain {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<PlainJson, A::Error> {
         let mut all = Vec::new();
-        while let Some(PlainJson(item)) = items.next_element()? {
+        while let Some(PlainJson(item)) = items.next_element_seed(self)? {
             all.push(item);
         }
         Ok(PlainJson(all.into()))
@@ -108,16 +166,16 @@ impl<'de> Visitor<'de> for Plain {
                 }
                 return Err(A::Error::custom(format_args!("a key begins with `{RESERVED}`")));
             }
-            let PlainJson(value) = entries.next_value()?;
+            let PlainJson(value) = entries.next_value_seed(self)?;
             if all.insert(key, value).is_some() {
-                return Err(A::Error::custom("a key is written twice in one object"));
+                return Err(A::Error::custom("duplicate key in an object"));
             }
         }
         Ok(PlainJson(all.into()))
     }
 }
 
-/// Whether another crate of the program has switched `arbitrary_precision` on.
+/// Whether another crate of the program has enabled `arbitrary_precision`.
 fn numbers_are_maps() -> bool {
     "1e999".parse::<Number>().is_ok()
 }

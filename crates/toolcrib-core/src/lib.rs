@@ -5,17 +5,18 @@
 //! |---|---|
 //! | What is a tool? | [`Tool`], [`ToolDefinition`], [`ToolBody`], [`ToolOutput`], [`ToolError`] |
 //! | Where do tools come from? | [`ToolProvider`], [`ToolRegistry`], [`Catalog`], [`Listing`] |
-//! | What may the model see? | [`Menu`], [`Policy`], [`Verdict`] |
+//! | What may the model see? | [`Menu`], [`Policy`], [`GateDecision`] |
 //! | What ends a turn? | [`TurnSignals`], [`Signal`] |
 //! | What does a running tool see? | [`ToolContext`] |
 //! | What came back? | [`ToolResult`], [`ErrorCode`] |
 //! | What becomes of a failure? | [`ReliabilityRule`], [`Retry`] |
 //! | What happened? | [`Event`], [`Events`] |
-//! | Who is outside? | [`Model`], [`Approver`], [`Middleware`], [`Scoper`], [`Secrets`], [`Journal`], [`Reducer`], [`Spooler`], [`SpoolStore`] |
+//! | Who is outside? | [`Model`], [`Approver`], [`Middleware`], [`CapabilityGranter`], [`Secrets`], [`Journal`], [`Reducer`], [`ArtifactPort`], [`ArtifactStore`] |
 
-mod answered;
+mod artifact;
 mod availability;
 mod block;
+mod bounded;
 mod capabilities;
 mod catalog;
 mod chance;
@@ -31,6 +32,8 @@ mod fitted_name;
 mod hidden;
 mod identity;
 mod json;
+mod lanes;
+mod listing_info;
 mod menu;
 mod message;
 mod middleware;
@@ -41,79 +44,116 @@ mod output;
 mod panic_text;
 mod policy;
 mod ports;
+mod progress_pace;
 mod provider;
 mod registry;
 mod reliability;
 mod remote_listing;
 mod result;
-mod sanitise;
+mod sanitize;
+#[cfg(feature = "schema")]
+mod schema;
 mod secrets;
+mod shortened;
 mod signals;
-mod spool;
+mod single_flight;
 mod suggest;
 mod tool;
+mod wide_integers;
+mod withheld_tool;
 
 pub use self::{
-    answered::{Answered, CacheUse},
+    artifact::{
+        ArtifactCall, ArtifactEntry, ArtifactMeta, ArtifactPort, ArtifactReader, ArtifactStore,
+        ArtifactStoreError, CommitError, LineIndex, OnConflict, StoreWriter, StoredBytes,
+        StoredResult,
+    },
     availability::IntoAvailability,
     block::ContentBlock,
     capabilities::Capabilities,
-    catalog::{Catalog, HeldBack, Reason},
-    chance::random_share,
+    catalog::{Catalog, Reason, WithheldByProvider},
     context::{Audience, Progress, ProgressSink, ToolContext, ToolContextParts},
     context_list::ListContext,
-    definition::{Annotations, InvalidTool, Lifetime, OnCollision, Spooling, ToolDefinition},
-    depth::{DEEPEST_JSON, dismantle, nests_too_deep},
-    digest::{Digest, DigestHasher, NotADigest, args_digest, canonical_schema},
+    definition::{
+        Annotations, ArtifactPolicy, InvalidToolError, Lifetime, OnCollision, ToolDefinition,
+    },
+    digest::{Digest, DigestHasher, InvalidDigestError, args_digest},
     event::{
-        ActivatedBy, DeactivatedBy, Event, EventKind, EventStream, Events, NotOffered, PolicyStage,
-        RunEvents, Subscription, UnknownEventError, millis,
+        ActivatedBy, DeactivatedBy, Event, EventKind, EventStream, Events, PolicyStage,
+        Subscription, TurnEvents, UnknownEventError,
     },
     extract::{Args, Json, State},
-    fence::{FENCE_NOTICE, fence, fence_chars, unfence},
-    hidden::{is_hidden, plain_letter},
+    fence::{FENCE_NOTICE, fence, unfence},
     identity::Identity,
-    json::{PlainJson, has_reserved_key},
+    lanes::Lanes,
+    listing_info::{CacheStatus, ListingInfo},
     menu::Menu,
     message::{Arguments, Message, ToolCall, Usage, VendorContent},
-    middleware::{CallVerdict, Middleware, Passed, TurnContext, call_middleware},
+    middleware::{CallDecision, Middleware, Passed, TurnContext, call_middleware},
     model::{
         Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse, ModelStream,
         StopReason, ToolChoice,
     },
-    name::{BlankSkillId, InvalidToolName, MAX_TOOL_NAME, SkillId, ToolName},
+    name::{BlankSkillIdError, InvalidToolNameError, MAX_TOOL_NAME, SkillId, ToolName},
     network_rules::NetworkRules,
     output::{ErrorCode, IntoToolOutput, ToolError, ToolOutput, err, ok},
-    panic_text::panic_text,
     policy::{
-        AnnotationMatch, ArgumentMatch, Effect, Fact, Glob, InSituation, InvalidArgumentMatch,
-        IterationRange, MAX_PATTERN, MAX_SEARCHED, NotAGate, Policy, PolicyDefault, PolicyFacts,
-        PolicyGate, RoleHolders, Roles, Rule, Ruling, ToolMatch, UnreadableClaim, When,
+        AnnotationMatch, ArgumentMatch, Effect, Fact, Glob, InvalidArgumentMatchError,
+        InvalidClaimError, IterationRange, NotAGateError, Policy, PolicyDefault, PolicyFacts,
+        RoleHolders, Roles, Rule, RuleConditions, RuleMatch, ToolMatch,
     },
-    ports::{Approval, Approver, Journal, PendingCall, Reducer, Scoper, call_approver},
+    ports::{Approval, Approver, CapabilityGranter, Journal, PendingCall, Reducer, call_approver},
     provider::{
         CacheOptions, Cached, CatalogRequest, Discovery, DiscoveryError, DiscoveryErrorClass,
-        FailedListing, Gate, Handed, IntoPrepared, IntoTools, IntoVerdict, KeyField, Listing,
-        PerIdentity, Prepared, ToolHub, ToolProvider, ToolRewrite, Ttl, Verdict, Whose, cached,
-        concat, discovery, from_async_fn, from_fn, gated_tools, list_in_order, of_plugin,
-        per_identity, prefixed, prepared, skill_scoped_tools, static_tools, with_timeout,
+        GateDecision, IdentityScope, IntoCatalog, IntoGateDecision, IntoPrepared, KeyField,
+        Listing, PerIdentity, Prepared, ToolHub, ToolProvider, ToolRewrite, Ttl, cached, concat,
+        discovery, discovery_fn, from_async_fn, from_fn, gated_tools, per_identity, prefixed,
+        prepared, skill_scoped_tools, static_tools, with_timeout,
     },
-    registry::{AlreadyRegistered, RegistryDiff, ToolRegistry},
+    registry::{AlreadyRegisteredError, RegistryDiff, ToolRegistry},
     reliability::{
-        AnswerFn, Fallback, IntoHolds, InvalidStatusRange, ReliabilityRule, ReliabilityState,
-        Retry, Stage, StatusRange, Then, UnknownWordError, WhenFailed,
+        AnswerFn, Breaker, BreakerConfig, BreakerOpenError, BreakerState, FailureConditions,
+        Fallback, IntoCondition, InvalidStatusRangeError, Permit, ReliabilityAction,
+        ReliabilityRule, ReliabilityState, Retry, Stage, StatusRange, UnknownWordError,
     },
-    remote_listing::{DefinitionCheck, ListOrder, RemoteDescription, RemoteListing},
+    remote_listing::{DefinitionCheck, ListOrder, RemoteDefinition, RemoteListing},
     result::ToolResult,
-    sanitise::{harmless, is_plain},
+    sanitize::harmless,
     secrets::{Redact, RedactStream, Secret, SecretError, Secrets, secrets_fn},
-    signals::{AckSubscription, AlreadySignalled, Signal, TurnSignals},
-    spool::{
-        CommitError, INDEX_BLOCK, IfTaken, KeptEntries, KeptResult, LineIndex, SpoolEntry,
-        SpoolError, SpoolNote, SpoolReader, SpoolStore, SpoolWriter, Spooled, SpooledCall, Spooler,
-    },
+    signals::{AckSubscription, AlreadySignaledError, Signal, TurnSignals},
     tool::{IntoTool, Tool, ToolBody, ToolBuilder},
+    wide_integers::changes_integers,
+    withheld_tool::{WithheldBy, WithheldTool},
 };
-/// What the methods of the ports give back: a boxed future that is `Send`.
+/// The result of a port's methods: a boxed future that is `Send`.
 pub use futures_util::future::BoxFuture;
 pub use tokio_util::sync::CancellationToken;
+
+/// Helpers that the crates of this workspace share. Not part of the public API: they may change in
+/// any version.
+#[doc(hidden)]
+pub mod __internal {
+    #[cfg(feature = "schema")]
+    pub use crate::schema::{
+        CompiledSchema, check_schema, check_schema_work, check_uncompiled, must_be_compiled,
+    };
+    pub use crate::{
+        artifact::ArtifactLog,
+        bounded::Bounded,
+        catalog::CatalogBuilder,
+        chance::random_share,
+        depth::{DEEPEST_JSON, dismantle, nests_too_deep},
+        event::millis,
+        fence::fence_chars,
+        hidden::{is_hidden, plain_letter},
+        json::{PlainJson, has_reserved_key},
+        panic_text::panic_text,
+        policy::BoundPolicy,
+        progress_pace::ProgressPace,
+        provider::{ListingKey, ListingStore, StoredListing, list_in_order, may_have, of_plugin},
+        reliability::{Backoff, BreakerChange},
+        sanitize::is_plain,
+        shortened::shortened,
+        single_flight::{Flight, SingleFlight},
+    };
+}

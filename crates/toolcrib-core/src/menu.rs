@@ -1,17 +1,17 @@
-//! What a model is offered in one iteration.
+//! The tools that a model sees in one iteration.
 
 use std::{
     collections::HashMap,
     sync::{Arc, OnceLock},
 };
 
-use crate::{digest::Digest, name::ToolName, registry::AlreadyRegistered, tool::Tool};
+use crate::{digest::Digest, name::ToolName, registry::AlreadyRegisteredError, tool::Tool};
 
-/// What is offered in one iteration: immutable, ordered, unique by name. Calls run against a menu
-/// and nothing else; what is not in it cannot be called by any name.
+/// The offered tools of one iteration: immutable, ordered, unique by name. Calls run only against a
+/// menu; a tool outside the menu cannot be called by any name.
 ///
-/// Two menus of the same content have the same fingerprint and the same rendering, byte for byte,
-/// so that a model provider's prompt cache holds.
+/// Menus with the same content have the same fingerprint and the same rendering, byte for byte, so
+/// that a model provider's prompt cache stays valid.
 #[derive(Debug)]
 pub struct Menu {
     tools: Vec<Tool>,
@@ -24,14 +24,14 @@ impl Menu {
     /// A menu of these tools, in this order.
     ///
     /// # Errors
-    /// [`AlreadyRegistered`] when two have one name.
-    pub fn new(tools: Vec<Tool>) -> Result<Self, AlreadyRegistered> {
+    /// [`AlreadyRegisteredError`] if two tools have the same name.
+    pub fn new(tools: Vec<Tool>) -> Result<Self, AlreadyRegisteredError> {
         let mut by_name = HashMap::with_capacity(tools.len());
         for (position, tool) in tools.iter().enumerate() {
             if let Some(first) = by_name.insert(tool.name().clone(), position) {
-                // The position is one of those that came before.
+                // The position is an earlier one.
                 let first = tools.get(first).unwrap_or(tool);
-                return Err(AlreadyRegistered::between(first, tool));
+                return Err(AlreadyRegisteredError::between(first, tool));
             }
         }
         let digests: Vec<Digest> = tools.iter().map(|tool| tool.digest()).collect();
@@ -48,7 +48,7 @@ impl Menu {
         &self.tools
     }
 
-    /// The offered tool of exactly that name.
+    /// The offered tool with exactly this name.
     pub fn get(&self, name: &str) -> Option<&Tool> {
         self.by_name.get(name).and_then(|position| self.tools.get(*position))
     }
@@ -58,22 +58,22 @@ impl Menu {
         self.tools.iter().map(|tool| tool.name())
     }
 
-    /// How many tools are offered.
+    /// The number of offered tools.
     pub fn len(&self) -> usize {
         self.tools.len()
     }
 
-    /// Whether nothing is offered.
+    /// Whether no tool is offered.
     pub fn is_empty(&self) -> bool {
         self.tools.is_empty()
     }
 
-    /// A digest of what the model reads, order included.
+    /// A digest of the rendering, order included.
     pub fn fingerprint(&self) -> Digest {
         self.fingerprint
     }
 
-    /// The vendor-neutral JSON array of what the model reads. Made once per menu.
+    /// The vendor-neutral JSON array for the model. Made once per menu.
     pub fn rendering(&self) -> &Arc<str> {
         self.rendering.get_or_init(|| {
             let mut json = String::with_capacity(
@@ -91,7 +91,7 @@ impl Menu {
         })
     }
 
-    /// How large the rendering is, in characters.
+    /// The size of the rendering, in characters.
     pub fn chars(&self) -> usize {
         self.rendering().chars().count()
     }

@@ -1,4 +1,4 @@
-//! What goes to and comes from a model.
+//! Messages to and from a model.
 
 use std::{ops::AddAssign, sync::Arc};
 
@@ -10,42 +10,42 @@ use crate::{
     json::PlainJson,
 };
 
-/// One message of a conversation. The system text stands beside the messages, not among them.
+/// One message of a conversation. The system text is separate from the messages.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Message {
-    /// What the user said.
+    /// A user message.
     User {
         /// The text.
         text: Arc<str>,
     },
-    /// What the model said and wants called.
+    /// A response of the model: text and tool calls.
     Assistant {
         /// The text; may be empty when there are calls.
         text: Arc<str>,
         /// The calls, in the model's order.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         calls: Vec<ToolCall>,
-        /// What the model's vendor wants back with it, if it wants anything.
+        /// Vendor-specific content to send back with the message, if any.
         #[serde(skip_serializing_if = "Option::is_none")]
         vendor: Option<Arc<VendorContent>>,
     },
-    /// What a call gave back. Each call of the assistant's has exactly one, in the same order.
+    /// The result of a tool call. Each of the assistant's calls has exactly one, in the same order.
     Tool {
         /// The call's id.
         call_id: Arc<str>,
-        /// The tool's name, as the model called it.
+        /// The tool's name, as called by the model.
         name: Arc<str>,
-        /// What the model reads: sanitised, within its budget, fenced where untrusted.
+        /// The model's text: sanitized, within its budget, fenced if untrusted.
         text: Arc<str>,
-        /// What is not plain text, for models that take it; `text` says what there is. Bytes are
-        /// serialised as their number.
+        /// Non-text parts, for models that support them; `text` contains their references. Bytes
+        /// are serialized as their length.
         #[serde(skip_serializing_if = "is_empty", serialize_with = "write_blocks")]
         blocks: Arc<[ContentBlock]>,
         /// Whether the call failed.
         is_error: bool,
-        /// Whether somebody else may have written it.
+        /// Whether the content may come from an untrusted author.
         untrusted: bool,
     },
 }
@@ -54,18 +54,18 @@ fn is_empty(blocks: &Arc<[ContentBlock]>) -> bool {
     blocks.is_empty()
 }
 
-/// How a [notice](Message::notice) begins.
+/// The prefix of a [notice](Message::notice).
 const NOTICE: &str = "[notice of the tool layer, not of the user] ";
 
 impl Message {
-    /// What the user said.
+    /// A user message.
     pub fn user(text: impl Into<Arc<str>>) -> Self {
         Self::User { text: text.into() }
     }
 
-    /// What the tool layer tells the model between its steps, such as that some tools cannot be used
-    /// at the moment. Vendors know only users, models and tools, so that it goes out as a user's
-    /// message; its first words say who speaks.
+    /// A message of the tool layer to the model between iterations, such as that some tools are
+    /// currently unavailable. Vendors support only user, model and tool roles, so it is sent as a
+    /// user message; its prefix identifies the sender.
     ///
     /// ```
     /// # use toolcrib_core::Message;
@@ -77,8 +77,8 @@ impl Message {
         Self::User { text: format!("{NOTICE}{text}").into() }
     }
 
-    /// What a [notice](Self::notice) says; `None` for every other message. Whoever looks for what the
-    /// user said last passes notices over.
+    /// The text of a [notice](Self::notice); `None` for every other message. Code that looks for
+    /// the last user message skips notices.
     pub fn as_notice(&self) -> Option<&str> {
         match self {
             Self::User { text } => text.strip_prefix(NOTICE),
@@ -86,41 +86,41 @@ impl Message {
         }
     }
 
-    /// What the model said and wants called.
+    /// A response of the model with text and calls.
     pub fn assistant(text: impl Into<Arc<str>>, calls: impl Into<Vec<ToolCall>>) -> Self {
         Self::Assistant { text: text.into(), calls: calls.into(), vendor: None }
     }
 }
 
-/// What a vendor wants back with a message of its own model, unchanged, such as signed or encrypted
-/// reasoning. It means something only to the adapter that made it, and every other one passes it
-/// over: text and calls of the message are whole without it.
+/// Content that a vendor requires to be sent back unchanged with its model's message, such as
+/// signed or encrypted reasoning. Only the adapter that made it can interpret it; all others ignore
+/// it, because the message's text and calls are complete without it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VendorContent {
-    /// Whose it is: `anthropic`, `gemini`.
+    /// The vendor: `anthropic`, `gemini`.
     pub vendor: Arc<str>,
-    /// Data in a form of the adapter's own.
+    /// Data in the adapter's own format.
     pub content: Value,
 }
 
-/// A call that a model asks for.
+/// A tool call of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// The model's id for it.
+    /// The model's id of the call.
     pub id: Arc<str>,
-    /// The name it calls.
+    /// The tool's name.
     pub name: Arc<str>,
-    /// What it passes.
+    /// The arguments.
     pub arguments: Arguments,
 }
 
 impl ToolCall {
-    /// A call with arguments that are data already.
+    /// A call with parsed arguments.
     pub fn new(id: impl Into<Arc<str>>, name: impl Into<Arc<str>>, arguments: Value) -> Self {
         Self { id: id.into(), name: name.into(), arguments: Arguments::Json(arguments) }
     }
 
-    /// A call with arguments as the model wrote them.
+    /// A call with arguments as written by the model.
     pub fn unparsed(
         id: impl Into<Arc<str>>,
         name: impl Into<Arc<str>>,
@@ -130,13 +130,13 @@ impl ToolCall {
     }
 }
 
-/// Arguments, parsed or as the model wrote them.
+/// Arguments, parsed or as written by the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Arguments {
-    /// Text that should be JSON; the pipe parses it.
+    /// Text that should be JSON; parsed in the pipe.
     Text(String),
-    /// Data. Read from JSON as [`PlainJson`].
+    /// Parsed data. Deserialized as [`PlainJson`].
     Json(#[serde(deserialize_with = "plain")] Value),
 }
 
@@ -144,28 +144,28 @@ fn plain<'de, D: Deserializer<'de>>(json: D) -> Result<Value, D::Error> {
     PlainJson::deserialize(json).map(|PlainJson(value)| value)
 }
 
-/// What a model call used and cost. Sums up with `+=`; a sum begins with [`NOTHING`](Self::NOTHING),
-/// since the default says that the cost is not known.
+/// Token usage and cost of a model call. Add up with `+=`, starting with
+/// [`NOTHING`](Self::NOTHING): the default means an unknown cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
-    /// Tokens read, cached ones included.
+    /// Input tokens, including cached ones.
     pub input_tokens: u64,
-    /// Of these, tokens that came from the vendor's prompt cache.
+    /// Input tokens that came from the vendor's prompt cache.
     pub cached_input_tokens: u64,
-    /// Tokens written.
+    /// Output tokens.
     pub output_tokens: u64,
-    /// What models and tools cost, in US dollars; none where a part of it is not known, as with every
-    /// model whose vendor does not say what an answer cost.
+    /// The cost of models and tools in US dollars. `None` if any part is unknown, as for models
+    /// whose vendor does not report a response's cost.
     pub cost_usd: Option<f64>,
 }
 
 impl Usage {
-    /// Nothing was used, and it cost nothing.
+    /// No tokens and no cost.
     pub const NOTHING: Self =
         Self { input_tokens: 0, cached_input_tokens: 0, output_tokens: 0, cost_usd: Some(0.0) };
 
-    /// What a tool cost: no tokens. A tool that states no cost has none.
+    /// The cost of a tool, without tokens. A tool that states no cost counts as free.
     pub fn of_tool(cost_usd: Option<f64>) -> Self {
         Self { cost_usd: Some(cost_usd.unwrap_or_default()), ..Self::NOTHING }
     }

@@ -11,38 +11,39 @@ use crate::{
     signals::TurnSignals,
 };
 
-/// What a [`Middleware`] says of a call. There is no verdict to ask a person: that is what a
-/// [`Rule::ask`](crate::Rule::ask) and an [`Approver`](crate::Approver) are for; a middleware decides by itself.
+/// A [`Middleware`]'s decision on a call. None of them asks a person: use a
+/// [`Rule::ask`](crate::Rule::ask) and an [`Approver`](crate::Approver).
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum CallVerdict {
-    /// It goes on as it is.
+pub enum CallDecision {
+    /// The call continues unchanged.
     Proceed,
-    /// It goes back to `validate` with these arguments. All middleware is asked again, except the
-    /// one that wrote what it would be shown.
+    /// The call returns to the `validate` stage with these arguments. All middleware decides again,
+    /// except one that would only see its own rewrite.
     Rewrite(Value),
-    /// It is not run: this is its output, as if the tool had given it and a reducer trimmed it.
+    /// The tool is not run: this is its output, as if the tool had returned it and a reducer had
+    /// trimmed it.
     Answer(ToolOutput),
-    /// It is refused, and this is what the model is told.
+    /// The call is denied; the text is for the model.
     Deny(String),
 }
 
-/// A turn that a runner drives, as [`Middleware`] sees it around the turn and around its iterations.
+/// A turn that a runner drives, as passed to the turn and iteration hooks of [`Middleware`].
 #[derive(Debug, Clone, Copy)]
 pub struct TurnContext<'a> {
-    /// The tools of the turn. Edits are what the next iteration offers, and end with the turn.
+    /// The tools of the turn. Edits apply from the next iteration, and end with the turn.
     pub registry: &'a ToolRegistry,
-    /// Which iteration, from 1; before the turn 0, and after it how many there were.
+    /// The iteration, from 1; before the turn 0, and after it the number of iterations.
     pub iteration: u32,
-    /// On whose behalf.
+    /// The identity that the run acts for.
     pub identity: &'a Identity,
     /// The run's id.
-    pub run_id: &'a Arc<str>,
-    /// Who acts: the id of the turn's personality.
+    pub turn_id: &'a Arc<str>,
+    /// The id of the turn's personality.
     pub personality: &'a Arc<str>,
-    /// Whether the executor has said that it is done. A middleware may say so in its place.
+    /// The executor's ack or nack. A middleware may signal in its place.
     pub signals: &'a TurnSignals,
-    /// Fire it, and the turn ends as one that was cancelled.
+    /// Firing it ends the turn as cancelled.
     pub cancellation: &'a CancellationToken,
 }
 
@@ -52,92 +53,92 @@ impl AsRef<TurnSignals> for TurnContext<'_> {
     }
 }
 
-/// What a [`Middleware`] says around turns and iterations: go on, or an error that ends the turn.
+/// The result of a [`Middleware`]'s hook around turns and iterations: continue, or an error that
+/// ends the turn.
 pub type Passed = Result<(), Box<dyn Error + Send + Sync>>;
 
-/// Code around turns, iterations and calls, for what rules cannot say. Each place may be left out. One
-/// value serves many turns at the same time, and is asked anew in each.
+/// Code around turns, iterations and calls, for decisions that rules cannot express. Each hook is
+/// optional. One value serves many turns concurrently.
 ///
-/// At the place *call* it stands behind validation and policy and in front of approval, so what it lets
-/// go on is what is approved and run. It fails closed: an error, a panic, or no verdict within the
-/// call's time limit denies.
+/// The hook *call* runs after validation and policy and before approval, so the call that it lets
+/// through is the one that is approved and run. It fails closed: an error, a panic, or no decision
+/// within the call's time limit denies.
 ///
-/// Around a turn and around each of its iterations it stands where a runner drives the turn, which an
-/// agent's loop does. *Before* runs in the order of the engine, *after* in the opposite one. What has
-/// passed *before* gets its *after*, whatever happened in between. An error or a panic ends the turn, as
-/// does taking longer than a call may; once the turn is cancelled, no further *before* begins, and what
-/// still runs gets the short time that a tool gets.
+/// The hooks around a turn and its iterations run where a runner drives the turn, which an agent's
+/// loop does. *Before* runs in the order of the engine, *after* in reverse. Each middleware whose
+/// *before* succeeded gets its *after*, in any case. An error or a panic ends the turn, as does
+/// taking longer than a call may; once the turn is cancelled, no further *before* begins, and
+/// running hooks get the short grace period of a tool.
 ///
-/// Neighbours: a [`Policy`](crate::Policy) is data and decides on visibility too; to ask a person,
-/// use a [`Rule::ask`](crate::Rule::ask) in it and an [`Approver`](crate::Approver): a middleware
-/// decides by itself. A [`Reducer`](crate::Reducer) sees what came back; a [`Scoper`](crate::Scoper)
-/// bounds what the body can reach. [`call_middleware`]
-/// makes one of a function.
+/// Neighbors: a [`Policy`](crate::Policy) is data and decides on visibility too; to ask a person,
+/// use a [`Rule::ask`](crate::Rule::ask) in it and an [`Approver`](crate::Approver). A
+/// [`Reducer`](crate::Reducer) sees the output; a [`CapabilityGranter`](crate::CapabilityGranter)
+/// limits the body's access. [`call_middleware`] makes one of a function.
 pub trait Middleware: Send + Sync + 'static {
-    /// What it is called in events and messages.
+    /// The name in events and messages.
     fn name(&self) -> &str;
 
-    /// Decides on one call. Default: it goes on as it is.
+    /// Decides on one call. Default: the call continues unchanged.
     fn call<'a>(
         &'a self,
         _call: PendingCall<'a>,
-    ) -> BoxFuture<'a, Result<CallVerdict, Box<dyn Error + Send + Sync>>> {
-        Box::pin(async { Ok(CallVerdict::Proceed) })
+    ) -> BoxFuture<'a, Result<CallDecision, Box<dyn Error + Send + Sync>>> {
+        Box::pin(async { Ok(CallDecision::Proceed) })
     }
 
-    /// Before the first iteration of a turn.
+    /// Runs before the first iteration of a turn.
     fn before_turn<'a>(&'a self, _cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
         Box::pin(async { Ok(()) })
     }
 
-    /// After the last iteration of a turn, however it ended.
+    /// Runs after the last iteration of a turn, however it ended.
     fn after_turn<'a>(&'a self, _cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
         Box::pin(async { Ok(()) })
     }
 
-    /// Before the tools of an iteration are listed.
+    /// Runs before the tools of an iteration are listed.
     fn before_iteration<'a>(&'a self, _cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
         Box::pin(async { Ok(()) })
     }
 
-    /// After the executor has had its iteration, the last one too.
+    /// Runs after the executor's part of an iteration, including the last one.
     fn after_iteration<'a>(&'a self, _cx: TurnContext<'a>) -> BoxFuture<'a, Passed> {
         Box::pin(async { Ok(()) })
     }
 }
 
-/// A [`Middleware`] made from a function that decides on calls at once.
+/// Makes a [`Middleware`] of a function that decides on calls immediately.
 ///
 /// ```
-/// use toolcrib_core::{CallVerdict, call_middleware};
+/// use toolcrib_core::{CallDecision, call_middleware};
 ///
 /// let guard = call_middleware("office-hours", |call| {
 ///     Ok(if call.tool.annotations().destructive {
-///         CallVerdict::Deny("nothing is deleted at night; try again in the morning".into())
+///         CallDecision::Deny("nothing is deleted at night; try again in the morning".into())
 ///     } else {
-///         CallVerdict::Proceed
+///         CallDecision::Proceed
 ///     })
 /// });
 /// # let _ = guard;
 /// ```
 pub fn call_middleware<F>(name: impl Into<Arc<str>>, decide: F) -> impl Middleware
 where
-    F: Fn(&PendingCall<'_>) -> Result<CallVerdict, Box<dyn Error + Send + Sync>>
+    F: Fn(&PendingCall<'_>) -> Result<CallDecision, Box<dyn Error + Send + Sync>>
         + Send
         + Sync
         + 'static,
 {
-    Deciding { name: name.into(), decide }
+    FnMiddleware { name: name.into(), decide }
 }
 
-struct Deciding<F> {
+struct FnMiddleware<F> {
     name: Arc<str>,
     decide: F,
 }
 
-impl<F> Middleware for Deciding<F>
+impl<F> Middleware for FnMiddleware<F>
 where
-    F: Fn(&PendingCall<'_>) -> Result<CallVerdict, Box<dyn Error + Send + Sync>>
+    F: Fn(&PendingCall<'_>) -> Result<CallDecision, Box<dyn Error + Send + Sync>>
         + Send
         + Sync
         + 'static,
@@ -149,7 +150,7 @@ where
     fn call<'a>(
         &'a self,
         call: PendingCall<'a>,
-    ) -> BoxFuture<'a, Result<CallVerdict, Box<dyn Error + Send + Sync>>> {
+    ) -> BoxFuture<'a, Result<CallDecision, Box<dyn Error + Send + Sync>>> {
         Box::pin(async move { (self.decide)(&call) })
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     name::ToolName,
 };
 
-/// What is asked of a model. Everything in it is shared; cloning is cheap.
+/// A request to a model. All parts are shared; cloning is cheap.
 #[derive(Debug, Clone)]
 pub struct ModelRequest {
     /// The system text.
@@ -24,82 +24,80 @@ pub struct ModelRequest {
     pub tool_choice: ToolChoice,
 }
 
-/// Whether a model may or must call tools. Whether it kept to that is checked by whoever runs the
-/// loop: not every server enforces it.
+/// Whether a model may or must call tools. The agent loop verifies it: not every server enforces
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ToolChoice {
-    /// As it likes.
+    /// The model decides.
     #[default]
     Auto,
-    /// It must answer. The tool block stays, so that the prompt cache holds.
+    /// Calls are not allowed. The tool block stays, so that the prompt cache stays valid.
     None,
-    /// It must call one or more tools.
+    /// One or more calls are required.
     Required,
-    /// It must call this tool, and no other.
+    /// A call of this tool is required.
     Tool(ToolName),
 }
 
-/// A piece of a model's answer.
+/// A piece of a model's response.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ModelChunk {
-    /// More text.
+    /// A text delta.
     Text(String),
-    /// More of what the model thinks before it answers, where its vendor shows that. It is no part
-    /// of the answer.
+    /// A reasoning delta, if the vendor exposes reasoning. Not part of the answer.
     Reasoning(String),
-    /// The end: the whole answer. Always the last piece.
+    /// The complete response. Always the last piece.
     Done(ModelResponse),
 }
 
-/// A model's whole answer.
+/// A model's complete response.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelResponse {
     /// All the text.
     pub text: String,
-    /// The calls it asks for.
+    /// The tool calls.
     pub calls: Vec<ToolCall>,
-    /// What it used.
+    /// Token usage.
     pub usage: Usage,
-    /// Why it stopped.
+    /// The finish reason.
     pub stop: StopReason,
-    /// What the vendor wants back with the conversation, if it wants anything.
+    /// Vendor content to send back with the conversation, if any.
     pub vendor: Option<Arc<VendorContent>>,
 }
 
-/// Why a model stopped.
+/// The reason why a model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// It has said what it wanted to say, or waits for the results of its calls.
+    /// It finished, or waits for the results of its calls.
     #[default]
     Finished,
-    /// It wrote as much as it was allowed to: the answer, or the arguments of its last call, may be
-    /// cut.
+    /// The output limit was reached: the answer, or the arguments of its last call, may be cut off.
     MaxTokens,
-    /// It wrote a text at which it was told to stop.
+    /// A stop sequence was reached.
     StopSequence,
-    /// Its vendor gives another reason, or none.
+    /// The vendor gives another reason, or none.
     Other,
 }
 
-/// A stream of a model's answer. Dropping it aborts the request.
+/// A stream of a model's response. Dropping it aborts the request.
 pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelChunk, ModelError>> + Send>>;
 
 /// A language model. One value serves many runs at the same time.
 pub trait Model: Send + Sync + 'static {
-    /// What the model is called in events: `script:script.toml`, `openai:gpt-5`.
+    /// The model's name in events: `script:script.toml`, `openai:gpt-5`.
     fn name(&self) -> &str;
 
-    /// Whether its answers say what they cost, in [`Usage::cost_usd`]. Default: yes.
-    fn states_cost(&self) -> bool {
+    /// Whether its responses state their cost, in [`Usage::cost_usd`]. Default: yes.
+    fn reports_cost(&self) -> bool {
         true
     }
 
-    /// Asks for the next message.
+    /// Requests the next message.
     fn respond(self: Arc<Self>, request: ModelRequest) -> ModelStream;
 }
 
@@ -109,13 +107,13 @@ pub trait Model: Send + Sync + 'static {
 pub struct ModelError {
     /// The stable class.
     pub class: ModelErrorClass,
-    /// What happened, for the operator. Never a key.
+    /// The message, for the operator. Never contains a key.
     pub message: String,
-    /// The HTTP status, if a server answered with one that says no.
+    /// The HTTP status, if a server returned an error.
     pub status: Option<u16>,
-    /// How long the vendor asks to wait before the next attempt, if it says so.
+    /// The retry delay that the vendor requested, if any.
     pub retry_after: Option<Duration>,
-    /// What was used all the same, as far as the vendor has said it.
+    /// Usage despite the failure, as far as the vendor reported it.
     pub usage: Usage,
     /// The cause.
     pub source: Option<Box<dyn Error + Send + Sync>>,
@@ -126,41 +124,41 @@ pub struct ModelError {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ModelErrorClass {
-    /// A scripted model has no rule for what it sees.
+    /// A scripted model has no rule for the conversation.
     NoRule,
-    /// The key is missing, wrong, or not allowed to do this.
+    /// The key is missing, invalid, or lacks permission.
     Auth,
-    /// There is no credit left. Waiting does not help.
+    /// No credit is left. Waiting does not help.
     Quota,
-    /// Too many requests or tokens within a time; see [`ModelError::retry_after`].
+    /// Too many requests or tokens within a period; see [`ModelError::retry_after`].
     RateLimit,
     /// The vendor cannot serve the request at the moment.
     Overloaded,
     /// The vendor failed.
     Server,
-    /// The conversation is longer than the model takes.
+    /// The conversation exceeds the model's context window.
     ContextOverflow,
     /// The vendor refuses to answer this, or the model declines.
     ContentFilter,
-    /// The request is not as the vendor takes it; there may be no such model.
+    /// The vendor rejects the request; the model may not exist.
     BadRequest,
-    /// The vendor cannot be reached.
+    /// The vendor is unreachable.
     Network,
-    /// Nothing came for too long, or the whole took too long.
+    /// An idle timeout or a total timeout.
     Timeout,
-    /// The answer broke off: its stream ended, or reports an error, before it was complete. Text of
-    /// it may have been shown already.
+    /// The stream ended or reported an error before the response was complete. Parts of its text
+    /// may have been shown already.
     Incomplete,
-    /// What came is not what the vendor's protocol says.
+    /// The response violates the vendor's protocol.
     Protocol,
-    /// The model did not keep to the [`ToolChoice`].
+    /// The model ignored the [`ToolChoice`].
     ToolChoiceIgnored,
-    /// It was not asked, because it failed several times in a row.
+    /// No request was made because the circuit breaker is open after repeated failures.
     BreakerOpen,
 }
 
 impl ModelErrorClass {
-    /// All of them.
+    /// All classes.
     pub const ALL: [Self; 15] = [
         Self::NoRule,
         Self::Auth,
@@ -179,7 +177,7 @@ impl ModelErrorClass {
         Self::BreakerOpen,
     ];
 
-    /// The word as it stands in JSON.
+    /// The class as written in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NoRule => "no_rule",
@@ -202,7 +200,7 @@ impl ModelErrorClass {
 }
 
 impl ModelError {
-    /// An error of a class.
+    /// An error of the given class.
     pub fn new(class: ModelErrorClass, message: impl Into<String>) -> Self {
         Self {
             class,
@@ -214,7 +212,7 @@ impl ModelError {
         }
     }
 
-    /// The same with its cause.
+    /// Adds the cause.
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());

@@ -1,26 +1,26 @@
 //! Names that a model API accepts.
 
-use std::{borrow::Borrow, fmt, ops::Deref, sync::Arc};
+use std::{borrow::Borrow, convert::Infallible, fmt, ops::Deref, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-/// The longest name of a tool, in characters.
+/// The maximum length of a tool's name, in characters.
 pub const MAX_TOOL_NAME: usize = 64;
 
-/// The name under which a model sees and calls a tool: `^[a-zA-Z0-9_-]{1,64}$`.
+/// The name of a tool for models: `^[a-zA-Z0-9_-]{1,64}$`.
 ///
-/// Checked once, here, because a model API refuses a whole request for one bad name. Cheap to
-/// clone. Names are compared as they stand: `Refund` and `refund` are two tools.
+/// Validated once, here, because a model API rejects a whole request for one invalid name. Cheap to
+/// clone. Names are case-sensitive: `Refund` and `refund` are two tools.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct ToolName(Arc<str>);
 
 impl ToolName {
-    /// Checks a name.
+    /// Validates a name.
     ///
     /// # Errors
-    /// [`InvalidToolName`] says what is wrong with it.
-    pub fn new(name: impl Into<Arc<str>>) -> Result<Self, InvalidToolName> {
+    /// [`InvalidToolNameError`] with the problem.
+    pub fn new(name: impl Into<Arc<str>>) -> Result<Self, InvalidToolNameError> {
         let name = name.into();
         let problem = if name.is_empty() {
             Some("it is empty".to_owned())
@@ -35,8 +35,13 @@ impl ToolName {
         };
         match problem {
             None => Ok(Self(name)),
-            Some(problem) => Err(InvalidToolName { name, problem }),
+            Some(problem) => Err(InvalidToolNameError { name, problem }),
         }
+    }
+
+    /// The name of a tool whose own name is invalid.
+    pub(crate) fn placeholder() -> Self {
+        Self("invalid_tool".into())
     }
 
     /// The name as text.
@@ -45,19 +50,34 @@ impl ToolName {
     }
 }
 
-/// A tool's name that no model API would take.
+impl TryFrom<&str> for ToolName {
+    type Error = InvalidToolNameError;
+
+    fn try_from(name: &str) -> Result<Self, InvalidToolNameError> {
+        Self::new(name)
+    }
+}
+
+impl From<Infallible> for InvalidToolNameError {
+    /// A [`ToolName`] converts to itself.
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
+/// A tool's name that model APIs reject.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{}` is not a tool name: {problem}; use 1 to {MAX_TOOL_NAME} of the characters a-z, A-Z, 0-9, `_` and `-`",
     name.escape_debug()
 )]
-pub struct InvalidToolName {
+pub struct InvalidToolNameError {
     /// The refused name.
     pub name: Arc<str>,
     problem: String,
 }
 
-impl InvalidToolName {
+impl InvalidToolNameError {
     pub(crate) fn new(name: &str, problem: String) -> Self {
         Self { name: name.into(), problem }
     }
@@ -102,19 +122,20 @@ impl PartialEq<&str> for ToolName {
     }
 }
 
-/// The id of a skill, compared as it stands. Cheap to clone.
+/// The id of a skill; case-sensitive. Cheap to clone. Texts convert: `"billing"` is accepted as an id. A
+/// blank id activates no skill, and a list of skills refuses it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SkillId(Arc<str>);
 
 impl SkillId {
-    /// Checks an id.
+    /// Validates an id.
     ///
     /// # Errors
-    /// [`BlankSkillId`] when it is empty or white space.
-    pub fn new(id: impl Into<Arc<str>>) -> Result<Self, BlankSkillId> {
+    /// [`BlankSkillIdError`] if it is empty or white space.
+    pub fn new(id: impl Into<Arc<str>>) -> Result<Self, BlankSkillIdError> {
         let id = id.into();
-        if id.trim().is_empty() { Err(BlankSkillId) } else { Ok(Self(id)) }
+        if id.trim().is_empty() { Err(BlankSkillIdError) } else { Ok(Self(id)) }
     }
 
     /// The id as text.
@@ -123,10 +144,27 @@ impl SkillId {
     }
 }
 
+macro_rules! skill_id_from {
+    ($($text:ty),*) => {$(
+        impl From<$text> for SkillId {
+            fn from(id: $text) -> Self {
+                Self(id.into())
+            }
+        }
+    )*};
+}
+skill_id_from!(&str, String, Arc<str>);
+
+impl From<&SkillId> for SkillId {
+    fn from(id: &SkillId) -> Self {
+        id.clone()
+    }
+}
+
 /// A skill's id that is empty or white space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the id of a skill must not be blank")]
-pub struct BlankSkillId;
+pub struct BlankSkillIdError;
 
 impl Deref for SkillId {
     type Target = str;

@@ -1,23 +1,23 @@
-//! Which hosts a call may reach, as data.
+//! Rules for the hosts that a call may reach.
 
 use std::sync::Arc;
 
-/// Bounds on the hosts that a call may reach over HTTP. It only ever narrows: a tool still reaches
-/// no more than it declares, and the client no more than the host set it up for.
+/// Limits on the hosts that a call may reach over HTTP. They only narrow: a tool still reaches only
+/// hosts that it declares, and the client only hosts that it is configured for.
 ///
 /// Hosts are written as in [`Capabilities::network`](crate::Capabilities): `api.example.com`, or
-/// `*.example.com` for all below it, which is not `example.com` itself. A text that is no such
-/// pattern lets no call reach anything.
+/// `*.example.com` for all subdomains, excluding `example.com` itself. An invalid pattern blocks
+/// all hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NetworkRules {
-    /// The hosts that may be reached; absent, all of them, and empty, none.
+    /// Allowed hosts; `None` allows all, an empty list none.
     pub allow: Option<Vec<Arc<str>>>,
-    /// Hosts that may not be reached, whatever else allows them.
+    /// Denied hosts; takes precedence over `allow`.
     pub deny: Vec<Arc<str>>,
 }
 
 impl NetworkRules {
-    /// Whether they bound nothing.
+    /// Whether any host may be reached.
     pub fn is_open(&self) -> bool {
         self.allow.is_none() && self.deny.is_empty()
     }

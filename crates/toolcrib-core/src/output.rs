@@ -1,4 +1,4 @@
-//! What a tool body gives back.
+//! Return values of a tool body.
 
 use std::{error::Error, fmt, sync::Arc};
 
@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use crate::block::ContentBlock;
 
-/// The stable class of a failed call. Ours is the seeds' list plus what a bounded call needs.
+/// The stable error code of a failed call: the seeds' list plus codes for calls with limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub enum ErrorCode {
-    /// The model produced arguments that fail validation, or no JSON at all.
+    /// The model's arguments fail validation, or are not JSON.
     #[serde(rename = "input_invalid")]
     InputInvalid,
-    /// Not there for this run: not offered, unknown, or a key or program is missing.
+    /// Not available in this run: not offered, unknown, or a key or program is missing.
     #[serde(rename = "not_available")]
     NotAvailable,
     /// The tool ran and failed.
@@ -23,7 +23,7 @@ pub enum ErrorCode {
     /// A file changed since it was read; the write was refused.
     #[serde(rename = "STALE_WRITE")]
     StaleWrite,
-    /// There, but refused by policy, a hook or a person.
+    /// Available, but denied by policy, a hook or a person.
     #[serde(rename = "denied")]
     Denied,
     /// The call's deadline passed.
@@ -32,13 +32,13 @@ pub enum ErrorCode {
     /// The run was cancelled.
     #[serde(rename = "cancelled")]
     Cancelled,
-    /// The call was cut off and its effect may have happened. It is never repeated by itself.
+    /// The call was cut off and its effect may have happened. It is never retried automatically.
     #[serde(rename = "outcome_unknown")]
     OutcomeUnknown,
 }
 
 impl ErrorCode {
-    /// All of them.
+    /// All codes.
     pub const ALL: [Self; 8] = [
         Self::InputInvalid,
         Self::NotAvailable,
@@ -50,7 +50,7 @@ impl ErrorCode {
         Self::OutcomeUnknown,
     ];
 
-    /// The code as it stands in JSON.
+    /// The code as written in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::InputInvalid => "input_invalid",
@@ -71,37 +71,37 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// What a successful call gives back.
+/// The output of a successful call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolOutput {
-    /// One readable text; always there, so that a model can react without parsing.
+    /// Readable text; always set, so that a model can react without parsing.
     pub value: String,
-    /// The same answer as data, for programs.
+    /// The same result as data, for programs.
     pub structured: Option<Value>,
-    /// What the call cost, in US dollars.
+    /// The cost of the call in US dollars.
     pub cost_usd: Option<f64>,
-    /// What is not plain text: images, sounds, resources, links.
+    /// Non-text parts: images, audio, resources, links.
     pub blocks: Vec<ContentBlock>,
-    /// What the text was made of, byte for byte, where it was trimmed or explained for the model: an
-    /// artifact of this result holds these bytes, without secrets, in the place of the text. If they
-    /// are empty, there is nothing that [`Spooling::Always`](crate::Spooling::Always) could keep.
-    /// Whoever changes the text lets go of it.
+    /// The bytes from which the text was made, if it was trimmed or explained for the model. An
+    /// artifact of this result contains these bytes, without secrets, instead of the text. Empty
+    /// bytes mean that [`ArtifactPolicy::Always`](crate::ArtifactPolicy::Always) has nothing to
+    /// keep. Code that changes the text must clear this field.
     pub original: Option<Arc<[u8]>>,
 }
 
 impl ToolOutput {
-    /// A text.
+    /// A text output.
     pub fn text(value: impl Into<String>) -> Self {
         Self { value: value.into(), ..Self::default() }
     }
 
-    /// Data; its compact JSON is the text, until [`ToolOutput::value`] is set.
+    /// A data output; its compact JSON is the text, until [`ToolOutput::value`] is set.
     pub fn json(structured: Value) -> Self {
         Self { value: structured.to_string(), structured: Some(structured), ..Self::default() }
     }
 
-    /// An answer of which only a part succeeded: what was done, and what was not, each with why.
-    /// The model reads both and can go on from there, which it could not after an error.
+    /// A partial success: the items that were done, and the failed ones with their reasons. The
+    /// model reads both and can continue, which it could not after an error.
     ///
     /// # Errors
     /// `execution_failed` when nothing was done and something failed.
@@ -143,28 +143,28 @@ impl ToolOutput {
         Ok(Self::text(value).structured(json!({ "done": done, "failed": failed })))
     }
 
-    /// Adds what is not plain text.
+    /// Adds a non-text part.
     #[must_use]
     pub fn block(mut self, block: ContentBlock) -> Self {
         self.blocks.push(block);
         self
     }
 
-    /// Adds the answer as data.
+    /// Sets the structured data.
     #[must_use]
     pub fn structured(mut self, structured: impl Into<Value>) -> Self {
         self.structured = Some(structured.into());
         self
     }
 
-    /// Says what the text was made of, to be kept in its place.
+    /// Sets the original bytes, to be kept instead of the text.
     #[must_use]
     pub fn original(mut self, bytes: impl Into<Arc<[u8]>>) -> Self {
         self.original = Some(bytes.into());
         self
     }
 
-    /// Says what the call cost, in US dollars.
+    /// Sets the cost of the call in US dollars.
     #[must_use]
     pub fn cost(mut self, usd: f64) -> Self {
         self.cost_usd = Some(usd);
@@ -172,41 +172,43 @@ impl ToolOutput {
     }
 }
 
-/// A failed call, with one text for the model and another for the operator.
+/// A failed call, with separate texts for the model and for the operator.
 ///
-/// Like `anyhow::Error` it is no [`std::error::Error`] itself, so that `?` turns any error into
-/// one: the error's own text goes to the model, its cause chain to the operator.
+/// Like `anyhow::Error` it does not implement [`std::error::Error`], so that `?` converts any
+/// error: the error's own text goes to the model, its cause chain to the operator.
 pub struct ToolError {
-    /// The stable class.
+    /// The stable error code.
     pub code: ErrorCode,
-    /// What the model reads: short, says what to do next, holds no secret.
+    /// The model's text: short, says what to do next, contains no secrets.
     pub message: String,
-    /// What only the operator sees.
+    /// The cause, visible to the operator only.
     pub source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl ToolError {
-    /// A failure of a class, with the model's text.
+    /// A failure with a code and the model's text.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), source: None }
     }
 
-    /// A failure at run time.
+    /// A failure with code `execution_failed`.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::ExecutionFailed, message)
     }
 
-    /// Arguments that the tool itself refuses.
+    /// Arguments that the tool itself rejects.
     pub fn input_invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::InputInvalid, message)
     }
 
-    /// Something that the tool needs is missing, and only its operator can provide it. `what` is
-    /// its kind, such as `a credential`: what it is called belongs into the cause.
+    /// A missing prerequisite that only the operator can provide. `what` is its kind, such as
+    /// `a credential`; its name belongs in the cause.
     pub fn not_set_up(what: &str) -> Self {
         Self::new(
             ErrorCode::NotAvailable,
-            format!("{what} that this tool needs is not set up; its operator has to do that"),
+            format!(
+                "{what} required by this tool is not configured; its operator must configure it"
+            ),
         )
     }
 
@@ -217,14 +219,14 @@ impl ToolError {
         self
     }
 
-    /// The cause chain as the operator reads it: each cause once, outermost first.
+    /// The cause chain for the operator: each cause once, outermost first.
     pub fn cause_chain(&self) -> Option<String> {
         let mut chain = String::new();
         let mut next: Option<&(dyn Error + 'static)> =
             self.source.as_deref().map(|source| source as _);
         while let Some(error) = next {
             let text = error.to_string();
-            // Many an error says its cause itself.
+            // Many errors already include their cause's text.
             if !chain.contains(&text) {
                 if !chain.is_empty() {
                     chain.push_str(": ");
@@ -254,28 +256,28 @@ impl<E: Error + Send + Sync + 'static> From<E> for ToolError {
     }
 }
 
-/// A successful answer: `ok("refunded").structured(data).cost(0.02)`.
+/// A successful output: `ok("refunded").structured(data).cost(0.02)`.
 pub fn ok(value: impl Into<String>) -> ToolOutput {
     ToolOutput::text(value)
 }
 
-/// A failure at run time, with the model's text: `return Err(err("there is no such order"))`. For
-/// another class, [`ToolError::new`].
+/// A failure with code `execution_failed` and the model's text:
+/// `return Err(err("there is no such order"))`. For another code, use [`ToolError::new`].
 pub fn err(message: impl Into<String>) -> ToolError {
     ToolError::failed(message)
 }
 
-/// Whatever a tool's function may return: text, an output, blocks, data, nothing, or a `Result` of
-/// these with any error. Other serialisable values go through [`Json`](crate::Json), which
-/// `#[tool]` adds by itself.
+/// Return types of a tool's function: text, an output, blocks, data, nothing, or a `Result` of
+/// these with any error. Other serializable values are wrapped in [`Json`](crate::Json), which
+/// `#[tool]` does automatically.
 #[diagnostic::on_unimplemented(
     message = "a tool cannot return `{Self}`",
-    label = "not something that a tool can return",
-    note = "return a text, a `ToolOutput`, a `Result` of these, or a serialisable value as \
+    label = "not a valid return type of a tool",
+    note = "return a text, a `ToolOutput`, a `Result` of these, or a serializable value as \
             `Json(value)`"
 )]
 pub trait IntoToolOutput {
-    /// The output, or the failure.
+    /// Converts into an output or a failure.
     ///
     /// # Errors
     /// The function's own failure.

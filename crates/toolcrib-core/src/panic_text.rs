@@ -1,4 +1,4 @@
-//! What a panic said.
+//! Messages of panics.
 
 use std::any::Any;
 

@@ -1,4 +1,4 @@
-//! Ports that a call passes on its way: each is absent or given when an engine is built.
+//! Optional ports of the pipe, set when an engine is built.
 
 use std::{error::Error, sync::Arc};
 
@@ -13,45 +13,45 @@ use crate::{
     tool::Tool,
 };
 
-/// A call on its way to being run: what middleware, approvers, scopers and journals see of it.
+/// A call before it runs, as seen by middleware, approvers, granters and journals.
 #[derive(Debug)]
 pub struct PendingCall<'a> {
     /// The tool.
     pub tool: &'a Tool,
-    /// The call's id, as the model gave it.
+    /// The call's id, given by the model.
     pub call_id: &'a Arc<str>,
-    /// What it passes, validated. To a middleware: what will run unless one rewrites it; to all
-    /// others: exactly what will run.
+    /// The validated arguments. For a middleware: the arguments that run unless it rewrites them;
+    /// for all others: exactly the arguments that run.
     pub args: &'a Value,
     /// The content id of tool and arguments.
     pub args_digest: Digest,
-    /// On whose behalf.
+    /// The identity that the run acts for.
     pub identity: &'a Identity,
     /// The run's id.
-    pub run_id: &'a Arc<str>,
-    /// Who acts: the id of the turn's personality.
+    pub turn_id: &'a Arc<str>,
+    /// The id of the turn's personality.
     pub personality: &'a Arc<str>,
 }
 
-/// What an approver says of a call that a rule wants asked about.
+/// An approver's decision on a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Approval {
-    /// It may run.
+    /// The call may run.
     Approved,
-    /// It may not, and what the model is told.
+    /// The call may not run; the text is for the model.
     Refused(String),
 }
 
-/// Decides on calls that a rule with the effect `ask` matches, such as [`Rule::ask`](crate::Rule::ask).
-/// Without one they are denied, unless the turn has people to ask. A panicking approver denies. [`call_approver`] makes one of a
-/// function.
+/// Decides on calls that match a rule with the effect `ask`, such as
+/// [`Rule::ask`](crate::Rule::ask). Without an approver they are denied, unless the turn has people
+/// to ask. An approver that panics denies. [`call_approver`] makes one of a function.
 pub trait Approver: Send + Sync + 'static {
     /// Decides. May wait for a person; cancellation drops the future.
     fn approve<'a>(&'a self, call: PendingCall<'a>) -> BoxFuture<'a, Approval>;
 }
 
-/// An [`Approver`] made from a function that looks at the call and gives a future, which may wait
-/// for a person. What the future needs of the call it takes out first.
+/// Makes an [`Approver`] of a function that receives the call and returns a future, which may wait
+/// for a person. The future cannot borrow the call: copy what it needs first.
 ///
 /// ```
 /// use toolcrib_core::{Approval, call_approver};
@@ -74,52 +74,52 @@ where
     F: Fn(&PendingCall<'_>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Approval> + Send + 'static,
 {
-    Approving(decide)
+    FnApprover(decide)
 }
 
-struct Approving<F>(F);
+struct FnApprover<F>(F);
 
-impl<F, Fut> Approver for Approving<F>
+impl<F, Fut> Approver for FnApprover<F>
 where
     F: Fn(&PendingCall<'_>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Approval> + Send + 'static,
 {
     fn approve<'a>(&'a self, call: PendingCall<'a>) -> BoxFuture<'a, Approval> {
-        // The function runs where a panic of it denies, as one of the future does.
+        // The function runs inside the future, so that its panic denies as the future's does.
         Box::pin(async move { (self.0)(&call).await })
     }
 }
 
-/// Bounds a call before it runs: hands it what it declared, refuses what cannot be enforced.
-pub trait Scoper: Send + Sync + 'static {
-    /// The context that the body gets.
+/// Grants a call its declared capabilities before it runs, and refuses capabilities that cannot be
+/// enforced.
+pub trait CapabilityGranter: Send + Sync + 'static {
+    /// Returns the context for the body.
     ///
     /// # Errors
     /// A refusal; the body is not run.
-    fn scope(&self, call: PendingCall<'_>, cx: ToolContext) -> Result<ToolContext, ToolError>;
+    fn grant(&self, call: PendingCall<'_>, cx: ToolContext) -> Result<ToolContext, ToolError>;
 }
 
-/// Writes down that a call is about to have its effect, and how it ended.
+/// Records the intent of a call before its effect and its outcome afterwards.
 ///
-/// Intent before effect, outcome after: a process that is killed at any instant can then tell
-/// what may have happened.
+/// After a process is killed at any instant, the journal shows which effects may have happened.
 pub trait Journal: Send + Sync + 'static {
-    /// Called before the body runs; it only runs once this has succeeded.
+    /// Called before the body runs; the body runs only if this succeeds.
     fn intent<'a>(
         &'a self,
         call: PendingCall<'a>,
     ) -> BoxFuture<'a, Result<(), Box<dyn Error + Send + Sync>>>;
 
-    /// Called after the body settled; `None` is success.
+    /// Called after the body ends; `None` is success.
     fn outcome<'a>(&'a self, call: PendingCall<'a>, code: Option<ErrorCode>) -> BoxFuture<'a, ()>;
 }
 
-/// Trims one tool's output to what matters, before anything is cut. Deterministic and free of
-/// side effects; one that panics leaves the output as it was.
+/// Trims one tool's output to its relevant parts before truncation. Deterministic and free of side
+/// effects. If it panics, the output is unchanged.
 pub trait Reducer: Send + Sync + 'static {
-    /// The tool whose output it knows, by exact name.
+    /// The exact name of the tool.
     fn tool_name(&self) -> &str;
 
-    /// The trimmed output. What the call cost is kept whatever comes back.
+    /// Returns the trimmed output. The call's cost is kept in any case.
     fn reduce(&self, output: ToolOutput, args: &Value) -> ToolOutput;
 }

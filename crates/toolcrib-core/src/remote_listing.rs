@@ -1,26 +1,26 @@
-//! What a server or a catalogue lists, made into tools.
+//! Converts the tools that a server or a catalog lists.
 
 use std::{fmt, sync::Arc};
 
 use crate::{
-    catalog::{Catalog, HeldBack, Reason},
+    catalog::{Catalog, Reason},
     digest::Digest,
     tool::Tool,
 };
 
-/// The largest definition that is offered, in bytes of what the model reads.
+/// The maximum size of an offered definition, in bytes of the model's text.
 const LARGEST: usize = 64 * 1024;
 
-/// Decides whether a definition that somebody else wrote may be offered; asked once per definition, on
-/// the definition as it was written.
+/// Decides whether a remote definition may be offered. Called once per definition, with the
+/// original definition.
 #[derive(Clone)]
 pub struct DefinitionCheck(Arc<Refusal>);
 
-/// The reason to hold a tool back, if there is one.
+/// The reason to withhold a tool, if any.
 type Refusal = dyn Fn(&Tool) -> Option<Arc<str>> + Send + Sync;
 
 impl DefinitionCheck {
-    /// A check that gives the reason to hold a tool back, or none.
+    /// A check that returns the reason to withhold a tool, or none.
     pub fn new(check: impl Fn(&Tool) -> Option<Arc<str>> + Send + Sync + 'static) -> Self {
         Self(Arc::new(check))
     }
@@ -32,57 +32,57 @@ impl fmt::Debug for DefinitionCheck {
     }
 }
 
-/// A tool as somebody else describes it; nothing of it is believed yet.
-pub trait RemoteDescription: PartialEq {
-    /// Its own name; none where it was given none.
+/// The definition of a remote tool, not yet validated.
+pub trait RemoteDefinition: PartialEq {
+    /// The remote name; `None` if it has none.
     fn name(&self) -> Option<&str>;
 
-    /// What is said of it beside the name.
+    /// The digest of the definition without the name.
     fn content(&self) -> Digest;
 }
 
-/// In which order the tools of a listing are offered.
+/// The order of a listing's tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ListOrder {
-    /// By their own names: a source that lists the same tools in another order changes nothing, and
-    /// the model's prompt cache holds.
+    /// By remote name: a source that lists the same tools in another order changes nothing, and the
+    /// model's prompt cache stays valid.
     #[default]
     ByName,
-    /// As the source lists them: for one that ranks its tools, and keeps to an order.
+    /// In the source's order: for a source that ranks its tools and keeps a stable order.
     AsGiven,
 }
 
-/// One listing of somebody else's tools, in the order of their own names unless it is to be
-/// [`ListOrder::AsGiven`]. For providers of what others describe; what a project has itself is a
+/// One listing of remote tools, ordered by remote name unless it is [`ListOrder::AsGiven`]. For
+/// providers of remote definitions; for a project's own tools use a
 /// [`ToolRegistry`](crate::ToolRegistry).
 ///
-/// Nothing of a list is lost: what cannot be offered is held back with the reason. That is so for all but
-/// the first of one name, of those in the order of their contents, for definitions of more than 64 KiB, and
-/// for those that a [check](DefinitionCheck) refuses. Texts of the others are made
-/// [harmless](Tool::sanitised), as results are.
+/// Every listed tool is kept: one that cannot be offered is withheld with the reason. This applies
+/// to all but the first of several definitions with the same name, in order of their contents, to
+/// definitions of more than 64 KiB, and to those that a [check](DefinitionCheck) refuses. Texts of
+/// the others are made [harmless](Tool::sanitized), as results are.
 #[derive(Debug)]
 pub struct RemoteListing<D> {
-    /// In the order that was asked for; all else is sorted by name.
-    offered: Vec<Tool>,
-    held_back: Vec<HeldBack>,
-    known: Vec<Known<D>>,
+    /// The offered tools in the requested order; everything else is sorted by name.
+    catalog: Catalog,
+    known: Vec<KnownTool<D>>,
 }
 
-/// A description, and what was made of it.
+/// A description and the tool made of it.
 #[derive(Debug)]
-struct Known<D> {
+struct KnownTool<D> {
     description: D,
     tool: Tool,
-    /// Why the tool is held back, whatever else is listed.
+    /// The reason to withhold the tool, independent of the other tools listed.
     withheld: Option<Reason>,
 }
 
-impl<D: RemoteDescription> RemoteListing<D> {
-    /// Makes tools of what was listed, each with the reason to hold it back if there is one; what is
-    /// none at all, and cannot be shown as one, is left out. What holds tools back is called `origin`.
+impl<D: RemoteDefinition> RemoteListing<D> {
+    /// Converts the listed definitions into tools, each with the reason to withhold it, if any; a
+    /// definition that cannot be represented as a tool at all is left out. `origin` is the name
+    /// that withholds.
     ///
-    /// A tool whose description did not change is the very one that it was in `before`, so that an
-    /// unchanged menu stays the same to the byte.
+    /// A tool with an unchanged description is the same instance as in `before`, so that an
+    /// unchanged menu stays identical to the byte.
     pub fn new(
         descriptions: Vec<D>,
         order: ListOrder,
@@ -98,7 +98,7 @@ impl<D: RemoteDescription> RemoteListing<D> {
                 twins.sort_by_cached_key(|(_, description)| description.content());
             }
         }
-        let mut made = Self { offered: Vec::new(), held_back: Vec::new(), known: Vec::new() };
+        let mut made = Self { catalog: Catalog::new(), known: Vec::new() };
         let mut offered = Vec::new();
         for (position, description) in descriptions {
             let known = before.and_then(|before| before.find(&description));
@@ -116,58 +116,44 @@ impl<D: RemoteDescription> RemoteListing<D> {
             let last = made.known.last();
             let is_twin =
                 name.is_some() && last.is_some_and(|last| last.description.name() == name);
-            let twin = || is_twin.then(|| "another tool of the same name is listed".into());
+            let twin = || is_twin.then(|| "another listed tool has the same name".into());
             match withheld.clone().or_else(twin) {
                 None => offered.push((position, tool.clone())),
-                Some(reason) => made.held_back.push(HeldBack {
-                    tool: tool.clone(),
-                    gate: Arc::clone(origin),
-                    reason,
-                }),
+                Some(reason) => made.catalog.withhold(tool.clone(), Arc::clone(origin), reason),
             }
-            made.known.push(Known { description, tool, withheld });
+            made.known.push(KnownTool { description, tool, withheld });
         }
         if order == ListOrder::AsGiven {
             offered.sort_by_key(|(position, _)| *position);
         }
-        made.offered = offered.into_iter().map(|(_, tool)| tool).collect();
+        offered.into_iter().for_each(|(_, tool)| made.catalog.offer(tool));
         made
     }
 
-    /// What is offered.
-    pub fn offered(&self) -> &[Tool] {
-        &self.offered
+    /// The offered and withheld tools; clones share one list.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
     }
 
-    /// What is held back.
-    pub fn held_back(&self) -> &[HeldBack] {
-        &self.held_back
-    }
-
-    /// Puts what is offered and what is held back into a list; texts are shared, not copied.
-    pub fn fill(&self, catalog: &mut Catalog) {
-        catalog.offer_all(&self.offered);
-        for held in &self.held_back {
-            catalog.hold_back(held.tool.clone(), Arc::clone(&held.gate), held.reason.clone());
-        }
-    }
-
-    /// Whether both hold the very same tools, and offer them in the same order.
+    /// Whether both contain the same tool instances and offer them in the same order.
     pub fn same(&self, other: &Self) -> bool {
         let known = self.known.iter().zip(&other.known);
-        let offered = self.offered.iter().zip(&other.offered);
+        let (offered, others) = (self.catalog.offered(), other.catalog.offered());
         self.known.len() == other.known.len()
-            && self.offered.len() == other.offered.len()
-            && known.map(|(a, b)| (&a.tool, &b.tool)).chain(offered).all(|(a, b)| a.same(b))
+            && offered.len() == others.len()
+            && known
+                .map(|(a, b)| (&a.tool, &b.tool))
+                .chain(offered.iter().zip(others))
+                .all(|(a, b)| a.same(b))
     }
 
-    /// The own names of all that is listed, held back or not.
+    /// The remote names of all listed tools, offered or withheld.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.known.iter().filter_map(|known| known.description.name())
     }
 
-    /// What was made of the same description.
-    fn find(&self, description: &D) -> Option<&Known<D>> {
+    /// The tool made of an equal description.
+    fn find(&self, description: &D) -> Option<&KnownTool<D>> {
         let name = description.name();
         let first = self.known.partition_point(|known| known.description.name() < name);
         let mut twins =
@@ -176,12 +162,12 @@ impl<D: RemoteDescription> RemoteListing<D> {
     }
 }
 
-/// The tool as it is offered, else why it is held back.
+/// The tool as offered, or the reason to withhold it.
 fn as_offered(tool: Tool, check: Option<&DefinitionCheck>) -> (Tool, Option<Reason>) {
     if let Some(reason) = check.and_then(|check| (check.0)(&tool)) {
         return (tool, Some(Reason::Definition(reason)));
     }
-    match tool.sanitised() {
+    match tool.sanitized() {
         Ok(clean) => (clean, None),
         Err(reason) => (tool, Some(Reason::Definition(reason.into()))),
     }
@@ -190,5 +176,5 @@ fn as_offered(tool: Tool, check: Option<&DefinitionCheck>) -> (Tool, Option<Reas
 fn too_large(tool: &Tool) -> Option<Reason> {
     let bytes = tool.rendering().len();
     (bytes > LARGEST)
-        .then(|| format!("its definition has {bytes} bytes; {LARGEST} are the most").into())
+        .then(|| format!("its definition has {bytes} bytes; the limit is {LARGEST}").into())
 }

@@ -1,4 +1,4 @@
-//! What a call came to, after the whole pipe.
+//! The result of a call after the whole pipe.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,44 +6,44 @@ use serde_json::Value;
 
 use crate::{block::ContentBlock, message::Message, output::ErrorCode};
 
-/// What a call came to: what is stored is what a model reads, and what is replayed.
+/// The result of a call: the same content is stored, read by a model, and replayed.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolResult {
-    /// The call's id, as the model gave it.
+    /// The call's id, given by the model.
     pub call_id: Arc<str>,
-    /// The name, as the model called it.
+    /// The name, as called by the model.
     pub name: Arc<str>,
-    /// What was passed, with known secrets redacted. Text where it was no JSON.
+    /// The arguments, with known secrets redacted. Text if they were not JSON.
     pub args: Value,
-    /// The class of the failure; `None` is success.
+    /// The error code; `None` is success.
     pub code: Option<ErrorCode>,
-    /// The text, or the error's: redacted, within its budget, sanitised, not fenced.
+    /// The text of the result or error: redacted, within its budget, sanitized, not fenced.
     pub value: Arc<str>,
-    /// The text as a model reads it: [`value`](Self::value) and what stands for the
-    /// [`blocks`](Self::blocks), fenced where untrusted.
+    /// The model's text: [`value`](Self::value) and the references of the [`blocks`](Self::blocks),
+    /// fenced if untrusted.
     pub text: Arc<str>,
-    /// The answer as data, for programs: redacted and within its cap, but neither sanitised nor
+    /// The structured data, for programs: redacted and within its cap, but neither sanitized nor
     /// fenced, and never shown to a model.
     pub structured: Option<Value>,
-    /// What is not plain text. The texts in it are redacted, within the call's cap all together, and
-    /// sanitised where untrusted; a text is cut where [`text`](Self::text) is.
+    /// Non-text parts. Their texts are redacted, together within the call's cap, and sanitized if
+    /// untrusted; a text is truncated where [`text`](Self::text) is.
     pub blocks: Arc<[ContentBlock]>,
-    /// What the call cost, in US dollars.
+    /// The cost of the call in US dollars.
     pub cost_usd: Option<f64>,
-    /// How long it took, from the first stage to the last.
+    /// The duration from the first stage to the last.
     pub duration: Duration,
-    /// Whether somebody else may have written it.
+    /// Whether the content may come from an untrusted author.
     pub untrusted: bool,
-    /// Whether the body ignored cancellation and was left behind.
+    /// Whether the body ignored cancellation and was abandoned.
     pub abandoned: bool,
-    /// For the operator only: the cause chain, or the rule that refused.
+    /// The cause chain, or the rule that denied the call; for the operator only.
     pub cause: Option<Arc<str>>,
-    /// The ids of the artifacts that were made of it.
+    /// The ids of its artifacts.
     pub artifacts: Arc<[Arc<str>]>,
-    /// How many characters the tool came up with, before anything was cut: what was kept as artifacts
-    /// counts too. 0 for the [framework's own](crate::ToolDefinition::is_framework) tools, which show
-    /// what is counted already.
+    /// The number of characters that the tool produced, before truncation and including content
+    /// stored as artifacts. 0 for [framework tools](crate::ToolDefinition::is_framework), which
+    /// show content that is already counted.
     pub produced_chars: u64,
 }
 
@@ -74,7 +74,7 @@ impl ToolResult {
         self.code.is_none()
     }
 
-    /// The message that goes into the history.
+    /// The message for the conversation.
     pub fn message(&self) -> Message {
         Message::Tool {
             call_id: Arc::clone(&self.call_id),

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Takes a value into custody.
+    /// Wraps a value.
     pub fn new(value: impl Into<Arc<str>>) -> Self {
         Self(value.into())
     }
@@ -26,46 +26,46 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A secret that cannot be had. The text names the secret and its source, and is the operator's:
+/// A secret that cannot be read. The text names the secret and its source, and is for the operator:
 /// a model reads only that the tool is not available.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SecretError {
-    /// The tool that asks does not declare it.
+    /// The requesting tool does not declare it.
     #[error("the tool does not declare the secret `{name}` among its capabilities")]
     Undeclared {
-        /// The name asked for.
+        /// The requested name.
         name: Arc<str>,
     },
-    /// No source knows a secret of that name.
-    #[error("there is no secret `{name}`")]
+    /// No source has a secret of that name.
+    #[error("secret `{name}` does not exist")]
     Unknown {
-        /// The name asked for.
+        /// The requested name.
         name: Arc<str>,
     },
-    /// Its source is known and does not give it.
+    /// Its source is known but cannot be read.
     #[error("the secret `{name}` cannot be read: {source}")]
     Unreadable {
-        /// The name asked for.
+        /// The requested name.
         name: Arc<str>,
-        /// Why.
+        /// The cause.
         source: Box<dyn Error + Send + Sync>,
     },
 }
 
-/// Where secrets come from: the environment, a vault. Asked when a call needs one and not before,
-/// so a call that is denied asks for none.
+/// A source of secrets: the environment, a vault. Queried only when a call needs a secret, so a
+/// denied call requests none.
 ///
-/// A body does not see this port; it asks [`ToolContext::secret`](crate::ToolContext::secret),
-/// which hands out only what its tool declares, and has the value redacted from then on.
+/// Tool bodies do not use this port; they call [`ToolContext::secret`](crate::ToolContext::secret),
+/// which returns only secrets that the tool declares, and redacts the value from then on.
 /// [`secrets_fn`] makes one of a function.
 pub trait Secrets: Send + Sync + 'static {
     /// The value of a secret.
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Secret, SecretError>>;
 }
 
-/// [`Secrets`] made from a function that has them at hand; what has to wait for a vault implements
-/// the trait. From the environment, each under the name that tools declare it by:
+/// Makes [`Secrets`] of a function that returns values immediately; a source that waits, such as a
+/// vault, implements the trait. From the environment, each under its declared name:
 ///
 /// ```
 /// use toolcrib_core::{Secret, SecretError, secrets_fn};
@@ -87,12 +87,12 @@ pub fn secrets_fn<F>(resolve: F) -> impl Secrets
 where
     F: Fn(&str) -> Result<Secret, SecretError> + Send + Sync + 'static,
 {
-    AtHand(resolve)
+    FnSecrets(resolve)
 }
 
-struct AtHand<F>(F);
+struct FnSecrets<F>(F);
 
-impl<F> Secrets for AtHand<F>
+impl<F> Secrets for FnSecrets<F>
 where
     F: Fn(&str) -> Result<Secret, SecretError> + Send + Sync + 'static,
 {
@@ -101,38 +101,38 @@ where
     }
 }
 
-/// Takes the secrets that are known out of a text, for bodies that cut texts themselves: a secret
-/// that is cut in two is found by nobody afterwards. All other texts are redacted by the engine.
+/// Redacts known secrets from a text, for bodies that truncate texts themselves: half a secret
+/// cannot be detected afterwards. All other texts are redacted by the engine.
 pub trait Redact: Send + Sync + 'static {
-    /// A text without known secrets.
+    /// Removes known secrets from a text.
     fn redact(&self, text: &str) -> String;
 
-    /// The start of a text whose rest is cut off, without known secrets and without an end that may
-    /// be the beginning of one.
+    /// Redacts the start of a text whose rest is truncated: removes known secrets and an end that
+    /// may be the beginning of one.
     fn redact_start(&self, start: &str) -> String;
 
-    /// Begins a text that comes in pieces. What the pieces come to is what the whole text would have.
-    /// Default: all of it is held back up to its end.
+    /// Starts redaction of a text that arrives in pieces. The joined output equals the redacted
+    /// whole text. Default: the output is delayed until the end.
     fn stream(self: Arc<Self>) -> Box<dyn RedactStream> {
-        Box::new(HeldBack { redact: self, text: String::new() })
+        Box::new(BufferedRedaction { redact: self, text: String::new() })
     }
 }
 
-/// A text without known secrets that comes in pieces, begun by [`Redact::stream`].
+/// Streaming redaction of a text, started by [`Redact::stream`].
 pub trait RedactStream: Send {
-    /// Takes a piece, and gives what is certain by now; perhaps nothing.
+    /// Takes a piece, and returns the output that is final; may be empty.
     fn push(&mut self, piece: &str) -> String;
 
-    /// What was still held back, once there is no more to come.
+    /// Returns the remaining output at the end of the text.
     fn finish(self: Box<Self>) -> String;
 }
 
-struct HeldBack<R: ?Sized> {
+struct BufferedRedaction<R: ?Sized> {
     redact: Arc<R>,
     text: String,
 }
 
-impl<R: Redact + ?Sized> RedactStream for HeldBack<R> {
+impl<R: Redact + ?Sized> RedactStream for BufferedRedaction<R> {
     fn push(&mut self, piece: &str) -> String {
         self.text.push_str(piece);
         String::new()

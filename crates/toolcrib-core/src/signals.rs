@@ -1,34 +1,36 @@
-//! How the executor of a turn says that it is done.
+//! Ack and nack of a turn by its executor.
 
 use std::{
     error::Error,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
-/// What an executor said of its turn.
+use parking_lot::{Mutex, MutexGuard};
+
+/// The signal of a turn's executor.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Signal {
-    /// It is done.
+    /// The turn is done.
     Ack,
-    /// It gave up, and why.
+    /// The executor gave up, with the cause.
     Nack(Arc<dyn Error + Send + Sync>),
 }
 
-/// A second signal. The first one stands.
+/// A second signal; the first one remains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("this turn was {first} already; an executor signals once, so return after it has")]
-pub struct AlreadySignalled {
+#[error("this turn was already {first}; signal once and then return")]
+pub struct AlreadySignaledError {
     /// `acked` or `nacked`.
     pub first: &'static str,
 }
 
-/// The signal of one turn, and what is to happen when it is acked.
+/// The signal of one turn, and the handlers that run on ack.
 ///
-/// A context of a turn gives it by `AsRef`; that is all that
-/// [`ToolRegistry::bind_context`](crate::ToolRegistry::bind_context) needs of one.
+/// A turn's context provides it by `AsRef`, which is the only requirement of
+/// [`ToolRegistry::bind_context`](crate::ToolRegistry::bind_context).
 #[derive(Default)]
 pub struct TurnSignals(Mutex<State>);
 
@@ -38,45 +40,45 @@ struct State {
     on_ack: Vec<Handler>,
 }
 
-/// Empty once it has run, or is to run no more.
+/// `None` once it has run or was unsubscribed.
 type Handler = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
 
 impl TurnSignals {
-    /// No signal, and nothing to be done.
+    /// No signal and no handlers.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Says that the turn is done. What [`on_ack`](Self::on_ack) was given has happened when this
-    /// returns: in the order in which it came, each whatever became of the ones before.
+    /// Marks the turn as done. The handlers of [`on_ack`](Self::on_ack) have run when this returns,
+    /// in order of registration, each independent of the others' failures.
     ///
     /// # Errors
-    /// [`AlreadySignalled`]; nothing happens.
-    pub fn ack(&self) -> Result<(), AlreadySignalled> {
+    /// [`AlreadySignaledError`]; nothing happens.
+    pub fn ack(&self) -> Result<(), AlreadySignaledError> {
         for handler in self.set(Signal::Ack)? {
             run(&handler);
         }
         Ok(())
     }
 
-    /// Says that the turn is given up. What waits for an ack never happens.
+    /// Marks the turn as given up. The ack handlers never run.
     ///
     /// # Errors
-    /// [`AlreadySignalled`]; nothing happens.
+    /// [`AlreadySignaledError`]; nothing happens.
     pub fn nack(
         &self,
         error: impl Into<Box<dyn Error + Send + Sync>>,
-    ) -> Result<(), AlreadySignalled> {
+    ) -> Result<(), AlreadySignaledError> {
         self.set(Signal::Nack(Arc::from(error.into()))).map(drop)
     }
 
-    /// What was said, once it was.
+    /// The signal, once set.
     pub fn signal(&self) -> Option<Signal> {
         lock(&self.0).signal.clone()
     }
 
-    /// Does something when the turn is acked, and nothing when it is nacked; at once where it was acked
-    /// already. One that panics hurts nobody.
+    /// Runs a handler when the turn is acked, never when it is nacked; immediately if it is already
+    /// acked. A panicking handler does not affect others.
     pub fn on_ack(&self, handler: impl FnOnce() + Send + 'static) -> AckSubscription {
         let handler: Handler = Arc::new(Mutex::new(Some(Box::new(handler))));
         let mut state = lock(&self.0);
@@ -91,18 +93,18 @@ impl TurnSignals {
         AckSubscription(handler)
     }
 
-    fn set(&self, signal: Signal) -> Result<Vec<Handler>, AlreadySignalled> {
+    fn set(&self, signal: Signal) -> Result<Vec<Handler>, AlreadySignaledError> {
         let mut state = lock(&self.0);
         match state.signal {
-            Some(Signal::Ack) => return Err(AlreadySignalled { first: "acked" }),
-            Some(Signal::Nack(_)) => return Err(AlreadySignalled { first: "nacked" }),
+            Some(Signal::Ack) => return Err(AlreadySignaledError { first: "acked" }),
+            Some(Signal::Nack(_)) => return Err(AlreadySignaledError { first: "nacked" }),
             None => state.signal = Some(signal),
         }
         Ok(std::mem::take(&mut state.on_ack))
     }
 }
 
-/// Outside of the lock, so that a handler may look at the signal, and bind more.
+/// Runs outside the lock, so that a handler may read the signal and register more.
 fn run(handler: &Handler) {
     let handler = lock(handler).take();
     if let Some(handler) = handler {
@@ -120,12 +122,12 @@ impl fmt::Debug for TurnSignals {
     }
 }
 
-/// The handle of something that waits for an ack. Dropping it changes nothing.
+/// The handle of an ack handler. Dropping it changes nothing.
 #[derive(Clone)]
 pub struct AckSubscription(Handler);
 
 impl AckSubscription {
-    /// Takes it back, if it has not happened. Doing it twice is harmless.
+    /// Removes the handler if it has not run. Idempotent.
     pub fn unsubscribe(&self) {
         let handler = lock(&self.0).take();
         drop(handler);
@@ -138,7 +140,7 @@ impl fmt::Debug for AckSubscription {
     }
 }
 
-/// No code of others runs under these locks.
+/// No user code runs under these locks.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

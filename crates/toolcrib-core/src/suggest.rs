@@ -1,6 +1,6 @@
 //! Suggestions for mistyped names.
 
-/// `did you mean …?` with the nearest of the names, if one is near enough.
+/// `did you mean …?` with the nearest name, if one is near enough.
 pub(crate) fn did_you_mean<'a>(
     word: &str,
     names: impl IntoIterator<Item = &'a str>,
@@ -10,7 +10,7 @@ pub(crate) fn did_you_mean<'a>(
         .into_iter()
         .map(|name| (name, strsim::normalized_damerau_levenshtein(&word, name)))
         .filter(|(_, alike)| *alike >= 0.66)
-        // Of equally near names the first.
+        // The first of equally near names.
         .reduce(|best, next| if next.1 > best.1 { next } else { best })
         .map(|(name, _)| format!("did you mean `{name}`?"))
 }

@@ -1,4 +1,4 @@
-//! Code of others that is asked for something.
+//! Runs user-supplied futures so that a panic while dropping them cannot escape.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -8,13 +8,13 @@ use std::{
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 
-/// A future of somebody else's. One that is dropped before it has answered cannot hurt whoever drops
-/// it: by then nobody waits for what it would say.
+/// A user-supplied future. If it is dropped before it completes, a panic in its destructor is
+/// ignored: no caller waits for its result any more.
 pub(crate) struct Asked<'a, T>(Option<BoxFuture<'a, T>>);
 
 impl<'a, T> Asked<'a, T> {
-    /// All that is the other's runs in here: making the future, polling it, reading its answer, and
-    /// dropping it then.
+    /// All user code runs in here: creating the future, polling it, reading its result and dropping
+    /// it afterwards.
     pub(crate) async fn answer<U>(
         ask: impl FnOnce() -> BoxFuture<'a, T>,
         read: impl FnOnce(T) -> U,

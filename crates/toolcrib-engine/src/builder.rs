@@ -1,4 +1,4 @@
-//! How an engine is built, and how plugins come and go.
+//! Builds an engine; adds and removes plugins.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -7,39 +7,39 @@ use std::{
 };
 
 use toolcrib_core::{
-    AlreadyRegistered, Approver, Catalog, Events, IntoTool, InvalidTool, Journal, ListContext,
-    Listing, Middleware, Policy, Reducer, ReliabilityRule, Scoper, Secrets, Spooler, Stage, Tool,
-    ToolName, ToolProvider, UnknownWordError, panic_text,
+    __internal::panic_text, AlreadyRegisteredError, Approver, ArtifactPort, BreakerConfig,
+    CapabilityGranter, Catalog, Events, IntoTool, InvalidToolError, Journal, ListContext,
+    Middleware, Policy, Reducer, ReliabilityRule, Secrets, Stage, Tool, ToolName, ToolProvider,
+    UnknownWordError, from_fn,
 };
 
 use crate::{
-    breaker::BreakerConfig,
     compose::Visibility,
     engine::Engine,
     parts::{EngineParts, Limits},
-    personality::{DuplicatePersonality, Personalities, Personality},
+    personality::{DuplicatePersonalityError, Personalities, Personality},
     plugin::{self, Brought, NamedMiddleware, Plugin, PluginError},
     redactor::Redactor,
     reliability::{ReliabilitySettings, RetryBudget},
     skills::{
-        ActiveSkills, DuplicateSkill, SKILL_TOOLS, SkillSource, SkillSources, Skills, SkillsFrom,
-        SkillsProvider,
+        ActiveSkills, InvalidSkillError, SKILL_TOOLS, SkillSource, SkillSources, Skills,
+        SkillsFrom, SkillsProvider,
     },
     sources::{OnFailure, Source},
 };
 
-/// An engine that cannot be built as asked.
+/// An engine that cannot be built with these parts.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// Two tools of the baseline have one name.
+    /// Two tools of the baseline registry have the same name.
     #[error(
         "two tools are called `{}`: one comes from {}, the other from {}; rename one of them, or \
          offer one through a provider and declare `on_collision` on it",
         .0.name, .0.existing, .0.incoming
     )]
-    AlreadyRegistered(AlreadyRegistered),
-    /// A tool of the baseline declares secrets, and nothing resolves any.
+    AlreadyRegistered(AlreadyRegisteredError),
+    /// A tool of the baseline registry declares secrets, and the engine has no source of secrets.
     #[error(
         "tool `{tool}` ({origin}) declares the secret `{secret}`, and the engine has no source of \
          secrets; give it one with `EngineBuilder::secrets`"
@@ -47,30 +47,31 @@ pub enum BuildError {
     NoSecrets {
         /// The tool.
         tool: ToolName,
-        /// Where it comes from.
+        /// The tool's origin.
         origin: Arc<str>,
         /// The first secret that it declares.
         secret: Arc<str>,
     },
-    /// A tool of the baseline declares what only a scoper can hand out, and there is none.
+    /// A tool of the baseline registry declares a capability that requires a capability granter, and
+    /// there is none.
     #[error(
         "tool `{tool}` ({origin}) declares the capability `{capability}`, and the engine has no \
-         scoper to hand it out; give it one with `EngineBuilder::scoper`"
+         capability granter; give it one with `EngineBuilder::capability_granter`"
     )]
-    NoScoper {
+    NoCapabilityGranter {
         /// The tool.
         tool: ToolName,
-        /// Where it comes from.
+        /// The tool's origin.
         origin: Arc<str>,
         /// The capability: `network` or `process`.
         capability: &'static str,
     },
-    /// A middleware has no name to be called by in events and messages.
-    #[error("a middleware{} panicked when it was asked for its name: {problem}", of(.plugin))]
+    /// A middleware has no name for events and messages.
+    #[error("a middleware{} panicked in `name`: {problem}", of(.plugin))]
     MiddlewareName {
-        /// The plugin that brought it.
+        /// The plugin that contains it.
         plugin: Option<Arc<str>>,
-        /// What it said.
+        /// The panic's message.
         problem: String,
     },
     /// A tool's schema cannot be enforced.
@@ -78,26 +79,26 @@ pub enum BuildError {
     Schema {
         /// The tool.
         tool: ToolName,
-        /// Where it comes from.
+        /// The tool's origin.
         origin: Arc<str>,
-        /// What is wrong.
+        /// The reason.
         problem: Arc<str>,
     },
-    /// A tool takes a name that the engine needs.
+    /// A tool has a name that the engine reserves.
     #[error("tool `{tool}` ({origin}) has a name that is reserved while there are skills")]
     ReservedName {
         /// The tool.
         tool: ToolName,
-        /// Where it comes from.
+        /// The tool's origin.
         origin: Arc<str>,
     },
-    /// A tool could not be made.
+    /// A tool could not be built.
     #[error(transparent)]
-    InvalidTool(#[from] InvalidTool),
-    /// An old listing would stand in for what a gate decides anew each time.
+    InvalidTool(#[from] InvalidToolError),
+    /// A stale listing would replace a decision that a gate makes anew each time.
     #[error(
-        "source `{provider}` has a gate in it and `OnFailure::Stale`: what the gate let pass before \
-         would be offered without asking it; put the gate outside, \
+        "source `{provider}` has a gate in it and `OnFailure::Stale`: tools that the gate passed before \
+         would be offered without a new decision; put the gate outside, \
          `gated_tools(.., cached(..), ..)` with `CacheOptions::stale_on_error`, and take \
          `OnFailure::Fail` or `Omit`"
     )]
@@ -105,30 +106,30 @@ pub enum BuildError {
         /// The path of the source.
         provider: Arc<str>,
     },
-    /// A plugin cannot be taken.
+    /// A plugin cannot be added.
     #[error(transparent)]
     Plugin(#[from] PluginError),
-    /// Two skills have one id.
+    /// Two skills have one id, or a skill is not valid.
     #[error(transparent)]
-    DuplicateSkill(#[from] DuplicateSkill),
+    InvalidSkill(#[from] InvalidSkillError),
     /// Two personalities have one id.
     #[error(transparent)]
-    DuplicatePersonality(#[from] DuplicatePersonality),
-    /// Two reducers know one tool.
-    #[error("two reducers are registered for tool `{0}`; only one can decide")]
+    DuplicatePersonality(#[from] DuplicatePersonalityError),
+    /// Two reducers apply to one tool.
+    #[error("two reducers are registered for tool `{0}`; remove one of them")]
     TwoReducers(String),
-    /// The tools that artifacts are looked at with could not be made.
-    #[error("the tools for artifacts cannot be made")]
-    Artifacts(#[source] InvalidTool),
-    /// The menu of skills could not be made a tool.
-    #[error("the tools that stand for skills cannot be made")]
-    ReadSkill(#[source] InvalidTool),
-    /// A rule on failures has a condition that holds for none.
+    /// The tools that read artifacts could not be built.
+    #[error("the tools for artifacts cannot be built")]
+    Artifacts(#[source] InvalidToolError),
+    /// The tools for skills could not be built.
+    #[error("the tools for skills cannot be built")]
+    ReadSkill(#[source] InvalidToolError),
+    /// A reliability rule has a condition that can never be true.
     #[error("reliability rule {rule}: {problem}")]
     ReliabilityRule {
-        /// Its label, or its number from 1.
+        /// The rule's label, or its number from 1.
         rule: Arc<str>,
-        /// The word that no failure has.
+        /// The word that matches no failure.
         problem: UnknownWordError,
     },
     /// A panic would end the process instead of the call.
@@ -147,7 +148,7 @@ fn of(plugin: &Option<Arc<str>>) -> String {
 #[derive(Default)]
 #[must_use = "nothing is checked until `build`"]
 pub struct EngineBuilder {
-    tools: Vec<Result<Tool, InvalidTool>>,
+    tools: Vec<Result<Tool, InvalidToolError>>,
     sources: Vec<Source>,
     skills: Skills,
     skill_source: Option<Arc<dyn SkillSource>>,
@@ -158,9 +159,9 @@ pub struct EngineBuilder {
     reducers: Vec<Arc<dyn Reducer>>,
     secrets: Option<Arc<dyn Secrets>>,
     approver: Option<Arc<dyn Approver>>,
-    scoper: Option<Arc<dyn Scoper>>,
+    capability_granter: Option<Arc<dyn CapabilityGranter>>,
     journal: Option<Arc<dyn Journal>>,
-    spooler: Option<Arc<dyn Spooler>>,
+    artifact_port: Option<Arc<dyn ArtifactPort>>,
     redactor: Option<Redactor>,
     limits: Limits,
     reliability: ReliabilitySettings,
@@ -179,22 +180,22 @@ impl EngineBuilder {
         self
     }
 
-    /// Adds a provider, behind the registry and those added before. When it fails, so does the
-    /// iteration; see [`source`](Self::source).
+    /// Adds a provider after the registry and the providers added before. If listing it fails, the
+    /// iteration fails too; see [`provider_with`](Self::provider_with).
     pub fn provider(self, provider: Arc<dyn ToolProvider>) -> Self {
-        self.source(provider, OnFailure::Fail)
+        self.provider_with(provider, OnFailure::Fail)
     }
 
-    /// Adds a provider, behind the registry and those added before, and says what happens when it
-    /// cannot be listed.
-    pub fn source(mut self, provider: Arc<dyn ToolProvider>, on_failure: OnFailure) -> Self {
+    /// Adds a provider after the registry and the providers added before, with what happens when
+    /// listing it fails.
+    pub fn provider_with(mut self, provider: Arc<dyn ToolProvider>, on_failure: OnFailure) -> Self {
         self.sources.push(Source::new(provider, on_failure));
         self
     }
 
-    /// Adds several providers as one source, which is listed by the first; its alternatives are asked
-    /// only when a rule says [`retry_other`](toolcrib_core::Then::RetryOther).
-    pub fn source_with_alternatives(
+    /// Adds several providers as one source, which is listed by the first; its alternatives are
+    /// used only when a rule says [`retry_other`](toolcrib_core::ReliabilityAction::RetryOther).
+    pub fn provider_with_alternatives(
         mut self,
         provider: Arc<dyn ToolProvider>,
         alternatives: impl IntoIterator<Item = Arc<dyn ToolProvider>>,
@@ -204,28 +205,29 @@ impl EngineBuilder {
         self
     }
 
-    /// Adds rules on what becomes of sources, models and tools that fail, behind those added before.
-    /// Default: there are none, and what fails has failed.
+    /// Adds reliability rules for sources, models and tools that fail, after those added before.
+    /// Default: no rules, and no failure is retried.
     pub fn reliability(mut self, rules: impl IntoIterator<Item = ReliabilityRule>) -> Self {
         self.reliability.rules.extend(rules);
         self
     }
 
-    /// Sets how many retries rules may make, over all turns.
+    /// Sets the retry budget of the rules, shared by all turns.
     pub fn retry_budget(mut self, budget: RetryBudget) -> Self {
         self.reliability.budget = budget;
         self
     }
 
-    /// Gives each source, model or tool a breaker per tenant that outlives calls and turns: after so
-    /// many failures in a row it is not tried for a while. Default: there are none.
+    /// Gives each source, model or tool of a stage a breaker per tenant that outlives calls and
+    /// turns: after the configured number of consecutive failures it is not tried for a while.
+    /// Default: no breakers.
     ///
-    /// A failure counts when it says that who was asked is not well: of a source all but those of a
-    /// gate, what was cancelled, and `identity_missing`; of a model those of its network, its server
-    /// and its rate limits; of a tool its panic, its `timeout`, `outcome_unknown` and
-    /// `not_available`. Any other answer, a no included, ends the row of failures.
+    /// Only failures that indicate an outage count. Of a source: all except those of a gate,
+    /// cancellation and `identity_missing`. Of a model: those of its network, its server and its
+    /// rate limits. Of a tool: its panic, its `timeout`, `outcome_unknown` and `not_available`. Any
+    /// other response, including a refusal, resets the failure count.
     ///
-    /// At most 1024 are kept per stage; beyond that the one that is tried again next is forgotten.
+    /// At most 1024 are kept per stage; beyond that, the one that is tried again next is evicted.
     pub fn breaker(mut self, stage: Stage, config: BreakerConfig) -> Self {
         self.reliability.breakers.push((stage, config));
         self
@@ -238,15 +240,15 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets where the skills come from, in place of [`skills`](Self::skills): each turn has them as
-    /// they are when it begins. Those of plugins stand behind them.
+    /// Sets a source of skills, instead of [`skills`](Self::skills): each turn uses the skills as
+    /// they are when it begins. Skills of plugins follow them.
     pub fn skill_source(mut self, source: impl SkillSource + 'static) -> Self {
         self.skill_source = Some(Arc::new(source));
         self
     }
 
-    /// Adds a personality that turns may be begun with. One called `default` is there in any case, and
-    /// reaches everything unless it is given here.
+    /// Adds a personality for turns. A personality called `default` always exists; unless it is
+    /// added here, it reaches everything.
     pub fn personality(mut self, personality: Personality) -> Self {
         self.personalities.push(personality);
         self
@@ -258,20 +260,20 @@ impl EngineBuilder {
         self
     }
 
-    /// Adds a plugin, behind everything that does not come from one.
+    /// Adds a plugin, after everything that does not come from one.
     pub fn plugin(mut self, plugin: impl Plugin + 'static) -> Self {
         self.plugins.push(Box::new(plugin));
         self
     }
 
-    /// Adds a middleware, behind those added before. The first is asked first.
+    /// Adds a middleware, after those added before. The first added is called first.
     pub fn middleware(mut self, middleware: impl Middleware) -> Self {
         self.middleware.push(Arc::new(middleware));
         self
     }
 
-    /// Sets where the secrets come from that tools declare. Default: there are none, and a tool of
-    /// the baseline that declares one fails the build.
+    /// Sets the source of the secrets that tools declare. Default: none, and a tool of the baseline
+    /// registry that declares one fails the build.
     pub fn secrets(mut self, secrets: impl Secrets) -> Self {
         self.secrets = Some(Arc::new(secrets));
         self
@@ -283,37 +285,38 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets who decides on calls that a rule wants asked about. Default: whoever answers the
-    /// [questions](crate::Questions) of the turn; where nobody does, they are denied.
+    /// Sets the approver for calls that a rule wants approved. Default: the client that answers the
+    /// turn's [questions](crate::Questions); without one, such calls are denied.
     pub fn approver(mut self, approver: impl Approver) -> Self {
         self.approver = Some(Arc::new(approver));
         self
     }
 
-    /// Sets what bounds a call before it runs, and hands out what its tool declares. Default: nothing
-    /// does, and a tool of the baseline that declares network or process fails the build.
-    pub fn scoper(mut self, scoper: impl Scoper) -> Self {
-        self.scoper = Some(Arc::new(scoper));
+    /// Sets what limits a call before it runs and grants the capabilities that its tool declares.
+    /// Default: none, and a tool of the baseline registry that declares network or process fails
+    /// the build.
+    pub fn capability_granter(mut self, capability_granter: impl CapabilityGranter) -> Self {
+        self.capability_granter = Some(Arc::new(capability_granter));
         self
     }
 
-    /// Sets where intents and outcomes are written down.
+    /// Sets the journal that records intents and outcomes.
     pub fn journal(mut self, journal: impl Journal) -> Self {
         self.journal = Some(Arc::new(journal));
         self
     }
 
-    /// Keeps what is cut of results as artifacts, which a model can read by tools that are offered
-    /// behind all providers; and the whole of results whose tools [ask](toolcrib_core::Spooling) for
-    /// that. A body finds what it can make artifacts with as a
-    /// [handle](toolcrib_core::ToolContext::handle). Default: what is cut is lost.
-    pub fn artifacts(mut self, spooler: impl Spooler) -> Self {
-        self.spooler = Some(Arc::new(spooler));
+    /// Keeps the cut parts of results as artifacts, which a model can read with tools that are
+    /// offered after all providers; and whole results whose tools
+    /// [request](toolcrib_core::ArtifactPolicy) it. A tool's body makes artifacts with a
+    /// [handle](toolcrib_core::ToolContext::handle). Default: cut parts are lost.
+    pub fn artifacts(mut self, artifact_port: impl ArtifactPort) -> Self {
+        self.artifact_port = Some(Arc::new(artifact_port));
         self
     }
 
-    /// Sets the secrets to redact. Default: those of the
-    /// [process's environment](Redactor::from_environment).
+    /// Sets the secrets to redact. Default: those of the [process's
+    /// environment](Redactor::from_environment).
     pub fn redactor(mut self, redactor: Redactor) -> Self {
         self.redactor = Some(redactor);
         self
@@ -328,7 +331,7 @@ impl EngineBuilder {
     /// Checks everything and builds.
     ///
     /// # Errors
-    /// [`BuildError`] says what to change.
+    /// [`BuildError`] with what to change.
     pub fn build(self) -> Result<Engine, BuildError> {
         if cfg!(panic = "abort") {
             return Err(BuildError::PanicAborts);
@@ -365,15 +368,16 @@ impl EngineBuilder {
             reducers: HashMap::new(),
             secrets: self.secrets,
             approver: self.approver,
-            scoper: self.scoper,
+            capability_granter: self.capability_granter,
             journal: self.journal,
-            spooler: self.spooler,
+            artifact_port: self.artifact_port,
             limits: self.limits,
             reliability: self.reliability.build(),
             events: Events::new(),
         };
-        if let Some(spooler) = &parts.spooler {
-            let tools = Arc::new(ArtifactTools(spooler.tools().map_err(BuildError::Artifacts)?));
+        if let Some(artifact_port) = &parts.artifact_port {
+            let tools = Catalog::from(artifact_port.tools().map_err(BuildError::Artifacts)?);
+            let tools = from_fn("artifacts", move |_: &ListContext| tools.clone());
             parts.sources.push(Brought::by_host(Source::new(tools, OnFailure::Fail)));
         }
         for tool in self.tools {
@@ -405,7 +409,7 @@ impl EngineParts {
     fn add_tool(&mut self, tool: Tool) -> Result<(), BuildError> {
         self.validators.check(&tool).map_err(|problem| BuildError::Schema {
             tool: tool.name().clone(),
-            origin: tool.comes_from().into(),
+            origin: tool.origin_label().into(),
             problem,
         })?;
         Arc::make_mut(&mut self.registry).register(tool).map_err(BuildError::AlreadyRegistered)
@@ -445,8 +449,8 @@ impl EngineParts {
         for source in brings.sources {
             let source = source.of_plugin(&id);
             check_gates(&source)?;
-            // What reads artifacts stays last.
-            let last = self.sources.len() - usize::from(self.spooler.is_some());
+            // The artifact tools stay last.
+            let last = self.sources.len() - usize::from(self.artifact_port.is_some());
             self.sources.insert(last, Brought::by(&id, source));
         }
         for reducer in brings.reducers {
@@ -467,7 +471,7 @@ impl EngineParts {
         Ok(())
     }
 
-    /// Whether there was such a plugin.
+    /// Returns whether the plugin existed.
     pub(crate) fn remove_plugin(&mut self, id: &str) -> bool {
         let before = self.plugins.len();
         self.plugins.retain(|plugin| **plugin != *id);
@@ -486,7 +490,7 @@ impl EngineParts {
 
     /// These parts with other skills.
     pub(crate) fn with_skills(&self, skills: Arc<Skills>) -> Result<Self, BuildError> {
-        // Not with the very sources: whoever asked them holds these parts.
+        // Not with the same sources: the caller that queried them still has these parts.
         let mut parts = self.to_change();
         parts.set_skills(skills);
         parts.check()?;
@@ -497,26 +501,26 @@ impl EngineParts {
         self.visibility = Arc::new(Visibility { skills, ..Visibility::clone(&self.visibility) });
     }
 
-    /// What can only be said of the whole.
+    /// Checks that need all parts.
     pub(crate) fn check(&self) -> Result<(), BuildError> {
         let skills = &self.visibility.skills;
         let reserved = SKILL_TOOLS.iter().filter(|_| !skills.is_empty());
         if let Some(tool) = reserved.filter_map(|name| self.registry.get(name)).next() {
-            let origin = tool.comes_from().into();
+            let origin = tool.origin_label().into();
             return Err(BuildError::ReservedName { tool: tool.name().clone(), origin });
         }
         for tool in self.registry.all() {
             self.check_capabilities(&tool)?;
         }
-        // Made anew for each turn; made once here so that a turn cannot fail over it.
+        // Built again for each turn; built once here so that a turn cannot fail because of it.
         let told: Vec<_> = skills.iter_shared().cloned().collect();
         SkillsProvider::new(&Arc::new(ActiveSkills::new(Arc::clone(skills))), &told, &told)
             .map_err(BuildError::ReadSkill)?;
         Ok(())
     }
 
-    /// Whether there is what can hand out what a tool declares. A tool that comes later, from a
-    /// provider or into a turn's registry, is refused when it is called.
+    /// Whether the engine can grant the capabilities that a tool declares. A tool that comes later,
+    /// from a provider or in a turn's registry, is refused when it is called.
     fn check_capabilities(&self, tool: &Tool) -> Result<(), BuildError> {
         let capabilities = tool.capabilities();
         if self.secrets.is_none()
@@ -524,33 +528,19 @@ impl EngineParts {
         {
             return Err(BuildError::NoSecrets {
                 tool: tool.name().clone(),
-                origin: tool.comes_from().into(),
+                origin: tool.origin_label().into(),
                 secret: Arc::clone(secret),
             });
         }
-        if self.scoper.is_none() && capabilities.need_scoper() {
+        if self.capability_granter.is_none() && capabilities.requires_granter() {
             let is_network = !capabilities.network.is_empty();
-            return Err(BuildError::NoScoper {
+            return Err(BuildError::NoCapabilityGranter {
                 tool: tool.name().clone(),
-                origin: tool.comes_from().into(),
+                origin: tool.origin_label().into(),
                 capability: if is_network { "network" } else { "process" },
             });
         }
         Ok(())
-    }
-}
-
-/// What looks at artifacts, as a provider.
-struct ArtifactTools(Vec<Tool>);
-
-impl ToolProvider for ArtifactTools {
-    fn id(&self) -> &'static str {
-        "artifacts"
-    }
-
-    fn list(self: Arc<Self>, _cx: &ListContext, mut into: Catalog) -> Listing {
-        into.offer_all(&self.0);
-        Listing::now(into)
     }
 }
 

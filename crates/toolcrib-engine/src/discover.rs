@@ -1,5 +1,5 @@
-//! Asks the providers of a turn, once per iteration unless a rule has one asked again, and says so.
-//! An iteration that is for one tool alone waits only for the sources that may have it.
+//! Lists the providers of a turn, once per iteration unless a rule requests a retry, and emits the
+//! events. An iteration for a single tool waits only for the sources that may have it.
 
 mod recovering;
 
@@ -15,74 +15,76 @@ use std::{
 use futures_util::FutureExt as _;
 use tokio::time::{Instant as Deadline, sleep_until};
 use toolcrib_core::{
-    Catalog, DiscoveryError, DiscoveryErrorClass, EventKind, FailedListing, Handed, ListContext,
-    Listing, RunEvents, Stage, ToolProvider, list_in_order, millis, panic_text,
+    __internal::{CatalogBuilder, ListingKey, list_in_order, millis, panic_text},
+    Catalog, DiscoveryError, DiscoveryErrorClass, EventKind, ListContext, Listing, Stage,
+    ToolProvider, TurnEvents,
 };
 
 use self::recovering::{Endings, recovering};
 use crate::{
     redactor::Redactor,
-    reliability::{GaveUp, Recovery},
-    sources::{Changes, Difference, Fallback, Key, Notice, Notices, Source},
+    reliability::{ReliabilityContext, RetryExhausted},
+    sources::{Difference, Fallback, Listings, Notice, Notices, Source},
 };
 
-/// What the sources of an iteration came to.
+/// The listings of an iteration's sources.
 pub(crate) struct Discovered {
     pub(crate) catalog: Catalog,
     /// The sources that failed and did not end the iteration, in configured order.
     pub(crate) notices: Vec<Notice>,
 }
 
-/// What ends an iteration before it begins.
+/// The error that ends an iteration before it begins.
 pub(crate) struct Undiscovered {
-    pub(crate) failed: FailedListing,
-    /// How rules gave up the source that failed, if they were about it.
-    pub(crate) gave_up: Option<GaveUp>,
+    pub(crate) error: DiscoveryError,
+    /// How rules gave up on the failed source, if rules applied to it.
+    pub(crate) exhausted: Option<RetryExhausted>,
 }
 
-/// What an iteration needs of its sources.
+/// The sources that an iteration needs.
 #[derive(Clone, Copy)]
 pub(crate) struct Needs<'a> {
-    /// The one tool that it is for; `None` for a menu.
+    /// The only tool that it needs; `None` for a menu.
     pub(crate) tool: Option<&'a str>,
-    /// How long a source may take to answer. Default: as long as it takes.
+    /// Time limit for a source's listing. Default: none.
     pub(crate) within: Option<Duration>,
 }
 
 impl Needs<'_> {
-    /// Whether the iteration needs this source, or what rules may have asked in its place.
-    fn include(&self, source: &Source, recovery: Option<&Recovery>) -> bool {
+    /// Whether the iteration needs this source, or the alternatives that rules may use.
+    fn include(&self, source: &Source, recovery: Option<&ReliabilityContext>) -> bool {
         self.tool.is_none_or(|tool| {
             source.may_have(tool) || recovery.is_some_and(|rules| rules.may_have(tool))
         })
     }
 }
 
-/// How long an answer is waited for.
+/// How long to wait for a listing.
 #[derive(Clone, Copy)]
 enum Patience {
     Endless,
     Until(Deadline),
-    /// It counts only if it is there at once.
+    /// The listing counts only if it is ready at once.
     None,
 }
 
-/// The sources of an iteration, asked. It borrows nothing, so a turn may go on meanwhile.
+/// The running listings of an iteration. It borrows nothing, so a turn may continue meanwhile.
 pub(crate) struct Pending {
     listing: Listing,
     notices: Option<Notices>,
     endings: Option<Endings>,
 }
 
-/// Asks all sources, in configured order.
+/// Lists all sources, in configured order. A result that is the same as the `last` one is that
+/// instance.
 pub(crate) fn ask<'a>(
     sources: impl Iterator<Item = &'a Source>,
-    events: &Arc<RunEvents>,
+    events: &Arc<TurnEvents>,
     redactor: &Redactor,
     cx: &ListContext,
-    recovery: Option<&Recovery>,
+    recovery: Option<&ReliabilityContext>,
     needs: Needs<'_>,
-    into: Catalog,
+    last: Catalog,
 ) -> Pending {
     let mut notices: Option<Notices> = None;
     let recovery = recovery.filter(|recovery| recovery.is_about(Stage::Discover));
@@ -91,149 +93,102 @@ pub(crate) fn ask<'a>(
         Some(within) => Patience::Until(Deadline::now() + within),
         None => Patience::Endless,
     };
-    let listing = list_in_order(sources.enumerate(), into, |(position, source), into| {
+    let whole = CatalogBuilder::like(last);
+    let listing = list_in_order(sources.enumerate(), whole, |(position, source)| {
         let is_needed = needs.include(source, recovery);
-        let patience = if is_needed { waits } else { Patience::None };
-        if let (Some(recovery), Some(endings)) = (recovery, &endings) {
-            let notices = &mut notices;
-            let fallback = Fallback::with_list(source, position, cx, events, redactor, notices);
-            let asking = Asking::new(source, events, redactor, cx, patience);
-            return recovering(source, position, asking, recovery, fallback, endings, into);
+        let asking = Asking {
+            listings: source.listings(events.has_listeners()).cloned(),
+            events: Arc::clone(events),
+            redactor: redactor.clone(),
+            cx: cx.clone(),
+            patience: if is_needed { waits } else { Patience::None },
+        };
+        if recovery.is_none() && is_needed && source.ends_iteration() {
+            return asking.ask(Arc::clone(&source.provider), 1);
         }
-        let asking = |into| {
-            let (provider, changes) = (Arc::clone(&source.provider), source.changes.clone());
-            observed(provider, changes, events, redactor, cx, patience, 1, into)
-        };
-        let fallback = if is_needed {
-            Fallback::of(source, position, cx, events, redactor, &mut notices)
-        } else {
-            Some(Fallback::with_list(source, position, cx, events, redactor, &mut notices))
-        };
-        match fallback {
-            None => asking(into),
-            Some((fallback, own)) => match asking(own) {
-                Listing::Now(Err(failed)) if !is_needed => {
-                    Listing::now(fallback.omit(&failed.error, into))
-                }
-                Listing::Now(answer) => Listing::Now(fallback.settle(answer, into)),
-                Listing::Later(future) => {
-                    Listing::later(async move { fallback.settle(future.await, into) })
-                }
-            },
+        let fallback = Fallback::new(source, position, cx, events, redactor, &mut notices);
+        if let (Some(recovery), Some(endings)) = (recovery, &endings) {
+            return recovering(source, position, asking, recovery, fallback, endings);
+        }
+        match asking.ask(Arc::clone(&source.provider), 1) {
+            Listing::Now(Err(error)) if !is_needed => Listing::now(fallback.omit(&error)),
+            answer => answer.then(|answer| fallback.settle(answer)),
         }
     });
     Pending { listing, notices, endings }
 }
 
 impl Pending {
-    /// All that the sources offer, in configured order, whatever order they answer in.
+    /// All catalogs in configured order, independent of the order of completion.
     pub(crate) async fn answered(self) -> Result<Discovered, Undiscovered> {
         let Self { listing, notices, endings } = self;
-        let catalog = listing.wait().await.map_err(|failed| Undiscovered {
-            failed,
-            gave_up: endings.and_then(|endings| endings.first()),
+        let catalog = listing.wait().await.map_err(|error| Undiscovered {
+            error,
+            exhausted: endings.and_then(|endings| endings.first()),
         })?;
         let notices = notices.map(|notices| notices.in_order()).unwrap_or_default();
         Ok(Discovered { catalog, notices })
     }
 }
 
-/// What it takes to ask a provider, kept for asking again.
+/// All that is needed to list a provider, kept for retries.
 struct Asking {
-    changes: Option<Arc<Changes>>,
-    events: Arc<RunEvents>,
+    listings: Option<Arc<Listings>>,
+    events: Arc<TurnEvents>,
     redactor: Redactor,
     cx: ListContext,
     patience: Patience,
 }
 
 impl Asking {
-    fn new(
-        source: &Source,
-        events: &Arc<RunEvents>,
-        redactor: &Redactor,
-        cx: &ListContext,
-        patience: Patience,
-    ) -> Self {
-        Self {
-            changes: source.changes.clone(),
-            events: Arc::clone(events),
-            redactor: redactor.clone(),
-            cx: cx.clone(),
-            patience,
-        }
-    }
-
-    /// Whether the iteration goes on without it unless it answers at once.
+    /// Whether the iteration continues without it unless it answers at once.
     fn is_optional(&self) -> bool {
         matches!(self.patience, Patience::None)
     }
 
-    fn ask(&self, provider: Arc<dyn ToolProvider>, attempt: u32, into: Catalog) -> Listing {
-        let changes = self.changes.clone();
-        let Self { events, redactor, cx, patience, .. } = self;
-        observed(provider, changes, events, redactor, cx, *patience, attempt, into)
+    /// One provider's listing between `discovery_started` and `discovery_completed` or `_failed`. A
+    /// panic is a failure; cancellation does not wait for a provider that ignores it.
+    fn ask(&self, provider: Arc<dyn ToolProvider>, attempt: u32) -> Listing {
+        let Self { listings, events, redactor, cx, patience } = self;
+        let patience = *patience;
+        let asked = Asked {
+            events: Arc::clone(events),
+            redactor: redactor.clone(),
+            source: Arc::clone(&provider),
+            listings: listings.as_ref().map(|listings| (Arc::clone(listings), listings.key(cx))),
+            iteration: cx.iteration(),
+            attempt,
+            began: Instant::now(),
+        };
+        asked.started();
+        let listing = catch_unwind(AssertUnwindSafe(|| provider.list(cx)));
+        match listing {
+            Ok(Listing::Now(answer)) => Listing::Now(asked.ended(answer)),
+            Ok(Listing::Later(_)) if matches!(patience, Patience::None) => {
+                Listing::Now(asked.ended(Err(too_late(patience))))
+            }
+            Ok(Listing::Later(future)) => {
+                let cancellation = cx.cancellation().clone();
+                Listing::later(async move {
+                    let answer = tokio::select! {
+                        biased;
+                        () = cancellation.cancelled() => Err(DiscoveryError::cancelled()),
+                        answer = AssertUnwindSafe(future).catch_unwind() => {
+                            answer.unwrap_or_else(|panic| Err(panicked(&*panic)))
+                        }
+                        () = patience.is_over() => Err(too_late(patience)),
+                    };
+                    asked.ended(answer)
+                })
+            }
+            Err(panic) => Listing::Now(asked.ended(Err(panicked(&*panic)))),
+        }
     }
 }
 
-/// One provider's answer between `discovery_started` and `discovery_completed` or `_failed`.
-/// A panic is a failure, and cancellation does not wait for a provider that ignores it.
-#[expect(clippy::too_many_arguments, reason = "what is asked, of whom, and how it is told")]
-fn observed(
-    source: Arc<dyn ToolProvider>,
-    changes: Option<Arc<Changes>>,
-    events: &Arc<RunEvents>,
-    redactor: &Redactor,
-    cx: &ListContext,
-    patience: Patience,
-    attempt: u32,
-    into: Catalog,
-) -> Listing {
-    let asked = Asked {
-        events: Arc::clone(events),
-        redactor: redactor.clone(),
-        source: Arc::clone(&source),
-        changes,
-        key: Key::of(cx),
-        iteration: cx.iteration(),
-        attempt,
-        began: Instant::now(),
-        handed: Handed::note(&into),
-    };
-    asked.started();
-    let listing = catch_unwind(AssertUnwindSafe(|| source.list(cx, into)));
-    match listing {
-        Ok(Listing::Now(answer)) => Listing::Now(asked.ended(answer)),
-        Ok(Listing::Later(_)) if matches!(patience, Patience::None) => {
-            Listing::Now(asked.ended(Err(too_late(patience))))
-        }
-        Ok(Listing::Later(future)) => {
-            let cancellation = cx.cancellation().clone();
-            Listing::later(async move {
-                let answer = tokio::select! {
-                    biased;
-                    () = cancellation.cancelled() => Err(FailedListing {
-                        error: DiscoveryError::cancelled(),
-                        catalog: Catalog::new(),
-                    }),
-                    answer = AssertUnwindSafe(future).catch_unwind() => {
-                        answer.unwrap_or_else(|panic| Err(panicked(&*panic)))
-                    }
-                    () = patience.is_over() => Err(too_late(patience)),
-                };
-                asked.ended(answer)
-            })
-        }
-        Err(panic) => Listing::Now(asked.ended(Err(panicked(&*panic)))),
-    }
-}
-
-fn panicked(panic: &(dyn std::any::Any + Send)) -> FailedListing {
+fn panicked(panic: &(dyn std::any::Any + Send)) -> DiscoveryError {
     let message = format!("it panicked: {}", panic_text(panic));
-    FailedListing {
-        error: DiscoveryError::new(DiscoveryErrorClass::Panic, message),
-        catalog: Catalog::new(),
-    }
+    DiscoveryError::new(DiscoveryErrorClass::Panic, message)
 }
 
 impl Patience {
@@ -245,27 +200,22 @@ impl Patience {
     }
 }
 
-fn too_late(patience: Patience) -> FailedListing {
+fn too_late(patience: Patience) -> DiscoveryError {
     let message = match patience {
         Patience::None => "it did not answer at once, and the call does not need it",
         Patience::Endless | Patience::Until(_) => "it did not answer in time",
     };
-    FailedListing {
-        error: DiscoveryError::new(DiscoveryErrorClass::Timeout, message),
-        catalog: Catalog::new(),
-    }
+    DiscoveryError::new(DiscoveryErrorClass::Timeout, message)
 }
 
 struct Asked {
-    events: Arc<RunEvents>,
+    events: Arc<TurnEvents>,
     redactor: Redactor,
     source: Arc<dyn ToolProvider>,
-    changes: Option<Arc<Changes>>,
-    key: Key,
+    listings: Option<(Arc<Listings>, ListingKey)>,
     iteration: u32,
     attempt: u32,
     began: Instant,
-    handed: Handed,
 }
 
 impl Asked {
@@ -276,55 +226,57 @@ impl Asked {
         });
     }
 
-    fn ended(self, answer: Result<Catalog, FailedListing>) -> Result<Catalog, FailedListing> {
-        let answer = answer.and_then(|catalog| self.handed.came_back(catalog));
-        let mut answer = answer.map_err(|mut failed| {
-            failed.error = failed.error.in_provider(&*self.source);
-            // Here, once, for events, notices, and whoever the error is handed to.
-            let message = self.redactor.text(failed.error.message());
+    fn ended(self, answer: Result<Catalog, DiscoveryError>) -> Result<Catalog, DiscoveryError> {
+        let answer = answer.map_err(|error| {
+            let error = error.in_provider(&*self.source);
+            // Redacted once, for events, notices and the error's receiver.
+            let message = self.redactor.text(error.message());
             let hides_secret = |error: &(dyn Error + 'static)| {
                 matches!(self.redactor.text(&error.to_string()), Cow::Owned(_))
             };
-            let mut sources = iter::successors(failed.error.source(), |error| (*error).source());
+            let mut sources = iter::successors(error.source(), |error| (*error).source());
             if matches!(message, Cow::Owned(_)) || sources.any(hides_secret) {
                 let message = message.into_owned();
-                failed.error = failed.error.with_message(message);
+                return error.with_message(message);
             }
-            failed
+            error
         });
         let duration_ms = millis(self.began.elapsed());
-        let answered = answer.as_mut().map(Catalog::take_answered).unwrap_or_default();
         self.events.emit(Some(self.iteration), || match &answer {
             Ok(catalog) => EventKind::DiscoveryCompleted {
                 provider: self.source.path().into(),
                 leaf: self.source.leaf().into(),
                 duration_ms,
-                tool_count: catalog.offered().len().saturating_sub(self.handed.offered()),
-                cache: answered.cache,
-                age_ms: answered.age.map(millis),
-                error: answered.error.map(|error| self.redactor.text(&error).into_owned()),
+                tool_count: catalog.offered().len(),
+                cache: catalog.listing_info().cache,
+                age_ms: catalog.listing_info().age.map(millis),
+                error: catalog
+                    .listing_info()
+                    .error
+                    .as_deref()
+                    .map(|error| self.redactor.text(error).into_owned()),
             },
-            Err(failed) => EventKind::DiscoveryFailed {
-                provider: failed.error.provider().unwrap_or_default().into(),
-                leaf: failed.error.leaf().unwrap_or_default().into(),
-                error: failed.error.message().to_owned(),
-                error_class: failed.error.class(),
+            Err(error) => EventKind::DiscoveryFailed {
+                provider: error.provider().unwrap_or_default().into(),
+                leaf: error.leaf().unwrap_or_default().into(),
+                error: error.message().to_owned(),
+                error_class: error.class(),
                 duration_ms,
                 attempt: self.attempt,
             },
         });
         if let Ok(catalog) = &answer {
-            self.tell_changes(catalog);
+            self.keep(catalog);
         }
         answer
     }
 
-    /// Says how the answer differs from the one before, if somebody listens.
-    fn tell_changes(self, catalog: &Catalog) {
-        let Some(changes) = self.changes.filter(|_| self.events.is_heard()) else { return };
-        let offered = catalog.offered().get(self.handed.offered()..).unwrap_or_default();
-        let Some(difference) = changes.heard(self.key, offered) else { return };
-        let Difference { added, removed, changed } = difference;
+    /// Keeps the listing, and reports how it differs from the one before.
+    fn keep(self, catalog: &Catalog) {
+        let Some((listings, key)) = self.listings else { return };
+        let before = listings.keep(key, catalog).filter(|_| self.events.has_listeners());
+        let difference = before.and_then(|before| Difference::between(&before, catalog));
+        let Some(Difference { added, removed, changed }) = difference else { return };
         self.events.emit(Some(self.iteration), || EventKind::ToolsChanged {
             provider: self.source.path().into(),
             added,

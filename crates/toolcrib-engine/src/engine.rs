@@ -14,11 +14,10 @@ use crate::{
     turn::{Turn, TurnError, TurnOptions},
 };
 
-/// Decides per iteration what a model may see, bounds what a call may do, and cleans what comes
-/// back. One engine serves many turns at the same time; cloning shares it.
+/// Decides per iteration which tools a model may see, limits its calls, and cleans their results.
+/// One engine serves many turns at the same time; cloning shares it.
 ///
-/// This is all that the agent loop, the command line and the gateway are built on. With a loop of
-/// your own:
+/// The agent loop, the command line and the gateway use only this API. With your own loop:
 ///
 /// ```
 /// use toolcrib_core::{Tool, ToolCall, ToolContext};
@@ -45,7 +44,7 @@ use crate::{
 /// let mut turn = engine.turn(TurnOptions::default())?;
 /// loop {
 ///     let mut iteration = turn.iteration().await?;
-///     // Show `iteration.menu().rendering()` to your model. Here, it asks for one call …
+///     // Show `iteration.menu().rendering()` to your model. Here, it requests one call …
 ///     let calls = if iteration.number() == 1 {
 ///         vec![ToolCall::new("call_1", "find_order", serde_json::json!({ "order": 1042 }))]
 ///     } else {
@@ -73,25 +72,25 @@ impl Engine {
     /// Begins a turn: one user message, up to the answer.
     ///
     /// # Errors
-    /// [`TurnError`] when the personality, or a skill that should be active from the start, does not
-    /// exist, or this caller may not activate it.
+    /// [`TurnError`] when the personality, or a skill that should be active from the start, does
+    /// not exist, or this caller may not activate it.
     pub fn turn(&self, options: TurnOptions) -> Result<Turn, TurnError> {
         let (parts, problems) = self.parts_now();
         Turn::begin(parts, options, problems)
     }
 
-    /// Whether [`turn`](Self::turn) would begin a turn with these options, without beginning one: for
-    /// a server that answers before there is anything to do.
+    /// Whether [`turn`](Self::turn) would begin a turn with these options, without beginning one:
+    /// for a server that responds before there is anything to do.
     ///
     /// # Errors
     /// Those of [`turn`](Self::turn).
-    pub fn may_begin(&self, options: &TurnOptions) -> Result<(), TurnError> {
+    pub fn check_turn(&self, options: &TurnOptions) -> Result<(), TurnError> {
         let (parts, _) = self.parts_now();
-        Turn::may_begin(&parts, options)
+        Turn::check(&parts, options)
     }
 
-    /// This engine and a plugin. They share events, known secrets and compiled schemas; turns that
-    /// have begun stay as they are.
+    /// This engine with a plugin added. Both share events, known secrets and compiled schemas;
+    /// turns that have begun do not change.
     ///
     /// # Errors
     /// [`BuildError`] when the plugin does not fit; this engine is unchanged.
@@ -102,9 +101,9 @@ impl Engine {
         Ok(Self(Arc::new(parts)))
     }
 
-    /// This engine without anything that a plugin brought: no tool, provider, reducer, skill or
-    /// middleware of it. They share events, known secrets and compiled schemas; turns that have
-    /// begun stay as they are. `None` when there is no such plugin.
+    /// This engine without the parts of a plugin: without its tools, providers, reducers, skills
+    /// and middleware. Both share events, known secrets and compiled schemas; turns that have begun
+    /// do not change. `None` when there is no such plugin.
     #[must_use]
     pub fn without_plugin(&self, id: &str) -> Option<Self> {
         let mut parts = self.0.to_change();
@@ -116,24 +115,24 @@ impl Engine {
         self.0.plugins.iter().map(|id| &**id)
     }
 
-    /// Where to listen to all turns of this engine. A turn has events of its own too.
+    /// The events of all turns of this engine. A turn also has separate events.
     pub fn events(&self) -> &Events {
         &self.0.events
     }
 
-    /// What redacts known secrets in everything that leaves a call.
+    /// Redacts known secrets in everything that leaves a call.
     pub fn redactor(&self) -> &Redactor {
         &self.0.redactor
     }
 
-    /// All skills as they are now. A turn has those that its personality reaches, see
+    /// All current skills. A turn has those that its personality reaches, see
     /// [`skills_of`](Self::skills_of), and keeps them as they are when it begins: [`Turn::skills`].
     pub fn skills(&self) -> Arc<Skills> {
         Arc::clone(&self.parts_now().0.visibility.skills)
     }
 
-    /// Those of a turn under a personality, the default one unless it is named: without those of
-    /// plugins that it does not list. All where there is no such personality.
+    /// The skills of a turn with this personality, or the default one: without those of plugins
+    /// that it does not list. All skills if there is no such personality.
     pub fn skills_of(&self, personality: Option<&str>) -> Arc<Skills> {
         let (parts, _) = self.parts_now();
         let personality = personality.unwrap_or(DEFAULT_PERSONALITY);
@@ -143,17 +142,17 @@ impl Engine {
         }
     }
 
-    /// This engine with the skills as they are now, and what is wrong with these.
+    /// This engine with the current skills, and the problems in these.
     fn parts_now(&self) -> (Arc<EngineParts>, Vec<Arc<str>>) {
         self.0.skill_sources.now(&self.0)
     }
 
-    /// The personalities that a turn may be begun with; one is called `default`.
+    /// The personalities for turns; one is called `default`.
     pub fn personalities(&self) -> impl ExactSizeIterator<Item = &Arc<Personality>> {
         self.0.visibility.personalities.iter()
     }
 
-    /// The rules on what becomes of sources, models and tools that fail, in order.
+    /// The reliability rules for sources, models and tools that fail, in order.
     pub fn reliability(&self) -> &[ReliabilityRule] {
         self.0.reliability.as_ref().map_or(&[], |reliability| reliability.rules())
     }

@@ -7,53 +7,53 @@ use std::{
 
 use tokio::sync::Notify;
 
-/// A rule with the effect [`halt`](toolcrib_core::Effect::Halt) met a call: whoever runs the loop ends
-/// it. An error of its own, for that.
+/// A rule with the effect [`halt`](toolcrib_core::Effect::Halt) matched a call, and the loop's
+/// caller ends the run. It has a separate error type for that.
 ///
-/// What it says is the operator's. The model reads of the call that it is not permitted, or what the
-/// rule has for it.
+/// Its text is for the operator. The model reads that the call is not permitted, or the rule's
+/// message for the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Halt {
+pub struct HaltedByRule {
     /// The rule.
     pub rule: Arc<str>,
     /// The tool that was called.
     pub tool: Arc<str>,
     /// The call's id.
     pub call_id: Arc<str>,
-    /// Why, as the rule says.
+    /// The rule's reason.
     pub reason: Option<Arc<str>>,
 }
 
-impl fmt::Display for Halt {
+impl fmt::Display for HaltedByRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ended the run at a call of `{}`", self.rule, self.tool)?;
         self.reason.as_ref().map_or(Ok(()), |reason| write!(f, ": {reason}"))
     }
 }
 
-impl std::error::Error for Halt {}
+impl std::error::Error for HaltedByRule {}
 
-/// Whether a turn was halted; the first rule that does so counts.
+/// Whether a turn was halted; the first rule to do so counts.
 #[derive(Debug, Default)]
 pub(crate) struct Halting {
-    halt: OnceLock<Halt>,
+    halt: OnceLock<HaltedByRule>,
     bell: Notify,
 }
 
 impl Halting {
-    pub(crate) fn halt(&self, halt: Halt) {
+    pub(crate) fn halt(&self, halt: HaltedByRule) {
         // A second one changes nothing.
         let _ = self.halt.set(halt);
         self.bell.notify_waiters();
     }
 
-    pub(crate) fn get(&self) -> Option<&Halt> {
+    pub(crate) fn get(&self) -> Option<&HaltedByRule> {
         self.halt.get()
     }
 
-    /// Done once it is halted.
-    pub(crate) async fn halted(&self) -> &Halt {
+    /// Completes once it is halted.
+    pub(crate) async fn halted(&self) -> &HaltedByRule {
         loop {
             let rung = self.bell.notified();
             match self.get() {

@@ -1,11 +1,11 @@
-//! Data whose texts change.
+//! Maps the strings of JSON data.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-/// The same data with other leaves and other keys. Keys that would become one are numbered, so that
-/// nothing is lost. Recursive: what nests too deep is turned away before it comes here.
+/// Maps the leaves and keys of data. Keys that become equal are numbered, which keeps all entries.
+/// Recursive: data that nests too deep is rejected earlier.
 pub(crate) fn map_texts(
     data: Value,
     leaf: &mut impl FnMut(Value) -> Value,
@@ -15,7 +15,7 @@ pub(crate) fn map_texts(
         Value::Array(items) => items.into_iter().map(|item| map_texts(item, leaf, key)).collect(),
         Value::Object(entries) => {
             let mut changed = Map::with_capacity(entries.len());
-            // The last number of each key, so that many of one take no more time than many of several.
+            // The last number of each key keeps this linear when many keys become one.
             let mut numbers: HashMap<String, u64> = HashMap::new();
             for (name, value) in entries {
                 let mut name = key(name);
@@ -31,6 +31,18 @@ pub(crate) fn map_texts(
             Value::Object(changed)
         }
         other => leaf(other),
+    }
+}
+
+/// Approximate size of data as text, in bytes. Data that nests too deep is rejected earlier.
+pub(crate) fn text_bytes(data: &Value) -> usize {
+    match data {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(|item| 2 + text_bytes(item)).sum(),
+        Value::Object(entries) => {
+            entries.iter().map(|(key, value)| 4 + key.len() + text_bytes(value)).sum()
+        }
+        _ => 4,
     }
 }
 

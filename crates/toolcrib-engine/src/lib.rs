@@ -1,6 +1,6 @@
-//! The engine behind every door of Toolcrib: per iteration it discovers and composes what a model
-//! may see, and takes calls through one pipe that bounds what they may do and cleans what they
-//! bring back.
+//! The engine of Toolcrib, used by the library, the agent loop, the command line and the gateway.
+//! Per iteration it discovers and composes the tools that a model may see. Every call passes one
+//! pipe, which limits it and cleans its result.
 //!
 //! ```text
 //! Engine::turn ─▶ Turn::iteration ─▶ Iteration::menu … Iteration::execute
@@ -9,7 +9,6 @@
 //! ```
 
 mod asked;
-mod breaker;
 mod builder;
 mod compose;
 mod discover;
@@ -33,33 +32,35 @@ mod turn;
 mod validators;
 
 pub use self::{
-    breaker::{Breaker, BreakerConfig, BreakerOpen, BreakerState, Permit},
     builder::{BuildError, EngineBuilder},
-    compose::{
-        Cause, CauseStage, FactChange, SmallestChange, Why, Withheld, WithheldBy, WithheldTool,
-    },
+    compose::{Cause, CauseStage, FactChange, SmallestChange, Why, Withheld},
     engine::Engine,
-    halt::Halt,
+    halt::HaltedByRule,
     parts::Limits,
-    personality::{DEFAULT_PERSONALITY, DuplicatePersonality, Personality},
-    pipe::is_data_note,
+    personality::{DEFAULT_PERSONALITY, DuplicatePersonalityError, Personality},
     plugin::{Plugin, PluginError, PluginRegistrar},
-    questions::{AnswerError, NotAnswered, OpenQuestion, Question, Questions},
-    redactor::{REDACTED, RedactedStream, Redactor, SecretTooShort},
+    questions::{AnswerError, NotAnsweredError, OpenQuestion, Question, Questions},
+    redactor::{REDACTED, RedactedStream, Redactor, SecretTooShortError},
     reliability::{
-        Attempts, FailedAttempt, GaveUp, GaveUpCode, Health, NextStep, Recovery, ReliabilityError,
-        RetryBudget,
+        Attempts, ExhaustedReason, FailedAttempt, Health, RecoveryStep, ReliabilityContext,
+        RetryBudget, RetryExhausted,
     },
     runner::{TurnOutcome, TurnRunner},
     skills::{
-        CurrentStep, DEACTIVATE_SKILL, DuplicateSkill, LIST_SKILLS, LoadedSkills, MAX_SKILL_FILE,
-        OnSkip, READ_SKILL, SKILL_TOOLS, SKIP_STEP, Skill, SkillFileError, SkillFiles, SkillSource,
-        Skills, Step, ToolsMode,
+        CurrentSkillStep, DEACTIVATE_SKILL, InvalidSkillError, LIST_SKILLS, LoadedSkills,
+        MAX_SKILL_FILE, OnSkip, READ_SKILL, SKILL_TOOLS, SKIP_STEP, Skill, SkillFileError,
+        SkillFiles, SkillSource, SkillStep, Skills, ToolsMode,
     },
     sources::{Notice, OnFailure},
     turn::{
-        Beginning, Executed, Executor, ExecutorError, Iteration, IterationContext, IterationError,
-        Listed, MiddlewareError, Turn, TurnEnd, TurnError, TurnFailure, TurnOptions,
+        Beginning, Executed, Executor, ExecutorError, Iteration, IterationContext, Listed,
+        MiddlewareError, Turn, TurnEnd, TurnError, TurnOptions,
     },
-    validators::{check_schema, check_schema_work},
 };
+
+/// Helpers that the crates of this workspace share. Not part of the public API: they may change in
+/// any version.
+#[doc(hidden)]
+pub mod __internal {
+    pub use crate::pipe::is_data_note;
+}

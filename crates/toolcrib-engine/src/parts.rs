@@ -1,9 +1,10 @@
-//! What all turns of an engine share.
+//! The parts that all turns of an engine share.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use toolcrib_core::{
-    Approver, Events, Journal, Redact, Reducer, Scoper, Secrets, Spooler, Tool, ToolRegistry,
+    Approver, ArtifactPort, CapabilityGranter, Events, Journal, Redact, Reducer, Secrets, Tool,
+    ToolRegistry,
 };
 
 use crate::{
@@ -18,75 +19,74 @@ use crate::{
     validators::Validators,
 };
 
-/// An engine, once it is built.
+/// A built engine.
 #[derive(Clone)]
 pub(crate) struct EngineParts {
-    /// The ids of the plugins whose parts are among these, in order.
+    /// The ids of the plugins whose parts are included, in order.
     pub(crate) plugins: Vec<Arc<str>>,
     pub(crate) registry: Arc<ToolRegistry>,
     pub(crate) sessions: Arc<SessionTools>,
     pub(crate) sources: Vec<Brought<Source>>,
     pub(crate) visibility: Arc<Visibility>,
-    /// What was composed of these parts; none of it of others.
+    /// Results of composing these parts, and no others.
     pub(crate) recent: Arc<Recent>,
-    /// Where the skills come from.
+    /// The sources of the skills.
     pub(crate) skill_sources: Arc<SkillSources>,
     pub(crate) validators: Arc<Validators>,
     pub(crate) redactor: Redactor,
-    /// The same, as bodies see it.
+    /// The redactor, as tool bodies see it.
     pub(crate) redact: Arc<dyn Redact>,
     pub(crate) middleware: Vec<Brought<NamedMiddleware>>,
     pub(crate) reducers: HashMap<String, Brought<Arc<dyn Reducer>>>,
     pub(crate) secrets: Option<Arc<dyn Secrets>>,
     pub(crate) approver: Option<Arc<dyn Approver>>,
-    pub(crate) scoper: Option<Arc<dyn Scoper>>,
+    pub(crate) capability_granter: Option<Arc<dyn CapabilityGranter>>,
     pub(crate) journal: Option<Arc<dyn Journal>>,
     /// Its tools are the last of the sources.
-    pub(crate) spooler: Option<Arc<dyn Spooler>>,
+    pub(crate) artifact_port: Option<Arc<dyn ArtifactPort>>,
     pub(crate) limits: Limits,
-    /// `None` where nothing is to be done about failures.
+    /// `None` without reliability rules or breakers.
     pub(crate) reliability: Option<Arc<Reliability>>,
     pub(crate) events: Events,
 }
 
 impl EngineParts {
-    /// The same parts, to be changed: nothing was worked out of them yet.
+    /// A copy to be changed, without results derived from these parts.
     pub(crate) fn to_change(&self) -> Self {
         let skill_sources = Arc::new(self.skill_sources.anew());
         Self { skill_sources, recent: Arc::default(), ..self.clone() }
     }
 
-    /// The skills that turns of a personality have; the very same where it reaches all.
+    /// The skills of a personality's turns; the same `Arc` if it reaches all.
     pub(crate) fn skills_of(&self, personality: &Personality) -> Arc<Skills> {
         let all = &self.visibility.skills;
         all.reached_by(personality).map_or_else(|| Arc::clone(all), Arc::new)
     }
 
-    /// Whether a tool is nobody's, or of a plugin that there is.
+    /// Whether a tool belongs to no plugin, or to an existing one.
     pub(crate) fn has_plugin_of(&self, tool: &Tool) -> bool {
         tool.plugin().is_none_or(|plugin| self.plugins.iter().any(|there| **there == *plugin))
     }
 }
 
-/// What a batch of calls may take.
+/// Limits of a batch of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How many calls of one batch are made; the others are refused. Default: 128.
+    /// Calls of one batch that are made; the others are refused. Default: 128.
     pub batch_calls: usize,
     /// The text of the results of all calls that one batch makes, in characters. Default: 80,000.
-    /// Where a call's part of it has no room for anything else, its result is the marker of the
-    /// cut alone.
+    /// If a call's share has no room for anything else, its result is only the truncation marker.
     pub batch_result_chars: usize,
-    /// How many blocks come along with the result of one call; of the others a model reads the line
-    /// that stands for them. Default: 64.
+    /// Content blocks passed on with the result of one call; of further ones a model reads only the
+    /// line that replaces them. Default: 64.
     pub result_blocks: usize,
-    /// How many bytes the images, sounds and resources of one result hold, all together; a block that
-    /// is over is left out like one too many. Default: 8 MiB.
+    /// Total bytes of the images, sounds and resources of one result; a block beyond it is omitted
+    /// like one beyond `result_blocks`. Default: 8 MiB.
     pub result_block_bytes: usize,
-    /// One call, where the tool says nothing else. Default: 60 s.
+    /// Timeout of one call, unless the tool sets another. Default: 60 s.
     pub tool_timeout: Duration,
-    /// How long a body that is asked to stop may take to do so, twice: once to say how it ended,
-    /// once to be dropped. Default: 250 ms.
+    /// Time for a cancelled body to end, applied twice: once to report its outcome, once to be
+    /// dropped. Default: 250 ms.
     pub cancel_grace: Duration,
 }
 

@@ -1,19 +1,20 @@
-//! Personalities: named bundles of what a run may reach.
+//! Personalities: named limits of the tools that a run may reach.
 
 use std::{fmt, sync::Arc};
 
 use toolcrib_core::{Glob, NetworkRules, ToolDefinition};
 
-/// The id of the personality that a run has when nobody names one.
+/// The id of the personality of a run that names none.
 pub const DEFAULT_PERSONALITY: &str = "default";
 
-/// What a run may reach at most, under a name. Every run has exactly one, fixed when it begins.
+/// The maximum that a run may reach, under a name. Every run has exactly one, fixed when it begins.
 ///
-/// A list that is absent admits everything of its kind, an empty one nothing. It is looked at in
-/// this order: what is [excluded](Self::exclude); tools of MCP servers by
-/// [`mcp_servers`](Self::mcp_servers), those of plugins by [`plugins`](Self::plugins), all others by
-/// [`toolset`](Self::toolset). Policy comes after it, so that it can only narrow further. Neighbour:
-/// a [`Policy`](toolcrib_core::Policy) says who may do what; a personality is who acts.
+/// An absent list admits everything of its kind, an empty one nothing. The lists apply in this
+/// order: [`exclude`](Self::exclude); tools of MCP servers by [`mcp_servers`](Self::mcp_servers),
+/// those of plugins by [`plugins`](Self::plugins), all others by [`toolset`](Self::toolset). Policy
+/// comes after it, so that it can only narrow further. Neighbor: a
+/// [`Policy`](toolcrib_core::Policy) says which principals may do what; a personality is the acting
+/// role.
 ///
 /// ```
 /// use toolcrib_engine::Personality;
@@ -28,26 +29,25 @@ pub const DEFAULT_PERSONALITY: &str = "default";
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Personality {
-    /// The name; [`DEFAULT_PERSONALITY`] unless it is given.
+    /// The name. Default: [`DEFAULT_PERSONALITY`].
     pub id: Arc<str>,
-    /// The system text that takes the place of the agent's.
+    /// The system text that replaces the agent's.
     pub system: Option<Arc<str>>,
-    /// The model that takes the place of the agent's, in the notation of whoever resolves it.
+    /// The model that replaces the agent's, in the notation of the model resolver.
     pub model: Option<Arc<str>>,
-    /// Tools that are never reached, whatever else admits them, [always
-    /// included](ToolDefinition::always_include) ones too. What Toolcrib itself offers is excluded
-    /// only by its full name.
+    /// Tools that are never reached, not even [always included](ToolDefinition::always_include)
+    /// ones. Toolcrib's own tools are excluded only by their full names.
     pub exclude: Vec<Glob>,
-    /// The toolsets and the single tools that are reached, of those that come from no MCP server and
-    /// no plugin. Tools that are always included are reached all the same.
+    /// The toolsets and single tools that are reached, of those that come from no MCP server and no
+    /// plugin. Tools that are always included are reached in any case.
     pub toolset: Option<Vec<Arc<str>>>,
     /// The MCP servers whose tools are reached.
     pub mcp_servers: Option<Vec<Arc<str>>>,
     /// The plugins whose tools and skills are reached. A plugin's MCP server must be among
     /// [`mcp_servers`](Self::mcp_servers) too.
     pub plugins: Option<Vec<Arc<str>>>,
-    /// The hosts that calls reach over HTTP, of those that their tools declare. What an MCP server or
-    /// a program reaches by itself is not bounded by it.
+    /// The hosts that calls reach over HTTP, of those that their tools declare. It does not limit
+    /// connections that an MCP server or a program makes by itself.
     pub network: Arc<NetworkRules>,
 }
 
@@ -72,14 +72,14 @@ impl Personality {
         Self { id: id.into(), ..Self::default() }
     }
 
-    /// Sets the system text that takes the place of the agent's.
+    /// Sets the system text that replaces the agent's.
     #[must_use]
     pub fn system(mut self, text: impl Into<Arc<str>>) -> Self {
         self.system = Some(text.into());
         self
     }
 
-    /// Sets the model that takes the place of the agent's.
+    /// Sets the model that replaces the agent's.
     #[must_use]
     pub fn model(mut self, model: impl Into<Arc<str>>) -> Self {
         self.model = Some(model.into());
@@ -126,24 +126,24 @@ impl Personality {
         &self.id
     }
 
-    /// Whether a tool is reached, as far as this goes.
+    /// Whether the personality reaches a tool.
     pub fn reaches(&self, tool: &ToolDefinition) -> bool {
         self.why_not(tool).is_none()
     }
 
-    /// Whether what a plugin brings is reached, as far as `plugins` goes.
+    /// Whether `plugins` admits a plugin.
     pub(crate) fn reaches_plugin(&self, plugin: &str) -> bool {
         lists(self.plugins.as_deref(), plugin)
     }
 
-    /// What is against a tool; `None` when it is reached.
+    /// The objection to a tool; `None` when it is reached.
     pub(crate) fn objection<'a>(&'a self, tool: &'a ToolDefinition) -> Option<Objection<'a>> {
         let why = self.why_not(tool)?;
         Some(Objection { personality: self.id(), why })
     }
 
     fn why_not<'a>(&self, tool: &'a ToolDefinition) -> Option<WhyNot<'a>> {
-        let excludes = |glob: &Glob| glob.speaks_of(tool);
+        let excludes = |glob: &Glob| glob.matches_tool(tool);
         if self.exclude.iter().any(excludes) {
             return Some(WhyNot::Excluded);
         }
@@ -169,12 +169,12 @@ impl Personality {
     }
 }
 
-/// Whether a list admits a name; one that is absent admits all.
+/// Whether a list admits a name; an absent one admits all.
 fn lists(list: Option<&[Arc<str>]>, name: &str) -> bool {
     list.is_none_or(|list| list.iter().any(|listed| **listed == *name))
 }
 
-/// Why a personality does not reach a tool, in words when they are asked for.
+/// Why a personality does not reach a tool; formatted on request.
 #[derive(Debug)]
 pub(crate) struct Objection<'a> {
     personality: &'a str,
@@ -222,7 +222,7 @@ pub(crate) struct Personalities(Vec<Arc<Personality>>);
 /// Two personalities of one id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("two personalities are called `{0}`; rename one of them")]
-pub struct DuplicatePersonality(pub Arc<str>);
+pub struct DuplicatePersonalityError(pub Arc<str>);
 
 impl Default for Personalities {
     fn default() -> Self {
@@ -231,14 +231,14 @@ impl Default for Personalities {
 }
 
 impl Personalities {
-    /// These, and the default one unless it is among them.
+    /// These, plus the default one unless it is included.
     pub(crate) fn new(
         declared: impl IntoIterator<Item = Personality>,
-    ) -> Result<Self, DuplicatePersonality> {
+    ) -> Result<Self, DuplicatePersonalityError> {
         let mut all: Vec<Arc<Personality>> = Vec::new();
         for personality in declared {
             if all.iter().any(|earlier| earlier.id() == personality.id()) {
-                return Err(DuplicatePersonality(Arc::clone(&personality.id)));
+                return Err(DuplicatePersonalityError(Arc::clone(&personality.id)));
             }
             all.push(Arc::new(personality));
         }

@@ -1,4 +1,4 @@
-//! Plugins: what comes together under one id, and leaves with it.
+//! Plugins: parts of an engine that are added and removed under one id.
 
 use std::{
     error::Error,
@@ -7,8 +7,8 @@ use std::{
 };
 
 use toolcrib_core::{
-    IntoTool, InvalidTool, InvalidToolName, Middleware, Reducer, Tool, ToolName, ToolProvider,
-    panic_text,
+    __internal::panic_text, IntoTool, InvalidToolError, InvalidToolNameError, Middleware, Reducer,
+    Tool, ToolName, ToolProvider,
 };
 
 use crate::{
@@ -16,10 +16,11 @@ use crate::{
     sources::{OnFailure, Source},
 };
 
-/// Tools, providers, reducers, skills and middleware that come together.
+/// Tools, providers, reducers, skills and middleware that belong together.
 ///
-/// All that a plugin registers carries its id: in [`ToolDefinition::plugin`], in a provider's path
-/// and in [`Skill::plugin`]. [`Engine::without_plugin`] is the engine without any of it.
+/// Everything that a plugin registers carries its id: in [`ToolDefinition::plugin`], in a
+/// provider's path and in [`Skill::plugin`]. [`Engine::without_plugin`] is the engine without these
+/// parts.
 ///
 /// [`ToolDefinition::plugin`]: toolcrib_core::ToolDefinition::plugin
 /// [`Engine::without_plugin`]: crate::Engine::without_plugin
@@ -27,18 +28,18 @@ pub trait Plugin: Send + Sync {
     /// The id: 1 to 64 of `a-z A-Z 0-9 _ -`, unique in an engine.
     fn id(&self) -> &str;
 
-    /// Registers what the plugin brings. Called once per engine.
+    /// Registers the plugin's parts. Called once per engine.
     ///
     /// # Errors
-    /// Why it cannot; the engine is then not built.
+    /// The reason why it failed; the engine is then not built.
     fn register(&self, registrar: &mut PluginRegistrar)
     -> Result<(), Box<dyn Error + Send + Sync>>;
 }
 
-/// Takes what one plugin brings.
+/// Collects the parts of one plugin.
 #[derive(Default)]
 pub struct PluginRegistrar {
-    pub(crate) tools: Vec<Result<Tool, InvalidTool>>,
+    pub(crate) tools: Vec<Result<Tool, InvalidToolError>>,
     pub(crate) sources: Vec<Source>,
     pub(crate) reducers: Vec<Arc<dyn Reducer>>,
     pub(crate) skills: Vec<Skill>,
@@ -53,19 +54,23 @@ impl PluginRegistrar {
         self
     }
 
-    /// Adds a provider, behind those that are there.
+    /// Adds a provider, after those already added.
     pub fn provider(&mut self, provider: Arc<dyn ToolProvider>) -> &mut Self {
-        self.source(provider, OnFailure::Fail)
+        self.provider_with(provider, OnFailure::Fail)
     }
 
-    /// Adds a provider, and says what happens when it cannot be listed.
-    pub fn source(&mut self, provider: Arc<dyn ToolProvider>, on_failure: OnFailure) -> &mut Self {
-        self.source_with_alternatives(provider, [], on_failure)
+    /// Adds a provider, with what happens when listing it fails.
+    pub fn provider_with(
+        &mut self,
+        provider: Arc<dyn ToolProvider>,
+        on_failure: OnFailure,
+    ) -> &mut Self {
+        self.provider_with_alternatives(provider, [], on_failure)
     }
 
-    /// Adds several providers as one source, which is listed by the first; its alternatives are asked
-    /// only when a rule says [`retry_other`](toolcrib_core::Then::RetryOther).
-    pub fn source_with_alternatives(
+    /// Adds several providers as one source, which is listed by the first; its alternatives are
+    /// used only when a rule says [`retry_other`](toolcrib_core::ReliabilityAction::RetryOther).
+    pub fn provider_with_alternatives(
         &mut self,
         provider: Arc<dyn ToolProvider>,
         alternatives: impl IntoIterator<Item = Arc<dyn ToolProvider>>,
@@ -81,21 +86,21 @@ impl PluginRegistrar {
         self
     }
 
-    /// Adds a skill, behind those that are there.
+    /// Adds a skill, after those already added.
     pub fn skill(&mut self, skill: Skill) -> &mut Self {
         self.skills.push(skill);
         self
     }
 
-    /// Adds a source of skills, behind those that are there: each turn has them as they are when it
-    /// begins. What holds for all skills, such as [`Skills::focus`](crate::Skills::focus), says the
-    /// host alone.
+    /// Adds a source of skills, after those already added: each turn uses the skills as they are
+    /// when it begins. Only the host makes settings for all skills, such as
+    /// [`Skills::focus`](crate::Skills::focus).
     pub fn skill_source(&mut self, source: impl SkillSource + 'static) -> &mut Self {
         self.skill_sources.push(SkillsFrom::Source(Arc::new(source)));
         self
     }
 
-    /// Adds a middleware, behind those that are there.
+    /// Adds a middleware, after those already added.
     pub fn middleware(&mut self, middleware: impl Middleware) -> &mut Self {
         self.middleware.push(Arc::new(middleware));
         self
@@ -115,27 +120,27 @@ impl std::fmt::Debug for PluginRegistrar {
     }
 }
 
-/// A plugin that cannot be taken.
+/// A plugin that cannot be added.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PluginError {
-    /// No id at all, or not one.
+    /// The id is not valid.
     #[error("the id of a plugin follows the rules of tool names: {0}")]
-    Id(#[from] InvalidToolName),
-    /// The id is taken.
-    #[error("two plugins are called `{0}`; an engine takes each once")]
+    Id(#[from] InvalidToolNameError),
+    /// Another plugin has the id.
+    #[error("two plugins are called `{0}`; ids are unique in an engine")]
     Twice(Arc<str>),
-    /// It said that it cannot, or panicked.
-    #[error("the plugin `{plugin}` could not register what it brings: {source}")]
+    /// Its registration failed or panicked.
+    #[error("the plugin `{plugin}` failed to register: {source}")]
     Register {
         /// The plugin.
         plugin: Arc<str>,
-        /// Why.
+        /// The reason.
         source: Box<dyn Error + Send + Sync>,
     },
 }
 
-/// What a plugin brings, once it has registered.
+/// Collects and checks a plugin's parts.
 pub(crate) fn register(plugin: &dyn Plugin) -> Result<(Arc<str>, PluginRegistrar), PluginError> {
     let id: Arc<str> = ToolName::new(plugin.id())?.as_str().into();
     let mut registrar = PluginRegistrar::default();
@@ -145,15 +150,15 @@ pub(crate) fn register(plugin: &dyn Plugin) -> Result<(Arc<str>, PluginRegistrar
     Ok((id, registrar))
 }
 
-/// A middleware, and what it is called in events and messages. It is asked for that once: what it
-/// answers later could be another name, or a panic in the midst of a call.
+/// A middleware, and its name in events and messages. The name is read once: a later call could
+/// return another one, or panic in the middle of a call.
 #[derive(Clone)]
 pub(crate) struct NamedMiddleware {
     pub(crate) middleware: Arc<dyn Middleware>,
     pub(crate) label: Arc<str>,
 }
 
-/// Something in an engine, and the plugin that brought it.
+/// A part of an engine, with the plugin that added it.
 #[derive(Clone)]
 pub(crate) struct Brought<T> {
     pub(crate) item: T,
@@ -161,22 +166,22 @@ pub(crate) struct Brought<T> {
 }
 
 impl<T> Brought<T> {
-    /// Something that no plugin brought.
+    /// A part that no plugin added.
     pub(crate) fn by_host(item: T) -> Self {
         Self { item, plugin: None }
     }
 
-    /// Something that a plugin brought.
+    /// A part that a plugin added.
     pub(crate) fn by(plugin: &Arc<str>, item: T) -> Self {
         Self { item, plugin: Some(Arc::clone(plugin)) }
     }
 
-    /// Something else that came along with it.
+    /// Another part of the same origin.
     pub(crate) fn with<U>(self, item: impl FnOnce(T) -> U) -> Brought<U> {
         Brought { item: item(self.item), plugin: self.plugin }
     }
 
-    /// Whether some other than that plugin brought it.
+    /// Whether it stays when that plugin is removed.
     pub(crate) fn stays_without(&self, plugin: &str) -> bool {
         self.plugin.as_deref() != Some(plugin)
     }

@@ -1,4 +1,4 @@
-//! What rules are read against.
+//! The facts that rules are evaluated against.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use crate::{
     skills::{Skills, StepsAt},
 };
 
-/// What decides on visibility, beside the tool.
+/// The facts that decide visibility, beside the tool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts<'a> {
     /// The active skills, the last activated last.
     pub(crate) skills: &'a [SkillId],
-    /// Where those of them stand that have steps.
+    /// The current steps of those that have steps.
     pub(crate) steps: &'a [StepsAt],
     /// The turn's roles.
     pub(crate) roles: &'a [Arc<str>],
-    /// Those of them that claims give.
+    /// Those that claims add.
     pub(crate) roles_by_claims: &'a [Arc<str>],
     /// The tenant.
     pub(crate) tenant: Option<&'a str>,
@@ -26,11 +26,11 @@ pub(crate) struct Facts<'a> {
     pub(crate) principal: Option<&'a str>,
     /// The personality.
     pub(crate) personality: &'a Personality,
-    /// Which iteration of the turn, from 1.
+    /// The number of the iteration in the turn, from 1.
     pub(crate) iteration: u32,
 }
 
-/// The facts as rules ask for them.
+/// The facts in the form that rules use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RuleFacts<'a> {
     pub(crate) facts: Facts<'a>,

@@ -1,18 +1,18 @@
 //! Turns of an engine, each driven by an executor.
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
-use toolcrib_core::{EventKind, ToolRegistry, Usage, millis};
+use toolcrib_core::{__internal::millis, EventKind, ToolRegistry, Usage};
 
 use crate::{
     engine::Engine,
     turn::{Executor, Turn, TurnEnd, TurnError, TurnOptions},
 };
 
-/// Runs turns: a value that any number of turns can be run with, at the same time too. What an executor
-/// or a middleware edits in one of them is seen in no other.
+/// Runs turns: any number of them, also concurrently. Edits by an executor or a middleware are
+/// visible only in their own turn.
 ///
-/// An agent is this with a model; use it where something else decides what is called.
+/// An agent is a runner with a model; use this type if other code decides which tools are called.
 ///
 /// ```
 /// use serde_json::json;
@@ -46,17 +46,18 @@ pub struct TurnRunner {
     max_iterations: u32,
 }
 
-/// What a turn came to, on every way out.
+/// The outcome of a turn, on every way out.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct TurnOutcome {
     /// The run's id.
-    pub run_id: Arc<str>,
+    pub turn_id: Arc<str>,
     /// How it ended.
     pub end: TurnEnd,
-    /// How many iterations there were.
+    /// The number of iterations.
     pub iterations: u32,
-    /// The tools of the turn, as it left them; what lives for an iteration is there after a nack only.
+    /// The turn's tools at its end; tools with the lifetime of an iteration are included only after
+    /// a nack.
     pub registry: ToolRegistry,
 }
 
@@ -66,16 +67,17 @@ impl TurnRunner {
         Self { engine, max_iterations: 10 }
     }
 
-    /// Sets how many iterations a turn may have. Default: 10.
+    /// Sets the maximum number of iterations of a turn. Default: 10.
     #[must_use]
     pub fn max_iterations(mut self, iterations: u32) -> Self {
         self.max_iterations = iterations;
         self
     }
 
-    /// Runs one turn, with a registry of its own made of the engine's baseline; see [`Turn::drive`].
-    /// What went wrong in it is its [end](TurnOutcome::end). When this is done, nothing of the turn goes
-    /// on, and contexts that were handed on are refused. Dropping it half-way cancels the turn.
+    /// Runs one turn, with a separate registry made from the engine's baseline; see
+    /// [`Turn::drive`]. Failures inside it are its [end](TurnOutcome::end). When this completes, no
+    /// part of the turn continues, and contexts that were passed on are refused. Dropping it
+    /// half-way cancels the turn.
     ///
     /// # Errors
     /// [`TurnError`] when the turn cannot begin.
@@ -84,18 +86,17 @@ impl TurnRunner {
         options: TurnOptions,
         mut executor: impl Executor,
     ) -> Result<TurnOutcome, TurnError> {
-        let mut running = Running { turn: self.engine.turn(options)?, over: false };
-        let began = Instant::now();
+        let mut running = Running { turn: self.engine.turn(options)? };
         running.turn.events().emit(None, || EventKind::TurnStart {
             message: "".into(),
             model: "".into(),
             personality: Arc::clone(&running.turn.personality().id),
         });
         let end = running.turn.drive(&mut executor, self.max_iterations).await;
-        running.over(&end, began);
+        running.over(&end);
         let turn = &running.turn;
         Ok(TurnOutcome {
-            run_id: Arc::clone(turn.run_id()),
+            turn_id: Arc::clone(turn.turn_id()),
             iterations: turn.iterations(),
             registry: turn.registry().clone(),
             end,
@@ -103,15 +104,13 @@ impl TurnRunner {
     }
 }
 
-/// A turn whose last event is to come, on every way out.
+/// A turn whose last event is emitted on every way out.
 struct Running {
     turn: Turn,
-    over: bool,
 }
 
 impl Running {
-    fn over(&mut self, end: &TurnEnd, began: Instant) {
-        self.over = true;
+    fn over(&mut self, end: &TurnEnd) {
         self.turn.end();
         let error = match end {
             TurnEnd::Nacked(error) => Some(error.to_string()),
@@ -124,7 +123,7 @@ impl Running {
             answer: None,
             iterations: self.turn.iterations(),
             usage: Usage::default(),
-            duration_ms: millis(began.elapsed()),
+            duration_ms: millis(events.began().elapsed()),
             error: error.map(|error| self.turn.redactor().text(&error).into_owned()),
         });
         events.close();
@@ -133,9 +132,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if !self.over {
-            let began = self.turn.events().began();
-            self.over(&TurnEnd::Cancelled, began);
-        }
+        // Nothing is emitted after the end.
+        self.over(&TurnEnd::Cancelled);
     }
 }

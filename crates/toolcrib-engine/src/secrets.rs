@@ -1,5 +1,5 @@
-//! Secrets on their way to a call: only what its tool declares, and known to the redactor before
-//! the body has them.
+//! Secrets for a call: only those that its tool declares, and added to the redactor before the body
+//! has them.
 
 use std::{error::Error, sync::Arc};
 
@@ -16,7 +16,7 @@ pub(crate) struct DeclaredSecrets {
 }
 
 impl DeclaredSecrets {
-    /// Those of a call of this tool; nothing for a tool that declares none.
+    /// The secrets for a call of this tool; `None` for a tool that declares none.
     pub(crate) fn of(tool: &Tool, engine: &EngineParts) -> Option<Arc<dyn Secrets>> {
         (!tool.capabilities().secrets.is_empty()).then(|| {
             Arc::new(Self {
@@ -40,7 +40,7 @@ impl Secrets for DeclaredSecrets {
                 return Err(SecretError::Undeclared { name: name.into() });
             }
             let Some(source) = &self.source else {
-                return Err(unreadable("no source of secrets is set up".into()));
+                return Err(unreadable("the engine has no source of secrets".into()));
             };
             let secret = source.resolve(name).await?;
             self.redactor

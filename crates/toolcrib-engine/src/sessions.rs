@@ -1,48 +1,46 @@
-//! The tools that conversations keep from one turn to the next.
+//! The tools that sessions keep from one turn to the next.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use toolcrib_core::{Identity, Lifetime, Tool, ToolRegistry};
 
-/// How many conversations are remembered that have tools; the one that had a turn longest ago makes
-/// room.
+/// Maximum number of remembered sessions with tools; the least recently used one is evicted.
 const MOST_SESSIONS: usize = 1_024;
 
-/// The tools that live for a [session](Lifetime::Session), by whose it is.
+/// The tools with the lifetime of a [session](Lifetime::Session), by identity.
 #[derive(Default)]
 pub(crate) struct SessionTools(Mutex<Sessions>);
 
 #[derive(Default)]
 struct Sessions {
-    /// Those that have tools, or a turn that is at work.
+    /// Sessions with tools, or with a running turn.
     known: HashMap<Arc<Identity>, Session>,
-    /// Counts what happens here.
+    /// Logical clock.
     ticks: u64,
 }
 
 struct Session {
-    /// Tells it from another of the same name that begins when this one is over.
+    /// Distinguishes it from a later session of the same name.
     begun: u64,
-    /// How many of its turns are at work.
+    /// Number of its running turns.
     turns: usize,
     tools: Vec<Tool>,
-    /// When a turn has left something here last.
+    /// When a turn last stored something here.
     last: u64,
 }
 
-/// What a turn has of its conversation.
+/// A turn's part of its session.
 pub(crate) struct TurnSession {
     begun: u64,
-    /// What the turn begins with, beside the baseline.
+    /// The tools that the turn begins with, beside the baseline.
     pub(crate) tools: Vec<Tool>,
 }
 
 impl SessionTools {
-    /// Begins a turn of that conversation. It has to [leave](Self::leave), or to
-    /// [end](Self::forget) the conversation.
+    /// Begins a turn of that session. The turn must [leave](Self::leave) or [end](Self::forget) the
+    /// session.
     pub(crate) fn begin(&self, identity: &Arc<Identity>) -> TurnSession {
         let mut sessions = self.lock();
         let begun = sessions.tick();
@@ -56,8 +54,9 @@ impl SessionTools {
         TurnSession { begun: session.begun, tools: session.tools.clone() }
     }
 
-    /// Takes over what a turn leaves in its registry: what it added and took out, and nothing that
-    /// other turns of the conversation did meanwhile. Nothing of a conversation that is over.
+    /// Stores a turn's changes of its registry: the tools that it added and removed, without
+    /// changes that other turns of the session made meanwhile. Nothing for a session that has
+    /// ended.
     pub(crate) fn take_over(
         &self,
         identity: &Identity,
@@ -89,11 +88,11 @@ impl SessionTools {
         }
         gone.extend(sessions.make_room());
         drop(sessions);
-        // Without the lock: tools may do anything when they go.
+        // Without the lock: destructors of tools may do anything.
         drop(gone);
     }
 
-    /// Ends a turn of that conversation, which goes on.
+    /// Ends a turn of that session, which continues.
     pub(crate) fn leave(&self, identity: &Identity, turn: &TurnSession) {
         let mut sessions = self.lock();
         let Some(session) = sessions.of(identity, turn) else { return };
@@ -103,7 +102,7 @@ impl SessionTools {
         }
     }
 
-    /// Lets go of all that a conversation has, which is over: also for its turns that are at work.
+    /// Ends a session and drops all of its tools, also for its running turns.
     pub(crate) fn forget(&self, identity: &Identity) {
         let gone = self.lock().known.remove(identity);
         // Without the lock, as above.
@@ -111,7 +110,7 @@ impl SessionTools {
     }
 
     fn lock(&self) -> MutexGuard<'_, Sessions> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -121,12 +120,12 @@ impl Sessions {
         self.ticks
     }
 
-    /// The conversation of a turn, unless it is over.
+    /// The session of a turn, unless it has ended.
     fn of(&mut self, identity: &Identity, turn: &TurnSession) -> Option<&mut Session> {
         self.known.get_mut(identity).filter(|session| session.begun == turn.begun)
     }
 
-    /// Takes the tools of one conversation where too many have some.
+    /// Evicts the tools of one session if too many have some.
     fn make_room(&mut self) -> Vec<Tool> {
         let have_tools = || self.known.iter().filter(|(_, session)| !session.tools.is_empty());
         if self.known.len() <= MOST_SESSIONS || have_tools().count() <= MOST_SESSIONS {
@@ -143,7 +142,7 @@ impl Sessions {
     }
 }
 
-/// Whether a registry holds that tool, not merely one of its name.
+/// Whether a registry contains that tool, not merely one with its name.
 pub(crate) fn is_in(registry: &ToolRegistry, tool: &Tool) -> bool {
     registry.get(tool.name()).is_some_and(|there| there.same(tool))
 }
@@ -162,7 +161,7 @@ mod tests {
         assert_eq!(known(), 1);
         sessions.leave(&identity, &two);
         assert_eq!(known(), 0);
-        // Nor does one that is over take a turn from its successor.
+        // Nor does an ended session take a turn from its successor.
         let old = sessions.begin(&identity);
         sessions.forget(&identity);
         let new = sessions.begin(&identity);

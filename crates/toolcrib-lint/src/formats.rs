@@ -1,4 +1,4 @@
-//! Catalogues as others write them.
+//! Catalogs in the formats of vendors and MCP servers.
 
 use std::fmt;
 
@@ -9,20 +9,21 @@ use crate::{
     tool::LintTool,
 };
 
-/// How a catalogue is written.
+/// The format of a catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
     /// `name`, `description` and `inputSchema`: the tools of an MCP server.
     Mcp,
-    /// `name`, `description` and `input_schema`: what Anthropic's API takes, and what Toolcrib
-    /// prints.
+    /// `name`, `description` and `input_schema`: the format of Anthropic's API, and of Toolcrib's
+    /// output.
     InputSchema,
-    /// `name`, `description` and `parameters`: what OpenAI's Responses API takes.
+    /// `name`, `description` and `parameters`: the format of OpenAI's Responses API.
     Functions,
-    /// The same inside of `{"type": "function", "function": …}`: what OpenAI's Chat Completions take.
+    /// The same inside of `{"type": "function", "function": …}`: the format of OpenAI's Chat
+    /// Completions.
     ChatFunctions,
-    /// Names and descriptions alone, or no tools at all.
+    /// Only names and descriptions, or no tools at all.
     Plain,
     /// More than one of these.
     Mixed,
@@ -32,34 +33,33 @@ impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Mcp => "MCP tools",
-            Self::InputSchema => "tools with `input_schema`, as Anthropic's API takes them",
-            Self::Functions => "functions, as OpenAI's Responses API takes them",
-            Self::ChatFunctions => "functions, as OpenAI's Chat Completions take them",
+            Self::InputSchema => "tools with `input_schema`, in the format of Anthropic's API",
+            Self::Functions => "functions, in the format of OpenAI's Responses API",
+            Self::ChatFunctions => "functions, in the format of OpenAI's Chat Completions",
             Self::Plain => "tools without schemas",
             Self::Mixed => "tools in several formats",
         })
     }
 }
 
-/// What was read of a catalogue.
+/// A parsed catalog.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Parsed {
     /// The tools, in order.
     pub tools: Vec<LintTool>,
-    /// How they are written.
+    /// Their format.
     pub format: Format,
-    /// How many entries were left out: tools that a vendor brings itself, of which nothing is
-    /// described.
+    /// The number of skipped entries: tools that a vendor provides itself, without a description.
     pub skipped: usize,
     /// Whether this is one page of an MCP server's list, and there are more.
     pub has_more: bool,
 }
 
-/// A value that is no catalogue.
+/// A value that is not a catalog.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{problem}; expected is a list of tools, or an object with such a list as `tools`, `offered` or \
+    "{problem}; expected a list of tools, or an object with such a list as `tools`, `offered` or \
      `result.tools`: each tool with a `name`, a `description` and its schema as `inputSchema` (MCP), \
      `input_schema` (Anthropic), `parameters` (OpenAI), or as {{\"type\": \"function\", \"function\": …}}"
 )]
@@ -67,13 +67,13 @@ pub struct FormatError {
     problem: String,
 }
 
-/// Reads a catalogue, whichever of the known formats it has: a list, a result of `tools/list` alone
-/// or in its JSON-RPC response, the body of a request to a model.
+/// Parses a catalog in any of the known formats: a list, a result of `tools/list` alone or in its
+/// JSON-RPC response, the body of a request to a model.
 ///
 /// # Errors
-/// [`FormatError`] says what is there and what was expected.
-pub fn parse(catalogue: &Value) -> Result<Parsed, FormatError> {
-    let (entries, has_more) = entries(catalogue)?;
+/// [`FormatError`] with the actual and the expected value.
+pub fn parse(catalog: &Value) -> Result<Parsed, FormatError> {
+    let (entries, has_more) = entries(catalog)?;
     let mut parsed = Parsed { tools: Vec::new(), format: Format::Plain, skipped: 0, has_more };
     let mut formats = Vec::new();
     for (at, entry) in entries.iter().enumerate() {
@@ -98,16 +98,16 @@ pub fn parse(catalogue: &Value) -> Result<Parsed, FormatError> {
     Ok(parsed)
 }
 
-fn entries(catalogue: &Value) -> Result<(&[Value], bool), FormatError> {
+fn entries(catalog: &Value) -> Result<(&[Value], bool), FormatError> {
     let problem = |problem: String| Err(FormatError { problem });
-    let object = match catalogue {
+    let object = match catalog {
         Value::Array(entries) => return Ok((entries, false)),
         Value::Object(object) => object,
         other => return problem(format!("this is {}", kind(other))),
     };
     if let Some(Value::Object(error)) = object.get("error") {
         let said = error.get("message").and_then(Value::as_str).unwrap_or_default();
-        return problem(format!("this is the answer of a server that failed: {}", quoted(said)));
+        return problem(format!("this is a server's error response: {}", quoted(said)));
     }
     let holder = match object.get("result") {
         Some(Value::Object(result)) => result,
@@ -133,7 +133,7 @@ fn entries(catalogue: &Value) -> Result<(&[Value], bool), FormatError> {
     }
 }
 
-/// The tool that an entry describes, and in which format; `None` for one that a vendor brings.
+/// The tool of an entry, and its format; `None` for a tool that a vendor provides.
 fn tool(entry: &Map<String, Value>) -> Result<Option<(LintTool, Option<Format>)>, String> {
     let (entry, chat) = match entry.get("function") {
         Some(Value::Object(function)) => (function, true),

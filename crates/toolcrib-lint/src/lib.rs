@@ -1,9 +1,10 @@
-//! Looks over a catalogue of tools as a model would read it: names and descriptions that are easily
-//! confused, schemas that nothing can be called by, text that nobody sees or that talks the model into
-//! something, and what all of it costs in every request.
+//! Checks a catalog of tools from the point of view of a model: names and descriptions that are
+//! easily confused, schemas that cannot be satisfied, invisible text, text that manipulates the
+//! model, and the cost of all of it in every request.
 //!
-//! Nothing is read or dialled here: whoever calls brings the tools, as [`LintTool`]s made from a
-//! [`Tool`](toolcrib_core::Tool), or [parsed](parse) from the JSON that a vendor or an MCP server uses.
+//! This crate reads no files and opens no connections: the caller passes the tools, as
+//! [`LintTool`]s made from a [`Tool`](toolcrib_core::Tool), or [parsed](parse) from the JSON that a
+//! vendor or an MCP server uses.
 //!
 //! ```
 //! use toolcrib_lint::{LintTool, lint};
@@ -14,11 +15,11 @@
 //! assert_eq!(report.findings[0].message, "`find` has no description");
 //! ```
 //!
-//! What it finds are hints and no proof: a description that passes may still be bad, and one that is
-//! meant to deceive may be worded so that no pattern knows it. `docs/lint.md` has the rules, with their
-//! thresholds and where these come from.
+//! Findings are hints, not proof: a description that passes may still be bad, and a deceptive one
+//! may be worded so that no pattern matches. `docs/lint.md` lists the rules, with their thresholds
+//! and the sources of these.
 
-mod catalogue;
+mod catalog;
 mod formats;
 mod linter;
 mod parameters;
@@ -28,9 +29,9 @@ mod text;
 mod tool;
 
 pub use self::{
-    catalogue::{Catalogue, Place, Subject, estimated_tokens},
+    catalog::{LintCatalog, Place, Subject, estimated_tokens},
     formats::{Format, FormatError, Parsed, parse},
-    linter::{DEFAULT_MAX_TOKENS, Linter, UnknownRule, lint},
+    linter::{DEFAULT_MAX_TOKENS, Linter, UnknownRuleError, lint},
     parameters::Parameter,
     report::{Finding, Findings, Report, Severity, ToolSize, Totals},
     rules::Rule,

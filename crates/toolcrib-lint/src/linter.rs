@@ -1,28 +1,27 @@
-//! Which rules are checked, and with what.
+//! Selects and runs the rules.
 
 use crate::{
-    catalogue::Catalogue,
+    catalog::LintCatalog,
     report::{Findings, Report},
     rules::{self, Rule},
     tool::{LintTool, SourceFacts},
 };
 
-/// How many tokens all tools may have before it is a finding, if nothing else is said: a twentieth of
-/// a window of 200,000.
+/// Default maximum number of tokens of all tools: a twentieth of a window of 200,000.
 pub const DEFAULT_MAX_TOKENS: usize = 10_000;
 
-/// Looks over a catalogue with all rules.
+/// Checks a catalog with all rules.
 pub fn lint(tools: &[LintTool]) -> Report {
     Linter::new().lint(tools)
 }
 
-/// Looks over catalogues, with all rules or some, and with those of one's own.
+/// Checks catalogs with all rules or some, and with your own rules.
 ///
 /// ```
 /// use toolcrib_lint::{Finding, LintTool, Linter, Rule};
 ///
-/// let no_drop = Rule::new("no-drop", "Nothing here may drop anything", |catalogue, findings| {
-///     for tool in catalogue.tools().iter().filter(|tool| tool.tool().name.contains("drop")) {
+/// let no_drop = Rule::new("no-drop", "Nothing here may drop anything", |catalog, findings| {
+///     for tool in catalog.tools().iter().filter(|tool| tool.tool().name.contains("drop")) {
 ///         let message = format!("{} drops something", tool.shown());
 ///         findings.push(Finding::error(message, "offer a tool that archives").of(tool));
 ///     }
@@ -36,7 +35,7 @@ pub fn lint(tools: &[LintTool]) -> Report {
 /// )]);
 /// assert_eq!(report.findings[0].rule, "no-drop");
 /// assert_eq!(report.totals.errors, 1);
-/// # Ok::<(), toolcrib_lint::UnknownRule>(())
+/// # Ok::<(), toolcrib_lint::UnknownRuleError>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Linter {
@@ -52,67 +51,67 @@ impl Default for Linter {
 }
 
 impl Linter {
-    /// With all rules and nothing known of sources.
+    /// A linter with all rules and no known sources.
     pub fn new() -> Self {
         Self { rules: rules::all(), sources: Vec::new(), max_tokens: DEFAULT_MAX_TOKENS }
     }
 
-    /// Adds a rule behind those that are there.
+    /// Adds a rule after the existing ones.
     #[must_use]
     pub fn rule(mut self, rule: Rule) -> Self {
         self.rules.push(rule);
         self
     }
 
-    /// Does without the rule of that id.
+    /// Disables the rule with that id.
     ///
     /// # Errors
-    /// [`UnknownRule`] when there is none.
-    pub fn allow(mut self, id: &str) -> Result<Self, UnknownRule> {
+    /// [`UnknownRuleError`] if no rule has it.
+    pub fn allow(mut self, id: &str) -> Result<Self, UnknownRuleError> {
         let before = self.rules.len();
         self.rules.retain(|rule| rule.id() != id);
         if self.rules.len() == before {
-            return Err(UnknownRule { id: id.to_owned() });
+            return Err(UnknownRuleError { id: id.to_owned() });
         }
         Ok(self)
     }
 
-    /// What is known of the sources that the tools come from.
+    /// Adds facts about the sources of the tools.
     #[must_use]
     pub fn sources(mut self, sources: impl IntoIterator<Item = SourceFacts>) -> Self {
         self.sources.extend(sources);
         self
     }
 
-    /// How many tokens all tools may have. Default: [`DEFAULT_MAX_TOKENS`].
+    /// Sets the maximum number of tokens of all tools. Default: [`DEFAULT_MAX_TOKENS`].
     #[must_use]
     pub fn max_tokens(mut self, tokens: usize) -> Self {
         self.max_tokens = tokens;
         self
     }
 
-    /// The rules that are checked, in order.
+    /// The enabled rules, in order.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
 
-    /// Looks over a catalogue. Takes time in proportion to its size, but where very many
-    /// descriptions are alike.
+    /// Checks a catalog. Takes time proportional to its size, except with very many similar
+    /// descriptions.
     pub fn lint(&self, tools: &[LintTool]) -> Report {
-        let catalogue = Catalogue::new(tools, &self.sources, self.max_tokens);
+        let catalog = LintCatalog::new(tools, &self.sources, self.max_tokens);
         let mut findings = Findings::default();
         for rule in &self.rules {
             findings.begin(rule.id());
-            rule.check(&catalogue, &mut findings);
+            rule.check(&catalog, &mut findings);
         }
-        Report::new(&catalogue, findings)
+        Report::new(&catalog, findings)
     }
 }
 
-/// There is no rule of that id.
+/// No rule has that id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no rule {id:?}; `Linter::rules` has all of them")]
-pub struct UnknownRule {
+#[error("unknown rule {id:?}; `Linter::rules` lists all rules")]
+pub struct UnknownRuleError {
     /// The id.
     pub id: String,
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::text::segment;
 
-/// Deeper ones are not looked at: a model meets them as parts of what is above.
+/// Deeper ones are ignored: a model sees them as parts of their parents.
 const DEEPEST: usize = 6;
 
 /// A parameter, or a part of one.
@@ -13,39 +13,39 @@ pub struct Parameter<'a> {
     name: String,
     path: String,
     schema: &'a Map<String, Value>,
-    /// What it refers to, if it is a reference inside of the schema.
+    /// The target, if it is a reference inside of the schema.
     target: Option<&'a Map<String, Value>>,
     required: bool,
 }
 
 impl<'a> Parameter<'a> {
-    /// Its name, as it is shown; of one inside of another, with the names of those around it:
-    /// `address.street`, `items[].id`.
+    /// Its displayed name; for a nested one, with the names of its parents: `address.street`,
+    /// `items[].id`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where it is described, as a path from the tool's definition.
+    /// The path of its description from the tool's definition.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Whether the parameter must be given.
+    /// Whether the parameter is required.
     pub fn is_required(&self) -> bool {
         self.required
     }
 
-    /// What is said of it, by itself or by what it refers to.
+    /// Its description, or that of its reference's target.
     pub fn description(&self) -> Option<&'a str> {
         self.get("description").and_then(Value::as_str).filter(|text| !text.trim().is_empty())
     }
 
-    /// A key of its schema, or of what that refers to.
+    /// A key of its schema, or of its reference's target.
     pub fn get(&self, key: &str) -> Option<&'a Value> {
         self.schema.get(key).or_else(|| self.target?.get(key))
     }
 
-    /// Whether it takes a text and nothing else but null.
+    /// Whether it accepts only texts, or texts and null.
     pub fn is_text(&self) -> bool {
         match self.get("type") {
             Some(Value::String(kind)) => kind == "string",
@@ -59,13 +59,13 @@ impl<'a> Parameter<'a> {
         }
     }
 
-    /// Whether it takes true or false.
+    /// Whether it accepts true or false.
     pub fn is_switch(&self) -> bool {
         self.get("type").is_some_and(|kind| kind == "boolean")
     }
 
-    /// Whether the schema itself says which values there are.
-    pub fn names_values(&self) -> bool {
+    /// Whether the schema itself lists the values.
+    pub fn is_enum(&self) -> bool {
         const NAMING: [&str; 4] = ["enum", "const", "pattern", "format"];
         let names =
             |schema: &Map<String, Value>| NAMING.iter().any(|key| schema.contains_key(*key));
@@ -80,8 +80,8 @@ impl<'a> Parameter<'a> {
     }
 }
 
-/// All parameters, in order, each before what is inside of it. The schema nests no deeper than is
-/// safe to walk.
+/// All parameters, in order, each before its nested ones. The schema's nesting is limited enough to
+/// be traversed.
 pub(crate) fn parameters(root: &Value) -> Vec<Parameter<'_>> {
     let mut found = Vec::new();
     if let Some(schema) = root.as_object() {
@@ -117,7 +117,7 @@ fn collect<'a>(
             schema,
         };
         found.push(parameter);
-        // What references lead to may be recursive, and is described where it stands.
+        // The target of a reference may be recursive, and is described at its own place.
         if depth < DEEPEST {
             collect(root, schema, &name, &path, depth + 1, found);
             if let Some(Value::Object(items)) = schema.get("items") {
@@ -128,7 +128,7 @@ fn collect<'a>(
     }
 }
 
-/// What a reference inside of the schema leads to, in one step; also that of the one variant that is
+/// The target of a reference inside of the schema, in one step; also for the single variant that is
 /// not null.
 fn target<'a>(root: &'a Value, schema: &'a Map<String, Value>) -> Option<&'a Map<String, Value>> {
     let of = |schema: &'a Map<String, Value>| {

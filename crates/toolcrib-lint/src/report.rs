@@ -1,41 +1,41 @@
-//! What was found.
+//! Findings and reports.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 
 use crate::{
-    catalogue::{Catalogue, Subject},
+    catalog::{LintCatalog, Subject},
     text::visible,
 };
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// The tool cannot be offered or called as it stands, or tries something on the model.
+    /// The tool cannot be offered or called, or tries to manipulate the model.
     Error,
-    /// The model will choose or call it worse than it could, or it costs more than it should.
+    /// The model will choose or call it worse than possible, or it costs more than necessary.
     Warning,
 }
 
-/// One thing that is wrong. In none of its texts is a character that is not seen, a control character
-/// or a line feed.
+/// One problem. None of its texts contains an invisible character, a control character or a line
+/// feed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The rule's id.
     pub rule: String,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// The tool's name; absent where it is about a source or about all tools.
+    /// The tool's name; absent if it is about a source or about all tools.
     pub tool: Option<String>,
-    /// Where the tool is declared, if that is known; else the source that it is about.
+    /// The declaration of the tool, if known; otherwise the source that it is about.
     pub origin: Option<String>,
     /// The part of the tool, as a path from its definition: `input_schema/properties/order_id`.
     pub path: Option<String>,
-    /// What is wrong; it names the tool.
+    /// The problem, with the tool's name.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub help: String,
     #[serde(skip)]
     position: Option<usize>,
@@ -65,7 +65,7 @@ impl Finding {
         }
     }
 
-    /// As one of a tool.
+    /// Sets its tool.
     #[must_use]
     pub fn of(mut self, subject: &Subject<'_>) -> Self {
         let tool = subject.tool();
@@ -75,30 +75,31 @@ impl Finding {
         self
     }
 
-    /// As one of a source.
+    /// Sets its source.
     #[must_use]
     pub fn of_source(mut self, source: &str) -> Self {
         self.origin = Some(visible(source));
         self
     }
 
-    /// As one of a part of the tool.
+    /// Sets the part of the tool.
     #[must_use]
     pub fn at(mut self, path: impl AsRef<str>) -> Self {
         self.path = Some(visible(path.as_ref()));
         self
     }
 
-    /// Which of [`Report::tools`] it is about; `None` where it is about a source or all of them.
+    /// The index in [`Report::tools`]; `None` if it is about a source or all of them.
     pub fn position(&self) -> Option<usize> {
         self.position
     }
 }
 
-/// How many findings of one rule about one tool are told: a hostile catalogue must not drown the rest.
+/// Maximum number of reported findings of one rule about one tool: a hostile catalog must not hide
+/// the rest.
 const MOST_OF_A_KIND: usize = 5;
 
-/// What rules put their findings into.
+/// Collects the findings of rules.
 #[derive(Debug, Default)]
 pub struct Findings {
     rule: String,
@@ -107,8 +108,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Takes a finding of the rule that is being checked; of more than five about one tool the rest
-    /// are dropped.
+    /// Adds a finding of the current rule; drops it beyond five about one tool.
     pub fn push(&mut self, mut finding: Finding) {
         let found = self.of_a_kind.entry(finding.position).or_default();
         *found += 1;
@@ -130,12 +130,12 @@ impl Findings {
     }
 }
 
-/// What a tool costs in every request that offers it.
+/// The cost of a tool in every request that offers it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ToolSize {
-    /// Its name; what is not seen in it stands as `\u{…}`.
+    /// Its name, with invisible characters as `\u{…}`.
     pub name: String,
-    /// Where it is declared, if that is known.
+    /// Its declaration, if known.
     pub origin: Option<String>,
     /// Name, description and schema of arguments as compact JSON, in characters.
     pub chars: usize,
@@ -146,31 +146,31 @@ pub struct ToolSize {
 /// Sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Totals {
-    /// How many tools were looked over.
+    /// The number of checked tools.
     pub tools: usize,
-    /// All of them, in characters.
+    /// Their total size, in characters.
     pub chars: usize,
     /// The same in tokens, [estimated](crate::estimated_tokens).
     pub tokens: usize,
-    /// How many findings are errors.
+    /// The number of errors.
     pub errors: usize,
-    /// How many are warnings.
+    /// The number of warnings.
     pub warnings: usize,
 }
 
-/// What came of looking over a catalogue.
+/// The result of checking a catalog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// The tools, in the order in which they came.
+    /// The tools, in catalog order.
     pub tools: Vec<ToolSize>,
-    /// What was found, by tool in their order; what is about no single tool comes last.
+    /// The findings, in the order of the tools; those about no single tool come last.
     pub findings: Vec<Finding>,
     /// Sums.
     pub totals: Totals,
 }
 
 impl Report {
-    pub(crate) fn new(catalogue: &Catalogue<'_>, findings: Findings) -> Self {
+    pub(crate) fn new(catalog: &LintCatalog<'_>, findings: Findings) -> Self {
         let findings = findings.in_order();
         let size = |subject: &Subject<'_>| ToolSize {
             name: visible(&subject.tool().name),
@@ -180,11 +180,11 @@ impl Report {
         };
         let errors = findings.iter().filter(|f| f.severity == Severity::Error).count();
         Self {
-            tools: catalogue.tools().iter().map(size).collect(),
+            tools: catalog.tools().iter().map(size).collect(),
             totals: Totals {
-                tools: catalogue.tools().len(),
-                chars: catalogue.tools().iter().map(Subject::chars).sum(),
-                tokens: catalogue.tools().iter().map(Subject::tokens).sum(),
+                tools: catalog.tools().len(),
+                chars: catalog.tools().iter().map(Subject::chars).sum(),
+                tokens: catalog.tools().iter().map(Subject::tokens).sum(),
                 errors,
                 warnings: findings.len() - errors,
             },
@@ -192,7 +192,7 @@ impl Report {
         }
     }
 
-    /// Whether nothing was found.
+    /// Whether the report contains no findings.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
     }

@@ -1,11 +1,11 @@
-//! Texts: how they are shown, and how they are compared.
+//! Displays and compares texts.
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
-use toolcrib_core::is_hidden;
+use toolcrib_core::__internal::is_hidden;
 
-/// A text in which nothing is hidden and nothing breaks the line: what is not seen stands as
-/// `\u{…}`. Emoji come apart where something unseen holds them together.
+/// A text without hidden characters and line breaks: invisible characters are shown as `\u{…}`.
+/// Emoji that contain an invisible joiner are split.
 pub(crate) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -33,14 +33,14 @@ pub(crate) fn name(text: &str) -> String {
     format!("`{}`", cut(text, LONGEST))
 }
 
-/// A key as part of a path: a long one is cut, since it stands in the path of all that is below.
+/// A key as part of a path: a long one is shortened, since all nested paths contain it.
 pub(crate) fn segment(key: &str) -> String {
     const LONGEST: usize = 64;
     cut(key, LONGEST)
 }
 
 fn cut(text: &str, longest: usize) -> String {
-    // What is shown is never shorter than what it is made of.
+    // The displayed form is never shorter than its source.
     let begin: String = text.chars().take(longest + 1).collect();
     let shown = visible(&begin);
     if shown.chars().count() <= longest {
@@ -51,7 +51,7 @@ fn cut(text: &str, longest: usize) -> String {
     cut
 }
 
-/// The first few of many, with commas, and how many more there are.
+/// The first few of many, with commas, and the number of further ones.
 pub(crate) fn some_of<T: AsRef<str>>(all: &[T]) -> String {
     const SHOWN: usize = 5;
     let shown: Vec<&str> = all.iter().take(SHOWN).map(AsRef::as_ref).collect();
@@ -86,7 +86,8 @@ pub(crate) fn name_words(name: &str) -> Vec<String> {
     words
 }
 
-/// The words of a text, in lower case. Of scripts that do not part words, each character is one.
+/// The words of a text, in lower case. In scripts without spaces between words, each character is
+/// one.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric()).flat_map(|run| {
         let mut words = vec![String::new()];
@@ -103,21 +104,21 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// Whether a character stands for about a word of others: Chinese, Japanese, Korean.
+/// Whether a character counts as about a word: Chinese, Japanese, Korean.
 pub(crate) fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Words that say nothing of what a tool does.
+/// Words without information about a tool.
 const STOP_WORDS: [&str; 32] = [
     "a", "an", "and", "any", "are", "as", "at", "be", "by", "can", "for", "from", "given", "in",
     "into", "is", "it", "its", "of", "on", "or", "that", "the", "this", "to", "tool", "use",
     "used", "using", "was", "which", "with",
 ];
 
-/// The words of a text that say something, without the endings of plurals and verbs.
+/// The informative words of a text, without the endings of plurals and verbs.
 pub(crate) fn telling_words(text: &str) -> BTreeSet<String> {
-    // What comes after so many words does not tell tools apart.
+    // Later words do not distinguish tools.
     const MOST: usize = 300;
     words(text)
         .filter(|word| !STOP_WORDS.contains(&word.as_str()))
@@ -135,8 +136,8 @@ pub(crate) fn stem(word: &str) -> String {
     cut.unwrap_or(word).to_owned()
 }
 
-/// A text as a model may read it in spite of how it is written: in lower case, without what is not
-/// seen, with letters in place of those that look like them, and with single blanks.
+/// A text as a model may read it in spite of its spelling: in lower case, without invisible
+/// characters, with letters instead of their look-alikes, and with single blanks.
 pub(crate) fn folded(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     for c in text.chars() {
@@ -151,12 +152,12 @@ pub(crate) fn folded(text: &str) -> String {
     folded
 }
 
-/// The letter or quote of ASCII that a character looks like; itself if there is none.
+/// The ASCII letter or quote that a character resembles; the character itself if there is none.
 pub(crate) fn plain_letter(c: char) -> char {
     match c {
         '‘' | '’' => '\'',
         '“' | '”' => '"',
-        c => toolcrib_core::plain_letter(c),
+        c => toolcrib_core::__internal::plain_letter(c),
     }
 }
 

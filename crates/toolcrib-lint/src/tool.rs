@@ -1,33 +1,33 @@
-//! What is looked over.
+//! The input of a check.
 
 use serde_json::Value;
 use toolcrib_core::ToolDefinition;
 
-/// A tool as a model is told of it. Unlike a [`ToolDefinition`] it may be wrong in every way.
+/// A tool's model-visible definition. Unlike a [`ToolDefinition`] it may be invalid in every way.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LintTool {
     /// Its name.
     pub name: String,
-    /// Its description; empty where there is none.
+    /// Its description; empty if there is none.
     pub description: String,
-    /// JSON Schema of the arguments; absent where there is none.
+    /// JSON Schema of the arguments, if there is one.
     pub input_schema: Option<Value>,
-    /// What people are shown in place of the name.
+    /// The name for people.
     pub title: Option<String>,
     /// JSON Schema of the structured results.
     pub output_schema: Option<Value>,
-    /// Where it is declared, for messages: `toolcrib.toml:12`, `mcp:git`.
+    /// Its declaration, for messages: `toolcrib.toml:12`, `mcp:git`.
     pub origin: Option<String>,
-    /// The source that lists it, such as `mcp:git`; absent for tools of one's own. Texts of one
-    /// source that speak of a tool of another are suspicious, those of one's own are not.
+    /// The source that lists it, such as `mcp:git`; absent for your own tools. Texts of one source
+    /// that mention a tool of another are suspicious, those of your own tools are not.
     pub source: Option<String>,
-    /// Whether Toolcrib itself made the tool, such as `read_skill`: how it is worded is not up to
-    /// whoever reads the report, what skills put into it is.
+    /// Whether it is one of Toolcrib's built-in tools, such as `read_skill`: the reader of the
+    /// report cannot change its wording, only the content of skills in it.
     pub framework: bool,
 }
 
 impl LintTool {
-    /// A tool of a name, a description and a schema of arguments.
+    /// A tool with a name, a description and a schema of arguments.
     pub fn new(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -41,7 +41,7 @@ impl LintTool {
         }
     }
 
-    /// As one that a source lists.
+    /// Sets the source that lists it.
     #[must_use]
     pub fn from_source(mut self, source: impl Into<String>) -> Self {
         self.source = Some(source.into());
@@ -64,15 +64,15 @@ impl From<&ToolDefinition> for LintTool {
     }
 }
 
-/// What is known of a source of tools: an MCP server, a hub.
+/// Facts about a source of tools: an MCP server, a hub.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SourceFacts {
-    /// What it is called: `mcp:git`, `hub:registry`.
+    /// Its name: `mcp:git`, `hub:registry`.
     pub name: String,
-    /// Whether somebody else runs it, so that its tools can change without notice.
+    /// Whether it is operated by others, so that its tools can change without notice.
     pub remote: bool,
-    /// Whether its list is kept for ever once it was fetched.
+    /// Whether its list never expires once it was fetched.
     pub ttl_forever: bool,
-    /// Why it could not be listed, if it could not: its tools are not among those looked over.
+    /// Why it could not be listed, if so: its tools are not checked.
     pub failure: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! An impl block gets a method `tools`, with all methods in it that are tools.
+//! Expansion of impl blocks: adds a method `tools` that makes a tool of each `#[tool]` method.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -6,13 +6,13 @@ use syn::{Attribute, FnArg, ImplItem, ImplItemFn, ItemImpl, Visibility, ext::Ide
 
 use crate::{mistakes::Mistakes, options::Options, parameters};
 
-/// The block as it is, with `tools` in it; or as it is, and what is wrong.
+/// The block with `tools` added; or the block unchanged, and the errors.
 pub(crate) fn expand(attribute: TokenStream, mut block: ItemImpl) -> TokenStream {
     if let Some((path, _)) = &block.trait_ {
-        let message = "tools stand in an impl block of the type itself, not of a trait";
+        let message = "`#[tool]` needs an inherent impl block, not one of a trait";
         let mistake = syn::Error::new_spanned(path, message).into_compile_error();
-        // What makes a tool is no member of the trait, which would be the next error; and what is
-        // said of parameters is for tools alone.
+        // `#[tool]` attributes and attributes on parameters are removed, because they would cause
+        // follow-up errors.
         for item in &mut block.items {
             if let ImplItem::Fn(method) = item
                 && method.attrs.iter().any(is_tool)
@@ -50,7 +50,7 @@ fn tools(attribute: TokenStream, block: &ItemImpl) -> syn::Result<TokenStream> {
     if methods.is_empty() {
         mistakes.at(
             &block.self_ty,
-            "no method in here is a tool; write `#[tool]` before those that are",
+            "no method of this block is a tool; write `#[tool]` before at least one",
         );
     }
     for method in &methods {
@@ -63,11 +63,10 @@ fn tools(attribute: TokenStream, block: &ItemImpl) -> syn::Result<TokenStream> {
     });
     let vis = widest(&methods);
     mistakes.finish(quote! {
-        /// Makes all tools of this block, in the order in which they stand in it. Each holds this
-        /// value.
+        /// Makes all tools of this block, in the order of declaration. Each one shares this value.
         #vis fn tools(
             self: &::std::sync::Arc<Self>,
-        ) -> ::std::vec::Vec<::core::result::Result<#krate::Tool, #krate::InvalidTool>> {
+        ) -> ::std::vec::Vec<#krate::Tool> {
             ::std::vec::Vec::from([#(#makers),*])
         }
     })
@@ -77,24 +76,24 @@ fn is_tool(attr: &Attribute) -> bool {
     attr.path().segments.last().is_some_and(|segment| segment.ident == "tool")
 }
 
-/// What `tools` cannot make. The rest is looked at where the method itself is expanded.
+/// Checks the requirements of `tools`. All others are checked where the method itself is expanded.
 fn check(method: &ImplItemFn, mistakes: &mut Mistakes) {
     if method.sig.receiver().is_none() {
         mistakes.at(
             &method.sig.ident,
-            "a tool in an impl block takes `&self`; one that does not need it stands outside",
+            "a tool in an impl block takes `&self`; move a function without it out of the block",
         );
     }
     for input in &method.sig.inputs {
         if let FnArg::Typed(input) = input
             && parameters::is_state(&input.ty)
         {
-            mistakes.at(&input.ty, "`tools` has nothing to pass here: hold it in `self`");
+            mistakes.at(&input.ty, "`tools` cannot pass a `State`: keep the value in `self`");
         }
     }
 }
 
-/// The visibility of the most visible method: what can see one tool can see those beside it.
+/// The visibility of the most visible method: callers of one tool can see the others.
 fn widest(methods: &[&ImplItemFn]) -> Visibility {
     let rank = |vis: &Visibility| match vis {
         Visibility::Public(_) => 2,

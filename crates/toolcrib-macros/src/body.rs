@@ -1,4 +1,4 @@
-//! What the function that makes a tool does.
+//! The body of the function that makes a tool.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -9,7 +9,7 @@ use crate::{
     parameters::{Kind, Parameter},
 };
 
-/// A tool without mistakes.
+/// A tool that passed all checks.
 pub(crate) struct Body<'a> {
     pub(crate) name: &'a LitStr,
     pub(crate) description: Option<&'a TokenStream>,
@@ -19,14 +19,14 @@ pub(crate) struct Body<'a> {
 }
 
 impl Body<'_> {
-    /// The type of the arguments, and a builder that is told everything.
+    /// The type of the arguments, and the calls of a builder.
     pub(crate) fn write(&self) -> TokenStream {
         let Self { name, description, options, sig, .. } = self;
         let Options { krate, calls, .. } = options;
         let (item, arguments) = self.arguments();
         let closure = self.closure();
         let ending = if sig.asyncness.is_some() { "handler" } else { "blocking" };
-        // Where what the closure gives is not good enough, the function is to blame.
+        // If the closure's return type does not fit, the error points to the function.
         let ending = Ident::new(ending, self.at());
         let never = self.never();
         quote! {
@@ -41,18 +41,18 @@ impl Body<'_> {
         }
     }
 
-    /// The place of the function. Locals that stand there are told apart from what its parameters
-    /// are called.
+    /// The span of the function. Locals with this span are hygienic: they cannot clash with the
+    /// names of its parameters.
     fn at(&self) -> Span {
         Span::mixed_site().located_at(self.sig.ident.span())
     }
 
-    /// What would make all arguments; before it, where they have no type yet, a struct with a field
-    /// for each.
+    /// The type of all arguments; preceded, if there is no such type, by a generated struct with
+    /// one field per argument.
     ///
-    /// The types of the fields are parameters of the struct, so that one that is no argument is an
-    /// error where it is passed for one, and not also wherever serde and schemars name it. But what
-    /// is said to serde and schemars of a field may be about its very type.
+    /// The types of the fields are parameters of the struct, so that an invalid type is reported
+    /// once, where it is passed, and not also wherever serde and schemars use it. Attributes for
+    /// serde and schemars may still depend on the field's type.
     fn arguments(&self) -> (Option<TokenStream>, TokenStream) {
         let krate = &self.options.krate;
         let never = self.never();
@@ -60,7 +60,7 @@ impl Body<'_> {
         for Parameter { cfgs, kind } in self.parameters {
             match kind {
                 Kind::Argument { name, attrs, description, ty } => {
-                    // Not as a doc comment, whose first heading schemars takes for a title.
+                    // Not a doc comment, because schemars uses its first heading as a title.
                     let description =
                         description.iter().map(|text| quote!(#[schemars(description = #text)]));
                     let (field, value) = if attrs.is_empty() {
@@ -91,7 +91,7 @@ impl Body<'_> {
         (Some(item), quote!(__ToolArguments { #(#values),* }))
     }
 
-    /// A value of a type, which is marked if it cannot be an argument.
+    /// A value of a type, with the span that is reported if the type cannot be an argument.
     fn taken(&self, ty: &Type) -> TokenStream {
         let krate = &self.options.krate;
         let never = self.never();
@@ -99,12 +99,12 @@ impl Body<'_> {
         quote_spanned!(at=> #krate::__private::Taken::<#ty>::of().value(#never))
     }
 
-    /// What nobody has, and from which therefore any value can be made.
+    /// An uninhabited type, from which any value can be made.
     fn never(&self) -> Ident {
         Ident::new("never", self.at())
     }
 
-    /// The closure that calls the function, with all that it keeps.
+    /// The closure that calls the function, with the state that it owns.
     fn closure(&self) -> TokenStream {
         let at = self.at();
         let krate = &self.options.krate;
@@ -136,8 +136,8 @@ impl Body<'_> {
                 #answer
             }
         };
-        // The context has a name even where the function does not take it: as long as it is there,
-        // the engine knows that a function on the blocking pool has not ended.
+        // The context is bound even if the function does not take it: its lifetime shows the engine
+        // whether a function on the blocking pool has ended.
         quote_spanned! {at=>
             {
                 #(#kept)*
@@ -174,10 +174,10 @@ impl Body<'_> {
         }
     }
 
-    /// What `returned` comes to, by what its type can do.
+    /// Converts `returned` by the traits of its type.
     fn answer(&self) -> TokenStream {
         let krate = &self.options.krate;
-        // A type that cannot be returned is marked where it is written.
+        // An invalid return type is reported where it is written.
         let at = match &self.sig.output {
             ReturnType::Default => self.at(),
             ReturnType::Type(_, ty) => self.at().located_at(ty.span()),

@@ -1,18 +1,18 @@
-//! What a doc comment says.
+//! Descriptions from doc comments.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 
-/// A doc comment as an expression of `&'static str`; `None` where it says nothing.
+/// A doc comment as an expression of `&'static str`; `None` if it is blank.
 ///
-/// The lines stay as they are, less the blank that stands behind `///`: a model reads Markdown as
-/// well as rustdoc does.
+/// The lines stay unchanged, less the blank after `///`: a model reads Markdown as well as rustdoc
+/// does.
 pub(crate) fn written(attrs: &[Attribute]) -> Option<TokenStream> {
     let pieces: Vec<&Expr> = attrs.iter().filter_map(doc).collect();
     let literals: Option<Vec<String>> = pieces.iter().map(|piece| literal(piece)).collect();
     let Some(lines) = literals else {
-        // Such as `#[doc = include_str!("find.md")]`: only the compiler knows what it says.
+        // Such as `#[doc = include_str!("find.md")]`: only the compiler knows the text.
         let lines = pieces.into_iter().map(|piece| match literal(piece) {
             Some(line) => quote!(#line),
             None => quote!(#piece),

@@ -1,4 +1,4 @@
-//! A function or a method becomes itself and, beside it, what makes the tool.
+//! Expansion of functions and methods: the item itself and a function that makes its tool.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
@@ -14,7 +14,7 @@ use crate::{
     values,
 };
 
-/// The function and what makes its tool; or the function and what is wrong.
+/// The function and its maker; or the function and the errors.
 pub(crate) fn expand(attribute: TokenStream, mut function: Function) -> TokenStream {
     let maker = maker(attribute, &mut function).unwrap_or_else(syn::Error::into_compile_error);
     quote!(#function #maker)
@@ -32,8 +32,8 @@ fn maker(attribute: TokenStream, function: &mut Function) -> syn::Result<TokenSt
     if description.is_none() {
         mistakes.at(
             &sig.ident,
-            "a tool needs a description, a model chooses by it: write a doc comment (`/// …`) \
-             above, or `#[tool(description = \"…\")]`",
+            "a tool needs a description, because models choose by it: write a doc comment (`/// \
+             …`) above, or `#[tool(description = \"…\")]`",
         );
     }
     let body = mistakes.finish(Body {
@@ -56,8 +56,8 @@ fn maker(attribute: TokenStream, function: &mut Function) -> syn::Result<TokenSt
     });
     let also = attrs.iter().filter(|attr| also_of_maker(attr));
     let doc = format!(
-        "Makes the tool `{}`; its calls go to `{}`.\n\n# Errors\nWhen the arguments' schema is not \
-         that of an object, which only `Args` can bring about.",
+        "Makes the tool `{}`; its calls go to `{}`.\n\nWhere the arguments' schema is not that of an \
+         object, which only `Args` can bring about, engines refuse the tool and menus withhold it.",
         name.value(),
         sig.ident,
     );
@@ -67,13 +67,13 @@ fn maker(attribute: TokenStream, function: &mut Function) -> syn::Result<TokenSt
         #[doc = #doc]
         #vis fn #maker(
             #receiver #(#states),*
-        ) -> ::core::result::Result<#krate::Tool, #krate::InvalidTool> {
+        ) -> #krate::Tool {
             #body
         }
     })
 }
 
-/// The name that a model calls.
+/// The tool's name.
 fn name(options: &Options, function: &Ident, mistakes: &mut Mistakes) -> LitStr {
     if let Some(name) = &options.name {
         return name.clone();
@@ -103,21 +103,19 @@ fn check_signature(sig: &Signature, mistakes: &mut Mistakes) {
     if !sig.generics.params.is_empty() {
         mistakes.at(
             &sig.generics,
-            "a tool is not generic, its schema is made of types that are known; call the generic \
+            "a tool cannot be generic, because its schema needs concrete types; call the generic \
              function from it",
         );
     }
     if let Some(FnArg::Receiver(receiver)) = sig.inputs.first()
         && !matches!(receiver.kind, ReceiverKind::Reference(_, None, None))
     {
-        mistakes.at(
-            receiver,
-            "take `&self`: calls run at the same time, and share the value in an `Arc`",
-        );
+        mistakes
+            .at(receiver, "take `&self`: calls run concurrently, and share the value in an `Arc`");
     }
 }
 
-/// Attributes that what makes the tool needs too.
+/// Attributes that the maker needs too.
 fn also_of_maker(attr: &Attribute) -> bool {
     ["allow", "cfg"].iter().any(|name| attr.path().is_ident(name))
 }

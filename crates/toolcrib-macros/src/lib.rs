@@ -1,8 +1,7 @@
-//! The attribute [`macro@tool`]: a function, a method or a whole impl block becomes a tool, or
-//! several.
+//! The attribute [`macro@tool`]: makes tools of a function, a method or a whole impl block.
 //!
-//! What it writes refers to the facade `toolcrib`, which re-exports it as `toolcrib::tool`; nobody
-//! depends on this crate by itself.
+//! The generated code refers to the facade `toolcrib`, which re-exports the macro as
+//! `toolcrib::tool`; do not depend on this crate directly.
 
 mod block;
 mod body;
@@ -24,7 +23,7 @@ pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
     match syn::parse::<Subject>(item.clone()) {
         Ok(Subject::Function(function)) => function::expand(attribute.into(), *function).into(),
         Ok(Subject::Block(block)) => block::expand(attribute.into(), *block).into(),
-        // Left as it is, so that there is one error and not one for each use of the item.
+        // The item stays, so that there is one error and not one for each use of the item.
         Err(mistake) => {
             let mut tokens = item;
             tokens.extend(TokenStream::from(mistake.into_compile_error()));

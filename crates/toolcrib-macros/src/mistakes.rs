@@ -1,15 +1,15 @@
-//! All that is wrong with a tool is said at once.
+//! Collection of errors, so that all errors of a tool are reported at once.
 
 use std::fmt::Display;
 
 use quote::ToTokens;
 
-/// Collects mistakes, so that what comes after the first is looked at too.
+/// Collects errors, so that checks continue after the first.
 #[derive(Default)]
 pub(crate) struct Mistakes(Option<syn::Error>);
 
 impl Mistakes {
-    /// A mistake whose place is these tokens.
+    /// Adds an error at these tokens.
     pub(crate) fn at(&mut self, tokens: impl ToTokens, message: impl Display) {
         self.add(syn::Error::new_spanned(tokens, message));
     }
@@ -21,12 +21,12 @@ impl Mistakes {
         }
     }
 
-    /// What an attempt gave, where it gave something.
+    /// The value of a result, or `None` after recording its error.
     pub(crate) fn take<T>(&mut self, attempt: syn::Result<T>) -> Option<T> {
         attempt.map_err(|mistake| self.add(mistake)).ok()
     }
 
-    /// What was made, if nothing was wrong.
+    /// The value, if no error was recorded.
     pub(crate) fn finish<T>(self, made: T) -> syn::Result<T> {
         self.0.map_or(Ok(made), Err)
     }

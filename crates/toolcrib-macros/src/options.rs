@@ -1,4 +1,4 @@
-//! What stands in the brackets: `#[tool(read_only, timeout = "30s")]`.
+//! Options of the attribute: `#[tool(read_only, timeout = "30s")]`.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -6,7 +6,7 @@ use syn::{LitStr, Meta, Path, Token, parse::Parser, parse_quote, punctuated::Pun
 
 use crate::{mistakes::Mistakes, values};
 
-/// Everything that can stand there.
+/// All options.
 const KNOWN: [&str; 16] = [
     "name",
     "description",
@@ -26,24 +26,24 @@ const KNOWN: [&str; 16] = [
     "crate",
 ];
 
-/// Everything that can stand in `capabilities(…)`.
+/// All keys of `capabilities(…)`.
 const CAPABILITIES: [&str; 3] = ["network", "process", "secrets"];
 
 /// The options of one tool.
 pub(crate) struct Options {
-    /// The name, where it is not the function's.
+    /// The name, if it differs from the function's.
     pub(crate) name: Option<LitStr>,
-    /// The description, where it is not the doc comment.
+    /// The description, if it is not the doc comment.
     pub(crate) description: Option<TokenStream>,
-    /// Where `toolcrib` is.
+    /// The path of `toolcrib`.
     pub(crate) krate: Path,
-    /// Calls of the builder's methods, for all the others.
+    /// Calls of the builder's methods for all other options.
     pub(crate) calls: TokenStream,
 }
 
 impl Options {
-    /// Reads the options of a tool. What can be read is kept beside mistakes, so that the rest is
-    /// looked at too.
+    /// Parses the options of a tool. Valid ones are kept despite errors, so that the rest is
+    /// checked too.
     pub(crate) fn read(attribute: TokenStream, mistakes: &mut Mistakes) -> Self {
         let mut options = Self {
             name: None,
@@ -53,7 +53,7 @@ impl Options {
         };
         let metas = Punctuated::<Meta, Token![,]>::parse_terminated.parse2(attribute);
         let metas = mistakes.take(metas).unwrap_or_default();
-        // The others refer to it, wherever it stands.
+        // The other options refer to it, regardless of its position.
         if let Some(meta) = metas.iter().find(|meta| meta.path().is_ident("crate"))
             && let Some(krate) = mistakes.take(values::path(meta))
         {
@@ -63,7 +63,7 @@ impl Options {
         for meta in &metas {
             let option = spelled(meta.path());
             if seen.iter().any(|(before, _)| *before == option) {
-                mistakes.at(meta.path(), format!("`{option}` stands here twice"));
+                mistakes.at(meta.path(), format!("`{option}` appears twice"));
                 continue;
             }
             mistakes.take(options.take(&option, meta));
@@ -80,13 +80,16 @@ impl Options {
         options
     }
 
-    /// Reads the options of an impl block, of which there is one: where `toolcrib` is.
+    /// Parses the options of an impl block: only the path of `toolcrib`.
     pub(crate) fn of_block(attribute: TokenStream, mistakes: &mut Mistakes) -> Path {
         let metas = Punctuated::<Meta, Token![,]>::parse_terminated.parse2(attribute);
         let mut krate = parse_quote!(::toolcrib);
         for meta in mistakes.take(metas).unwrap_or_default() {
             if !meta.path().is_ident("crate") {
-                mistakes.at(meta.path(), "this is said of each tool: write it at the method");
+                mistakes.at(
+                    meta.path(),
+                    "this option applies to a single tool: write it on the method",
+                );
             } else if let Some(path) = mistakes.take(values::path(&meta)) {
                 krate = path;
             }
@@ -135,7 +138,7 @@ impl Options {
                     1 => quote!(Turn),
                     _ => quote!(Session),
                 };
-                quote!(.ephemeral(#krate::Lifetime::#lifetime))
+                quote!(.ephemeral(#krate::tool::Lifetime::#lifetime))
             }
             "on_collision" => {
                 let collision = match values::word(meta, &["fail", "keep", "replace"])? {
@@ -143,7 +146,7 @@ impl Options {
                     1 => quote!(Keep),
                     _ => quote!(Replace),
                 };
-                quote!(.on_collision(#krate::OnCollision::#collision))
+                quote!(.on_collision(#krate::tool::OnCollision::#collision))
             }
             "available_if" => {
                 let check = values::check(meta)?;
@@ -151,7 +154,7 @@ impl Options {
             }
             "capabilities" => {
                 let kinds = capabilities(meta)?;
-                quote!(.capabilities(#krate::Capabilities::none() #kinds))
+                quote!(.capabilities(#krate::tool::Capabilities::none() #kinds))
             }
             kind if CAPABILITIES.contains(&kind) => {
                 let message = format!(
@@ -193,7 +196,7 @@ fn capabilities(meta: &Meta) -> syn::Result<TokenStream> {
             }
         };
         if seen.contains(&kind) {
-            mistakes.at(path, format!("`{kind}` stands here twice"));
+            mistakes.at(path, format!("`{kind}` appears twice"));
         }
         if let Some(texts) = mistakes.take(values::texts(meta, example)) {
             calls.extend(quote!(.#path([#(#texts),*])));
@@ -203,7 +206,7 @@ fn capabilities(meta: &Meta) -> syn::Result<TokenStream> {
     mistakes.finish(calls)
 }
 
-/// Says what there is instead, and what was probably meant.
+/// An error with the list of valid names and a suggestion.
 fn unknown(path: &Path, what: &str, known: &[&str]) -> syn::Error {
     let name = spelled(path);
     let list: Vec<_> = known.iter().map(|word| format!("`{word}`")).collect();
@@ -215,7 +218,7 @@ fn unknown(path: &Path, what: &str, known: &[&str]) -> syn::Error {
         .map(|(word, _)| format!("did you mean `{word}`? "))
         .unwrap_or_default();
     let list = list.join(", ");
-    syn::Error::new_spanned(path, format!("`{name}` is not {what}; {near}there are {list}"))
+    syn::Error::new_spanned(path, format!("`{name}` is not {what}; {near}valid: {list}"))
 }
 
 fn spelled(path: &Path) -> String {

@@ -1,4 +1,4 @@
-//! The parameters of a function, and what each of them is.
+//! The parameters of a function and their roles.
 
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
@@ -11,7 +11,7 @@ use crate::{description, mistakes::Mistakes};
 
 /// One parameter.
 pub(crate) struct Parameter {
-    /// Where it is there at all.
+    /// `cfg` attributes of the parameter.
     pub(crate) cfgs: Vec<Attribute>,
     pub(crate) kind: Kind,
 }
@@ -20,21 +20,21 @@ pub(crate) enum Kind {
     /// An argument of the tool: a property of its schema.
     Argument {
         name: Ident,
-        /// What serde and schemars are told of it.
+        /// Attributes for serde and schemars.
         attrs: Vec<Attribute>,
-        /// What its doc comment says.
+        /// The doc comment.
         description: Option<TokenStream>,
         ty: Type,
     },
     /// All arguments as one type: `Args<T>`.
     Arguments(Type),
-    /// What the tool is made with: `State<T>`.
+    /// State that the tool is made with.
     State { name: Ident, ty: Type },
     /// The call's `ToolContext`.
     Context,
 }
 
-/// Sorts the parameters, and takes from the signature what no function may have.
+/// Classifies the parameters, and removes attributes that are not valid on parameters.
 pub(crate) fn take(sig: &mut Signature, mistakes: &mut Mistakes) -> Vec<Parameter> {
     let mut parameters = Vec::new();
     for (position, input) in sig.inputs.iter_mut().enumerate() {
@@ -53,7 +53,7 @@ fn parameter(input: &mut PatType, position: usize) -> syn::Result<Parameter> {
     input.attrs = others;
 
     let kind = if let Some(ty) = wrapped(&input.ty, "State") {
-        no_field(&attrs, "what a tool is made with is not in its schema")?;
+        no_field(&attrs, "`State` is not part of the tool's schema")?;
         let name = named(&input.pat).cloned();
         let name = name.unwrap_or_else(|| format_ident!("state_{position}"));
         Kind::State { name, ty: ty.clone() }
@@ -62,7 +62,7 @@ fn parameter(input: &mut PatType, position: usize) -> syn::Result<Parameter> {
         check_owned(ty)?;
         Kind::Arguments(ty.clone())
     } else if is_context(&input.ty) {
-        no_field(&attrs, "the context is not in the tool's schema")?;
+        no_field(&attrs, "the context is not part of the tool's schema")?;
         Kind::Context
     } else {
         if let Type::Reference(reference) = &*input.ty
@@ -78,7 +78,7 @@ fn parameter(input: &mut PatType, position: usize) -> syn::Result<Parameter> {
         let Pat::Ident(PatIdent { ident, subpat: None, by_ref: None, .. }) = &*input.pat else {
             return Err(syn::Error::new_spanned(
                 &input.pat,
-                "give the argument a name: a model passes it by that",
+                "name the argument: models pass it by name",
             ));
         };
         let description = description::written(&attrs).filter(|_| !has_description(&attrs));
@@ -88,7 +88,7 @@ fn parameter(input: &mut PatType, position: usize) -> syn::Result<Parameter> {
     Ok(Parameter { cfgs, kind })
 }
 
-/// What holds of all of them together.
+/// Checks the combination of all parameters.
 fn check_together(sig: &Signature, parameters: &[Parameter], mistakes: &mut Mistakes) {
     let mut all = sig.inputs.iter().filter_map(|input| match input {
         FnArg::Typed(input) if wrapped(&input.ty, "Args").is_some() => Some(input),
@@ -96,7 +96,7 @@ fn check_together(sig: &Signature, parameters: &[Parameter], mistakes: &mut Mist
     });
     let whole = all.next();
     for second in all {
-        mistakes.at(&second.ty, "all arguments are in the first `Args` already");
+        mistakes.at(&second.ty, "the first `Args` already contains all arguments");
     }
     let mut contexts = sig.inputs.iter().filter_map(|input| match input {
         FnArg::Typed(input) if is_context(&input.ty) => Some(input),
@@ -104,7 +104,7 @@ fn check_together(sig: &Signature, parameters: &[Parameter], mistakes: &mut Mist
     });
     contexts.next();
     for second in contexts {
-        mistakes.at(&second.ty, "a call has one context; take it once");
+        mistakes.at(&second.ty, "a call has only one `ToolContext`; take it once");
     }
     let Some(whole) = whole else {
         return;
@@ -113,21 +113,21 @@ fn check_together(sig: &Signature, parameters: &[Parameter], mistakes: &mut Mist
         if let Kind::Argument { name, .. } = &parameter.kind {
             let whole = wrapped(&whole.ty, "Args").to_token_stream();
             mistakes
-                .at(name, format!("`Args` stands for all arguments: move `{name}` into `{whole}`"));
+                .at(name, format!("`Args` contains all arguments: move `{name}` into `{whole}`"));
         }
     }
 }
 
-/// Whether an attribute belongs to the field that is made of a parameter.
+/// Whether an attribute belongs on the generated field.
 fn is_of_field(attr: &Attribute) -> bool {
     ["doc", "serde", "schemars"].iter().any(|name| attr.path().is_ident(name))
 }
 
-/// Whether schemars is told a description already, which goes before that of a doc comment.
+/// Whether schemars has an explicit description, which overrides the doc comment.
 fn has_description(attrs: &[Attribute]) -> bool {
     let mut found = false;
     for attr in attrs.iter().filter(|attr| attr.path().is_ident("schemars")) {
-        // What cannot be read is schemars's to complain of.
+        // Parse errors are left to schemars.
         let _ = each_meta(attr, |meta| {
             found |= meta.path.is_ident("description");
             Ok(())
@@ -136,7 +136,7 @@ fn has_description(attrs: &[Attribute]) -> bool {
     found
 }
 
-/// Looks at each `name`, `name = value` and `name(…)` in an attribute.
+/// Visits each `name`, `name = value` and `name(…)` in an attribute.
 fn each_meta(
     attr: &Attribute,
     mut look: impl FnMut(&ParseNestedMeta<'_>) -> syn::Result<()>,
@@ -156,7 +156,7 @@ fn no_field(attrs: &[Attribute], why: &str) -> syn::Result<()> {
     match attrs.iter().find(|attr| !attr.path().is_ident("doc")) {
         None => Ok(()),
         Some(attr) => {
-            Err(syn::Error::new_spanned(attr, format!("this has no meaning here: {why}")))
+            Err(syn::Error::new_spanned(attr, format!("this attribute has no effect here: {why}")))
         }
     }
 }
@@ -176,7 +176,7 @@ fn check_serde(attrs: &[Attribute]) -> syn::Result<()> {
     Ok(())
 }
 
-/// `T`, where a type is called `NAME<T>`.
+/// `T`, if the type is `NAME<T>`.
 fn wrapped<'a>(ty: &'a Type, name: &str) -> Option<&'a Type> {
     let segment = last_segment(ty).filter(|segment| segment.ident == name)?;
     let PathArguments::AngleBracketed(arguments) = &segment.arguments else {
@@ -200,7 +200,7 @@ fn is_context(ty: &Type) -> bool {
 fn last_segment(ty: &Type) -> Option<&PathSegment> {
     match ty {
         Type::Path(path) => path.path.segments.last(),
-        // What a `macro_rules` passes on may stand in a group that nobody sees.
+        // A `macro_rules` may wrap its arguments in an invisible group.
         Type::Group(group) => last_segment(&group.elem),
         _ => None,
     }
@@ -215,7 +215,8 @@ fn named(pattern: &Pat) -> Option<&Ident> {
     }
 }
 
-/// An argument is made of JSON: it borrows nothing, and its type is known outside the function.
+/// Arguments are deserialized from JSON: they own their data, and their type must be known outside
+/// the function.
 fn check_owned(ty: &Type) -> syn::Result<()> {
     let mut ahead = vec![ty.to_token_stream().into_iter()];
     while let Some(tokens) = ahead.last_mut() {
@@ -229,15 +230,17 @@ fn check_owned(ty: &Type) -> syn::Result<()> {
                 let referent = tokens.next();
                 return Err(syn::Error::new_spanned(
                     quote!(#token #referent),
-                    format!("an argument owns its data: {owned}"),
+                    format!("an argument must own its data: {owned}"),
                 ));
             }
             TokenTree::Punct(punct) if punct.as_char() == '\'' => {
-                "an argument owns its data: take a type without a lifetime"
+                "an argument must own its data: take a type without a lifetime"
             }
-            TokenTree::Ident(ident) if ident == "impl" => "name the type: the schema is made of it",
+            TokenTree::Ident(ident) if ident == "impl" => {
+                "use a concrete type: the schema is made of it"
+            }
             TokenTree::Ident(ident) if ident == "Self" => {
-                "name the type: `Self` is not known where the schema is made"
+                "use a concrete type: `Self` is unknown where the schema is made"
             }
             TokenTree::Group(group) => {
                 ahead.push(group.stream().into_iter());
@@ -250,7 +253,7 @@ fn check_owned(ty: &Type) -> syn::Result<()> {
     Ok(())
 }
 
-/// What to take instead of a reference to what comes next.
+/// The suggested replacement for a reference.
 fn instead_of(mut referent: impl Iterator<Item = TokenTree>) -> &'static str {
     loop {
         return match referent.next() {

@@ -1,4 +1,4 @@
-//! What stands under the attribute.
+//! The item under the attribute.
 
 use proc_macro2::{Delimiter, Group, TokenStream};
 use quote::{ToTokens, quote};
@@ -7,13 +7,13 @@ use syn::{
     parse::{Parse, ParseStream},
 };
 
-/// What `#[tool]` can stand before.
+/// Items that `#[tool]` supports.
 pub(crate) enum Subject {
     Function(Box<Function>),
     Block(Box<ItemImpl>),
 }
 
-/// A function or a method. Its body is nobody's business here: it is not even parsed.
+/// A function or a method. Its body is not parsed.
 pub(crate) struct Function {
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) vis: Visibility,
@@ -37,7 +37,7 @@ impl Parse for Subject {
         if is_function {
             Ok(Self::Function(input.parse()?))
         } else {
-            Err(ahead.error("`#[tool]` stands before a function, a method or an impl block"))
+            Err(ahead.error("`#[tool]` applies to a function, a method or an impl block"))
         }
     }
 }

@@ -4,27 +4,27 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::{Expr, ExprArray, ExprLit, Lit, LitStr, Meta, Path};
 
-/// The longest name that a model API takes.
+/// Maximum length of a name in model APIs.
 const MAX_NAME: usize = 64;
 
-/// The smallest cap on a result, as `ToolBuilder::MIN_RESULT_CHARS` says.
+/// The minimum cap of a result, as in `ToolBuilder::MIN_RESULT_CHARS`.
 const MIN_RESULT_CHARS: usize = 100;
 
-/// The longest deadline, as in a project file: a day.
+/// The maximum timeout, as in a project file: a day.
 const MAX_TIMEOUT_MS: u128 = 24 * 60 * 60 * 1000;
 
-/// An option that says all by being there.
+/// An option without a value.
 pub(crate) fn flag(meta: &Meta) -> syn::Result<()> {
     match meta {
         Meta::Path(_) => Ok(()),
         other => {
             let name = other.path().to_token_stream();
-            Err(syn::Error::new_spanned(other, format!("`{name}` stands alone, without a value")))
+            Err(syn::Error::new_spanned(other, format!("`{name}` takes no value")))
         }
     }
 }
 
-/// What stands behind `=`.
+/// The value after `=`.
 pub(crate) fn value<'a>(meta: &'a Meta, example: &str) -> syn::Result<&'a Expr> {
     match meta {
         Meta::NameValue(pair) => Ok(&pair.value),
@@ -32,11 +32,11 @@ pub(crate) fn value<'a>(meta: &'a Meta, example: &str) -> syn::Result<&'a Expr> 
     }
 }
 
-/// A text that says something.
+/// A non-blank string.
 pub(crate) fn text(meta: &Meta, example: &str) -> syn::Result<LitStr> {
     let value = value(meta, example)?;
     let Some(text) = literal(value) else {
-        return Err(syn::Error::new_spanned(value, format!("write a text: `{example}`")));
+        return Err(syn::Error::new_spanned(value, format!("write a string: `{example}`")));
     };
     if text.value().trim().is_empty() {
         return Err(syn::Error::new_spanned(text, format!("this is blank; write `{example}`")));
@@ -44,7 +44,7 @@ pub(crate) fn text(meta: &Meta, example: &str) -> syn::Result<LitStr> {
     Ok(text)
 }
 
-/// A text, or a macro that gives one, such as `include_str!("find.md")`.
+/// A string, or a macro that expands to one, such as `include_str!("find.md")`.
 pub(crate) fn text_or_macro(meta: &Meta, example: &str) -> syn::Result<TokenStream> {
     match value(meta, example)? {
         Expr::Macro(call) => Ok(call.to_token_stream()),
@@ -52,7 +52,7 @@ pub(crate) fn text_or_macro(meta: &Meta, example: &str) -> syn::Result<TokenStre
     }
 }
 
-/// Whether a model API takes the name.
+/// Whether model APIs accept the name.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let problem = if let Some(bad) =
         name.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-')))
@@ -78,18 +78,18 @@ pub(crate) fn name(meta: &Meta) -> syn::Result<LitStr> {
     Ok(name)
 }
 
-/// The path of the crate that is `toolcrib`.
+/// The path of the crate `toolcrib`.
 pub(crate) fn path(meta: &Meta) -> syn::Result<Path> {
     const EXAMPLE: &str = "crate = \"my_crate::toolcrib\"";
     let text = text(meta, EXAMPLE)?;
     text.parse().map_err(|_| syn::Error::new_spanned(text, format!("write a path: `{EXAMPLE}`")))
 }
 
-/// A deadline as an expression.
+/// A timeout as an expression.
 pub(crate) fn timeout(meta: &Meta) -> syn::Result<TokenStream> {
     let text = match value(meta, "timeout = \"30s\"")? {
         Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) if number.suffix().is_empty() => {
-            let message = format!("say the unit, in a text: `timeout = \"{number}s\"`");
+            let message = format!("write a string with a unit: `timeout = \"{number}s\"`");
             return Err(syn::Error::new_spanned(number, message));
         }
         _ => text(meta, "timeout = \"30s\"")?,
@@ -110,7 +110,7 @@ pub(crate) fn timeout(meta: &Meta) -> syn::Result<TokenStream> {
     Err(syn::Error::new_spanned(text, message))
 }
 
-/// What is asked whether a tool is available: a function by its path, or a closure.
+/// An availability check: a path of a function, or a closure.
 pub(crate) fn check(meta: &Meta) -> syn::Result<&Expr> {
     const EXAMPLE: &str = "available_if = has_printer";
     let value = value(meta, EXAMPLE)?;
@@ -123,7 +123,7 @@ pub(crate) fn check(meta: &Meta) -> syn::Result<&Expr> {
         other => Err(syn::Error::new_spanned(
             other,
             format!(
-                "write the name of a function without arguments that gives `bool` or \
+                "write the name of a function without arguments that returns `bool` or \
                  `Result<(), reason>`: `{EXAMPLE}`"
             ),
         )),
@@ -141,12 +141,12 @@ pub(crate) fn characters(meta: &Meta) -> syn::Result<usize> {
     number.filter(|number| *number >= MIN_RESULT_CHARS).ok_or_else(|| {
         syn::Error::new_spanned(
             value,
-            format!("write a number of characters from {MIN_RESULT_CHARS} on: `{EXAMPLE}`"),
+            format!("write a number of characters, at least {MIN_RESULT_CHARS}: `{EXAMPLE}`"),
         )
     })
 }
 
-/// One of a few words; gives its place among them.
+/// One of a few words; returns its index.
 pub(crate) fn word(meta: &Meta, words: &[&str]) -> syn::Result<usize> {
     let name = meta.path().to_token_stream();
     let choices: Vec<_> = words.iter().map(|word| format!("`{name} = \"{word}\"`")).collect();
@@ -161,7 +161,7 @@ pub(crate) fn word(meta: &Meta, words: &[&str]) -> syn::Result<usize> {
 pub(crate) fn texts(meta: &Meta, example: &str) -> syn::Result<Vec<LitStr>> {
     let value = value(meta, example)?;
     let wrong = |at: &dyn ToTokens| {
-        syn::Error::new_spanned(at, format!("write a list of texts: `{example}`"))
+        syn::Error::new_spanned(at, format!("write a list of strings: `{example}`"))
     };
     let Expr::Array(ExprArray { elems, .. }) = value else {
         return Err(wrong(value));

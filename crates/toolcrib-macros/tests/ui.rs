@@ -1,6 +1,6 @@
-//! A mistake under `#[tool]` is an error of the compiler at the place of the mistake.
+//! Errors of `#[tool]` are compiler errors at the place of the mistake.
 //!
-//! `TRYBUILD=overwrite cargo test -p toolcrib-macros` writes down what is said now.
+//! `TRYBUILD=overwrite cargo test -p toolcrib-macros` records the current messages.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
@@ -8,12 +8,12 @@ use std::process::Command;
 
 #[test]
 fn mistakes() {
-    // All fail, so trybuild gives all files to one run of cargo.
+    // All fail, so trybuild checks all files in one run of cargo.
     let cases = trybuild::TestCases::new();
     cases.compile_fail("tests/ui/declaration.rs");
     cases.compile_fail("tests/ui/options.rs");
     cases.compile_fail("tests/ui/parameters.rs");
-    // Here rustc speaks, and another one speaks otherwise.
+    // These messages come from rustc, and differ between versions.
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let version = Command::new(rustc).arg("--version").output().unwrap().stdout;
     let ours = concat!("rustc ", env!("CARGO_PKG_RUST_VERSION"), ".");

@@ -1,17 +1,17 @@
-//! What there is to a message, whoever it is for.
+//! The common fields of all messages.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::Value;
-use toolcrib_core::PlainJson;
+use toolcrib_core::__internal::PlainJson;
 
-/// What a message says of itself. The rest is passed over, however deep it nests.
+/// The common fields. The rest is skipped, at any depth of nesting.
 #[derive(Deserialize)]
 pub(crate) struct Envelope<'a> {
     #[serde(borrow)]
     jsonrpc: Option<Cow<'a, str>>,
-    /// Absent is another thing than `null`.
+    /// Absent differs from `null`.
     #[serde(default, deserialize_with = "said")]
     pub(crate) id: Option<Value>,
     #[serde(borrow)]
@@ -21,17 +21,17 @@ pub(crate) struct Envelope<'a> {
 }
 
 impl Envelope<'_> {
-    /// Whether it is of the one version that there is.
+    /// Whether it has the only known version.
     pub(crate) fn is_of_version(&self) -> bool {
         self.jsonrpc.as_deref() == Some("2.0")
     }
 
-    /// Whether it holds what an answer does.
+    /// Whether it has the fields of a response.
     pub(crate) fn is_answer(&self) -> bool {
         self.result.is_some() || self.error.is_some()
     }
 
-    /// Whether it has an id that names something.
+    /// Whether it has a usable id.
     pub(crate) fn has_id(&self) -> bool {
         self.id.as_ref().is_some_and(|id| !id.is_null())
     }
@@ -41,7 +41,7 @@ fn said<'de, D: Deserializer<'de>>(json: D) -> Result<Option<Value>, D::Error> {
     id(json).map(Some)
 }
 
-/// Reads an id or a token exactly as it is written: the JSON library reads some objects as a number.
+/// Reads an id or a token exactly as written: the JSON library reads some objects as a number.
 pub(crate) fn id<'de, D: Deserializer<'de>>(json: D) -> Result<Value, D::Error> {
     PlainJson::deserialize(json).map(|PlainJson(id)| id)
 }

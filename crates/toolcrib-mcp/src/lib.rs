@@ -1,18 +1,27 @@
+//! ```
+//! use toolcrib_core::ToolProvider;
+//! use toolcrib_mcp::{mcp_client, server::{Http, Stdio}};
+//!
+//! let git = mcp_client("git", Stdio::new("uvx").arg("mcp-server-git")).include(["git_*"]).build()?;
+//! let docs = mcp_client("docs", Http::new("https://docs.example/mcp")).build()?;
+//! let providers: [&dyn ToolProvider; 2] = [&git, &docs];
+//! # Ok::<(), toolcrib_mcp::McpError>(())
+//! ```
+//!
 //! MCP servers as providers of tools, and an engine as an MCP server.
 //!
-//! - [`mcp_client`] makes a [`McpClient`] of one server, by stdio or Streamable HTTP: a
+//! - [`mcp_client`] starts a [`McpClient`] of one server, by stdio or Streamable HTTP: a
 //!   [`ToolProvider`](toolcrib_core::ToolProvider) that an engine lists once per iteration.
-//! - [`server`] is what is declared of a server, in code or in an `mcpServers` file.
-//! - With the feature `mock`, `mock_mcp_client` is the same client, through the real protocol, in
-//!   front of tools in this process that fail when told to.
-//! - With the feature `gateway`, `Gateway` offers what an engine offers to any MCP client.
+//! - [`server`] contains the declarations of a server, in code or in an `mcpServers` file.
+//! - With the feature `mock`, `mock_mcp_client` is the same client, through the real protocol, for
+//!   a server in this process that fails on demand.
+//! - With the feature `gateway`, `Gateway` serves an engine's tools to any MCP client.
 
 mod client;
 mod connection;
 mod envelope;
 #[cfg(feature = "gateway")]
 mod gateway;
-mod line_buffer;
 #[cfg(feature = "mock")]
 mod mock;
 mod reserved;
@@ -26,8 +35,10 @@ pub use self::gateway::{
     MAX_SESSIONS,
 };
 
+#[cfg(feature = "mock")]
+pub use self::client::pipe_mcp_client;
 pub use self::client::{
-    InvalidServerName, McpClient, McpClientBuilder, McpError, ServerName, ServerState,
+    InvalidServerNameError, McpClient, McpClientBuilder, McpError, ServerName, ServerState,
     ServerStatus, StateChange, UnmatchedPattern, mcp_client,
 };
 #[cfg(feature = "mock")]

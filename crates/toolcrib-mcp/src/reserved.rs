@@ -7,20 +7,21 @@ use serde::{
     de::{Error, MapAccess, SeqAccess, Visitor},
 };
 
-/// How the keys begin that `serde_json` reserves; see [`PlainJson`](toolcrib_core::PlainJson).
+/// The prefix of keys that `serde_json` reserves; see [`PlainJson`](toolcrib_core::__internal::PlainJson).
 const RESERVED: &str = "$serde_json::private::";
 
-/// Whether reading a message as data would replace an object in it. The text that takes its place is read
-/// without regard to the levels around it, so a message of 2 KB could nest deep enough to exhaust the
+/// Whether parsing a message would replace an object in it. The replacement text is parsed without
+/// regard to the surrounding levels, so a message of 2 KB could nest deep enough to exhaust the
 /// stack.
 pub(crate) fn is_expanded(message: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(message) else { return false };
-    // Most messages hold neither the words nor an escaped ASCII character that could stand in them.
+    // Most messages contain neither the words nor an escaped ASCII character that could be part of
+    // them.
     (text.contains("serde_json::private") || text.contains("\\u00"))
         && serde_json::from_str::<Keys>(text).is_err_and(|error| error.is_data())
 }
 
-/// JSON of which only the keys are looked at.
+/// Parses only the keys of JSON.
 struct Keys;
 
 impl<'de> Deserialize<'de> for Keys {

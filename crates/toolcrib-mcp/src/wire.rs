@@ -1,4 +1,4 @@
-//! Tools and parts of results as the protocol writes them, for whatever plays a server here.
+//! Tools and parts of results in the protocol's format, for the servers of this crate.
 
 use std::sync::Arc;
 
@@ -8,8 +8,7 @@ use rmcp::model::{
 };
 use toolcrib_core::{ContentBlock, Tool};
 
-/// A tool, with the output schema that its results are to be held against. What its author says of
-/// its effects are hints there.
+/// A tool, with the output schema to validate its results against. Its annotations become hints.
 pub(crate) fn tool(tool: &Tool, output_schema: Option<&JsonObject>) -> WireTool {
     let mut wire = WireTool::new_with_raw(
         tool.name().to_string(),
@@ -28,7 +27,7 @@ pub(crate) fn tool(tool: &Tool, output_schema: Option<&JsonObject>) -> WireTool 
     wire
 }
 
-/// A block, whole. A kind that is newer than this has no form in the protocol.
+/// A complete block. An unknown kind has no form in the protocol.
 pub(crate) fn block(block: &ContentBlock) -> Option<Wire> {
     Some(match block {
         ContentBlock::Image { media_type, data, .. } => {

@@ -1,22 +1,22 @@
 //! Language models for Toolcrib: implementations of [`toolcrib_core::Model`].
 //!
-//! [`ScriptedModel`] answers by rules that stand in a TOML file. It needs no key and no network,
-//! and the same conversation gives the same answer, which makes it the model of examples and
-//! tests. [`record`] makes such a file of a conversation.
+//! [`ScriptedModel`] answers by the rules of a TOML file. It needs no key and no network, and the
+//! same conversation gets the same answer, which makes it the model of examples and tests.
+//! [`record`] makes such a file from a conversation.
 //!
-//! With the feature `vendors`, `VendorModel` is a model behind the API of OpenAI, Anthropic, Gemini or
-//! Ollama, or of a server that speaks as one of them does.
+//! With the feature `vendors`, `VendorModel` is a model of the API of OpenAI, Anthropic, Gemini or
+//! Ollama, or of a compatible server.
 
-mod script;
 #[cfg(feature = "vendors")]
-mod vendors;
+mod adapters;
+mod script;
 
 pub use toolcrib_config::{Diagnostic, Diagnostics, Severity};
 
-pub use self::script::{ScriptedModel, record};
 #[cfg(feature = "vendors")]
-pub use self::vendors::{
-    DEFAULT_IDLE_TIMEOUT, DEFAULT_TIMEOUT, InvalidBaseUrl, InvalidModelName, InvalidVendorModel,
-    ModelName, NotConfigured, OUTPUT_TOKENS, OpenAiApi, ReasoningEffort, TEMPERATURES,
-    UnknownVendor, Vendor, VendorModel, VendorModelBuilder,
+pub use self::adapters::{
+    DEFAULT_IDLE_TIMEOUT, DEFAULT_TIMEOUT, InvalidBaseUrlError, InvalidModelNameError,
+    InvalidVendorModelError, ModelName, NotConfiguredError, OUTPUT_TOKENS, OpenAiApi,
+    ReasoningEffort, TEMPERATURES, UnknownVendorError, Vendor, VendorModel, VendorModelBuilder,
 };
+pub use self::script::{ScriptedModel, record};

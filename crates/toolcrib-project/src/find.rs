@@ -1,27 +1,27 @@
-//! Which folder is the project's.
+//! The search for the project's folder.
 
 use std::path::{Path, PathBuf};
 
 use crate::PROJECT_FILE;
 
-/// No folder on the way up is a project's.
+/// No folder upward contains a project file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no {PROJECT_FILE} in `{}` or in a folder above it; `toolcrib init` writes a small \
+    "neither `{}` nor a folder above it contains {PROJECT_FILE}; `toolcrib init` writes a small \
      project",
     start.display()
 )]
-pub struct NoProject {
-    /// Where the search began.
+pub struct NoProjectError {
+    /// The start of the search.
     pub start: PathBuf,
 }
 
 /// The nearest folder with a `toolcrib.toml`: `start` itself, else the first above it.
 ///
 /// # Errors
-/// [`NoProject`] when there is none up to the root, or `start` itself is not there.
-pub fn find(start: &Path) -> Result<PathBuf, NoProject> {
-    let none = || NoProject { start: start.to_owned() };
+/// [`NoProjectError`] if there is none up to the root, or if `start` does not exist.
+pub fn find(start: &Path) -> Result<PathBuf, NoProjectError> {
+    let none = || NoProjectError { start: start.to_owned() };
     let start = start.canonicalize().map_err(|_| none())?;
     start
         .ancestors()

@@ -11,7 +11,7 @@ use crate::{
     trust::{Foreign, TrustStore, check_owner},
 };
 
-/// The files of the new project, by their place in it.
+/// The files of the new project, by relative path.
 const TEMPLATE: [(&str, &str); 4] = [
     (PROJECT_FILE, include_str!("../template/toolcrib.toml")),
     ("seed.sql", include_str!("../template/seed.sql")),
@@ -19,45 +19,44 @@ const TEMPLATE: [(&str, &str); 4] = [
     ("skills/notes/SKILL.md", include_str!("../template/skills/notes/SKILL.md")),
 ];
 
-/// A project that cannot be begun.
+/// A project that cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InitError {
-    /// A file is there already; nothing was written.
-    #[error("{} is there already; choose an empty folder", path.display())]
+    /// A file already exists; nothing was written.
+    #[error("{} already exists; choose an empty folder", path.display())]
     AlreadyThere {
         /// The file.
         path: PathBuf,
     },
-    /// What is given as the folder, or lies on the way to it, is a file; nothing was written.
-    #[error("{} is a file; give the folder that the project is to be written into", path.display())]
+    /// The path of the folder, or a part of it, is a file; nothing was written.
+    #[error("{} is a file; name a folder for the project", path.display())]
     NotAFolder {
         /// The file.
         path: PathBuf,
     },
-    /// Somebody else decides about the folder, or about the one that it would be made in; nothing was
-    /// written.
+    /// Another user controls the folder, or the one that would contain it; nothing was written.
     #[error("{foreign}; choose a folder of your own")]
     Foreign {
-        /// Whose it is.
+        /// The owner.
         foreign: Foreign,
     },
-    /// A file or folder cannot be written. Those before it were.
+    /// A file or folder cannot be written. The previous ones were.
     #[error("{} cannot be written: {source}", path.display())]
     Unwritable {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// Writes a small project that runs at once: notes in a database, three tools, a skill, a rule
-/// and a scripted model. Makes the folder if it is missing; other files in it stay. Gives the
-/// files that were written.
+/// Writes a small project that runs at once: notes in a database, three tools, a skill, a rule and
+/// a scripted model. Creates the folder if it is missing; other files in it are kept. Returns the
+/// written files.
 ///
 /// # Errors
-/// [`InitError`]. A file that is there is never overwritten.
+/// [`InitError`]. An existing file is never overwritten.
 pub fn init(dir: &Path) -> Result<Vec<PathBuf>, InitError> {
     let is_no_folder = |path: &&Path| path.metadata().is_ok_and(|found| !found.is_dir());
     if let Some(path) = dir.ancestors().find(is_no_folder) {
@@ -67,7 +66,7 @@ pub fn init(dir: &Path) -> Result<Vec<PathBuf>, InitError> {
     check_owner(dir, |path| trusted.accepted_owner(path))
         .map_err(|foreign| InitError::Foreign { foreign })?;
     let files = TEMPLATE.map(|(name, text)| (dir.join(name), text));
-    // `symlink_metadata` sees links that lead nowhere too.
+    // `symlink_metadata` also finds dangling symlinks.
     if let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
         return Err(InitError::AlreadyThere { path: path.clone() });
     }

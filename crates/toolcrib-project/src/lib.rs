@@ -7,8 +7,8 @@
 //!         (names are resolved here)
 //! ```
 //!
-//! Reading never stops at the first problem: [`LoadError::Diagnostics`] holds all of them, each
-//! with file, line, column and, where it can be said, what to write instead.
+//! Reading never stops at the first problem: [`LoadError::Diagnostics`] contains all of them, each
+//! with file, line, column and, if known, what to write instead.
 //!
 //! ```no_run
 //! use toolcrib_project::{LoadOptions, Project, find};
@@ -25,7 +25,6 @@
     reason = "host crate: it reads the project's own files and the environment"
 )]
 
-mod build;
 mod config;
 mod error;
 mod find;
@@ -34,25 +33,27 @@ mod mcp;
 mod open;
 mod plugin;
 mod project;
+mod resolve;
 mod root;
 mod secrets;
 mod serve;
 mod skills;
 mod state;
 mod system;
+mod text_file;
 mod trust;
 
-pub use toolcrib_config::{Diagnostic, Diagnostics, Severity};
+pub use toolcrib_config::{Diagnostic, Diagnostics, Severity, Spot};
 
 pub use self::{
-    build::{DeclaredHub, DeclaredModel, environment_model},
     error::LoadError,
-    find::{NoProject, find},
+    find::{NoProjectError, find},
     init::{InitError, init},
     mcp::McpServer,
     project::{LoadOptions, Mode, Project},
+    resolve::{DeclaredHub, DeclaredModel, environment_model},
     serve::{ServeToken, TokenError, TokenFile},
-    skills::{InstallError, InstalledSkill, RefusedArchive},
+    skills::{InstallError, InstalledSkill, RefusedArchiveError},
     trust::{
         Action, Consent, Foreign, Power, Review, Standing, TrustError, TrustStore, Trusted, Verdict,
     },
@@ -61,5 +62,5 @@ pub use self::{
 /// The file that makes a folder a project.
 pub const PROJECT_FILE: &str = "toolcrib.toml";
 
-/// The file in a plugin's folder that says what it adds.
+/// The file in a plugin's folder that declares its content.
 pub const PLUGIN_FILE: &str = "plugin.toml";

@@ -2,15 +2,13 @@
 
 use std::{fmt, sync::Arc};
 
-use toolcrib_core::{
-    Catalog, DiscoveryError, DiscoveryErrorClass, ListContext, Listing, ToolProvider,
-};
+use toolcrib_core::{DiscoveryError, DiscoveryErrorClass, ListContext, Listing, ToolProvider};
 use toolcrib_engine::{OnFailure, Redactor};
 use toolcrib_mcp::{McpClient, ServerName};
 
-use crate::build::Remote;
+use crate::resolve::Remote;
 
-/// An MCP server of a project. Nothing of it is started or dialled before its tools are asked for.
+/// An MCP server of a project. It is not started or connected before its tools are requested.
 #[derive(Clone)]
 pub struct McpServer {
     pub(crate) name: ServerName,
@@ -19,19 +17,19 @@ pub struct McpServer {
     pub(crate) on_failure: OnFailure,
     pub(crate) alternatives: Vec<Arc<str>>,
     pub(crate) trusted: bool,
-    /// The client; else why there can be none, for the operator.
+    /// The client; else why there is none, for the operator.
     pub(crate) client: Result<McpClient, Arc<str>>,
-    /// What nobody must read of what is declared of it.
+    /// The secret texts of its declaration.
     pub(crate) secrets: Vec<String>,
 }
 
 impl McpServer {
-    /// What it is called here.
+    /// Its name in the project.
     pub fn name(&self) -> &ServerName {
         &self.name
     }
 
-    /// The plugin that it is of.
+    /// The plugin that declares it.
     pub fn plugin(&self) -> Option<&str> {
         self.plugin.as_deref()
     }
@@ -41,12 +39,12 @@ impl McpServer {
         &self.origin
     }
 
-    /// What happens to an iteration when it cannot be listed.
+    /// How an iteration continues if it cannot be listed.
     pub fn on_failure(&self) -> OnFailure {
         self.on_failure
     }
 
-    /// Whether it is believed what it says of its tools' effects.
+    /// Whether its annotations about its tools' effects are trusted.
     pub fn is_trusted(&self) -> bool {
         self.trusted
     }
@@ -54,14 +52,14 @@ impl McpServer {
     /// Its client, which all engines of the project share.
     ///
     /// # Errors
-    /// Why there can be none: a secret that it needs is not there, or it stands in a file that was
-    /// imported and cannot be used as it is declared there.
+    /// Why the client is missing: a secret is missing, or an imported file declares the server in an
+    /// unusable way.
     pub fn client(&self) -> Result<&McpClient, &str> {
         self.client.as_ref().map_err(|reason| &**reason)
     }
 
-    /// Keeps it from being started or dialed, for a reason that ends a sentence about it. An
-    /// iteration goes on without it.
+    /// Prevents that it is started or connected. The reason ends a sentence about it. Iterations
+    /// continue without it.
     pub(crate) fn hold(&mut self, reason: &Arc<str>) {
         self.client = Err(Arc::clone(reason));
         self.on_failure = OnFailure::Omit;
@@ -69,7 +67,7 @@ impl McpServer {
 
     pub(crate) fn hide_from(&self, redactor: &Redactor) {
         for secret in &self.secrets {
-            // One that is too short to be redacted stands in too many texts by chance.
+            // A secret that is too short to be redacted occurs in too many texts by chance.
             let _ = redactor.learn(secret);
         }
     }
@@ -110,8 +108,8 @@ impl fmt::Debug for McpServer {
     }
 }
 
-/// A source that is not asked: it fails as one does that cannot be reached, so that what is declared
-/// of its failure holds, under the names that its tools would have.
+/// A source that is never queried: it fails like an unreachable one, so that its declared failure
+/// handling applies, under the names that its tools would have.
 pub(crate) struct Unusable {
     pub(crate) id: String,
     pub(crate) covers: Option<String>,
@@ -127,8 +125,8 @@ impl ToolProvider for Unusable {
         self.covers.as_deref()
     }
 
-    fn list(self: Arc<Self>, _: &ListContext, into: Catalog) -> Listing {
-        let error = DiscoveryError::new(DiscoveryErrorClass::Source, self.message.clone());
-        Listing::failed(into, error)
+    fn list(self: Arc<Self>, _: &ListContext) -> Listing {
+        let message = self.message.clone();
+        Listing::failed(DiscoveryError::new(DiscoveryErrorClass::Source, message))
     }
 }

@@ -1,7 +1,7 @@
-//! Files and folders that are opened by their real path, so that what was checked is what is read.
+//! Files and folders opened by their real path, so that the checked file is the file that is read.
 //!
-//! A real path, from [`Path::canonicalize`], has no symbolic link on it. One that is met while it is
-//! opened was put there since, and makes the opening fail: nothing can be read through it.
+//! A real path, from [`Path::canonicalize`], contains no symlink. A symlink found while opening was
+//! created since the check, and makes the opening fail: nothing can be read through it.
 
 use std::{
     ffi::OsString,
@@ -16,11 +16,11 @@ use rustix::{
     io::Errno,
 };
 
-use crate::root::FileError;
+use crate::text_file::FileError;
 
 /// Opens a regular file.
 pub(crate) fn open_file(real: &Path) -> Result<File, FileError> {
-    // To open a pipe would wait for its writer.
+    // Opening a pipe would wait for its writer.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = File::from(open_at(real, flags).map_err(failed)?);
     let kind = file.metadata().map_err(FileError::Unreadable)?.file_type();
@@ -33,7 +33,7 @@ pub(crate) fn open_file(real: &Path) -> Result<File, FileError> {
     }
 }
 
-/// What lies in a folder: names, and whether each is a file, a folder or something else.
+/// The entries of a folder: names, and whether each is a file, a folder or something else.
 pub(crate) fn entries(real: &Path) -> io::Result<Vec<(OsString, FileType)>> {
     let folder = open_at(real, OFlags::RDONLY | OFlags::DIRECTORY)?;
     let mut found = Vec::new();
@@ -41,7 +41,7 @@ pub(crate) fn entries(real: &Path) -> io::Result<Vec<(OsString, FileType)>> {
         let entry = entry?;
         let name = entry.file_name();
         let kind = match entry.file_type() {
-            // Some file systems do not say.
+            // Some file systems do not report the type.
             FileType::Unknown => statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)
                 .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
             known => known,
@@ -74,7 +74,7 @@ fn open_at(real: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
 
 fn failed(error: Errno) -> FileError {
     match error {
-        // A link is in the place of the file, or of a folder on the way.
+        // A symlink replaces the file, or a folder on the path.
         Errno::NOENT | Errno::NOTDIR | Errno::LOOP => FileError::NotFound,
         other => FileError::Unreadable(other.into()),
     }

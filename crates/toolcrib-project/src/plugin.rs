@@ -1,4 +1,4 @@
-//! A plugin that is a folder of a project, as an engine takes it.
+//! A plugin in a folder of a project, in the form of an engine's plugin.
 
 use std::{error::Error, sync::Arc};
 
@@ -6,12 +6,12 @@ use toolcrib_core::Tool;
 use toolcrib_engine::{Plugin, PluginRegistrar};
 
 use crate::{
-    build::{DeclaredHub, WithAlternatives, sources},
     mcp::McpServer,
+    resolve::{DeclaredHub, WithAlternatives, sources},
     skills::WatchedSkills,
 };
 
-/// What a plugin's folder adds.
+/// The content of a plugin's folder.
 #[derive(Clone)]
 pub(crate) struct FolderPlugin {
     pub(crate) id: Arc<str>,
@@ -36,7 +36,7 @@ impl Plugin for FolderPlugin {
         let (of_servers, of_hubs) = (sources(&self.mcp.iter()), sources(&self.hubs.iter()));
         for source in of_servers.into_iter().chain(of_hubs) {
             let WithAlternatives { provider, alternatives, on_failure } = source;
-            registrar.source_with_alternatives(provider, alternatives, on_failure);
+            registrar.provider_with_alternatives(provider, alternatives, on_failure);
         }
         if let Some(skills) = &self.skills {
             registrar.skill_source(skills.clone());

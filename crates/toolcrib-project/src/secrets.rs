@@ -3,17 +3,17 @@
 use std::{collections::HashMap, env::VarError, future::ready, pin::Pin, sync::Arc};
 
 use toolcrib_core::{Secret, SecretError, Secrets};
-use toolcrib_engine::{Redactor, SecretTooShort};
+use toolcrib_engine::{Redactor, SecretTooShortError};
 
-/// The secrets of a project. A value is read from the environment whenever it is asked for, and
-/// kept nowhere.
+/// The secrets of a project. A value is read from the environment on each request, and not stored.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EnvironmentSecrets {
     /// The environment variable of each, by name.
     variables: Arc<HashMap<Arc<str>, Arc<str>>>,
 }
 
-/// Why an environment variable gives no secret. Each message ends a sentence about the variable.
+/// Why an environment variable contains no usable secret. Each message ends a sentence about the
+/// variable.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoSecret {
     #[error("is not set")]
@@ -23,10 +23,10 @@ pub(crate) enum NoSecret {
     #[error("is not UTF-8 text")]
     NotText,
     #[error("cannot be used: {0}")]
-    TooShort(#[from] SecretTooShort),
+    TooShort(#[from] SecretTooShortError),
 }
 
-/// Why a secret cannot be had, for the operator.
+/// Why a secret is not available, for the operator.
 #[derive(Debug, thiserror::Error)]
 #[error("the environment variable `{variable}` {problem}")]
 struct Unreadable {
@@ -35,33 +35,33 @@ struct Unreadable {
 }
 
 impl EnvironmentSecrets {
-    /// Those of these names, each with its variable.
+    /// The secrets of these names, each with its variable.
     pub(crate) fn new(variables: impl IntoIterator<Item = (Arc<str>, Arc<str>)>) -> Self {
         Self { variables: Arc::new(variables.into_iter().collect()) }
     }
 
-    /// What takes the secrets out of everything that leaves a call: those of the process, and the
-    /// declared ones even before a call asks for them.
+    /// A redactor for the secrets of the process and the declared ones, including those that no
+    /// call has requested yet.
     pub(crate) fn redactor(&self) -> Redactor {
         let redactor = Redactor::from_environment();
         for (name, variable) in &*self.variables {
-            // What cannot be had cannot be learned, and is not handed out either.
+            // An unavailable secret cannot be learned, and is never handed out either.
             let _ = value(variable).map(|value| redactor.learn_named(name, &value));
         }
         redactor
     }
 
-    /// Whether a secret can be had now.
+    /// Whether a secret is available now.
     ///
     /// # Errors
-    /// Why not, with the variable that it should come from.
+    /// The reason, with the variable that should contain it.
     pub(crate) fn check(&self, name: &str) -> Result<(), String> {
         let Some(variable) = self.variables.get(name) else {
             return Err(SecretError::Unknown { name: name.into() }.to_string());
         };
         value(variable).map(drop).map_err(|problem| {
             let unreadable = Unreadable { variable: Arc::clone(variable), problem };
-            format!("the secret `{name}` cannot be had: {unreadable}")
+            format!("the secret `{name}` is not available: {unreadable}")
         })
     }
 
@@ -85,7 +85,7 @@ impl Secrets for EnvironmentSecrets {
     }
 }
 
-/// Whether an environment variable gives a secret now.
+/// Whether an environment variable contains a usable secret now.
 pub(crate) fn check(variable: &str) -> Result<(), NoSecret> {
     value(variable).map(drop)
 }
@@ -94,7 +94,7 @@ fn value(variable: &str) -> Result<String, NoSecret> {
     match std::env::var(variable) {
         Ok(value) if value.is_empty() => Err(NoSecret::Empty),
         Ok(value) => {
-            // Whether it could be redacted, and nothing else.
+            // Checks only whether it could be redacted.
             Redactor::default().learn(&value)?;
             Ok(value)
         }

@@ -1,4 +1,4 @@
-//! Tokens by which a gateway over HTTP knows who asks.
+//! Tokens that identify the clients of a gateway over HTTP.
 
 use std::{
     fs::{self, OpenOptions},
@@ -23,7 +23,7 @@ pub struct ServeToken {
 }
 
 impl ServeToken {
-    /// The secret that holds it.
+    /// The secret that contains it.
     pub fn secret(&self) -> &Arc<str> {
         &self.secret
     }
@@ -33,57 +33,57 @@ impl ServeToken {
         &self.origin
     }
 
-    /// As whom its bearer acts; nobody if absent.
+    /// The principal of its bearer; none if absent.
     pub fn principal(&self) -> Option<&Arc<str>> {
         self.principal.as_ref()
     }
 
-    /// Within which tenant its bearer acts.
+    /// The tenant of its bearer.
     pub fn tenant(&self) -> Option<&Arc<str>> {
         self.tenant.as_ref()
     }
 
-    /// Under which personality its bearer acts; the default one if absent.
+    /// The personality of its bearer; the default one if absent.
     pub fn personality(&self) -> Option<&Arc<str>> {
         self.personality.as_ref()
     }
 }
 
-/// The token of a gateway whose project declares none: made once and kept in the state folder, in a
-/// file that only its owner can read.
+/// The generated token of a gateway without declared ones: created once and stored in the state
+/// folder, in a file that only its owner can read.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct TokenFile {
-    /// Where it is kept.
+    /// Its file.
     pub path: PathBuf,
     /// The token.
     pub token: Secret,
 }
 
-/// A token that cannot be kept.
+/// A token that cannot be stored or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenError {
-    /// Its file cannot be made or read.
-    #[error("the token of `serve` cannot be kept in {}: {source}", path.display())]
+    /// Its file cannot be created or read.
+    #[error("the token of `serve` cannot be stored in {}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// Others than its owner can read or change the file.
+    /// Other users can read or change the file.
     #[error(
-        "{} can be read or changed by others: remove it, so that a new token is made, or, if nobody \
-         has read it, `chmod 600` it",
+        "{} can be read or changed by other users: remove it and a new token is created, or, if \
+         it was not read, `chmod 600` it",
         path.display()
     )]
     Open {
         /// The file.
         path: PathBuf,
     },
-    /// There is no token in the file.
-    #[error("{} holds no token; remove it, so that a new one is made", path.display())]
+    /// The file contains no token.
+    #[error("{} contains no token; remove it and a new one is created", path.display())]
     NoToken {
         /// The file.
         path: PathBuf,
@@ -93,17 +93,17 @@ pub enum TokenError {
 /// The name of the file in the state folder.
 const FILE: &str = "serve-token";
 
-/// A longer file is no token.
+/// A longer file cannot be a token.
 const MOST_BYTES: u64 = 4096;
 
-/// The token in a state folder, which is there; made if it is missing.
+/// The token in an existing state folder; created if it is missing.
 pub(crate) fn token_file(state: &Path) -> Result<TokenFile, TokenError> {
     let path = state.join(FILE);
     let fail = |source| TokenError::Io { path: path.clone(), source };
     if !path.try_exists().map_err(fail)? {
         make(&path).map_err(fail)?;
     }
-    // Before it is opened: to open a pipe waits for whoever writes into it.
+    // Checked before it is opened: opening a pipe waits for its writer.
     if !path.metadata().map_err(fail)?.is_file() {
         return Err(TokenError::NoToken { path });
     }
@@ -122,7 +122,7 @@ pub(crate) fn token_file(state: &Path) -> Result<TokenFile, TokenError> {
     Ok(TokenFile { token: Secret::new(token.to_owned()), path })
 }
 
-/// Makes a token. It is put in place whole, and never in that of another process's.
+/// Creates a token. The file is put in place whole, and never replaces that of another process.
 fn make(path: &Path) -> io::Result<()> {
     // 244 bits from the system's source of randomness.
     let token = format!("{}{}\n", Uuid::new_v4().simple(), Uuid::new_v4().simple());

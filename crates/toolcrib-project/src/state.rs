@@ -1,4 +1,4 @@
-//! The state folder: the one place where a project writes.
+//! The state folder: the only folder that a project writes to.
 
 use std::{
     fs::{self, DirBuilder, OpenOptions, Permissions},
@@ -7,20 +7,20 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The state folder of a project that is given no other.
+/// The default state folder.
 const DEFAULT_FOLDER: &str = ".toolcrib";
 
-/// A state folder, which need not exist yet.
+/// A state folder, which may not exist yet.
 #[derive(Debug, Clone)]
 pub(crate) struct StateFolder {
     path: PathBuf,
-    /// Whether it lies in the project because nobody chose another.
+    /// Whether it is in the project by default.
     is_default: bool,
 }
 
 impl StateFolder {
     /// # Errors
-    /// When the process has no working folder to which a chosen path is relative.
+    /// When the process has no working folder for a relative path.
     pub(crate) fn new(root: &Path, chosen: Option<&Path>) -> io::Result<Self> {
         Ok(match chosen {
             Some(path) => {
@@ -31,8 +31,8 @@ impl StateFolder {
         })
     }
 
-    /// The state folder of whoever has no project: `toolcrib` among the user's states. `None` where
-    /// the user has no home.
+    /// The state folder without a project: `toolcrib` in the user's state folder. `None` if the
+    /// user has no home.
     pub(crate) fn of_user() -> Option<Self> {
         let folder = |name| {
             let path = PathBuf::from(std::env::var_os(name)?);
@@ -47,29 +47,30 @@ impl StateFolder {
         &self.path
     }
 
-    /// Whether the folder lies in the project, so that its owner counts as that of the project's
-    /// files does.
+    /// Whether the folder is in the project, so that the accepted owner of the project's files
+    /// applies to it.
     pub(crate) fn is_default(&self) -> bool {
         self.is_default
     }
 
-    /// Refuses a link: whoever wrote the project would decide where state is written. A folder that
-    /// is missing is fine.
+    /// Refuses a symlink: the author of the project would decide where state is written. A missing
+    /// folder is accepted.
     pub(crate) fn check(&self) -> io::Result<()> {
         refuse_link(&self.path)
     }
 
-    /// A folder in it, for files of one purpose.
+    /// A subfolder for files of one purpose.
     ///
     /// # Errors
-    /// When a link lies in its place.
+    /// If a symlink is in its place.
     pub(crate) fn folder(&self, name: &str) -> io::Result<PathBuf> {
         let folder = self.path.join(name);
         refuse_link(&folder).map(|()| folder)
     }
 
-    /// Makes the folder if it is missing, for its owner alone. One in the project loses the rights of
-    /// others and hides itself from git; a folder that somebody chose may be in use for other things.
+    /// Creates the folder if it is missing, for its owner alone. A folder in the project loses the
+    /// access rights of others and is hidden from git; a chosen folder may be in use for other
+    /// things.
     pub(crate) fn make(&self) -> io::Result<()> {
         self.check()?;
         DirBuilder::new().recursive(!self.is_default).mode(0o700).create(&self.path).or_else(
@@ -84,7 +85,7 @@ impl StateFolder {
         }
         let mode = fs::metadata(&self.path)?.permissions().mode();
         if mode & 0o077 != 0 {
-            // Where the disk has no modes, or the folder is another's that was accepted, it stays.
+            // Ignored where the disk has no modes, or the folder belongs to another, accepted user.
             let _ = fs::set_permissions(&self.path, Permissions::from_mode(mode & 0o700));
         }
         let options = OpenOptions::new().write(true).create_new(true).mode(0o600).clone();

@@ -4,12 +4,9 @@ use std::sync::Arc;
 
 use toolcrib_config::Problems;
 
-use crate::{
-    config::SystemText,
-    root::{MAX_TEXT, Root},
-};
+use crate::{config::SystemText, root::Root, text_file::MAX_TEXT};
 
-/// The text; `None` when its file cannot be read, which is recorded.
+/// The text; `None` if its file cannot be read, which is recorded.
 pub(crate) fn system_text(text: &SystemText, root: &Root, problems: &Problems) -> Option<Arc<str>> {
     match text {
         SystemText::Here(text) => Some(Arc::clone(text)),

@@ -10,20 +10,19 @@ use tokio::{
 
 use crate::fail::fail;
 
-/// How long [`in_time`] and [`EventRecorder::wait_for`](crate::EventRecorder::wait_for) wait.
+/// The timeout of [`in_time`] and [`EventRecorder::wait_for`](crate::EventRecorder::wait_for).
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Runs a future on a runtime of its own whose clock is paused: whenever nothing is left to do
-/// but to wait, the clock jumps to the next deadline. A tool's 60 seconds pass at once, in the
-/// order in which they would.
+/// Runs a future on a new runtime with a paused clock: whenever all tasks wait, the clock jumps to
+/// the next deadline. A tool's 60 seconds pass immediately, and deadlines fire in their real order.
 ///
-/// All deadlines of Toolcrib are on tokio's clock, so this holds for calls, turns, model streams
-/// and providers. Durations that events and outcomes report are real time, and so are near zero
-/// here. `#[tokio::test(start_paused = true)]` does the same for a whole test.
+/// All deadlines of Toolcrib use tokio's clock, so this applies to calls, turns, model streams and
+/// providers. Durations in events and outcomes are real time, and so are near zero here.
+/// `#[tokio::test(start_paused = true)]` does the same for a whole test.
 ///
-/// The clock stands still while work is done on the blocking pool, and a body there that waits
-/// for it waits for ever. It does *not* wait for a network or a process: with those, a deadline
-/// may pass before the first byte has come.
+/// The clock does not advance while the blocking pool works, and a body there that waits for it
+/// waits forever. It does *not* wait for a network or a process: with those, a deadline may pass
+/// before the first byte has arrived.
 ///
 /// ```
 /// use std::time::Duration;
@@ -36,12 +35,12 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// ```
 ///
 /// # Panics
-/// Inside another runtime, as in a `#[tokio::test]`, and when none can be made.
+/// If called inside another runtime, as in a `#[tokio::test]`, and if no runtime can be made.
 #[track_caller]
 pub fn paused<T>(future: impl IntoFuture<Output = T>) -> T {
     if Handle::try_current().is_ok() {
         fail(
-            "`paused` makes a runtime, and is called inside one: call it from a plain `#[test]`, \
+            "`paused` makes a runtime, but was called inside one: call it from a plain `#[test]`, \
              or await the future under `#[tokio::test(start_paused = true)]`",
         );
     }
@@ -51,8 +50,8 @@ pub fn paused<T>(future: impl IntoFuture<Output = T>) -> T {
     }
 }
 
-/// Waits for a future that ends by itself, and fails the test if it does not within 30 seconds
-/// of tokio's clock: a guard against tests that hang, not a measurement.
+/// Awaits a future, and fails the test if it takes more than 30 seconds of tokio's clock: a guard
+/// against tests that hang, not a measurement.
 ///
 /// # Panics
 /// When the time is up.
@@ -63,9 +62,8 @@ pub async fn in_time<T>(future: impl IntoFuture<Output = T>) -> T {
     }
 }
 
-/// Waits for a future until so much time has passed on tokio's clock, or on the real one: a
-/// paused clock stands still while a blocking body runs, and that body may be the one that is
-/// waited for.
+/// Awaits a future until the limit has passed on tokio's clock, or on the real one: a paused clock
+/// does not advance while a blocking body runs, and the future may wait for that body.
 pub(crate) async fn within<T>(limit: Duration, future: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         biased;
@@ -75,7 +73,7 @@ pub(crate) async fn within<T>(limit: Duration, future: impl Future<Output = T>) 
     }
 }
 
-/// Real time, whatever tokio's clock does. Dropping it ends its thread.
+/// Real time, independent of tokio's clock. Dropping it ends its thread.
 async fn real_time(limit: Duration) {
     let (_waiting, stop) = mpsc::channel::<()>();
     let (ring, rings) = oneshot::channel();

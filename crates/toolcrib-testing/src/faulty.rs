@@ -1,51 +1,51 @@
-//! A provider that fails as told.
+//! A provider that fails on purpose.
 
 use std::{
     collections::VecDeque,
     fmt,
     future::pending,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
+
 use tokio::time::sleep;
-use toolcrib_core::{Catalog, DiscoveryError, ListContext, Listing, Tool, ToolProvider};
+use toolcrib_core::{DiscoveryError, ListContext, Listing, Tool, ToolProvider};
 
 use crate::fail::{fail, lock};
 
-/// How one listing goes wrong. Nothing here looks at cancellation: that an engine does not wait
-/// for a source that ignores it is part of what is tested.
+/// The fault of one listing. Faults ignore cancellation: an engine must not wait for a source that
+/// ignores it, and that is part of the test.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Fault {
-    /// It does not: the provider inside answers.
+    /// No fault: the inner provider responds.
     None,
     /// The source fails with this message.
     Error(String),
     /// The provider panics with this message.
     Panic(String),
-    /// No answer ever comes.
+    /// The listing never completes.
     Never,
-    /// These tools are offered instead of those of the provider inside.
+    /// These tools are offered instead of those of the inner provider.
     Tools(Vec<Tool>),
-    /// The tools come in a list of their own: what the list held before is lost.
-    OwnList,
-    /// The answer, or what goes wrong, comes later.
+    /// The listing or another fault is delayed.
     After(Duration, Box<Self>),
 }
 
 impl Fault {
-    /// The same, later. Even with no delay the answer is then a future.
+    /// Delays the fault. Even without a delay the listing is then asynchronous.
     #[must_use]
     pub fn after(self, delay: Duration) -> Self {
         Self::After(delay, Box::new(self))
     }
 }
 
-/// Puts faults around a provider: one per listing, in order; after the last it is sound again.
+/// Injects faults into a provider: one per listing, in order; after the last it works normally.
 ///
 /// ```
 /// use std::time::Duration;
@@ -63,7 +63,7 @@ pub fn faulty(inner: Arc<dyn ToolProvider>) -> FaultyProvider {
     FaultyProvider { inner, state: Arc::default() }
 }
 
-/// A provider whose listings go wrong as told, and are counted. Cloning shares it.
+/// A provider with injected faults that counts its listings. Clones share it.
 #[derive(Clone)]
 pub struct FaultyProvider {
     inner: Arc<dyn ToolProvider>,
@@ -79,36 +79,36 @@ struct State {
 }
 
 impl FaultyProvider {
-    /// Adds what goes wrong at the next listing.
+    /// Adds the fault of the next listing.
     #[must_use]
     pub fn then(self, fault: Fault) -> Self {
         lock(&self.state.script).push_back(fault);
         self
     }
 
-    /// Says what goes wrong at every listing after those, instead of none.
+    /// Sets the fault of all later listings, instead of none.
     #[must_use]
     pub fn always(self, fault: Fault) -> Self {
         *lock(&self.state.afterwards) = Some(fault);
         self
     }
 
-    /// The provider, to be given to an engine or an agent.
+    /// The provider, for an engine or an agent.
     pub fn provider(&self) -> Arc<dyn ToolProvider> {
         Arc::new(self.clone())
     }
 
-    /// How often it was asked.
+    /// The number of listings.
     pub fn listings(&self) -> usize {
         lock(&self.state.asked).len()
     }
 
-    /// What it was asked with, in order.
+    /// The contexts of the listings, in order.
     pub fn asked(&self) -> Vec<ListContext> {
         lock(&self.state.asked).clone()
     }
 
-    /// How many answers are still awaited: neither given nor dropped.
+    /// The number of pending listings: neither finished nor dropped.
     pub fn pending(&self) -> usize {
         self.state.pending.load(Ordering::SeqCst)
     }
@@ -136,9 +136,9 @@ impl ToolProvider for FaultyProvider {
         self.inner.is_gated()
     }
 
-    fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
+    fn list(self: Arc<Self>, cx: &ListContext) -> Listing {
         lock(&self.state.asked).push(cx.clone());
-        match perform(self.next(), Arc::clone(&self.inner), cx, into) {
+        match perform(self.next(), Arc::clone(&self.inner), cx) {
             now @ Listing::Now(_) => now,
             Listing::Later(future) => {
                 let pending = Pending::begin(&self.state);
@@ -160,30 +160,18 @@ impl fmt::Debug for FaultyProvider {
     }
 }
 
-fn perform(
-    fault: Fault,
-    inner: Arc<dyn ToolProvider>,
-    cx: &ListContext,
-    mut into: Catalog,
-) -> Listing {
+fn perform(fault: Fault, inner: Arc<dyn ToolProvider>, cx: &ListContext) -> Listing {
     match fault {
-        Fault::None => inner.list(cx, into),
-        Fault::Error(message) => Listing::failed(into, DiscoveryError::source_failed(message)),
+        Fault::None => inner.list(cx),
+        Fault::Error(message) => Listing::failed(DiscoveryError::source_failed(message)),
         Fault::Panic(message) => fail(message),
-        Fault::Never => Listing::later(async move {
-            let _kept = into;
-            pending().await
-        }),
-        Fault::Tools(tools) => {
-            into.offer_all(&tools);
-            Listing::now(into)
-        }
-        Fault::OwnList => inner.list(cx, Catalog::new()),
+        Fault::Never => Listing::later(pending()),
+        Fault::Tools(tools) => Listing::now(tools),
         Fault::After(delay, fault) => {
             let cx = cx.clone();
             Listing::later(async move {
                 sleep(delay).await;
-                perform(*fault, inner, &cx, into).wait().await
+                perform(*fault, inner, &cx).wait().await
             })
         }
     }

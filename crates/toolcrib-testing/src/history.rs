@@ -1,4 +1,4 @@
-//! Whether a conversation can go on.
+//! Checks of conversations.
 
 use std::collections::HashSet;
 
@@ -6,11 +6,11 @@ use toolcrib_core::Message;
 
 use crate::fail::fail;
 
-/// Fails unless a history can be sent to a model again, as vendors demand: each call has an id
-/// of its own and exactly one result, in call order, right behind the message that asked for it.
+/// Fails unless a conversation can be sent to a model again, as vendors require: each call has a
+/// unique id and exactly one result, in call order, directly after the message with the call.
 ///
 /// # Panics
-/// Naming the message that does not fit, with the whole history behind it.
+/// With the invalid message, followed by the whole conversation.
 #[track_caller]
 pub fn assert_replayable(messages: &[Message]) {
     if let Err(problem) = replayable(messages) {
@@ -33,21 +33,21 @@ fn replayable(messages: &[Message]) -> Result<(), String> {
                 }
                 None => {
                     return Err(format!(
-                        "message {position} is the result of `{call_id}`, for which no call waits"
+                        "message {position} is the result of `{call_id}`, which belongs to no open call"
                     ));
                 }
             },
             other => {
                 if let Some(missing) = open.next() {
                     return Err(format!(
-                        "message {position} stands before `{missing}` has a result"
+                        "message {position} appears before `{missing}` has a result"
                     ));
                 }
                 if let Message::Assistant { calls, .. } = other {
                     for call in calls {
                         if call.id.is_empty() || !ids.insert(&call.id) {
                             return Err(format!(
-                                "message {position} has a call whose id `{}` is empty or was there \
+                                "message {position} has a call whose id `{}` is empty or was used \
                                  before",
                                 call.id
                             ));

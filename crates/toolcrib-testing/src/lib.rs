@@ -1,14 +1,14 @@
-//! What tests of agents, tools and providers need, without a key, a network or a wait.
+//! Test utilities for agents, tools and providers, without a key, a network or a wait.
 //!
-//! | for | take |
+//! | for | use |
 //! |---|---|
-//! | a model that does what the test says | [`model()`], [`Answer`], [`call()`] |
+//! | a scripted model | [`model()`], [`Answer`], [`call()`] |
 //! | a model that misbehaves | [`obedient()`], [`gullible()`], [`hallucinating()`], [`looping()`], [`slow()`], [`stalled()`], [`failing()`] |
-//! | a tool that remembers its calls | [`tool()`] |
+//! | a tool that records its calls | [`tool()`] |
 //! | a source that fails | [`faulty()`], [`Fault`] |
-//! | what happened | [`EventRecorder`], [`assert_replayable()`] |
+//! | events and conversations | [`EventRecorder`], [`assert_replayable()`] |
 //! | time | [`paused()`], [`in_time()`] |
-//! | whether an implementation keeps its contract | [`check_provider()`], [`check_tool()`], [`Clause`] |
+//! | contract checks | [`check_provider()`], [`check_tool()`], [`Clause`] |
 //!
 //! ```
 //! use serde_json::json;
@@ -32,8 +32,8 @@
 //! # Ok::<(), toolcrib_agent::AgentError>(())
 //! ```
 //!
-//! What is called `assert_…`, and what says so under *Panics*, panics: that is how a test fails.
-//! Nothing here depends on a test runner.
+//! Functions named `assert_…`, and those with a section *Panics*, fail the test by a panic.
+//! Independent of any test runner.
 
 mod clock;
 mod contract;

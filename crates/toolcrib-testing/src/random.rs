@@ -1,6 +1,6 @@
-//! Numbers that look random and are the same in every run.
+//! Reproducible pseudo-random numbers.
 
-/// A generator that is defined by its seed alone (SplitMix64).
+/// A generator that is determined by its seed alone (SplitMix64).
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
@@ -17,7 +17,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`; 0 when there is none.
+    /// A number below `end`; 0 if `end` is 0.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         let end = u64::try_from(end).unwrap_or(u64::MAX).max(1);
         usize::try_from(self.next() % end).unwrap_or_default()
@@ -27,7 +27,7 @@ impl Random {
         self.next().is_multiple_of(2)
     }
 
-    /// One of these, if there are any.
+    /// A random item, if there are any.
     pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
         let at = self.below(from.len());
         from.get(at)

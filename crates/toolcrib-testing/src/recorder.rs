@@ -1,10 +1,8 @@
-//! What happened, kept for a test to look at.
+//! A record of events for tests.
 
-use std::{
-    collections::HashMap,
-    fmt,
-    sync::{Arc, Mutex},
-};
+use std::{collections::HashMap, fmt, sync::Arc};
+
+use parking_lot::Mutex;
 
 use serde_json::Value;
 use tokio::{sync::Notify, time::timeout};
@@ -15,18 +13,18 @@ use crate::{
     fail::{fail, lock},
 };
 
-/// How much of an event's fields stands in a record, in characters.
+/// The maximum number of characters of an event's fields in a record.
 const LONGEST: usize = 300;
 
-/// Keeps all events that it hears. Cloning shares the record.
+/// Records all events that it receives. Clones share the record.
 ///
-/// It attaches to whatever has listeners: [`EventRecorder::attach`] takes a hub
-/// (`engine.events()`), [`EventRecorder::listener`] is for an agent's or a run's own `on`. It
-/// listens inline, so nothing is lost and what a call caused is there when the call is over.
-/// Neighbour: [`Events::stream`] is a queue that a slow reader loses events of.
+/// Attach it to event sources: [`EventRecorder::attach`] takes a hub (`engine.events()`),
+/// [`EventRecorder::listener`] is for an agent's or a run's own `on`. It listens inline, so no
+/// event is lost, and a call's events are recorded when the call ends. Neighbor: [`Events::stream`]
+/// is a queue that loses events if its reader is slow.
 ///
 /// Patterns are those of [`Events::on`]: a name (`tool.end`), a domain (`tool.*`), all (`*`).
-/// What fails prints the whole record.
+/// Failed assertions print the whole record.
 ///
 /// ```
 /// use toolcrib_agent::{Agent, RunOptions};
@@ -55,19 +53,19 @@ struct Record {
 }
 
 impl EventRecorder {
-    /// A recorder that hears nothing yet; give its [`listener`](Self::listener) to an `on`.
+    /// An unattached recorder; pass its [`listener`](Self::listener) to an `on`.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A recorder of all that a hub says from now on.
+    /// A recorder of all later events of a hub.
     pub fn attach(events: &Events) -> Self {
         let recorder = Self::new();
         events.on("*", recorder.listener()).ok();
         recorder
     }
 
-    /// What listens: `run.on("*", recorder.listener())`. Several may feed one record.
+    /// A listener: `run.on("*", recorder.listener())`. Several may fill one record.
     pub fn listener(&self) -> impl Fn(&Event) + Send + Sync + 'static {
         let record = Arc::clone(&self.0);
         move |event| {
@@ -76,47 +74,47 @@ impl EventRecorder {
         }
     }
 
-    /// All events, as they came.
+    /// All events, in order.
     pub fn events(&self) -> Vec<Event> {
         lock(&self.0.events).clone()
     }
 
-    /// Their names, as they came.
+    /// The names of all events, in order.
     pub fn names(&self) -> Vec<&'static str> {
         lock(&self.0.events).iter().map(|event| event.kind.name()).collect()
     }
 
-    /// The events that match, as they came.
+    /// The matching events, in order.
     pub fn of(&self, pattern: &str) -> Vec<Event> {
         let events = self.events().into_iter();
         events.filter(|event| matches(pattern, event.kind.name())).collect()
     }
 
-    /// The events that match, each as the JSON object that logs and files carry.
+    /// The matching events, each as the JSON object used in logs and files.
     pub fn json_of(&self, pattern: &str) -> Vec<Value> {
         self.of(pattern).iter().map(json).collect()
     }
 
-    /// How many match.
+    /// The number of matching events.
     pub fn count(&self, pattern: &str) -> usize {
         self.names().into_iter().filter(|name| matches(pattern, name)).count()
     }
 
-    /// Forgets what was heard until now.
+    /// Clears the record.
     pub fn clear(&self) {
         lock(&self.0.events).clear();
     }
 
-    /// Waits until an event that matches has come, and gives the first. One that is there already
-    /// counts. Needs a tokio runtime with time.
+    /// Waits for a matching event, and returns the first; an event in the record counts too. Needs
+    /// a tokio runtime with time.
     ///
     /// # Panics
-    /// When none has come within 30 seconds of tokio's clock.
+    /// If none arrives within 30 seconds of tokio's clock.
     pub async fn wait_for(&self, pattern: &str) -> Event {
         let found = timeout(PATIENCE, async {
             loop {
                 let mut news = std::pin::pin!(self.0.news.notified());
-                // Before looking, so that what comes in between is not missed.
+                // Enabled before the check, so that an event in between is not missed.
                 news.as_mut().enable();
                 if let Some(event) = self.of(pattern).into_iter().next() {
                     return event;
@@ -130,10 +128,10 @@ impl EventRecorder {
         }
     }
 
-    /// Fails unless events that match came in this order; others may stand between them.
+    /// Fails unless matching events appear in this order; others may be between them.
     ///
     /// # Panics
-    /// Naming the first that is missing and where the search for it began.
+    /// With the first missing event and the position where its search began.
     #[track_caller]
     pub fn assert_order<'a>(&self, patterns: impl IntoIterator<Item = &'a str>) {
         let names = self.names();
@@ -151,52 +149,49 @@ impl EventRecorder {
         }
     }
 
-    /// Fails when an event matches.
+    /// Fails if an event matches.
     ///
     /// # Panics
-    /// Naming the first that does.
+    /// With the first matching event.
     #[track_caller]
     pub fn assert_none(&self, pattern: &str) {
         if let Some(at) = self.names().iter().position(|name| matches(pattern, name)) {
-            fail(format!(
-                "expected no `{pattern}`, and there is one at {}{}",
-                at + 1,
-                self.shown()
-            ));
+            fail(format!("expected no `{pattern}`, found one at {}{}", at + 1, self.shown()));
         }
     }
 
-    /// Fails unless so many events match.
+    /// Fails unless this many events match.
     ///
     /// # Panics
-    /// Saying how many do.
+    /// With the actual number.
     #[track_caller]
     pub fn assert_count(&self, pattern: &str, expected: usize) {
         let count = self.count(pattern);
         if count != expected {
-            fail(format!("expected {expected} of `{pattern}`, there are {count}{}", self.shown()));
+            fail(format!("expected {expected} of `{pattern}`, found {count}{}", self.shown()));
         }
     }
 
-    /// Fails unless the record of each run is whole: numbered from 1 without a gap, each start
-    /// has its end, and `agent.turn_end` is the last event where there was an `agent.turn_start`.
-    /// It must have listened to everything from the beginning, and the runs must be over.
+    /// Fails unless the record of each run is complete: numbered from 1 without a gap, each start
+    /// has its end, and `agent.turn_end` is the last event if there was an `agent.turn_start`. The
+    /// recorder must have been attached to everything from the beginning, and the runs must have
+    /// ended.
     ///
     /// # Panics
-    /// Naming the run and what is missing.
+    /// With the run and the missing part.
     #[track_caller]
     pub fn assert_complete(&self) {
         let events = self.events();
         let mut runs: Vec<(&str, Vec<&Event>)> = Vec::new();
         for event in &events {
-            match runs.iter_mut().find(|(run, _)| *run == &*event.run_id) {
+            match runs.iter_mut().find(|(run, _)| *run == &*event.turn_id) {
                 Some((_, of_run)) => of_run.push(event),
-                None => runs.push((&event.run_id, vec![event])),
+                None => runs.push((&event.turn_id, vec![event])),
             }
         }
         for (run, events) in runs {
             if let Err(problem) = complete(&events) {
-                fail(format!("the record of run {run} is not whole: {problem}{}", self.shown()));
+                fail(format!("the record of run {run} is incomplete: {problem}{}", self.shown()));
             }
         }
     }
@@ -212,20 +207,20 @@ impl fmt::Debug for EventRecorder {
     }
 }
 
-/// A line per event: its place in the record, its iteration, its name, its fields.
+/// One line per event: its position in the record, its iteration, its name, its fields.
 impl fmt::Display for EventRecorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let events = self.events();
         if events.is_empty() {
-            return writeln!(f, "  (nothing was heard)");
+            return writeln!(f, "  (no events)");
         }
         let several =
-            events.iter().any(|event| Some(&event.run_id) != events.first().map(|e| &e.run_id));
+            events.iter().any(|event| Some(&event.turn_id) != events.first().map(|e| &e.turn_id));
         for (position, event) in events.iter().enumerate() {
             let iteration = event.iteration.map_or_else(String::new, |n| n.to_string());
             write!(f, "{:>4} {iteration:>3}  {:<26}", position + 1, event.kind.name())?;
             if several {
-                write!(f, " run {}", event.run_id)?;
+                write!(f, " run {}", event.turn_id)?;
             }
             let fields = fields(event);
             let head: String = fields.chars().take(LONGEST).collect();
@@ -244,11 +239,11 @@ fn json(event: &Event) -> Value {
     serde_json::to_value(event).unwrap_or_default()
 }
 
-/// What an event says beside what stands in front of it.
+/// The fields of an event that the line does not show otherwise.
 fn fields(event: &Event) -> String {
     let mut fields = json(event);
     if let Value::Object(map) = &mut fields {
-        for shown in ["type", "run_id", "seq", "iteration", "at_ms", "identity"] {
+        for shown in ["type", "turn_id", "seq", "iteration", "at_ms", "identity"] {
             map.shift_remove(shown);
         }
     }
@@ -280,7 +275,7 @@ fn complete(events: &[&Event]) -> Result<(), String> {
         let count = open.entry(what.clone()).or_default();
         *count += change;
         if *count < 0 {
-            return Err(format!("an end stands before its {what}"));
+            return Err(format!("an end precedes its {what}"));
         }
     }
     if let Some((what, _)) = open.iter().find(|(_, count)| **count > 0) {

@@ -1,13 +1,15 @@
-//! A tool that a test can look into.
+//! A tool that records its calls.
 
 use std::{
     fmt,
     future::pending,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
+
+use parking_lot::Mutex;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
@@ -17,7 +19,7 @@ use toolcrib_core::{
 
 use crate::fail::{fail, lock};
 
-/// A tool of a test: takes any object, says `ran`, and remembers what it was called with.
+/// A test tool: accepts any object, returns `ran`, and records its arguments.
 ///
 /// ```
 /// use toolcrib_testing::tool;
@@ -28,14 +30,14 @@ use crate::fail::{fail, lock};
 /// ```
 ///
 /// # Panics
-/// When no model API would take the name.
+/// If the name is not a valid tool name.
 #[track_caller]
 pub fn tool(name: &str) -> TestTool {
     let builder = Tool::builder(name).description("A tool of a test.");
     TestTool::of(builder.input_schema(json!({ "type": "object" })))
 }
 
-/// A tool with a body that a test chooses and looks into. Cloning shares it.
+/// A tool with a configurable, observable body. Clones share it.
 #[derive(Clone)]
 pub struct TestTool {
     tool: Tool,
@@ -51,7 +53,7 @@ struct State {
 
 type Reaction = dyn Fn(&Value) -> Result<ToolOutput, ToolError> + Send + Sync;
 
-/// What the body does. The last word counts.
+/// The behavior of the body. The last setting counts.
 #[derive(Clone, Default)]
 enum Reply {
     #[default]
@@ -62,10 +64,10 @@ enum Reply {
 }
 
 impl TestTool {
-    /// A test's tool from a definition of one's own: with a schema, annotations, limits.
+    /// A test tool with a custom definition: with a schema, annotations, limits.
     ///
     /// # Panics
-    /// When the definition is not one.
+    /// If the definition is invalid.
     #[track_caller]
     pub fn of(builder: ToolBuilder) -> Self {
         let state = Arc::new(State::default());
@@ -75,15 +77,15 @@ impl TestTool {
         }
     }
 
-    /// Says a text at each call.
+    /// Returns a text from each call.
     #[must_use]
     pub fn says(self, text: impl Into<String>) -> Self {
         let text = text.into();
         self.answers(move |_| text.clone())
     }
 
-    /// Answers each call by a function of its arguments: with a text, data, an output, or a
-    /// `Result` of one of these.
+    /// Answers each call with a function of its arguments, which returns a text, data, an output,
+    /// or a `Result` of one of these.
     #[must_use]
     pub fn answers<T: IntoToolOutput>(
         self,
@@ -105,7 +107,7 @@ impl TestTool {
         self.replies(Reply::Panics(message.into()))
     }
 
-    /// Never returns, and does not look at its cancellation: only its future's end ends it.
+    /// Never returns, and ignores its cancellation: only dropping its future ends it.
     #[must_use]
     pub fn never_returns(self) -> Self {
         self.replies(Reply::Never)
@@ -116,32 +118,31 @@ impl TestTool {
         self
     }
 
-    /// The tool, to be given to an engine or an agent.
+    /// The tool, for an engine or an agent.
     pub fn tool(&self) -> Tool {
         self.tool.clone()
     }
 
-    /// The arguments of each call that reached the body, in order. A call that was refused is
-    /// none.
+    /// The arguments of each call that reached the body, in order. Denied calls do not count.
     pub fn calls(&self) -> Vec<Value> {
         lock(&self.state.calls).clone()
     }
 
-    /// How many bodies run now. None does once a run has settled.
+    /// The number of running bodies. It is 0 after a run has ended.
     pub fn running(&self) -> usize {
         self.state.running.load(Ordering::SeqCst)
     }
 
-    /// Fails when a call reached the body.
+    /// Fails if a call reached the body.
     ///
     /// # Panics
-    /// Showing the calls.
+    /// With the calls.
     #[track_caller]
     pub fn assert_never_called(&self) {
         let calls = self.calls();
         if !calls.is_empty() {
             let calls = Value::from(calls);
-            fail(format!("`{}` was called, and should not have been: {calls}", self.tool.name()));
+            fail(format!("`{}` was called, but should not have been: {calls}", self.tool.name()));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a call passes, as it stands in texts.
+//! Arguments of a call as text.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ pub(crate) fn text<'a>(args: &'a Value, name: &str) -> Option<Cow<'a, str>> {
     present(args, name).map(argument_text)
 }
 
-/// An argument as it stands in a text: a string as it is, all else as compact JSON.
+/// An argument as text: a string as it is, all else as compact JSON.
 pub(crate) fn argument_text(argument: &Value) -> Cow<'_, str> {
     match argument {
         Value::String(text) => Cow::Borrowed(text),

@@ -1,21 +1,26 @@
-//! What every declared tool has, whatever its kind.
+//! The part of a declared tool that is the same for all kinds.
 
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use toolcrib_core::{Annotations, Spooling};
+use toolcrib_core::{Annotations, ArtifactPolicy};
 
-/// What is declared of a tool beside what its kind runs: the part that is the same for `sql`,
+use crate::Source;
+
+/// The highest limit on characters of results in a project.
+pub const MAX_RESULT_CHARS: usize = 10_000_000;
+
+/// The declaration of a tool without its kind: the part that is the same for `sql`,
 /// `command` and `http`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Declaration {
     /// The name that the model calls.
     pub name: String,
-    /// What the model reads to decide when to call it.
+    /// The text that the model reads to decide when to call it.
     pub description: String,
     /// The group that it belongs to.
     pub toolset: Option<Arc<str>>,
-    /// What it says of its effects.
+    /// Its declared effects.
     pub annotations: Annotations,
     /// JSON Schema of an object. It is closed: `additionalProperties` becomes `false`.
     pub input_schema: Value,
@@ -25,15 +30,17 @@ pub struct Declaration {
     pub timeout: Option<Duration>,
     /// Whether it stays in the menu while a skill narrows it.
     pub always_include: bool,
-    /// Whether results are sanitised and fenced; `true` unless set, since they hold what others
-    /// wrote.
+    /// Whether results are sanitized and fenced; `true` unless set, since others wrote their
+    /// content.
     pub untrusted: bool,
     /// When a result is kept as an artifact, by an engine that keeps any.
-    pub spooling: Spooling,
+    pub artifact_policy: ArtifactPolicy,
     /// The kind of those artifacts, by name; what they look like when absent.
     pub artifact_kind: Option<Arc<str>>,
     /// Where it is declared, for messages, such as `toolcrib.toml:12`.
     pub origin: Option<Arc<str>>,
+    /// The table that it was read from, for the places of errors; [`Source::default`] for code.
+    pub source: Source,
 }
 
 impl Declaration {
@@ -49,9 +56,10 @@ impl Declaration {
             timeout: None,
             always_include: false,
             untrusted: true,
-            spooling: Spooling::default(),
+            artifact_policy: ArtifactPolicy::default(),
             artifact_kind: None,
             origin: None,
+            source: Source::default(),
         }
     }
 }

@@ -1,3 +1,27 @@
+//! ```
+//! # #[cfg(feature = "http")]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use toolcrib_capabilities::http::{HttpClient, Method};
+//! use toolcrib_tools::{Declaration, http::HttpToolSpec};
+//!
+//! let declaration = Declaration {
+//!     input_schema: serde_json::json!({
+//!         "type": "object",
+//!         "properties": { "city": { "type": "string" } },
+//!         "required": ["city"],
+//!     }),
+//!     ..Declaration::new("weather", "The weather in a city, now.")
+//! };
+//! let client = HttpClient::builder().allowed_hosts(Some(vec!["api.example.com".parse()?])).build();
+//! let url = "https://api.example.com/weather/{city}";
+//! let tool = HttpToolSpec::new(declaration, Method::GET, url).build(&client)?;
+//! assert!(tool.definition().annotations().read_only);
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "http"))]
+//! # fn main() {}
+//! ```
+//!
 //! Built-in tools, one module per toolset, and the kinds of tools that a project declares instead
 //! of programming them.
 //!
@@ -5,31 +29,43 @@
 //! |---|---|
 //! | `http` | a tool from an HTTP endpoint |
 //! | `command` | a tool from a program that is run |
-//! | `hub` | tools from a catalogue that an HTTP server keeps |
+//! | `hub` | tools from a catalog that an HTTP server keeps |
 //! | `sql` | a tool from SQL statements over a declared database |
+//! | `sql_explore` | tools that list and describe tables, and run statements of a model that read |
 
-// No links up there: they would be broken wherever a feature is off.
+// No links above: they would be broken wherever a feature is off.
 
-#[cfg(any(feature = "command", feature = "http"))]
+#![cfg_attr(
+    not(all(feature = "command", feature = "hub", feature = "sql")),
+    allow(dead_code, reason = "some helpers serve one kind")
+)]
+
+#[cfg(any(feature = "command", feature = "http", feature = "sql"))]
 mod arguments;
 #[cfg(feature = "command")]
 pub mod command;
 mod declaration;
+#[cfg(any(feature = "command", feature = "http", feature = "sql"))]
+mod findings;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "hub")]
 pub mod hub;
+mod kind;
 #[cfg(any(feature = "command", feature = "http", feature = "sql"))]
 mod making;
-#[cfg(any(feature = "command", feature = "http"))]
-mod part;
+mod source;
 #[cfg(feature = "sql")]
 pub mod sql;
-#[cfg(any(feature = "command", feature = "http"))]
+#[cfg(feature = "sql")]
+pub mod sql_explore;
+#[cfg(any(feature = "command", feature = "http", feature = "sql"))]
 mod template;
 
-pub use self::declaration::Declaration;
 #[cfg(any(feature = "command", feature = "http", feature = "sql"))]
-pub use self::making::ToolErrors;
-#[cfg(any(feature = "command", feature = "http"))]
-pub use self::{part::PartError, template::TemplateError};
+pub use self::findings::{FieldError, ToolErrors};
+pub use self::{
+    declaration::{Declaration, MAX_RESULT_CHARS},
+    kind::{DeclaredKind, Reach},
+    source::Source,
+};

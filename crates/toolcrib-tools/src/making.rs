@@ -1,53 +1,15 @@
 //! From a declaration to a tool, as far as its kind does not matter.
 
-use std::{collections::HashSet, error::Error, fmt};
+use std::collections::HashSet;
 
 use serde_json::{Value, json};
-use toolcrib_core::{InvalidTool, Tool, ToolBuilder};
+use toolcrib_core::{Tool, ToolBuilder};
 
-use crate::Declaration;
-
-/// All that is wrong with one declared tool; never empty.
-#[derive(Debug)]
-pub struct ToolErrors<E> {
-    /// The tool's name, as declared.
-    pub tool: String,
-    /// What is wrong with it.
-    pub errors: Vec<E>,
-}
-
-impl<E: fmt::Display> fmt::Display for ToolErrors<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "tool `{}`", self.tool.escape_debug())?;
-        for (position, error) in self.errors.iter().enumerate() {
-            write!(f, "{} {error}", if position == 0 { ":" } else { ";" })?;
-        }
-        Ok(())
-    }
-}
-
-impl<E: fmt::Debug + fmt::Display> Error for ToolErrors<E> {}
-
-impl<E: From<InvalidTool>> ToolErrors<E> {
-    /// The tool that was made, unless something was found to be wrong with it. What its definition
-    /// is refused for stands first.
-    pub(crate) fn or_tool(
-        name: String,
-        mut errors: Vec<E>,
-        made: Result<Tool, InvalidTool>,
-    ) -> Result<Tool, Self> {
-        match made {
-            Ok(tool) if errors.is_empty() => return Ok(tool),
-            Ok(_) => {}
-            Err(error) => errors.insert(0, error.into()),
-        }
-        Err(Self { tool: name, errors })
-    }
-}
+use crate::{Declaration, Source};
 
 impl Declaration {
-    /// Closes the schema: a model that invents an argument is told so, instead of having it
-    /// dropped.
+    /// Closes the schema: a model that invents an argument receives an error; the argument is not
+    /// silently dropped.
     pub(crate) fn close_schema(&mut self) {
         if let Value::Object(schema) = &mut self.input_schema {
             schema.insert("additionalProperties".into(), json!(false));
@@ -60,7 +22,7 @@ impl Declaration {
             .description(self.description)
             .input_schema(self.input_schema)
             .annotations(self.annotations)
-            .spooling(self.spooling);
+            .artifact_policy(self.artifact_policy);
         if let Some(toolset) = self.toolset {
             builder = builder.toolset(toolset);
         }
@@ -93,12 +55,16 @@ pub(crate) struct Parameters<'a> {
     used: HashSet<usize>,
     /// Whether all that may use one could be read; else nothing can be called unused.
     all_read: bool,
+    /// Whether `declared` is complete; else every name passes.
+    is_schema_known: bool,
 }
 
 impl<'a> Parameters<'a> {
-    pub(crate) fn of(schema: &'a Value) -> Self {
+    pub(crate) fn of(schema: &'a Value, source: &Source) -> Self {
         let declared = properties(schema).map(|(name, _)| name).collect();
-        Self { declared, used: HashSet::new(), all_read: true }
+        let is_schema_known = !source.is_schema_unknown();
+        let all_read = is_schema_known && !source.is_partial();
+        Self { declared, used: HashSet::new(), all_read, is_schema_known }
     }
 
     /// Notes that a parameter is used, and says which one it is, from 0.
@@ -107,7 +73,7 @@ impl<'a> Parameters<'a> {
     /// The names that there are, if this is none of them.
     pub(crate) fn uses(&mut self, name: &str) -> Result<usize, Vec<String>> {
         let found = self.declared.iter().position(|&declared| declared == name);
-        let Some(position) = found else {
+        let Some(position) = found.or((!self.is_schema_known).then_some(0)) else {
             return Err(self.declared.iter().map(|&name| name.to_owned()).collect());
         };
         self.used.insert(position);
@@ -146,7 +112,7 @@ pub(crate) fn properties(schema: &Value) -> impl Iterator<Item = (&str, &Value)>
     properties.into_iter().flatten().map(|(name, schema)| (name.as_str(), schema))
 }
 
-/// What to do about a name that is no parameter.
+/// The next step for a name that is not a parameter.
 pub(crate) fn declare_or_use(declared: &[String]) -> String {
     match declared {
         [] => "declare it".to_owned(),

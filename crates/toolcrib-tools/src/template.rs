@@ -1,10 +1,10 @@
 //! Texts with places that a call's arguments fill: `--title={title}`.
 //!
-//! `{name}` is a parameter, `{{` and `}}` are braces. Where secrets may stand, `{secret:NAME}` is
+//! `{name}` is a parameter, `{{` and `}}` are braces. Where secrets are allowed, `{secret:NAME}` is
 //! one, and a text that is `secret:NAME` and nothing else is the same reference. A value is put in
 //! once and never read again, so braces in it mean nothing.
 
-/// What a reference to a secret begins with.
+/// The prefix of a reference to a secret.
 pub(crate) const SECRET: &str = "secret:";
 
 /// A text with its places, read.
@@ -35,7 +35,7 @@ pub(crate) enum Part {
 }
 
 impl Template {
-    /// Reads a text in which no secret may stand.
+    /// Reads a text that must not refer to secrets.
     ///
     /// # Errors
     /// The first place that cannot be read, or the reference to a secret.
@@ -46,7 +46,7 @@ impl Template {
         Self::read(text, false)
     }
 
-    /// Reads a text in which secrets may stand.
+    /// Reads a text that may refer to secrets.
     ///
     /// # Errors
     /// The first place that cannot be read.
@@ -100,8 +100,8 @@ impl Template {
         &self.parts
     }
 
-    /// The parameters with a place in it, and where their names begin; one that stands twice comes
-    /// twice.
+    /// The parameters with a place in it, and the offsets of their names, once per
+    /// occurrence.
     pub(crate) fn params(&self) -> impl Iterator<Item = (&str, usize)> {
         self.parts.iter().filter_map(|part| match part {
             Part::Param { name, offset } => Some((name.as_str(), *offset)),
@@ -130,7 +130,7 @@ fn place(name: &str, offset: usize, secrets: bool) -> Result<Part, TemplateError
     }
 }
 
-/// Somebody who writes `Bearer secret:TOKEN` means the secret, and would send the word.
+/// An author of `Bearer secret:TOKEN` means the secret, and would send the word.
 fn check_literal(literal: &str, offset: usize, secrets: bool) -> Result<(), TemplateError> {
     match literal.find(SECRET) {
         Some(at) if secrets => Err(TemplateError::BareSecret { offset: offset + at }),
@@ -148,18 +148,17 @@ fn is_secret_name(name: &str) -> bool {
 
 /// A text with places for values that cannot be read. Offsets are bytes in the text, from 0.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TemplateError {
+pub(crate) enum TemplateError {
     /// A `{` begins a place that does not end.
     #[error("`{{` has no `}}`; write `{{parameter}}`, or `{{{{` for the brace itself")]
     Open {
-        /// Where the brace stands.
+        /// The offset of the brace.
         offset: usize,
     },
     /// A `}` ends nothing.
     #[error("`}}` ends no `{{parameter}}`; write `}}}}` for the brace itself")]
     StrayBrace {
-        /// Where it stands.
+        /// Its offset.
         offset: usize,
     },
     /// `{}`.
@@ -167,35 +166,35 @@ pub enum TemplateError {
         "`{{}}` names no parameter; write `{{parameter}}`, or `{{{{}}}}` for the braces themselves"
     )]
     NoName {
-        /// Where it stands.
+        /// Its offset.
         offset: usize,
     },
     /// A secret where others could read it.
     #[error(
-        "no secret may stand here, where other programs and logs can read it; give it in the \
+        "no secret is allowed here, where other programs and logs can read it; give it in the \
          environment or in a header"
     )]
     SecretNotHere {
-        /// Where it stands.
+        /// Its offset.
         offset: usize,
     },
     /// A reference to no secret.
     #[error("a secret's name has letters, digits, `_`, `-` and `.`; write `{{secret:NAME}}`")]
     SecretName {
-        /// Where the name should stand.
+        /// The offset of the expected name.
         offset: usize,
     },
     /// `secret:` in the midst of text, which would be sent as that word.
     #[error("a secret inside a text is written `{{secret:NAME}}`")]
     BareSecret {
-        /// Where it stands.
+        /// Its offset.
         offset: usize,
     },
 }
 
 impl TemplateError {
     /// The byte in the text where it is wrong, from 0.
-    pub fn offset(&self) -> usize {
+    pub(crate) fn offset(&self) -> usize {
         match self {
             Self::Open { offset }
             | Self::StrayBrace { offset }

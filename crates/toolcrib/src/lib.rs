@@ -1,73 +1,90 @@
-//! Toolcrib is the tool layer for LLM agents. At every step it decides what a model may see, bounds
-//! what a call may do, and cleans what comes back.
+//! Toolcrib is the tool layer for LLM agents. For each model request it selects the tools that a
+//! model may see; it limits what each call may do, and cleans what comes back.
 //!
-//! By default this crate is the vocabulary, the `Engine` and `#[tool]`: all that a loop of your own
-//! needs.
+//! By default this crate contains the vocabulary, the `Engine` and `#[tool]`, which a custom loop
+//! requires. The root has the everyday names, and the `prelude` those of most programs:
+//!
+//! | module | contains |
+//! |---|---|
+//! | `tool` | a tool, its definition, the context and the output of a call |
+//! | `provider`, `registry` | lists of tools: fixed, fetched, cached, gated; edited within a turn |
+//! | `policy`, `middleware` | decisions by rules, by people, in code |
+//! | `skills` | instructions with tools |
+//! | `engine`, `turn` | the engine and its limits; turns, iterations, menus |
+//! | `event`, `explain` | what happened; why a tool is offered or withheld |
+//! | `reliability` | retries, fallbacks, circuit breakers |
+//! | `secrets`, `untrusted` | secrets and redaction; text that another party wrote |
+//! | `models`, `artifacts` | ports, and with their features implementations |
 //!
 //! | feature | adds |
 //! |---|---|
 //! | `agent` | `agent`: a loop with history, wrap-up and events |
-//! | `artifacts` | `artifacts`: results that are too large for a model, kept and read piece by piece |
+//! | `artifacts` | stores and tools for results that are too large for a model, in `artifacts` |
 //! | `engine` (default) | `Engine` and what it is built with; a crate that only brings tools can do without |
-//! | `lint` | `lint`: what a model would mix up, misunderstand, pay for or be talked into by a catalogue |
+//! | `lint` | `lint`: finds tools that a model may confuse or misread, that cost too many tokens, or that try to manipulate it |
 //! | `macros` (default) | `#[tool]`, and `schemars` for types that a tool takes |
-//! | `models` | `models`: the scripted model |
-//! | `vendors` | models behind the APIs of OpenAI, Anthropic, Gemini and Ollama, in `models`; `scope::http`, for a client of one's own |
-//! | `command`, `http`, `sql` | `scope` and `tools`: what tools reach of the world, as handles, and the declared kinds over them |
-//! | `hub` | `tools::hub`: tools from a catalogue that an HTTP server keeps |
+//! | `models` | the scripted model, in `models` |
+//! | `vendors` | models of the APIs of OpenAI, Anthropic, Gemini and Ollama, in `models`; `capabilities::http`, the guarded HTTP client |
+//! | `command`, `http`, `sql` | `capabilities` and `tools`: what tools reach of the world, as handles, and the declared kinds over them |
+//! | `hub` | `tools::hub`: tools from a catalog that an HTTP server keeps |
 //! | `mcp` | `mcp`: MCP servers as providers of tools |
 //! | `gateway` | an engine as an MCP server, in `mcp` |
 //! | `project` | `project`: project folders, `toolcrib.toml` and skills |
 //! | `testing` | `testing`: models that misbehave, sources that fail, recorded events, contract checks; with `mcp`, a mock of a server |
 //! | `full` | all of these |
 
-// No links up there: they would be broken wherever a feature is off.
+// No links above: they would be broken wherever a feature is off.
 
 #[cfg(feature = "macros")]
 #[doc(hidden)]
 pub mod __private;
+pub mod artifacts;
+#[cfg(feature = "engine")]
+pub mod engine;
+pub mod event;
+#[cfg(feature = "engine")]
+pub mod explain;
+pub mod middleware;
+pub mod models;
+#[cfg(all(doctest, feature = "full"))]
+mod pages;
+pub mod policy;
 pub mod prelude;
+pub mod provider;
+pub mod registry;
+pub mod reliability;
+pub mod secrets;
+pub mod skills;
+pub mod tool;
+pub mod turn;
+pub mod untrusted;
 
 /// The version of schemars that [`#[tool]`](macro@tool) makes schemas with, for types that derive
-/// `JsonSchema` in a crate without schemars of its own. What is derived looks for a `schemars` in
+/// `JsonSchema` in a crate without its own schemars. Derived code looks for a `schemars` in
 /// scope, which the [`prelude`] has too; `#[schemars(crate = "toolcrib::schemars")]` does without.
 #[cfg(feature = "macros")]
 pub use schemars;
 #[cfg(feature = "agent")]
 pub use toolcrib_agent as agent;
-#[cfg(feature = "artifacts")]
-pub use toolcrib_artifacts as artifacts;
-pub use toolcrib_core::*;
+#[cfg(any(feature = "command", feature = "http", feature = "sql", feature = "vendors"))]
+pub use toolcrib_capabilities as capabilities;
+#[doc(inline)]
+pub use toolcrib_core::{
+    Args, BoxFuture, CancellationToken, ErrorCode, Identity, Json, State, Tool, ToolContext,
+    ToolError, ToolOutput, ToolProvider, err, ok,
+};
 #[cfg(feature = "engine")]
-pub use toolcrib_engine::*;
+#[doc(inline)]
+pub use toolcrib_engine::Engine;
 #[cfg(feature = "lint")]
 pub use toolcrib_lint as lint;
 #[cfg(feature = "macros")]
 pub use toolcrib_macros::tool;
 #[cfg(feature = "mcp")]
 pub use toolcrib_mcp as mcp;
-#[cfg(feature = "models")]
-pub use toolcrib_models as models;
 #[cfg(feature = "project")]
 pub use toolcrib_project as project;
-#[cfg(any(feature = "command", feature = "http", feature = "sql", feature = "vendors"))]
-pub use toolcrib_scope as scope;
 #[cfg(feature = "testing")]
 pub use toolcrib_testing as testing;
 #[cfg(any(feature = "command", feature = "http", feature = "sql"))]
 pub use toolcrib_tools as tools;
-
-/// The code in the README compiles and runs.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
-
-/// So does that in the page about providers.
-#[cfg(all(doctest, feature = "hub"))]
-#[doc = include_str!("../../../docs/which-provider.md")]
-struct WhichProvider;
-
-/// And that in the page about executors.
-#[cfg(all(doctest, feature = "engine"))]
-#[doc = include_str!("../../../docs/executors.md")]
-struct Executors;

@@ -1,4 +1,4 @@
-//! What most programs that write tools name.
+//! The names that most programs use: tools, providers, policy, turns.
 //!
 //! ```
 //! use toolcrib::prelude::*;
@@ -16,10 +16,10 @@
 //! async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     let engine = Engine::builder().tool(find_order_tool()).build()?;
 //!     let mut turn = engine.turn(TurnOptions::default())?;
-//!     let mut step = turn.iteration().await?;
-//!     println!("{}", step.menu().rendering()); // what your model is shown
+//!     let mut iteration = turn.iteration().await?;
+//!     println!("{}", iteration.menu().rendering()); // what your model is shown
 //!     let call = ToolCall::new("call_1", "find_order", serde_json::json!({ "order": 1042 }));
-//!     for result in step.execute(vec![call]).await {
+//!     for result in iteration.execute(vec![call]).await {
 //!         assert_eq!(&*result.text, "on its way");
 //!     }
 //!     Ok(())
@@ -29,12 +29,13 @@
 #[cfg(feature = "macros")]
 pub use schemars::{self, JsonSchema};
 #[cfg(feature = "agent")]
-pub use toolcrib_agent::Agent;
+pub use toolcrib_agent::{Agent, RunOptions};
 pub use toolcrib_core::{
-    Args, ContentBlock, ErrorCode, Json, Progress, State, Tool, ToolCall, ToolContext, ToolError,
-    ToolOutput, err, ok,
+    Args, ContentBlock, ErrorCode, EventKind, Json, ListContext, Policy, Progress,
+    ReliabilityAction, ReliabilityRule, Rule, State, Tool, ToolCall, ToolContext, ToolError,
+    ToolOutput, ToolProvider, ToolRegistry, cached, discovery, err, gated_tools, ok, static_tools,
 };
 #[cfg(feature = "engine")]
-pub use toolcrib_engine::{Engine, TurnOptions};
+pub use toolcrib_engine::{Engine, IterationContext, Skill, Skills, TurnOptions, TurnRunner};
 #[cfg(feature = "macros")]
 pub use toolcrib_macros::tool;

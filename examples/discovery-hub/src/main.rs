@@ -1,5 +1,5 @@
 //! Tools from a registry behind HTTP: what a cache gives again, what it gives when the registry
-//! fails, what a rule has asked again, and how a change is told.
+//! fails, which requests a rule repeats, and how a change is reported.
 //!
 //! `cargo run -p example-discovery-hub` prints what the engine says and what the registry was asked.
 #![allow(clippy::print_stdout, reason = "a program for people")]
@@ -10,13 +10,18 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use registry::Registry;
 use toolcrib::{
-    CacheOptions, Cached, Engine, EngineBuilder, Event, EventKind, ReliabilityRule, Retry, Stage,
-    Then, ToolCall, Ttl, TurnOptions, cached,
-    scope::http::HttpClient,
+    Engine,
+    capabilities::http::HttpClient,
+    engine::EngineBuilder,
+    event::{Event, EventKind},
+    provider::{CacheOptions, Cached, Ttl, cached},
+    reliability::{ReliabilityAction, ReliabilityRule, Retry, Stage},
+    tool::ToolCall,
     tools::{
         http::Method,
         hub::{HttpHub, HubPointers, HubSpec},
     },
+    turn::TurnOptions,
 };
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
@@ -27,19 +32,19 @@ async fn main() -> Outcome {
     registry.lists(&[("search", "Finds documents."), ("translate", "Translates a text.")]);
     let url = registry.start().await?;
 
-    println!("A cache whose answers hold until it is told otherwise");
+    println!("A cache whose answers are fresh until they are invalidated");
     let cache = cached(hub(&url)?.provider(), CacheOptions::new([], Ttl::forever()));
     let engine = listening(Engine::builder().provider(Arc::clone(&cache) as _))?;
     println!("  three turns at the same time ask once");
     let one = || async { step(&engine).await };
     tokio::try_join!(biased; one(), one(), one())?;
-    println!("  the next one asks nobody");
+    println!("  the next one sends no request");
     step(&engine).await?;
     call(&engine, "search").await?;
     println!("  nothing changed, and the registry says so");
     ask_anew(&engine, &cache).await?;
-    registry.lists(&[("search", "Finds documents and mail."), ("summarise", "Shortens a text.")]);
-    println!("  the catalogue is another");
+    registry.lists(&[("search", "Finds documents and mail."), ("summarize", "Shortens a text.")]);
+    println!("  the catalog is another");
     ask_anew(&engine, &cache).await?;
 
     println!("A cache that asks each time, and has an older answer for when that fails");
@@ -53,7 +58,8 @@ async fn main() -> Outcome {
 
     println!("A rule that has a registry asked again");
     let again = Retry { base: Duration::from_millis(1), ..Retry::attempts(3) };
-    let rule = ReliabilityRule::new(Then::Retry(again)).stage(Stage::Discover).label("again");
+    let rule =
+        ReliabilityRule::new(ReliabilityAction::Retry(again)).stage(Stage::Discover).label("again");
     let builder = Engine::builder().provider(hub(&url)?.provider()).reliability([rule]);
     let engine = listening(builder)?;
     registry.fails(2);
@@ -74,7 +80,7 @@ fn hub(url: &str) -> Outcome<HttpHub> {
         format!("{url}/run/{{tool}}"),
     );
     spec.pointers = HubPointers { list: "/tools".into(), ..HubPointers::default() };
-    // Only addresses of the public internet are dialled, unless they are allowed.
+    // Only addresses of the public internet are dialed, unless they are allowed.
     let client = HttpClient::builder().allow_addresses(["127.0.0.1/32".parse()?]).build();
     Ok(spec.build(&client, None)?)
 }

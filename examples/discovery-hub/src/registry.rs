@@ -1,4 +1,4 @@
-//! A registry of tools on this machine: slow, it fails when it is told to, and what it lists changes.
+//! A registry of tools on this machine: slow, it fails on request, and its list changes.
 
 use std::{
     collections::VecDeque,
@@ -23,7 +23,7 @@ pub(crate) struct Registry(Arc<Mutex<State>>);
 struct State {
     version: u32,
     tools: Vec<(&'static str, &'static str)>,
-    /// What the next requests are answered instead.
+    /// Answers of the next requests, instead of the list.
     failures: VecDeque<StatusCode>,
 }
 

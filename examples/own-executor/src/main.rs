@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolcrib::{
-    IterationContext, Menu, Policy, Rule, Spooling, ToolRegistry, TurnRunner,
     artifacts::{Artifacts, MemoryStore, forge_tools},
     prelude::*,
+    tool::ArtifactPolicy,
+    turn::Menu,
 };
 
 const LOG: &str = "00:00 start\n00:01 pool cut to 2\n00:02 timeout\n00:03 timeout\n00:04 end";
@@ -34,7 +35,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let read_log = Tool::builder("read_log")
         .description("Reads the log of the job.")
         .read_only()
-        .spooling(Spooling::Always)
+        .artifact_policy(ArtifactPolicy::Always)
         .handler(|_: Value, _: ToolContext| async { LOG });
     let engine = Engine::builder()
         .tool(read_log)
@@ -49,10 +50,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 return Ok(());
             }
             // The tools know the artifacts that there are now: they are for this iteration.
-            let forged = forge_tools(&artifacts.turn(Arc::clone(cx.identity()), cx.run_id()))?;
+            let forged = forge_tools(&artifacts.turn(Arc::clone(cx.identity()), cx.turn_id()))?;
             let merged = ToolRegistry::merge([cx.registry(), &forged])?;
             let menu = Arc::clone(cx.offer(&merged)?);
-            for withheld in cx.withheld().explain().filter(|tool| forged.has(&tool.name)) {
+            for withheld in cx.withheld().tools().filter(|tool| forged.has(&tool.name)) {
                 println!("withheld: {}: {}", withheld.name, withheld.reason);
             }
             for result in cx.execute(ask(&menu)).await {

@@ -5,7 +5,7 @@
 #![allow(clippy::print_stdout, reason = "a program for people")]
 
 use serde_json::{Value, json};
-use toolcrib::{Policy, Rule, prelude::*};
+use toolcrib::prelude::*;
 
 /// The weather in a city, now.
 #[tool(read_only)]
@@ -36,7 +36,7 @@ fn ask(tools: &Value, messages: &[Value]) -> (String, Vec<ToolCall>) {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let guests_look = Rule::deny("guests look").tools(["heating_*"]).because("nobody is at home");
+    let guests_look = Rule::deny("guests look").tools(["heating_*"]).reason("the owner is away");
     let engine = Engine::builder()
         .tool(weather_tool())
         .tool(heating_off_tool())

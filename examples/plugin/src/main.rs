@@ -7,7 +7,9 @@
 use std::error::Error;
 
 use toolcrib::{
-    CallVerdict, Plugin, PluginRegistrar, Skill, SkillId, ToolName, call_middleware, prelude::*,
+    engine::{Plugin, PluginRegistrar},
+    middleware::{CallDecision, call_middleware},
+    prelude::*,
 };
 
 /// Refunds a charge.
@@ -39,17 +41,14 @@ impl Plugin for Billing {
         let limit = self.limit;
         registrar
             .tool(refund_tool())
-            .skill(
-                Skill::new(SkillId::new("refunds")?, "Refunds.", "Look the charge up first.")
-                    .tools([ToolName::new("refund")?]),
-            )
+            .skill(Skill::new("refunds", "Refunds.", "Look the charge up first.").tools(["refund"]))
             // It sees every call that passed validation and policy, also those of others' tools.
             .middleware(call_middleware("refund-limit", move |call| {
                 let is_refund = *call.tool.name() == "refund";
                 Ok(if is_refund && call.args["cents"].as_u64().is_none_or(|cents| cents > limit) {
-                    CallVerdict::Deny(format!("refunds end at {limit} cents; ask a person"))
+                    CallDecision::Deny(format!("refunds end at {limit} cents; ask a person"))
                 } else {
-                    CallVerdict::Proceed
+                    CallDecision::Proceed
                 })
             }));
         Ok(())

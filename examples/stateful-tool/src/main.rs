@@ -1,4 +1,4 @@
-//! Tools that hold something: methods of a type that holds it, or functions that are made with it.
+//! Tools with state: methods of a type, or functions that are made with a value.
 //!
 //! `cargo run -p example-stateful-tool` makes four calls and prints what a model would read.
 #![allow(clippy::print_stdout, reason = "a program for people")]
@@ -39,7 +39,7 @@ impl Cart {
     /// All that is in the cart.
     #[tool(read_only)]
     async fn show_cart(&self) -> BTreeMap<String, u32> {
-        // What can be serialised is the structured answer; the model reads it as JSON.
+        // A value that can be serialized is the structured answer; the model reads it as JSON.
         self.items.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -53,7 +53,7 @@ struct Prices(Arc<BTreeMap<&'static str, u32>>);
 #[tool(read_only)]
 async fn price(State(prices): State<Prices>, article: String) -> Result<String, ToolError> {
     let cents = prices.0.get(article.as_str());
-    let cents = cents.ok_or_else(|| err(format!("there is no article called {article}")))?;
+    let cents = cents.ok_or_else(|| err(format!("no article is called {article}")))?;
     Ok(format!("{cents} cents"))
 }
 

@@ -1,4 +1,4 @@
-//! One engine for two tenants: who sees and may call what follows from tenant, role and personality.
+//! One engine for two tenants: tenant, role and personality decide which tools are seen and called.
 //!
 //! `cargo run -p example-tenants` prints it. A personality bounds what a run reaches; rules say who may
 //! do what within it; neither lets in what the other keeps out.
@@ -6,12 +6,12 @@
 
 use std::error::Error;
 
-use toolcrib::{Personality, Policy, Rule, When, prelude::*};
+use toolcrib::{engine::Personality, policy::RuleConditions, prelude::*};
 
 /// The state of an order.
 #[tool(read_only, toolset = "orders")]
 async fn find_order(order: u32, cx: ToolContext) -> String {
-    let tenant = cx.identity().tenant.as_deref().unwrap_or("nobody").to_owned();
+    let tenant = cx.identity().tenant.as_deref().unwrap_or("no tenant").to_owned();
     format!("order {order} of {tenant} is on its way")
 }
 
@@ -40,12 +40,12 @@ fn policy() -> Policy {
     let mut policy = Policy::of([
         Rule::allow("the rule for managers")
             .tools(["refund"])
-            .when(When::default().roles(["manager"])),
-        Rule::deny("the rule on refunds").tools(["refund"]).because("only managers refund"),
+            .when(RuleConditions::default().roles(["manager"])),
+        Rule::deny("the rule on refunds").tools(["refund"]).reason("only managers refund"),
         Rule::deny("the rule on reports")
             .tools(["export_orders"])
-            .when(When::default().tenants(["acme"]))
-            .because("acme has not paid for reports"),
+            .when(RuleConditions::default().tenants(["acme"]))
+            .reason("acme has not paid for reports"),
     ]);
     policy.roles.grant("ana", "manager");
     policy.roles.grant("bo", "clerk");
@@ -63,7 +63,7 @@ async fn show(engine: &Engine, caller: (&str, &str, &str)) -> Result<(), Box<dyn
     for name in iteration.menu().names() {
         println!("  sees {name}");
     }
-    for withheld in iteration.withheld().explain() {
+    for withheld in iteration.withheld().tools() {
         println!("  does not see {}: {}", withheld.name, withheld.reason);
     }
     let calls = ["find_order", "refund", "export_orders"].map(|name| {

@@ -1,4 +1,4 @@
-//! One connection: requests are read, replies are sent.
+//! Serves one connection: reads requests, sends replies.
 
 use axum::{
     body::Bytes,
@@ -15,8 +15,8 @@ use super::{
 };
 use crate::recorder::Recorded;
 
-/// Answers requests until the connection is to be closed, and says how the last reply ended; none
-/// if the client went away.
+/// Answers requests until the connection is to be closed; returns how the last reply ended, or
+/// `None` if the client disconnected.
 pub(super) async fn converse(stream: &mut TcpStream, shared: &Shared) -> Option<Ending> {
     let (mut from_client, mut to_client) = stream.split();
     let mut unread = Vec::new();
@@ -59,12 +59,12 @@ async fn send(reply: &Reply, to: &mut (impl AsyncWrite + Unpin)) -> io::Result<(
     }
 }
 
-/// Ends when the client has closed its side.
+/// Completes when the client has closed its side.
 async fn gone(from: &mut (impl AsyncRead + Unpin), unread: &mut Vec<u8>) {
     while more(from, unread).await.is_some() {}
 }
 
-/// Reads some more; none when there is no more.
+/// Reads more bytes; `None` at the end of the stream.
 async fn more(from: &mut (impl AsyncRead + Unpin), unread: &mut Vec<u8>) -> Option<()> {
     match from.read_buf(unread).await {
         Ok(0) | Err(_) => None,
@@ -72,7 +72,7 @@ async fn more(from: &mut (impl AsyncRead + Unpin), unread: &mut Vec<u8>) -> Opti
     }
 }
 
-/// Reads a request with its body; none when the connection ends before, or sends something else.
+/// Reads a request with its body; `None` if the connection ends early or the request is malformed.
 async fn read_request(
     from: &mut (impl AsyncRead + Unpin),
     unread: &mut Vec<u8>,
@@ -115,7 +115,7 @@ async fn chunks(from: &mut (impl AsyncRead + Unpin), unread: &mut Vec<u8>) -> Op
     }
 }
 
-/// So many bytes.
+/// Takes `bytes` bytes.
 async fn take(
     from: &mut (impl AsyncRead + Unpin),
     unread: &mut Vec<u8>,
@@ -127,7 +127,7 @@ async fn take(
     Some(unread.drain(..bytes).collect())
 }
 
-/// What stands before a mark; the mark is passed over.
+/// The bytes before a mark; the mark is skipped.
 async fn take_until(
     from: &mut (impl AsyncRead + Unpin),
     unread: &mut Vec<u8>,

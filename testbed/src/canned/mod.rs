@@ -1,9 +1,11 @@
-//! A server that sends what it was given, for what no well-behaved server does.
+//! A server that sends prepared bytes, for behavior that no correct server has.
 
 mod exchange;
 mod reply;
 
-use std::{io, net::Ipv4Addr, net::SocketAddr, sync::Arc, sync::Mutex, sync::PoisonError};
+use std::{io, net::Ipv4Addr, net::SocketAddr, sync::Arc};
+
+use parking_lot::Mutex;
 
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -15,13 +17,13 @@ pub use self::reply::Reply;
 use self::{exchange::converse, reply::Ending};
 use crate::recorder::Recorder;
 
-/// A server on this machine's loopback that answers each request with the next of a list of
-/// prepared replies, whatever it was asked, and keeps what it was asked.
+/// A server on the loopback interface that answers each request with the next of a list of prepared
+/// replies, independent of the request, and records the requests.
 ///
-/// It is for faults: its replies may break off, stall, or be no HTTP at all. A request beyond the
-/// list gets a 500 that says so. It stops when it is dropped, and its connections are closed.
+/// It is for faults: its replies may break off, stall, or be invalid HTTP. A request beyond the
+/// list gets a 500 with that reason. Dropping it stops it and closes its connections.
 ///
-/// Its neighbour [`ModelServer`](crate::ModelServer) knows what the vendors' protocols say.
+/// Its neighbor [`ModelServer`](crate::ModelServer) implements a protocol and lets a model decide.
 ///
 /// ```
 /// use std::time::Duration;
@@ -65,11 +67,11 @@ impl std::fmt::Debug for Shared {
 }
 
 impl CannedServer {
-    /// Starts a server with these replies, on a runtime of tokio's. The same reply for ever is
+    /// Starts a server with these replies, on a tokio runtime. To repeat one reply forever, use
     /// `std::iter::repeat(reply)`.
     ///
     /// # Errors
-    /// No port can be had.
+    /// No port is free.
     pub async fn start<I>(replies: I) -> io::Result<Self>
     where
         I: IntoIterator<Item = Reply>,
@@ -86,33 +88,33 @@ impl CannedServer {
         Ok(Self { address, shared, accepting })
     }
 
-    /// Where it listens: `http://127.0.0.1:41234`.
+    /// Its address: `http://127.0.0.1:41234`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// What came in.
+    /// The received requests.
     pub fn recorder(&self) -> &Recorder {
         &self.shared.recorder
     }
 
-    /// How many connections were made.
+    /// The number of connections so far.
     pub fn connections(&self) -> usize {
         self.shared.counts.borrow().accepted
     }
 
-    /// How many of them are still open.
+    /// The number of open connections.
     pub fn open(&self) -> usize {
         self.shared.counts.borrow().open
     }
 
-    /// How many replies did not reach their end because the client went away.
+    /// The number of replies that were not completed because the client disconnected.
     pub fn left(&self) -> usize {
         self.shared.counts.borrow().left
     }
 
-    /// Waits until clients went away from so many replies. It waits for ever if they do not: put a
-    /// time limit around it.
+    /// Waits until clients disconnected during this many replies. It may wait forever: put a
+    /// timeout around it.
     pub async fn wait_until_left(&self, replies: usize) {
         let mut counts = self.shared.counts.subscribe();
         // The sender lives in `self`.
@@ -126,7 +128,7 @@ impl Drop for CannedServer {
     }
 }
 
-/// Takes connections, which end with it.
+/// Accepts connections, which end with it.
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
@@ -141,15 +143,15 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
         counts.open += 1;
     });
     let _closing = Closing(&shared);
-    // Without it small pieces wait for each other.
+    // Without it small pieces are delayed.
     let _ = stream.set_nodelay(true);
     if converse(&mut stream, &shared).await == Some(Ending::Reset) {
-        // What is not sent is thrown away, and the client is told so.
+        // Unsent data is discarded, and the client gets a reset.
         let _ = stream.set_zero_linger();
     }
 }
 
-/// Counts a connection as closed, however it ends.
+/// Counts a connection as closed on drop.
 struct Closing<'a>(&'a Shared);
 
 impl Drop for Closing<'_> {
@@ -164,7 +166,7 @@ impl Shared {
     }
 
     fn next_reply(&self) -> Reply {
-        let next = self.replies.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let next = self.replies.lock().next();
         next.unwrap_or_else(|| {
             Reply::new(500).body(format!("no reply is left for request {}", self.recorder.len()))
         })

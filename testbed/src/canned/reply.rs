@@ -1,15 +1,15 @@
-//! What a prepared reply is made of.
+//! The parts of a prepared reply.
 
 use std::time::Duration;
 
 use axum::{body::Bytes, http::StatusCode};
 use serde_json::Value;
 
-/// A reply that was prepared: a head, pieces of a body with pauses between them, and an end.
+/// A prepared reply: a head, pieces of a body with pauses between them, and an end.
 ///
-/// Each [`piece`](Self::piece) leaves by itself, as one chunk of a chunked body; [`body`](Self::body)
-/// has its length said in the head. It ends as the protocol wants it, unless [`cut`](Self::cut),
-/// [`reset`](Self::reset) or [`hold`](Self::hold) says otherwise.
+/// Each [`piece`](Self::piece) is sent separately, as one chunk of a chunked body;
+/// [`body`](Self::body) declares its length in the head. The reply ends as the protocol requires,
+/// unless [`cut`](Self::cut), [`reset`](Self::reset) or [`hold`](Self::hold) changes that.
 #[derive(Debug, Clone)]
 #[must_use = "a reply is sent by a `CannedServer`"]
 pub struct Reply {
@@ -20,7 +20,7 @@ pub struct Reply {
     pub(super) ending: Ending,
 }
 
-/// How a client learns where the body ends.
+/// How the end of the body is marked.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Framing {
     Chunked,
@@ -38,18 +38,18 @@ pub(super) enum Step {
 /// How a reply ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Ending {
-    /// As its framing says; the connection is used again where that can be.
+    /// As its framing requires; the connection is reused if possible.
     Clean,
-    /// The connection is closed where the reply stands.
+    /// The connection is closed immediately.
     Cut,
     /// The connection is reset.
     Reset,
-    /// Nothing more comes.
+    /// No further byte is sent.
     Hold,
 }
 
 impl Reply {
-    /// A reply with a status, and no body so far.
+    /// A reply with a status and without a body.
     pub fn new(status: u16) -> Self {
         Self {
             status: Some(status),
@@ -75,19 +75,19 @@ impl Reply {
         Self::new(status).header("content-type", "application/json").body(body.to_string())
     }
 
-    /// No answer at all: nothing is sent but the pieces, which need not be HTTP, and then the
-    /// connection is closed.
+    /// No HTTP response: only the pieces are sent, which need not be HTTP, and then the connection
+    /// is closed.
     pub fn nothing() -> Self {
         Self { status: None, framing: Framing::Close, ..Self::new(0) }
     }
 
-    /// Adds a header. A line break in it breaks the head, as one may want.
+    /// Adds a header. A line break in it makes the head malformed, which may be intended.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// A whole body, whose length the head says.
+    /// Sets a whole body, with its length in the head.
     pub fn body(self, bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         self.content_length(bytes.len()).piece(bytes)
@@ -99,8 +99,8 @@ impl Reply {
         self
     }
 
-    /// Adds pieces of the body. Copies of one [`Bytes`] share their memory, so a body of any size
-    /// can be made of them.
+    /// Adds pieces of the body. Clones of one [`Bytes`] share their memory, so the body can have
+    /// any size.
     pub fn pieces(mut self, pieces: impl IntoIterator<Item = Bytes>) -> Self {
         self.steps.extend(pieces.into_iter().map(Step::Send));
         self
@@ -112,39 +112,39 @@ impl Reply {
         self
     }
 
-    /// Lets the head say this length, in bytes, whatever the pieces come to.
+    /// Declares this length in the head, in bytes, independent of the pieces.
     pub fn content_length(mut self, bytes: usize) -> Self {
         self.framing = Framing::Length(bytes);
         self
     }
 
-    /// Lets the body end with the connection, with no length and no chunks.
+    /// Ends the body with the connection, without length and chunks.
     pub fn until_close(mut self) -> Self {
         self.framing = Framing::Close;
         self
     }
 
-    /// Closes the connection behind the last piece, without the end of a chunked body.
+    /// Closes the connection after the last piece, without the end of a chunked body.
     pub fn cut(mut self) -> Self {
         self.ending = Ending::Cut;
         self
     }
 
-    /// Resets the connection behind the last piece. What the client has not read by then may be
+    /// Resets the connection after the last piece. Data that the client has not read by then may be
     /// lost.
     pub fn reset(mut self) -> Self {
         self.ending = Ending::Reset;
         self
     }
 
-    /// Sends nothing more behind the last piece, and keeps the connection open until the client
-    /// goes away.
+    /// Sends nothing after the last piece, and keeps the connection open until the client
+    /// disconnects.
     pub fn hold(mut self) -> Self {
         self.ending = Ending::Hold;
         self
     }
 
-    /// The head as it is sent; empty where there is none.
+    /// The serialized head; empty if there is none.
     pub(super) fn head(&self) -> String {
         let Some(status) = self.status else { return String::new() };
         let reason = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
@@ -160,7 +160,7 @@ impl Reply {
         head
     }
 
-    /// A piece as it is sent: what stands before and behind it.
+    /// The framing before and after a piece.
     pub(super) fn around(&self, piece: &[u8]) -> (String, &'static str) {
         match self.framing {
             // An empty chunk would be the end.
@@ -169,12 +169,12 @@ impl Reply {
         }
     }
 
-    /// What is sent behind the last piece where the reply ends as it should.
+    /// The bytes after the last piece of a reply that ends normally.
     pub(super) fn tail(&self) -> &'static str {
         if self.framing == Framing::Chunked { "0\r\n\r\n" } else { "" }
     }
 
-    /// Whether the connection can be used again.
+    /// Whether the connection can be reused.
     pub(super) fn keeps_open(&self) -> bool {
         self.ending == Ending::Clean && self.framing != Framing::Close
     }

@@ -1,37 +1,37 @@
-//! What can be broken.
+//! The faults.
 
 use std::str::FromStr;
 
-/// For people.
+/// The help text.
 pub(crate) const LIST: &str = "\
-  exit-at-start   ends before it has read anything
-  hang-at-start   reads, and answers nothing
+  exit-at-start   exits before it reads anything
+  hang-at-start   reads, and never answers
   hang-at-list    never answers tools/list
   hang-at-call    never answers tools/call
-  crash-on-call=N ends at its Nth call, which it has executed
-  die-mid-call    ends with half of an answer written
-  flood-changes   says all the time that its tools have changed
-  flood-answers   answers requests all the time that nobody made
-  garbage         writes lines that are not JSON-RPC before each answer
+  crash-on-call=N exits at its Nth call, after executing it
+  die-mid-call    exits in the middle of a response
+  flood-changes   sends notifications of changed tools all the time
+  flood-answers   sends responses to nonexistent requests all the time
+  garbage         writes lines that are not JSON-RPC before each response
   garbage-only    writes such lines all the time, from the first call on
   wrong-ids       answers calls under other ids
   long-line       answers a call with a line of 1 GB
-  endless-pages   has always another page of tools
-  cursor-loop     names the same next page over and over
-  loud-stderr     writes 100 MB to standard error before it begins
-  grandchildren   leaves processes behind that have left its session
-  stay            goes on after its input has ended, and ignores SIGTERM
-  answers-twice   gives every answer twice
-  bad-result      answers calls with what is no result of a call
+  endless-pages   always has another page of tools
+  cursor-loop     always names the same next page
+  loud-stderr     writes 100 MB to standard error before it starts
+  grandchildren   leaves processes in another session
+  stay            continues after the end of its input, and ignores SIGTERM
+  answers-twice   sends every response twice
+  bad-result      answers calls with an invalid result
   bad-base64      answers calls with an image that cannot be decoded
   huge-result=N   answers calls with a text of N bytes";
 
 /// One way to misbehave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// An orderly server, to be compared with.
+    /// A correct server, for comparison.
     None,
-    /// What is left behind by `grandchildren`; not a server at all.
+    /// The process that `grandchildren` leaves; not a server.
     Linger,
     ExitAtStart,
     HangAtStart,
@@ -91,7 +91,7 @@ impl FromStr for Fault {
             "bad-result" => Self::BadResult,
             "bad-base64" => Self::BadBase64,
             "huge-result" => Self::HugeResult(number()?),
-            _ => return Err(format!("there is no fault `{text}`")),
+            _ => return Err(format!("unknown fault `{text}`")),
         })
     }
 }

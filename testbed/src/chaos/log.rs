@@ -1,4 +1,4 @@
-//! What happened, for whoever counts.
+//! A log of events, for counting.
 
 use std::{
     fs::{File, OpenOptions},
@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-/// Lines at the end of a file that several processes may share.
+/// Appends lines to a file that several processes may share.
 pub(crate) struct Log(Option<File>);
 
 impl Log {
@@ -15,12 +15,12 @@ impl Log {
         path.map(open).transpose().map(Self)
     }
 
-    /// One write, so that lines of several processes do not mix.
+    /// Uses one write, so that lines of several processes do not mix.
     pub(crate) fn line(&self, text: &str) {
         if let Some(mut file) = self.0.as_ref()
             && file.write_all(format!("{text}\n").as_bytes()).is_err()
         {
-            // A call that is not counted must not be made.
+            // A call that cannot be logged must not be made.
             std::process::abort();
         }
     }

@@ -1,12 +1,12 @@
-//! `chaos-mcp`: an MCP server on standard input and output that breaks one rule, and says which
-//! calls it executed. Raw lines of JSON-RPC, so that no library stands in the way of a fault.
+//! `chaos-mcp`: an MCP server on standard input and output that breaks one rule, and logs the
+//! calls that it executed. It writes raw lines of JSON-RPC, since a library would prevent faults.
 //!
 //! Its one tool, `echo`, takes an `id` and returns it. With `--log FILE` it appends a line for
-//! everything that happens: `start PID`, `list CURSOR`, `call ID`, `cancelled REQUEST`. A call is in
-//! the log before anything else is done about it, so whoever reads `call ID` twice has seen it
-//! executed twice.
-#![allow(clippy::disallowed_methods, reason = "host crate: it is a program that misbehaves")]
-#![allow(clippy::print_stderr, reason = "it says how it is used")]
+//! each event: `start PID`, `list CURSOR`, `call ID`, `cancelled REQUEST`. A call is in
+//! the log before anything else is done about it, so two lines `call ID` mean two
+//! executions.
+#![allow(clippy::disallowed_methods, reason = "host crate: it misbehaves on purpose")]
+#![allow(clippy::print_stderr, reason = "it prints its usage")]
 
 mod fault;
 mod log;

@@ -10,15 +10,15 @@ use std::{
     time::Duration,
 };
 
-/// Set in the second life of [`ignore_term`].
+/// Set in the process that [`ignore_term`] restarts.
 const IGNORES: &str = "CHAOS_IGNORES_TERM";
 
-/// Stays until it is killed, or long enough to be noticed.
+/// Runs until it is killed, or long enough to be noticed.
 pub(crate) fn linger() {
     thread::sleep(Duration::from_secs(600));
 }
 
-/// Starts this program over by way of a shell that ignores SIGTERM, which is inherited.
+/// Restarts this program through a shell that ignores SIGTERM, which is inherited.
 pub(crate) fn ignore_term() -> io::Result<()> {
     if env::var_os(IGNORES).is_some() {
         return Ok(());
@@ -31,7 +31,7 @@ pub(crate) fn ignore_term() -> io::Result<()> {
         .exec())
 }
 
-/// Leaves two processes behind that have a session of their own and no parent here.
+/// Leaves two processes in a separate session and without a parent here.
 pub(crate) fn daemonise_others(log: Option<&Path>) -> io::Result<()> {
     for _ in 0..2 {
         let mut command = Command::new("setsid");
@@ -46,7 +46,7 @@ pub(crate) fn daemonise_others(log: Option<&Path>) -> io::Result<()> {
     Ok(())
 }
 
-/// 100 MB to standard error.
+/// Writes 100 MB to standard error.
 pub(crate) fn shout() {
     let line = [b'e'; 1_000_000];
     for _ in 0..100 {

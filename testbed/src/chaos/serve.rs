@@ -1,4 +1,4 @@
-//! The protocol, with a fault in it.
+//! The protocol, with a fault.
 
 use std::{
     io::{self, BufRead as _},
@@ -47,7 +47,7 @@ impl Server<'_> {
             "ping" => self.answer(id, &json!({})),
             "tools/list" => self.list(id, &message["params"]),
             "tools/call" => self.call(id, &message["params"]),
-            // Of the newest revision nothing is known here, as with most servers.
+            // The newest revision is unknown here, as with most servers.
             _ => send(&refusal(id, NOT_FOUND, "Method not found")),
         }
     }
@@ -147,7 +147,7 @@ impl Server<'_> {
     }
 }
 
-/// The answer to `initialize`, in the version that was asked for.
+/// The response to `initialize`, with the requested version.
 fn hello(params: &Value) -> Value {
     json!({
         "protocolVersion": params["protocolVersion"],

@@ -1,4 +1,4 @@
-//! Lines to whoever reads standard output.
+//! Writes lines to standard output.
 
 use std::{
     io::{self, Write as _},
@@ -9,23 +9,22 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// How many have something to write that is no flood.
+/// The number of threads that wait to write a line outside of a flood.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
-/// Writes one line. Ends the program when nobody reads any more.
+/// Writes one line. Exits when standard output is closed.
 pub(crate) fn send(message: &Value) {
     send_raw(format!("{message}\n").as_bytes());
 }
 
-/// Writes bytes as they are.
+/// Writes raw bytes.
 pub(crate) fn send_raw(bytes: &[u8]) {
     WAITING.fetch_add(1, SeqCst);
     write(bytes);
     WAITING.fetch_sub(1, SeqCst);
 }
 
-/// Writes one line, behind all that others have to write: the lock alone would let a flood starve
-/// the answers.
+/// Writes one line after all waiting ones: with the lock alone, a flood would starve the responses.
 pub(crate) fn send_when_quiet(message: &Value) {
     while WAITING.load(SeqCst) > 0 {
         thread::yield_now();
@@ -40,12 +39,12 @@ fn write(bytes: &[u8]) {
     }
 }
 
-/// An answer to a request.
+/// A response to a request.
 pub(crate) fn answer(id: &Value, result: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": result})
 }
 
-/// A refusal of a request.
+/// An error response to a request.
 pub(crate) fn refusal(id: &Value, code: i64, message: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
 }
@@ -54,7 +53,7 @@ pub(crate) fn changed() -> Value {
     json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
 }
 
-/// Lines that are not JSON-RPC, each in a way of its own.
+/// Lines that are not JSON-RPC, each in a different way.
 pub(crate) fn garbage() {
     send_raw(b"Server running on stdio\n\n\x00\xff\xfe\x80\n{\"jsonrpc\":\"2.0\",\"id\":1,\n");
     send_raw(b"[]\nnull\n42\n\"text\"\n{}\n{\"jsonrpc\":\"1.0\",\"id\":7}\n");

@@ -1,4 +1,4 @@
-//! How prepared replies end.
+//! The ends of prepared replies.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use tokio::{
 };
 use toolcrib_testbed::{Bytes, CannedServer, Reply};
 
-use crate::support::{connect, in_time, raw, request, send};
+use crate::support::{connect, in_time, raw, request};
 
 async fn get(server: &CannedServer) -> Vec<u8> {
     raw(&server.url(), &request("GET", "/", &[], "")).await
@@ -30,7 +30,7 @@ async fn replies_come_in_order_and_then_there_are_none() {
     .unwrap();
     let mut came = Vec::new();
     for _ in 0..5 {
-        // The connection is kept open by all replies but the last, so it is closed by the client.
+        // All replies but the last keep the connection open, so the client closes it.
         let mut stream = connect(&server.url()).await;
         stream.write_all(request("POST", "/x?y", &[], "body").as_bytes()).await.unwrap();
         let mut text = vec![0; 2048];
@@ -48,7 +48,7 @@ async fn replies_come_in_order_and_then_there_are_none() {
     assert_eq!((&*kept[0].path_and_query, &kept[0].body[..]), ("/x?y", &b"body"[..]));
 }
 
-/// What each of the replies above ends with.
+/// The end of each of the replies above.
 const END: [&str; 5] = ["slow down", "}", "0\r\n\r\n", "end", "request 5"];
 
 #[tokio::test]
@@ -135,8 +135,7 @@ async fn pauses_are_kept() {
         Reply::new(200).until_close().piece("a").pause(Duration::from_millis(30)).piece("b");
     let server = CannedServer::start([reply]).await.unwrap();
     let begun = Instant::now();
-    let came = send(&server.url(), "GET", "/", &[], "").await;
-    assert_eq!(came.text(), "ab");
+    assert!(get(&server).await.ends_with(b"\r\n\r\nab"));
     assert!(begun.elapsed() >= Duration::from_millis(30));
 }
 
@@ -151,5 +150,5 @@ async fn connections_end_with_the_server() {
     let mut came = Vec::new();
     let _ = in_time(stream.read_to_end(&mut came)).await;
     assert!(came.is_empty() || came.starts_with(b"HTTP/1.1 200"));
-    assert!(TcpStream::connect(address).await.is_err(), "nobody listens any more");
+    assert!(TcpStream::connect(address).await.is_err(), "the port is closed");
 }

@@ -1,4 +1,4 @@
-//! What the servers say over a plain connection, and what those that misbehave do to an engine.
+//! The servers' raw responses, and the effect of misbehaving ones on an engine.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,10 +8,6 @@
     reason = "tests"
 )]
 
-mod answers;
 mod canned;
 mod chaos;
-mod failures;
-mod network;
-mod refused;
 mod support;

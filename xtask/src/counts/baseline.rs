@@ -8,10 +8,10 @@ use crate::{
     workspace::{Workspace, unreadable},
 };
 
-/// Where it is kept.
+/// Its path.
 pub(super) const FILE: &str = "benches/baseline.json";
 
-/// What was counted, and on which machine.
+/// The counts, and their machine.
 pub(super) struct Baseline {
     pub(super) machine: Machine,
     pub(super) counts: Counts,
@@ -25,8 +25,8 @@ impl Baseline {
         let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
         Self::parse(&text).ok_or_else(|| {
             Problem::new(
-                format!("{FILE} is not what `cargo xtask counts --bless` writes"),
-                "take it from the last commit, or write it anew with that command",
+                format!("{FILE} is not in the format of `cargo xtask counts --bless`"),
+                "restore it from the last commit, or write it again with that command",
             )
         })
     }
@@ -89,11 +89,11 @@ impl Baseline {
 /// A field that is a whole number.
 pub(super) fn whole(object: &Object, name: &str) -> Option<u64> {
     let number = *object.get(name)?.get::<f64>()?;
-    // A float holds whole numbers up to here exactly; so many instructions take days.
+    // A float represents whole numbers up to here exactly; that many instructions take days.
     ((0.0..9e15).contains(&number) && number.fract() == 0.0).then_some(number as u64)
 }
 
 fn quoted(text: &str) -> String {
-    // A string can always be written.
+    // A string can always be serialized.
     JsonValue::from(text.to_owned()).stringify().unwrap_or_default()
 }

@@ -1,9 +1,9 @@
-//! Instructions and allocations of what is done most, held against a baseline: unlike times they
-//! come out the same whatever else the machine does.
+//! Compares instructions and allocations of the most frequent operations with a baseline: unlike
+//! times, they do not depend on the load of the machine.
 //!
-//! They do depend on the compiler, the processor, valgrind and the dependencies. Where one of these
-//! is not what the baseline was counted with, the commit of the baseline is built and counted too,
-//! and what is here is held against that.
+//! They do depend on the compiler, the processor, valgrind and the dependencies. If one of these
+//! differs from the baseline's, the commit of the baseline is built and counted too, and the
+//! working tree is compared with that.
 
 mod base;
 mod baseline;
@@ -16,14 +16,14 @@ pub(crate) use self::machine::cpus;
 use self::{baseline::Baseline, machine::Machine, program::Program};
 use crate::{problem::Problem, workspace::Workspace};
 
-/// What one bench came to.
+/// The counts of one bench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Count {
-    /// How often the thing is done in one go.
+    /// The number of operations in one run.
     times: u64,
-    /// Of all times together.
+    /// For all operations together.
     instructions: u64,
-    /// Of all times together.
+    /// For all operations together.
     allocations: u64,
 }
 
@@ -44,8 +44,8 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
         match base::commit(workspace) {
             Ok(commit) => base::count(workspace, &commit)?,
             Err(problem) => {
-                eprintln!("WARNING: it cannot be: {problem}");
-                eprintln!("WARNING: so what is here is held against counts of another machine");
+                eprintln!("WARNING: that failed: {problem}");
+                eprintln!("WARNING: so the comparison uses counts of another machine");
                 baseline.counts
             }
         }
@@ -63,7 +63,7 @@ pub(crate) fn bless(workspace: &Workspace) -> Result<(), Problem> {
 fn compare(before: &Counts, now: &Counts) -> Result<(), Problem> {
     let gone = before.keys().filter(|name| !now.contains_key(*name));
     let mut problems: Vec<String> =
-        gone.map(|name| format!("{name} is in the baseline, and there is no such bench")).collect();
+        gone.map(|name| format!("{name} is in the baseline, but no bench has this name")).collect();
     for (name, count) in now {
         eprintln!("{}", line(name, *count));
         match before.get(name) {
@@ -77,8 +77,8 @@ fn compare(before: &Counts, now: &Counts) -> Result<(), Problem> {
     Err(Problem::new(
         problems.join("\n"),
         format!(
-            "where this is meant, better or worse, run `cargo xtask counts --bless` and say why in \
-             the commit; where it is not, `callgrind_annotate target/{}/NAME.out` shows what takes them",
+            "if this is intended, better or worse, run `cargo xtask counts --bless` and say why in \
+             the commit; otherwise `callgrind_annotate target/{}/NAME.out` shows the functions that cause it",
             program::FOLDER
         ),
     ))
@@ -86,7 +86,7 @@ fn compare(before: &Counts, now: &Counts) -> Result<(), Problem> {
 
 fn changes(name: &str, before: Count, now: Count) -> Vec<String> {
     if before.times != now.times {
-        return vec![format!("{name} is done {} times, and was {}", now.times, before.times)];
+        return vec![format!("{name} runs {} times, was {}", now.times, before.times)];
     }
     [
         ("instructions", before.instructions, now.instructions),
@@ -96,7 +96,7 @@ fn changes(name: &str, before: Count, now: Count) -> Vec<String> {
     .filter(|(_, before, now)| before.abs_diff(*now).saturating_mul(PART) > *before)
     .map(|(what, before, now)| {
         let percent = 100.0 * (now as f64 / before as f64 - 1.0);
-        format!("{name}: {now} {what}, and were {before} ({percent:+.1} %)")
+        format!("{name}: {now} {what}, was {before} ({percent:+.1} %)")
     })
     .collect()
 }

@@ -14,11 +14,11 @@ use crate::{
     workspace::{Workspace, output, run, unreadable},
 };
 
-/// Where this step keeps its files, in cargo's target folder; callgrind's own are `NAME.out`.
+/// This step's folder in cargo's target folder; callgrind's own files are `NAME.out`.
 pub(super) const FOLDER: &str = "counting";
 
-/// Optimised enough for what is counted to be real, and built in three quarters of the time of
-/// a release. Macros and build scripts are made as tests make them, so that they are there already.
+/// Optimized enough for realistic counts, and built in three quarters of the time of a release.
+/// Macros and build scripts use the settings of tests, so that they are already built.
 const PROFILE: [&str; 5] = [
     "profile.counts.inherits=\"release\"",
     "profile.counts.opt-level=1",
@@ -27,22 +27,22 @@ const PROFILE: [&str; 5] = [
     "profile.counts.build-override.overflow-checks=true",
 ];
 
-/// With room for all that a thread gives back, `malloc` costs the same whatever was allocated
-/// before; else counts differ by up to 1.5 % with the layout of the heap, which follows from the
+/// With room for all memory that a thread frees, `malloc` costs the same whatever was allocated
+/// before; otherwise counts differ by up to 1.5 % with the layout of the heap, which depends on the
 /// seeds of hash maps.
 const TUNABLES: &str = "glibc.malloc.tcache_count=60000";
 
-/// The program `counts` of the benches, built.
+/// The built program `counts` of the benches.
 pub(super) struct Program(PathBuf);
 
 impl Program {
-    /// Builds the one of the workspace.
+    /// Builds the workspace's program.
     pub(super) fn build(workspace: &Workspace) -> Result<Self, Problem> {
         Self::build_at(workspace, workspace.root(), &workspace.target())
     }
 
-    /// Builds the one below some root. Each root needs a target folder of its own: cargo takes the
-    /// same crate at the same place in another root for the same, and would not build it again.
+    /// Builds the program of another root. Each root needs a separate target folder: cargo
+    /// considers the same crate at the same relative path unchanged, and would not build it again.
     pub(super) fn build_at(
         workspace: &Workspace,
         root: &Path,
@@ -51,13 +51,13 @@ impl Program {
         let mut cargo = workspace.cargo(["build", "--package", "toolcrib-benches"]);
         cargo.current_dir(root).args(["--bin", "counts", "--profile", "counts"]);
         cargo.args(PROFILE.iter().flat_map(|setting| ["--config", setting]));
-        // What somebody likes to build with must not decide on counts.
+        // Personal build flags must not affect counts.
         cargo.arg("--target-dir").arg(target).env_remove("RUSTFLAGS");
-        run(&mut cargo, "mend what the compiler lists above")?;
+        run(&mut cargo, "fix the compiler errors above")?;
         Ok(Self(target.join("counts").join("counts")))
     }
 
-    /// Counts all benches, as many at a time as there are processors.
+    /// Counts all benches, one per processor at a time.
     pub(super) fn count(&self, workspace: &Workspace) -> Result<Counts, Problem> {
         let names = output(workspace.program(&self.0).arg("--list"), BROKEN)?;
         let waiting = Mutex::new(names.lines());
@@ -102,19 +102,19 @@ impl Program {
             })
         };
         count().ok_or_else(|| {
-            Problem::new(format!("bench {name} was not counted; it said: {said}"), BROKEN)
+            Problem::new(format!("bench {name} was not counted; its output: {said}"), BROKEN)
         })
     }
 }
 
-const BROKEN: &str = "look at benches/src/bin/counts.rs, which is what is run";
+const BROKEN: &str = "look at benches/src/bin/counts.rs, the program that runs";
 
-/// Where this step keeps its files.
+/// The folder of this step.
 pub(super) fn folder(workspace: &Workspace) -> Result<PathBuf, Problem> {
     let folder = workspace.target().join(FOLDER);
     fs::create_dir_all(&folder).map_err(|error| {
         Problem::new(
-            format!("{} cannot be made: {error}", folder.display()),
+            format!("{} cannot be created: {error}", folder.display()),
             "make the target folder writable",
         )
     })?;

@@ -1,45 +1,38 @@
-//! A run: one message, up to the answer. The loop is the engine's; what a run does in it, a step per
-//! function: `run → drive → (step → ask)* → ask_without_calls`.
+//! A run: one message up to the answer. The loop is the engine's; the steps of a run are one
+//! function each: `run → drive → (step → ask)* → ask_without_calls`.
 
-mod ask;
-mod looping;
-mod noticed;
+mod last_notice;
+mod model_loop;
 mod prefix;
 mod recover;
 mod report;
-mod said;
-mod talk;
+mod request;
+mod sanitize;
+mod transcript;
 
 use std::{collections::HashMap, future::IntoFuture, sync::Arc, time::Instant};
 
 use futures_util::future::BoxFuture;
 use tokio::time::sleep;
 use toolcrib_core::{
-    DiscoveryError, Event, EventStream, FENCE_NOTICE, Identity, Message, SkillId, Subscription,
-    UnknownEventError, Usage,
+    Event, EventStream, FENCE_NOTICE, Identity, Message, SkillId, Subscription, UnknownEventError,
+    Usage,
 };
-use toolcrib_engine::{
-    Engine, IterationError, Personality, Skills, Turn, TurnEnd, TurnError, TurnFailure,
-};
+use toolcrib_engine::{Engine, Personality, Skills, Turn, TurnEnd};
 
 pub(crate) use self::prefix::Conversations;
-use self::{
-    looping::{Ending, Looping},
-    prefix::Prefix,
-    report::Report,
-    talk::Talk,
-};
+use self::{model_loop::ModelLoop, prefix::Prefix, report::Report, transcript::Transcript};
 use crate::{
     models::Models,
     options::{RunOptions, Settings},
-    outcome::{RunError, RunOutcome, Stopped},
+    outcome::{RunEnd, RunError, RunOutcome, Stopped},
 };
 
-/// What all runs of an agent share.
+/// The shared parts of all runs of an agent.
 pub(crate) struct AgentParts {
     pub(crate) engine: Engine,
     pub(crate) models: Models,
-    /// The models of personalities that have one of their own, by personality.
+    /// The models of personalities that have their own, by personality.
     pub(crate) personality_models: PersonalityModels,
     pub(crate) settings: Settings,
     pub(crate) conversations: Arc<Conversations>,
@@ -48,8 +41,8 @@ pub(crate) struct AgentParts {
 pub(crate) type PersonalityModels = HashMap<Arc<str>, Models>;
 
 impl AgentParts {
-    /// The models of a personality; `None` when it names one that the agent was not given. One that
-    /// names its model is asked of no other: what it may be told is not for the others.
+    /// The models of a personality; `None` if it names one that the agent does not have. A
+    /// personality that names its model uses no other: its messages are not meant for the others.
     fn models_of(&self, personality: &Personality) -> Option<&Models> {
         match personality.model {
             None => Some(&self.models),
@@ -58,7 +51,7 @@ impl AgentParts {
     }
 }
 
-/// A run that is prepared: listen to it, then await it.
+/// A prepared run: subscribe to it, then await it.
 #[must_use = "a run does nothing until it is awaited"]
 pub struct Run {
     agent: Arc<AgentParts>,
@@ -77,10 +70,10 @@ impl Run {
         self.options.turn.events.stream()
     }
 
-    /// Listens to this run alone; see [`Events::on`](toolcrib_core::Events::on).
+    /// Subscribes to this run only; see [`Events::on`](toolcrib_core::Events::on).
     ///
     /// # Errors
-    /// [`UnknownEventError`] when no event has such a name.
+    /// [`UnknownEventError`] if no event matches.
     pub fn on(
         &self,
         pattern: impl Into<Arc<str>>,
@@ -115,12 +108,12 @@ async fn run(agent: &AgentParts, message: Arc<str>, options: RunOptions) -> RunO
     messages.push(Message::User { text: Arc::clone(&message) });
     let turn = match agent.engine.turn(turn) {
         Ok(turn) => turn,
-        Err(error) => return never_began(code_of(&error), &error.to_string(), messages, began),
+        Err(error) => return never_began(RunError::from(&error), messages, began),
     };
     let personality = Arc::clone(turn.personality());
     let Some(models) = agent.models_of(&personality) else {
-        let problem = no_model(&personality);
-        return never_began("no_model", &problem, messages, began);
+        let error = RunError::new(RunError::NO_MODEL, no_model(&personality));
+        return never_began(error, messages, began);
     };
     let system = personality.system.as_ref().unwrap_or(&agent.settings.system);
     let system = system_text(turn.skills(), system, &skills);
@@ -129,23 +122,23 @@ async fn run(agent: &AgentParts, message: Arc<str>, options: RunOptions) -> RunO
     let prefix = Prefix::new(&agent.conversations, conversation.as_deref(), &system, &messages);
     let report = Report::new(&turn, began);
     let recovery = turn.recovery().cloned();
-    let talk = Talk::new(agent, models, system, messages, report, recovery, prefix);
-    talk.report.began(
+    let transcript = Transcript::new(agent, models, system, messages, report, recovery, prefix);
+    transcript.report.began(
         &agent.engine.redactor().text(&message),
         models.first().name(),
         &personality.id,
     );
-    let looping = Looping::new(talk, tool_choices);
-    let mut running = Running { turn, looping, conversation };
+    let model_loop = ModelLoop::new(transcript, tool_choices);
+    let mut running = RunState { turn, model_loop, conversation };
 
-    // Time that is up ends the run as cancellation does: nothing is cut off in the middle.
+    // A timeout ends the run as cancellation does: no step is cut off in the middle.
     let cancellation = running.turn.cancellation().clone();
     let mut time_is_up = false;
-    let ending = {
+    let mut end = {
         let mut iterations = std::pin::pin!(running.drive());
         tokio::select! {
             biased;
-            ending = &mut iterations => ending,
+            end = &mut iterations => end,
             () = sleep(allowed) => {
                 time_is_up = true;
                 cancellation.cancel();
@@ -153,16 +146,16 @@ async fn run(agent: &AgentParts, message: Arc<str>, options: RunOptions) -> RunO
             }
         }
     };
-    running.settle(match ending {
-        Ending::Cancelled if time_is_up => Ending::TimedOut(allowed),
-        ending => ending,
-    })
+    if time_is_up && end.stopped == Stopped::Cancelled {
+        end = RunEnd::timed_out(allowed);
+    }
+    running.settle(end)
 }
 
 /// The system text of a run; it does not change until the run ends.
 fn system_text(known: &Skills, system: &str, skills: &[SkillId]) -> Arc<str> {
     let mut parts = vec![system.trim().to_owned(), FENCE_NOTICE.to_owned()];
-    // One that is named twice is active once, where it was named last.
+    // A skill that is named twice is active once, at its last position.
     let last = |at: usize, id: &SkillId| !skills.iter().skip(at + 1).any(|later| later == id);
     let active = skills
         .iter()
@@ -176,37 +169,23 @@ fn system_text(known: &Skills, system: &str, skills: &[SkillId]) -> Arc<str> {
     parts.join("\n\n").into()
 }
 
-/// Why a personality's model cannot be used.
+/// The reason why a personality's model cannot be used.
 pub(crate) fn no_model(personality: &Personality) -> String {
     format!(
-        "personality `{}` has the model `{}`, which this agent was not given; give it with \
+        "personality `{}` has the model `{}`, which this agent does not have; set it with \
          `AgentBuilder::personality_model`",
         personality.id(),
         personality.model.as_deref().unwrap_or_default()
     )
 }
 
-fn code_of(error: &TurnError) -> &'static str {
-    match error {
-        TurnError::UnknownSkill { .. }
-        | TurnError::SkillOutOfReach { .. }
-        | TurnError::SkillRefused { .. } => "unknown_skill",
-        TurnError::UnknownPersonality { .. } => "unknown_personality",
-        _ => "turn_failed",
-    }
-}
-
-fn never_began(
-    code: &'static str,
-    problem: &str,
-    messages: Vec<Message>,
-    began: Instant,
-) -> RunOutcome {
+/// The outcome of a run whose turn could not begin.
+fn never_began(error: RunError, messages: Vec<Message>, began: Instant) -> RunOutcome {
     RunOutcome {
-        run_id: Arc::default(),
+        turn_id: Arc::default(),
         stopped: Stopped::Failed,
         answer: None,
-        error: Some(RunError::new(code, problem)),
+        error: Some(error),
         iterations: 0,
         tool_calls: Vec::new(),
         usage: Usage::NOTHING,
@@ -218,98 +197,55 @@ fn never_began(
 }
 
 /// The state of one run.
-struct Running<'a> {
+struct RunState<'a> {
     turn: Turn,
-    looping: Looping<'a>,
-    /// Whose conversation it is, if the caller named it.
+    model_loop: ModelLoop<'a>,
+    /// The named identity of the conversation, if any.
     conversation: Option<Arc<Identity>>,
 }
 
-impl Running<'_> {
-    /// Until the model answers, or there are no iterations left.
-    async fn drive(&mut self) -> Ending {
-        let max_iterations = self.looping.talk.agent.settings.max_iterations;
-        let end = self.turn.drive(&mut self.looping, max_iterations).await;
-        match (end, self.looping.ending.take()) {
-            (TurnEnd::Failed(failure), _) => failed(&failure),
-            (_, Some(ending)) => ending,
-            // A middleware said so.
-            (TurnEnd::Acked, None) => Ending::Answered(self.looping.talk.said_last()),
-            (TurnEnd::Nacked(error), None) => {
-                Ending::Failed(RunError::new("turn_failed", error.to_string()))
+impl RunState<'_> {
+    /// Runs until the model answers, or no iterations are left.
+    async fn drive(&mut self) -> RunEnd {
+        let max_iterations = self.model_loop.transcript.agent.settings.max_iterations;
+        let end = self.turn.drive(&mut self.model_loop, max_iterations).await;
+        match (end, self.model_loop.end.take()) {
+            (TurnEnd::Failed(error), _) => RunError::from(&error).into(),
+            (_, Some(end)) => end,
+            // Acked by a middleware.
+            (TurnEnd::Acked, None) => {
+                RunEnd::answered(Stopped::Answered, self.model_loop.transcript.last_text())
             }
-            _ => Ending::Cancelled,
+            (TurnEnd::Nacked(error), None) => {
+                RunError::new(RunError::TURN_FAILED, error.to_string()).into()
+            }
+            _ => RunEnd::cancelled(),
         }
     }
 
-    fn settle(self, ending: Ending) -> RunOutcome {
-        let Self { mut turn, looping: Looping { mut talk, menus, .. }, conversation } = self;
+    fn settle(self, mut end: RunEnd) -> RunOutcome {
+        let Self { mut turn, model_loop: ModelLoop { mut transcript, menus, .. }, conversation } =
+            self;
         turn.end();
-        let (stopped, answer, error) = match ending {
-            Ending::Answered(answer) => (Stopped::Answered, Some(answer), None),
-            Ending::OutOfIterations(answer) => (Stopped::MaxIterations, Some(answer), None),
-            Ending::Cancelled => (Stopped::Cancelled, None, None),
-            Ending::TimedOut(allowed) => {
-                let message = format!("the run did not end within {allowed:?} and was stopped");
-                let error = RunError::new("timeout", message);
-                (Stopped::Timeout, None, Some(error))
-            }
-            Ending::Failed(error) => {
-                let message = talk.agent.engine.redactor().text(&error.message).into_owned();
-                (Stopped::Failed, None, Some(RunError { message, ..error }))
-            }
-        };
-        let answered = answer.is_some();
-        talk.report.iterations = turn.iterations();
-        talk.report.over(stopped, answer.as_ref(), error.as_ref());
-        talk.prefix.keep(&talk.agent.conversations, conversation, &talk.messages);
+        if let Some(error) = &mut end.error {
+            error.message = transcript.agent.engine.redactor().text(&error.message).into_owned();
+        }
+        transcript.report.iterations = turn.iterations();
+        transcript.report.over(&end);
+        transcript.prefix.keep(&transcript.agent.conversations, conversation, &transcript.messages);
+        let RunEnd { stopped, answer, error } = end;
         RunOutcome {
-            run_id: Arc::clone(turn.run_id()),
+            turn_id: Arc::clone(turn.turn_id()),
             stopped,
-            answer,
             error,
             iterations: turn.iterations(),
-            tool_calls: talk.tool_calls,
-            usage: talk.report.usage,
-            stop: talk.stop.filter(|_| answered),
+            tool_calls: transcript.tool_calls,
+            usage: transcript.report.usage,
+            stop: transcript.stop.filter(|_| answer.is_some()),
+            answer,
             menus,
-            messages: talk.messages,
-            duration: talk.report.began.elapsed(),
+            messages: transcript.messages,
+            duration: transcript.report.began.elapsed(),
         }
     }
-}
-
-fn failed(failure: &TurnFailure) -> Ending {
-    match failure {
-        TurnFailure::Iteration(error) => failed_to_begin(error),
-        TurnFailure::Halted(halt) => Ending::Failed(RunError::halted(halt)),
-        TurnFailure::Middleware(error) => {
-            let component = Some(error.middleware.to_string());
-            Ending::Failed(RunError {
-                component,
-                ..RunError::new("middleware_failed", error.to_string())
-            })
-        }
-        _ => Ending::Failed(RunError::new("turn_failed", failure.to_string())),
-    }
-}
-
-fn failed_to_begin(error: &IterationError) -> Ending {
-    let (code, component) = match error {
-        IterationError::Cancelled => return Ending::Cancelled,
-        IterationError::Reliability(given_up) => {
-            let provider = given_up.cause.downcast_ref().and_then(DiscoveryError::provider);
-            let component = provider.unwrap_or(&given_up.gave_up.provider).to_owned();
-            let failed = RunError::new("discovery_failed", error.to_string());
-            let failed = RunError { component: Some(component), ..failed };
-            return Ending::Failed(failed.given_up(&given_up.gave_up));
-        }
-        IterationError::Discovery(error) => {
-            ("discovery_failed", error.provider().map(str::to_owned))
-        }
-        IterationError::Collision(_) => ("name_collision", None),
-        IterationError::Skill(_) => ("unknown_skill", None),
-        _ => ("iteration_failed", None),
-    };
-    Ending::Failed(RunError { component, ..RunError::new(code, error.to_string()) })
 }

@@ -1,64 +1,48 @@
-//! What the next request has in common with the one before, as far as vendors cache it.
+//! The common prefix of consecutive requests, as cached by vendors.
 
-use std::{
-    collections::{HashSet, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashSet, sync::Arc};
+
+use parking_lot::Mutex;
 
 use toolcrib_core::{
-    ContentBlock, Digest, EventKind, Identity, Menu, Message, ToolChoice, ToolName,
+    __internal::Bounded, ContentBlock, Digest, EventKind, Identity, Menu, Message, ToolChoice,
+    ToolName,
 };
 
 use super::report::Report;
 
-/// How many conversations an agent remembers; the one that was used longest ago makes room. Vendors
-/// forget what they cached within minutes.
+/// The maximum number of remembered conversations; the least recently used is evicted. Vendors'
+/// prompt caches expire within minutes.
 const MAX_CONVERSATIONS: usize = 32;
 
-/// How the last request of each conversation began that a caller named: a change between two runs
-/// is noticed as one between two iterations is. A conversation is one of a tenant's and principal's:
-/// nobody is told of another's tools.
-#[derive(Default)]
-pub(crate) struct Conversations(Mutex<VecDeque<(Arc<Identity>, Asked)>>);
+/// The prefix of the last request of each named conversation, so that changes between two runs are
+/// detected like those between two iterations. Keyed by tenant and principal too, so that no
+/// identity learns of another's tools.
+pub(crate) struct Conversations(Mutex<Bounded<Arc<Identity>, SentRequest>>);
 
-/// A request, as far as vendors cache it.
-struct Asked {
+/// A request, reduced to the parts that vendors cache.
+struct SentRequest {
     system: Arc<str>,
     menu: Arc<Menu>,
     tool_choice: ToolChoice,
-    /// One per message: histories may be long, and are kept by whoever holds the conversation.
+    /// One per message: conversations may be long, and are owned by the caller.
     messages: Vec<Digest>,
 }
 
-impl Conversations {
-    fn take(&self, whose: &Identity) -> Option<Asked> {
-        let mut known = self.known();
-        let position = known.iter().position(|(known, _)| **known == *whose)?;
-        known.remove(position).map(|(_, asked)| asked)
-    }
-
-    fn put(&self, whose: Arc<Identity>, asked: Asked) {
-        let mut known = self.known();
-        known.retain(|(known, _)| *known != whose);
-        if known.len() >= MAX_CONVERSATIONS {
-            known.pop_front();
-        }
-        known.push_back((whose, asked));
-    }
-
-    fn known(&self) -> MutexGuard<'_, VecDeque<(Arc<Identity>, Asked)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl Default for Conversations {
+    fn default() -> Self {
+        Self(Mutex::new(Bounded::new(MAX_CONVERSATIONS)))
     }
 }
 
-/// The beginning of a run's requests. Within a run the system text stands and messages are only
-/// added, so that between iterations nothing but menu and choice of tools are looked at.
+/// The prefix of a run's requests. Within a run the system text is constant and messages are only
+/// appended, so that between iterations only menu and tool choice are compared.
 pub(super) struct Prefix {
     system: Arc<str>,
     last: Option<(Arc<Menu>, ToolChoice)>,
-    /// How many messages the last request had.
+    /// The number of messages of the last request.
     sent: usize,
-    /// What differs from the last run of the conversation, until the first request says it.
+    /// The changes since the last run of the conversation, until the first request reports them.
     since_last_run: Change,
 }
 
@@ -69,14 +53,14 @@ struct Change {
 }
 
 impl Prefix {
-    /// The beginning of a run, seen against the last one of its conversation.
+    /// The prefix of a run, compared with the last one of its conversation.
     pub(super) fn new(
         conversations: &Conversations,
         whose: Option<&Identity>,
         system: &Arc<str>,
         messages: &[Message],
     ) -> Self {
-        let before = whose.and_then(|whose| conversations.take(whose));
+        let before = whose.and_then(|whose| conversations.0.lock().remove(whose));
         let since_last_run = before.as_ref().map(|before| Change {
             system: before.system != *system,
             messages_from: before
@@ -94,7 +78,7 @@ impl Prefix {
         }
     }
 
-    /// The next request goes out: says what busts the cache, if anything does.
+    /// Before a request: reports changes that miss the prompt cache, if any.
     pub(super) fn next(
         &mut self,
         menu: &Arc<Menu>,
@@ -127,7 +111,7 @@ impl Prefix {
         });
     }
 
-    /// Remembers what was sent last, for the next run of the conversation.
+    /// Stores the last request, for the next run of the conversation.
     pub(super) fn keep(
         self,
         conversations: &Conversations,
@@ -136,12 +120,14 @@ impl Prefix {
     ) {
         if let (Some(whose), Some((menu, tool_choice))) = (whose, self.last) {
             let messages = messages.iter().take(self.sent).map(digest).collect();
-            conversations.put(whose, Asked { system: self.system, menu, tool_choice, messages });
+            let asked = SentRequest { system: self.system, menu, tool_choice, messages };
+            let evicted = conversations.0.lock().insert(whose, asked);
+            drop(evicted);
         }
     }
 }
 
-/// What a message says, bytes of images and the like included.
+/// The digest of a message, including the bytes of images and the like.
 fn digest(message: &Message) -> Digest {
     let mut parts = vec![Digest::of(serde_json::to_string(message).unwrap_or_default())];
     if let Message::Tool { blocks, .. } = message {
@@ -155,7 +141,7 @@ fn digest(message: &Message) -> Digest {
     Digest::of_all(&parts)
 }
 
-/// How two menus differ.
+/// The differences between two menus.
 #[derive(Default)]
 struct Tools {
     added: Vec<ToolName>,

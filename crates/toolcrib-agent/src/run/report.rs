@@ -1,20 +1,19 @@
 use std::{sync::Arc, time::Instant};
 
-use toolcrib_core::{CancellationToken, EventKind, RunEvents, Usage, millis};
+use toolcrib_core::{__internal::millis, CancellationToken, EventKind, TurnEvents, Usage};
 use toolcrib_engine::Turn;
 
-use crate::outcome::{RunError, Stopped};
+use crate::outcome::RunEnd;
 
-/// Writes the run's own events, and sums up what it used. A run that is dropped half-way still
-/// says that it is over, last of all.
+/// Records the run's events, and sums up its usage. A run that is dropped midway still emits its
+/// end as the last event.
 pub(super) struct Report {
-    events: Arc<RunEvents>,
+    events: Arc<TurnEvents>,
     pub(super) cancellation: CancellationToken,
     pub(super) began: Instant,
     pub(super) iteration: Option<u32>,
     pub(super) iterations: u32,
     pub(super) usage: Usage,
-    over: bool,
 }
 
 impl Report {
@@ -26,7 +25,6 @@ impl Report {
             iteration: None,
             iterations: 0,
             usage: Usage::NOTHING,
-            over: false,
         }
     }
 
@@ -34,7 +32,7 @@ impl Report {
         self.events.emit(self.iteration, kind);
     }
 
-    /// Shows a piece of an answer, if there is anything to show.
+    /// Emits a text delta, unless it is empty.
     pub(super) fn text(&self, text: String) -> bool {
         let shown = !text.is_empty();
         if shown {
@@ -66,21 +64,15 @@ impl Report {
         self.iteration = None;
     }
 
-    pub(super) fn over(
-        &mut self,
-        stopped: Stopped,
-        answer: Option<&Arc<str>>,
-        error: Option<&RunError>,
-    ) {
-        self.over = true;
+    pub(super) fn over(&mut self, end: &RunEnd) {
         self.iteration = None;
         self.emit(|| EventKind::TurnEnd {
-            stopped: stopped.as_str().into(),
-            answer: answer.cloned(),
+            stopped: end.stopped.as_str().into(),
+            answer: end.answer.clone(),
             iterations: self.iterations,
             usage: self.usage,
             duration_ms: millis(self.began.elapsed()),
-            error: error.map(ToString::to_string),
+            error: end.error.as_ref().map(ToString::to_string),
         });
         self.events.close();
     }
@@ -88,8 +80,7 @@ impl Report {
 
 impl Drop for Report {
     fn drop(&mut self) {
-        if !self.over {
-            self.over(Stopped::Cancelled, None, None);
-        }
+        // Nothing is emitted after the end.
+        self.over(&RunEnd::cancelled());
     }
 }

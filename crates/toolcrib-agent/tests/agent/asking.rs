@@ -1,4 +1,4 @@
-//! What a model is asked for, what comes of its thinking, and what its vendor may have cached.
+//! Tool choice, reasoning, and the vendor's prompt cache.
 
 use std::sync::Arc;
 
@@ -154,7 +154,7 @@ async fn a_secret_that_a_model_writes_stands_in_no_event_and_in_no_history() {
     assert_replayable(&outcome.messages);
 }
 
-/// The prefix changes that a run reports, without what every event has.
+/// The prefix changes that a run reports, without the common fields of events.
 async fn changes(agent: &Agent, options: RunOptions) -> (Vec<Value>, Vec<Message>) {
     let run = agent.run("Go", options);
     let seen = EventRecorder::new();
@@ -163,7 +163,7 @@ async fn changes(agent: &Agent, options: RunOptions) -> (Vec<Value>, Vec<Message
     let mut events = seen.json_of("model.prefix_changed");
     for event in &mut events {
         let event = event.as_object_mut().unwrap();
-        for common in ["type", "run_id", "seq", "iteration", "at_ms", "identity"] {
+        for common in ["type", "turn_id", "seq", "iteration", "at_ms", "identity"] {
             event.remove(common);
         }
     }
@@ -211,7 +211,7 @@ async fn what_busts_the_cache_between_two_runs_of_a_conversation_is_named() {
     let engine =
         toolcrib_engine::Engine::builder().tools([tool("d"), changed, tool("a")]).build().unwrap();
     let second = first.with_engine(engine);
-    // What it answered last has not been sent yet, so that it can change.
+    // Its last answer has not been sent yet, so that it can change.
     history[1] = Message::assistant("Not what it said.", []);
     let options = RunOptions::from(conversation("one")).history(history.clone());
     let (found, _) = changes(&first, options).await;
@@ -226,7 +226,7 @@ async fn what_busts_the_cache_between_two_runs_of_a_conversation_is_named() {
             "tools_reordered": true, "messages_from": 0,
         })]
     );
-    // Without a name there is nothing to compare with.
+    // A conversation without a name is not compared.
     let (found, _) = changes(&second, RunOptions::default()).await;
     assert_eq!(found, Vec::<Value>::new());
 }
@@ -248,7 +248,7 @@ async fn a_choice_of_tools_is_told_and_another_tenants_conversation_is_not() {
         found,
         [json!({
             "tools_added": ["u"], "tools_removed": ["t"], "tool_choice_changed": true,
-            // Its history was not brought along.
+            // The earlier messages were not passed on.
             "messages_from": 1,
         })]
     );

@@ -1,4 +1,4 @@
-//! What an agent cannot be built of.
+//! Invalid configurations of an agent.
 
 use toolcrib_agent::{Agent, AgentError};
 use toolcrib_core::{ListContext, Tool, gated_tools, static_tools};

@@ -1,4 +1,4 @@
-//! Every other way out: cancellation, time, models and providers that fail.
+//! Every other way out: cancellation, timeouts, failed models and providers.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use toolcrib_testing::{
 
 use crate::support::{agent, assert_ended, builder, call, calls, endless, says, skill_id, tool};
 
-/// Runs to the end, listening; checks what holds for every way out.
+/// Runs to the end with a listener; checks invariants of every way out.
 async fn run(agent: &Agent, options: impl Into<RunOptions>) -> (RunOutcome, EventRecorder) {
     let run = agent.run("Go", options);
     let log = EventRecorder::new();
@@ -29,7 +29,7 @@ async fn run(agent: &Agent, options: impl Into<RunOptions>) -> (RunOutcome, Even
     (outcome, log)
 }
 
-/// Runs and cancels at the first event of a name.
+/// Runs and cancels at the first event with a name.
 async fn cancelled_at(
     agent: &Agent,
     name: &'static str,
@@ -112,7 +112,7 @@ async fn cancelled_at_any_event_the_run_ends_as_cancelled_with_a_history_that_ca
     let plain = || calling(vec![tool("t")], "t");
     let (whole, log) = run(&plain(), RunOptions::default()).await;
     assert_eq!(whole.stopped, Stopped::Answered);
-    // All but the last iteration's end and the turn's: then there is an answer.
+    // All but the last iteration's end and the turn's: then the answer is complete.
     let until_answered = log.events().len() - 3;
     for nth in 1..=until_answered {
         let (outcome, log) = cancelled_at(&plain(), "*", nth).await;
@@ -191,8 +191,8 @@ async fn a_model_that_fails_fails_the_run_and_keeps_what_was_done() {
         ("error", "model `test:model`: no rule matches"),
         ("panic", "model `test:model`: it panicked: bug in a model"),
         ("panic later", "model `test:model`: it panicked: bug in a model"),
-        ("incomplete", "model `test:model`: its answer ended before it was complete"),
-        ("empty", "model `test:model`: its answer ended before it was complete"),
+        ("incomplete", "model `test:model`: its response ended before it was complete"),
+        ("empty", "model `test:model`: its response ended before it was complete"),
     ] {
         let agent = agent(&failing(how)).tool(tool("t")).build().unwrap();
         let (outcome, log) = run(&agent, RunOptions::default()).await;

@@ -1,4 +1,4 @@
-//! What listeners of a run hear: every declared event, in order, and nothing after the last.
+//! Events of a run: every declared event, in order, and none after the last.
 
 use std::{
     collections::BTreeSet,
@@ -13,16 +13,16 @@ use std::{
 use serde_json::{Value, json};
 use toolcrib_agent::RunOptions;
 use toolcrib_core::{
-    CallVerdict, Catalog, DiscoveryError, ListContext, Listing, OnCollision, PendingCall, Policy,
-    Progress, Rule, ToolContext, ToolName, ToolOutput, ToolProvider, call_middleware, static_tools,
+    CallDecision, DiscoveryError, ListContext, Listing, OnCollision, PendingCall, Policy, Progress,
+    Rule, ToolContext, ToolName, ToolOutput, ToolProvider, call_middleware, static_tools,
 };
-use toolcrib_engine::{Limits, OnFailure, OnSkip, Skill, Skills, Step, TurnOptions};
+use toolcrib_engine::{Limits, OnFailure, OnSkip, Skill, SkillStep, Skills, TurnOptions};
 use toolcrib_testing::{EventRecorder, Fault, faulty, in_time, model};
 
 use crate::support::{agent, builder, call, calls, endless, says, skill_id, skills, tool};
 
-/// What a run tells in which much happens. Events of reliability, of steps and of prompt caches have
-/// tests of their own.
+/// The events of a run with many features. Events of reliability, of skill steps and of prompt
+/// caches have separate tests.
 const TOLD: [&str; 24] = [
     "agent.iteration_end",
     "agent.iteration_start",
@@ -46,8 +46,8 @@ const TOLD: [&str; 24] = [
     "tools.discovery_failed",
     "tools.discovery_started",
     "tools.offered",
-    "tools.source_omitted",
-    "tools.source_stale",
+    "tools.provider_omitted",
+    "tools.provider_stale",
 ];
 
 /// Offers a second `t`, and fails from the third iteration on.
@@ -58,13 +58,12 @@ impl ToolProvider for Moody {
         "moody"
     }
 
-    fn list(self: Arc<Self>, cx: &ListContext, mut into: Catalog) -> Listing {
+    fn list(self: Arc<Self>, cx: &ListContext) -> Listing {
         if cx.iteration() > 2 {
-            return Listing::failed(into, DiscoveryError::source_failed("gone"));
+            return Listing::failed(DiscoveryError::source_failed("gone"));
         }
         let again = builder("t").on_collision(OnCollision::Keep);
-        into.offer(again.handler(|_: Value, _: ToolContext| async { "" }).unwrap());
-        Listing::now(into)
+        Listing::now([again.handler(|_: Value, _: ToolContext| async { "" }).unwrap()])
     }
 }
 
@@ -79,9 +78,9 @@ async fn a_run_in_which_much_happens_tells_all_of_it() {
         .unwrap();
     let middleware = call_middleware("middleware", |call: &PendingCall<'_>| {
         Ok(match call.tool.name().as_str() {
-            "busy" => CallVerdict::Rewrite(json!({ "hurry": true })),
-            "t" => CallVerdict::Answer(ToolOutput::text("again?")),
-            _ => CallVerdict::Proceed,
+            "busy" => CallDecision::Rewrite(json!({ "hurry": true })),
+            "t" => CallDecision::Answer(ToolOutput::text("again?")),
+            _ => CallDecision::Proceed,
         })
     });
     let model = model()
@@ -103,8 +102,8 @@ async fn a_run_in_which_much_happens_tells_all_of_it() {
             let omitted = faulty(static_tools([])).always(down());
             engine
                 .middleware(middleware)
-                .source(stale.provider(), OnFailure::Stale)
-                .source(omitted.provider(), OnFailure::Omit)
+                .provider_with(stale.provider(), OnFailure::Stale)
+                .provider_with(omitted.provider(), OnFailure::Omit)
         })
         .build()
         .unwrap();
@@ -114,7 +113,7 @@ async fn a_run_in_which_much_happens_tells_all_of_it() {
     run.on("model.start", |_| panic!("bug")).unwrap();
     in_time(run).await;
     let mut seen: BTreeSet<_> = log.names().into_iter().collect();
-    // A reader's own; shown where a reader is slow.
+    // Specific to a stream; appears if its reader is slow.
     assert!(seen.insert("events.lagged"));
     assert_eq!(Vec::from_iter(seen), TOLD);
     for event in log.events() {
@@ -122,10 +121,10 @@ async fn a_run_in_which_much_happens_tells_all_of_it() {
     }
 }
 
-/// What a run leaves undone is part of its story: it is told before the end, which is the last.
+/// Unfinished skill steps are reported before the end of the run, which is the last event.
 #[tokio::test]
 async fn steps_that_are_left_are_told_before_the_end_of_the_run() {
-    let step = |name: &str| Step { tool: ToolName::new(name).unwrap(), note: None };
+    let step = |name: &str| SkillStep { tool: ToolName::new(name).unwrap(), note: None };
     let skill = Skill::new(skill_id("refunding"), "Refunds.", "Refund.")
         .steps([step("t"), step("u")], OnSkip::Advance);
     let model = model().then(calls([call("a", "t", json!({}))])).always(says("That is all."));
@@ -178,7 +177,7 @@ async fn a_run_of_two_iterations_tells_its_story_in_order() {
     let events = own.events();
     for (position, event) in events.iter().enumerate() {
         assert_eq!(event.seq, position as u64 + 1);
-        assert_eq!(event.run_id, outcome.run_id);
+        assert_eq!(event.turn_id, outcome.turn_id);
         let outside = matches!(position, 0) || position == events.len() - 1;
         assert_eq!(event.iteration.is_none(), outside, "{event:?}");
     }

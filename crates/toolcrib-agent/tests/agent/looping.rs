@@ -1,4 +1,4 @@
-//! The loop while nothing goes wrong: calls, skills, history, sums, the wrap-up.
+//! The loop without failures: calls, skills, conversation, sums, the wrap-up.
 
 use std::{sync::Arc, time::Duration};
 
@@ -111,7 +111,7 @@ async fn a_wrap_up_that_calls_all_the_same_is_refused_and_the_run_ends() {
     assert_eq!(codes, [None, None, refused, refused]);
     assert_eq!(
         &*outcome.tool_calls[2].value,
-        "there is no tool `t`; call one of the tools that are offered"
+        "unknown tool `t`; call one of the tools that are offered"
     );
     assert_eq!(model.requests().len(), 2);
     assert_replayable(&outcome.messages);
@@ -222,7 +222,7 @@ async fn an_identity_reaches_tools_and_is_never_made_up() {
         r#"{"tenant":"acme","principal":"ann","conversation":"s-1"}"#
     );
     let outcome = agent.run("Go", RunOptions::default()).await;
-    let expected = json!({"conversation": *outcome.run_id}).to_string();
+    let expected = json!({"conversation": *outcome.turn_id}).to_string();
     assert_eq!(*outcome.tool_calls[0].value, expected);
 }
 
@@ -235,7 +235,7 @@ async fn many_runs_of_one_agent_do_not_mix() {
         })
         .unwrap();
     let model = model().always_with(|request| match results(request).len() {
-        // Half of the runs narrow their menu; the others must not notice.
+        // Half of the runs narrow their menu; the others must not be affected.
         0 if matches!(&request.messages[0], Message::User { text } if text.ends_with('1')) => {
             calls([call("s", "read_skill", json!({"id": "quiet"})), call("c", "echo", json!({}))])
         }
@@ -262,7 +262,7 @@ async fn many_runs_of_one_agent_do_not_mix() {
             assert!(echoes.clone().all(|call| *call.value == format!("p{n}")));
             assert_eq!(echoes.count(), if narrowed { 2 } else { 3 });
             assert_eq!(outcome.messages[0], Message::user(format!("run {n}")));
-            outcome.run_id
+            outcome.turn_id
         })
     });
     let mut ids = vec![];
@@ -274,7 +274,7 @@ async fn many_runs_of_one_agent_do_not_mix() {
     assert_eq!(ids.len(), 200);
 }
 
-/// Found by a review: vendors refuse such a history.
+/// Found by a review: vendors reject such a conversation.
 #[tokio::test]
 async fn ids_that_are_missing_or_twice_and_hostile_names_are_mended_in_the_history() {
     let model = model().always_with(|request| match results(request).len() {

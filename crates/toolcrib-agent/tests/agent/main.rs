@@ -1,4 +1,4 @@
-//! The loop as its callers see it: answers, wrap-up, every way out, and what is left behind.
+//! The agent loop from its callers' view: answers, wrap-up, every way out, and remaining state.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

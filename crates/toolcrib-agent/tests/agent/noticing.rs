@@ -1,4 +1,4 @@
-//! What a model is told of sources that fail, and where it stands in the history.
+//! Notices to a model about failed sources, and their position in the conversation.
 
 use serde_json::json;
 use toolcrib_agent::{Agent, RunOptions, Stopped};
@@ -14,12 +14,12 @@ fn down() -> Fault {
     Fault::Error("connection refused: token hunter22".into())
 }
 
-/// An agent whose source fails as told, in one listing after the other.
+/// An agent whose source has the given faults, one per listing.
 fn with(model: &TestModel, faults: impl IntoIterator<Item = Fault>, on: OnFailure) -> Agent {
     let hub = faults.into_iter().fold(faulty(static_tools([tool("remote")])), FaultyProvider::then);
     agent(model)
         .tool(tool("own"))
-        .engine(|engine| engine.source(hub.provider(), on))
+        .engine(|engine| engine.provider_with(hub.provider(), on))
         .build()
         .unwrap()
 }
@@ -28,7 +28,7 @@ fn step(id: &str) -> Answer {
     calls([call(id, "own", json!({})), call(&format!("{id}2"), "own", json!({}))])
 }
 
-/// A history as one word per message, with what notices say.
+/// A conversation as one word per message, with the texts of notices.
 fn shape(messages: &[Message]) -> Vec<&str> {
     let words = messages.iter().map(|message| match message {
         Message::User { text } => message.as_notice().unwrap_or(text),
@@ -52,7 +52,7 @@ async fn a_model_is_told_when_a_source_goes_and_when_it_comes_back() {
     let story = [&["Go"][..], &step, &[OMITTED], &step, &step, &[WELL], &["assistant"]].concat();
     assert_eq!(shape(&outcome.messages), story);
     assert_replayable(&outcome.messages);
-    // What was sent stays the beginning of what is sent next.
+    // Sent messages stay a prefix of later requests.
     let sent: Vec<_> = model.requests().iter().map(|r| r.messages.len()).collect();
     assert_eq!(sent, [1, 5, 8, 12]);
     for request in model.requests() {

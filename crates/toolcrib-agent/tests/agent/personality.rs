@@ -1,4 +1,4 @@
-//! A run's personality: its system text, its model, what is told of it.
+//! A run's personality: its system text, its model, its events.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ async fn an_unknown_personality_fails_the_run_before_anything_is_asked() {
     assert_eq!(outcome.stopped, Stopped::Failed);
     let error = outcome.error.unwrap();
     assert_eq!(error.code, "unknown_personality");
-    let said = "there is no personality `nobody`; there are: `default`";
+    let said = "unknown personality `nobody`; there are: `default`";
     assert_eq!(error.message, said);
     assert!(test_model.requests().is_empty());
 }
@@ -71,7 +71,7 @@ async fn a_personality_whose_model_is_missing_builds_no_agent_and_fails_a_run() 
     let refused =
         agent(&test_model).engine(|engine| engine.personality(poet())).build().unwrap_err();
     assert!(matches!(refused, AgentError::PersonalityModel(_)));
-    let said = "personality `poet` has the model `special`, which this agent was not given; give it \
+    let said = "personality `poet` has the model `special`, which this agent does not have; set it \
                 with `AgentBuilder::personality_model`";
     assert_eq!(refused.to_string(), said);
 

@@ -1,4 +1,4 @@
-//! What becomes of models and sources that fail, over whole runs.
+//! Failed models and sources over whole runs.
 
 use std::{
     sync::{Arc, Mutex},
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, advance};
 use toolcrib_agent::{Agent, AgentError, RunOptions, RunOutcome, Stopped};
 use toolcrib_core::{
-    CancellationToken, ModelError, ModelErrorClass, ModelResponse, ReliabilityRule, Retry, Stage,
-    Then, ToolChoice, Usage, static_tools,
+    BreakerConfig, CancellationToken, ModelError, ModelErrorClass, ModelResponse,
+    ReliabilityAction, ReliabilityRule, Retry, Stage, ToolChoice, Usage, static_tools,
 };
-use toolcrib_engine::{BreakerConfig, RetryBudget, TurnOptions};
+use toolcrib_engine::{RetryBudget, TurnOptions};
 use toolcrib_testing::{
     Answer, EventRecorder, Fault, TestModel, assert_replayable, faulty, in_time, model,
 };
@@ -20,11 +20,11 @@ use toolcrib_testing::{
 use crate::support::{USAGE, agent, assert_ended, call, calls, says, tool};
 
 fn retry(attempts: u32) -> ReliabilityRule {
-    ReliabilityRule::new(Then::Retry(Retry::attempts(attempts)))
+    ReliabilityRule::new(ReliabilityAction::Retry(Retry::attempts(attempts)))
 }
 
 fn other() -> ReliabilityRule {
-    ReliabilityRule::new(Then::RetryOther)
+    ReliabilityRule::new(ReliabilityAction::RetryOther)
 }
 
 fn fails(class: ModelErrorClass) -> Answer {
@@ -35,7 +35,7 @@ fn overloaded() -> Answer {
     fails(ModelErrorClass::Overloaded)
 }
 
-/// Runs to the end, listening; checks what holds for every way out.
+/// Runs to the end with a listener; checks invariants of every way out.
 async fn run(agent: &Agent, options: impl Into<RunOptions>) -> (RunOutcome, EventRecorder) {
     let run = agent.run("Go", options);
     let log = EventRecorder::new();
@@ -64,7 +64,7 @@ fn text(log: &EventRecorder) -> String {
     told.iter().map(|event| event["text"].as_str().unwrap().to_owned()).collect()
 }
 
-/// W1: rules cover discovery too, and the run's error says how they ended.
+/// W1: rules apply to discovery too, and the run's error shows the outcome.
 #[tokio::test(start_paused = true)]
 async fn a_hub_that_is_down_for_a_moment_does_not_end_a_run() {
     let down = || Fault::Error("hub unreachable".into());
@@ -103,8 +103,8 @@ async fn a_hub_that_is_down_for_a_moment_does_not_end_a_run() {
     );
 }
 
-/// Case 49 and W4: given `retry other` with two models, the second is really asked and the event says
-/// so. The run stays with it, and the next begins with the first again.
+/// Case 49 and W4: given `retry other` with two models, the second is really called and the event
+/// shows it. The run keeps it, and the next starts with the first again.
 #[tokio::test(start_paused = true)]
 async fn retry_other_really_asks_the_next_model_and_stays_with_it() {
     let first = model().named("first").then(overloaded()).always(says("From the first."));
@@ -145,8 +145,8 @@ async fn each_model_is_asked_once_by_retry_other_and_then_there_is_no_other() {
     assert_eq!(why(&outcome), ("model_failed", Some("no_other"), Some(3)));
 }
 
-/// Case 51 and W6: given a fallback that fails, rules see the fallback's error, and it costs the first
-/// model no further call.
+/// Case 51 and W6: given a fallback that fails, rules see the fallback's error, and the first model
+/// gets no further request.
 #[tokio::test(start_paused = true)]
 async fn a_fallback_that_fails_is_put_to_the_rules() {
     let first = model().named("first").always(overloaded());
@@ -154,8 +154,8 @@ async fn a_fallback_that_fails_is_put_to_the_rules() {
     let agent = agent(&first)
         .fallback_model(small.clone())
         .reliability([
-            ReliabilityRule::new(Then::FailFast).error_class("auth").kind("no-key"),
-            ReliabilityRule::new(Then::fallback_model("small")),
+            ReliabilityRule::new(ReliabilityAction::FailFast).error_class("auth").kind("no-key"),
+            ReliabilityRule::new(ReliabilityAction::fallback_model("small")),
         ])
         .build()
         .unwrap();
@@ -169,7 +169,7 @@ async fn a_fallback_that_fails_is_put_to_the_rules() {
 #[tokio::test(start_paused = true)]
 async fn a_fallback_in_code_answers_and_its_error_is_put_to_the_rules() {
     let down = model().always(overloaded());
-    let answers = Then::fallback_answer(|request, error: &ModelError| {
+    let answers = ReliabilityAction::fallback_answer(|request, error: &ModelError| {
         let text =
             format!("Sorry ({}, {} messages).", error.class.as_str(), request.messages.len());
         async move { Ok(ModelResponse { text, ..ModelResponse::default() }) }
@@ -179,10 +179,10 @@ async fn a_fallback_in_code_answers_and_its_error_is_put_to_the_rules() {
     assert_eq!(outcome.answer.as_deref(), Some("Sorry (overloaded, 1 messages)."));
     assert_eq!(text(&log), "Sorry (overloaded, 1 messages).", "it is shown like any answer");
 
-    let panics = Then::fallback_answer(|_, _: &ModelError| async { panic!("bug") });
+    let panics = ReliabilityAction::fallback_answer(|_, _: &ModelError| async { panic!("bug") });
     let classes: Arc<Mutex<Vec<String>>> = Arc::default();
     let seen = Arc::clone(&classes);
-    let watch = ReliabilityRule::new(Then::Continue).when(move |state| {
+    let watch = ReliabilityRule::new(ReliabilityAction::Continue).when(move |state| {
         seen.lock().unwrap().push(format!("{} {}", state.provider, state.error_class));
         true
     });
@@ -195,18 +195,18 @@ async fn a_fallback_in_code_answers_and_its_error_is_put_to_the_rules() {
 #[test]
 fn a_fallback_on_a_model_that_is_not_there_fails_the_build() {
     let model = model().named("first").always(says("Hi."));
-    let rule = ReliabilityRule::new(Then::fallback_model("secnd"));
+    let rule = ReliabilityRule::new(ReliabilityAction::fallback_model("secnd"));
     let error = agent(&model).reliability([rule]).build().unwrap_err();
     assert!(matches!(error, AgentError::UnknownFallback { .. }));
     assert_eq!(
         error.to_string(),
-        "a reliability rule falls back on the model `secnd`, which the agent does not have; it has \
+        "a reliability rule uses the fallback model `secnd`, which the agent does not have; it has \
          `first`; add it with `.fallback_model(..)`"
     );
 }
 
-/// W7: an answer that came whole and is of no use is asked for again though the model streams, and
-/// what was shown of it is taken back.
+/// W7: a complete but unusable response is requested again although the model streams, and its text
+/// is removed.
 #[tokio::test(start_paused = true)]
 async fn a_useless_answer_is_asked_for_again_though_it_was_streamed() {
     let model = model()
@@ -238,7 +238,7 @@ async fn an_answer_that_broke_off_after_it_was_shown_is_not_asked_for_again() {
     assert_eq!(why(&outcome), ("model_failed", Some("mid_stream"), Some(1)));
     assert_eq!((first.requests().len(), text(&log).as_str()), (1, "It is on its"));
 
-    // Nothing was shown of it: thoughts are no part of an answer.
+    // No text was shown: reasoning is not part of an answer.
     let model = model()
         .then(Answer::text("").reasoning("Hm").fails(ModelErrorClass::Incomplete, "cut"))
         .always(says("Done."));
@@ -248,7 +248,7 @@ async fn an_answer_that_broke_off_after_it_was_shown_is_not_asked_for_again() {
 
 #[tokio::test(start_paused = true)]
 async fn ok_takes_what_a_model_has_said_and_there_must_be_something() {
-    let accept = || [ReliabilityRule::new(Then::Ok)];
+    let accept = || [ReliabilityRule::new(ReliabilityAction::Ok)];
     let cut = model().always(says("It is on its").fails(ModelErrorClass::Incomplete, "cut"));
     let (outcome, log) =
         run(&agent(&cut).reliability(accept()).build().unwrap(), RunOptions::default()).await;
@@ -260,7 +260,7 @@ async fn ok_takes_what_a_model_has_said_and_there_must_be_something() {
         run(&agent(&silent).reliability(accept()).build().unwrap(), RunOptions::default()).await;
     assert_eq!(why(&outcome), ("model_failed", Some("nothing_to_accept"), Some(1)));
 
-    // A whole answer that is not what was asked for, too.
+    // Also a complete answer that ignores the tool choice.
     let talks = model().always(says("I would rather talk."));
     let agent = agent(&talks).tool(tool("t")).reliability(accept()).build().unwrap();
     let options = RunOptions::default().tool_choices([ToolChoice::Required]);
@@ -277,8 +277,8 @@ fn guarded(model: &TestModel, rules: impl IntoIterator<Item = ReliabilityRule>) 
         .unwrap()
 }
 
-/// Case 50 and W5: what a breaker knows outlives a run, and a retry that waits until it lets one
-/// through reaches the model within the same answer.
+/// Case 50 and W5: a breaker's state outlives a run, and a retry that waits until it half-opens
+/// reaches the model within the same answer.
 #[tokio::test(start_paused = true)]
 async fn a_breaker_outlives_runs_and_a_patient_retry_outlasts_it() {
     let down = model().then(overloaded()).then(overloaded()).always(says("Back."));
@@ -295,7 +295,7 @@ async fn a_breaker_outlives_runs_and_a_patient_retry_outlasts_it() {
 
     let down = model().then(overloaded()).then(overloaded()).always(says("Back."));
     let patient = Retry { attempts: 4, base: Duration::ZERO, cap: Duration::from_secs(60) };
-    let agent = guarded(&down, [ReliabilityRule::new(Then::Retry(patient))]);
+    let agent = guarded(&down, [ReliabilityRule::new(ReliabilityAction::Retry(patient))]);
     let began = Instant::now();
     let (outcome, log) = run(&agent, RunOptions::default()).await;
     assert_eq!(outcome.answer.as_deref(), Some("Back."));
@@ -304,13 +304,13 @@ async fn a_breaker_outlives_runs_and_a_patient_retry_outlasts_it() {
     log.assert_order(["breaker.changed", "breaker.changed", "breaker.changed"]);
 }
 
-/// Case 46: cancellation during the wait of a retry ends the run at once, as cancelled.
+/// Case 46: cancellation during the wait of a retry ends the run immediately, as cancelled.
 #[tokio::test(start_paused = true)]
 async fn cancellation_and_the_turns_time_end_a_wait_at_once() {
-    // A random part of it is waited; that this is none to speak of will not happen.
+    // The wait is random; that it is almost zero is improbable.
     let ages = Duration::from_secs(1_000_000_000);
     let down = model().always(fails(ModelErrorClass::RateLimit));
-    let slow = Then::Retry(Retry { base: ages, cap: ages, attempts: 3 });
+    let slow = ReliabilityAction::Retry(Retry { base: ages, cap: ages, attempts: 3 });
     let agent = || agent(&down).reliability([ReliabilityRule::new(slow.clone())]);
 
     let cancel = CancellationToken::new();
@@ -336,7 +336,7 @@ async fn retries_of_all_runs_share_one_budget() {
     let quick = Retry { base: Duration::ZERO, ..Retry::attempts(2) };
     let budget = RetryBudget { share: 0.0, per_second: 0.0, burst: 3 };
     let agent = agent(&down)
-        .reliability([ReliabilityRule::new(Then::Retry(quick)).kind("transient")])
+        .reliability([ReliabilityRule::new(ReliabilityAction::Retry(quick)).kind("transient")])
         .engine(|engine| engine.retry_budget(budget))
         .build()
         .unwrap();
@@ -351,7 +351,7 @@ async fn retries_of_all_runs_share_one_budget() {
 async fn rules_see_tokens_and_cost_of_the_run() {
     let seen: Arc<Mutex<Vec<Value>>> = Arc::default();
     let states = Arc::clone(&seen);
-    let watch = ReliabilityRule::new(Then::Continue).when(move |state| {
+    let watch = ReliabilityRule::new(ReliabilityAction::Continue).when(move |state| {
         states.lock().unwrap().push(json!([state.tokens, state.cost_usd]));
         true
     });
@@ -359,19 +359,19 @@ async fn rules_see_tokens_and_cost_of_the_run() {
         model().then(calls([call("a", "t", json!({}))])).then(fails(ModelErrorClass::Server));
     let agent = agent(&model).tool(tool("t")).reliability([watch]).build().unwrap();
     let (outcome, _) = run(&agent, RunOptions::default()).await;
-    // No rule was about it: the error is the model's own.
+    // No rule applied: the error is the model's own.
     assert_eq!(why(&outcome), ("model_failed", None, None));
     let Usage { input_tokens, output_tokens, cost_usd, .. } = USAGE;
     assert_eq!(*seen.lock().unwrap(), [json!([input_tokens + output_tokens, cost_usd])]);
 }
 
-/// W19: a discovery that ends itself is called what it is, and no model's failure.
+/// W19: a discovery that ends itself is reported as cancelled, and not as a model's failure.
 #[tokio::test(start_paused = true)]
 async fn what_failed_is_named_by_its_stage() {
     let hub = faulty(static_tools([tool("t")])).always(Fault::Error("aborted".into()));
     let agent = agent(&model().always(says("Done.")))
         .tool_provider(hub.provider())
-        .reliability([ReliabilityRule::new(Then::FailFast).kind("mine")])
+        .reliability([ReliabilityRule::new(ReliabilityAction::FailFast).kind("mine")])
         .build()
         .unwrap();
     let (outcome, log) = run(&agent, RunOptions::default()).await;
@@ -380,7 +380,7 @@ async fn what_failed_is_named_by_its_stage() {
     log.assert_none("model.*");
 }
 
-/// W11: a tool has its deadline, retry and breaker of its own, and the model reads one result.
+/// W11: a tool has a separate deadline, retry and breaker, and the model reads one result.
 #[tokio::test(start_paused = true)]
 async fn a_reading_tool_that_fails_once_is_read_once_more_and_the_model_sees_one_result() {
     let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));

@@ -1,4 +1,4 @@
-//! What the tests share beside the test kit: answers with a price, small tools, skills.
+//! Shared helpers besides the test kit: answers with a price, small tools, skills.
 
 use serde_json::{Value, json};
 use toolcrib_agent::{Agent, AgentBuilder, RunOutcome};
@@ -9,12 +9,12 @@ use toolcrib_testing::{Answer, EventRecorder, TestModel};
 pub(crate) const USAGE: Usage =
     Usage { input_tokens: 10, cached_input_tokens: 4, output_tokens: 2, cost_usd: Some(0.25) };
 
-/// A text that has been paid for.
+/// A text with a cost.
 pub(crate) fn says(text: &str) -> Answer {
     Answer::text(text).usage(USAGE)
 }
 
-/// Calls with ids of their own, and some text.
+/// Calls with explicit ids, and some text.
 pub(crate) fn calls<const N: usize>(calls: [ToolCall; N]) -> Answer {
     says("One moment.").and_calls(calls).keep_ids()
 }
@@ -23,7 +23,7 @@ pub(crate) fn call(id: &str, tool: &str, args: Value) -> ToolCall {
     ToolCall::new(id, tool, args)
 }
 
-/// An agent that knows no secrets of the machine it is tested on.
+/// An agent without the secrets of the machine.
 pub(crate) fn agent(model: &TestModel) -> AgentBuilder {
     Agent::builder().model(model.clone()).engine(|engine| engine.redactor(Redactor::default()))
 }
@@ -53,7 +53,8 @@ pub(crate) fn skills<const N: usize>(skills: [(&str, &[&str]); N]) -> Skills {
     Skills::new(skills.into()).unwrap()
 }
 
-/// That the run ended with its last event, which says how, and that every start had its end.
+/// Asserts that the run ended with its last event and its stop reason, and that every start had its
+/// end.
 pub(crate) fn assert_ended(seen: &EventRecorder, outcome: &RunOutcome) {
     seen.assert_complete();
     let end = seen.json_of("agent.turn_end").remove(0);

@@ -1,4 +1,4 @@
-//! The loop as the executor of its turn: middleware around it, and tools of the turn that it edits.
+//! The loop as the executor of its turn: middleware around it, and edits of the turn's tools.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use toolcrib_testing::{EventRecorder, assert_replayable, in_time, model};
 
 use crate::support::{agent, assert_ended, builder, call, calls, says, tool};
 
-/// Does something after each iteration and after the turn.
+/// Runs a function after each iteration and after the turn.
 struct After<F>(F);
 
 impl<F> Middleware for After<F>
@@ -42,7 +42,7 @@ async fn a_call_of_nothing_and_one_without_json_are_results_and_the_run_goes_on(
     assert_eq!(outcome.answer.as_deref(), Some("Sorry."));
     let codes: Vec<_> = outcome.tool_calls.iter().map(|call| call.code).collect();
     assert_eq!(codes, [Some(ErrorCode::NotAvailable), Some(ErrorCode::InputInvalid)]);
-    assert!(outcome.tool_calls[0].value.starts_with("there is no tool `nothing`"));
+    assert!(outcome.tool_calls[0].value.starts_with("unknown tool `nothing`"));
     assert!(outcome.tool_calls[1].value.contains("not valid JSON"));
     assert_replayable(&outcome.messages);
 }
@@ -96,7 +96,7 @@ async fn a_middleware_may_end_the_run_in_place_of_the_model() {
         assert_ended(&log, &outcome);
         assert_eq!((outcome.stopped, outcome.iterations), (stopped, 2));
         assert_eq!(model.requests().len(), 2);
-        // What it said last is all there is.
+        // Its last text is the answer.
         assert_eq!(outcome.answer.as_deref(), (!nacks).then_some("One moment."));
         let error = outcome.error.map(|error| (error.code, error.message));
         assert_eq!(error, nacks.then(|| ("turn_failed", "two are enough".to_owned())));

@@ -1,43 +1,45 @@
-//! Arguments of queries: held against their schema, and typed.
+//! Validation and typing of query arguments.
 
 use jsonschema::{ValidationError, error::ValidationErrorKind};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use toolcrib_core::ToolError;
 
-use super::{Asked, Query};
+use super::{Query, QueryRequest};
 
-/// More problems than these are not told.
+/// The maximum number of reported problems.
 const MOST_PROBLEMS: usize = 5;
 
-/// Of arguments with more values only the first problem is told.
+/// For arguments with more values only the first problem is reported.
 const MOST_EXPLAINED: usize = 10_000;
 
-/// The arguments of a query, as a type that denies unknown fields.
+/// Deserializes the arguments of a query into a type that denies unknown fields.
 ///
 /// # Errors
-/// `input_invalid`, with what serde finds wrong. It may quote a value: the arguments are the model's.
-pub fn arguments<T: DeserializeOwned>(asked: &Asked<'_>) -> Result<T, ToolError> {
+/// `input_invalid` with serde's message. It may quote a value, because the arguments are the
+/// model's.
+pub fn arguments<T: DeserializeOwned>(asked: &QueryRequest<'_>) -> Result<T, ToolError> {
     let empty = Value::Object(Map::new());
     let args = if asked.args.is_null() { &empty } else { asked.args };
     T::deserialize(args).map_err(|error| invalid(asked.query, &error.to_string()))
 }
 
-/// Holds arguments against the schema of their query; none are an empty object.
+/// Validates arguments against the schema of their query; missing ones are an empty object.
 ///
 /// # Errors
-/// `input_invalid`, which names each field that does not fit and what was expected of it.
+/// `input_invalid` with each invalid field and its expected type.
 pub(crate) fn check(query: &Query, args: &Value) -> Result<(), ToolError> {
     let empty = Value::Object(Map::new());
     let args = if args.is_null() { &empty } else { args };
     let schema = query.schema_with(Map::new(), &[]);
     let validator = jsonschema::validator_for(&schema).map_err(|error| {
-        ToolError::failed(format!("`{}` cannot be asked", query.name)).caused_by(error.to_string())
+        ToolError::failed(format!("query `{}` cannot be validated", query.name))
+            .caused_by(error.to_string())
     })?;
     if validator.is_valid(args) {
         return Ok(());
     }
-    // The validator makes all errors at once: of many values it makes only the first.
+    // The validator collects all errors eagerly: for many values only the first is requested.
     let problems: Vec<_> = if values(args) > MOST_EXPLAINED {
         validator.validate(args).err().iter().map(problem).collect()
     } else {
@@ -46,7 +48,7 @@ pub(crate) fn check(query: &Query, args: &Value) -> Result<(), ToolError> {
     Err(invalid(&query.name, &problems.join("; ")))
 }
 
-/// Arguments are JSON that was parsed, so they nest only so deep.
+/// Recursive: parsed JSON has limited depth.
 fn values(args: &Value) -> usize {
     match args {
         Value::Array(items) => 1 + items.iter().map(values).sum::<usize>(),
@@ -59,7 +61,7 @@ fn invalid(query: &str, problem: &str) -> ToolError {
     ToolError::input_invalid(format!("the arguments of `{query}`: {problem}"))
 }
 
-/// The field, and what was expected.
+/// The field and its expected type.
 fn problem(error: &ValidationError<'_>) -> String {
     let field = error.instance_path().to_string();
     let field = field.trim_start_matches('/').replace('/', ".");
@@ -73,7 +75,7 @@ fn problem(error: &ValidationError<'_>) -> String {
         }
         ValidationErrorKind::AdditionalProperties { unexpected } => {
             let names: Vec<_> = unexpected.iter().map(|name| inside(name)).collect();
-            format!("there is no {}", names.join(", "))
+            format!("unknown: {}", names.join(", "))
         }
         _ if field.is_empty() => error.masked_with("all of it").to_string(),
         _ => format!("`{field}`: {}", error.masked_with("the value")),

@@ -1,4 +1,4 @@
-//! How a query compares what it finds with what it is given.
+//! Comparisons in queries.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use toolcrib_core::ToolError;
 
-/// How a field is compared.
+/// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Op {
@@ -20,18 +20,18 @@ pub(super) enum Op {
     Exists,
 }
 
-/// All of them, as they stand in a schema.
+/// All operators, as in a schema.
 pub(super) const OPS: [&str; 8] = ["eq", "ne", "lt", "le", "gt", "ge", "contains", "exists"];
 
 impl Op {
-    /// What is compared with, which `name` is: all but `exists` need one, and what asks for an order one
-    /// that is in an order.
+    /// Validates the operand, called `name`: all operators but `exists` require one, and ordering
+    /// operators one with an order.
     pub(super) fn operand(self, name: &str, value: Option<Value>) -> Result<Value, ToolError> {
         let problem = match (self, &value) {
             (Self::Exists, _) | (Self::Eq | Self::Ne | Self::Contains, Some(_)) => None,
             (_, None) => Some("is required, with every `op` but `exists`"),
             (_, Some(value)) if is_ordered(value) => None,
-            _ => Some("has to be a number or a text to be in an order"),
+            _ => Some("must be a number or a string for this `op`"),
         };
         match problem {
             Some(problem) => Err(ToolError::input_invalid(format!("`{name}` {problem}"))),
@@ -39,8 +39,8 @@ impl Op {
         }
     }
 
-    /// Whether what was found is so. Only numbers and texts are in an order, each among themselves.
-    pub(super) fn holds(self, found: Option<&Value>, with: &Value) -> bool {
+    /// Evaluates the comparison. Only numbers and strings are ordered, each among themselves.
+    pub(super) fn matches(self, found: Option<&Value>, with: &Value) -> bool {
         let order = found.and_then(|found| order(found, with));
         match self {
             Self::Exists => found.is_some() != (with == &Value::Bool(false)),
@@ -60,7 +60,7 @@ impl Op {
     }
 }
 
-/// A value that is there, and may be `null`: without it serde takes that for none.
+/// A present value, which may be `null`: by default serde treats it as missing.
 pub(super) fn there<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(value).map(Some)
 }

@@ -1,4 +1,4 @@
-//! What can be asked of an artifact, by its kind.
+//! Kinds of artifacts and their queries.
 
 mod arguments;
 mod condition;
@@ -20,15 +20,15 @@ use crate::{
     page::{Answer, Page},
 };
 
-/// A kind of artifact: how it is told from others, and what can be asked of it.
+/// A kind of artifact: its detection and its queries.
 ///
-/// Every artifact can be read and searched as text; a kind adds queries. They are offered as arguments
-/// of `artifact_query`, and by [`forge_tools`](crate::forge_tools) as a tool each. A content may be
-/// larger than memory, and what it holds is not to be trusted: answers keep within their
-/// [`Page`], and what cannot be done within bounds is refused with a text that says what can.
+/// Every artifact can be read and searched as text; a kind adds queries. They are available as
+/// arguments of `artifact_query`, and by [`forge_tools`](crate::forge_tools) as one tool each.
+/// Contents may be larger than memory and are untrusted: answers stay within their [`Page`], and a
+/// query that would exceed its limits is refused with a text that suggests alternatives.
 ///
 /// ```
-/// use toolcrib_artifacts::{Answer, ArtifactKind, Asked, Query, Start};
+/// use toolcrib_artifacts::{Answer, ArtifactKind, QueryRequest, Query, ContentHead};
 /// use toolcrib_core::ToolError;
 ///
 /// struct Log;
@@ -38,7 +38,7 @@ use crate::{
 ///         "log"
 ///     }
 ///
-///     fn detect(&self, start: &Start<'_>) -> bool {
+///     fn detect(&self, start: &ContentHead<'_>) -> bool {
 ///         start.text().starts_with("[INFO]")
 ///     }
 ///
@@ -46,7 +46,7 @@ use crate::{
 ///         vec![Query::new("last", "The last line of the log.")]
 ///     }
 ///
-///     fn query(&self, asked: &Asked<'_>) -> Result<Answer, ToolError> {
+///     fn query(&self, asked: &QueryRequest<'_>) -> Result<Answer, ToolError> {
 ///         let lines = asked.content.lines();
 ///         let range = asked.content.line_range(lines.saturating_sub(1)..lines)?;
 ///         let bytes = asked.content.read(range.start..range.end.min(range.start + 1_000))?;
@@ -55,53 +55,53 @@ use crate::{
 /// }
 /// ```
 pub trait ArtifactKind: Send + Sync + 'static {
-    /// What it is called where somebody names it: in handles, notes, and by tools.
+    /// The kind's name in handles, metadata, and tools' declarations.
     fn name(&self) -> &str;
 
-    /// What stands for it in the names of forged tools: `md` in `artifact_md_headings`. Kinds that
-    /// share it have the same queries. Default: the name.
+    /// The abbreviation in the names of forged tools: `md` in `artifact_md_headings`. Kinds with
+    /// the same family have the same queries. Default: the name.
     fn family(&self) -> &str {
         self.name()
     }
 
-    /// Whether a content is of this kind, by its start. Kinds are asked in order, and the first that
-    /// says yes has it. Default: only what is named so is.
-    fn detect(&self, start: &Start<'_>) -> bool {
+    /// Whether a content is of this kind, judged by its start. Kinds are tried in order, and the
+    /// first match wins. Default: false, so that the kind must be named.
+    fn detect(&self, start: &ContentHead<'_>) -> bool {
         let _ = start;
         false
     }
 
-    /// What can be asked. Always the same.
+    /// The queries. Always the same.
     fn queries(&self) -> Vec<Query>;
 
-    /// What makes queries fast, made with the first of them and kept for a while; a
-    /// [`query`](Self::query) finds it in [`Asked::index`]. It must stay small whatever the content.
-    /// Default: nothing.
+    /// Builds an index that makes queries fast, on the first query, and cached for a while; a
+    /// [`query`](Self::query) receives it in [`QueryRequest::index`]. It must stay small for any
+    /// content. Default: none.
     ///
     /// # Errors
-    /// What the model is told instead of an answer.
+    /// The text for the model instead of an answer.
     fn index(&self, content: &Content, cancel: &CancellationToken) -> Result<Index, ToolError> {
         let _ = (content, cancel);
         Ok(Index::default())
     }
 
-    /// Answers.
+    /// Answers a query.
     ///
     /// # Errors
-    /// What the model is told.
-    fn query(&self, asked: &Asked<'_>) -> Result<Answer, ToolError>;
+    /// The text for the model.
+    fn query(&self, asked: &QueryRequest<'_>) -> Result<Answer, ToolError>;
 }
 
-/// What can be asked of a kind.
+/// A query of a kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    /// What it is called, such as `headings`.
+    /// The name, such as `headings`.
     pub name: Arc<str>,
-    /// What the model reads to decide when to ask it.
+    /// The description by which the model decides when to use it.
     pub description: Arc<str>,
     /// The properties of its arguments, by name, as in a JSON Schema.
     pub properties: serde_json::Map<String, Value>,
-    /// Which of them must be there.
+    /// The required arguments.
     pub required: Vec<&'static str>,
     /// Whether an answer may have a next page.
     pub pages: bool,
@@ -119,8 +119,7 @@ impl Query {
         }
     }
 
-    /// Says which arguments it takes: an object with a schema per name. One that is no object adds
-    /// nothing.
+    /// Sets the arguments: an object with a schema per name. Any other value is ignored.
     #[must_use]
     pub fn takes(mut self, properties: Value) -> Self {
         if let Value::Object(properties) = properties {
@@ -129,21 +128,21 @@ impl Query {
         self
     }
 
-    /// Says which arguments must be there.
+    /// Sets the required arguments.
     #[must_use]
     pub fn requires(mut self, names: impl IntoIterator<Item = &'static str>) -> Self {
         self.required.extend(names);
         self
     }
 
-    /// Says that an answer may have a next page.
+    /// Declares that an answer may have a next page.
     #[must_use]
     pub fn paged(mut self) -> Self {
         self.pages = true;
         self
     }
 
-    /// The schema of the arguments, with these beside them.
+    /// The schema of the arguments, with additional properties.
     pub(crate) fn schema_with(
         &self,
         beside: serde_json::Map<String, Value>,
@@ -161,19 +160,19 @@ impl Query {
     }
 }
 
-/// The start of a content, by which its kind is told.
+/// The start of a content, for the detection of its kind.
 #[derive(Debug, Clone, Copy)]
-pub struct Start<'a> {
+pub struct ContentHead<'a> {
     bytes: &'a [u8],
-    is_whole: bool,
+    is_complete: bool,
 }
 
-impl<'a> Start<'a> {
-    /// How many bytes of a content are looked at.
+impl<'a> ContentHead<'a> {
+    /// The number of bytes examined.
     pub const BYTES: usize = 16 * 1024;
 
-    pub(crate) fn new(bytes: &'a [u8], is_whole: bool) -> Self {
-        Self { bytes, is_whole }
+    pub(crate) fn new(bytes: &'a [u8], is_complete: bool) -> Self {
+        Self { bytes, is_complete }
     }
 
     /// The first bytes.
@@ -181,36 +180,36 @@ impl<'a> Start<'a> {
         self.bytes
     }
 
-    /// Whether these are all.
-    pub fn is_whole(&self) -> bool {
-        self.is_whole
+    /// Whether this is the whole content.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
     }
 
-    /// The first bytes as text, without a byte order mark and up to what is no text.
+    /// The first bytes as text, without a byte order mark and up to the first invalid byte.
     pub fn text(&self) -> &'a str {
         let bytes = self.bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(self.bytes);
         bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid())
     }
 
-    /// The lines that are there in whole; of a whole content all of them.
+    /// The complete lines; all lines of a whole content.
     pub fn lines(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let text = self.text();
-        let whole = if self.is_whole { text.len() } else { text.rfind('\n').unwrap_or(0) };
+        let whole = if self.is_complete { text.len() } else { text.rfind('\n').unwrap_or(0) };
         text.get(..whole).unwrap_or_default().lines()
     }
 }
 
-/// What a kind keeps of a content: a value of its own type.
+/// An index of a content: a value of the kind's own type.
 #[derive(Clone)]
 pub struct Index(Arc<dyn Any + Send + Sync>);
 
 impl Index {
-    /// Keeps a value.
+    /// Wraps a value.
     pub fn new<T: Send + Sync + 'static>(value: T) -> Self {
         Self(Arc::new(value))
     }
 
-    /// The value, if it is of that type.
+    /// The value, if it has that type.
     pub fn get<T: 'static>(&self) -> Option<&T> {
         self.0.downcast_ref()
     }
@@ -228,49 +227,49 @@ impl fmt::Debug for Index {
     }
 }
 
-/// What is asked of an artifact.
+/// A query of an artifact.
 #[derive(Debug)]
-pub struct Asked<'a> {
+pub struct QueryRequest<'a> {
     /// The [`Query::name`].
     pub query: &'a str,
-    /// Its arguments: an object, or `null` for none. `artifact_query` has held them against what the
-    /// query takes, and an engine those of a forged tool. See [`arguments`].
+    /// The arguments: an object, or `null` for none. Validated by `artifact_query`, or by the
+    /// engine for a forged tool. See [`arguments`].
     pub args: &'a Value,
-    /// What it is asked of.
+    /// The content.
     pub content: &'a Content,
-    /// What [`ArtifactKind::index`] made.
+    /// The index built by [`ArtifactKind::index`].
     pub index: &'a Index,
-    /// The part of the answer that is wanted.
+    /// The requested page of the answer.
     pub page: Page,
-    /// Fires when nobody waits for the answer any more. Look at it where it takes long.
+    /// Fires when no caller waits for the answer any more. Check it in long loops.
     pub cancellation: &'a CancellationToken,
 }
 
-impl Asked<'_> {
-    /// An error that a query which does not exist is answered with.
+impl QueryRequest<'_> {
+    /// The error for an unknown query.
     pub fn unknown(&self) -> ToolError {
-        ToolError::input_invalid("there is no such query")
+        ToolError::input_invalid("unknown query")
     }
 
-    /// Fails once nobody waits for the answer any more.
+    /// Fails if the call was cancelled.
     ///
     /// # Errors
     /// `cancelled`.
-    pub fn unless_cancelled(&self) -> Result<(), ToolError> {
+    pub fn check_cancelled(&self) -> Result<(), ToolError> {
         if self.cancellation.is_cancelled() {
-            let message = "it was stopped before it was through";
+            let message = "it was cancelled before it finished";
             return Err(ToolError::new(toolcrib_core::ErrorCode::Cancelled, message));
         }
         Ok(())
     }
 }
 
-/// The kinds that artifacts may be of, in the order in which they are asked whose a content is.
+/// The available kinds, in the order of detection.
 #[derive(Clone)]
 pub(crate) struct Kinds(Vec<Arc<dyn ArtifactKind>>);
 
 impl Kinds {
-    /// Those of users first, and `text` last, which all is.
+    /// Additional kinds first, and `text` last, which matches everything.
     pub(crate) fn new(of_users: Vec<Arc<dyn ArtifactKind>>) -> Self {
         let built_in: [Arc<dyn ArtifactKind>; 7] = [
             Arc::new(Json::lines()),
@@ -284,7 +283,7 @@ impl Kinds {
         Self(of_users.into_iter().chain(built_in).collect())
     }
 
-    /// The kind of that name; `text` if there is none any more.
+    /// The kind with this name; `text` if it no longer exists.
     pub(crate) fn named(&self, name: &str) -> Arc<dyn ArtifactKind> {
         let named = self.0.iter().find(|kind| kind.name() == name);
         named.cloned().unwrap_or_else(|| Arc::new(Text))
@@ -294,13 +293,13 @@ impl Kinds {
         self.0.iter().map(|kind| kind.name())
     }
 
-    /// Whether there is a kind of that name.
+    /// Whether a kind with this name exists.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|kind| kind.name() == name)
     }
 
     /// The kind of a content.
-    pub(crate) fn detect(&self, start: &Start<'_>) -> Arc<dyn ArtifactKind> {
+    pub(crate) fn detect(&self, start: &ContentHead<'_>) -> Arc<dyn ArtifactKind> {
         let detected = self.0.iter().find(|kind| kind.detect(start));
         detected.cloned().unwrap_or_else(|| Arc::new(Text))
     }

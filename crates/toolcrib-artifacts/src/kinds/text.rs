@@ -1,34 +1,34 @@
-//! What every artifact can be asked: the kind `text`.
+//! The kind `text`, with the queries of every artifact.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolcrib_core::ToolError;
 
-use super::{ArtifactKind, Asked, Query, arguments};
+use super::{ArtifactKind, Query, QueryRequest, arguments};
 use crate::{
     page::{Answer, Page, show},
     search::{LONGEST_PATTERN, Pattern, Search},
 };
 
-/// How many lines `head` and `tail` give, if nobody says.
+/// The default number of lines of `head` and `tail`.
 const LINES: u64 = 10;
 
-/// How many bytes a token has, as a fraction: 3.5.
+/// Bytes per token, as a fraction: 3.5.
 const BYTES_OF_TWO_TOKENS: u64 = 7;
 
-/// How many matching lines `grep` gives at most.
+/// The maximum number of lines of `grep`.
 const GREP_LINES: usize = 1_000;
 
-/// A kind that everything is of.
+/// The kind that matches every content.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Text;
 
-/// The arguments that a query takes that gives items.
+/// The `limit` argument of queries with items.
 pub(crate) fn limit_properties() -> Value {
     json!({
         "limit": {
             "type": "integer", "minimum": 1, "maximum": 10_000,
-            "description": "How many to show at most.",
+            "description": "The maximum number to show.",
         },
     })
 }
@@ -91,22 +91,19 @@ impl ArtifactKind for Text {
                 }))
                 .requires(["pattern"])
                 .paged(),
-            Query::new("cat", "Lines from `start` up to, and without, `end`.")
+            Query::new("cat", "Lines from `start` to `end`, exclusive.")
                 .takes(json!({
                     "start": line("The first line, from 0. Default: the first."),
-                    "end": line("The line behind the last. Default: to the end."),
+                    "end": line("The line after the last. Default: to the end."),
                 }))
                 .paged(),
-            Query::new("byte_length", "How many bytes it has."),
-            Query::new("line_count", "How many lines it has."),
-            Query::new(
-                "estimate_tokens",
-                "How many tokens it would take to read all of it, about.",
-            ),
+            Query::new("byte_length", "The number of bytes."),
+            Query::new("line_count", "The number of lines."),
+            Query::new("estimate_tokens", "The approximate number of tokens of the whole content."),
         ]
     }
 
-    fn query(&self, asked: &Asked<'_>) -> Result<Answer, ToolError> {
+    fn query(&self, asked: &QueryRequest<'_>) -> Result<Answer, ToolError> {
         let lines = asked.content.lines();
         match asked.query {
             "head" => {
@@ -148,7 +145,7 @@ impl ArtifactKind for Text {
     }
 }
 
-fn show_lines(asked: &Asked<'_>, lines: std::ops::Range<u64>) -> Result<Answer, ToolError> {
+fn show_lines(asked: &QueryRequest<'_>, lines: std::ops::Range<u64>) -> Result<Answer, ToolError> {
     let page: &Page = &asked.page;
     if lines.is_empty() {
         return Ok(Answer::text("(no lines)"));

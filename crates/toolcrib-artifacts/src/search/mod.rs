@@ -1,11 +1,11 @@
-//! The lines of an artifact that a pattern matches.
+//! Searches for the lines of an artifact that match a pattern.
 
 mod pattern;
 mod scan;
 
 use std::{collections::VecDeque, fmt::Write as _, ops::ControlFlow};
 
-use toolcrib_core::{CancellationToken, SpoolError, ToolError};
+use toolcrib_core::{ArtifactStoreError, CancellationToken, ToolError};
 
 pub(crate) use self::pattern::{LONGEST_PATTERN, Pattern};
 use self::scan::{Hit, scan};
@@ -14,38 +14,38 @@ use crate::{
     page::{Answer, Page, counted},
 };
 
-/// How many characters of a line are shown.
+/// The maximum number of characters shown of a line.
 const LINE_ROOM: usize = 400;
 
-/// How many bytes of a line are read at most to show it, with a CR and a LF.
+/// The maximum number of bytes read to show a line, with a CR and a LF.
 const LINE_BYTES: usize = LINE_ROOM * 4 + 2;
 
-/// How many characters in front of a match are shown, in a line that is longer.
+/// The number of characters shown before a match in a longer line.
 const LEAD: u64 = 100;
 
-/// What is looked for.
+/// A search request.
 pub(crate) struct Search {
     pub(crate) pattern: Pattern,
-    /// How many lines in front of and behind each match are shown.
+    /// The number of lines shown before and after each match.
     pub(crate) context: u64,
-    /// How many matching lines are shown at most.
+    /// The maximum number of matching lines.
     pub(crate) most: usize,
     /// Whether lines are shown with their numbers.
     pub(crate) numbers: bool,
 }
 
 impl Search {
-    /// The lines that match, from the page's offset on, each with its number from 1: `12:` before a
-    /// match, `13-` before a line beside one.
+    /// The matching lines from the page's offset on, with numbers from 1: `12:` before a match,
+    /// `13-` before a context line.
     pub(crate) fn run(
         &self,
         content: &Content,
         page: &Page,
         cancellation: &CancellationToken,
     ) -> Result<Answer, ToolError> {
-        let mut shown = Shown::new(self, content, page);
+        let mut shown = SearchOutput::new(self, content, page);
         let mut failed = None;
-        // One hit is looked ahead of, because its line may be beside the one before.
+        // One hit of lookahead, because its line may follow the previous one directly.
         let mut waiting = VecDeque::new();
         scan(content, &self.pattern, page.from(), cancellation, &mut |hit| {
             waiting.push_back(hit);
@@ -74,28 +74,28 @@ impl Search {
         if cancellation.is_cancelled() {
             return Err(ToolError::new(
                 toolcrib_core::ErrorCode::Cancelled,
-                "the search was stopped before it was through",
+                "the search was cancelled before it finished",
             ));
         }
         Ok(shown.answer())
     }
 }
 
-/// The lines that are shown.
-struct Shown<'s> {
+/// The output of a search.
+struct SearchOutput<'s> {
     search: &'s Search,
     content: &'s Content,
     room: usize,
     text: String,
     hits: usize,
-    /// The line behind the last that is shown.
+    /// The line after the last shown one.
     next_line: u64,
-    /// Where to go on when there is no room.
+    /// The offset to continue at when the page is full.
     next: Option<u64>,
     last_hit: u64,
 }
 
-impl<'s> Shown<'s> {
+impl<'s> SearchOutput<'s> {
     fn new(search: &'s Search, content: &'s Content, page: &Page) -> Self {
         Self {
             search,
@@ -109,15 +109,19 @@ impl<'s> Shown<'s> {
         }
     }
 
-    /// Shows a line that matches, with those beside it.
-    fn add(&mut self, hit: Hit, following: Option<Hit>) -> Result<ControlFlow<()>, SpoolError> {
+    /// Adds a matching line with its context.
+    fn add(
+        &mut self,
+        hit: Hit,
+        following: Option<Hit>,
+    ) -> Result<ControlFlow<()>, ArtifactStoreError> {
         let context = self.search.context;
         let mut block = String::new();
         let first = hit.line.saturating_sub(context).max(self.next_line);
         if self.hits > 0 && context > 0 && first > self.next_line {
             block.push_str("--\n");
         }
-        // What is beside a line that matches too is shown with that one.
+        // Context lines that match too are shown with their own match.
         let last = following.map_or(u64::MAX, |next| next.line);
         let end = (hit.line + 1 + context).min(self.content.lines()).min(last);
         if context == 0 {
@@ -151,8 +155,8 @@ impl<'s> Shown<'s> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// A line that matches, from in front of the match on if it is long.
-    fn write_hit(&self, into: &mut String, hit: Hit) -> Result<(), SpoolError> {
+    /// A matching line; if it is long, from before the match on.
+    fn write_hit(&self, into: &mut String, hit: Hit) -> Result<(), ArtifactStoreError> {
         if self.search.numbers {
             let _ = write!(into, "{}:", hit.line + 1);
         }
@@ -163,8 +167,8 @@ impl<'s> Shown<'s> {
         let ahead = self.content.read(from..from + LINE_BYTES as u64)?;
         let end = memchr::memchr(b'\n', &ahead);
         let bytes = ahead.get(..end.unwrap_or(ahead.len())).unwrap_or_default();
-        let is_whole = end.is_some() || from + bytes.len() as u64 == self.content.bytes();
-        write_cut(into, bytes, from > hit.start, !is_whole);
+        let is_complete = end.is_some() || from + bytes.len() as u64 == self.content.bytes();
+        write_cut(into, bytes, from > hit.start, !is_complete);
         Ok(())
     }
 
@@ -172,7 +176,7 @@ impl<'s> Shown<'s> {
         if self.search.numbers {
             let _ = write!(into, "{}-", line.number + 1);
         }
-        write_cut(into, &line.bytes, false, !line.is_whole());
+        write_cut(into, &line.bytes, false, !line.is_complete());
     }
 
     fn answer(mut self) -> Answer {
@@ -191,11 +195,11 @@ impl<'s> Shown<'s> {
     }
 }
 
-fn skip(lines: &mut Lines<'_>) -> Result<(), SpoolError> {
+fn skip(lines: &mut Lines<'_>) -> Result<(), ArtifactStoreError> {
     lines.next(0).map(|_| ())
 }
 
-/// A line of at most [`LINE_ROOM`] characters, with `…` where something is left out.
+/// A line of at most [`LINE_ROOM`] characters, with `…` for omitted text.
 fn write_cut(into: &mut String, bytes: &[u8], is_cut_before: bool, is_cut_behind: bool) {
     let text = String::from_utf8_lossy(bytes);
     let text = text.strip_suffix('\r').unwrap_or(&text);

@@ -1,5 +1,5 @@
-//! Regular expressions that come from a model: linear in time, bounded in size, and never across the
-//! end of a line.
+//! Regular expressions from a model: linear in time, bounded in size, and never matching across
+//! lines.
 
 use regex_automata::{Input, meta, nfa::thompson};
 use regex_syntax::{
@@ -10,28 +10,28 @@ use regex_syntax::{
     },
 };
 
-/// How long a pattern may be, in characters.
+/// The maximum length of a pattern, in characters.
 pub(crate) const LONGEST_PATTERN: usize = 1_000;
 
-/// How deep a pattern may nest.
+/// The maximum nesting of a pattern.
 const DEEPEST_PATTERN: u32 = 50;
 
-/// How large a compiled pattern may be, in bytes.
+/// The maximum size of a compiled pattern, in bytes.
 const LARGEST_PATTERN: usize = 1024 * 1024;
 
-/// What is kept while it runs, in bytes.
+/// The maximum size of the matcher's cache, in bytes.
 const LARGEST_CACHE: usize = 2 * 1024 * 1024;
 
-/// How much is searched at once, in bytes, by the smallest patterns and by the largest.
+/// The number of bytes searched at once, for the smallest patterns and for the largest.
 const LARGEST_WINDOW: usize = 1024 * 1024;
 const SMALLEST_WINDOW: usize = 2 * 1024;
 
-/// A window has room for this many of the shortest match, up to so many bytes.
+/// A window has room for this many of the shortest match, up to the largest window.
 const MATCHES_IN_WINDOW: usize = 8;
 const LARGEST_FOR_MATCHES: usize = 16 * 1024;
 
-/// How many states are held against how many bytes at once. A search cannot be stopped, and each state
-/// may take 5 ns for each byte.
+/// The maximum product of states and bytes searched at once. A search cannot be stopped, and each
+/// state may take 5 ns for each byte.
 const MOST_WORK: usize = 10_000_000;
 
 /// A pattern that matches within lines.
@@ -41,10 +41,10 @@ pub(crate) struct Pattern {
     window: usize,
 }
 
-/// A pattern that cannot be searched for. The texts are the model's.
+/// An invalid pattern. The texts are for the model.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PatternError {
-    #[error("`flags` may have the letters i, m, s and u; `{0}` is none of them")]
+    #[error("`flags` may contain only i, m, s and u, not `{0}`")]
     Flag(char),
     #[error("`pattern` is longer than {LONGEST_PATTERN} characters; search for less at once")]
     TooLong,
@@ -58,8 +58,8 @@ pub(crate) enum PatternError {
 }
 
 impl Pattern {
-    /// Compiles a pattern. Each line is searched for itself, so `m` and `s` change nothing, and `u` is
-    /// always on.
+    /// Compiles a pattern. Each line is searched separately, so `m` and `s` have no effect, and `u`
+    /// is always on.
     pub(crate) fn new(pattern: &str, flags: &str) -> Result<Self, PatternError> {
         if let Some(flag) = flags.chars().find(|flag| !"imsu".contains(*flag)) {
             return Err(PatternError::Flag(flag));
@@ -95,26 +95,26 @@ impl Pattern {
         Ok(Self { regex, window })
     }
 
-    /// How many bytes may be searched at once.
+    /// The number of bytes that may be searched at once.
     pub(crate) fn window(&self) -> usize {
         self.window
     }
 
-    /// The first match in a part of some text, which stands in the whole of it.
+    /// The first match in a part of a text.
     pub(crate) fn find(&self, input: &Input<'_>) -> Option<std::ops::Range<usize>> {
         self.regex.search(input).map(|found| found.range())
     }
 }
 
-/// The last line of what the parser says; those before it draw an arrow to the place.
+/// The last line of the parser's message; those before it mark the position.
 fn in_one_line(error: &str) -> String {
     let last = error.lines().last().unwrap_or_default();
     last.strip_prefix("error: ").unwrap_or(last).to_owned()
 }
 
-/// The same expression, which matches no LF and takes the ends of a line for those of its text. So a
-/// whole buffer of lines can be searched in one go, and what is found is what is found line by line,
-/// with and without the CR that may stand in front of the LF.
+/// The same expression, which matches no LF and treats line ends as text ends. A whole buffer of
+/// lines can then be searched at once, with the same matches as line by line, with and without the
+/// CR that may precede the LF.
 fn within_lines(hir: &Hir) -> Result<Hir, PatternError> {
     let all = |parts: &[Hir]| parts.iter().map(within_lines).collect::<Result<Vec<_>, _>>();
     Ok(match hir.kind() {
@@ -129,8 +129,7 @@ fn within_lines(hir: &Hir) -> Result<Hir, PatternError> {
         }
         HirKind::Look(Look::StartCRLF | Look::EndCRLF) => {
             return Err(PatternError::Syntax(
-                "the flag R is not supported, nor needed: `$` matches in front of a CR LF, too"
-                    .into(),
+                "the flag R is not supported; `$` matches before a CR LF anyway".into(),
             ));
         }
         HirKind::Look(look) => Hir::look(*look),
@@ -138,7 +137,7 @@ fn within_lines(hir: &Hir) -> Result<Hir, PatternError> {
             sub: Box::new(within_lines(&repetition.sub)?),
             ..repetition.clone()
         }),
-        // What is captured is of no interest.
+        // Captures are not used.
         HirKind::Capture(capture) => within_lines(&capture.sub)?,
         HirKind::Concat(parts) => Hir::concat(all(parts)?),
         HirKind::Alternation(parts) => Hir::alternation(all(parts)?),

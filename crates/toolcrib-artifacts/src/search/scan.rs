@@ -1,44 +1,44 @@
-//! Goes through a content for the lines that a pattern matches.
+//! Scans a content for matching lines.
 //!
-//! A window of whole lines is searched in one go. A line that is longer than a window is searched in
-//! windows that overlap, so that memory and the time until a search can be stopped have a bound
-//! whatever comes.
+//! A window of whole lines is searched at once. A line that is longer than a window is searched in
+//! overlapping windows, so that memory and the time until a search can be stopped are bounded for
+//! any content.
 
 use std::ops::ControlFlow;
 
 use memchr::{memchr, memchr_iter, memrchr};
 use regex_automata::Input;
-use toolcrib_core::{CancellationToken, SpoolError};
+use toolcrib_core::{ArtifactStoreError, CancellationToken};
 
 use super::pattern::Pattern;
 use crate::content::Content;
 
-/// How much of a long line's window is searched again with the next, as a part of the window: one
-/// quarter. In such a line, a match that is longer may be missed.
+/// The overlap of windows in a long line, as a divisor of the window: one quarter. In such a line,
+/// a longer match may be missed.
 const OVERLAP: usize = 4;
 
-/// How many bytes behind what is searched are looked at, to know whether a word or a line ends there.
+/// The number of bytes of lookahead, to detect the end of a word or a line.
 const AHEAD: usize = 4;
 
-/// A line that matches.
+/// A matching line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hit {
-    /// Which line, from 0.
+    /// The line's number, from 0.
     pub(crate) line: u64,
-    /// Where the line begins.
+    /// The start of the line.
     pub(crate) start: u64,
-    /// Where the match begins.
+    /// The start of the match.
     pub(crate) found: u64,
 }
 
-/// Calls back for each line that matches, in order, from the line on that begins at `from`.
+/// Calls back for each matching line, in order, starting with the line that begins at `from`.
 pub(crate) fn scan(
     content: &Content,
     pattern: &Pattern,
     from: u64,
     cancellation: &CancellationToken,
     hit: &mut dyn FnMut(Hit) -> ControlFlow<()>,
-) -> Result<(), SpoolError> {
+) -> Result<(), ArtifactStoreError> {
     let total = content.bytes();
     let window = usize::try_from(total).unwrap_or(usize::MAX).min(pattern.window());
     let mut buffer = vec![0; window];
@@ -65,7 +65,7 @@ pub(crate) fn scan(
         }
         at += lines.len() as u64;
     }
-    // The empty line behind the last LF.
+    // The empty line after the last LF.
     let ends_with_feed = content.read(total.saturating_sub(1)..total)? == b"\n";
     if at == total && ends_with_feed && pattern.find(&Input::new("")).is_some() {
         let line = content.lines().saturating_sub(1);
@@ -74,19 +74,20 @@ pub(crate) fn scan(
     Ok(())
 }
 
-fn gone() -> SpoolError {
-    SpoolError::Gone { source: std::io::ErrorKind::UnexpectedEof.into() }
+fn gone() -> ArtifactStoreError {
+    ArtifactStoreError::Gone { source: std::io::ErrorKind::UnexpectedEof.into() }
 }
 
-/// Whole lines, which stand at an offset. The last may have no LF if nothing is behind it.
+/// Whole lines at an offset. The last may have no LF if it ends the content.
 fn scan_lines(
     content: &Content,
     pattern: &Pattern,
     offset: u64,
     lines: &[u8],
     hit: &mut dyn FnMut(Hit) -> ControlFlow<()>,
-) -> Result<ControlFlow<()>, SpoolError> {
-    // Where lines were counted up to, and how many; nothing is counted where nothing is found.
+) -> Result<ControlFlow<()>, ArtifactStoreError> {
+    // The position up to which lines were counted, and their number; counted only when a match is
+    // found.
     let mut counted: Option<(usize, u64)> = None;
     let mut at = 0;
     while at < lines.len() {
@@ -94,7 +95,7 @@ fn scan_lines(
         let before = lines.get(..found.start).unwrap_or_default();
         let start = memrchr(b'\n', before).map_or(0, |feed| feed + 1);
         if start >= lines.len() {
-            // Nothing, found behind the last LF: that is the next window's.
+            // An empty match after the last LF belongs to the next window.
             break;
         }
         let (since, lines_before) = match counted {
@@ -114,7 +115,7 @@ fn scan_lines(
     Ok(ControlFlow::Continue(()))
 }
 
-/// A line that fills the buffer and more. Gives back where the next one begins.
+/// A line that fills the buffer or more. Returns the start of the next one.
 fn scan_long_line(
     content: &Content,
     pattern: &Pattern,
@@ -122,7 +123,7 @@ fn scan_long_line(
     buffer: &mut [u8],
     cancellation: &CancellationToken,
     hit: &mut dyn FnMut(Hit) -> ControlFlow<()>,
-) -> Result<(u64, ControlFlow<()>), SpoolError> {
+) -> Result<(u64, ControlFlow<()>), ArtifactStoreError> {
     let line = content.line_of(start)?;
     let end = content.line_range(line..line + 1)?.end;
     let next = end + 1;
@@ -133,7 +134,7 @@ fn scan_long_line(
         let in_line = usize::try_from(end - at).unwrap_or(count).min(count);
         let window = buffer.get(..in_line).unwrap_or_default();
         let is_last = at + in_line as u64 == end;
-        // The first byte of a later window is only there to be looked back at.
+        // The first byte of a later window is only used for look-behind.
         let from = usize::from(at > start).min(window.len());
         let to = if is_last { window.len() } else { window.len().saturating_sub(AHEAD) };
         if let Some(found) = pattern.find(&Input::new(window).range(from..to.max(from))) {

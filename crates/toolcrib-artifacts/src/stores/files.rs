@@ -1,11 +1,11 @@
-//! Artifacts in files.
+//! A store of artifacts in files.
 //!
 //! ```text
 //! ROOT/OWNER/DIGEST          a content, under the digest of its bytes
-//! ROOT/OWNER/DIGEST.lines    where its lines are
-//! ROOT/OWNER/ID.entry        what an id stands for; the name is a digest too, so any text is an id
-//! ROOT/OWNER/lock            held while any of these is put in place or taken away
-//! ROOT/OWNER/new-…           what is being written
+//! ROOT/OWNER/DIGEST.lines    its line index
+//! ROOT/OWNER/ID.entry        the entry of an id; named by a digest, so any text is an id
+//! ROOT/OWNER/lock            locked while any of these is added or removed
+//! ROOT/OWNER/new-…           a draft
 //! ```
 
 #![allow(
@@ -19,105 +19,108 @@ use std::{
     io::{self, Write},
     os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
+
+use parking_lot::Mutex;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use toolcrib_core::{
-    CommitError, Digest, Identity, IfTaken, LineIndex, SpoolEntry, SpoolError, SpoolNote,
-    SpoolReader, SpoolStore, SpoolWriter, Spooled,
+    ArtifactEntry, ArtifactMeta, ArtifactReader, ArtifactStore, ArtifactStoreError, CommitError,
+    Digest, Identity, LineIndex, OnConflict, StoreWriter, StoredBytes,
 };
 use uuid::Uuid;
 
-use super::{Written, has_expired};
+use super::{WriteSummary, has_expired};
 
-/// How the name of what stands for an id ends.
+/// The extension of entry files.
 const ENTRY: &str = "entry";
 
-/// How the name of what says where lines are ends.
+/// The extension of line index files.
 const LINES: &str = "lines";
 
-/// The file that is locked.
+/// The name of the lock file.
 const LOCK: &str = "lock";
 
-/// How the names of files that are being written begin.
+/// The prefix of files being written.
 const DRAFT: &str = "new-";
 
-/// A draft that nobody has written to for so long was left by a process that was killed.
+/// A draft without writes for this time was left by a killed process.
 const DRAFT_DIES_AFTER: Duration = Duration::from_hours(24);
 
-/// How often a folder is made that is taken away before anything is in it.
+/// The number of attempts to make a folder that is removed before it has a file.
 const MAKE_TIMES: u32 = 8;
 
-/// How often a store that lets artifacts go looks for those that have to.
+/// The interval of sweeps for expired artifacts.
 const SWEEP_EVERY: Duration = Duration::from_mins(1);
 
-/// A [`SpoolStore`] in a folder, which several processes may share. What is written goes to the disk
-/// as it comes, so its size is not a matter of memory; it is there in whole or not at all, and the
-/// same bytes are kept once per owner. Only the process's user can read the folder.
+/// An [`ArtifactStore`] in a folder, which several processes may share. Content is written to disk
+/// as it arrives, so its size does not depend on memory; commits are atomic, and equal bytes are
+/// stored once per owner. Only the process's user can read the folder.
 ///
-/// Nothing is waited for until it has reached the disk: after a power failure the newest artifacts may
-/// be missing, and are then unknown.
+/// Writes are not synced to disk: after a power failure the newest artifacts may be missing, and
+/// are then unknown.
 #[derive(Debug, Clone)]
 pub struct FileStore {
     root: Arc<Path>,
     keep: Option<Duration>,
-    /// When it last looked for what has expired; `None` before it has, which a process that is soon over
-    /// would never come to otherwise.
+    /// The time of the last sweep; `None` before the first, so that short-lived processes sweep
+    /// too.
     swept: Arc<Mutex<Option<Instant>>>,
 }
 
 /// The entries of an owner.
 struct Entries {
-    kept: Vec<Kept>,
-    /// Whether there are no others, which cannot be read.
+    kept: Vec<StoredEntry>,
+    /// Whether all entries were readable.
     are_all: bool,
 }
 
-/// What stands in an entry's file.
+/// The content of an entry file.
 #[derive(Serialize, Deserialize)]
-struct Kept {
-    /// Sorts by when it was put there: a UUID that begins with the time.
+struct StoredEntry {
+    /// Sort key by creation: a UUID that begins with the time.
     order: String,
-    entry: SpoolEntry,
+    entry: ArtifactEntry,
 }
 
 impl FileStore {
-    /// A store in this folder, which is made when something is first written. Artifacts stay until they
-    /// are removed; see [`keep_for`](Self::keep_for).
+    /// A store in this folder, which is created on the first write. Artifacts stay until they are
+    /// removed; see [`keep_for`](Self::keep_for).
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into().into(), keep: None, swept: Arc::default() }
     }
 
-    /// Lets artifacts go so long after they were made. They are not found any more from then on; the
-    /// space is free with the next [`sweep`](Self::sweep), which writers and readers cause, the first at
-    /// once and others once a minute. Default: artifacts stay.
+    /// Sets the time after which artifacts expire. Expired ones are no longer found; their space is
+    /// freed by the next [`sweep`](Self::sweep), triggered by writes and reads: the first
+    /// immediately, later ones once a minute. Default: no expiry.
     #[must_use]
     pub fn keep_for(mut self, keep: Duration) -> Self {
         self.keep = Some(keep);
         self
     }
 
-    /// Frees the space of what has expired, and of what a killed process has left half written.
+    /// Frees the space of expired artifacts, and of drafts of killed processes.
     ///
     /// # Errors
-    /// [`SpoolError::Io`] when the folder cannot be read. What others take away meanwhile is fine.
-    pub fn sweep(&self) -> Result<(), SpoolError> {
+    /// [`ArtifactStoreError::Io`] if the folder cannot be read. Concurrent removals are not an
+    /// error.
+    pub fn sweep(&self) -> Result<(), ArtifactStoreError> {
         let owners = match fs::read_dir(&self.root) {
             Ok(owners) => owners,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(SpoolError::of_io("swept", error)),
+            Err(error) => return Err(ArtifactStoreError::of_io("swept", error)),
         };
         for owner in owners.flatten() {
             let owner = OwnerFolder(owner.path());
             let Ok(lock) = owner.lock() else { continue };
-            // What cannot be read now is looked at with the next sweep.
+            // Unreadable owners are retried with the next sweep.
             let Ok(mut entries) = owner.entries() else { continue };
             let expired: Vec<_> = entries.kept.extract_if(.., |kept| !self.is_live(kept)).collect();
             for kept in &expired {
-                // What cannot be taken away is tried again with the next sweep.
+                // Failed removals are retried with the next sweep.
                 let _ = owner.forget(&kept.entry.id);
             }
             owner.remove_leftovers(&entries);
@@ -130,11 +133,11 @@ impl FileStore {
         if self.keep.is_none() {
             return;
         }
-        let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut swept = self.swept.lock();
         if swept.is_none_or(|swept| swept.elapsed() >= SWEEP_EVERY) {
             *swept = Some(Instant::now());
             drop(swept);
-            // A sweep that fails is tried again, and what has expired is not found either way.
+            // A failed sweep is retried, and expired artifacts are not found in any case.
             let _ = self.sweep();
         }
     }
@@ -145,16 +148,16 @@ impl FileStore {
         OwnerFolder(self.root.join(name.to_string()))
     }
 
-    fn is_live(&self, kept: &Kept) -> bool {
+    fn is_live(&self, kept: &StoredEntry) -> bool {
         !has_expired(kept.entry.made_ms, self.keep)
     }
 }
 
-impl SpoolStore for FileStore {
-    fn create(&self, owner: &Identity) -> Result<Box<dyn SpoolWriter>, SpoolError> {
+impl ArtifactStore for FileStore {
+    fn create(&self, owner: &Identity) -> Result<Box<dyn StoreWriter>, ArtifactStoreError> {
         self.sweep_now_and_then();
         let owner = self.owner(owner);
-        let failed = |error| SpoolError::of_io("written", error);
+        let failed = |error| ArtifactStoreError::of_io("written", error);
         let draft = owner.draft();
         let file = owner.begin(&draft).map_err(failed)?;
         Ok(Box::new(FileWriter {
@@ -162,36 +165,41 @@ impl SpoolStore for FileStore {
             owner,
             draft: Draft(draft),
             file,
-            written: Written::new(),
+            written: WriteSummary::new(),
         }))
     }
 
-    fn open(&self, owner: &Identity, id: &str) -> Result<Spooled, SpoolError> {
+    fn open(&self, owner: &Identity, id: &str) -> Result<StoredBytes, ArtifactStoreError> {
         self.sweep_now_and_then();
         let owner = self.owner(owner);
-        let gone = |error| SpoolError::of_io("read", error);
+        let gone = |error| ArtifactStoreError::of_io("read", error);
         let found = owner.entry(id).map_err(gone)?.filter(|kept| self.is_live(kept));
-        let Kept { entry, .. } = found.ok_or_else(|| SpoolError::Unknown { id: id.into() })?;
+        let StoredEntry { entry, .. } =
+            found.ok_or_else(|| ArtifactStoreError::Unknown { id: id.into() })?;
         let file = File::open(owner.content(&entry.digest)).map_err(gone)?;
         let length = file.metadata().map_err(gone)?.len();
         let lines = fs::read(owner.lines(&entry.digest)).map_err(gone)?;
         let lines = LineIndex::from_bytes(&lines)
             .filter(|lines| lines.bytes() == entry.bytes && length == entry.bytes)
             .ok_or_else(|| gone(io::ErrorKind::UnexpectedEof.into()))?;
-        Ok(Spooled { entry, lines: Arc::new(lines), reader: Arc::new(FileReader { file, length }) })
+        Ok(StoredBytes {
+            entry,
+            lines: Arc::new(lines),
+            reader: Arc::new(FileReader { file, length }),
+        })
     }
 
-    fn entries(&self, owner: &Identity) -> Result<Vec<SpoolEntry>, SpoolError> {
+    fn entries(&self, owner: &Identity) -> Result<Vec<ArtifactEntry>, ArtifactStoreError> {
         self.sweep_now_and_then();
         let kept = self.owner(owner).entries();
-        let kept = kept.map_err(|error| SpoolError::of_io("listed", error))?;
+        let kept = kept.map_err(|error| ArtifactStoreError::of_io("listed", error))?;
         let live = kept.kept.into_iter().filter(|kept| self.is_live(kept));
         Ok(live.map(|kept| kept.entry).collect())
     }
 
-    fn remove(&self, owner: &Identity, id: &str) -> Result<(), SpoolError> {
+    fn remove(&self, owner: &Identity, id: &str) -> Result<(), ArtifactStoreError> {
         let owner = self.owner(owner);
-        let failed = |error| SpoolError::of_io("removed", error);
+        let failed = |error| ArtifactStoreError::of_io("removed", error);
         if !owner.0.is_dir() {
             return Ok(());
         }
@@ -203,16 +211,16 @@ impl SpoolStore for FileStore {
         Ok(())
     }
 
-    fn forget(&self, owner: &Identity) -> Result<(), SpoolError> {
+    fn forget(&self, owner: &Identity) -> Result<(), ArtifactStoreError> {
         let owner = self.owner(owner);
         if !owner.0.is_dir() {
             return Ok(());
         }
-        // Another process may be putting something in place. Where none can be had, there is nothing.
+        // Another process may be committing. Without a lock file the owner is empty.
         let _lock = owner.lock();
         match fs::remove_dir_all(owner.0) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(SpoolError::of_io("removed", error))
+                Err(ArtifactStoreError::of_io("removed", error))
             }
             _ => Ok(()),
         }
@@ -223,7 +231,7 @@ impl SpoolStore for FileStore {
 struct OwnerFolder(PathBuf);
 
 impl OwnerFolder {
-    /// Refuses what somebody has put in the folder's place: a link would lead out of the store.
+    /// Refuses a symlink in place of the folder: it would lead out of the store.
     fn check(&self) -> io::Result<()> {
         match fs::symlink_metadata(&self.0) {
             Ok(there) if !there.is_dir() => Err(io::ErrorKind::NotADirectory.into()),
@@ -232,8 +240,7 @@ impl OwnerFolder {
         }
     }
 
-    /// Begins a file that is written, in a folder that is made if it is missing. One that was empty may
-    /// be taken away in between.
+    /// Creates a file, and its folder if it is missing. An empty folder may be removed in between.
     fn begin(&self, draft: &Path) -> io::Result<File> {
         for _ in 1..MAKE_TIMES {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;
@@ -246,7 +253,7 @@ impl OwnerFolder {
         create(draft)
     }
 
-    /// Held until it is dropped. The system lets go of it when the process ends in whatever way.
+    /// Locked until dropped. The operating system releases it when the process ends for any reason.
     fn lock(&self) -> io::Result<File> {
         let path = self.0.join(LOCK);
         loop {
@@ -254,7 +261,7 @@ impl OwnerFolder {
             let options = OpenOptions::new().create(true).append(true).mode(0o600).to_owned();
             let file = options.open(&path)?;
             file.lock()?;
-            // One that was taken away with its folder, while this waited for it, guards nothing.
+            // A lock file that was removed with its folder during the wait protects nothing.
             let (held, there) = (file.metadata()?, fs::metadata(&path));
             if there.is_ok_and(|there| there.ino() == held.ino()) {
                 return Ok(file);
@@ -262,14 +269,14 @@ impl OwnerFolder {
         }
     }
 
-    /// Takes the folder away where nothing is in it. It is there again when somebody writes.
+    /// Removes the folder if it is empty. The next write creates it again.
     fn remove_if_empty(&self, lock: File) {
         let Ok(files) = fs::read_dir(&self.0) else { return };
         let is_lock =
             |file: io::Result<fs::DirEntry>| file.is_ok_and(|file| file.file_name() == LOCK);
         if files.into_iter().all(is_lock) {
             let _ = fs::remove_file(self.0.join(LOCK));
-            // It stays where somebody has begun to write meanwhile.
+            // It stays if another process has started a write.
             let _ = fs::remove_dir(&self.0);
         }
         drop(lock);
@@ -291,8 +298,8 @@ impl OwnerFolder {
         self.0.join(format!("{DRAFT}{}", Uuid::new_v4()))
     }
 
-    /// What an id stands for.
-    fn entry(&self, id: &str) -> io::Result<Option<Kept>> {
+    /// The entry of an id.
+    fn entry(&self, id: &str) -> io::Result<Option<StoredEntry>> {
         self.check()?;
         match fs::read(self.entry_file(id)) {
             Ok(text) => Ok(serde_json::from_slice(&text).ok()),
@@ -301,7 +308,7 @@ impl OwnerFolder {
         }
     }
 
-    /// All entries, in the order in which they were put there.
+    /// All entries, in the order of creation.
     fn entries(&self) -> io::Result<Entries> {
         self.check()?;
         let mut entries = Entries { kept: Vec::new(), are_all: true };
@@ -320,7 +327,7 @@ impl OwnerFolder {
                     Ok(kept) => entries.kept.push(kept),
                     Err(_) => entries.are_all = false,
                 },
-                // Taken away meanwhile.
+                // Removed concurrently.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -329,7 +336,7 @@ impl OwnerFolder {
         Ok(entries)
     }
 
-    /// Takes an entry out. Under the lock.
+    /// Removes an entry. Requires the lock.
     fn forget(&self, id: &str) -> io::Result<()> {
         match fs::remove_file(self.entry_file(id)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -337,8 +344,8 @@ impl OwnerFolder {
         }
     }
 
-    /// Takes a content away, if no entry stands for it. Under the lock; what stays all the same goes
-    /// with a sweep.
+    /// Removes a content that no entry refers to. Requires the lock; failures are retried by a
+    /// sweep.
     fn forget_content(&self, digest: &Digest) {
         let Ok(others) = self.entries() else { return };
         if others.are_all && !others.kept.iter().any(|other| other.entry.digest == *digest) {
@@ -347,8 +354,8 @@ impl OwnerFolder {
         }
     }
 
-    /// Takes away what was left by processes that were killed: drafts, and contents that no entry
-    /// stands for. Under the lock.
+    /// Removes leftovers of killed processes: drafts, and contents that no entry refers to.
+    /// Requires the lock.
     fn remove_leftovers(&self, live: &Entries) {
         let Ok(files) = fs::read_dir(&self.0) else { return };
         let contents = live.kept.iter().map(|kept| kept.entry.digest.to_string());
@@ -371,15 +378,15 @@ impl OwnerFolder {
         }
     }
 
-    /// Puts what was written in place: the content, where its lines are, and the entry last, because
-    /// what it stands for is there from then on. Under the lock.
-    fn put_kept(&self, draft: &Draft, lines: &LineIndex, kept: &Kept) -> io::Result<()> {
+    /// Moves the files into place: the content, its line index, and the entry last, because it
+    /// makes the artifact visible. Requires the lock.
+    fn put_kept(&self, draft: &Draft, lines: &LineIndex, kept: &StoredEntry) -> io::Result<()> {
         fs::rename(&draft.0, self.content(&kept.entry.digest))?;
         self.put(&self.lines(&kept.entry.digest), &lines.to_bytes())?;
         self.put(&self.entry_file(&kept.entry.id), &serde_json::to_vec(kept)?)
     }
 
-    /// Puts some bytes into a file, which is there in whole or not at all.
+    /// Writes a file atomically.
     fn put(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let draft = Draft(self.draft());
         create(&draft.0)?.write_all(bytes)?;
@@ -391,7 +398,7 @@ fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// A file that is being written; gone when dropped, unless it was renamed.
+/// A file being written; removed on drop, unless it was renamed.
 struct Draft(PathBuf);
 
 impl Drop for Draft {
@@ -405,12 +412,12 @@ struct FileWriter {
     owner: OwnerFolder,
     draft: Draft,
     file: File,
-    written: Written,
+    written: WriteSummary,
 }
 
-impl SpoolWriter for FileWriter {
-    fn write(&mut self, bytes: &[u8]) -> Result<(), SpoolError> {
-        self.file.write_all(bytes).map_err(|error| SpoolError::of_io("written", error))?;
+impl StoreWriter for FileWriter {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), ArtifactStoreError> {
+        self.file.write_all(bytes).map_err(|error| ArtifactStoreError::of_io("written", error))?;
         self.written.push(bytes);
         Ok(())
     }
@@ -418,25 +425,25 @@ impl SpoolWriter for FileWriter {
     fn commit(
         self: Box<Self>,
         id: &str,
-        note: SpoolNote,
-        if_taken: IfTaken,
-    ) -> Result<SpoolEntry, CommitError> {
-        let failed = |error| SpoolError::of_io("kept", error);
+        note: ArtifactMeta,
+        on_conflict: OnConflict,
+    ) -> Result<ArtifactEntry, CommitError> {
+        let failed = |error| ArtifactStoreError::of_io("kept", error);
         let _lock = self.owner.lock().map_err(failed)?;
         let before = self.owner.entry(id).map_err(failed)?;
         let is_taken = match &before {
             Some(kept) => self.store.is_live(kept),
-            // One that cannot be read is somebody's all the same.
+            // An unreadable entry still takes the id.
             None => self.owner.entry_file(id).exists(),
         };
-        if if_taken == IfTaken::Fail && is_taken {
+        if on_conflict == OnConflict::Fail && is_taken {
             return Err(CommitError::Taken { id: id.into(), writer: self });
         }
         let Self { owner, draft, written, .. } = *self;
         let (entry, lines) = written.finish(id, note);
-        let kept = Kept { order: Uuid::now_v7().to_string(), entry };
+        let kept = StoredEntry { order: Uuid::now_v7().to_string(), entry };
         if let Err(error) = owner.put_kept(&draft, &lines, &kept) {
-            // What is there of it would only take the room that is left.
+            // A partial content would only use space.
             owner.forget_content(&kept.entry.digest);
             return Err(failed(error).into());
         }
@@ -452,8 +459,8 @@ struct FileReader {
     length: u64,
 }
 
-impl SpoolReader for FileReader {
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize, SpoolError> {
+impl ArtifactReader for FileReader {
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize, ArtifactStoreError> {
         let mut count = 0;
         while offset < self.length
             && let Some(rest) = into.get_mut(count..).filter(|rest| !rest.is_empty())
@@ -462,7 +469,7 @@ impl SpoolReader for FileReader {
                 Ok(0) => break,
                 Ok(read) => count += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(SpoolError::of_io("read", error)),
+                Err(error) => return Err(ArtifactStoreError::of_io("read", error)),
             }
         }
         Ok(count)

@@ -1,24 +1,21 @@
-//! Artifacts in memory: gone with the process.
+//! A store of artifacts in memory: gone with the process.
 
-use std::{
-    collections::HashMap,
-    io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, io, sync::Arc, time::Duration};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use indexmap::IndexMap;
 use toolcrib_core::{
-    CommitError, Identity, IfTaken, SpoolEntry, SpoolError, SpoolNote, SpoolReader, SpoolStore,
-    SpoolWriter, Spooled,
+    ArtifactEntry, ArtifactMeta, ArtifactReader, ArtifactStore, ArtifactStoreError, CommitError,
+    Identity, OnConflict, StoreWriter, StoredBytes,
 };
 
-use super::{Written, has_expired};
+use super::{WriteSummary, has_expired};
 
-type Owners = HashMap<Identity, IndexMap<Arc<str>, Spooled>>;
+type Owners = HashMap<Identity, IndexMap<Arc<str>, StoredBytes>>;
 
-/// A [`SpoolStore`] in memory. Cloning shares it. Neighbour: a [`FileStore`](crate::FileStore)
-/// outlives the process, and holds what is larger than memory.
+/// An [`ArtifactStore`] in memory. Clones share it. Neighbor: a [`FileStore`](crate::FileStore)
+/// outlives the process, and can store more than memory.
 #[derive(Clone, Default)]
 pub struct MemoryStore {
     owners: Arc<Mutex<Owners>>,
@@ -31,7 +28,7 @@ impl MemoryStore {
         Self::default()
     }
 
-    /// Lets artifacts go so long after they were made. Default: with the process.
+    /// Sets the time after which artifacts expire. Default: never.
     #[must_use]
     pub fn keep_for(mut self, keep: Duration) -> Self {
         self.keep = Some(keep);
@@ -39,19 +36,19 @@ impl MemoryStore {
     }
 
     fn owners(&self) -> MutexGuard<'_, Owners> {
-        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+        self.owners.lock()
     }
 
-    fn is_live(&self, spooled: &Spooled) -> bool {
-        !has_expired(spooled.entry.made_ms, self.keep)
+    fn is_live(&self, stored: &StoredBytes) -> bool {
+        !has_expired(stored.entry.made_ms, self.keep)
     }
 }
 
-impl SpoolStore for MemoryStore {
-    fn create(&self, owner: &Identity) -> Result<Box<dyn SpoolWriter>, SpoolError> {
+impl ArtifactStore for MemoryStore {
+    fn create(&self, owner: &Identity) -> Result<Box<dyn StoreWriter>, ArtifactStoreError> {
         if self.keep.is_some() {
             self.owners().retain(|_, kept| {
-                kept.retain(|_, spooled| self.is_live(spooled));
+                kept.retain(|_, stored| self.is_live(stored));
                 !kept.is_empty()
             });
         }
@@ -59,34 +56,31 @@ impl SpoolStore for MemoryStore {
             store: self.clone(),
             owner: owner.clone(),
             bytes: Vec::new(),
-            written: Written::new(),
+            written: WriteSummary::new(),
         }))
     }
 
-    fn open(&self, owner: &Identity, id: &str) -> Result<Spooled, SpoolError> {
+    fn open(&self, owner: &Identity, id: &str) -> Result<StoredBytes, ArtifactStoreError> {
         let owners = self.owners();
         let found = owners.get(owner).and_then(|kept| kept.get(id));
-        let live = found.filter(|spooled| self.is_live(spooled));
-        live.cloned().ok_or_else(|| SpoolError::Unknown { id: id.into() })
+        let live = found.filter(|stored| self.is_live(stored));
+        live.cloned().ok_or_else(|| ArtifactStoreError::Unknown { id: id.into() })
     }
 
-    fn entries(&self, owner: &Identity) -> Result<Vec<SpoolEntry>, SpoolError> {
+    fn entries(&self, owner: &Identity) -> Result<Vec<ArtifactEntry>, ArtifactStoreError> {
         let owners = self.owners();
         let kept = owners.get(owner).into_iter().flat_map(IndexMap::values);
-        Ok(kept
-            .filter(|spooled| self.is_live(spooled))
-            .map(|spooled| spooled.entry.clone())
-            .collect())
+        Ok(kept.filter(|stored| self.is_live(stored)).map(|stored| stored.entry.clone()).collect())
     }
 
-    fn remove(&self, owner: &Identity, id: &str) -> Result<(), SpoolError> {
+    fn remove(&self, owner: &Identity, id: &str) -> Result<(), ArtifactStoreError> {
         if let Some(kept) = self.owners().get_mut(owner) {
             kept.shift_remove(id);
         }
         Ok(())
     }
 
-    fn forget(&self, owner: &Identity) -> Result<(), SpoolError> {
+    fn forget(&self, owner: &Identity) -> Result<(), ArtifactStoreError> {
         self.owners().remove(owner);
         Ok(())
     }
@@ -102,15 +96,15 @@ struct MemoryWriter {
     store: MemoryStore,
     owner: Identity,
     bytes: Vec<u8>,
-    written: Written,
+    written: WriteSummary,
 }
 
-impl SpoolWriter for MemoryWriter {
-    fn write(&mut self, bytes: &[u8]) -> Result<(), SpoolError> {
-        // A result that does not fit into memory is this result's failure, not the process's.
+impl StoreWriter for MemoryWriter {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), ArtifactStoreError> {
+        // An allocation failure fails this result, not the process.
         self.bytes
             .try_reserve(bytes.len())
-            .map_err(|_| SpoolError::Full { source: io::ErrorKind::OutOfMemory.into() })?;
+            .map_err(|_| ArtifactStoreError::Full { source: io::ErrorKind::OutOfMemory.into() })?;
         self.bytes.extend_from_slice(bytes);
         self.written.push(bytes);
         Ok(())
@@ -119,30 +113,30 @@ impl SpoolWriter for MemoryWriter {
     fn commit(
         self: Box<Self>,
         id: &str,
-        note: SpoolNote,
-        if_taken: IfTaken,
-    ) -> Result<SpoolEntry, CommitError> {
+        note: ArtifactMeta,
+        on_conflict: OnConflict,
+    ) -> Result<ArtifactEntry, CommitError> {
         let store = self.store.clone();
         let mut owners = store.owners();
         let there = owners.get(&self.owner).and_then(|kept| kept.get(id));
-        if if_taken == IfTaken::Fail && there.is_some_and(|there| store.is_live(there)) {
+        if on_conflict == OnConflict::Fail && there.is_some_and(|there| store.is_live(there)) {
             return Err(CommitError::Taken { id: id.into(), writer: self });
         }
         let Self { owner, bytes, written, .. } = *self;
         let (entry, lines) = written.finish(id, note);
         let reader = Arc::new(Bytes(bytes));
-        let spooled = Spooled { entry: entry.clone(), lines: Arc::new(lines), reader };
+        let stored = StoredBytes { entry: entry.clone(), lines: Arc::new(lines), reader };
         let kept = owners.entry(owner).or_default();
         kept.shift_remove(id);
-        kept.insert(id.into(), spooled);
+        kept.insert(id.into(), stored);
         Ok(entry)
     }
 }
 
 struct Bytes(Vec<u8>);
 
-impl SpoolReader for Bytes {
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize, SpoolError> {
+impl ArtifactReader for Bytes {
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize, ArtifactStoreError> {
         let from = usize::try_from(offset).unwrap_or(usize::MAX).min(self.0.len());
         let there = self.0.get(from..).unwrap_or_default();
         let count = there.len().min(into.len());

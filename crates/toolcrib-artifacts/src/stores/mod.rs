@@ -1,21 +1,24 @@
-//! Where artifacts are kept: in memory, or in files.
+//! Stores of artifacts: in memory, or in files.
 
+#[cfg(not(portable))]
 mod files;
 mod memory;
 
 use std::time::{Duration, SystemTime};
 
-use toolcrib_core::{DigestHasher, LineIndex, SpoolEntry, SpoolNote};
+use toolcrib_core::{ArtifactEntry, ArtifactMeta, DigestHasher, LineIndex};
 
-pub use self::{files::FileStore, memory::MemoryStore};
+#[cfg(not(portable))]
+pub use self::files::FileStore;
+pub use self::memory::MemoryStore;
 
-/// What a store learns of a content while it is written.
-struct Written {
+/// The metadata of a content, computed while it is written.
+struct WriteSummary {
     lines: LineIndex,
     digest: DigestHasher,
 }
 
-impl Written {
+impl WriteSummary {
     fn new() -> Self {
         Self { lines: LineIndex::new(), digest: DigestHasher::new() }
     }
@@ -25,9 +28,9 @@ impl Written {
         self.digest.push(bytes);
     }
 
-    /// The entry of all of it, made now, and where its lines are.
-    fn finish(self, id: &str, note: SpoolNote) -> (SpoolEntry, LineIndex) {
-        let entry = SpoolEntry {
+    /// The entry of the whole content, created now, and its line index.
+    fn finish(self, id: &str, note: ArtifactMeta) -> (ArtifactEntry, LineIndex) {
+        let entry = ArtifactEntry {
             id: id.into(),
             digest: self.digest.finish(),
             bytes: self.lines.bytes(),
@@ -39,13 +42,15 @@ impl Written {
     }
 }
 
-/// Milliseconds since 1970; 0 for a clock that stands before that.
+/// Milliseconds since 1970; 0 if the clock is before that.
 fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    toolcrib_core::millis(since)
+    toolcrib_core::__internal::millis(since)
 }
 
-/// Whether what was made then has been kept for long enough.
+/// Whether an artifact with this creation time has expired.
 fn has_expired(made_ms: u64, keep: Option<Duration>) -> bool {
-    keep.is_some_and(|keep| now_ms().saturating_sub(made_ms) >= toolcrib_core::millis(keep))
+    keep.is_some_and(|keep| {
+        now_ms().saturating_sub(made_ms) >= toolcrib_core::__internal::millis(keep)
+    })
 }

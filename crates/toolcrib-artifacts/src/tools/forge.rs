@@ -1,11 +1,12 @@
-//! Tools that are made for the artifacts of a moment.
+//! Tools generated for the current artifacts.
 
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 use toolcrib_core::{
-    InvalidTool, Lifetime, OnCollision, SpoolError, Tool, ToolContext, ToolError, ToolRegistry,
+    ArtifactStoreError, InvalidToolError, Lifetime, OnCollision, Tool, ToolContext, ToolError,
+    ToolRegistry,
 };
 
 use super::{builder, cursor_property, find, first_page, output};
@@ -14,20 +15,20 @@ use crate::{
     turn::TurnArtifacts,
 };
 
-/// What the id is called in forged tools.
+/// The name of the id argument in forged tools.
 const CALL_ID: &str = "callId";
 
-/// Makes a tool for each query that the artifacts of a turn can be asked: `artifact_head` and what else
-/// each of them has, and by kind `artifact_json_get`, `artifact_md_headings` and so on. Each takes a
-/// `callId`, which can only be one of the ids that there are now; a registry without tools where there
-/// are none.
+/// Makes a tool for each query of a turn's artifacts: `artifact_head` and the other queries of
+/// every artifact, and by kind `artifact_json_get`, `artifact_md_headings` and so on. Each takes a
+/// `callId`, restricted to the current ids; without artifacts the registry is empty.
 ///
-/// The tools are for one iteration, and take the place of those of the iteration before. Neighbour:
-/// [`Artifacts::tools`](crate::Artifacts::tools) are three tools that are always the same, so that a
-/// prompt's prefix stays cached; take these where a model needs the ids in front of it.
+/// The tools are for one iteration, and replace those of the previous one. Neighbor:
+/// [`Artifacts::tools`](crate::Artifacts::tools) are three constant tools that keep a prompt's
+/// prefix cached; use forged tools if a model needs the ids in their schemas.
 ///
-/// An executor merges them with tools of its own and offers the result in its iteration, so that calls to
-/// them go through the engine (`Iteration::offer` there). It binds what it merged, so that they are gone when the turn is acked:
+/// An executor merges them with its own tools and offers the result in its iteration, so that calls
+/// to them go through the engine (`Iteration::offer` there). It binds the merged registry, so that
+/// they are removed when the turn is acked:
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -43,7 +44,7 @@ const CALL_ID: &str = "callId";
 /// # main.register(ping.handler(|_: serde_json::Value, _: ToolContext| async { "pong" })?)?;
 /// # let runner = TurnRunner::new(Engine::builder().build()?);
 /// let executor = |mut cx: IterationContext| {
-///     let turn = artifacts.turn(Arc::clone(cx.identity()), cx.run_id());
+///     let turn = artifacts.turn(Arc::clone(cx.identity()), cx.turn_id());
 ///     let main = main.clone();
 ///     async move {
 ///         # turn.keep(ArtifactSource::of("read_log", "call_1"), b"one\ntwo")?;
@@ -65,7 +66,7 @@ const CALL_ID: &str = "callId";
 /// # }
 /// ```
 ///
-/// Where the binding is forgotten, or another registry is bound, they stay, with ids of then:
+/// Without the binding, or if another registry is bound, they stay with outdated ids:
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -77,7 +78,7 @@ const CALL_ID: &str = "callId";
 /// # let artifacts = Artifacts::new(MemoryStore::new());
 /// # let runner = TurnRunner::new(Engine::builder().build()?);
 /// let executor = |cx: IterationContext| {
-///     let turn = artifacts.turn(Arc::clone(cx.identity()), cx.run_id());
+///     let turn = artifacts.turn(Arc::clone(cx.identity()), cx.turn_id());
 ///     let main = ToolRegistry::new();
 ///     async move {
 ///         # turn.keep(ArtifactSource::of("read_log", "call_1"), b"one\ntwo")?;
@@ -95,7 +96,7 @@ const CALL_ID: &str = "callId";
 /// ```
 ///
 /// # Errors
-/// [`ForgeError`] when the store cannot say what there is, or a kind's queries cannot be tools.
+/// [`ForgeError`] if the store cannot list its artifacts, or a kind's queries are not valid tools.
 pub fn forge_tools(turn: &TurnArtifacts) -> Result<ToolRegistry, ForgeError> {
     let registry = ToolRegistry::new();
     let live = turn.live()?;
@@ -104,9 +105,9 @@ pub fn forge_tools(turn: &TurnArtifacts) -> Result<ToolRegistry, ForgeError> {
     }
     let all: Vec<_> = live.iter().map(|entry| Arc::clone(&entry.id)).collect();
     for query in Text.queries() {
-        registry.overwrite(tool(turn, "artifact", &query, &all, Asks::Text)?);
+        registry.overwrite(tool(turn, "artifact", &query, &all, QueryOwner::Text)?);
     }
-    // Kinds of one family are asked by the same tools.
+    // Kinds of one family share their tools.
     let mut families: IndexMap<String, Family> = IndexMap::new();
     for entry in &live {
         let kind = turn.artifacts().known_kinds().named(&entry.note.kind);
@@ -120,33 +121,33 @@ pub fn forge_tools(turn: &TurnArtifacts) -> Result<ToolRegistry, ForgeError> {
     for (family, Family { kind, ids }) in &families {
         for query in kind.queries() {
             let prefix = format!("artifact_{family}");
-            registry.overwrite(tool(turn, &prefix, &query, ids, Asks::Kind)?);
+            registry.overwrite(tool(turn, &prefix, &query, ids, QueryOwner::Kind)?);
         }
     }
     Ok(registry)
 }
 
-/// Tools that cannot be forged.
+/// An error of [`forge_tools`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ForgeError {
-    /// The store cannot say which artifacts there are.
+    /// The store cannot list its artifacts.
     #[error("the artifacts cannot be listed: {0}")]
-    Spool(#[from] SpoolError),
-    /// A kind's query cannot be a tool.
+    Spool(#[from] ArtifactStoreError),
+    /// A kind's query is not a valid tool.
     #[error("a kind's query cannot be a tool: {0}")]
-    Tool(#[from] InvalidTool),
+    Tool(#[from] InvalidToolError),
 }
 
-/// Artifacts that are asked by the same tools.
+/// Artifacts that share their tools.
 struct Family {
     kind: Arc<dyn ArtifactKind>,
     ids: Vec<Arc<str>>,
 }
 
-/// Whose query a forged tool asks.
+/// The owner of a forged tool's query.
 #[derive(Clone, Copy)]
-enum Asks {
+enum QueryOwner {
     Text,
     Kind,
 }
@@ -156,8 +157,8 @@ fn tool(
     prefix: &str,
     query: &Query,
     ids: &[Arc<str>],
-    asks: Asks,
-) -> Result<Tool, InvalidTool> {
+    asks: QueryOwner,
+) -> Result<Tool, InvalidToolError> {
     let name: Arc<str> = format!("{prefix}_{}", query.name).into();
     let mut beside = Map::new();
     beside.insert(
@@ -168,7 +169,7 @@ fn tool(
         beside.insert("cursor".to_owned(), cursor_property());
     }
     let schema = query.schema_with(beside, &[CALL_ID]);
-    let description = format!("Of a large result that was kept: {}", query.description);
+    let description = format!("Of a large stored result: {}", query.description);
     let (turn, query) = (turn.clone(), Arc::clone(&query.name));
     builder(&name.clone(), &description)
         .input_schema(schema)
@@ -178,14 +179,14 @@ fn tool(
             let id = args.remove(CALL_ID);
             let cursor = args.remove("cursor");
             let (id, cursor) = (id.as_ref().and_then(Value::as_str), cursor.as_ref());
-            // Looked for again: it may have gone since the tool was made.
+            // Looked up again: it may have expired since the tool was made.
             let artifact = find(&turn, id.unwrap_or_default())?;
             let page = first_page(&turn, &name, &cx)
                 .at(cursor.and_then(Value::as_str), artifact.content())?;
             let (args, cancel) = (Value::Object(args), cx.cancellation());
             let answer = match asks {
-                Asks::Text => artifact.ask_text(&query, &args, page, cancel)?,
-                Asks::Kind => turn.artifacts().ask(&artifact, &query, &args, page, cancel)?,
+                QueryOwner::Text => artifact.ask_text(&query, &args, page, cancel)?,
+                QueryOwner::Kind => turn.artifacts().ask(&artifact, &query, &args, page, cancel)?,
             };
             Ok::<_, ToolError>(output(&artifact, answer))
         })

@@ -1,4 +1,4 @@
-//! What a model is given to look at artifacts with.
+//! The tools by which a model reads artifacts.
 
 mod forge;
 mod query;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    InvalidTool, SpoolError, Spooling, Tool, ToolBuilder, ToolContext, ToolError, ToolOutput,
-    fence_chars,
+    __internal::fence_chars, ArtifactPolicy, ArtifactStoreError, InvalidToolError, Tool,
+    ToolBuilder, ToolContext, ToolError, ToolOutput,
 };
 
 pub use self::forge::{ForgeError, forge_tools};
@@ -27,36 +27,36 @@ pub const ARTIFACT_READ: &str = "artifact_read";
 /// The tool that searches an artifact for a regular expression.
 pub const ARTIFACT_SEARCH: &str = "artifact_search";
 
-/// The tool that asks an artifact what its kind knows.
+/// The tool that runs the queries of an artifact's kind.
 pub const ARTIFACT_QUERY: &str = "artifact_query";
 
-/// The tools that are there whatever the artifacts.
+/// The tools that are independent of the artifacts.
 pub const ARTIFACT_TOOLS: [&str; 3] = [ARTIFACT_READ, ARTIFACT_SEARCH, ARTIFACT_QUERY];
 
-/// How many ids an error lists.
+/// The maximum number of ids in an error.
 const LISTED_IDS: usize = 20;
 
-/// How much of an id that does not exist is repeated.
+/// The maximum length of an unknown id in an error.
 const SHOWN_ID: usize = 64;
 
 impl Artifacts {
-    /// The three tools that artifacts are looked at with, whatever the artifacts: `artifact_read`,
-    /// `artifact_search` and `artifact_query`. Their schemas never change, so that a menu with them
-    /// stays the same bytes; ids are plain texts, and an error lists those that there are. What a call
-    /// may read is what its own identity has.
+    /// The three tools for all artifacts: `artifact_read`, `artifact_search` and `artifact_query`.
+    /// Their schemas are constant, so that a menu with them stays identical to the byte; ids are
+    /// plain strings, and an error lists the existing ones. A call can read only artifacts of its
+    /// own identity.
     ///
     /// # Errors
-    /// [`InvalidTool`] never, in a version that passes its own tests.
-    pub fn tools(&self) -> Result<Vec<Tool>, InvalidTool> {
+    /// [`InvalidToolError`] never, in a version that passes its own tests.
+    pub fn tools(&self) -> Result<Vec<Tool>, InvalidToolError> {
         Ok(vec![read::tool(self)?, search::tool(self)?, query::tool(self)?])
     }
 
     fn of_call(&self, cx: &ToolContext) -> TurnArtifacts {
-        self.turn(Arc::new(cx.identity().clone()), cx.run_id())
+        self.turn(Arc::new(cx.identity().clone()), cx.turn_id())
     }
 }
 
-/// What all tools of artifacts have in common.
+/// The common part of all artifact tools.
 fn builder(name: &str, description: &str) -> ToolBuilder {
     Tool::builder(name)
         .description(description)
@@ -64,21 +64,21 @@ fn builder(name: &str, description: &str) -> ToolBuilder {
         .read_only()
         .idempotent()
         .untrusted()
-        .spooling(Spooling::Never)
+        .artifact_policy(ArtifactPolicy::Never)
         .origin("artifacts")
 }
 
-/// The artifact of an id, or an error that says which ones there are.
+/// The artifact with an id, or an error that lists the existing ones.
 fn find(turn: &TurnArtifacts, id: &str) -> Result<Artifact, ToolError> {
     turn.get(id).map_err(|error| match error {
-        SpoolError::Unknown { .. } => {
+        ArtifactStoreError::Unknown { .. } => {
             let shown: String = id.chars().take(SHOWN_ID).collect();
             let there = match turn.live() {
                 Ok(live) => listed(&live.iter().map(|entry| &*entry.id).collect::<Vec<_>>()),
-                Err(_) => "and they cannot be listed".to_owned(),
+                Err(_) => "the existing ones cannot be listed".to_owned(),
             };
             let shown = shown.escape_debug();
-            ToolError::input_invalid(format!("there is no artifact `{shown}`; {there}"))
+            ToolError::input_invalid(format!("artifact `{shown}` does not exist; {there}"))
         }
         error => error.into(),
     })
@@ -98,13 +98,13 @@ fn listed(ids: &[&str]) -> String {
     format!("{all}: {}", newest.join(", "))
 }
 
-/// The first page of what a call may be answered, with its fence inside of what it was promised.
+/// The first page of a call's answer, within its guaranteed budget, fence included.
 fn first_page(turn: &TurnArtifacts, tool: &str, cx: &ToolContext) -> Page {
     let promised = cx.result_budget_chars().saturating_sub(fence_chars(tool));
     Page::first(promised.min(turn.artifacts().limits().answer_chars))
 }
 
-/// Answers as a tool's output.
+/// The answer as a tool's output.
 fn output(artifact: &Artifact, answer: Answer) -> ToolOutput {
     ToolOutput::text(answer.rendered(artifact.content()))
 }
@@ -112,7 +112,7 @@ fn output(artifact: &Artifact, answer: Answer) -> ToolOutput {
 fn cursor_property() -> Value {
     json!({
         "type": "string", "maxLength": 64,
-        "description": "What an earlier answer gave to go on with; all other arguments as before.",
+        "description": "The cursor of an earlier answer; keep all other arguments.",
     })
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolcrib_core::{InvalidTool, Tool, ToolContext, ToolError};
+use toolcrib_core::{InvalidToolError, Tool, ToolContext, ToolError};
 
 use super::{ARTIFACT_QUERY, builder, cursor_property, find, first_page, id_property, output};
 use crate::{
@@ -22,20 +22,20 @@ struct Args {
     cursor: Option<String>,
 }
 
-pub(super) fn tool(artifacts: &Artifacts) -> Result<Tool, InvalidTool> {
+pub(super) fn tool(artifacts: &Artifacts) -> Result<Tool, InvalidToolError> {
     let artifacts = artifacts.clone();
     builder(
         ARTIFACT_QUERY,
-        "Asks a large result that was kept as an artifact by its kind: fields and items of JSON, \
-         headings and sections of Markdown, columns and rows of a table. Without `query` it answers \
-         what can be asked of that artifact, and with which `args`.",
+        "Queries a large result that was stored as an artifact, by its kind: fields and items of \
+         JSON, headings and sections of Markdown, columns and rows of a table. Without `query` it \
+         lists the queries of that artifact and their `args`.",
     )
     .framework()
     .input_schema(json!({
         "type": "object",
         "properties": {
             "id": id_property(),
-            "query": { "type": "string", "description": "What to ask; leave it out to be told." },
+            "query": { "type": "string", "description": "The query; omit it to list all." },
             "args": { "type": "object", "description": "The arguments of that query." },
             "cursor": cursor_property(),
         },
@@ -62,7 +62,7 @@ pub(super) fn tool(artifacts: &Artifacts) -> Result<Tool, InvalidTool> {
     })
 }
 
-/// What can be asked, each with the schema of its arguments.
+/// The queries, each with the schema of its arguments.
 fn queries(artifact: &Artifact, page: Page) -> Answer {
     let mut items = Items::new(page, u64::MAX);
     for query in artifact.kind().queries() {
@@ -80,7 +80,7 @@ fn unknown(artifact: &Artifact) -> ToolError {
     let kind = artifact.kind();
     let names: Vec<_> = kind.queries().iter().map(|query| query.name.to_string()).collect();
     ToolError::input_invalid(format!(
-        "artifact `{}` is of the kind {}, which can be asked: {}",
+        "artifact `{}` is of the kind {}; its queries are: {}",
         artifact.id(),
         kind.name(),
         names.join(", ")

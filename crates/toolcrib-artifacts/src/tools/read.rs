@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::Deserialize;
 use serde_json::json;
-use toolcrib_core::{InvalidTool, SpoolError, Tool, ToolContext, ToolError};
+use toolcrib_core::{ArtifactStoreError, InvalidToolError, Tool, ToolContext, ToolError};
 
 use super::{ARTIFACT_READ, builder, cursor_property, find, first_page, id_property, output};
 use crate::{
@@ -31,7 +31,7 @@ struct Part {
     to: Option<u64>,
 }
 
-pub(super) fn tool(artifacts: &Artifacts) -> Result<Tool, InvalidTool> {
+pub(super) fn tool(artifacts: &Artifacts) -> Result<Tool, InvalidToolError> {
     let artifacts = artifacts.clone();
     let number = |what: &str, least: u64| json!({ "type": "integer", "minimum": least, "description": what });
     let part = |what: &str, from: serde_json::Value, to: serde_json::Value| {
@@ -43,16 +43,17 @@ pub(super) fn tool(artifacts: &Artifacts) -> Result<Tool, InvalidTool> {
     };
     builder(
         ARTIFACT_READ,
-        "Reads a part of a large result that was kept as an artifact: its first or last lines, or a \
-         range of lines or bytes; say at most one of these. Without any it begins at the start.",
+        "Reads a part of a large result that was stored as an artifact: its first or last lines, \
+         or a range of lines or bytes; give at most one of these. Without \
+         any it begins at the start.",
     )
     .framework()
     .input_schema(json!({
         "type": "object",
         "properties": {
             "id": id_property(),
-            "head": number("So many of the first lines.", 1),
-            "tail": number("So many of the last lines.", 1),
+            "head": number("The number of first lines.", 1),
+            "tail": number("The number of last lines.", 1),
             "lines": part(
                 "Lines, both counted from 1.",
                 number("The first.", 1),
@@ -61,7 +62,7 @@ pub(super) fn tool(artifacts: &Artifacts) -> Result<Tool, InvalidTool> {
             "bytes": part(
                 "Bytes, counted from 0.",
                 number("The first.", 0),
-                number("The one behind the last. Default: to the end.", 0),
+                number("The one after the last. Default: to the end.", 0),
             ),
             "cursor": cursor_property(),
         },
@@ -77,7 +78,7 @@ pub(super) fn tool(artifacts: &Artifacts) -> Result<Tool, InvalidTool> {
         let mut answer = show(content, range.clone(), &page)?;
         if answer.text.is_empty() {
             answer.status = Some(format!(
-                "nothing stands there; the artifact has {} in {}",
+                "the range is empty; the artifact has {} in {}",
                 counted(content.bytes(), "byte"),
                 counted(content.lines(), "line")
             ));
@@ -86,18 +87,18 @@ pub(super) fn tool(artifacts: &Artifacts) -> Result<Tool, InvalidTool> {
     })
 }
 
-/// The bytes that are asked for.
+/// The requested bytes.
 fn range(args: &Read, content: &Content) -> Result<Range<u64>, ToolError> {
     for (name, part) in [("lines", &args.lines), ("bytes", &args.bytes)] {
         if let Some(Part { from, to: Some(to) }) = part
             && from > to
         {
-            let message = format!("`{name}.from` is {from}, behind `{name}.to`, which is {to}");
+            let message = format!("`{name}.from` is {from}, after `{name}.to`, which is {to}");
             return Err(ToolError::input_invalid(message));
         }
     }
     let count = content.lines();
-    let lines = |lines: Range<u64>| -> Result<Range<u64>, SpoolError> {
+    let lines = |lines: Range<u64>| -> Result<Range<u64>, ArtifactStoreError> {
         content.line_range(lines.start.min(count)..lines.end.min(count))
     };
     let range = match (args.head, args.tail, &args.lines, &args.bytes) {
@@ -113,7 +114,7 @@ fn range(args: &Read, content: &Content) -> Result<Range<u64>, ToolError> {
         }
         _ => {
             return Err(ToolError::input_invalid(
-                "say only one of `head`, `tail`, `lines` and `bytes`",
+                "give only one of `head`, `tail`, `lines` and `bytes`",
             ));
         }
     };

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::json;
-use toolcrib_core::{InvalidTool, Tool, ToolContext, ToolError};
+use toolcrib_core::{InvalidToolError, Tool, ToolContext, ToolError};
 
 use super::{ARTIFACT_SEARCH, builder, cursor_property, find, first_page, id_property, output};
 use crate::{
@@ -10,10 +10,10 @@ use crate::{
     search::{LONGEST_PATTERN, Pattern, Search},
 };
 
-/// How many lines beside a match may be shown.
+/// The maximum number of context lines.
 const MOST_CONTEXT: u64 = 10;
 
-/// How many matching lines are shown, if nobody says, and at most.
+/// The default and the maximum number of matching lines.
 const MATCHES: usize = 100;
 const MOST_MATCHES: usize = 1_000;
 
@@ -30,12 +30,12 @@ struct Args {
     cursor: Option<String>,
 }
 
-pub(super) fn tool(artifacts: &Artifacts) -> Result<Tool, InvalidTool> {
+pub(super) fn tool(artifacts: &Artifacts) -> Result<Tool, InvalidToolError> {
     let artifacts = artifacts.clone();
     builder(
         ARTIFACT_SEARCH,
-        "Searches a large result that was kept as an artifact, line by line. Answers the matching \
-         lines with their numbers: `12:` stands before a match, `13-` before a line beside one.",
+        "Searches a large result that was stored as an artifact, line by line. Returns the \
+         matching lines with their numbers: `12:` marks a match, `13-` a line next to one.",
     )
     .framework()
     .input_schema(json!({
@@ -51,11 +51,11 @@ pub(super) fn tool(artifacts: &Artifacts) -> Result<Tool, InvalidTool> {
             },
             "context": {
                 "type": "integer", "minimum": 0, "maximum": MOST_CONTEXT, "default": 0,
-                "description": "How many lines to show before and behind each match.",
+                "description": "The number of lines to show before and after each match.",
             },
             "limit": {
                 "type": "integer", "minimum": 1, "maximum": MOST_MATCHES, "default": MATCHES,
-                "description": "How many matching lines to show at most.",
+                "description": "The maximum number of matching lines to show.",
             },
             "cursor": cursor_property(),
         },

@@ -1,4 +1,4 @@
-//! Artifacts in an engine: what is cut is kept, and can be read by the tools that the engine offers.
+//! Artifacts in an engine: truncated results are stored, and readable by the engine's tools.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,10 +6,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolcrib_artifacts::{Artifacts, CallArtifacts, MemoryStore};
 use toolcrib_core::{
-    CancellationToken, ContentBlock, ErrorCode, Events, Identity, Policy, PolicyDefault, Reducer,
-    ReliabilityRule, Retry, Rule, SpoolEntry, SpoolError, SpoolStore, SpoolWriter, Spooled,
-    Spooling, Stage, Then, Tool, ToolBuilder, ToolCall, ToolContext, ToolError, ToolName,
-    ToolOutput, ToolResult, unfence,
+    ArtifactEntry, ArtifactPolicy, ArtifactStore, ArtifactStoreError, CancellationToken,
+    ContentBlock, ErrorCode, Events, Identity, Policy, PolicyDefault, Reducer, ReliabilityAction,
+    ReliabilityRule, Retry, Rule, Stage, StoreWriter, StoredBytes, Tool, ToolBuilder, ToolCall,
+    ToolContext, ToolError, ToolName, ToolOutput, ToolResult, unfence,
 };
 use toolcrib_engine::{Engine, EngineBuilder, Limits, Redactor, Turn, TurnOptions};
 
@@ -31,7 +31,7 @@ fn says(builder: ToolBuilder, output: impl Into<ToolOutput>) -> Tool {
         .unwrap()
 }
 
-/// An engine whose batches may have so many characters.
+/// An engine whose batches have this budget in characters.
 fn engine(chars: usize) -> EngineBuilder {
     let limits = Limits { batch_result_chars: chars, ..Limits::default() };
     Engine::builder().redactor(Redactor::new([SECRET.to_owned()])).limits(limits)
@@ -50,7 +50,7 @@ async fn call(turn: &mut Turn, id: &str, name: &str, args: Value) -> ToolResult 
     iteration.execute(vec![ToolCall::new(id, name, args)]).await.remove(0)
 }
 
-/// The events of that name, as they come.
+/// The events with this name, in order.
 fn told(events: &Events, pattern: &str) -> Arc<Mutex<Vec<Value>>> {
     let told = Arc::<Mutex<Vec<Value>>>::default();
     let writer = Arc::clone(&told);
@@ -62,7 +62,7 @@ fn told(events: &Events, pattern: &str) -> Arc<Mutex<Vec<Value>>> {
     told
 }
 
-/// What a model reads, without fence.
+/// The model's text without its fence.
 fn inside(result: &ToolResult) -> &str {
     unfence(&result.text).0
 }
@@ -97,7 +97,7 @@ async fn what_is_cut_is_kept_and_the_marker_says_how_to_read_on() {
     assert_eq!(inside(&asked), "line 2000\n");
 }
 
-/// Takes the lines out that are not wanted, and leaves the rest of an output as it was.
+/// Removes some lines, and leaves the rest of an output unchanged.
 struct Without(&'static str);
 
 impl Reducer for Without {
@@ -117,7 +117,7 @@ async fn what_a_reducer_took_out_is_not_kept() {
         let output = ToolOutput::text("warn\nDEBUG\nwarn").original(&b"warn\nDEBUG\nwarn\n\n"[..]);
         let store = MemoryStore::new();
         let engine = engine(2_000)
-            .tool(says(builder("read_log").spooling(Spooling::Always), output))
+            .tool(says(builder("read_log").artifact_policy(ArtifactPolicy::Always), output))
             .reducer(Without(unwanted))
             .artifacts(Artifacts::new(store.clone()))
             .build()
@@ -147,7 +147,7 @@ async fn an_answer_about_an_artifact_is_never_one_again() {
         let result = call(&mut turn, "call_2", name, args).await;
         assert!(result.is_ok() && result.text.chars().count() <= 600, "{name}");
     }
-    // Not even where there is no room for what they have to say at least.
+    // Not even if their minimal texts do not fit.
     let mut iteration = turn.iteration().await.unwrap();
     let args = json!({ "id": "call_1" });
     let calls = (0..8).map(|n| ToolCall::new(format!("c{n}"), "artifact_read", args.clone()));
@@ -211,7 +211,8 @@ async fn a_tool_that_asks_for_it_gives_a_handle_whatever_its_size() {
     let output = ToolOutput::text(format!("id,key\n1,{SECRET}\n"))
         .block(ContentBlock::text("note:1", "a note"))
         .block(ContentBlock::image("image/png", vec![1, 2, 3]));
-    let tool = builder("export").spooling(Spooling::Always).artifact_kind("csv").untrusted();
+    let tool =
+        builder("export").artifact_policy(ArtifactPolicy::Always).artifact_kind("csv").untrusted();
     let engine = engine(80_000)
         .tool(says(tool, output))
         .artifacts(Artifacts::new(MemoryStore::new()))
@@ -273,7 +274,7 @@ async fn a_body_makes_artifacts_of_what_it_does_not_hold() {
     let args = json!({ "id": "call_1", "tail": 1 });
     let read = call(&mut turn, "call_2", "artifact_read", args).await;
     assert_eq!(inside(&read), "4999 [redacted]");
-    // Without a place for artifacts there is no handle.
+    // Without an artifact port there is only the text.
     let without = self::engine(5_000).tool(export).build().unwrap();
     let result = call(&mut self::turn(&without), "c", "export", json!({})).await;
     assert_eq!(result.code, Some(ErrorCode::NotAvailable));
@@ -311,7 +312,7 @@ async fn when_the_disk_is_full_beginning_and_end_are_left_and_the_marker_says_so
 #[tokio::test]
 async fn what_is_kept_is_told_and_counted() {
     let large = says(builder("large"), ToolOutput::text("é\n".repeat(2_000)));
-    let asks = builder("asks").spooling(Spooling::Always);
+    let asks = builder("asks").artifact_policy(ArtifactPolicy::Always);
     let asks = says(asks, ToolOutput::text("small"));
     let export = builder("export")
         .blocking(|_: Value, cx: ToolContext| {
@@ -322,7 +323,7 @@ async fn what_is_kept_is_told_and_counted() {
                 writer.write(part.as_bytes());
                 handles += &writer.finish()?.handle();
             }
-            // One that is begun and let go is nothing.
+            // An unfinished artifact is discarded.
             artifacts.writer()?.write(b"never");
             Ok::<_, ToolError>(handles)
         })
@@ -381,7 +382,7 @@ async fn of_a_call_that_is_made_again_only_the_last_attempt_counts() {
     let export = builder("export")
         .read_only()
         .idempotent()
-        .spooling(Spooling::Always)
+        .artifact_policy(ArtifactPolicy::Always)
         .blocking(move |_: Value, cx: ToolContext| {
             let mut attempts = counted.lock().unwrap();
             *attempts += 1;
@@ -394,7 +395,8 @@ async fn of_a_call_that_is_made_again_only_the_last_attempt_counts() {
             Err(ToolError::new(ErrorCode::NotAvailable, "not yet"))
         })
         .unwrap();
-    let rule = ReliabilityRule::new(Then::Retry(Retry::attempts(3))).stage(Stage::Tool);
+    let rule =
+        ReliabilityRule::new(ReliabilityAction::Retry(Retry::attempts(3))).stage(Stage::Tool);
     let engine = engine(2_000)
         .tool(export)
         .reliability([rule])
@@ -456,25 +458,25 @@ async fn a_store_that_hangs_holds_up_no_call_that_is_cancelled() {
     drop(release);
 }
 
-/// A disk that does not answer until somebody lets it.
+/// A disk that does not respond until it is released.
 struct Hanging(Mutex<std::sync::mpsc::Receiver<()>>, tokio::sync::mpsc::UnboundedSender<()>);
 
-impl SpoolStore for Hanging {
-    fn create(&self, _: &Identity) -> Result<Box<dyn SpoolWriter>, SpoolError> {
+impl ArtifactStore for Hanging {
+    fn create(&self, _: &Identity) -> Result<Box<dyn StoreWriter>, ArtifactStoreError> {
         self.1.send(()).unwrap();
         let _ = self.0.lock().unwrap().recv();
-        Err(SpoolError::Over)
+        Err(ArtifactStoreError::Over)
     }
 
-    fn open(&self, _: &Identity, id: &str) -> Result<Spooled, SpoolError> {
-        Err(SpoolError::Unknown { id: id.into() })
+    fn open(&self, _: &Identity, id: &str) -> Result<StoredBytes, ArtifactStoreError> {
+        Err(ArtifactStoreError::Unknown { id: id.into() })
     }
 
-    fn entries(&self, _: &Identity) -> Result<Vec<SpoolEntry>, SpoolError> {
+    fn entries(&self, _: &Identity) -> Result<Vec<ArtifactEntry>, ArtifactStoreError> {
         Ok(Vec::new())
     }
 
-    fn remove(&self, _: &Identity, _: &str) -> Result<(), SpoolError> {
+    fn remove(&self, _: &Identity, _: &str) -> Result<(), ArtifactStoreError> {
         Ok(())
     }
 }
@@ -561,7 +563,7 @@ async fn what_is_kept_for_one_principal_does_not_exist_for_another() {
         said.push(inside(&result).replace(id, "ID"));
     }
     assert_eq!(said[0], said[1]);
-    // A later turn of hers still reads it.
+    // A later turn of the same identity still reads it.
     let mut later = turn_of(&engine, "anna");
     assert!(call(&mut later, "c", "artifact_read", json!({ "id": "hers" })).await.is_ok());
 }
@@ -569,7 +571,7 @@ async fn what_is_kept_for_one_principal_does_not_exist_for_another() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Head and artifact are the redacted text, whatever the text and the room.
+    /// Head and artifact are the redacted text, for any text and any room.
     #[test]
     fn what_is_read_and_what_is_kept_are_the_redacted_text(
         parts in prop::collection::vec(

@@ -1,4 +1,4 @@
-//! `forge_tools`: tools that are made for the artifacts of a moment.
+//! `forge_tools`: tools generated for the current artifacts.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn ids(registry: &ToolRegistry, name: &str) -> Value {
     registry.get(name).unwrap().input_schema()["properties"]["callId"]["enum"].clone()
 }
 
-/// Calls a forged tool through an engine, which holds the arguments against the schema.
+/// Calls a forged tool through an engine, which validates the arguments against the schema.
 fn through_an_engine(turn: &TurnArtifacts, name: &str, args: Value) -> ToolResult {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async {
@@ -73,7 +73,7 @@ fn case_46_both_ids_are_offered_and_another_is_refused() {
     assert_eq!(head("call_3").code, Some(ErrorCode::InputInvalid));
 }
 
-/// Case 47: what a tool of artifacts answers is not kept, so there is no id to be offered.
+/// Case 47: the answer of an artifact tool is not stored, so it has no id.
 #[test]
 fn case_47_an_answer_about_an_artifact_is_no_artifact() {
     let turn = turn();
@@ -107,7 +107,7 @@ fn case_48_tools_of_a_kind_offer_only_what_is_of_it() {
 
 #[test]
 fn case_57_what_was_handed_out_stays_what_it_was() {
-    use toolcrib_core::{IfTaken, SpoolNote, SpoolStore};
+    use toolcrib_core::{ArtifactMeta, ArtifactStore, OnConflict};
     let store = MemoryStore::new();
     let artifacts = Artifacts::new(store.clone());
     let owner = Arc::new(Identity::conversation("c1"));
@@ -115,20 +115,20 @@ fn case_57_what_was_handed_out_stays_what_it_was() {
     let old = turn.keep(ArtifactSource::of("t", "call"), b"old").unwrap();
     let mut writer = store.create(&owner).unwrap();
     writer.write(b"newer").unwrap();
-    let note = SpoolNote {
+    let note = ArtifactMeta {
         kind: "text".into(),
         tool: "t".into(),
         call_id: "call".into(),
-        run_id: "run-1".into(),
+        turn_id: "run-1".into(),
         untrusted: true,
         chars: 0,
     };
-    writer.commit("call", note, IfTaken::Replace).unwrap();
+    writer.commit("call", note, OnConflict::Replace).unwrap();
     assert_eq!(old.content().read(0..9).unwrap(), b"old");
     assert_eq!(turn.get("call").unwrap().content().read(0..9).unwrap(), b"newer");
 }
 
-/// Case 58, as far as it is about one iteration: what was forged goes with it.
+/// Case 58, for one iteration: forged tools end with it.
 #[tokio::test]
 async fn case_58_forged_tools_go_with_their_iteration() {
     let turn_artifacts = turn();
@@ -182,13 +182,13 @@ async fn what_was_forged_cannot_be_called_once_the_turn_is_acked() {
     let (before, after) = seen.lock().unwrap().take().unwrap();
     assert_eq!(&*before.value, "one\ntwo");
     assert_eq!(after.code, Some(ErrorCode::NotAvailable), "{after:?}");
-    assert!(after.text.starts_with("there is no tool `artifact_head`"), "as if it had never been");
+    assert!(after.text.starts_with("unknown tool `artifact_head`"), "as if it had never been");
     assert!(!outcome.registry.has("artifact_head"));
 }
 
 #[test]
 fn an_artifact_that_went_since_a_tool_was_made_is_said_to_be_gone() {
-    use toolcrib_core::SpoolStore;
+    use toolcrib_core::ArtifactStore;
     let store = MemoryStore::new();
     let artifacts = Artifacts::new(store.clone());
     let turn = crate::support::turn_of(&artifacts, "c1");
@@ -199,5 +199,5 @@ fn an_artifact_that_went_since_a_tool_was_made_is_said_to_be_gone() {
     let head = registry.get("artifact_head").unwrap();
     let error =
         crate::support::call(&head, json!({ "callId": "call_1" }), context(9_000)).unwrap_err();
-    assert_eq!(error.message, "there is no artifact `call_1`; there are: call_2");
+    assert_eq!(error.message, "artifact `call_1` does not exist; there are: call_2");
 }

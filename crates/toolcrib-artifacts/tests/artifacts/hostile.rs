@@ -1,4 +1,4 @@
-//! Contents that are made to break what reads them, and arguments that a model makes up.
+//! Contents designed to break readers, and invented arguments.
 
 use serde_json::{Value, json};
 use toolcrib_core::ErrorCode;
@@ -11,7 +11,7 @@ fn asked(content: impl AsRef<[u8]>, name: &str, args: Value) -> String {
     query(&turn, name, args).unwrap()
 }
 
-/// Whatever numbers a model writes, it gets an answer, or is told what is wrong.
+/// Any number from a model gets an answer or an error.
 #[test]
 fn numbers_beyond_all_bounds_are_answered() {
     let turn = turn();
@@ -65,7 +65,7 @@ fn numbers_beyond_all_bounds_are_answered() {
     assert!(answers > 500, "{answers}");
 }
 
-/// A cursor can be made up: the digest's digits stand in every answer.
+/// A cursor can be forged: the digest's digits appear in every answer.
 #[test]
 fn a_cursor_that_is_made_up_leads_nowhere_else() {
     let turn = turn();
@@ -139,7 +139,7 @@ fn numbers_and_escapes_that_no_value_can_hold_are_said_and_the_rest_is_read() {
     assert!(
         refused("/large").starts_with("a number in it is too large to be read as one, at line 1")
     );
-    assert!(refused("/half").starts_with("it is no JSON: "), "{}", refused("/half"));
+    assert!(refused("/half").starts_with("it is not valid JSON: "), "{}", refused("/half"));
     assert_eq!(asked(document, "get", json!({ "at": "/ok" })), "1");
     assert_eq!(asked(document, "keys", json!({})), "large\nid\nhalf\nok");
     assert_eq!(asked(document, "get", json!({ "at": "/id" })), "1.2345678901234568e+22");
@@ -147,7 +147,7 @@ fn numbers_and_escapes_that_no_value_can_hold_are_said_and_the_rest_is_read() {
     insta::assert_snapshot!(asked(lines, "path", json!({ "path": "$.a" })), @"
     1
     2
-    [left out as no JSON: 2, the first is line 4: a number in it is too large to be read as one]
+    [skipped as invalid JSON: 2, the first is line 4: a number in it is too large to be read as one]
     ");
     assert_eq!(asked(lines, "length", json!({})), "4");
 }
@@ -167,7 +167,8 @@ fn fences_in_fences_hide_headings_and_a_frontmatter_without_an_end_is_none() {
 
 #[test]
 fn a_line_of_many_megabytes_of_json_is_walked_and_not_held() {
-    // One record is longer than a line of jsonl may be; the others are read all the same by their place.
+    // One record exceeds the maximum length of a jsonl line; the others are still readable by their
+    // place.
     let turn = turn();
     let long = format!("{{\"a\": \"{}\"}}", "x".repeat(17 * 1024 * 1024));
     keep(&turn, format!("{{\"a\": 1}}\n{{\"a\": 2}}\n{long}\n"));
@@ -189,7 +190,8 @@ fn a_record_of_more_than_a_few_blocks_is_read_in_whole() {
 #[test]
 fn an_answer_that_matches_far_more_than_it_shows_writes_out_only_that() {
     let turn = turn();
-    // Each of 100 levels holds all below it, so all of them written out are a hundred times as much.
+    // Each of 100 levels contains all levels below it, so that all of them together are a hundred
+    // times as large.
     let deep = (0..100).fold(json!("x".repeat(30_000)), |inner, n| json!({ "n": n, "in": inner }));
     keep(&turn, deep.to_string());
     let mut shown = 0;

@@ -1,4 +1,4 @@
-//! What kinds make of a content once, and find again.
+//! Indexes of kinds: built once per content, and reused.
 
 use std::sync::{
     Arc,
@@ -7,14 +7,14 @@ use std::sync::{
 
 use serde_json::json;
 use toolcrib_artifacts::{
-    Answer, ArtifactKind, ArtifactLimits, ArtifactSource, Artifacts, Asked, Content, Index,
-    MemoryStore, Query, TurnArtifacts,
+    Answer, ArtifactKind, ArtifactLimits, ArtifactSource, Artifacts, Content, Index, MemoryStore,
+    Query, QueryRequest, TurnArtifacts,
 };
 use toolcrib_core::{CancellationToken, ToolError};
 
 use crate::support::{ask, turn_of};
 
-/// A kind whose index is its name and the content, and which counts how many it makes.
+/// A kind whose index is its name and the content; counts the builds.
 struct Indexed {
     name: &'static str,
     made: Arc<AtomicUsize>,
@@ -35,7 +35,7 @@ impl ArtifactKind for Indexed {
         Ok(Index::new(format!("{} {}", self.name, String::from_utf8_lossy(&bytes))))
     }
 
-    fn query(&self, asked: &Asked<'_>) -> Result<Answer, ToolError> {
+    fn query(&self, asked: &QueryRequest<'_>) -> Result<Answer, ToolError> {
         let index = asked.index.get::<String>();
         Ok(Answer::text(index.cloned().unwrap_or_default()))
     }
@@ -72,8 +72,8 @@ fn an_index_is_of_one_content_and_one_kind_and_the_last_eight_are_found_again() 
     assert_eq!(made.load(Ordering::SeqCst), 8, "all eight are there");
     keep("ninth", "one", "ninth");
     assert_eq!(index_of(&turn, "ninth"), "one ninth");
-    assert_eq!(index_of(&turn, "b"), "two same");
-    assert_eq!(made.load(Ordering::SeqCst), 9, "the oldest went, and no other");
     assert_eq!(index_of(&turn, "a"), "one same");
+    assert_eq!(made.load(Ordering::SeqCst), 9, "the least recently used went, and no other");
+    assert_eq!(index_of(&turn, "b"), "two same");
     assert_eq!(made.load(Ordering::SeqCst), 10);
 }

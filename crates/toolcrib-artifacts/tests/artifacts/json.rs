@@ -45,9 +45,9 @@ fn a_document_says_what_it_is() {
     }
     assert_eq!(asked(ORDERS, "keys", json!({})), "orders\npage\na/b\ntext");
     assert_eq!(asked(ORDERS, "keys", json!({ "at": "/orders" })), "id\ntotal\ncustomer\ntags");
-    assert!(refused(ORDERS, "keys", json!({ "at": "/text" })).contains("no object there"));
+    assert!(refused(ORDERS, "keys", json!({ "at": "/text" })).contains("not an object"));
     for at in ["/nope", "/orders/3", "/orders/x", "/page/0", "/orders/-1"] {
-        assert!(refused(ORDERS, "type", json!({ "at": at })).contains("nothing at that place"));
+        assert!(refused(ORDERS, "type", json!({ "at": at })).contains("no value at that place"));
     }
     assert!(refused(ORDERS, "type", json!({ "at": "orders" })).contains("is a JSON Pointer"));
 }
@@ -90,7 +90,7 @@ fn parts_of_a_document_are_taken_out() {
     assert_eq!(found("customer", "contains", json!("name")), "012");
     assert_eq!(found("tags", "exists", json!(true)), "02");
     assert_eq!(found("tags", "exists", json!(false)), "1");
-    assert!(refused(ORDERS, "slice", json!({})).contains("what is there is: object of 4 keys"));
+    assert!(refused(ORDERS, "slice", json!({})).contains("not an array but: object of 4 keys"));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_place_in_an_array_has_no_sign_and_no_zeros_in_front() {
     for document in ["[5, 6]", "{\"a\": 5}\n{\"a\": 6}\n"] {
         for at in ["/01", "/+1", "/00", "/ 1", "/-1"] {
             assert!(
-                refused(document, "get", json!({ "at": at })).contains("nothing at that place")
+                refused(document, "get", json!({ "at": at })).contains("no value at that place")
             );
         }
     }
@@ -116,7 +116,7 @@ fn what_a_filter_compares_with_has_to_be_said() {
     let with = |op: &str, value: Value| json!({ "at": "/orders", "field": "total", "op": op, "value": value });
     for op in ["lt", "le", "gt", "ge"] {
         let message = refused(ORDERS, "filter", with(op, Value::Null));
-        assert_eq!(message, "`value` has to be a number or a text to be in an order");
+        assert_eq!(message, "`value` must be a number or a string for this `op`");
     }
     assert_eq!(
         asked("[null, 1]", "filter", json!({ "field": "", "op": "eq", "value": null })),
@@ -143,12 +143,12 @@ fn json_path_finds_what_the_rfc_says() {
     assert_eq!(asked(ORDERS, "path", json!({ "path": "$[0].id", "at": "/orders" })), "1");
     assert_eq!(asked(ORDERS, "path", json!({ "path": "$..id", "limit": 2 })).lines().count(), 3);
     let why = refused(ORDERS, "path", json!({ "path": "orders[" }));
-    assert!(why.starts_with("`path` is no JSONPath that can be used: "), "{why}");
+    assert!(why.starts_with("`path` is not a usable JSONPath: "), "{why}");
 }
 
 #[test]
 fn a_value_that_is_too_large_is_refused_and_its_parts_are_not() {
-    // One array of 600,000 numbers, which is more than a path may be evaluated over.
+    // One array of 600,000 numbers, more than the limit of a path.
     let mut document = "{\"small\": [1, 2], \"large\": [".to_owned();
     for n in 0..600_000 {
         document += &format!("{}{n}", if n > 0 { "," } else { "" });
@@ -157,7 +157,7 @@ fn a_value_that_is_too_large_is_refused_and_its_parts_are_not() {
     let turn = turn();
     keep(&turn, &document);
     let refusal = invalid(query(&turn, "path", json!({ "path": "$.large[5]" })));
-    assert!(refusal.contains("too much to be looked at as a whole"), "{refusal}");
+    assert!(refusal.contains("too much to be read as a whole"), "{refusal}");
     assert!(invalid(query(&turn, "get", json!({ "at": "/large" }))).contains("too much"));
     assert_eq!(query(&turn, "path", json!({ "path": "$[1]", "at": "/small" })).unwrap(), "2");
     assert_eq!(query(&turn, "length", json!({ "at": "/large" })).unwrap(), "600000");
@@ -178,7 +178,7 @@ fn records_are_asked_as_the_items_of_an_array() {
     assert_eq!(asked(records, "type", json!({ "at": "/2" })), "array of 1 items");
     assert_eq!(asked(records, "slice", json!({ "start": 1, "end": 2 })), "{\"a\":3}");
     assert_eq!(asked(records, "path", json!({ "path": "$.a" })), "1\n3");
-    assert!(refused(records, "get", json!({ "at": "/9" })).contains("nothing at that place"));
+    assert!(refused(records, "get", json!({ "at": "/9" })).contains("no value at that place"));
 }
 
 #[test]
@@ -188,27 +188,29 @@ fn a_record_that_is_cut_off_is_said_and_the_others_are_shown() {
     insta::assert_snapshot!(shown, @r#"
     {"a":1}
     {"a":2}
-    [left out as no JSON: 1, the first is line 3: it is cut off: the JSON ends in the middle]
+    [skipped as invalid JSON: 1, the first is line 3: it is cut off: the JSON ends in the middle]
     "#);
     let found = asked(records, "path", json!({ "path": "$.a" }));
-    assert!(found.starts_with("1\n2\n[left out as no JSON: 1, the first is line 3: it is cut off"));
+    assert!(
+        found.starts_with("1\n2\n[skipped as invalid JSON: 1, the first is line 3: it is cut off")
+    );
     let why = refused(records, "get", json!({ "at": "/2/a" }));
     assert!(why.contains("the JSON ends in the middle, at line 3, column 5;"), "{why}");
     let keys = asked("{\"a\":1}\n{\"b\":2}\n{\"b\":2} x\n{\"c\":3}\n[", "keys", json!({}));
-    assert!(
-        keys.starts_with("a\nb\nc\n[left out as no JSON: 2, the first is line 3: there is more")
-    );
+    assert!(keys.starts_with(
+        "a\nb\nc\n[skipped as invalid JSON: 2, the first is line 3: there is content after"
+    ));
 }
 
 #[test]
 fn a_document_that_is_cut_off_or_wrong_is_said_to_be() {
     let cut = refused("{\"a\": [1, 2", "get", json!({ "at": "/a/0" }));
-    insta::assert_snapshot!(cut, @"it is cut off: the JSON ends in the middle, at line 1, column 11; artifact_read and artifact_search work all the same");
+    insta::assert_snapshot!(cut, @"it is cut off: the JSON ends in the middle, at line 1, column 11; use artifact_read or artifact_search instead");
     let turn = turn();
     let source = toolcrib_artifacts::ArtifactSource::of("t", "call").kind("json");
     turn.keep(source, b"{\"a\": 1} trailing").unwrap();
     let error = query(&turn, "get", json!({ "at": "/a" })).unwrap_err().message;
-    assert!(error.starts_with("there is more behind the JSON document"), "{error}");
+    assert!(error.starts_with("there is content after the JSON document"), "{error}");
 }
 
 #[test]
@@ -224,13 +226,13 @@ fn json_that_nests_ten_thousand_levels_deep_is_refused_where_it_would_have_to_be
         let error = refused(&deep, name, args);
         assert!(error.starts_with("it nests deeper than 128 levels"), "{name}: {error}");
     }
-    // Neither of these holds anything.
+    // Neither of these contains a value.
     assert_eq!(asked(&deep, "type", json!({})), "array of 1 items");
     assert_eq!(asked(&deep, "length", json!({})), "1");
     let objects = format!("{}1{}", "{\"a\":".repeat(10_000), "}".repeat(10_000));
     assert_eq!(asked(&objects, "keys", json!({})), "a");
     assert!(refused(&objects, "get", json!({ "at": "/a" })).contains("nests deeper"));
-    assert!(refused(&objects, "get", json!({ "at": "/a".repeat(100) })).contains("64 steps"));
+    assert!(refused(&objects, "get", json!({ "at": "/a".repeat(100) })).contains("64 segments"));
 }
 
 #[test]
@@ -242,7 +244,7 @@ fn of_a_key_that_stands_twice_the_last_counts_in_every_query() {
     assert_eq!(asked(twice, "slice", json!({ "at": "/a/c" })), "5\n6");
     assert_eq!(
         asked(twice, "keys", json!({})),
-        "a\nb\n[`a` stands twice in one object; the last one counts]"
+        "a\nb\n[`a` appears twice in one object; the last one counts]"
     );
 }
 
@@ -284,7 +286,7 @@ fn pointers(value: &Value, at: &str, into: &mut Vec<String>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Going through a document finds what holding it does.
+    /// Streaming a document finds the same as holding it in memory.
     #[test]
     fn what_is_found_by_going_through_is_what_stands_there(value in values()) {
         let document = json!([value]);
@@ -310,7 +312,7 @@ proptest! {
         }
     }
 
-    /// All pages of items are the items.
+    /// All pages of items together are all items.
     #[test]
     fn pages_of_items_are_all_of_them(count in 0_usize..200, budget in 500_usize..1_200) {
         let rows: Vec<_> = (0..count).map(|n| json!({ "n": n, "text": "x".repeat(n % 50) })).collect();

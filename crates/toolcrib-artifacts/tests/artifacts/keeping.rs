@@ -1,4 +1,4 @@
-//! How results become artifacts: ids, handles, quotas, streams, secrets, full disks.
+//! Storing results as artifacts: ids, handles, quotas, streams, secrets, full disks.
 
 use std::{
     collections::HashSet,
@@ -14,8 +14,8 @@ use toolcrib_artifacts::{
     ArtifactLimits, ArtifactSource, Artifacts, FileStore, MemoryStore, TurnArtifacts,
 };
 use toolcrib_core::{
-    CommitError, Identity, IfTaken, Redact, SpoolEntry, SpoolError, SpoolNote, SpoolStore,
-    SpoolWriter, Spooled,
+    ArtifactEntry, ArtifactMeta, ArtifactStore, ArtifactStoreError, CommitError, Identity,
+    OnConflict, Redact, StoreWriter, StoredBytes,
 };
 use toolcrib_engine::Redactor;
 
@@ -67,7 +67,7 @@ fn a_calls_id_is_the_artifacts_where_it_can_be_and_none_is_used_twice() {
     assert!(keep_as(&turn, "", "e").id().starts_with("a_"));
     assert!(keep_as(&turn, &"x".repeat(33), "f").id().starts_with("a_"));
     assert!(keep_as(&turn, "] obey [", "g").id().starts_with("a_"));
-    // A later turn of the session does not write over what an earlier one has shown.
+    // A later turn of the session does not overwrite an artifact of an earlier one.
     let later = turn.artifacts().turn(Arc::new(Identity::conversation("c1")), "run-2");
     assert_eq!(keep_as(&later, "call_1", "h").id(), "call_1.4");
     assert_eq!(later.get("call_1").unwrap().entry().bytes, 1);
@@ -84,7 +84,7 @@ fn taint_and_provenance_stay_with_an_artifact() {
     turn.keep(source("call_2").trusted().kind("jsonl"), b"y").unwrap();
     let read = Artifacts::new(FileStore::new(folder.path())).turn(owner, "run-8");
     let note = &read.get("call_1").unwrap().entry().note.clone();
-    assert_eq!((&*note.tool, &*note.call_id, &*note.run_id), ("tests", "call_1", "run-7"));
+    assert_eq!((&*note.tool, &*note.call_id, &*note.turn_id), ("tests", "call_1", "run-7"));
     assert!(note.untrusted);
     let other = read.get("call_2").unwrap();
     assert!(!other.entry().note.untrusted);
@@ -109,10 +109,10 @@ fn a_turn_and_a_session_keep_no_more_than_they_may() {
     let turn = |run: &str| artifacts.turn(Arc::new(Identity::conversation("c1")), run);
     assert!(turn("1").keep(source("a"), &[b'x'; 10]).is_ok());
     let error = turn("1").keep(source("b"), b"x").unwrap_err().to_string();
-    assert_eq!(error, "it is more than the 10 bytes that a turn may keep");
+    assert_eq!(error, "it exceeds the limit of 10 bytes per turn");
     assert!(turn("2").keep(source("c"), &[b'x'; 5]).is_ok(), "another turn has its own");
     let error = turn("2").keep(source("d"), b"x").unwrap_err().to_string();
-    assert_eq!(error, "it is more than the 15 bytes that a session may keep");
+    assert_eq!(error, "it exceeds the limit of 15 bytes per session");
     let other = artifacts.turn(Arc::new(Identity::conversation("c2")), "3");
     assert!(other.keep(source("e"), &[b'x'; 10]).is_ok(), "and so has another session");
     assert_eq!(turn("2").live().unwrap().len(), 2, "nothing is left of what was refused");
@@ -126,20 +126,20 @@ fn what_another_process_has_kept_counts_for_the_session() {
     keep_as(&turn(), "a", [b'x'; 10]);
     let later = turn();
     let error = later.keep(source("b"), &[b'x'; 6]).unwrap_err();
-    assert!(matches!(error, SpoolError::Quota { limit: 15, whose: "session" }), "{error}");
+    assert!(matches!(error, ArtifactStoreError::Quota { limit: 15, whose: "session" }), "{error}");
     keep_as(&later, "c", [b'x'; 5]);
     assert!(later.keep(source("d"), b"x").is_err(), "it is counted once");
 }
 
 #[test]
-fn what_a_turn_has_kept_is_remembered_for_256_turns() {
+fn what_a_turn_has_kept_is_remembered_until_256_others_were_used() {
     let artifacts = limited(10, 1_000);
     let turn =
         |run: usize| artifacts.turn(Arc::new(Identity::conversation("c1")), &run.to_string());
     turn(0).keep(source("a"), &[b'x'; 10]).unwrap();
     (1..256).for_each(|run| drop(turn(run)));
     assert!(turn(0).keep(source("b"), b"x").is_err());
-    turn(256);
+    (256..512).for_each(|run| drop(turn(run)));
     assert!(turn(0).keep(source("c"), b"x").is_ok(), "it counts anew");
 }
 
@@ -151,7 +151,7 @@ fn two_writers_of_one_turn_share_its_quota() {
     one.write(&[b'x'; 8]);
     two.write(&[b'x'; 8]);
     assert!(one.finish().is_ok());
-    assert!(matches!(two.finish().unwrap_err().error, SpoolError::Quota { limit: 10, .. }));
+    assert!(matches!(two.finish().unwrap_err().error, ArtifactStoreError::Quota { limit: 10, .. }));
 }
 
 #[test]
@@ -177,8 +177,8 @@ fn a_session_that_was_forgotten_gets_nothing_more_from_turns_of_its_past() {
     turn.keep(source("a"), b"kept").unwrap();
     artifacts.forget(&owner).unwrap();
     assert!(turn.live().unwrap().is_empty());
-    assert!(matches!(begun.finish().unwrap_err().error, SpoolError::Over));
-    assert!(matches!(turn.keep(source("b"), b"x").unwrap_err(), SpoolError::Over));
+    assert!(matches!(begun.finish().unwrap_err().error, ArtifactStoreError::Over));
+    assert!(matches!(turn.keep(source("b"), b"x").unwrap_err(), ArtifactStoreError::Over));
     let again = artifacts.turn(Arc::clone(&owner), "1");
     assert!(again.writer(source("c"), None).is_err(), "asked for anew it is the same turn");
     assert!(store.entries(&owner).unwrap().is_empty());
@@ -213,7 +213,7 @@ fn turns_of_one_session_at_the_same_time_share_its_quota() {
     assert!(one.keep(source("c"), b"xx").is_err(), "of 15 one is left");
     assert!(one.keep(source("d"), b"x").is_ok() && two.keep(source("e"), b"x").is_err());
     assert!(two.keep(source("f"), b"").is_ok(), "nothing takes nothing");
-    // All at once, each under the limit and not all of them.
+    // Concurrent writes, each within the limit but not all of them.
     let artifacts = limited(1_000, 1_000);
     let kept: usize = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8)
@@ -230,25 +230,25 @@ fn turns_of_one_session_at_the_same_time_share_its_quota() {
     assert_eq!(kept, 100);
 }
 
-/// A disk that has room for so many bytes.
+/// A disk with this much space.
 pub(crate) struct Disk {
     store: MemoryStore,
     left: Arc<AtomicU64>,
 }
 
 struct DiskWriter {
-    writer: Box<dyn SpoolWriter>,
+    writer: Box<dyn StoreWriter>,
     left: Arc<AtomicU64>,
 }
 
-impl SpoolWriter for DiskWriter {
-    fn write(&mut self, bytes: &[u8]) -> Result<(), SpoolError> {
+impl StoreWriter for DiskWriter {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), ArtifactStoreError> {
         let takes = bytes.len() as u64;
         let room = self
             .left
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(takes));
         if room.is_err() {
-            return Err(SpoolError::of_io("written", io::ErrorKind::StorageFull.into()));
+            return Err(ArtifactStoreError::of_io("written", io::ErrorKind::StorageFull.into()));
         }
         self.writer.write(bytes)
     }
@@ -256,28 +256,28 @@ impl SpoolWriter for DiskWriter {
     fn commit(
         self: Box<Self>,
         id: &str,
-        note: SpoolNote,
-        if_taken: IfTaken,
-    ) -> Result<SpoolEntry, CommitError> {
-        self.writer.commit(id, note, if_taken)
+        note: ArtifactMeta,
+        on_conflict: OnConflict,
+    ) -> Result<ArtifactEntry, CommitError> {
+        self.writer.commit(id, note, on_conflict)
     }
 }
 
-impl SpoolStore for Disk {
-    fn create(&self, owner: &Identity) -> Result<Box<dyn SpoolWriter>, SpoolError> {
+impl ArtifactStore for Disk {
+    fn create(&self, owner: &Identity) -> Result<Box<dyn StoreWriter>, ArtifactStoreError> {
         let writer = self.store.create(owner)?;
         Ok(Box::new(DiskWriter { writer, left: Arc::clone(&self.left) }))
     }
 
-    fn open(&self, owner: &Identity, id: &str) -> Result<Spooled, SpoolError> {
+    fn open(&self, owner: &Identity, id: &str) -> Result<StoredBytes, ArtifactStoreError> {
         self.store.open(owner, id)
     }
 
-    fn entries(&self, owner: &Identity) -> Result<Vec<SpoolEntry>, SpoolError> {
+    fn entries(&self, owner: &Identity) -> Result<Vec<ArtifactEntry>, ArtifactStoreError> {
         self.store.entries(owner)
     }
 
-    fn remove(&self, owner: &Identity, id: &str) -> Result<(), SpoolError> {
+    fn remove(&self, owner: &Identity, id: &str) -> Result<(), ArtifactStoreError> {
         self.store.remove(owner, id)
     }
 }
@@ -333,7 +333,7 @@ fn a_writer_that_is_dropped_keeps_nothing() {
     assert!(turn.live().unwrap().is_empty());
 }
 
-/// A character of a secret may come in two pieces, and what is no text may end one.
+/// A character of a secret may be split across two pieces, and invalid bytes may end one.
 #[test]
 fn a_secret_is_found_in_whatever_pieces_its_characters_come() {
     let redact: Arc<dyn Redact> = Arc::new(Redactor::new(["hünter2€hünter2".to_owned()]));
@@ -381,7 +381,7 @@ fn ten_thousand_artifacts_of_one_turn_are_told_apart() {
 }
 
 proptest! {
-    /// What is kept are the redacted bytes, in whatever pieces they came.
+    /// The redacted bytes are stored, regardless of the pieces.
     #[test]
     fn what_is_kept_is_what_redaction_leaves(
         parts in prop::collection::vec(
@@ -402,7 +402,7 @@ proptest! {
         prop_assert!(!expected.contains("hunter2hunter2"));
     }
 
-    /// Bytes that are no text go through a redaction as they are.
+    /// Invalid UTF-8 passes redaction unchanged.
     #[test]
     fn redaction_leaves_bytes_alone_that_are_no_text(
         content in prop::collection::vec(any::<u8>(), 0..300),

@@ -1,11 +1,11 @@
-//! Markdown, tables, which kind a content is, and kinds of one's own.
+//! Markdown, tables, detection of kinds, and custom kinds.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolcrib_artifacts::{
-    Answer, ArtifactKind, ArtifactLimits, ArtifactSource, Artifacts, Asked, MemoryStore, Query,
-    Start, arguments, forge_tools,
+    Answer, ArtifactKind, ArtifactLimits, ArtifactSource, Artifacts, ContentHead, MemoryStore,
+    Query, QueryRequest, arguments, forge_tools,
 };
 use toolcrib_core::ToolError;
 
@@ -167,7 +167,7 @@ fn the_parts_of_markdown_are_found() {
     assert_eq!(query(&turn, "frontmatter", json!({})).unwrap(), "(no frontmatter)");
     assert_eq!(query(&turn, "links", json!({})).unwrap(), "(nothing)");
     assert!(
-        invalid(query(&turn, "section", json!({ "heading": "C" }))).contains("no such heading")
+        invalid(query(&turn, "section", json!({ "heading": "C" }))).contains("heading not found")
     );
 }
 
@@ -225,7 +225,7 @@ fn the_columns_and_rows_of_a_table_are_found() {
     let turn = turn();
     keep(&turn, TABLE);
     let args = json!({ "columns": ["nope"] });
-    assert!(invalid(query(&turn, "select", args)).contains("there is no such column"));
+    assert!(invalid(query(&turn, "select", args)).contains("unknown column"));
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn underlined_headings_are_headings() {
     assert!(shown.starts_with("Sub of\ntwo lines\n  ---  \nmore\n"), "{shown}");
 }
 
-/// Greetings, one on each line.
+/// Greetings, one per line.
 struct Greetings;
 
 #[derive(serde::Deserialize)]
@@ -272,7 +272,7 @@ impl ArtifactKind for Greetings {
         "greetings"
     }
 
-    fn detect(&self, start: &Start<'_>) -> bool {
+    fn detect(&self, start: &ContentHead<'_>) -> bool {
         start.text().starts_with("hello")
     }
 
@@ -284,7 +284,7 @@ impl ArtifactKind for Greetings {
         ]
     }
 
-    fn query(&self, asked: &Asked<'_>) -> Result<Answer, ToolError> {
+    fn query(&self, asked: &QueryRequest<'_>) -> Result<Answer, ToolError> {
         let Nth { n } = arguments(asked)?;
         let range = asked.content.line_range(n..n + 1)?;
         let bytes = asked.content.read(range)?;
@@ -312,5 +312,5 @@ fn users_add_kinds_which_are_asked_first_and_tools_name_theirs() {
         "artifact_query",
         json!({ "id": "third", "query": "nth" }),
     ));
-    assert!(message.starts_with("artifact `third` is of the kind text, which can be asked: head"));
+    assert!(message.starts_with("artifact `third` is of the kind text; its queries are: head"));
 }

@@ -1,4 +1,4 @@
-//! Artifacts as their callers see them: kept, shown as a handle, read, searched and asked.
+//! Artifacts from their callers' view: stored, shown as a handle, read, searched and queried.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

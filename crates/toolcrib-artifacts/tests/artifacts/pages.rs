@@ -1,18 +1,18 @@
-//! Items on pages, against the plainest way to fill one.
+//! Pages of items, compared with the simplest implementation.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::json;
 use toolcrib_artifacts::{
-    Answer, ArtifactKind, ArtifactLimits, ArtifactSource, Artifacts, Asked, Items, MemoryStore,
-    Page, Query,
+    Answer, ArtifactKind, ArtifactLimits, ArtifactSource, Artifacts, Items, MemoryStore, Page,
+    Query, QueryRequest,
 };
 use toolcrib_core::ToolError;
 
 use crate::support::{ask_within, body, cursor, keep, turn, turn_of};
 
-/// The items that stand on the first page, and where the next one begins.
+/// The items of the first page, and the start of the next one.
 fn expected(items: &[String], limit: usize, room: usize) -> (String, Option<u64>) {
     let mut shown: Vec<String> = Vec::new();
     for (position, item) in items.iter().enumerate() {
@@ -50,7 +50,7 @@ proptest! {
     }
 }
 
-/// Its lines, as items.
+/// The lines of an artifact as items.
 struct LinesAsItems;
 
 impl ArtifactKind for LinesAsItems {
@@ -62,7 +62,7 @@ impl ArtifactKind for LinesAsItems {
         vec![Query::new("all", "All lines.")]
     }
 
-    fn query(&self, asked: &Asked<'_>) -> Result<Answer, ToolError> {
+    fn query(&self, asked: &QueryRequest<'_>) -> Result<Answer, ToolError> {
         let mut items = Items::new(asked.page, 3);
         let mut lines = asked.content.lines_from(0)?;
         while let Some(line) = lines.next(100)? {
@@ -95,7 +95,7 @@ fn each_page_says_what_it_shows() {
 fn a_page_has_room_for_characters_whatever_their_bytes() {
     let shown = |part: &[u8]| {
         let turn = turn();
-        // The line that ends is too short to end the page.
+        // The last line is too short to end the page.
         keep(&turn, [b"a\n", &*part.repeat(2_000)].concat());
         let answer = ask_within(&turn, "artifact_read", json!({ "id": "call" }), 600).unwrap();
         body(&answer).chars().count()
@@ -104,7 +104,7 @@ fn a_page_has_room_for_characters_whatever_their_bytes() {
     assert!(room > 200);
     assert_eq!(shown("\u{1d11e}".as_bytes()), room);
     assert_eq!(shown(b"ab\xff"), room);
-    // Not even what is no character and takes as much as one.
+    // Not even invalid bytes of the size of a character.
     assert_eq!(shown(b"\xf0\x9d\x84"), room);
 }
 

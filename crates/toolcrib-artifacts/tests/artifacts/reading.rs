@@ -30,7 +30,7 @@ fn a_range_that_ends_in_front_of_where_it_begins_is_refused() {
     for part in ["lines", "bytes"] {
         let asked = |from, to| json!({ "id": "call", part: { "from": from, "to": to } });
         let message = invalid(ask(&turn, "artifact_read", asked(3, 2)));
-        assert_eq!(message, format!("`{part}.from` is 3, behind `{part}.to`, which is 2"));
+        assert_eq!(message, format!("`{part}.from` is 3, after `{part}.to`, which is 2"));
         assert!(ask(&turn, "artifact_read", asked(2, 2)).is_ok());
     }
 }
@@ -92,7 +92,7 @@ fn lines_are_counted_from_1_and_bytes_from_0() {
     assert_eq!(read(five, json!({ "bytes": { "from": 12 } })), "l5");
     assert_eq!(read(five, json!({ "head": 1 })), "l1");
     assert_eq!(read(five, json!({ "tail": 1 })), "l5");
-    let nothing = "(nothing)\n[nothing stands there; the artifact has 14 bytes in 5 lines]";
+    let nothing = "(nothing)\n[the range is empty; the artifact has 14 bytes in 5 lines]";
     assert_eq!(read(five, json!({ "lines": { "from": 9 } })), nothing);
     assert_eq!(read(five, json!({ "bytes": { "from": 99, "to": 100 } })), nothing);
 }
@@ -103,7 +103,7 @@ fn only_one_part_is_read_at_a_time() {
     keep(&turn, "x");
     let args = json!({ "id": "call", "head": 1, "tail": 1 });
     let message = invalid(ask(&turn, "artifact_read", args));
-    assert_eq!(message, "say only one of `head`, `tail`, `lines` and `bytes`");
+    assert_eq!(message, "give only one of `head`, `tail`, `lines` and `bytes`");
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn an_answer_says_where_it_goes_on() {
     let digest = artifact.entry().digest.to_string();
     assert!(shown.starts_with("line 100\n") && shown.ends_with("line 139"), "{shown}");
     insta::assert_snapshot!(status.replace(&digest[..8], "DIGEST"), @r#"[lines 100-139 of 501, bytes 783-1143 of 4392; for more, ask the same with cursor "1143@DIGEST"]"#);
-    // A page ends with a line also where all the rest has been looked at.
+    // A page ends with a line even if all the rest was examined.
     let few = json!({ "id": "call", "lines": { "from": 100, "to": 142 } });
     assert_eq!(body(&ask_within(&turn, "artifact_read", few, 700).unwrap()), shown);
     let mut args = args;
@@ -139,16 +139,16 @@ fn a_cursor_counts_for_the_content_that_it_was_given_for() {
     let with = |cursor: &str| {
         invalid(ask(&turn, "artifact_read", json!({ "id": "call", "cursor": cursor })))
     };
-    let other = "`cursor` belongs to other content: leave it out to begin anew";
+    let other = "`cursor` belongs to other content: omit it to start over";
     assert_eq!(with("5@00000000"), other);
     for broken in ["", "5", "@", "x@00000000", "-1@00000000", "99999999999999999999@0"] {
-        assert!(with(broken).starts_with("`cursor` is not one"), "{broken}");
+        assert!(with(broken).starts_with("invalid `cursor`"), "{broken}");
     }
 }
 
 #[test]
 fn a_random_range_of_a_large_content_reads_a_few_blocks() {
-    // What is read is what the index says, so this counts reads and no time.
+    // Reading uses the index, so this counts reads and no time.
     let folder = tempfile::tempdir().unwrap();
     let turn = turn_of(&Artifacts::new(FileStore::new(folder.path())), "c1");
     let content: String = (0..200_000).map(|n| format!("this is line number {n}\n")).collect();
@@ -164,7 +164,7 @@ fn a_random_range_of_a_large_content_reads_a_few_blocks() {
     assert_eq!(artifact.content().line_start(999_999).unwrap(), content.len() as u64);
 }
 
-/// The end of a long line is looked up, and what is behind it stands where it stood.
+/// The end of a long line is looked up, and later lines keep their positions.
 #[test]
 fn the_lines_behind_a_long_one_are_found() {
     let turn = turn();
@@ -188,7 +188,7 @@ fn the_lines_behind_a_long_one_are_found() {
     );
 }
 
-/// Texts whose lines are short, long, empty, and end in all ways.
+/// Texts with short, long and empty lines, and all kinds of line ends.
 fn texts() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         4 => "[a-c ]{0,8}",
@@ -203,7 +203,7 @@ fn texts() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// All pages, one after the other, are the whole, whatever the room.
+    /// All pages together are the whole content, for any room.
     #[test]
     fn pages_together_are_the_whole(content in texts(), budget in 0_usize..900) {
         let turn = turn();
@@ -217,7 +217,7 @@ proptest! {
             let answer = ask_within(&turn, "artifact_read", args, budget).unwrap();
             prop_assert!(answer.chars().count() <= budget.max(280));
             cursor_now = cursor(&answer);
-            // A page ends with the text up to its status, whose own line is not of it.
+            // A page ends before its status, which has a separate line.
             let from: usize = all.len();
             let to = cursor_now.as_ref().map_or(content.len(), |cursor| {
                 cursor.split_once('@').unwrap().0.parse().unwrap()
@@ -236,7 +236,7 @@ proptest! {
         prop_assert_eq!(all, content);
     }
 
-    /// Lines, and the bytes where the index says that they are, are the same text.
+    /// Lines, and the bytes at their positions in the index, are the same text.
     #[test]
     fn reads_by_lines_and_by_bytes_agree(content in texts(), from in 0_u64..30, count in 0_u64..30) {
         let turn = turn();
@@ -262,7 +262,7 @@ proptest! {
         }
     }
 
-    /// Going through the lines finds those that splitting does.
+    /// Iterating over lines gives the same as splitting.
     #[test]
     fn lines_one_after_the_other_are_those_of_the_text(
         content in texts(),

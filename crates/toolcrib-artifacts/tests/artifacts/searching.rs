@@ -58,7 +58,10 @@ fn case_53_flags_are_i_m_s_and_u_or_none() {
     let grep =
         |flags: &str| forged(&turn, "artifact_grep", json!({ "pattern": "a", "flags": flags }));
     for flags in ["g", "y", "gi"] {
-        assert!(invalid(grep(flags)).starts_with("`flags` may have the letters"), "{flags}");
+        assert!(
+            invalid(grep(flags)).starts_with("`flags` may contain only i, m, s and u"),
+            "{flags}"
+        );
     }
     for (flags, found) in
         [("", "(no line matches)"), ("i", "A"), ("imsu", "A"), ("msu", "(no line matches)")]
@@ -83,7 +86,7 @@ fn what_cannot_be_searched_for_says_why() {
     a{5,2}  `pattern` does not compile: invalid repetition count range, the start must be <= the end
     (?=x)  `pattern` does not compile: look-around, including look-ahead and look-behind, is not supported
     \1  `pattern` does not compile: backreferences are not supported
-    (?mR)a$  `pattern` does not compile: the flag R is not supported, nor needed: `$` matches in front of a CR LF, too
+    (?mR)a$  `pattern` does not compile: the flag R is not supported; `$` matches before a CR LF anyway
     [a  `pattern` does not compile: unclosed character class
     ");
 }
@@ -98,12 +101,12 @@ fn the_end_of_a_line_is_in_front_of_a_cr_lf_too() {
     assert_eq!(found("^100%$"), "(no line matches)", "a CR alone ends no line");
     assert_eq!(found("^50%$"), "(no line matches)");
     assert_eq!(found("\\r$"), "1:done\n2:not done yet\n3:\n4:50%\r100%");
-    // Also where a line is longer than what is searched at once.
+    // Also if a line is longer than a window.
     let long = format!("{}end\r\nend", "x".repeat(3_000_000));
     assert_eq!(search(long, json!({ "pattern": "d$" })).lines().count(), 2);
 }
 
-/// Patterns that would take forever elsewhere, or all memory.
+/// Patterns that would take unbounded time or memory elsewhere.
 #[test]
 fn bombs_are_refused_or_run_in_linear_time() {
     let turn = turn();
@@ -159,7 +162,7 @@ fn an_answer_that_goes_on_says_how_far_it_came() {
     let mark = first.split_once('@').unwrap().1;
     let more = format!("for more, ask the same with cursor \"5@{mark}");
     assert_eq!(first, format!("2:\n[1 matching line, up to line 2 of 4; {more}"));
-    // The last match is the empty line behind the last LF.
+    // The last match is the empty line after the last LF.
     args["cursor"] = json!(cursor(&first).unwrap());
     assert_eq!(ask(&turn, "artifact_search", args).unwrap(), "4:");
 }
@@ -172,7 +175,7 @@ fn what_just_fits_is_shown() {
         ask_within(&turn, "artifact_search", json!({ "id": "call", "pattern": "x" }), 500).unwrap()
     };
     let line = |chars: usize| "x".repeat(chars);
-    // What is cut has as much room as there is, but for the LF.
+    // Truncated text uses all the room except for the LF.
     let cut = within(&line(399));
     let room = cut.chars().count() + 1;
     assert!(cut.ends_with('…') && room < 399, "{cut}");
@@ -218,7 +221,7 @@ fn a_search_that_nobody_waits_for_stops() {
     assert_eq!(error.code, toolcrib_core::ErrorCode::Cancelled);
 }
 
-/// Lines that a pattern matches, one by one.
+/// The lines that match a pattern, one by one.
 fn naive(content: &[u8], pattern: &str, ignore_case: bool) -> Vec<usize> {
     let regex = RegexBuilder::new(pattern).case_insensitive(ignore_case).build().unwrap();
     if content.is_empty() {

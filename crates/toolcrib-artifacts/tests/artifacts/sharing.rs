@@ -1,4 +1,4 @@
-//! Several processes over one folder.
+//! Several processes with one folder.
 
 use std::{
     collections::HashSet,
@@ -13,8 +13,8 @@ use std::{
 use tempfile::TempDir;
 use toolcrib_artifacts::{ArtifactSource, Artifacts, FileStore, MemoryStore, TurnArtifacts};
 use toolcrib_core::{
-    CommitError, Digest, Identity, IfTaken, SpoolEntry, SpoolError, SpoolNote, SpoolStore,
-    SpoolWriter, Spooled,
+    ArtifactEntry, ArtifactMeta, ArtifactStore, ArtifactStoreError, CommitError, Digest, Identity,
+    OnConflict, StoreWriter, StoredBytes,
 };
 
 use crate::support::{keep_as, turn_of};
@@ -22,12 +22,12 @@ use crate::support::{keep_as, turn_of};
 const FOLDER: &str = "TOOLCRIB_TEST_FOLDER";
 const NAME: &str = "TOOLCRIB_TEST_NAME";
 
-/// How many artifacts each process keeps.
+/// The number of artifacts of each process.
 const EACH: usize = 60;
 
 fn folder() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().join("spool");
+    let root = folder.path().join("artifact_store");
     (folder, root)
 }
 
@@ -45,7 +45,7 @@ fn bytes(turn: &TurnArtifacts, id: &str) -> Vec<u8> {
     turn.get(id).unwrap().content().read(0..u64::MAX).unwrap()
 }
 
-/// Not a test of its own: what each process of the next one does.
+/// Not a separate test: the body of each process of the next one.
 #[test]
 fn child() {
     let (Some(root), Ok(name)) = (env::var_os(FOLDER), env::var(NAME)) else { return };
@@ -79,20 +79,20 @@ fn processes_that_want_one_id_at_the_same_time_get_one_each() {
     assert!(contents == expected);
 }
 
-/// A store whose ids somebody else takes just before they are taken here, so many times.
+/// A store in which another writer takes the id just before each commit, a number of times.
 struct Late {
     store: FileStore,
     times: usize,
 }
 
 struct LateWriter {
-    writer: Box<dyn SpoolWriter>,
-    /// What the other one has written.
-    theirs: Vec<Box<dyn SpoolWriter>>,
+    writer: Box<dyn StoreWriter>,
+    /// The other writer's contents.
+    theirs: Vec<Box<dyn StoreWriter>>,
 }
 
-impl SpoolStore for Late {
-    fn create(&self, owner: &Identity) -> Result<Box<dyn SpoolWriter>, SpoolError> {
+impl ArtifactStore for Late {
+    fn create(&self, owner: &Identity) -> Result<Box<dyn StoreWriter>, ArtifactStoreError> {
         let theirs = (0..self.times).map(|_| {
             let mut writer = self.store.create(owner)?;
             writer.write(b"theirs").map(|()| writer)
@@ -101,35 +101,35 @@ impl SpoolStore for Late {
         Ok(Box::new(LateWriter { writer: self.store.create(owner)?, theirs }))
     }
 
-    fn open(&self, owner: &Identity, id: &str) -> Result<Spooled, SpoolError> {
+    fn open(&self, owner: &Identity, id: &str) -> Result<StoredBytes, ArtifactStoreError> {
         self.store.open(owner, id)
     }
 
-    fn entries(&self, owner: &Identity) -> Result<Vec<SpoolEntry>, SpoolError> {
+    fn entries(&self, owner: &Identity) -> Result<Vec<ArtifactEntry>, ArtifactStoreError> {
         self.store.entries(owner)
     }
 
-    fn remove(&self, owner: &Identity, id: &str) -> Result<(), SpoolError> {
+    fn remove(&self, owner: &Identity, id: &str) -> Result<(), ArtifactStoreError> {
         self.store.remove(owner, id)
     }
 }
 
-impl SpoolWriter for LateWriter {
-    fn write(&mut self, bytes: &[u8]) -> Result<(), SpoolError> {
+impl StoreWriter for LateWriter {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), ArtifactStoreError> {
         self.writer.write(bytes)
     }
 
     fn commit(
         self: Box<Self>,
         id: &str,
-        note: SpoolNote,
-        if_taken: IfTaken,
-    ) -> Result<SpoolEntry, CommitError> {
+        note: ArtifactMeta,
+        on_conflict: OnConflict,
+    ) -> Result<ArtifactEntry, CommitError> {
         let Self { writer, mut theirs } = *self;
         if let Some(theirs) = theirs.pop() {
-            theirs.commit(id, note.clone(), IfTaken::Fail)?;
+            theirs.commit(id, note.clone(), OnConflict::Fail)?;
         }
-        writer.commit(id, note, if_taken).map_err(|error| match error {
+        writer.commit(id, note, on_conflict).map_err(|error| match error {
             CommitError::Taken { id, writer } => {
                 CommitError::Taken { id, writer: Box::new(Self { writer, theirs }) }
             }
@@ -138,7 +138,7 @@ impl SpoolWriter for LateWriter {
     }
 }
 
-/// A turn over that folder that comes too late so many times.
+/// A turn over that folder that loses the race this many times.
 fn late(root: &Path, times: usize) -> TurnArtifacts {
     turn_of(&Artifacts::new(Late { store: FileStore::new(root), times }), "c1")
 }
@@ -157,46 +157,46 @@ fn who_comes_too_late_for_an_id_gets_the_next_with_all_that_was_written() {
     for id in ["call_1", "call_1.2"] {
         assert_eq!(bytes(&turn, id), b"theirs", "{id}");
     }
-    // Who always comes too late counts no further than somebody who does not.
+    // A turn that always loses counts as far as one that does not.
     let kept = keep_as(&late(&root, 20), "call_2", "ours");
     assert_eq!(kept.id().len(), "call_2.abcde".len(), "{}", kept.id());
     assert_eq!(bytes(&turn, kept.id()), b"ours");
 }
 
-/// It says of each id that somebody has it.
+/// A store that reports every id as taken.
 struct TakesNone(MemoryStore);
 
 struct TakesNoneWriter;
 
-impl SpoolStore for TakesNone {
-    fn create(&self, _: &Identity) -> Result<Box<dyn SpoolWriter>, SpoolError> {
+impl ArtifactStore for TakesNone {
+    fn create(&self, _: &Identity) -> Result<Box<dyn StoreWriter>, ArtifactStoreError> {
         Ok(Box::new(TakesNoneWriter))
     }
 
-    fn open(&self, owner: &Identity, id: &str) -> Result<Spooled, SpoolError> {
+    fn open(&self, owner: &Identity, id: &str) -> Result<StoredBytes, ArtifactStoreError> {
         self.0.open(owner, id)
     }
 
-    fn entries(&self, owner: &Identity) -> Result<Vec<SpoolEntry>, SpoolError> {
+    fn entries(&self, owner: &Identity) -> Result<Vec<ArtifactEntry>, ArtifactStoreError> {
         self.0.entries(owner)
     }
 
-    fn remove(&self, owner: &Identity, id: &str) -> Result<(), SpoolError> {
+    fn remove(&self, owner: &Identity, id: &str) -> Result<(), ArtifactStoreError> {
         self.0.remove(owner, id)
     }
 }
 
-impl SpoolWriter for TakesNoneWriter {
-    fn write(&mut self, _: &[u8]) -> Result<(), SpoolError> {
+impl StoreWriter for TakesNoneWriter {
+    fn write(&mut self, _: &[u8]) -> Result<(), ArtifactStoreError> {
         Ok(())
     }
 
     fn commit(
         self: Box<Self>,
         id: &str,
-        _: SpoolNote,
-        _: IfTaken,
-    ) -> Result<SpoolEntry, CommitError> {
+        _: ArtifactMeta,
+        _: OnConflict,
+    ) -> Result<ArtifactEntry, CommitError> {
         Err(CommitError::Taken { id: id.into(), writer: self })
     }
 }
@@ -207,10 +207,7 @@ fn a_store_that_takes_no_id_is_given_up_and_beginning_and_end_are_left() {
     let mut writer = turn.writer(ArtifactSource::of("tests", "call_1"), None).unwrap();
     writer.write(b"all of it");
     let unkept = writer.finish().unwrap_err();
-    assert_eq!(
-        unkept.to_string(),
-        "the result was not kept: there is an artifact `call_1` already"
-    );
+    assert_eq!(unkept.to_string(), "the result was not kept: artifact `call_1` already exists");
     assert_eq!(unkept.text(), "all of it");
 }
 
@@ -225,14 +222,14 @@ fn an_entry_that_cannot_be_read_is_not_written_over() {
     assert_eq!(fs::read(&theirs).unwrap(), br#"{ "of": "a version to come" }"#);
 }
 
-/// How often this process has that file open.
+/// The number of open handles of a file in this process.
 fn opened(path: &Path) -> usize {
     let files = fs::read_dir("/proc/self/fd").unwrap();
     let files = files.filter_map(|file| fs::read_link(file.ok()?.path()).ok());
     files.filter(|file| file == path).count()
 }
 
-/// Waits until somebody else waits for that lock too.
+/// Waits until another thread waits for the lock.
 fn is_waited_for<T>(lock: &Path, thread: &thread::JoinHandle<T>) -> bool {
     while opened(lock) < 2 && !thread.is_finished() {
         thread::yield_now();
@@ -257,7 +254,7 @@ fn nothing_is_put_in_place_or_let_go_of_under_the_lock_of_another() {
         move || keep_as(&turn, "b", "kept too").id().to_owned()
     });
     assert!(is_waited_for(&path, &keeping));
-    // The folder was empty for a moment, and the lock that is waited for is nobody's any more.
+    // The folder was briefly empty, and the awaited lock file no longer exists.
     fs::remove_file(&path).unwrap();
     let another = hold();
     drop(lock);

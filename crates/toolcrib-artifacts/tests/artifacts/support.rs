@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Shared helpers.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use toolcrib_artifacts::{
 };
 use toolcrib_core::{ErrorCode, Identity, Tool, ToolContext, ToolContextParts, ToolError};
 
-/// The turn of a conversation whose artifacts are in memory.
+/// A turn with artifacts in memory.
 pub(crate) fn turn() -> TurnArtifacts {
     turn_of(&Artifacts::new(MemoryStore::new()), "c1")
 }
@@ -17,7 +17,7 @@ pub(crate) fn turn_of(artifacts: &Artifacts, conversation: &str) -> TurnArtifact
     artifacts.turn(Arc::new(Identity::conversation(conversation)), "run-1")
 }
 
-/// Keeps a content under the id `call`.
+/// Stores a content under the id `call`.
 pub(crate) fn keep(turn: &TurnArtifacts, content: impl AsRef<[u8]>) -> Artifact {
     keep_as(turn, "call", content)
 }
@@ -26,12 +26,12 @@ pub(crate) fn keep_as(turn: &TurnArtifacts, id: &str, content: impl AsRef<[u8]>)
     turn.keep(ArtifactSource::of("tests", id), content.as_ref()).unwrap()
 }
 
-/// Keeps a content under the id `call` that is of a kind whatever it looks like.
+/// Stores a content with this kind under the id `call`.
 pub(crate) fn keep_kind(turn: &TurnArtifacts, kind: &str, content: impl AsRef<[u8]>) {
     turn.keep(ArtifactSource::of("tests", "call").kind(kind), content.as_ref()).unwrap();
 }
 
-/// Asks for a thing on all pages, and gives back what they show.
+/// Runs a query on all pages, and returns their contents.
 pub(crate) fn pages(turn: &TurnArtifacts, name: &str, args: &Value) -> Vec<String> {
     let mut asked = json!({ "id": "call", "query": name, "args": args });
     let mut pages = Vec::new();
@@ -45,7 +45,7 @@ pub(crate) fn pages(turn: &TurnArtifacts, name: &str, args: &Value) -> Vec<Strin
     }
 }
 
-/// A context of a call for the conversation `c1`.
+/// A call's context for the conversation `c1`.
 pub(crate) fn context(budget: usize) -> ToolContext {
     context_of("c1", budget)
 }
@@ -53,7 +53,7 @@ pub(crate) fn context(budget: usize) -> ToolContext {
 pub(crate) fn context_of(conversation: &str, budget: usize) -> ToolContext {
     ToolContext::from(ToolContextParts {
         identity: Arc::new(Identity::conversation(conversation)),
-        run_id: "run-1".into(),
+        turn_id: "run-1".into(),
         result_budget_chars: budget,
         ..ToolContextParts::detached()
     })
@@ -81,7 +81,7 @@ pub(crate) fn ask_within(
     call(tool, args, context(budget))
 }
 
-/// Asks a query of the artifact `call`.
+/// Runs a query of the artifact `call`.
 pub(crate) fn query(turn: &TurnArtifacts, query: &str, args: Value) -> Result<String, ToolError> {
     let mut asked = json!({ "id": "call", "query": query });
     asked["args"] = args;
@@ -96,14 +96,14 @@ pub(crate) fn forged(turn: &TurnArtifacts, name: &str, args: Value) -> Result<St
     call(&registry.get(name).unwrap(), args, context(80_000))
 }
 
-/// The cursor that an answer ends with.
+/// The cursor at the end of an answer.
 pub(crate) fn cursor(answer: &str) -> Option<String> {
     let last = answer.lines().next_back()?;
     let (_, cursor) = last.split_once("cursor \"")?;
     cursor.strip_suffix("\"]").map(str::to_owned)
 }
 
-/// An answer without what says where it goes on.
+/// An answer without its status.
 pub(crate) fn body(answer: &str) -> &str {
     match answer.rsplit_once('\n') {
         Some((body, last)) if last.starts_with('[') && last.ends_with(']') => body,
@@ -112,7 +112,7 @@ pub(crate) fn body(answer: &str) -> &str {
     }
 }
 
-/// The model's text of a failure that is the model's own fault.
+/// The model's text of an invalid call.
 pub(crate) fn invalid(outcome: Result<String, ToolError>) -> String {
     let error = outcome.unwrap_err();
     assert_eq!(error.code, ErrorCode::InputInvalid, "{error:?}");

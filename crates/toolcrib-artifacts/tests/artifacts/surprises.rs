@@ -1,4 +1,4 @@
-//! What nobody should keep, and somebody will.
+//! Unusual contents.
 
 use serde_json::{Value, json};
 use toolcrib_artifacts::{ArtifactSource, Artifacts, FileStore, TurnArtifacts};
@@ -46,7 +46,7 @@ fn a_range_may_begin_within_a_character() {
 fn nothing_can_be_kept_and_asked() {
     let turn = turn();
     keep(&turn, "");
-    assert!(read(&turn, json!({})).starts_with("(nothing)\n[nothing stands there"));
+    assert!(read(&turn, json!({})).starts_with("(nothing)\n[the range is empty"));
     assert!(read(&turn, json!({ "tail": 5 })).starts_with("(nothing)"));
     assert_eq!(search(&turn, ""), "(no line matches)");
     assert_eq!(query(&turn, "line_count", json!({})).unwrap(), "0");
@@ -62,7 +62,7 @@ fn carriage_returns_stay_and_are_not_shown_by_a_search() {
     assert_eq!(search(&turn, "^$"), "3:\n4:", "what a search does not show is not there");
 }
 
-/// One line of five megabytes: what is done with it takes windows of it and not the whole.
+/// One line of five megabytes: it is processed in windows and not as a whole.
 #[test]
 fn one_very_long_line_is_read_and_searched() {
     let folder = tempfile::tempdir().unwrap();
@@ -77,7 +77,7 @@ fn one_very_long_line_is_read_and_searched() {
     // The ends of a window are not the ends of the line.
     assert!(search(&turn, "ending$").starts_with("2:…"));
     assert!(search(&turn, "^0123").starts_with("2:0123"));
-    // Each line is found once, and nothing between them.
+    // Each line is found once, and none in between.
     assert_eq!(
         search(&turn, ".").lines().map(|line| &line[..2]).collect::<Vec<_>>(),
         ["1:", "2:", "3:"]
@@ -97,8 +97,8 @@ fn one_very_long_line_is_read_and_searched() {
     assert_eq!(read(&turn, json!({ "tail": 1 })), "last needle");
 }
 
-/// A long line is searched in windows, whose first bytes are no start of a line or a word, and which
-/// leave nothing out.
+/// A long line is searched in windows: their first bytes do not count as the start of a line or a
+/// word, and no part is skipped.
 #[test]
 fn a_long_line_is_searched_as_one() {
     let turn = turn();
@@ -132,12 +132,12 @@ fn a_result_of_many_megabytes_is_streamed_into_a_file() {
 #[test]
 fn an_artifact_whose_folder_was_deleted_is_unknown_and_the_next_is_kept() {
     let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().join("spool");
+    let root = folder.path().join("artifact_store");
     let turn = turn_of(&Artifacts::new(FileStore::new(&root)), "c1");
     keep(&turn, "one");
     std::fs::remove_dir_all(&root).unwrap();
     let error = ask(&turn, "artifact_read", json!({ "id": "call" })).unwrap_err();
-    assert_eq!(error.message, "there is no artifact `call`; there are none");
+    assert_eq!(error.message, "artifact `call` does not exist; there are none");
     keep_as(&turn, "next", "two");
     assert_eq!(ask(&turn, "artifact_read", json!({ "id": "next" })).unwrap(), "two");
 }

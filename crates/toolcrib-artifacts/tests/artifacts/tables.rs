@@ -1,4 +1,4 @@
-//! Tables that are not as they should be, and rows far behind their first.
+//! Malformed tables, and distant rows.
 
 use std::sync::{
     Arc,
@@ -8,7 +8,8 @@ use std::sync::{
 use serde_json::{Value, json};
 use toolcrib_artifacts::{Artifacts, MemoryStore};
 use toolcrib_core::{
-    Identity, SpoolEntry, SpoolError, SpoolReader, SpoolStore, SpoolWriter, Spooled,
+    ArtifactEntry, ArtifactReader, ArtifactStore, ArtifactStoreError, Identity, StoreWriter,
+    StoredBytes,
 };
 
 use crate::support::{keep_kind, pages, query, turn, turn_of};
@@ -40,7 +41,7 @@ fn a_table_may_have_ragged_rows_and_quotes_across_lines() {
     assert_eq!(exists(json!(false)), "id\n1");
 }
 
-/// Rows far behind the first, which an index leads to, are those that all pages show.
+/// Distant rows found by the index are the same as on the pages.
 #[test]
 fn rows_far_behind_are_found_where_they_are() {
     let row = |n: u64| match n % 3 {
@@ -72,39 +73,39 @@ struct Counted {
 }
 
 struct CountedReader {
-    reader: Arc<dyn SpoolReader>,
+    reader: Arc<dyn ArtifactReader>,
     read: Arc<AtomicU64>,
 }
 
-impl SpoolReader for CountedReader {
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize, SpoolError> {
+impl ArtifactReader for CountedReader {
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize, ArtifactStoreError> {
         let count = self.reader.read_at(offset, into)?;
         self.read.fetch_add(count as u64, Ordering::Relaxed);
         Ok(count)
     }
 }
 
-impl SpoolStore for Counted {
-    fn create(&self, owner: &Identity) -> Result<Box<dyn SpoolWriter>, SpoolError> {
+impl ArtifactStore for Counted {
+    fn create(&self, owner: &Identity) -> Result<Box<dyn StoreWriter>, ArtifactStoreError> {
         self.store.create(owner)
     }
 
-    fn open(&self, owner: &Identity, id: &str) -> Result<Spooled, SpoolError> {
-        let spooled = self.store.open(owner, id)?;
-        let reader = CountedReader { reader: spooled.reader, read: Arc::clone(&self.read) };
-        Ok(Spooled { reader: Arc::new(reader), ..spooled })
+    fn open(&self, owner: &Identity, id: &str) -> Result<StoredBytes, ArtifactStoreError> {
+        let stored = self.store.open(owner, id)?;
+        let reader = CountedReader { reader: stored.reader, read: Arc::clone(&self.read) };
+        Ok(StoredBytes { reader: Arc::new(reader), ..stored })
     }
 
-    fn entries(&self, owner: &Identity) -> Result<Vec<SpoolEntry>, SpoolError> {
+    fn entries(&self, owner: &Identity) -> Result<Vec<ArtifactEntry>, ArtifactStoreError> {
         self.store.entries(owner)
     }
 
-    fn remove(&self, owner: &Identity, id: &str) -> Result<(), SpoolError> {
+    fn remove(&self, owner: &Identity, id: &str) -> Result<(), ArtifactStoreError> {
         self.store.remove(owner, id)
     }
 }
 
-/// Where rows are is found out once, and the first rows and the columns do not ask for it.
+/// The row index is built once, and the first rows and the columns do not need it.
 #[test]
 fn a_row_far_behind_is_found_without_reading_all_before_it() {
     let read = Arc::new(AtomicU64::new(0));
@@ -129,7 +130,7 @@ fn a_row_far_behind_is_found_without_reading_all_before_it() {
     }
 }
 
-/// With so many rows fewer of them are remembered, and all are found.
+/// With many rows fewer of them are indexed, and all are found.
 #[test]
 fn a_row_of_millions_is_found() {
     let turn = turn();

@@ -1,4 +1,4 @@
-//! The three stable tools, as a model has them.
+//! The three constant tools from a model's view.
 
 use serde_json::{Value, json};
 use toolcrib_artifacts::{Artifacts, MemoryStore};
@@ -17,7 +17,7 @@ fn their_schemas_never_change() {
     assert_eq!(names, ["artifact_read", "artifact_search", "artifact_query"]);
     for tool in tools() {
         assert!(tool.untrusted() && tool.annotations().read_only);
-        toolcrib_engine::check_schema(tool.input_schema()).unwrap();
+        toolcrib_core::__internal::check_schema(tool.input_schema()).unwrap();
     }
 }
 
@@ -25,16 +25,16 @@ fn their_schemas_never_change() {
 fn an_id_that_does_not_exist_is_answered_with_those_that_do() {
     let turn = turn();
     let read = |id: &str| invalid(ask(&turn, "artifact_read", json!({ "id": id })));
-    assert_eq!(read("x"), "there is no artifact `x`; there are none");
+    assert_eq!(read("x"), "artifact `x` does not exist; there are none");
     keep_as(&turn, "call_1", "a");
     keep_as(&turn, "call_2", "b");
-    assert_eq!(read("x"), "there is no artifact `x`; there are: call_2, call_1");
+    assert_eq!(read("x"), "artifact `x` does not exist; there are: call_2, call_1");
     for n in 0..100 {
         keep_as(&turn, &format!("more_{n}"), "c");
     }
     let message = read("../../etc/passwd\n");
     assert!(message.starts_with(
-        "there is no artifact `../../etc/passwd\\n`; the newest of 102 are: more_99, more_98"
+        "artifact `../../etc/passwd\\n` does not exist; the newest of 102 are: more_99, more_98"
     ));
     assert!(message.ends_with("more_80") && read(&"x".repeat(9_999)).len() < 500);
 }
@@ -61,14 +61,14 @@ fn a_kind_says_what_it_can_be_asked() {
     let said = ask(&turn, "artifact_query", json!({ "id": "call" })).unwrap();
     insta::assert_snapshot!(said, @r#"
     columns: The names of the columns, each with its number from 0.
-    row_count: How many rows there are, without the names of the columns.
-    rows: Rows from `start` (0 is the first) up to, and without, `end`. args: {"type":"object","properties":{"start":{"type":"integer","minimum":0,"default":0},"end":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false}
-    select: Some columns of the rows of which a column compares as said. args: {"type":"object","properties":{"columns":{"type":"array","items":{"type":"string"},"maxItems":64,"description":"Names. Default: all of them."},"where":{"type":"object","properties":{"column":{"type":"string"},"op":{"enum":["eq","ne","lt","le","gt","ge","contains","exists"]},"value":{"type":["string","number","boolean"],"description":"A number is compared with fields as numbers. Needed by all but `exists`."}},"required":["column","op"],"additionalProperties":false},"limit":{"type":"integer","minimum":1,"maximum":10000,"description":"How many to show at most."}},"required":[],"additionalProperties":false}
+    row_count: The number of rows, without the header.
+    rows: Rows from `start` (0 is the first) to `end`, exclusive. args: {"type":"object","properties":{"start":{"type":"integer","minimum":0,"default":0},"end":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false}
+    select: Some columns of the rows whose column matches a comparison. args: {"type":"object","properties":{"columns":{"type":"array","items":{"type":"string"},"maxItems":64,"description":"Names. Default: all of them."},"where":{"type":"object","properties":{"column":{"type":"string"},"op":{"enum":["eq","ne","lt","le","gt","ge","contains","exists"]},"value":{"type":["string","number","boolean"],"description":"A number is compared with fields as numbers. Needed by all but `exists`."}},"required":["column","op"],"additionalProperties":false},"limit":{"type":"integer","minimum":1,"maximum":10000,"description":"The maximum number to show."}},"required":[],"additionalProperties":false}
     "#);
     let message = invalid(ask(&turn, "artifact_query", json!({ "id": "call", "query": "keys" })));
     assert_eq!(
         message,
-        "artifact `call` is of the kind csv, which can be asked: columns, row_count, rows, select"
+        "artifact `call` is of the kind csv; its queries are: columns, row_count, rows, select"
     );
 }
 
@@ -80,12 +80,12 @@ fn what_is_wrong_with_the_arguments_of_a_query_is_named_with_its_field() {
     for (name, args, expected) in [
         ("rows", json!({ "start": { "a": 1 } }), "`start`: the value is not of type \"integer\""),
         ("rows", json!({ "start": -1 }), "`start`: the value is less than the minimum of 0"),
-        ("rows", json!({ "from": 1, "to": 2 }), "there is no `from`, `to`"),
-        ("row_count", json!({ "where": {} }), "there is no `where`"),
+        ("rows", json!({ "from": 1, "to": 2 }), "unknown: `from`, `to`"),
+        ("row_count", json!({ "where": {} }), "unknown: `where`"),
         (
             "select",
             json!({ "limit": 0, "where": { "column": "id", "op": "exists", "ops": "gt" } }),
-            "`limit`: the value is less than the minimum of 1; there is no `where.ops`",
+            "`limit`: the value is less than the minimum of 1; unknown: `where.ops`",
         ),
         (
             "select",
@@ -103,7 +103,7 @@ fn what_is_wrong_with_the_arguments_of_a_query_is_named_with_its_field() {
     );
     assert_eq!(
         invalid(query(&turn, "select", order(json!(true)))),
-        "`where.value` has to be a number or a text to be in an order"
+        "`where.value` must be a number or a string for this `op`"
     );
 }
 
@@ -137,7 +137,7 @@ fn every_answer_keeps_within_the_budget_of_its_call_and_within_its_own() {
                 Ok(answer) => answer.chars().count(),
                 Err(error) => error.message.chars().count(),
             };
-            let fence = toolcrib_core::fence_chars(name);
+            let fence = toolcrib_core::__internal::fence_chars(name);
             assert!(length + fence <= budget.min(20_000 + fence), "{name} {args}: {length}");
         }
     }

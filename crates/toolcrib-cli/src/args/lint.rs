@@ -1,4 +1,4 @@
-//! What `lint` and `tools` take.
+//! The arguments of `lint` and `tools`.
 
 use std::path::PathBuf;
 
@@ -8,14 +8,15 @@ use super::{Look, Whom};
 
 #[derive(Debug, Args)]
 pub(crate) struct LintArgs {
-    /// A catalogue as JSON, - for standard input, in place of the project's: a list of tools, the
-    /// result of an MCP server's `tools/list`, tools as OpenAI's or Anthropic's API take them
+    /// A catalog as JSON, - for standard input, instead of the project's: a list of tools, the
+    /// result of an MCP server's `tools/list`, or tools in the format of OpenAI's or Anthropic's
+    /// API
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Do without this rule, such as says-what-not-when; may be given again
+    /// Skip this rule, such as says-what-not-when. May be repeated
     #[arg(long, value_name = "RULE")]
     pub(crate) allow: Vec<String>,
-    /// How many tokens all tools may take of a request [default: 10000]
+    /// The limit of tokens for all tools in a request [default: 10000]
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<usize>,
     #[command(flatten)]
@@ -26,7 +27,7 @@ pub(crate) struct LintArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ToolsArgs {
-    /// Only the tools of this toolset
+    /// List only the tools of this toolset
     #[arg(long, value_name = "TOOLSET")]
     pub(crate) toolset: Option<String>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What `serve` takes.
+//! The arguments of `serve`.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -10,58 +10,57 @@ use clap::Args;
 
 use super::Claim;
 
-/// Where HTTP is served if nothing else is said: this machine alone.
+/// The default address: this machine alone.
 const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8808);
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// Serve over HTTP, at this address [default: 127.0.0.1:8808]; a number alone is a port of this
-    /// machine. An address that others can reach must be written out
+    /// Serve over HTTP at this address [default: 127.0.0.1:8808]; a number alone is a port of this
+    /// machine. An address that other machines can reach must be written out
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:8808")]
     pub(crate) http: Option<HttpAddress>,
-    /// Start with this skill active, if those it is served to may read it; may be given again, the
-    /// last one is the active one
+    /// Start with this skill active, for the clients that may read it. May be repeated; the last
+    /// counts as activated last
     #[arg(long = "skill", value_name = "SKILL")]
     pub(crate) skills: Vec<String>,
-    /// Act for this principal [default: nobody]; over HTTP only where the project declares no token
+    /// Act for this principal [default: none]; over HTTP only if the project declares no token
     #[arg(long = "as", value_name = "PRINCIPAL")]
     pub(crate) principal: Option<String>,
-    /// Act within this tenant [default: none]; over HTTP only where the project declares no token
+    /// Act within this tenant [default: none]; over HTTP only if the project declares no token
     #[arg(long, value_name = "TENANT")]
     pub(crate) tenant: Option<String>,
-    /// Act with this claim of a token, a text, for roles that ask for it; may be given again, and a
-    /// name that is has a list of its values [default: no claims]; over HTTP only where the project
-    /// declares no token
+    /// Add a token claim (a string), used to resolve roles. May be repeated; repeating a name makes
+    /// a list [default: no claims]; over HTTP only if the project declares no token
     #[arg(long = "claim", value_name = "NAME=VALUE")]
     pub(crate) claims: Vec<Claim>,
-    /// Act as this personality of the project [default: the one called default]; over HTTP only where
+    /// Act as this personality of the project [default: the one named default]; over HTTP only if
     /// the project declares no token
     #[arg(long, value_name = "PERSONALITY")]
     pub(crate) personality: Option<String>,
-    /// Let requests name this host, NAME or NAME:PORT, beside the address that is served at; may be
-    /// given again [default: localhost, 127.0.0.1 and [::1]]
+    /// Accept requests that name this host, NAME or NAME:PORT, in addition to the served address.
+    /// May be repeated [default: localhost, 127.0.0.1 and [::1]]
     #[arg(long = "allow-host", value_name = "HOST", requires = "http")]
     pub(crate) hosts: Vec<String>,
-    /// Let web pages of this origin, such as https://tools.example, send requests and read the answers;
-    /// may be given again [default: only pages of the endpoint itself]
+    /// Allow web pages of this origin, such as https://tools.example, to send requests and read the
+    /// responses. May be repeated [default: only pages of the endpoint itself]
     #[arg(long = "allow-origin", value_name = "ORIGIN", requires = "http")]
     pub(crate) origins: Vec<String>,
-    /// Print the token that was made, once; it is kept in the state folder
+    /// Print the generated token once; it is stored in the state folder
     #[arg(long, requires = "http")]
     pub(crate) show_token: bool,
-    /// Write every event to this file as JSON Lines; - is standard error.
-    /// A file that is there is replaced; within the project's and the state folder only if it is
-    /// called *.jsonl, *.ndjson or *.log
+    /// Write every event to this file as JSON Lines; - is standard error. An existing file is
+    /// replaced; inside the project's and the state folder only if it is named *.jsonl, *.ndjson or
+    /// *.log
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
-    /// Add one line for each request to this file, as JSON; - is standard error, as text. Within
-    /// the project's and the state folder a file that is there is only added to if it is called
+    /// Append one line for each request to this file, as JSON; - is standard error, as text. Inside
+    /// the project's and the state folder an existing file is appended to only if it is named
     /// *.jsonl, *.ndjson or *.log
     #[arg(long, value_name = "FILE")]
     pub(crate) access_log: Option<PathBuf>,
 }
 
-/// Where HTTP is served.
+/// The address to serve HTTP at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HttpAddress(pub(crate) SocketAddr);
 
@@ -89,7 +88,7 @@ impl FromStr for HttpAddress {
             Some(SocketAddr::new(ip, DEFAULT_ADDRESS.port()))
         });
         address.map(Self).ok_or_else(|| {
-            "write a port, such as 8808, or an address with one: 127.0.0.1:8808, [::1]:8808, \
+            "write a port, such as 8808, or an address with a port: 127.0.0.1:8808, [::1]:8808, \
              0.0.0.0:8808"
                 .to_owned()
         })

@@ -1,4 +1,4 @@
-//! What `trust` takes, and what other commands take of the same matter.
+//! The arguments of `trust`, and related ones of other commands.
 
 use std::path::PathBuf;
 
@@ -6,37 +6,37 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct TrustArgs {
-    /// The project's folder [default: the nearest with a toolcrib.toml, upward from here]; with
-    /// --owner also a folder above projects, or an imported file
+    /// The project's folder [default: the nearest folder upward with a toolcrib.toml]; with --owner
+    /// also a folder above projects, or an imported file
     #[arg(value_name = "PATH")]
     pub(crate) path: Option<PathBuf>,
-    /// Accept the user who owns PATH: their files in it are as good as your own, also below it
+    /// Accept the user who owns PATH: trust their files in and below it like your own
     #[arg(long)]
     pub(crate) owner: bool,
-    /// List what is trusted
+    /// List the trusted projects, files and owners
     #[arg(long, conflicts_with_all = ["path", "owner", "remove"])]
     pub(crate) list: bool,
-    /// Take back what was trusted in PATH, and the owner that was accepted for it
+    /// Revoke the trust in PATH, and the owner that was accepted for it
     #[arg(long, conflicts_with = "owner")]
     pub(crate) remove: bool,
 }
 
-/// What commands take that only look.
+/// Options of commands that only inspect.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Look {
-    /// Start and dial nothing: show what is declared
+    /// Start no program and open no connection; show the declarations
     #[arg(long)]
     pub(crate) offline: bool,
 }
 
-/// Whether databases are replaced.
+/// Whether databases are recreated.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Fresh {
-    /// Make the project's databases anew from their seeds first. The old files are kept beside them,
-    /// and at a terminal it asks before
+    /// Recreate the project's databases from their seeds first. The old files are kept next to
+    /// them. At a terminal it asks for confirmation
     #[arg(long)]
     pub(crate) fresh: bool,
-    /// Replace the databases without asking
+    /// Recreate the databases without asking
     #[arg(long, requires = "fresh")]
     pub(crate) yes: bool,
 }

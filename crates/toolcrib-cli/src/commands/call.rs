@@ -1,16 +1,31 @@
 //! `toolcrib call`: one call through the whole pipe.
 
-use std::{ffi::OsStr, fmt::Write as _, path::Path};
+use std::{
+    error::Error,
+    ffi::OsStr,
+    fmt::Write as _,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
+use futures_util::future::BoxFuture;
 use toolcrib_config::suggest;
-use toolcrib_core::{CancellationToken, ErrorCode, Glob, ToolCall};
-use toolcrib_engine::WithheldTool;
+use toolcrib_core::{
+    CancellationToken, ErrorCode, Journal, PendingCall, ToolCall, ToolResult, WithheldBy,
+    WithheldTool,
+};
+use toolcrib_engine::Engine;
 use toolcrib_project::Project;
 
 use super::{
     ChosenModel, Problem, Purpose,
     call_arguments::{self, Given},
-    menu, with_project,
+    engine,
+    explain::withheld_name,
+    fresh, menu, with_project,
 };
 use crate::{
     args::{CallArgs, Global, Situation},
@@ -23,63 +38,145 @@ pub(super) async fn call(
     args: CallArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
+    through_pipe(global, args, cancellation, |_, args| Ok(args)).await
+}
+
+/// Calls the tool that `named` finds in the project, and prints the result.
+pub(super) async fn through_pipe(
+    global: &Global,
+    args: CallArgs,
+    cancellation: CancellationToken,
+    named: impl Fn(&Project, CallArgs) -> Result<CallArgs, Problem>,
+) -> Result<Exit, Problem> {
     let given = call_arguments::read(&args.arguments, &cancellation).await?;
-    let (purpose, model) = (Purpose::Run(args.fresh), ChosenModel::default());
-    let token = cancellation.clone();
-    with_project(global, purpose, model, &token, async |project| {
-        make(global, args, given, project, cancellation).await
+    let (fresh, model, token) = (args.fresh, ChosenModel::default(), cancellation.clone());
+    let refused = fresh::judge(global, fresh, &model, &token, async |project| {
+        let args = named(project, args.clone())?;
+        judge_call(global, args, given.clone(), project, token.clone()).await
+    })
+    .await?;
+    if let Some(exit) = refused {
+        return Ok(exit);
+    }
+    with_project(global, Purpose::Run(fresh), model, &token, async |project| {
+        let (args, engine) = (named(project, args)?, engine(project)?);
+        let made = attempt(args, given, project, &engine, cancellation).await?;
+        Ok(made.tell(global, project))
     })
     .await
 }
 
-/// Makes the call, and tells what it came to.
-pub(super) async fn make(
-    global: &Global,
+/// A call that was executed or refused.
+struct Made {
+    result: ToolResult,
+    /// Why the tool is withheld, if it is.
+    why: Option<WithheldTool>,
+    situation: Situation,
+    /// The likely intended name, if there is no such tool.
+    meant: Option<String>,
+    is_cancelled: bool,
+}
+
+/// Makes one call.
+async fn attempt(
     args: CallArgs,
     given: Given,
     project: &Project,
+    engine: &Engine,
     cancellation: CancellationToken,
-) -> Result<Exit, Problem> {
-    let mut turn = menu::turn(project, &args.situation, cancellation)?;
-    // Servers that cannot have the tool are not started for it.
-    let mut iteration = turn.iteration_for(&args.tool).await.map_err(menu::not_begun)?;
+) -> Result<Made, Problem> {
+    let mut turn = menu::turn_of(project, engine, &args.situation, cancellation)?;
+    // Starts only servers that may have the tool.
+    let mut iteration = turn.iteration_for(&args.tool).await?;
 
     let schema = iteration.menu().get(&args.tool).map(|tool| tool.input_schema().clone());
-    let is_offered = schema.is_some();
     let arguments = given.typed(schema.as_ref());
     let call = ToolCall { id: "call_1".into(), name: args.tool.into(), arguments };
     let Some(result) = iteration.execute(vec![call]).await.pop() else {
         return Err(Problem::failed("internal", "the call gave no result"));
     };
     let why = (result.code == Some(ErrorCode::NotAvailable))
-        .then(|| withheld(iteration.withheld().explain(), &result.name))
-        .flatten();
-    if global.json {
-        output::json(&CallJson::with_reason(&result, why.as_ref()));
-    } else {
-        output::call(&result, why.as_ref(), global.verbose);
-        if let [id, ..] = &*result.artifacts
-            && project.artifacts_outlive_it()
-        {
-            output::read_on(&read_on(id, global, &args.situation));
-        }
-        if !is_offered && why.is_none() {
-            let menu = iteration.menu().tools().iter().map(|tool| tool.name().as_str());
-            // A server that was left out stands there by a pattern, which nobody can call.
-            let withheld = iteration.withheld().names().filter(|name| !name.contains('*'));
-            output::meant(suggest::nearest(&result.name, menu.chain(withheld)));
-        }
-    }
-    Ok(match result.code {
-        None => exit::FINE,
-        Some(ErrorCode::Cancelled) => exit::CANCELLED,
-        // Cut off by Ctrl-C, and its effect may have come about.
-        Some(ErrorCode::OutcomeUnknown) if turn.cancellation().is_cancelled() => exit::CANCELLED,
-        Some(_) => exit::FAILED,
-    })
+        .then(|| withheld_name(iteration.withheld(), &result.name))
+        .flatten()
+        .and_then(|name| iteration.withheld().tool(name));
+    let meant = (schema.is_none() && why.is_none()).then(|| {
+        let menu = iteration.menu().tools().iter().map(|tool| tool.name().as_str());
+        // An unavailable server appears as a pattern, which is not callable.
+        let withheld = iteration.withheld().names().filter(|name| !name.contains('*'));
+        suggest::nearest(&result.name, menu.chain(withheld)).map(str::to_owned)
+    });
+    let (situation, is_cancelled) = (args.situation, turn.cancellation().is_cancelled());
+    Ok(Made { why, situation, meant: meant.flatten(), is_cancelled, result })
 }
 
-/// How to read on in what was kept. It goes with the call unless the conversation has a name.
+impl Made {
+    /// Prints the result.
+    fn tell(&self, global: &Global, project: &Project) -> Exit {
+        let Self { result, why, .. } = self;
+        let read_on = match &*result.artifacts {
+            [id, ..] if project.keeps_artifacts() => Some(read_on(id, global, &self.situation)),
+            _ => None,
+        };
+        if global.json {
+            output::json(&CallJson::with_reason(result, why.as_ref(), read_on.as_deref()));
+        } else {
+            output::call(result, why.as_ref(), global.verbose);
+            if let Some(read_on) = &read_on {
+                output::read_on(read_on);
+            }
+            output::meant(self.meant.as_deref());
+        }
+        match result.code {
+            None => exit::FINE,
+            Some(ErrorCode::Cancelled) => exit::CANCELLED,
+            // Cancelled by Ctrl-C; the effect may have happened.
+            Some(ErrorCode::OutcomeUnknown) if self.is_cancelled => exit::CANCELLED,
+            Some(_) => exit::FAILED,
+        }
+    }
+}
+
+/// Evaluates a call up to its effect. Returns the exit code of a refusal, after printing it.
+async fn judge_call(
+    global: &Global,
+    args: CallArgs,
+    given: Given,
+    project: &Project,
+    cancellation: CancellationToken,
+) -> Result<Option<Exit>, Problem> {
+    let before_effect = BeforeEffect::default();
+    let builder = project.engine_builder().journal(before_effect.clone());
+    let engine = builder.build().map_err(|error| Problem::invalid(error.to_string()))?;
+    let made = attempt(args, given, project, &engine, cancellation).await?;
+    let was_let_through = made.result.is_ok() || before_effect.0.load(Ordering::Relaxed);
+    Ok((!was_let_through && !is_of_a_source(&made)).then(|| made.tell(global, project)))
+}
+
+/// Whether the tool belongs to a source. Sources are not queried before the databases are replaced.
+fn is_of_a_source(made: &Made) -> bool {
+    made.why.as_ref().is_some_and(|why| why.by == WithheldBy::Discovery)
+}
+
+/// Refuses each call right before its effect, and records that it got this far.
+#[derive(Clone, Default)]
+struct BeforeEffect(Arc<AtomicBool>);
+
+impl Journal for BeforeEffect {
+    fn intent<'a>(
+        &'a self,
+        _: PendingCall<'a>,
+    ) -> BoxFuture<'a, Result<(), Box<dyn Error + Send + Sync>>> {
+        self.0.store(true, Ordering::Relaxed);
+        Box::pin(async { Err("it is only evaluated".into()) })
+    }
+
+    fn outcome<'a>(&'a self, _: PendingCall<'a>, _: Option<ErrorCode>) -> BoxFuture<'a, ()> {
+        Box::pin(async {})
+    }
+}
+
+/// The command that reads the rest of an artifact. The artifact is deleted with the call unless the
+/// conversation has a name.
 fn read_on(artifact: &str, global: &Global, situation: &Situation) -> String {
     let mut call = format!("toolcrib call artifact_read id={artifact}");
     let mut push = |flag: &str, value: Option<&OsStr>| {
@@ -97,23 +194,9 @@ fn read_on(artifact: &str, global: &Global, situation: &Situation) -> String {
     let name = situation.conversation.as_deref();
     push("--conversation", Some(OsStr::new(name.unwrap_or("NAME"))));
     match name {
-        Some(_) => format!("read on with `{call}`"),
+        Some(_) => format!("read the rest with `{call}`"),
         None => {
-            format!("to read on, make the call with `--conversation NAME`, and then `{call}`")
+            format!("to read the rest, make the call with `--conversation NAME`, then run `{call}`")
         }
     }
-}
-
-/// Why a tool is withheld: as itself, else because its server was left out.
-fn withheld(all: impl Iterator<Item = WithheldTool>, name: &str) -> Option<WithheldTool> {
-    let mut of_server = None;
-    for tool in all {
-        if *tool.name == *name {
-            return Some(tool);
-        }
-        if tool.name.contains('*') && Glob::new(&*tool.name).matches(name) {
-            of_server.get_or_insert(tool);
-        }
-    }
-    of_server
 }

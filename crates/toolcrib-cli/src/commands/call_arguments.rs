@@ -1,4 +1,4 @@
-//! What stands behind the tool's name on the command line.
+//! The arguments after the tool's name on the command line.
 
 use std::{
     fs::File,
@@ -6,23 +6,23 @@ use std::{
 };
 
 use serde_json::{Map, Value};
-use toolcrib_core::{Arguments, CancellationToken, PlainJson};
+use toolcrib_core::{__internal::PlainJson, Arguments, CancellationToken};
 
 use super::Problem;
 
-/// More is no arguments of a call; a device never ends.
+/// The size limit of arguments from a file or standard input; a device is endless.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Arguments as given.
-#[derive(Debug, PartialEq)]
+/// The arguments as written.
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Given {
-    /// One text that should be JSON; the pipe says so if it is not.
+    /// Text that should be JSON; the pipe reports it if it is not.
     Json(String),
     /// Pairs, to be typed by the tool's schema.
     Pairs(Vec<(String, PairValue)>),
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum PairValue {
     /// `key=value`
     Text(String),
@@ -30,15 +30,14 @@ pub(super) enum PairValue {
     Json(Value),
 }
 
-/// Reads them: pairs, one JSON text, `@FILE`, or `-`.
+/// Parses the arguments: pairs, one JSON text, `@FILE`, or `-`.
 pub(super) async fn read(
     arguments: &[String],
     cancellation: &CancellationToken,
 ) -> Result<Given, Problem> {
     if let [only] = arguments {
         if only == "-" {
-            let text = read_text("standard input".to_owned(), cancellation, || Ok(io::stdin()));
-            return text.await.map(Given::Json);
+            return read_stdin(cancellation).await.map(Given::Json);
         }
         if let Some(path) = only.strip_prefix('@') {
             let (path, shown) = (path.to_owned(), path.to_owned());
@@ -60,8 +59,8 @@ pub(super) async fn read(
     Ok(Given::Pairs(pairs))
 }
 
-/// Whether a text goes to the pipe as it is, which says what is wrong with it: what begins like
-/// JSON, and nothing at all. A bare word is more likely a pair that lost its `=`.
+/// Whether a text goes to the pipe unchanged, which reports its errors: text that begins like JSON,
+/// and empty text. A bare word is more likely a pair without its `=`.
 fn is_meant_as_json(text: &str) -> bool {
     let text = text.trim();
     let is_number = || text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
@@ -72,7 +71,7 @@ fn is_meant_as_json(text: &str) -> bool {
 fn pair(argument: &str) -> Result<(String, PairValue), Problem> {
     let Some((key, value)) = argument.split_once('=') else {
         return Err(Problem::usage(if argument == "-" || argument.starts_with(['@', '{']) {
-            format!("`{argument}` holds all arguments of a call, and so stands alone")
+            format!("`{argument}` contains all arguments of a call; no other argument may be added")
         } else {
             format!(
                 "`{argument}` is neither key=value, key:=JSON, a JSON object, @FILE nor -; {}",
@@ -82,13 +81,15 @@ fn pair(argument: &str) -> Result<(String, PairValue), Problem> {
     };
     match key.strip_suffix(':') {
         None => Ok((key.to_owned(), PairValue::Text(value.to_owned()))),
-        Some(key) => serde_json::from_str(value)
-            .map(|PlainJson(value)| (key.to_owned(), PairValue::Json(value)))
-            .map_err(|error| Problem::usage(format!("the value of `{key}:=` is no JSON: {error}"))),
+        Some(key) => PlainJson::read(value.as_bytes())
+            .map(|value| (key.to_owned(), PairValue::Json(value)))
+            .map_err(|error| {
+                Problem::usage(format!("the value of `{key}:=` is not valid JSON: {error}"))
+            }),
     }
 }
 
-/// How a word that is no argument can be written as one.
+/// A correct spelling for a word that is not a valid argument.
 fn as_pair(word: &str) -> String {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     if !word.is_empty() && word.chars().all(is_name) {
@@ -98,7 +99,11 @@ fn as_pair(word: &str) -> String {
     }
 }
 
-/// Reads a text to its end, which may never come: a pipe, a device.
+pub(super) async fn read_stdin(cancellation: &CancellationToken) -> Result<String, Problem> {
+    read_text("standard input".to_owned(), cancellation, || Ok(io::stdin())).await
+}
+
+/// Reads text to its end. A pipe or device may never end.
 pub(super) async fn read_text<R: Read>(
     what: String,
     cancellation: &CancellationToken,
@@ -123,7 +128,7 @@ pub(super) async fn read_text<R: Read>(
 }
 
 impl Given {
-    /// As the pipe takes them.
+    /// The arguments in the form that the pipe takes.
     pub(super) fn typed(self, schema: Option<&Value>) -> Arguments {
         match self {
             Self::Json(text) => Arguments::Text(text),
@@ -147,8 +152,8 @@ impl Given {
     }
 }
 
-/// The text as what the schema asks for; as text where it is none of that, so that validation can
-/// say what was expected.
+/// The text as the type of the schema. Text that does not fit stays text, and validation then names
+/// the expected type.
 fn of_type(text: String, schema: Option<&Value>) -> Value {
     let types: Vec<&str> = match schema.and_then(|schema| schema.get("type")) {
         Some(Value::String(one)) => vec![one],
@@ -158,8 +163,8 @@ fn of_type(text: String, schema: Option<&Value>) -> Value {
     if types.is_empty() || types.contains(&"string") {
         return Value::String(text);
     }
-    match serde_json::from_str(&text) {
-        Ok(PlainJson(value)) if types.iter().any(|kind| is_a(&value, kind)) => value,
+    match PlainJson::read(text.as_bytes()) {
+        Ok(value) if types.iter().any(|kind| is_a(&value, kind)) => value,
         _ => Value::String(text),
     }
 }

@@ -1,4 +1,4 @@
-//! `toolcrib check`: what is there, or all that is wrong.
+//! `toolcrib check`: the contents of a project, or all its errors.
 
 use toolcrib_core::CancellationToken;
 
@@ -14,8 +14,11 @@ pub(super) async fn check(
     look: Look,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let project = load(global, Purpose::Look(look), ChosenModel::default(), &cancellation).await?;
+    let project = load(global, Purpose::Check(look), ChosenModel::default(), &cancellation).await?;
     engine(&project)?;
+    if !global.quiet && !global.json {
+        output::warnings(project.program_warnings(), true);
+    }
     if global.json {
         output::json(&CheckJson::from(&project));
     } else {

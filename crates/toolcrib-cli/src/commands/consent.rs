@@ -1,4 +1,4 @@
-//! What the user agrees to: at the terminal, or by what was agreed to before.
+//! Consent of the user: at the terminal, or by the records of earlier consent.
 
 use std::{
     io::{self, BufRead as _, IsTerminal as _, Write as _},
@@ -6,18 +6,18 @@ use std::{
     sync::Arc,
 };
 
-use toolcrib_project::{Consent, Power, Review, Standing, TrustStore, Verdict};
+use toolcrib_project::{Consent, Review, Standing, TrustStore, Verdict};
 
 use super::Purpose;
-use crate::output::{self, shell_word};
+use crate::output::{self, powers, shell_word};
 
-/// Decides by the user's records, and by the user where one sits at the terminal.
+/// Decides by the user's records, and by a question if a user is at the terminal.
 #[derive(Debug)]
 pub(super) struct UserConsent {
     pub(super) store: TrustStore,
-    /// Whether the project was found, in place of being named.
+    /// Whether the project was found, not named.
     pub(super) found: bool,
-    /// The first imported file, where there is no project.
+    /// The first imported file, without a project.
     pub(super) import: Option<PathBuf>,
     pub(super) purpose: Purpose,
     pub(super) quiet: bool,
@@ -29,7 +29,7 @@ impl Consent for UserConsent {
         let (reason, command) = match &standing {
             Standing::Trusted => return Verdict::Use,
             Standing::Foreign(foreign) => {
-                let reason = format!("{foreign}, who could have it do anything with your rights");
+                let reason = format!("{foreign}, who could make it do anything with your rights");
                 (reason, format!("toolcrib trust --owner {}", shell_word(foreign.path())))
             }
             standing => {
@@ -37,7 +37,10 @@ impl Consent for UserConsent {
                 let folder = folder.unwrap_or(Path::new("."));
                 let reason = match standing {
                     Standing::Changed => "has changed since you trusted it",
-                    _ => "was found here and not named, and you have not trusted it",
+                    _ => {
+                        "was found in this folder or above it, not named, and you have not \
+                        trusted it"
+                    }
                 };
                 let shown = folder.to_string_lossy();
                 (
@@ -46,20 +49,20 @@ impl Consent for UserConsent {
                 )
             }
         };
-        // Names of folders are the project's too, and must not look like lines of ours.
+        // Folder names come from the project too, and must not look like our output.
         let [reason, command] = [reason, command].map(|text| text.replace('\n', "\\n"));
-        if matches!(self.purpose, Purpose::Look(_)) {
+        if matches!(self.purpose, Purpose::Look(_) | Purpose::Check(_)) {
             return self.look_only(review, &reason, &command);
         }
         let shown = format!("{reason}{}", powers(&review.powers));
         let is_foreign = matches!(standing, Standing::Foreign(_));
         if is_foreign || !can_ask() {
-            let help = format!("when you have looked at its files: {command}");
+            let help = format!("after you have reviewed its files: {command}");
             return Verdict::Refuse(format!("{shown}\n{help}"));
         }
         output::notice(&shown);
         if !ask("Trust it, as it is now?") {
-            return Verdict::Refuse("the project is not trusted, so nothing was done".to_owned());
+            return Verdict::Refuse("the project is not trusted; nothing was done".to_owned());
         }
         match self.store.trust(review) {
             Ok(()) => Verdict::Use,
@@ -88,8 +91,8 @@ impl UserConsent {
         }
         if !self.quiet {
             output::notice(&format!(
-                "{reason}; nothing of it is started or dialed, which leaves out:{}\n\
-                 when you have looked at its files: {command}",
+                "{reason}; it starts no programs, and opens no connections and no files outside \
+                 it, which leaves out:{}\nafter you have reviewed its files: {command}",
                 powers(&review.powers)
             ));
         }
@@ -97,17 +100,11 @@ impl UserConsent {
     }
 }
 
-/// What a project may do, each on lines of its own.
-pub(crate) fn powers(powers: &[Power]) -> String {
-    let indented = |power: &Power| format!("\n  {}", power.to_string().replace('\n', "\n  "));
-    powers.iter().map(indented).collect()
-}
-
 fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks at the terminal; everything but a yes is a no.
+/// Asks at the terminal; any answer except yes is a no.
 fn ask(question: &str) -> bool {
     let mut stderr = io::stderr();
     let asked = write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush());

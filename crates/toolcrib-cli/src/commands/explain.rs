@@ -1,8 +1,8 @@
-//! `toolcrib explain`: why a tool is offered, or is not.
+//! `toolcrib explain`: why a tool is offered or withheld.
 
 use toolcrib_config::suggest;
 use toolcrib_core::{CancellationToken, Glob, ToolName};
-use toolcrib_engine::{Iteration, Why};
+use toolcrib_engine::{Iteration, Why, Withheld};
 use toolcrib_project::Project;
 
 use super::{ChosenModel, Problem, Purpose, menu, with_project};
@@ -42,21 +42,21 @@ async fn show(
     Ok(exit::FINE)
 }
 
-/// Of a name that no known tool has, why its source was left out, if one was that may have it.
+/// For an unknown name: why the source is unavailable that may have the tool.
 fn why(iteration: &Iteration, tool: &str) -> Option<Why> {
-    iteration.why(tool).or_else(|| {
-        let left_out = iteration
-            .withheld()
-            .names()
-            .find(|name| name.contains('*') && Glob::new(*name).matches(tool));
-        left_out.and_then(|name| iteration.why(name))
-    })
+    iteration.why(tool).or_else(|| iteration.why(withheld_name(iteration.withheld(), tool)?))
 }
 
-/// People may know what models may not: which names there are.
+/// The name under which a tool is withheld: its own, else its omitted source's.
+pub(super) fn withheld_name<'a>(withheld: &'a Withheld, tool: &str) -> Option<&'a str> {
+    let is_source = |name: &&str| name.contains('*') && Glob::new(*name).matches(tool);
+    withheld.names().find(|name| *name == tool).or_else(|| withheld.names().find(is_source))
+}
+
+/// An operator may see all known names, unlike a model.
 fn unknown(iteration: &Iteration, tool: &str) -> Problem {
     let offered = iteration.menu().names().map(ToolName::as_str);
     let known = offered.chain(iteration.withheld().names());
     let help = suggest::help(tool, "tools", known);
-    Problem::usage(format!("there is no tool {}; {help}", suggest::quoted([tool])))
+    Problem::usage(format!("unknown tool {}; {help}", suggest::quoted([tool])))
 }

@@ -21,7 +21,7 @@ pub(super) fn init(
     for (given, flag) in [(project, "--project"), (state, "--state"), (import, "--import")] {
         if given.is_some() {
             return Err(Problem::usage(format!(
-                "`init` takes no `{flag}`; name the folder to make as DIR: `toolcrib init DIR`"
+                "`init` does not accept `{flag}`; name the folder to create: `toolcrib init DIR`"
             )));
         }
     }
@@ -31,7 +31,7 @@ pub(super) fn init(
         | InitError::Foreign { .. } => Problem::usage(error.to_string()),
         error => Problem::failed("unwritable", error.to_string()),
     })?;
-    // It runs without trust; this is for what the user adds to it.
+    // The new project runs without trust; this is for later additions of the user.
     if let Ok(review) = review(&args.dir, cancellation) {
         let _ = TrustStore::of_user().trust(&review);
     }

@@ -1,12 +1,13 @@
-//! Files of JSON Lines: that of `--events`, and that of `serve --access-log`.
+//! JSON Lines files of `--events` and of `serve --access-log`.
 
 use std::{
     fs::{File, OpenOptions, Permissions},
     io::{self, Write},
     os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::Path,
-    sync::{Mutex, PoisonError},
 };
+
+use parking_lot::Mutex;
 
 use serde::Serialize;
 use toolcrib_core::Event;
@@ -16,11 +17,11 @@ use toolcrib_project::Project;
 use super::Problem;
 use crate::output;
 
-/// What a file must be called to be written where the project keeps files of its own.
+/// The extensions that a file needs to be written inside the project's folders.
 const OUR_OWN: [&str; 3] = ["jsonl", "ndjson", "log"];
 
-/// What events are written to, inline, so that none is lost, whatever happens next. A file that is
-/// there is replaced; `-` is standard error.
+/// The writer of events, which writes inline and thus loses no event. An existing file is replaced;
+/// `-` is standard error.
 pub(super) fn events(
     path: &Path,
     project: &Project,
@@ -36,7 +37,17 @@ pub(super) fn events(
     Ok(move |event: &Event| lines.write(event, to_stderr))
 }
 
-/// What one line for each request is added to; `-` is standard error, for people.
+/// Whether [`events`] can be written there. Replaces nothing yet.
+pub(super) fn check_events(path: &Path, project: &Project) -> Result<(), Problem> {
+    if path == Path::new("-") {
+        return Ok(());
+    }
+    let mut added_to = OpenOptions::new();
+    added_to.append(true).create(true).mode(0o600);
+    Lines::file("--events", "the events file", path, project, &added_to).map(drop)
+}
+
+/// The writer of the access log, one line for each request; `-` is standard error, as text.
 pub(super) fn access_log(
     path: &Path,
     project: &Project,
@@ -52,10 +63,10 @@ pub(super) fn access_log(
     })
 }
 
-/// A place for lines.
+/// A destination for lines.
 ///
-/// A full disk does not end the work: nothing more is written behind a line that may be half there,
-/// and the program's end tells.
+/// A full disk does not end the work: nothing is written after a possibly incomplete line, and the
+/// error is reported at the end of the program.
 struct Lines {
     place: String,
     out: Mutex<Option<Box<dyn Write + Send>>>,
@@ -76,8 +87,8 @@ impl Lines {
         let shown = path.display();
         if is_of_the_project(path, project) {
             return Err(Problem::usage(format!(
-                "`{flag}`: {shown} lies where the project keeps its files, and may be one of them; \
-                 name a file that is not there yet, or one called *.jsonl, *.ndjson or *.log"
+                "`{flag}`: {shown} is in a folder of the project's files, and may be one of them; \
+                 name a file that does not exist yet, or one named *.jsonl, *.ndjson or *.log"
             )));
         }
         let file: File = options.open(path).map_err(|error| {
@@ -88,13 +99,13 @@ impl Lines {
     }
 
     fn write(&self, line: &impl Serialize, may_be_closed: bool) {
-        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut out = self.out.lock();
         let Some(file) = out.as_mut() else {
             return;
         };
         if let Err(error) = write_line(file, line) {
             *out = None;
-            // Whoever closed standard error wants no more.
+            // A closed standard error is not a failure.
             if !(may_be_closed && error.kind() == io::ErrorKind::BrokenPipe) {
                 output::lost(self.place.clone(), error);
             }
@@ -108,19 +119,19 @@ fn write_line(file: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
     file.write_all(line.as_bytes())
 }
 
-/// Takes the rights of others from a file that was there with them: arguments and results stand in it.
-/// What is no file, such as a terminal, stays as it is.
+/// Removes the access rights of other users from an existing file, which will contain arguments and
+/// results. Anything but a regular file, such as a terminal, is unchanged.
 fn tighten(file: &File) {
     let Ok(found) = file.metadata() else { return };
     let mode = found.permissions().mode();
     if found.is_file() && mode & 0o077 != 0 {
-        // A file of another user stays as it is too.
+        // A file of another user is unchanged too.
         let _ = file.set_permissions(Permissions::from_mode(mode & 0o700));
     }
 }
 
-/// Whether the file is there and may be one that the project reads or keeps. So may be a link that
-/// lies there, wherever it leads.
+/// Whether the file exists and may be one that the project reads or keeps. A symlink in its folders
+/// counts, whatever its target.
 fn is_of_the_project(path: &Path, project: &Project) -> bool {
     let within_project = |path: &Path| {
         let within = |dir: &Path| dir.canonicalize().is_ok_and(|dir| path.starts_with(dir));
@@ -131,7 +142,7 @@ fn is_of_the_project(path: &Path, project: &Project) -> bool {
     if path.is_symlink() && folder.is_some_and(|folder| within_project(&folder)) {
         return true;
     }
-    // As it really lies: a link may lead into the project.
+    // The real path: a symlink may lead into the project.
     let Ok(path) = path.canonicalize() else {
         return false;
     };

@@ -1,4 +1,5 @@
-//! `toolcrib lint`: what a model would misunderstand, pay for, or be talked into.
+//! `toolcrib lint`: finds tools that a model may misread, that cost too many tokens, or that try to
+//! manipulate it.
 
 use std::{
     fs::File,
@@ -14,7 +15,7 @@ use toolcrib_lint::{LintTool, Linter, Rule, parse};
 use toolcrib_project::Project;
 
 use super::{
-    ChosenModel, Problem, Purpose, call_arguments::read_text, catalogue::known_tools, with_project,
+    ChosenModel, Problem, Purpose, call_arguments::read_text, catalog::known_tools, with_project,
 };
 use crate::{
     args::{Global, LintArgs},
@@ -32,13 +33,14 @@ pub(super) async fn lint(
         Some(file) => {
             if global.project.is_some() || !global.imports.is_empty() || global.no_project {
                 return Err(Problem::usage(
-                    "a catalogue in a file belongs to no project; leave out the file, or \
+                    "a catalog in a file belongs to no project; leave out the file, or \
                      `--project`, `--import` and `--no-project`",
                 ));
             }
             if args.whom.principal.is_some() || args.whom.tenant.is_some() {
                 return Err(Problem::usage(
-                    "a catalogue in a file is nobody's; leave out the file, or `--as` and `--tenant`",
+                    "a catalog in a file has no principal; leave out the file, or `--as` and \
+                     `--tenant`",
                 ));
             }
             let tools = read(global, file, &cancellation).await?;
@@ -60,18 +62,18 @@ fn linter(args: &LintArgs) -> Result<Linter, Problem> {
         linter = linter.max_tokens(tokens);
     }
     let all = linter.clone();
-    // Twice is no mistake.
+    // Repeating a rule is allowed.
     let allowed = args.allow.iter().collect::<std::collections::BTreeSet<_>>();
     for rule in allowed {
         linter = linter.allow(rule).map_err(|_| {
             let help = suggest::help(rule, "rules", all.rules().iter().map(Rule::id));
-            Problem::usage(format!("there is no rule {}; {help}", suggest::quoted([&**rule])))
+            Problem::usage(format!("unknown rule {}; {help}", suggest::quoted([&**rule])))
         })?;
     }
     Ok(linter)
 }
 
-/// Reads a catalogue of a file or of standard input.
+/// Reads a catalog from a file or from standard input.
 async fn read(
     global: &Global,
     file: &Path,
@@ -84,13 +86,13 @@ async fn read(
         if is_stdin { Ok(Box::new(io::stdin())) } else { Ok(Box::new(File::open(path)?)) }
     };
     let text = read_text(what.clone(), cancellation, open).await?;
-    // Some editors begin a file with a mark of its encoding.
+    // Some editors write a byte order mark.
     let text = text.trim_start_matches('\u{feff}');
     let value: Value = serde_json::from_str(text)
-        .map_err(|error| Problem::usage(format!("{what} is no JSON: {error}")))?;
+        .map_err(|error| Problem::usage(format!("{what} is not valid JSON: {error}")))?;
     let parsed = parse(&value).map_err(|error| Problem::usage(format!("{what}: {error}")))?;
     if parsed.tools.is_empty() {
-        return Err(Problem::usage(format!("{what} has no tools: there is nothing to look over")));
+        return Err(Problem::usage(format!("{what} contains no tools to check")));
     }
     if !global.quiet && !global.json {
         output::parsed(&parsed);
@@ -108,10 +110,10 @@ async fn of_project(
     with_project(global, purpose, ChosenModel::default(), cancellation, async |project| {
         let mut known = known_tools(project, &args.whom, cancellation).await?;
         if !global.quiet && !global.json {
-            output::held_back(&known.sources);
+            output::withheld(&known.sources);
         }
         if project.held().is_some() {
-            // What was not asked is no finding.
+            // A source that was not queried is not a finding.
             known.sources.clear();
         }
         let listed = known.tools.iter().chain(&known.refused).map(|known| {
@@ -126,7 +128,7 @@ async fn of_project(
     .await
 }
 
-/// What skills add to every request: their descriptions are read in the tool that loads them.
+/// The descriptions of skills, which are part of every request in the tool that loads them.
 async fn of_skills(project: &Project) -> Result<Vec<Tool>, Problem> {
     let failed = |error: String| Problem::failed("discovery_failed", error);
     let engine = Engine::builder().skills(project.skills().clone()).build();

@@ -1,41 +1,20 @@
 //! `toolcrib mcp`: the MCP servers of a project, one by one.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 
 use futures_util::future::join_all;
 use toolcrib_config::suggest;
-use toolcrib_core::{CancellationToken, Identity, Tool};
-use toolcrib_engine::{Engine, TurnOptions, WithheldTool};
-use toolcrib_mcp::{McpClient, ServerStatus, UnmatchedPattern};
+use toolcrib_core::{CancellationToken, Identity};
+use toolcrib_engine::{Engine, TurnOptions};
+use toolcrib_mcp::McpClient;
 use toolcrib_project::{McpServer, Project};
 
-use super::{ChosenModel, Problem, Purpose, call, call_arguments, with_project};
+use super::{ChosenModel, Problem, Purpose, call, with_project};
 use crate::{
     args::{CallArgs, Global, Look, McpCommand},
     exit::{self, Exit},
-    output::{self, ServerJson, ServersJson},
+    output::{self, QueriedServer, ServerJson, ServerOffer, ServersJson},
 };
-
-/// What came of asking a server for its tools.
-pub(crate) struct Asked<'a> {
-    pub(crate) server: &'a McpServer,
-    /// Where its client stood then; `None` where there is no client.
-    pub(crate) status: Option<ServerStatus>,
-    /// What it lists, else why it does not.
-    pub(crate) listed: Result<Offer, String>,
-    /// What chooses none of what it lists.
-    pub(crate) unmatched: Vec<UnmatchedPattern>,
-    pub(crate) took: Duration,
-}
-
-/// What a server lists, as an engine takes it that nothing forbids anything.
-pub(crate) struct Offer {
-    pub(crate) offered: Vec<Tool>,
-    pub(crate) held_back: Vec<WithheldTool>,
-}
 
 pub(super) async fn mcp(
     global: &Global,
@@ -59,7 +38,7 @@ async fn list(
         let asked = unless_cancelled(ask_all(project, &nobody()), &cancellation).await?;
         let redactor = project.redactor();
         if global.json {
-            output::json(&ServersJson::new(&asked, &redactor));
+            output::json(&ServersJson::new(&asked, project, &redactor));
         } else {
             output::servers(&asked, &redactor);
         }
@@ -74,10 +53,11 @@ async fn test(
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
     with_project(global, Purpose::Ask, ChosenModel::default(), &cancellation, async |project| {
-        let asked = unless_cancelled(ask(find(project, name)?, &nobody()), &cancellation).await?;
+        let asked =
+            unless_cancelled(ask(project, find(project, name)?, &nobody()), &cancellation).await?;
         let redactor = project.redactor();
         if global.json {
-            output::json(&ServerJson::with_tools(&asked, &redactor));
+            output::json(&ServerJson::with_tools(&asked, project, &redactor));
         } else {
             output::server(&asked, &redactor);
         }
@@ -92,13 +72,9 @@ async fn call_tool(
     args: CallArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
-    let given = call_arguments::read(&args.arguments, &cancellation).await?;
-    let purpose = Purpose::Run(args.fresh);
-    let token = cancellation.clone();
-    with_project(global, purpose, ChosenModel::default(), &token, async |project| {
-        let server = find(project, server)?;
-        let tool = server.name().tool_name(&args.tool);
-        call::make(global, CallArgs { tool, ..args }, given, project, cancellation).await
+    call::through_pipe(global, args, cancellation, |project, args| {
+        let tool = find(project, server)?.name().tool_name(&args.tool);
+        Ok(CallArgs { tool, ..args })
     })
     .await
 }
@@ -108,38 +84,50 @@ fn find<'a>(project: &'a Project, name: &str) -> Result<&'a McpServer, Problem> 
     servers.iter().find(|server| server.name().as_str() == name).ok_or_else(|| {
         let names = servers.iter().map(|server| server.name().as_str());
         let help = suggest::help(name, "MCP servers", names);
-        Problem::usage(format!("there is no MCP server {}; {help}", suggest::quoted([name])))
+        Problem::usage(format!("unknown MCP server {}; {help}", suggest::quoted([name])))
     })
 }
 
-/// Whom servers are asked for where nobody is named.
+/// The identity for servers if none is named.
 fn nobody() -> Identity {
     Identity::conversation("servers")
 }
 
-/// Asks all servers at the same time, each in the session of this identity.
-pub(super) async fn ask_all<'a>(project: &'a Project, identity: &Identity) -> Vec<Asked<'a>> {
-    join_all(project.mcp_servers().iter().map(|server| ask(server, identity))).await
+/// Queries all servers concurrently, each in the session of this identity.
+pub(super) async fn ask_all<'a>(
+    project: &'a Project,
+    identity: &Identity,
+) -> Vec<QueriedServer<'a>> {
+    join_all(project.mcp_servers().iter().map(|server| ask(project, server, identity))).await
 }
 
-async fn ask<'a>(server: &'a McpServer, identity: &Identity) -> Asked<'a> {
+async fn ask<'a>(
+    project: &Project,
+    server: &'a McpServer,
+    identity: &Identity,
+) -> QueriedServer<'a> {
     let begun = Instant::now();
     let client = server.client().map(|client| client.on_behalf_of(identity));
     let listed = match &client {
-        Ok(client) => offer(client, identity).await,
+        Ok(client) => offer(project, client, identity).await,
         Err(reason) => Err((*reason).to_owned()),
     };
     let took = begun.elapsed();
     let unmatched = client.as_ref().map(McpClient::unmatched_patterns).unwrap_or_default();
     let status = client.ok().map(|client| client.status());
-    Asked { server, status, listed, unmatched, took }
+    QueriedServer { server, status, listed, unmatched, took }
 }
 
-/// The client alone does not look whether a schema can be enforced; an engine does.
-async fn offer(client: &McpClient, identity: &Identity) -> Result<Offer, String> {
-    // It says best itself why there is no list, and is not asked twice for one.
+/// Only an engine checks whether a schema can be enforced; the client does not.
+async fn offer(
+    project: &Project,
+    client: &McpClient,
+    identity: &Identity,
+) -> Result<ServerOffer, String> {
+    // The client reports the best error for a missing list; it is not queried twice.
     client.catalog().await.map_err(|error| error.to_string())?;
-    let engine = Engine::builder().provider(Arc::new(client.clone())).build();
+    let engine =
+        Engine::builder().redactor(project.redactor()).provider(Arc::new(client.clone())).build();
     let mut options = TurnOptions::default();
     options.tenant.clone_from(&identity.tenant);
     options.principal.clone_from(&identity.principal);
@@ -148,9 +136,9 @@ async fn offer(client: &McpClient, identity: &Identity) -> Result<Offer, String>
         .turn(options)
         .map_err(|error| error.to_string())?;
     let iteration = turn.iteration().await.map_err(|error| error.to_string())?;
-    Ok(Offer {
+    Ok(ServerOffer {
         offered: iteration.menu().tools().to_vec(),
-        held_back: iteration.withheld().explain().collect(),
+        withheld: iteration.withheld().tools().collect(),
     })
 }
 

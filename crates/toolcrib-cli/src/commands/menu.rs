@@ -1,7 +1,7 @@
-//! `toolcrib menu`: what the model would see.
+//! `toolcrib menu`: the tools that the model would see.
 
 use toolcrib_core::CancellationToken;
-use toolcrib_engine::{Iteration, IterationError, Turn};
+use toolcrib_engine::{Engine, Iteration, Turn};
 use toolcrib_project::Project;
 
 use super::{ChosenModel, Problem, Purpose, engine, turn_options, with_project};
@@ -34,7 +34,7 @@ async fn show(
     let iteration = look(&mut turn).await?;
     output::unmatched(project);
     if global.json {
-        output::json(&MenuJson::new(&iteration, args.why));
+        output::json(&MenuJson::new(&iteration, project, args.why));
     } else {
         output::menu(&iteration, args.why || global.verbose);
     }
@@ -47,20 +47,21 @@ pub(super) fn turn(
     situation: &Situation,
     cancellation: CancellationToken,
 ) -> Result<Turn, Problem> {
+    turn_of(project, &engine(project)?, situation, cancellation)
+}
+
+/// The same as [`turn`], with an engine of the project.
+pub(super) fn turn_of(
+    project: &Project,
+    engine: &Engine,
+    situation: &Situation,
+    cancellation: CancellationToken,
+) -> Result<Turn, Problem> {
     let options = turn_options(project, situation, cancellation)?;
-    engine(project)?.turn(options).map_err(|error| Problem::usage(error.to_string()))
+    Ok(engine.turn(options)?)
 }
 
-/// What the model would see next.
+/// The next iteration's menu.
 pub(super) async fn look(turn: &mut Turn) -> Result<Iteration, Problem> {
-    turn.iteration().await.map_err(not_begun)
-}
-
-/// Why an iteration did not begin.
-pub(super) fn not_begun(error: IterationError) -> Problem {
-    match error {
-        IterationError::Cancelled => Problem::cancelled(),
-        IterationError::Skill(error) => Problem::usage(error.to_string()),
-        error => Problem::failed("discovery_failed", error.to_string()),
-    }
+    Ok(turn.iteration().await?)
 }

@@ -2,10 +2,11 @@
 
 mod call;
 mod call_arguments;
-mod catalogue;
+mod catalog;
 mod check;
 mod consent;
 mod explain;
+mod fresh;
 mod init;
 mod json_lines;
 mod lint;
@@ -29,20 +30,14 @@ use toolcrib_engine::{DEFAULT_PERSONALITY, Engine, Personality, TurnOptions};
 use toolcrib_project::{LoadOptions, Mode, Project, TrustStore, find};
 
 use self::consent::UserConsent;
-pub(crate) use self::{
-    catalogue::{KnownSource, KnownTool, KnownTools},
-    consent::powers,
-    mcp::{Asked, Offer},
-    models::{Listed, State},
-    problem::{Form, Problem, misread},
-};
+pub(crate) use self::problem::{Form, Problem, misread};
 use crate::{
     args::{Cli, Command, Fresh, Global, Look, Situation, claims},
     exit::Exit,
     output,
 };
 
-/// Runs what was asked for.
+/// Runs the command.
 pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Result<Exit, Problem> {
     let Cli { global, command } = cli;
     match command {
@@ -64,20 +59,24 @@ pub(crate) async fn dispatch(cli: Cli, cancellation: CancellationToken) -> Resul
     }
 }
 
-/// The model that was chosen on the command line, in place of the project's.
-#[derive(Debug, Default)]
+/// The model of the command line, which replaces the project's.
+#[derive(Debug, Clone, Default)]
 struct ChosenModel {
     name: Option<String>,
     base_url: Option<String>,
 }
 
-/// What a project is loaded for.
+/// Why a project is loaded.
 #[derive(Debug, Clone, Copy)]
 enum Purpose {
-    /// To look at it: what is not trusted is left out.
+    /// To inspect it: parts without trust are left out.
     Look(Look),
-    /// To ask its servers, and run nothing.
+    /// The same, with all warnings.
+    Check(Look),
+    /// To query its servers, without calls.
     Ask,
+    /// To evaluate a call or run, with databases as they would be created. Replaces nothing.
+    Judge,
     /// To run calls.
     Run(Fresh),
 }
@@ -85,13 +84,14 @@ enum Purpose {
 impl Purpose {
     fn mode(self) -> Mode {
         match self {
-            Self::Look(_) | Self::Ask => Mode::Inspect,
+            Self::Look(_) | Self::Check(_) | Self::Ask => Mode::Inspect,
+            Self::Judge => Mode::Preview,
             Self::Run(Fresh { fresh, .. }) => Mode::Run { fresh },
         }
     }
 }
 
-/// Loads the project, without holding up the signals.
+/// Loads the project while signals are still handled.
 async fn load(
     global: &Global,
     purpose: Purpose,
@@ -110,7 +110,11 @@ async fn load(
         state: absolute(global.state.as_ref())?,
         mode: purpose.mode(),
         consent: Some(Arc::new(consent)),
-        offline: matches!(purpose, Purpose::Look(Look { offline: true })),
+        offline: match purpose {
+            Purpose::Judge => true,
+            Purpose::Look(look) | Purpose::Check(look) => look.offline,
+            Purpose::Ask | Purpose::Run(_) => false,
+        },
         model: model.name,
         base_url: model.base_url,
         imports: global.imports.clone(),
@@ -131,8 +135,12 @@ async fn load(
     if cancellation.is_cancelled() {
         return Err(Problem::cancelled());
     }
-    if !global.quiet && !global.json {
-        output::warnings(project.warnings());
+    // After an evaluation, the project is loaded once more.
+    if !global.quiet && !global.json && !matches!(purpose, Purpose::Judge) {
+        // `check` does not exist for imported files, and their warnings may be about lost servers.
+        let all =
+            global.verbose || !global.imports.is_empty() || matches!(purpose, Purpose::Check(_));
+        output::warnings(project.warnings(), all);
     }
     if !global.quiet {
         for database in project.databases() {
@@ -153,21 +161,22 @@ fn project_folder(global: &Global) -> Result<Option<PathBuf>, Problem> {
         return Ok(None);
     }
     let here = std::env::current_dir()
-        .map_err(|error| Problem::usage(format!("this folder is gone: {error}")))?;
+        .map_err(|error| Problem::usage(format!("the current folder no longer exists: {error}")))?;
     match find(&here) {
-        // Its rules must not be lost by the way.
+        // The project's rules must not be ignored by accident.
         Ok(dir) if !global.imports.is_empty() => Err(Problem::usage(format!(
-            "this is in the project {}, whose rules `--import` leaves out; say `--project` with its \
-             folder to take the file in there, or `--no-project`",
+            "this is in the project {}, whose rules `--import` alone ignores; add `--project` \
+             with its folder to use them, or `--no-project`",
             dir.display()
         ))),
         Ok(dir) => Ok(Some(dir)),
         Err(_) if !global.imports.is_empty() => Ok(None),
-        Err(error) => Err(Problem::usage(format!("{error}; name one with `--project DIR`"))),
+        Err(error) => Err(Problem::usage(format!("{error}; name a project with `--project DIR`"))),
     }
 }
 
-/// Loads the project, does something with it, and ends what runs for it, whatever came of that.
+/// Loads the project, runs a function on it, and shuts down its programs and connections in any
+/// case.
 async fn with_project<T>(
     global: &Global,
     purpose: Purpose,
@@ -198,7 +207,7 @@ async fn with_project_told<T>(
     outcome
 }
 
-/// A state folder on the command line starts where the command does, not at the project.
+/// A relative state folder on the command line starts at the current folder, not at the project.
 fn absolute(path: Option<&PathBuf>) -> Result<Option<PathBuf>, Problem> {
     path.map(std::path::absolute)
         .transpose()
@@ -209,16 +218,16 @@ fn engine(project: &Project) -> Result<Engine, Problem> {
     project.engine_builder().build().map_err(|error| Problem::invalid(error.to_string()))
 }
 
-/// Checks the skills that were named.
+/// Resolves the named skills.
 fn skills(project: &Project, names: &[String]) -> Result<Vec<SkillId>, Problem> {
     let unknown = |name: &str| {
         let known: Vec<_> =
             project.skills().iter().map(|skill| format!("`{}`", skill.id)).collect();
         let known = match known.as_slice() {
             [] => "this project has none".to_owned(),
-            known => format!("there are: {}", known.join(", ")),
+            known => format!("available: {}", known.join(", ")),
         };
-        Problem::usage(format!("there is no skill `{name}`; {known}"))
+        Problem::usage(format!("unknown skill `{name}`; {known}"))
     };
     names
         .iter()
@@ -226,7 +235,7 @@ fn skills(project: &Project, names: &[String]) -> Result<Vec<SkillId>, Problem> 
         .collect()
 }
 
-/// Checks the personality that was named.
+/// Resolves the named personality.
 fn personality(project: &Project, name: Option<&str>) -> Result<Option<Arc<str>>, Problem> {
     let Some(name) = name else { return Ok(None) };
     let mut known: Vec<_> = project.personalities().map(Personality::id).collect();
@@ -237,7 +246,7 @@ fn personality(project: &Project, name: Option<&str>) -> Result<Option<Arc<str>>
         return Ok(Some(name.into()));
     }
     let help = suggest::help(name, "personalities", known);
-    Err(Problem::usage(format!("there is no personality {}; {help}", suggest::quoted([name]))))
+    Err(Problem::usage(format!("unknown personality {}; {help}", suggest::quoted([name]))))
 }
 
 fn turn_options(

@@ -1,4 +1,4 @@
-//! `toolcrib models`: which are configured, and whether they can be reached.
+//! `toolcrib models`: the configured models, and whether they can be reached.
 
 use std::{collections::HashSet, ptr, sync::Arc};
 
@@ -11,46 +11,24 @@ use super::{ChosenModel, Problem, Purpose, load};
 use crate::{
     args::{Global, Look},
     exit::{self, Exit},
-    output::{self, ModelsJson},
+    output::{self, ListedModel, ModelState, ModelsJson},
 };
 
-/// A model that could be taken.
+/// A model that `run` could use.
 pub(crate) struct Candidate {
-    /// What `--model` takes for it.
+    /// Its name for `--model`.
     pub(crate) name: Arc<str>,
-    /// What makes it one: where it is declared, or a variable of the environment.
+    /// Its source: the declaration, or an environment variable.
     pub(crate) origin: Arc<str>,
     pub(crate) model: Arc<VendorModel>,
-    /// Whether it is only known where it is, and not yet which of the models there is meant.
+    /// Whether only the server is known, not yet the model on it.
     any: bool,
-    /// Whether the project names it, so that its trust counts.
+    /// Whether the project names it, so that trust is required.
     of_project: bool,
 }
 
-/// What stands for a model of which only the server is known.
+/// The placeholder for the model if only the server is known.
 const ANY: &str = "?";
-
-/// A line of the list.
-pub(crate) struct Listed {
-    pub(crate) name: Arc<str>,
-    pub(crate) origin: Option<Arc<str>>,
-    pub(crate) model: Option<Arc<VendorModel>>,
-    pub(crate) state: State,
-    /// Whether `run` takes it where none is named.
-    pub(crate) is_default: bool,
-}
-
-/// How a model stands.
-pub(crate) enum State {
-    /// Nobody has set it up; what to do.
-    NotConfigured(String),
-    /// Its server was not asked, for this reason.
-    NotAsked(String),
-    /// Its server answers, and lists these.
-    Reachable(Vec<String>),
-    /// It does not, or says no.
-    Unreachable(ModelError),
-}
 
 pub(super) async fn models(
     global: &Global,
@@ -66,13 +44,13 @@ pub(super) async fn models(
     let held = project.as_ref().and_then(Project::held);
     let asked = join_all(candidates.into_iter().map(async |candidate| {
         if look.offline {
-            return (candidate, State::NotAsked("offline".to_owned()));
+            return (candidate, ModelState::NotAsked("offline".to_owned()));
         }
         match held.filter(|_| candidate.of_project) {
-            Some(reason) => (candidate, State::NotAsked(reason.to_owned())),
+            Some(reason) => (candidate, ModelState::NotAsked(reason.to_owned())),
             None => {
                 let (candidate, answer) = candidate.ask().await;
-                (candidate, answer.map_or_else(State::Unreachable, State::Reachable))
+                (candidate, answer.map_or_else(ModelState::Unreachable, ModelState::Reachable))
             }
         }
     }));
@@ -85,14 +63,14 @@ pub(super) async fn models(
     let mut listed: Vec<_> = asked
         .into_iter()
         .enumerate()
-        .map(|(at, (Candidate { name, origin, model, .. }, state))| Listed {
+        .map(|(at, (Candidate { name, origin, model, .. }, state))| ListedModel {
             name,
             origin: Some(origin),
             model: Some(model),
             state,
             is_default: first == Some(at),
         })
-        // What the project names may be what the environment sets up.
+        // The project and the environment may name the same model.
         .filter(|one| names.insert(Arc::clone(&one.name)))
         .collect();
     listed.extend(not_configured(&listed));
@@ -105,7 +83,7 @@ pub(super) async fn models(
     Ok(exit::FINE)
 }
 
-/// The project, if there is one here: models can be listed without.
+/// The project, if there is one: models can be listed without.
 async fn project(
     global: &Global,
     look: Look,
@@ -118,17 +96,17 @@ async fn project(
     load(global, Purpose::Look(look), ChosenModel::default(), cancellation).await.map(Some)
 }
 
-/// What the project calls the model that it names.
+/// The project's name for its model.
 fn named(project: &Project) -> Option<Arc<str>> {
     let model = project.model()?;
-    // Two of its models may have one name with their vendor.
+    // Two models of the project may have the same vendor name.
     let is_it = |declared: &&DeclaredModel| ptr::addr_eq(&**model, &*declared.model);
     let declared = project.models().iter().find(is_it);
     Some(declared.map_or_else(|| model.name().into(), |declared| Arc::clone(&declared.name)))
 }
 
-/// What could be taken where no model is named, best first: the project's own, then the vendors
-/// that the environment sets up. A model of a vendor that the project names comes before all.
+/// The models that could be used if none is named, best first: the project's own, then those of
+/// vendors configured in the environment. A model of a vendor that the project names comes first.
 fn candidates(project: Option<&Project>) -> Vec<Candidate> {
     let named = project.and_then(|project| {
         let name = named(project)?;
@@ -161,8 +139,8 @@ fn candidates(project: Option<&Project>) -> Vec<Candidate> {
 }
 
 impl Candidate {
-    /// Asks its server which models there are. Where it is not known which of them is meant, it is
-    /// the first, unless the vendor's default is among them.
+    /// Queries its server for its models. If the model is unknown, it becomes the first one listed,
+    /// unless the vendor's default is among them.
     async fn ask(mut self) -> (Self, Result<Vec<String>, ModelError>) {
         let listed = self.model.list_models().await;
         if let (true, Ok(models)) = (self.any, &listed)
@@ -178,8 +156,8 @@ impl Candidate {
     }
 }
 
-/// The vendors of which there is no model in a list, each with what to do.
-fn not_configured(listed: &[Listed]) -> Vec<Listed> {
+/// The vendors without a listed model, each with the next step.
+fn not_configured(listed: &[ListedModel]) -> Vec<ListedModel> {
     let is_there = |vendor: Vendor| {
         listed
             .iter()
@@ -188,11 +166,11 @@ fn not_configured(listed: &[Listed]) -> Vec<Listed> {
     Vendor::ALL
         .into_iter()
         .filter(|vendor| !is_there(*vendor))
-        .map(|vendor| Listed {
+        .map(|vendor| ListedModel {
             name: vendor.as_str().into(),
             origin: None,
             model: None,
-            state: State::NotConfigured(match vendor {
+            state: ModelState::NotConfigured(match vendor {
                 Vendor::Ollama => {
                     "set OLLAMA_HOST, or name a model: --model ollama:MODEL".to_owned()
                 }
@@ -238,7 +216,7 @@ pub(super) async fn first_configured(project: &Project) -> Result<Candidate, Pro
         Problem::failed(
             "model_failed",
             format!(
-                "which models are there ({origin}, {url}) cannot be told: {why}; name one with `--model`"
+                "the models of {origin} ({url}) cannot be listed: {why}; name one with `--model`"
             ),
         )
     };

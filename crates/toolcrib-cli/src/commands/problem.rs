@@ -1,10 +1,11 @@
-//! Why a command could not even begin its work, and how that is told.
+//! Errors that prevent a command from starting, and their output.
 
 use std::env;
 
 use clap::CommandFactory as _;
 use toolcrib_agent::{RunError, Stopped};
 use toolcrib_core::UnknownEventError;
+use toolcrib_engine::TurnError;
 use toolcrib_project::{Diagnostic, InstallError, LoadError};
 
 use crate::{
@@ -13,23 +14,23 @@ use crate::{
     output::{self, ProblemJson, RunJson},
 };
 
-/// Why a command could not even begin its work.
+/// Why a command could not start.
 #[derive(Debug)]
 pub(crate) struct Problem {
     exit: Exit,
-    /// Boxed, because every command's result has room for it.
+    /// Boxed to keep every command's result small.
     error: Box<RunError>,
     diagnostics: Vec<Diagnostic>,
 }
 
-/// How a problem is told.
+/// The format of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// To people.
+    /// Text for people.
     Text,
     /// As one JSON object.
     Json,
-    /// As the JSON object of a run, so that whoever reads runs finds every field.
+    /// As the JSON object of a run, with the fields of every run.
     RunJson,
 }
 
@@ -48,12 +49,12 @@ impl Form {
 }
 
 impl Problem {
-    /// The command line is wrong.
+    /// An error in the command line.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(exit::USAGE, "usage", message)
     }
 
-    /// The project is wrong.
+    /// An error in the project.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(exit::USAGE, "project_invalid", message)
     }
@@ -63,7 +64,7 @@ impl Problem {
         Self::new(exit::FAILED, code, message)
     }
 
-    /// Somebody pressed Ctrl-C.
+    /// Cancelled by Ctrl-C.
     pub(crate) fn cancelled() -> Self {
         Self::new(exit::CANCELLED, "cancelled", "cancelled")
     }
@@ -73,12 +74,12 @@ impl Problem {
         Self { exit, error, diagnostics: Vec::new() }
     }
 
-    /// Whether it is [that](Self::cancelled).
+    /// Whether it was made by [`cancelled`](Self::cancelled).
     pub(crate) fn is_cancelled(&self) -> bool {
         self.exit == exit::CANCELLED
     }
 
-    /// Prints it, and gives the exit code.
+    /// Prints it, and returns the exit code.
     pub(crate) fn report(&self, form: Form) -> Exit {
         let json = ProblemJson::new(&self.error, &self.diagnostics);
         match form {
@@ -98,6 +99,22 @@ impl Problem {
 impl From<UnknownEventError> for Problem {
     fn from(error: UnknownEventError) -> Self {
         Self::failed("internal", error.to_string())
+    }
+}
+
+impl From<TurnError> for Problem {
+    fn from(error: TurnError) -> Self {
+        let message = error.to_string();
+        match error {
+            TurnError::Cancelled => Self::cancelled(),
+            TurnError::UnknownSkill { .. }
+            | TurnError::SkillOutOfReach { .. }
+            | TurnError::SkillRefused { .. }
+            | TurnError::UnknownPersonality { .. }
+            | TurnError::InvalidClaim(_)
+            | TurnError::ReadSkill(_) => Self::usage(message),
+            _ => Self::failed(RunError::DISCOVERY_FAILED, message),
+        }
     }
 }
 
@@ -137,7 +154,7 @@ impl From<InstallError> for Problem {
     }
 }
 
-/// Tells why the command line could not be read, or prints the help or version that it asks for.
+/// Reports why the command line could not be parsed, or prints the requested help or version.
 pub(crate) fn misread(error: &clap::Error) -> Exit {
     if !error.use_stderr() {
         output::delivered(error.print());
@@ -145,7 +162,7 @@ pub(crate) fn misread(error: &clap::Error) -> Exit {
     }
     let json = env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json");
     if !json {
-        // It says where it went wrong in colours of its own; there is nobody else to tell.
+        // Clap prints the error with its position and colors. A write error cannot be reported.
         let _ = error.print();
         return exit::USAGE;
     }
@@ -154,7 +171,7 @@ pub(crate) fn misread(error: &clap::Error) -> Exit {
     Problem::usage(message).report(Form::new(true, asks_for_run()))
 }
 
-/// Whether the command is `run`, as far as the command line can be read.
+/// Whether the command is `run`, as far as the command line can be parsed.
 fn asks_for_run() -> bool {
     let read = Cli::command().ignore_errors(true).try_get_matches();
     read.is_ok_and(|matches| matches.subcommand_name() == Some("run"))

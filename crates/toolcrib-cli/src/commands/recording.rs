@@ -16,21 +16,21 @@ use toolcrib_models::record;
 use super::Problem;
 use crate::output;
 
-/// A file that a run's exchange goes to. It is made before the run begins, so that a run is not
-/// paid for and then lost.
+/// The file of a recording. It is created before the run begins, so that a paid run is not lost to
+/// a file error.
 pub(super) struct Recording {
     path: PathBuf,
     file: File,
 }
 
 impl Recording {
-    /// Makes the file, which must not be there yet: a recording is worth keeping.
+    /// Creates the file, which must not exist yet: an old recording is never replaced.
     pub(super) fn begin(path: &Path) -> Result<Self, Problem> {
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         match made {
             Ok(file) => Ok(Self { path: path.to_owned(), file }),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Problem::usage(
-                format!("`--record`: {} is there already; name a new file", path.display()),
+                format!("`--record`: {} already exists; name a new file", path.display()),
             )),
             Err(error) => Err(Problem::usage(format!(
                 "`--record`: {} cannot be written: {error}",
@@ -39,8 +39,16 @@ impl Recording {
         }
     }
 
-    /// Writes what was said, however the run ended; where nothing was, there is nothing to play back
-    /// and the file goes again. Gives how it is played back.
+    /// Whether the file can be created. Leaves none.
+    pub(super) fn check(path: &Path) -> Result<(), Problem> {
+        Self::begin(path)?;
+        // The run creates it again, or reports the error.
+        let _ = fs::remove_file(path);
+        Ok(())
+    }
+
+    /// Writes the model's responses, however the run ended. Without responses there is nothing to
+    /// replay, and the file is deleted. Returns the option that replays it.
     pub(super) fn end(mut self, outcome: &RunOutcome, redactor: &Redactor) -> Option<String> {
         if !outcome.messages.iter().any(|message| matches!(message, Message::Assistant { .. })) {
             drop(self.file);
@@ -59,7 +67,7 @@ impl Recording {
         if let Err(error) = self.file.write_all(script.as_bytes()) {
             output::lost(format!("the recording {}", self.path.display()), error);
         }
-        // The name of a script starts at the project, and the file's did where the command was given.
+        // A script's name is relative to the project, the file's name to the current folder.
         let path = std::path::absolute(&self.path).unwrap_or(self.path);
         Some(format!("--model script:{}", path.display()))
     }

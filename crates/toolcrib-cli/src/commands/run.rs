@@ -1,6 +1,10 @@
-//! `toolcrib run`: one message, to the answer.
+//! `toolcrib run`: one message, until the answer.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    io::{self, IsTerminal as _},
+    path::Path,
+    sync::Arc,
+};
 
 use toolcrib_agent::{Agent, RunOptions};
 use toolcrib_core::{CancellationToken, Model, Tool};
@@ -9,8 +13,9 @@ use toolcrib_mcp::ServerState;
 use toolcrib_project::Project;
 
 use super::{
-    ChosenModel, Problem, Purpose, catalogue::identity, json_lines, models::first_configured,
-    recording::Recording, turn_options, with_project_told,
+    ChosenModel, Problem, Purpose, call_arguments::read_stdin, catalog::identity, fresh,
+    json_lines, menu, models::first_configured, recording::Recording, turn_options,
+    with_project_told,
 };
 use crate::{
     args::{Global, RunArgs, Situation},
@@ -23,22 +28,59 @@ pub(super) async fn run(
     args: RunArgs,
     cancellation: CancellationToken,
 ) -> Result<Exit, Problem> {
+    let message = message(&args.words, &cancellation).await?;
     let to_stderr = args.events.as_deref().is_some_and(|path| path == Path::new("-"));
     let tells = !(global.json || global.quiet || to_stderr);
     let purpose = Purpose::Run(args.fresh);
     let model = ChosenModel { name: args.model.clone(), base_url: args.base_url.clone() };
     let token = cancellation.clone();
     let told = tells && !global.quiet;
+    fresh::judge(global, args.fresh, &model, &token, async |project| {
+        judge(&args, project, token.clone()).await
+    })
+    .await?;
     with_project_told(global, told, purpose, model, &token, async |project| {
-        follow(global, args, tells, project, cancellation).await
+        follow(global, args, message, tells, project, cancellation).await
     })
     .await
 }
 
-/// Runs the agent and tells what it does.
+/// The words of the command line, or standard input.
+async fn message(words: &[String], cancellation: &CancellationToken) -> Result<String, Problem> {
+    let message = match words {
+        [] if io::stdin().is_terminal() => String::new(),
+        [] => read_stdin(cancellation).await?,
+        [only] if only == "-" => read_stdin(cancellation).await?,
+        words => words.join(" "),
+    };
+    // The newline that ends a piped text is not part of the message.
+    let message = message.trim_end();
+    if message.is_empty() {
+        let help = "say what the agent should do: toolcrib run \"MESSAGE\", or pipe it";
+        return Err(Problem::usage(format!("the message is empty; {help}")));
+    }
+    Ok(message.to_owned())
+}
+
+/// Whether the run can begin.
+async fn judge(
+    args: &RunArgs,
+    project: &Project,
+    cancellation: CancellationToken,
+) -> Result<(), Problem> {
+    let agent = agent(project, &args.situation, false).await?;
+    menu::turn_of(project, agent.engine(), &args.situation, cancellation)?;
+    if let Some(path) = &args.events {
+        json_lines::check_events(path, project)?;
+    }
+    args.record.as_deref().map_or(Ok(()), Recording::check)
+}
+
+/// Runs the agent and prints its progress.
 async fn follow(
     global: &Global,
     args: RunArgs,
+    message: String,
     tells: bool,
     project: &Project,
     cancellation: CancellationToken,
@@ -55,7 +97,7 @@ async fn follow(
     options.tool_choices = args.tool_choices;
     options.turn_timeout = args.timeout;
 
-    let run = agent.run(args.message, options);
+    let run = agent.run(message, options);
     if let Some(path) = &args.events {
         run.on("*", json_lines::events(path, project)?)?;
     }
@@ -82,13 +124,13 @@ async fn follow(
     Ok(outcome.stopped.into())
 }
 
-/// The tools of the MCP servers that are connected.
+/// The tools of the connected MCP servers.
 async fn remote_tools(project: &Project, situation: &Situation) -> Vec<Tool> {
     let mut tools = Vec::new();
     let identity = identity(&situation.whom);
     for client in project.mcp_servers().iter().filter_map(|server| server.client().ok()) {
         let client = client.on_behalf_of(&identity);
-        // One that is gone is not started again for a summary.
+        // A stopped server is not started again for a summary.
         if client.status().state == ServerState::Ready {
             tools.extend(client.tools().await.unwrap_or_default());
         }
@@ -96,12 +138,12 @@ async fn remote_tools(project: &Project, situation: &Situation) -> Vec<Tool> {
     tools
 }
 
-/// The model of the personality that acts, if it has one of its own.
+/// The own model of the current personality, if any.
 fn own_model<'a>(project: &'a Project, situation: &Situation) -> Option<&'a Arc<dyn Model>> {
     project.personality_model(situation.personality.as_deref().unwrap_or(DEFAULT_PERSONALITY))
 }
 
-/// The project's agent; where no model is named, on the first that is configured.
+/// The project's agent; if no model is named, on the first configured one.
 async fn agent(project: &Project, situation: &Situation, tells: bool) -> Result<Agent, Problem> {
     let mut builder = project.agent_builder();
     if project.model().is_none()

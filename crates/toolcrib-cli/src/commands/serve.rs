@@ -11,13 +11,13 @@ use toolcrib_mcp::{Access, Gateway, GatewayBuilder, GatewayError};
 use toolcrib_project::Project;
 
 use super::{
-    Asked, ChosenModel, Problem, Purpose, engine, json_lines, mcp::ask_all, personality, skills,
+    ChosenModel, Problem, Purpose, engine, json_lines, mcp::ask_all, personality, skills,
     with_project,
 };
 use crate::{
     args::{Fresh, Global, HttpAddress, ServeArgs, claims},
     exit::{self, Exit},
-    output,
+    output::{self, QueriedServer},
 };
 
 pub(super) async fn serve(
@@ -27,8 +27,7 @@ pub(super) async fn serve(
 ) -> Result<Exit, Problem> {
     if global.json {
         return Err(Problem::usage(
-            "`serve` prints no result, so there is nothing to print as JSON; see `--access-log` \
-             and `--events`",
+            "`serve` prints no result as JSON; see `--access-log` and `--events`",
         ));
     }
     let purpose = Purpose::Run(Fresh::default());
@@ -38,8 +37,8 @@ pub(super) async fn serve(
     })
     .await;
     match served {
-        // A server is meant to run until it is stopped: service managers take anything but 0 for a
-        // failure. That it was stopped while it started is no other matter.
+        // A server runs until it is stopped: service managers treat any exit code but 0 as a
+        // failure. This includes a stop while it starts.
         Err(problem) if problem.is_cancelled() => Ok(exit::FINE),
         served => served.map(|()| exit::FINE),
     }
@@ -55,7 +54,7 @@ async fn serve_project(
     if let Some(path) = &args.events {
         engine.events().on("*", json_lines::events(path, project)?)?;
     }
-    // Every event is made as soon as anybody listens.
+    // Events are produced once there is a subscriber.
     if !global.quiet && project.watches_skills() {
         engine.events().on("skill.reload_failed", output::reload_failed)?;
     }
@@ -81,7 +80,7 @@ async fn serve_project(
     };
     let quiet = global.quiet;
     let telling = async {
-        // Told of or not, the servers start now and not in the first request.
+        // With or without output, the servers start now and not in the first request.
         let warmed = warmed(&accesses);
         let asked = warmed.iter().map(|identity| ask_all(project, identity));
         let asked = join_all(asked).await.into_iter().next().unwrap_or_default();
@@ -120,10 +119,10 @@ async fn serve_project(
     }
 }
 
-/// For how many identities servers are started at once: each may need programs of its own.
+/// The maximum of identities whose servers are started at once: each may need its own programs.
 const WARMED: usize = 4;
 
-/// For whom servers are started before the first request; at least one.
+/// The identities whose servers start before the first request; at least one.
 fn warmed(accesses: &[Access]) -> Vec<Identity> {
     let mut warmed: Vec<Identity> = Vec::new();
     for access in accesses {
@@ -141,11 +140,11 @@ fn is_whose(identity: &Identity, access: &Access) -> bool {
     identity.tenant == access.tenant && identity.principal == access.principal
 }
 
-/// Says what is served, and for whom. On an engine of its own: nobody has asked for these menus, so
-/// they stand in no events.
+/// Prints the menus that are served, per identity. Uses a separate engine: no client requested
+/// these menus, and they must not appear in events.
 async fn tell(
     project: &Project,
-    asked: &[Asked<'_>],
+    asked: &[QueriedServer<'_>],
     accesses: Vec<Access>,
     cancellation: &CancellationToken,
 ) {
@@ -157,7 +156,7 @@ async fn tell(
         options.claims = access.claims.clone();
         options.personality = access.personality.clone();
         options.skills = access.skills.clone();
-        // The skills are there: they were looked up.
+        // The skills exist: they were resolved before.
         let Ok(mut turn) = engine.turn(options) else { return };
         let iteration = turn.iteration().await;
         if cancellation.is_cancelled() {
@@ -169,8 +168,8 @@ async fn tell(
     output::asked(asked, engine.redactor());
 }
 
-/// Says each time that a client stands elsewhere with its server than it was last told.
-async fn follow(project: &Project, asked: &Asked<'_>) {
+/// Prints each change of a client's connection state.
+async fn follow(project: &Project, asked: &QueriedServer<'_>) {
     let (Ok(client), Some(told)) = (asked.server.client(), &asked.status) else { return };
     let redactor = project.redactor();
     let mut changes = client.changes();

@@ -1,4 +1,4 @@
-//! `toolcrib skills`: the skills of a project, and one more.
+//! `toolcrib skills`: lists the skills of a project, installs or removes one.
 
 use toolcrib_core::CancellationToken;
 
@@ -6,7 +6,7 @@ use super::{ChosenModel, Problem, Purpose, load};
 use crate::{
     args::{Global, Look, SkillsCommand},
     exit::{self, Exit},
-    output::{self, InstalledJson, SkillsJson},
+    output::{self, InstalledJson, RemovedJson, SkillsJson},
 };
 
 pub(super) async fn skills(
@@ -18,13 +18,13 @@ pub(super) async fn skills(
     let command = command.unwrap_or(SkillsCommand::List(look));
     let purpose = match &command {
         SkillsCommand::List(own) => Purpose::Look(Look { offline: look.offline || own.offline }),
-        // It writes into the project.
-        SkillsCommand::Install { .. } => Purpose::Ask,
+        // They write into the project.
+        SkillsCommand::Install { .. } | SkillsCommand::Remove { .. } => Purpose::Ask,
     };
     let project = load(global, purpose, ChosenModel::default(), &cancellation).await?;
     match command {
         SkillsCommand::List(_) => {
-            // The files of skills are looked for on disk.
+            // Skill files are searched on disk.
             let listed = on_disk(move || SkillsJson::of(&project)).await?;
             if global.json {
                 output::json(&listed);
@@ -33,12 +33,22 @@ pub(super) async fn skills(
             }
         }
         SkillsCommand::Install { file, force } => {
-            // What has begun is brought to its end: the skill is there as a whole, or not at all.
+            // An installation that has begun is finished: the skill is installed as a whole, or not
+            // at all.
             let installed = on_disk(move || project.install_skill(&file, force)).await??;
             if global.json {
                 output::json(&InstalledJson::from(&installed));
             } else {
                 output::installed(&installed, global.quiet);
+            }
+        }
+        SkillsCommand::Remove { skill } => {
+            let id = skill.clone();
+            let folder = on_disk(move || project.remove_skill(&id)).await??;
+            if global.json {
+                output::json(&RemovedJson::new(&skill, &folder));
+            } else {
+                output::removed(&skill, &folder);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Which servers a command is waiting for, for whoever looks at a terminal that says nothing.
+//! Names the servers that a command waits for, to explain a silent terminal.
 
 use std::{convert::Infallible, future::pending, time::Duration};
 
@@ -7,7 +7,7 @@ use toolcrib_project::Project;
 
 use crate::output;
 
-/// After how long servers that are still asked are named.
+/// The delay before the waiting servers are named.
 const AFTER: Duration = Duration::from_secs(1);
 
 /// Names them once, if there are any by then.
@@ -23,7 +23,7 @@ pub(super) async fn tell(project: &Project, tells: bool) -> Infallible {
     pending().await
 }
 
-/// Whether it starts, or has not listed its tools yet.
+/// Whether it is starting, or has not listed its tools yet.
 fn is_asked(status: &ServerStatus) -> bool {
     match status.state {
         ServerState::Connecting => true,

@@ -1,19 +1,15 @@
-//! `toolcrib tools`: which tools there are, whoever may see them.
+//! `toolcrib tools`: all tools, regardless of who may see them.
 
 use std::collections::BTreeSet;
 
 use toolcrib_config::suggest;
 use toolcrib_core::CancellationToken;
 
-use super::{
-    ChosenModel, Problem, Purpose,
-    catalogue::{KnownSource, known_tools},
-    with_project,
-};
+use super::{ChosenModel, Problem, Purpose, catalog::known_tools, with_project};
 use crate::{
     args::{Global, ToolsArgs},
     exit::{self, Exit},
-    output::{self, ToolsJson},
+    output::{self, KnownSource, ToolsJson},
 };
 
 pub(super) async fn tools(
@@ -35,12 +31,12 @@ pub(super) async fn tools(
             if !all.contains(toolset) {
                 let help = suggest::help(toolset, "toolsets", all.iter().map(String::as_str));
                 let toolset = suggest::quoted([&**toolset]);
-                return Err(Problem::usage(format!("there is no toolset {toolset}; {help}")));
+                return Err(Problem::usage(format!("unknown toolset {toolset}; {help}")));
             }
             known.tools.retain(|known| known.tool.toolset() == Some(toolset));
         }
         if global.json {
-            output::json(&ToolsJson::from(&known));
+            output::json(&ToolsJson::new(&known, project));
         } else {
             output::tools(&known, global.quiet, global.verbose);
         }

@@ -1,9 +1,11 @@
-//! `toolcrib trust`: what a project may do from now on.
+//! `toolcrib trust`: records the user's trust in a project, a file or an owner.
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
+
+use parking_lot::Mutex;
 
 use toolcrib_core::CancellationToken;
 use toolcrib_project::{
@@ -29,7 +31,8 @@ pub(super) async fn trust(
     }
     if !global.imports.is_empty() {
         return Err(Problem::usage(
-            "an imported file is named already; `trust --owner FILE` accepts one of another user",
+            "an imported file named with `--import` needs no trust; `trust --owner FILE` accepts \
+             a file of another user",
         ));
     }
     let (json, quiet) = (global.json, global.quiet);
@@ -58,7 +61,7 @@ pub(super) async fn trust(
 
 fn here() -> Result<PathBuf, Problem> {
     let here = std::env::current_dir()
-        .map_err(|error| Problem::usage(format!("this folder is gone: {error}")))?;
+        .map_err(|error| Problem::usage(format!("the current folder no longer exists: {error}")))?;
     find(&here).map_err(|error| Problem::usage(format!("{error}; name one: `toolcrib trust DIR`")))
 }
 
@@ -74,7 +77,7 @@ fn add(
         let review = review(path, cancellation)?;
         if let Standing::Foreign(foreign) = store.standing(&review, true) {
             return Err(Problem::usage(format!(
-                "{foreign}; if that is meant: toolcrib trust --owner {}",
+                "{foreign}; to accept that user: toolcrib trust --owner {}",
                 shell_word(foreign.path())
             )));
         }
@@ -90,23 +93,23 @@ fn add(
     Ok(done)
 }
 
-/// A project as it is now. Nothing of it is started, dialed or made.
+/// The project's present state. Starts no program, opens no connection and creates no file.
 pub(super) fn review(dir: &Path, cancellation: CancellationToken) -> Result<Review, LoadError> {
     let seen = Arc::new(Reviewed::default());
     let consent = Some(Arc::clone(&seen) as Arc<dyn Consent>);
     let options = LoadOptions { consent, cancel: cancellation, ..LoadOptions::default() };
     Project::load(dir, &options)?;
-    let review = seen.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let review = seen.0.lock().take();
     review.ok_or(LoadError::Cancelled)
 }
 
-/// Takes note of what there is to agree to.
+/// Records the actions that need consent.
 #[derive(Debug, Default)]
 struct Reviewed(Mutex<Option<Review>>);
 
 impl Consent for Reviewed {
     fn review(&self, review: &Review) -> Verdict {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(review.clone());
+        *self.0.lock() = Some(review.clone());
         Verdict::LookOnly("it is only reviewed".into())
     }
 

@@ -1,10 +1,10 @@
-//! Why tools are offered, or are not.
+//! Why tools are offered or withheld.
 
 use toolcrib_engine::{Cause, Why};
 
 use super::{DIM, GOOD, STRONG, WARN, safe, say};
 
-/// One tool: what was asked of it, link by link, and what would turn the matter round.
+/// One tool: its decisions in order, and the smallest change that would reverse the outcome.
 pub(crate) fn why(why: &Why) {
     let tool = safe(&why.tool);
     match why.withheld_by() {
@@ -20,7 +20,7 @@ pub(crate) fn why(why: &Why) {
     say!("{}", safe(&why.change.text));
 }
 
-/// The links of an offered tool's chain, on a line of its entry in the menu.
+/// The decisions for an offered tool, on one line of its entry in the menu.
 pub(super) fn in_short(why: &Why) {
     say!("    {DIM}{}{DIM:#}", safe(&passed(why)));
 }

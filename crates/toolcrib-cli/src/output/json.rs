@@ -1,5 +1,4 @@
-//! What `--json` prints, one shape per command. A path that is not UTF-8 is printed as near to it
-//! as text can be.
+//! The output of `--json`, one shape per command. A path that is not UTF-8 is printed lossily.
 
 use std::{
     borrow::Cow,
@@ -13,19 +12,19 @@ use serde_json::Value;
 use toolcrib_agent::{MenuSummary, ResultChars, RunError, RunOutcome, Stopped};
 use toolcrib_core::{
     Annotations, ContentBlock, Digest, ErrorCode, StopReason, ToolDefinition, ToolName, ToolResult,
-    Usage,
+    Usage, WithheldTool,
 };
-use toolcrib_engine::{Iteration, Notice, OnFailure, Personality, Why, WithheldTool};
-use toolcrib_project::{Diagnostic, Project, Severity};
+use toolcrib_engine::{__internal::is_data_note, Iteration, Notice, OnFailure, Personality, Why};
+use toolcrib_project::{Diagnostic, Diagnostics, Project, Severity};
 
-/// A run, also one that never began.
+/// A run, including one that never began.
 #[derive(Serialize)]
 pub(crate) struct RunJson<'a> {
     answer: Option<&'a str>,
     stopped: Stopped,
     error: Option<&'a RunError>,
     errors: Vec<&'a Diagnostic>,
-    run_id: Option<&'a str>,
+    turn_id: Option<&'a str>,
     iterations: u32,
     tool_calls: Vec<CallJson<'a>>,
     result_chars: ResultChars,
@@ -44,7 +43,7 @@ impl<'a> RunJson<'a> {
             stopped: outcome.stopped,
             error: outcome.error.as_ref(),
             errors: Vec::new(),
-            run_id: Some(&outcome.run_id),
+            turn_id: Some(&outcome.turn_id),
             iterations: outcome.iterations,
             tool_calls: outcome.tool_calls.iter().map(CallJson::from).collect(),
             result_chars: outcome.result_chars(),
@@ -63,7 +62,7 @@ impl<'a> RunJson<'a> {
             stopped,
             error: Some(problem.error),
             errors: problem.errors,
-            run_id: None,
+            turn_id: None,
             iterations: 0,
             tool_calls: Vec::new(),
             result_chars: ResultChars { read: 0, produced: 0 },
@@ -76,7 +75,7 @@ impl<'a> RunJson<'a> {
     }
 }
 
-/// Why a command could not begin its work: what any command but `run` prints then.
+/// Why a command could not start: the output of any command except `run`.
 #[derive(Serialize)]
 pub(crate) struct ProblemJson<'a> {
     error: &'a RunError,
@@ -84,14 +83,14 @@ pub(crate) struct ProblemJson<'a> {
 }
 
 impl<'a> ProblemJson<'a> {
-    /// Warnings stay out: in a list of errors nobody could tell them apart.
+    /// Without warnings: a list of errors could not distinguish them.
     pub(crate) fn new(error: &'a RunError, diagnostics: &'a [Diagnostic]) -> Self {
         let errors = diagnostics.iter().filter(|d| d.severity == Severity::Error).collect();
         Self { error, errors }
     }
 }
 
-/// A call. `value` is the text after sanitising and before the fence.
+/// A call. `value` is the text after sanitizing and before the fence.
 #[derive(Serialize)]
 pub(crate) struct CallJson<'a> {
     name: &'a str,
@@ -99,11 +98,15 @@ pub(crate) struct CallJson<'a> {
     ok: bool,
     code: Option<ErrorCode>,
     value: &'a str,
+    /// The whole data; null if there is none, or if it is over the budget: see `truncated`.
     structured: Option<&'a Value>,
-    /// What every model reads of each block that is not plain text.
+    /// The left-out parts of the result, and how to read them; absent if the result is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncated: Option<TruncatedJson<'a>>,
+    /// The text of each block that is not plain text, as every model reads it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     blocks: Vec<String>,
-    /// The ids of the artifacts that were made of the result.
+    /// The ids of the artifacts created from the result.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     artifacts: &'a [Arc<str>],
     cost_usd: Option<f64>,
@@ -112,12 +115,72 @@ pub(crate) struct CallJson<'a> {
     cause: Option<&'a str>,
 }
 
+/// The parts that a result lacks because it is over the tool's budget.
+#[derive(Serialize)]
+struct TruncatedJson<'a> {
+    /// Whether `value` is truncated.
+    value: bool,
+    /// Whether `structured` is left out, or its texts are truncated.
+    structured: bool,
+    /// The size of the left-out data, in characters of JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structured_chars: Option<&'a Value>,
+    /// Why the data is left out, if its size is not the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a Value>,
+    /// The characters of the whole text.
+    value_chars: u64,
+    /// How to read the rest.
+    help: &'a str,
+}
+
+const ASK_FOR_LESS: &str = "ask the tool for less, raise its `max_result_chars`, or declare \
+    [artifacts] and call it with `--conversation NAME`";
+
+/// The marker at a cut.
+const MARKER: &str = "[truncated — ";
+
+impl<'a> TruncatedJson<'a> {
+    fn of(result: &'a ToolResult) -> Option<Self> {
+        let note = result.structured.as_ref().filter(|data| is_data_note(data));
+        let chars = result.value.chars().count() as u64;
+        let value = result.value.contains(MARKER) && result.produced_chars > chars;
+        let structured = note.is_some() || result.structured.as_ref().is_some_and(is_cut);
+        (value || structured).then(|| Self {
+            value,
+            structured,
+            structured_chars: note.and_then(|note| note.get("chars")),
+            reason: note.and_then(|note| note.get("reason")),
+            value_chars: result.produced_chars,
+            help: ASK_FOR_LESS,
+        })
+    }
+}
+
+/// Whether a text in data ends with the marker of a cut.
+fn is_cut(data: &Value) -> bool {
+    match data {
+        Value::String(text) => text.ends_with(']') && text.contains(MARKER),
+        Value::Array(items) => items.iter().any(is_cut),
+        Value::Object(entries) => entries.values().any(is_cut),
+        _ => false,
+    }
+}
+
 impl<'a> CallJson<'a> {
-    /// With why a tool is withheld, where nothing else says why there is no result.
-    pub(crate) fn with_reason(result: &'a ToolResult, withheld: Option<&'a WithheldTool>) -> Self {
-        let call = Self::from(result);
-        let reason = withheld.map(|withheld| withheld.reason.as_str());
-        Self { cause: call.cause.or(reason), ..call }
+    /// Adds why a tool is withheld, if no other field explains the missing result, and how to read
+    /// the left-out rest.
+    pub(crate) fn with_reason(
+        result: &'a ToolResult,
+        withheld: Option<&'a WithheldTool>,
+        read_on: Option<&'a str>,
+    ) -> Self {
+        let mut call = Self::from(result);
+        call.cause = call.cause.or(withheld.map(|withheld| withheld.reason.as_str()));
+        if let (Some(truncated), Some(read_on)) = (&mut call.truncated, read_on) {
+            truncated.help = read_on;
+        }
+        call
     }
 }
 
@@ -129,7 +192,8 @@ impl<'a> From<&'a ToolResult> for CallJson<'a> {
             ok: result.is_ok(),
             code: result.code,
             value: &result.value,
-            structured: result.structured.as_ref(),
+            structured: result.structured.as_ref().filter(|data| !is_data_note(data)),
+            truncated: TruncatedJson::of(result),
             blocks: result.blocks.iter().map(ContentBlock::as_read).collect(),
             artifacts: &result.artifacts,
             cost_usd: result.cost_usd,
@@ -145,22 +209,25 @@ impl<'a> From<&'a ToolResult> for CallJson<'a> {
 pub(crate) struct MenuJson<'a> {
     offered: Vec<ToolJson<'a>>,
     withheld: Vec<WithheldTool>,
-    /// One chain of causes for each known tool, where it was asked for.
+    /// One list of decisions for each known tool, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<Vec<Why>>,
     notices: &'a [Notice],
+    /// Probable mistakes in the project's files and in imported ones.
+    warnings: Vec<&'a Diagnostic>,
     fingerprint: Digest,
     chars: usize,
 }
 
 impl<'a> MenuJson<'a> {
-    pub(crate) fn new(iteration: &'a Iteration, why: bool) -> Self {
+    pub(crate) fn new(iteration: &'a Iteration, project: &'a Project, why: bool) -> Self {
         let menu = iteration.menu();
         Self {
             offered: menu.tools().iter().map(|tool| ToolJson::from(tool.definition())).collect(),
-            withheld: iteration.withheld().explain().collect(),
+            withheld: iteration.withheld().tools().collect(),
             why: why.then(|| iteration.whys().collect()),
             notices: iteration.notices(),
+            warnings: project.warnings().warnings().collect(),
             fingerprint: menu.fingerprint(),
             chars: menu.chars(),
         }
@@ -194,7 +261,7 @@ impl<'a> From<&'a ToolDefinition> for ToolJson<'a> {
     }
 }
 
-/// A sound project. One that is not is printed as a problem, with the same `errors`.
+/// A valid project. An invalid one is printed as a problem, with the same `errors`.
 #[derive(Serialize)]
 pub(crate) struct CheckJson<'a> {
     errors: [Diagnostic; 0],
@@ -203,9 +270,9 @@ pub(crate) struct CheckJson<'a> {
     root: Cow<'a, str>,
     state: Cow<'a, str>,
     model: Option<&'a str>,
-    /// Those that the project declares.
+    /// The declared tools of the project.
     tools: Vec<CheckedTool<'a>>,
-    /// How many sources have tools that are not among them: nobody was asked.
+    /// The number of sources that were not queried for their tools.
     sources_not_asked: usize,
     skills: Vec<CheckedSkill<'a>>,
     personalities: Vec<&'a str>,
@@ -256,14 +323,23 @@ struct CheckedSkill<'a> {
 #[derive(Serialize)]
 struct CheckedDatabase<'a> {
     name: &'a str,
-    file: Cow<'a, str>,
+    /// Its file; absent for a server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<Cow<'a, str>>,
+    /// Its server and database, without user and password; absent for a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<String>,
+    writable: bool,
 }
 
 impl<'a> From<&'a Project> for CheckJson<'a> {
     fn from(project: &'a Project) -> Self {
         Self {
             errors: [],
-            warnings: project.warnings().warnings().collect(),
+            warnings: [project.warnings(), project.program_warnings()]
+                .into_iter()
+                .flat_map(Diagnostics::warnings)
+                .collect(),
             name: project.name(),
             root: project.root().to_string_lossy(),
             state: project.state().to_string_lossy(),
@@ -299,8 +375,16 @@ impl<'a> From<&'a Project> for CheckJson<'a> {
                 .iter()
                 .map(|database| CheckedDatabase {
                     name: database.name(),
-                    file: database.file().to_string_lossy(),
+                    file: Some(database.file().to_string_lossy()),
+                    server: None,
+                    writable: database.is_writable(),
                 })
+                .chain(project.database_servers().iter().map(|server| CheckedDatabase {
+                    name: server.name(),
+                    file: None,
+                    server: Some(server.shown()),
+                    writable: server.is_writable(),
+                }))
                 .collect(),
             mcp_servers: project
                 .mcp_servers()
@@ -329,7 +413,7 @@ impl<'a> From<&'a Project> for CheckJson<'a> {
     }
 }
 
-/// A project that was begun.
+/// A new project.
 #[derive(Serialize)]
 pub(crate) struct InitJson<'a> {
     dir: Cow<'a, str>,
@@ -345,7 +429,7 @@ impl<'a> InitJson<'a> {
     }
 }
 
-/// As events have it, so that one call has one duration.
+/// Whole milliseconds, as in events: each call has the same duration everywhere.
 pub(super) fn whole_ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

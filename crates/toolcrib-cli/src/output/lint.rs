@@ -1,36 +1,35 @@
-//! What was found in a catalogue.
+//! Findings of `lint`.
 
 use toolcrib_lint::{Finding, Parsed, Report, Severity, ToolSize};
 
 use super::{
-    note, say,
+    KnownSource, note, say,
     text::{BAD, DIM, GOOD, STRONG, WARN, count, safe},
 };
-use crate::commands::KnownSource;
 
-/// What was read, where that is not plain to see.
+/// The detected format, if it is not obvious.
 pub(crate) fn parsed(parsed: &Parsed) {
     note!("{DIM}read {} ({}){DIM:#}", count(parsed.tools.len(), "tool"), parsed.format);
     if parsed.skipped > 0 {
         let skipped = count(parsed.skipped, "tool");
-        note!("{DIM}left out {skipped} of a vendor's own, of which nothing is described{DIM:#}");
+        note!("{DIM}left out {skipped} of a vendor's own, which have no description{DIM:#}");
     }
     if parsed.has_more {
-        note!("{WARN}notice{WARN:#}: this is one page of a list; the others are not looked over");
+        note!("{WARN}notice{WARN:#}: this is one page of a list; the other pages are not checked");
     }
 }
 
-/// The tools that sources hold back and that are not looked over.
-pub(crate) fn held_back(sources: &[KnownSource]) {
-    for source in sources.iter().filter(|source| source.held_back > 0) {
+/// The tools that sources withhold, which are not checked.
+pub(crate) fn withheld(sources: &[KnownSource]) {
+    for source in sources.iter().filter(|source| source.withheld_count > 0) {
         let name = &source.facts.name;
-        let held_back = count(source.held_back, "tool");
+        let withheld = count(source.withheld_count, "tool");
         let asked = match name.strip_prefix("mcp:") {
             Some(server) => format!("toolcrib mcp test {}", safe(server)),
             None => "toolcrib menu --why".to_owned(),
         };
         note!(
-            "{DIM}{held_back} of {} held back and not looked over; `{asked}` says why{DIM:#}",
+            "{DIM}{withheld} of {} withheld and not checked; `{asked}` says why{DIM:#}",
             safe(name)
         );
     }
@@ -88,7 +87,7 @@ fn one(finding: &Finding) {
     say!("    {GOOD}help{GOOD:#}: {}", safe(help));
 }
 
-/// A name in a line of its own; one that is far too long is cut.
+/// A name on its own line, shortened if it is far too long.
 fn shortened(name: &str) -> String {
     super::one_line(name, 100)
 }

@@ -1,20 +1,38 @@
-//! MCP servers, and what they list.
+//! MCP servers and their tools.
+
+use std::time::Duration;
 
 use serde::Serialize;
-use toolcrib_core::Tool;
-use toolcrib_engine::{OnFailure, Redactor, WithheldBy};
-
-use toolcrib_mcp::UnmatchedPattern;
-use toolcrib_project::{McpServer, Project};
+use toolcrib_core::{Tool, WithheldTool};
+use toolcrib_engine::{OnFailure, Redactor};
+use toolcrib_mcp::{ServerStatus, UnmatchedPattern};
+use toolcrib_project::{Diagnostic, McpServer, Project};
 
 use super::{
     json::whole_ms,
     note, say,
     text::{BAD, DIM, GOOD, STRONG, WARN, count, duration, one_line, safe},
 };
-use crate::commands::{Asked, Offer};
 
-/// Says which servers have not answered yet.
+/// The result of querying a server for its tools.
+pub(crate) struct QueriedServer<'a> {
+    pub(crate) server: &'a McpServer,
+    /// The client's state at that time; `None` without a client.
+    pub(crate) status: Option<ServerStatus>,
+    /// The tools that it lists, else the error.
+    pub(crate) listed: Result<ServerOffer, String>,
+    /// Patterns of the project that match none of its tools.
+    pub(crate) unmatched: Vec<UnmatchedPattern>,
+    pub(crate) took: Duration,
+}
+
+/// The tools of a server as an engine without restrictions offers them.
+pub(crate) struct ServerOffer {
+    pub(crate) offered: Vec<Tool>,
+    pub(crate) withheld: Vec<WithheldTool>,
+}
+
+/// Names the servers that have not responded yet.
 pub(crate) fn waiting_for<'a>(servers: impl Iterator<Item = &'a str>) {
     let names: Vec<_> = servers.map(safe).collect();
     note!(
@@ -25,9 +43,9 @@ pub(crate) fn waiting_for<'a>(servers: impl Iterator<Item = &'a str>) {
 }
 
 /// Prints all servers.
-pub(crate) fn servers(asked: &[Asked<'_>], redactor: &Redactor) {
+pub(crate) fn servers(asked: &[QueriedServer<'_>], redactor: &Redactor) {
     if asked.is_empty() {
-        say!("there are no MCP servers; write a [mcp.NAME], or name a file with `--import`");
+        say!("there are no MCP servers; declare one as [mcp.NAME], or name a file with `--import`");
     }
     for one in asked {
         head(one, redactor);
@@ -35,20 +53,20 @@ pub(crate) fn servers(asked: &[Asked<'_>], redactor: &Redactor) {
 }
 
 /// Prints one server with its tools.
-pub(crate) fn server(asked: &Asked<'_>, redactor: &Redactor) {
+pub(crate) fn server(asked: &QueriedServer<'_>, redactor: &Redactor) {
     head(asked, redactor);
     let Ok(offer) = &asked.listed else { return };
     for tool in &offer.offered {
         let description = one_line(tool.description(), 72);
         say!("  {GOOD}{}{GOOD:#}  {DIM}{description}{DIM:#}", tool.name());
     }
-    for held in &offer.held_back {
-        let reason = safe(&redactor.text(&held.reason));
-        say!("  {WARN}{}{WARN:#}  {DIM}held back:{DIM:#} {reason}", safe(&held.name));
+    for held in &offer.withheld {
+        let (name, reason) = (safe(&held.name), safe(&held.reason));
+        say!("  {WARN}{name}{WARN:#}  {DIM}withheld:{DIM:#} {reason}");
     }
 }
 
-fn head(asked: &Asked<'_>, redactor: &Redactor) {
+fn head(asked: &QueriedServer<'_>, redactor: &Redactor) {
     let shown = |text: &str| safe(&redactor.text(text));
     let server = asked.server;
     let (mark, style) = if asked.listed.is_ok() { ("✓", GOOD) } else { ("✗", BAD) };
@@ -69,10 +87,10 @@ fn head(asked: &Asked<'_>, redactor: &Redactor) {
                 Some(format!("{} {version}, MCP {protocol}, ", status.server.as_deref()?))
             });
             say!(
-                "  {}{}, {} held back, {} characters for the model, {}",
+                "  {}{}, {} withheld, {} characters for the model, {}",
                 safe(&is.unwrap_or_default()),
                 count(offer.offered.len(), "tool"),
-                offer.held_back.len(),
+                offer.withheld.len(),
                 chars(offer),
                 duration(asked.took)
             );
@@ -82,7 +100,7 @@ fn head(asked: &Asked<'_>, redactor: &Redactor) {
     slips(server, &asked.unmatched);
 }
 
-/// Says which patterns match no tool of a server that was asked.
+/// Names the patterns that match no tool of a queried server.
 pub(super) fn slips(server: &McpServer, unmatched: &[UnmatchedPattern]) {
     for pattern in unmatched {
         let pattern = safe(&pattern.to_string());
@@ -90,7 +108,7 @@ pub(super) fn slips(server: &McpServer, unmatched: &[UnmatchedPattern]) {
     }
 }
 
-/// The same of all servers of a project.
+/// The same for all servers of a project.
 pub(crate) fn unmatched(project: &Project) {
     for server in project.mcp_servers() {
         if let Ok(client) = server.client() {
@@ -99,7 +117,7 @@ pub(crate) fn unmatched(project: &Project) {
     }
 }
 
-fn chars(offer: &Offer) -> usize {
+fn chars(offer: &ServerOffer) -> usize {
     offer.offered.iter().map(of_model).sum()
 }
 
@@ -111,15 +129,22 @@ fn of_model(tool: &Tool) -> usize {
 #[derive(Serialize)]
 pub(crate) struct ServersJson<'a> {
     servers: Vec<ServerJson<'a>>,
+    /// Probable mistakes in the project's files and in imported ones.
+    warnings: Vec<&'a Diagnostic>,
 }
 
 impl<'a> ServersJson<'a> {
-    pub(crate) fn new(asked: &'a [Asked<'a>], redactor: &Redactor) -> Self {
-        Self { servers: asked.iter().map(|one| ServerJson::new(one, redactor)).collect() }
+    pub(crate) fn new(
+        asked: &'a [QueriedServer<'a>],
+        project: &'a Project,
+        redactor: &Redactor,
+    ) -> Self {
+        let servers = asked.iter().map(|one| ServerJson::new(one, redactor)).collect();
+        Self { servers, warnings: project.warnings().warnings().collect() }
     }
 }
 
-/// A server, and what it lists.
+/// A server and its tools.
 #[derive(Serialize)]
 pub(crate) struct ServerJson<'a> {
     name: &'a str,
@@ -134,14 +159,17 @@ pub(crate) struct ServerJson<'a> {
     server_version: Option<&'a str>,
     protocol: Option<&'a str>,
     tool_count: Option<usize>,
-    held_back_count: Option<usize>,
+    withheld_count: Option<usize>,
     chars: Option<usize>,
     unmatched: &'a [UnmatchedPattern],
     duration_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<Vec<OfferedJson<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    held_back: Option<Vec<HeldBackJson<'a>>>,
+    withheld: Option<&'a [WithheldTool]>,
+    /// The warnings; only if one server is queried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warnings: Option<Vec<&'a Diagnostic>>,
 }
 
 #[derive(Serialize)]
@@ -151,15 +179,8 @@ struct OfferedJson<'a> {
     chars: usize,
 }
 
-#[derive(Serialize)]
-struct HeldBackJson<'a> {
-    name: &'a str,
-    by: WithheldBy,
-    reason: String,
-}
-
 impl<'a> ServerJson<'a> {
-    fn new(asked: &'a Asked<'a>, redactor: &Redactor) -> Self {
+    fn new(asked: &'a QueriedServer<'a>, redactor: &Redactor) -> Self {
         let server = asked.server;
         let status = asked.status.as_ref();
         let offer = asked.listed.as_ref().ok();
@@ -177,17 +198,22 @@ impl<'a> ServerJson<'a> {
             server_version: status.and_then(|status| status.server_version.as_deref()),
             protocol: status.and_then(|status| status.protocol.as_deref()),
             tool_count: offer.map(|offer| offer.offered.len()),
-            held_back_count: offer.map(|offer| offer.held_back.len()),
+            withheld_count: offer.map(|offer| offer.withheld.len()),
             chars: offer.map(chars),
             unmatched: &asked.unmatched,
             duration_ms: whole_ms(asked.took),
             tools: None,
-            held_back: None,
+            withheld: None,
+            warnings: None,
         }
     }
 
-    /// With each tool that is offered or held back.
-    pub(crate) fn with_tools(asked: &'a Asked<'a>, redactor: &Redactor) -> Self {
+    /// With each tool that is offered or withheld.
+    pub(crate) fn with_tools(
+        asked: &'a QueriedServer<'a>,
+        project: &'a Project,
+        redactor: &Redactor,
+    ) -> Self {
         let offer = asked.listed.as_ref().ok();
         let offered = |tool: &'a Tool| OfferedJson {
             name: tool.name().as_str(),
@@ -196,15 +222,8 @@ impl<'a> ServerJson<'a> {
         };
         Self {
             tools: offer.map(|offer| offer.offered.iter().map(offered).collect()),
-            held_back: offer.map(|offer| {
-                let held = offer.held_back.iter();
-                held.map(|held| HeldBackJson {
-                    name: &held.name,
-                    by: held.by,
-                    reason: redactor.text(&held.reason).into_owned(),
-                })
-                .collect()
-            }),
+            withheld: offer.map(|offer| &*offer.withheld),
+            warnings: Some(project.warnings().warnings().collect()),
             ..Self::new(asked, redactor)
         }
     }

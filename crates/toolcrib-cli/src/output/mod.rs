@@ -1,5 +1,5 @@
-//! What is printed: the result on standard output, everything else on standard error. Colours
-//! appear only on a terminal.
+//! Output: the result on standard output, everything else on standard error. Colors appear only on
+//! a terminal.
 
 mod explain;
 mod json;
@@ -19,25 +19,28 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use toolcrib_agent::RunOutcome;
-use toolcrib_core::{ToolName, ToolResult};
-use toolcrib_engine::{Iteration, OnFailure, WithheldTool};
+use toolcrib_core::{ToolName, ToolResult, WithheldTool};
+use toolcrib_engine::{Iteration, OnFailure};
 use toolcrib_project::{Diagnostic, Diagnostics, McpServer, Project, Severity};
 
 use self::text::{BAD, DIM, GOOD, STRONG, WARN, arguments, count, duration, one_line, safe, shown};
 pub(crate) use self::{
     explain::why,
     json::{CallJson, CheckJson, InitJson, MenuJson, ProblemJson, RunJson},
-    lint::{findings, held_back, parsed},
-    mcp::{ServerJson, ServersJson, server, servers, unmatched, waiting_for},
-    models::{ModelsJson, chosen_model, models},
+    lint::{findings, parsed, withheld},
+    mcp::{
+        QueriedServer, ServerJson, ServerOffer, ServersJson, server, servers, unmatched,
+        waiting_for,
+    },
+    models::{ListedModel, ModelState, ModelsJson, chosen_model, models},
     narrator::Narrator,
     serve::{Served, asked, at, how_to_start, request, served, served_later, server_state, token},
-    skills::{InstalledJson, SkillsJson, installed, reload_failed, skills},
+    skills::{InstalledJson, RemovedJson, SkillsJson, installed, reload_failed, removed, skills},
     streams::{delivered, lost, settle},
     summary::{recorded, summary},
     text::{safe_json, shell_word},
-    tools::{ToolsJson, tools, unmatched_excludes},
-    trust::{TrustJson, all_trusted, kept, notice, trust_removed, trusted},
+    tools::{KnownSource, KnownTool, KnownTools, ToolsJson, tools, unmatched_excludes},
+    trust::{TrustJson, all_trusted, kept, notice, powers, trust_removed, trusted},
 };
 
 /// Prints to standard output.
@@ -60,12 +63,12 @@ pub(crate) fn json(value: &impl Serialize) {
     }
 }
 
-/// Says what is wrong.
+/// Prints an error.
 pub(crate) fn complain(message: &str) {
     note!("{BAD}error{BAD:#}: {}", safe(message));
 }
 
-/// Prints problems of project files, each with its place.
+/// Prints errors of project files, each with its position.
 pub(crate) fn diagnostics(diagnostics: &[Diagnostic]) {
     for diagnostic in diagnostics {
         one_diagnostic(diagnostic);
@@ -74,9 +77,16 @@ pub(crate) fn diagnostics(diagnostics: &[Diagnostic]) {
     note!("{}", count(errors, "error"));
 }
 
-/// Prints what is probably not as meant.
-pub(crate) fn warnings(diagnostics: &Diagnostics) {
-    diagnostics.warnings().for_each(one_diagnostic);
+/// Prints warnings: all, or only their number, so that commands on the same project do not repeat
+/// them.
+pub(crate) fn warnings(diagnostics: &Diagnostics, all: bool) {
+    let number = diagnostics.warnings().count();
+    if all {
+        diagnostics.warnings().for_each(one_diagnostic);
+    } else if number > 0 {
+        let number = text::count(number, "warning");
+        note!("{WARN}{number}{WARN:#} about the project's files; add -v to see all");
+    }
 }
 
 fn one_diagnostic(diagnostic: &Diagnostic) {
@@ -104,7 +114,7 @@ pub(crate) fn answer(outcome: &RunOutcome) {
     }
 }
 
-/// What the model would see.
+/// The tools that the model would see.
 pub(crate) fn menu(iteration: &Iteration, why: bool) {
     for notice in iteration.notices() {
         let what = match notice.outcome {
@@ -123,20 +133,27 @@ pub(crate) fn menu(iteration: &Iteration, why: bool) {
         }
     }
     let withheld = iteration.withheld();
-    say!("{STRONG}withheld{STRONG:#} ({})", count(withheld.len(), "tool"));
+    // An unavailable server is listed as a pattern.
+    let away = withheld.names().filter(|name| name.contains('*')).count();
+    say!(
+        "{STRONG}withheld{STRONG:#} ({}{})",
+        count(withheld.len() - away, "tool"),
+        text::servers_away(away)
+    );
     if why {
         withheld.whys().for_each(|why| explain::in_menu(&why));
     } else if !withheld.is_empty() {
         let names: Vec<_> = withheld.names().map(safe).collect();
         say!("  {DIM}{}{DIM:#}", names.join(", "));
         note!(
-            "{DIM}`--why` says why, and what would have to change; so does `explain TOOL`{DIM:#}"
+            "{DIM}`--why` lists the reasons, and what would have to change; so does `explain \
+             TOOL`{DIM:#}"
         );
     }
     say!("{STRONG}fingerprint{STRONG:#} {}", menu.fingerprint());
 }
 
-/// What a call came to, and for a tool that is known and not offered, why.
+/// The result of a call, and for a withheld tool, the reason.
 pub(crate) fn call(result: &ToolResult, withheld: Option<&WithheldTool>, verbose: bool) {
     if result.is_ok() {
         if !result.value.is_empty() || result.blocks.is_empty() {
@@ -160,19 +177,19 @@ pub(crate) fn call(result: &ToolResult, withheld: Option<&WithheldTool>, verbose
     }
 }
 
-/// How to read on in what a call has kept.
+/// How to read the rest of an artifact.
 pub(crate) fn read_on(how: &str) {
     note!("  {GOOD}help{GOOD:#}: {}", safe(how));
 }
 
-/// What was probably meant by a name that nothing has. Not for the model, which has the menu.
+/// The likely intended name for an unknown one. Not for the model, which has the menu.
 pub(crate) fn meant(name: Option<&str>) {
     if let Some(name) = name {
         note!("  {GOOD}help{GOOD:#}: did you mean `{}`?", safe(name));
     }
 }
 
-/// What a sound project holds.
+/// The contents of a valid project.
 pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
     let tools = project.tools();
     let chars: usize = tools.iter().map(|tool| tool.rendering().chars().count()).sum();
@@ -184,13 +201,16 @@ pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
     let (servers, hubs) = (project.mcp_servers().len(), project.hubs().len());
     let has_sources = servers + hubs > 0;
     let noun = if has_sources { "declared tool" } else { "tool" };
-    say!("  {} ({writes} that write), {chars} characters for the model", count(tools.len(), noun));
+    say!(
+        "  {} ({writes} with write access), {chars} characters for the model",
+        count(tools.len(), noun)
+    );
     if has_sources {
         let sources = [(servers, "MCP server"), (hubs, "hub")];
         let sources = sources.into_iter().filter(|(n, _)| *n > 0);
         let sources: Vec<_> = sources.map(|(n, noun)| count(n, noun)).collect();
         say!(
-            "  the tools of {} are not counted: `check` asks nobody, `toolcrib tools` does",
+            "  the tools of {} are not counted: `check` queries no server, `toolcrib tools` does",
             sources.join(" and ")
         );
     }
@@ -198,7 +218,7 @@ pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
         for tool in tools {
             let set = safe(tool.toolset().unwrap_or("-"));
             let kind = if tool.annotations().read_only { "reads" } else { "writes" };
-            let from = safe(&tool.comes_from());
+            let from = safe(&tool.origin_label());
             say!("    {}  {DIM}{set}, {kind}, {from}{DIM:#}", tool.name());
         }
     }
@@ -219,6 +239,9 @@ pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
     for database in project.databases() {
         say!("  database {}: {}", safe(database.name()), shown(database.file()));
     }
+    for server in project.database_servers() {
+        say!("  database {}: {}", safe(server.name()), safe(&server.shown()));
+    }
     for server in project.mcp_servers() {
         let target = target(project, server).map(|target| format!(": {}", safe(&target)));
         let of = of_plugin(server.plugin());
@@ -230,25 +253,25 @@ pub(crate) fn project(project: &Project, quiet: bool, verbose: bool) {
     }
     match project.model() {
         Some(model) => say!("  model {}", safe(model.name())),
-        None => say!("  no model is named; `run` takes the first that is configured"),
+        None => say!("  no model is named; `run` uses the first configured one"),
     }
 }
 
-/// Whose something is, if not the project's own.
+/// The plugin that declares something, if it is not the project itself.
 fn of_plugin(plugin: Option<&str>) -> String {
     plugin.map(|plugin| format!(" (plugin `{plugin}`)")).unwrap_or_default()
 }
 
-/// What is started or dialled for a server, without secrets; `None` where there is no client of it.
+/// The program or address of a server, without secrets; `None` without a client.
 fn target(project: &Project, server: &McpServer) -> Option<String> {
     let status = server.client().ok()?.status();
     Some(project.redactor().text(&status.target).into_owned())
 }
 
-/// A project that was begun.
+/// A new project.
 pub(crate) fn begun(dir: &Path, written: &[PathBuf], quiet: bool) {
     for path in written {
-        say!("{GOOD}made{GOOD:#} {}", shown(path));
+        say!("{GOOD}created{GOOD:#} {}", shown(path));
     }
     if !quiet {
         let dir = shell_word(dir);

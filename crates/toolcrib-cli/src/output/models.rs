@@ -1,25 +1,49 @@
 //! The list of models.
 
+use std::sync::Arc;
+
 use serde::Serialize;
-use toolcrib_core::{Model as _, ModelErrorClass};
+use toolcrib_core::{Model as _, ModelError, ModelErrorClass};
+use toolcrib_models::VendorModel;
 
 use super::{
     note, say,
     text::{BAD, DIM, GOOD, STRONG, count, safe},
 };
-use crate::commands::{Listed, State};
 
-/// Says which model a run takes that names none.
+/// A model of the list.
+pub(crate) struct ListedModel {
+    pub(crate) name: Arc<str>,
+    pub(crate) origin: Option<Arc<str>>,
+    pub(crate) model: Option<Arc<VendorModel>>,
+    pub(crate) state: ModelState,
+    /// Whether `run` uses it if no model is named.
+    pub(crate) is_default: bool,
+}
+
+/// The state of a model.
+pub(crate) enum ModelState {
+    /// It is not configured; says what to do.
+    NotConfigured(String),
+    /// Its server was not queried, for this reason.
+    NotAsked(String),
+    /// Its server responds, and lists these models.
+    Reachable(Vec<String>),
+    /// Its server does not respond, or refuses.
+    Unreachable(ModelError),
+}
+
+/// Names the model of a run that names none.
 pub(crate) fn chosen_model(name: &str, origin: &str) {
     note!(
-        "{DIM}no model is named; taking {}, the first that is configured ({}){DIM:#}",
+        "{DIM}no model is named; using {}, the first configured one ({}){DIM:#}",
         safe(name),
         safe(origin)
     );
 }
 
 /// Prints the list.
-pub(crate) fn models(named: Option<&str>, listed: &[Listed], quiet: bool) {
+pub(crate) fn models(named: Option<&str>, listed: &[ListedModel], quiet: bool) {
     for entry in listed {
         one(entry);
     }
@@ -29,17 +53,17 @@ pub(crate) fn models(named: Option<&str>, listed: &[Listed], quiet: bool) {
     match (named, listed.iter().find(|entry| entry.is_default)) {
         (Some(named), _) => note!("{DIM}the project names {}{DIM:#}", safe(named)),
         (None, Some(first)) => {
-            note!("{DIM}a run that names no model takes {}{DIM:#}", safe(&first.name));
+            note!("{DIM}a run that names no model uses {}{DIM:#}", safe(&first.name));
         }
         (None, None) => note!("{DIM}a scripted model needs no key: --model script:FILE{DIM:#}"),
     }
 }
 
-fn one(entry: &Listed) {
+fn one(entry: &ListedModel) {
     let (mark, style) = match entry.state {
-        State::Reachable(_) => ("✓", GOOD),
-        State::Unreachable(_) => ("✗", BAD),
-        State::NotConfigured(_) | State::NotAsked(_) => ("-", DIM),
+        ModelState::Reachable(_) => ("✓", GOOD),
+        ModelState::Unreachable(_) => ("✗", BAD),
+        ModelState::NotConfigured(_) | ModelState::NotAsked(_) => ("-", DIM),
     };
     let model = entry.model.as_ref();
     let what = model.map(|model| {
@@ -55,26 +79,28 @@ fn one(entry: &Listed) {
         origin.unwrap_or_default()
     );
     match &entry.state {
-        State::Reachable(models) => {
+        ModelState::Reachable(models) => {
             let lacks = model.filter(|model| !lists(models, model.model()));
-            let lacks = lacks.map(|model| format!("; `{}` is not among them", safe(model.model())));
+            let lacks = lacks.map(|model| format!("; it does not list `{}`", safe(model.model())));
             say!("    reachable, {}{}", count(models.len(), "model"), lacks.unwrap_or_default());
         }
-        State::Unreachable(error) => say!("    {}", safe(&error.to_string())),
-        State::NotAsked(reason) => say!("    not asked: {}", safe(reason)),
-        State::NotConfigured(what_to_do) => say!("    not configured: {}", safe(what_to_do)),
+        ModelState::Unreachable(error) => say!("    {}", safe(&error.to_string())),
+        ModelState::NotAsked(reason) => say!("    not queried: {}", safe(reason)),
+        ModelState::NotConfigured(what_to_do) => {
+            say!("    not configured: {}", safe(what_to_do));
+        }
     }
 }
 
-/// Whether a model is among those that its vendor lists. Ollama's have a tag, which may be left out.
+/// Whether a vendor's list contains the model. Ollama's names have a tag, which may be left out.
 fn lists(models: &[String], model: &str) -> bool {
     models.iter().any(|listed| listed == model || listed.strip_suffix(":latest") == Some(model))
 }
 
-/// What `models --json` prints.
+/// The output of `models --json`.
 #[derive(Serialize)]
 pub(crate) struct ModelsJson<'a> {
-    /// What the project names.
+    /// The model that the project names.
     named: Option<&'a str>,
     models: Vec<ModelJson<'a>>,
 }
@@ -88,9 +114,9 @@ struct ModelJson<'a> {
     is_default: bool,
     configured: bool,
     reachable: bool,
-    /// Whether the server lists the model; absent where it could not be asked.
+    /// Whether the server lists the model; absent if it could not be queried.
     listed: Option<bool>,
-    /// The models that it lists.
+    /// The models that the server lists.
     models: &'a [String],
     /// Why it is not configured or not reachable.
     reason: Option<String>,
@@ -98,22 +124,24 @@ struct ModelJson<'a> {
 }
 
 impl<'a> ModelsJson<'a> {
-    pub(crate) fn new(named: Option<&'a str>, listed: &'a [Listed]) -> Self {
+    pub(crate) fn new(named: Option<&'a str>, listed: &'a [ListedModel]) -> Self {
         Self { named, models: listed.iter().map(ModelJson::from).collect() }
     }
 }
 
-impl<'a> From<&'a Listed> for ModelJson<'a> {
-    fn from(entry: &'a Listed) -> Self {
+impl<'a> From<&'a ListedModel> for ModelJson<'a> {
+    fn from(entry: &'a ListedModel) -> Self {
         let model = entry.model.as_ref();
         let (models, reason, error_class) = match &entry.state {
-            State::Reachable(models) => (models.as_slice(), None, None),
-            State::Unreachable(error) => (&[] as _, Some(error.to_string()), Some(error.class)),
-            State::NotConfigured(reason) | State::NotAsked(reason) => {
+            ModelState::Reachable(models) => (models.as_slice(), None, None),
+            ModelState::Unreachable(error) => {
+                (&[] as _, Some(error.to_string()), Some(error.class))
+            }
+            ModelState::NotConfigured(reason) | ModelState::NotAsked(reason) => {
                 (&[] as _, Some(reason.clone()), None)
             }
         };
-        let reachable = matches!(entry.state, State::Reachable(_));
+        let reachable = matches!(entry.state, ModelState::Reachable(_));
         Self {
             name: &entry.name,
             origin: entry.origin.as_deref(),

@@ -1,4 +1,4 @@
-//! What `serve` says, all of it on standard error: standard output is the protocol's.
+//! The output of `serve`, all of it on standard error: standard output carries the protocol.
 
 use std::{net::SocketAddr, path::Path};
 
@@ -8,34 +8,34 @@ use toolcrib_mcp::{Access, AccessEntry, ServerState, ServerStatus};
 use toolcrib_project::Project;
 
 use super::{
-    mcp::slips,
+    mcp::{QueriedServer, slips},
     note,
     text::{BAD, DIM, GOOD, STRONG, WARN, count, safe, shell_word, shown},
 };
-use crate::{
-    args::{Claim, Global, ServeArgs},
-    commands::Asked,
-};
+use crate::args::{Claim, Global, ServeArgs};
 
-/// Where it is served over HTTP.
+/// The HTTP endpoint.
 pub(crate) struct Served<'a> {
     pub(crate) address: SocketAddr,
-    /// What a request may name, with the port.
+    /// The host that requests may name, with the port.
     pub(crate) host: String,
-    /// The file of the token, unless the project declares its own.
+    /// The file of the token, unless the project declares its own tokens.
     pub(crate) token: Option<&'a Path>,
-    /// Whether others than this machine can reach it.
+    /// Whether other machines can reach it.
     pub(crate) is_exposed: bool,
 }
 
-/// Says how an MCP client is told to start it, to whoever started it on a terminal.
+/// Explains to a user at a terminal how an MCP client starts the server.
 pub(crate) fn how_to_start(global: &Global, args: &ServeArgs, project: &Project) {
     let entry = json!({ "mcpServers": { "toolcrib": start(global, args, project.root()) } });
-    note!("{DIM}serving on standard input and output; an MCP client starts it itself, by{DIM:#}");
+    note!(
+        "{DIM}serving on standard input and output; an MCP client starts it with this \
+        command:{DIM:#}"
+    );
     note!("  {}", safe(&entry.to_string()));
 }
 
-/// The command line that does the same wherever it is started, as MCP clients keep it.
+/// The command line that does the same in any folder, for the configuration of MCP clients.
 fn start(global: &Global, args: &ServeArgs, root: &Path) -> Value {
     let mut words = vec!["serve".to_owned()];
     let mut flag = |name: &str, value: &str| words.push(format!("--{name}={value}"));
@@ -73,14 +73,14 @@ fn start(global: &Global, args: &ServeArgs, root: &Path) -> Value {
     ];
     words.extend(switches.iter().filter(|(_, on)| *on).map(|(name, _)| (*name).to_owned()));
     let mut entry = json!({ "command": "toolcrib", "args": words });
-    // Imported programs run where the command is given.
+    // Imported programs run in the current folder.
     if let (false, Some(entry)) = (global.imports.is_empty(), entry.as_object_mut()) {
         entry.insert("cwd".to_owned(), path(Path::new(".")).into());
     }
     entry
 }
 
-/// Says where it is served, and how it is reached.
+/// Prints the endpoint, and how to connect.
 pub(crate) fn at(served: &Served<'_>) {
     let Served { address, host, token, is_exposed } = served;
     let host = safe(host);
@@ -98,19 +98,19 @@ pub(crate) fn at(served: &Served<'_>) {
     }
     if *is_exposed {
         note!(
-            "{WARN}warning{WARN:#}: others can reach {address}, and without TLS whoever is on the way \
-             reads tokens and results; put a proxy with TLS before it, and name its host with \
-             `--allow-host`"
+            "{WARN}warning{WARN:#}: other machines can reach {address}, and without TLS anyone on \
+             the network path can read tokens and results; put a TLS proxy in front of it, and \
+             name its host with `--allow-host`"
         );
     }
 }
 
-/// Prints a token, because somebody asked for it.
+/// Prints a token on request.
 pub(crate) fn token(token: &str) {
     note!("  token {}", safe(token));
 }
 
-/// Says what is offered to one of those whom it is served for.
+/// Prints the menu of one identity.
 pub(crate) fn served(
     project: &Project,
     access: &Access,
@@ -138,17 +138,17 @@ pub(crate) fn served(
     }
 }
 
-/// Says for how many the servers start only when they ask.
+/// Prints for how many identities servers start only on request.
 pub(crate) fn served_later(later: usize) {
     if later > 0 {
         let tokens = count(later, "further token");
-        note!("  {DIM}for {tokens} servers start with the first request{DIM:#}");
+        note!("  {DIM}servers for {tokens} start with the first request{DIM:#}");
     }
 }
 
-/// Says what came of asking the servers for their tools.
-pub(crate) fn asked(servers: &[Asked<'_>], redactor: &Redactor) {
-    for Asked { server, listed, unmatched, .. } in servers {
+/// Prints the results of querying the servers for their tools.
+pub(crate) fn asked(servers: &[QueriedServer<'_>], redactor: &Redactor) {
+    for QueriedServer { server, listed, unmatched, .. } in servers {
         match listed {
             Ok(offer) => {
                 let tools = count(offer.offered.len(), "tool");
@@ -162,16 +162,16 @@ pub(crate) fn asked(servers: &[Asked<'_>], redactor: &Redactor) {
     }
 }
 
-/// Says where a client stands with its server now.
+/// Prints the state of a client's connection.
 pub(crate) fn server_state(status: &ServerStatus, redactor: &Redactor) {
     let error = status.last_error.as_deref().filter(|_| status.state != ServerState::Ready);
     let error = error.map(|error| format!(": {error}")).unwrap_or_default();
     note!("MCP server {}: {}{}", status.name, status.state, safe(&redactor.text(&error)));
 }
 
-/// One request, on a line of the access log that people read.
+/// One request as a text line of the access log.
 pub(crate) fn request(entry: &AccessEntry) {
-    // What has no class was refused before there was a call.
+    // A request without a class was refused before there was a call.
     let uncoded = if entry.error.is_some() { "failed" } else { "ok" };
     let code = entry.code.map_or(uncoded, |code| code.as_str());
     let who = entry.principal.as_deref().unwrap_or("-");

@@ -1,4 +1,6 @@
-//! The list of skills, and one that was installed.
+//! The list of skills, and the installation of one.
+
+use std::path::Path;
 
 use serde::Serialize;
 use toolcrib_core::{Event, EventKind};
@@ -10,10 +12,10 @@ use super::{
     text::{DIM, GOOD, STRONG, WARN, count, one_line, safe, shown},
 };
 
-/// How much of a description stands in a line, in characters.
+/// The length limit of a description on a line, in characters.
 const SHORT: usize = 100;
 
-/// What `skills --json` prints.
+/// The output of `skills --json`.
 #[derive(Serialize)]
 pub(crate) struct SkillsJson {
     skills: Vec<SkillJson>,
@@ -41,7 +43,7 @@ struct StepJson {
 }
 
 impl SkillsJson {
-    /// Blocks: files are looked for.
+    /// Blocking: searches for files.
     pub(crate) fn of(project: &Project) -> Self {
         let all = project.skills();
         let one = |skill: &Skill| SkillJson {
@@ -62,7 +64,7 @@ impl SkillsJson {
                 OnSkip::Hold => "hold",
                 _ => "advance",
             }),
-            // Files that cannot be listed now are looked for again when a model asks.
+            // A failed listing is tried again when a model requests it.
             files: skill.files.as_ref().and_then(|files| files.list().ok()).unwrap_or_default(),
             body_chars: skill.body.chars().count(),
         };
@@ -103,14 +105,18 @@ pub(crate) fn skills(listed: &SkillsJson, quiet: bool, verbose: bool) {
     }
 }
 
-/// Tells an operator that a skill was edited and cannot be used so.
+/// Tells an operator that a changed skill is invalid.
 pub(crate) fn reload_failed(event: &Event) {
     if let EventKind::SkillReloadFailed { problem } = &event.kind {
-        note!("{WARN}warning{WARN:#}: a skill has changed and stays as it was: {}", safe(problem));
+        note!(
+            "{WARN}warning{WARN:#}: a changed skill is invalid; its previous version stays in \
+            use: {}",
+            safe(problem)
+        );
     }
 }
 
-/// What `skills install --json` prints.
+/// The output of `skills install --json`.
 #[derive(Serialize)]
 pub(crate) struct InstalledJson<'a> {
     id: &'a str,
@@ -144,7 +150,7 @@ impl<'a> From<&'a InstalledSkill> for InstalledJson<'a> {
     }
 }
 
-/// Says what was installed.
+/// Prints the installed skill.
 pub(crate) fn installed(skill: &InstalledSkill, quiet: bool) {
     let what = if skill.replaced { "replaced" } else { "installed" };
     say!("{GOOD}{what}{GOOD:#} {}  {}", safe(&skill.id), shown(&skill.folder));
@@ -159,6 +165,24 @@ pub(crate) fn installed(skill: &InstalledSkill, quiet: bool) {
             count(usize::try_from(*bytes).unwrap_or(usize::MAX), "byte")
         );
     }
-    super::warnings(&skill.warnings);
-    note!("{DIM}a model that activates it follows what it says: read it first{DIM:#}");
+    super::warnings(&skill.warnings, true);
+    note!("{DIM}a model that activates it follows its instructions: read it first{DIM:#}");
+}
+
+/// The output of `skills remove --json`.
+#[derive(Serialize)]
+pub(crate) struct RemovedJson<'a> {
+    id: &'a str,
+    folder: String,
+}
+
+impl<'a> RemovedJson<'a> {
+    pub(crate) fn new(id: &'a str, folder: &Path) -> Self {
+        Self { id, folder: folder.to_string_lossy().into_owned() }
+    }
+}
+
+/// Prints the removed skill.
+pub(crate) fn removed(id: &str, folder: &Path) {
+    say!("{GOOD}removed{GOOD:#} {}  {}", safe(id), shown(folder));
 }

@@ -1,16 +1,17 @@
-//! The streams of the process, and what could not be written.
+//! The process's standard streams, and write errors.
 
 use std::{
     fmt,
     io::{self, Write as _},
-    sync::{Mutex, PoisonError},
 };
+
+use parking_lot::Mutex;
 
 use super::{complain, text::safe};
 use crate::exit::{self, Exit};
 
-/// The first error of each place that was to be written, for the end of the program: until then
-/// the work goes on.
+/// The first write error of each destination, reported at the end of the program: until then the
+/// work continues.
 static LOST: Mutex<Vec<(String, io::Error)>> = Mutex::new(Vec::new());
 
 /// Prints a line to standard output.
@@ -18,18 +19,17 @@ pub(super) fn say(line: fmt::Arguments<'_>) {
     delivered(writeln!(anstream::stdout(), "{line}"));
 }
 
-/// Prints a line to standard error. What cannot be said there can be said nowhere.
+/// Prints a line to standard error. A failure there cannot be reported.
 pub(super) fn note(line: fmt::Arguments<'_>) {
     let _ = writeln!(anstream::stderr(), "{line}");
 }
 
-/// Prints text as it is to standard output.
+/// Prints text unchanged to standard output.
 pub(super) fn print(text: &str) {
     delivered(writeln!(io::stdout(), "{text}"));
 }
 
-/// Takes note of how writing to standard output went. Whoever closed it wants no more: that is no
-/// failure.
+/// Records the result of a write to standard output. A closed pipe is not a failure.
 pub(crate) fn delivered(written: io::Result<()>) {
     if let Err(error) = written
         && error.kind() != io::ErrorKind::BrokenPipe
@@ -38,18 +38,18 @@ pub(crate) fn delivered(written: io::Result<()>) {
     }
 }
 
-/// Takes note that something could not be written; [`settle`] tells.
+/// Records that a destination could not be written; [`settle`] reports it.
 pub(crate) fn lost(place: impl Into<String>, error: io::Error) {
     let place = place.into();
-    let mut lost = LOST.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut lost = LOST.lock();
     if !lost.iter().any(|(known, _)| *known == place) {
         lost.push((place, error));
     }
 }
 
-/// Says what was lost on the way. What would have been fine has failed then.
+/// Reports the recorded write errors, which turn success into failure.
 pub(crate) fn settle(exit: Exit) -> Exit {
-    let lost = std::mem::take(&mut *LOST.lock().unwrap_or_else(PoisonError::into_inner));
+    let lost = std::mem::take(&mut *LOST.lock());
     for (place, error) in &lost {
         complain(&format!("{} could not be written: {error}", safe(place)));
     }

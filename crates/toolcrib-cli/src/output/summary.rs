@@ -1,4 +1,4 @@
-//! What a run changed, what it took, and where its state lies.
+//! The changes, cost and state folder of a run.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::{
     text::{DIM, WARN, arguments, count, duration, grouped, safe, shown},
 };
 
-/// Prints it to standard error. `remote` are the tools of MCP servers.
+/// Prints the summary to standard error. `remote` contains the tools of MCP servers.
 pub(crate) fn summary(outcome: &RunOutcome, project: &Project, remote: &[Tool]) {
     let writes = |name: &str| {
         let tool = project.tools().iter().chain(remote).find(|tool| *tool.name() == *name);
@@ -21,22 +21,22 @@ pub(crate) fn summary(outcome: &RunOutcome, project: &Project, remote: &[Tool]) 
     note!("");
     note!("{DIM}changed{DIM:#}  {}", effects.changed());
     for call in &effects.unknown {
-        note!("{WARN}unknown{WARN:#}  {call}: check before trying again");
+        note!("{WARN}unknown{WARN:#}  {call}: check the effect before a retry");
     }
     let chars = outcome.result_chars();
     if chars.read < chars.produced {
         let (read, produced) = (grouped(chars.read), grouped(chars.produced));
-        note!("{DIM}read{DIM:#}     {read} of {produced} characters that tools gave");
+        note!("{DIM}read{DIM:#}     {read} of {produced} characters that tools returned");
     }
     note!("{DIM}took{DIM:#}     {}", took(outcome));
     note!("{DIM}state{DIM:#}    {}", shown(project.state()));
 }
 
-/// Prints to standard error how a recording is played back, if there is one.
+/// Prints to standard error how a recording is replayed, if there is one.
 pub(crate) fn recorded(play_back: Option<&str>) {
     match play_back {
         Some(play_back) => note!("{DIM}recorded{DIM:#} {}", safe(play_back)),
-        None => note!("{WARN}recorded{WARN:#} nothing: the model said nothing"),
+        None => note!("{WARN}recorded{WARN:#} nothing: the model returned no response"),
     }
 }
 
@@ -81,13 +81,13 @@ impl Effects {
 
 fn took(outcome: &RunOutcome) -> String {
     let usage = outcome.usage;
-    let steps = count(usize::try_from(outcome.iterations).unwrap_or(usize::MAX), "step");
+    let iterations = count(usize::try_from(outcome.iterations).unwrap_or(usize::MAX), "iteration");
     let cached = match usage.cached_input_tokens {
         0 => String::new(),
         cached => format!(" ({cached} of them cached)"),
     };
     let mut took = format!(
-        "{steps} in {}, {} tokens in{cached}, {} out",
+        "{iterations} in {}, {} tokens in{cached}, {} out",
         duration(outcome.duration),
         usage.input_tokens,
         usage.output_tokens

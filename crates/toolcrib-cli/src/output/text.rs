@@ -1,10 +1,10 @@
-//! Small texts.
+//! Text formatting.
 
 use std::{fmt::Write as _, path::Path, time::Duration};
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
-use toolcrib_core::is_hidden;
+use toolcrib_core::__internal::is_hidden;
 
 pub(super) const BAD: Style = AnsiColor::Red.on_default().bold();
 pub(super) const GOOD: Style = AnsiColor::Green.on_default();
@@ -12,7 +12,12 @@ pub(super) const WARN: Style = AnsiColor::Yellow.on_default();
 pub(super) const DIM: Style = Style::new().dimmed();
 pub(super) const STRONG: Style = Style::new().bold();
 
-/// `1 step`, `2 steps`.
+/// A suffix to a number of tools if servers are unavailable.
+pub(super) fn servers_away(away: usize) -> String {
+    if away == 0 { String::new() } else { format!(", {} unavailable", count(away, "server")) }
+}
+
+/// `1 iteration`, `2 iterations`.
 pub(super) fn count(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
@@ -40,8 +45,8 @@ pub(super) fn duration(duration: Duration) -> String {
     }
 }
 
-/// A text that cannot drive the terminal, and in which nothing is hidden: control characters,
-/// and those that turn the direction of text or that nobody sees, stand as `\u{…}`.
+/// Text that cannot control the terminal and hides nothing: control, bidirectional and invisible
+/// characters are escaped as `\u{…}`.
 pub(super) fn safe(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -57,8 +62,8 @@ pub(super) fn safe(text: &str) -> String {
     safe
 }
 
-/// JSON that cannot drive the terminal: the same data, with what [`safe`] escapes written as JSON
-/// escapes it.
+/// JSON that cannot control the terminal: the same data, with the characters of [`safe`] as JSON
+/// escapes.
 pub(crate) fn safe_json(json: String) -> String {
     if json.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n')) {
         return json;
@@ -67,7 +72,7 @@ pub(crate) fn safe_json(json: String) -> String {
     let mut chars = json.chars().peekable();
     let mut last = None;
     while let Some(c) = chars.next() {
-        // A line feed stands between texts; in one it is escaped already.
+        // A line feed separates texts; inside a text it is already escaped.
         if is_hidden(last, c, chars.peek().copied()) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 let _ = write!(safe, "\\u{unit:04x}");
@@ -80,12 +85,12 @@ pub(crate) fn safe_json(json: String) -> String {
     safe
 }
 
-/// A path as text that is [`safe`].
+/// A path as [`safe`] text.
 pub(super) fn shown(path: &Path) -> String {
     safe(&path.to_string_lossy())
 }
 
-/// A path as one word of a shell's command line, and never as an option.
+/// A path as one shell word, never read as an option.
 pub(crate) fn shell_word(path: &Path) -> String {
     let text = path.to_string_lossy();
     let text = if text.starts_with('-') { format!("./{text}") } else { text.into_owned() };
@@ -96,7 +101,7 @@ pub(crate) fn shell_word(path: &Path) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// A text on one line of at most so many characters.
+/// A text on one line of at most `longest` characters.
 pub(super) fn one_line(text: &str, longest: usize) -> String {
     let words = text.split_whitespace();
     let mut line = String::new();
@@ -105,7 +110,7 @@ pub(super) fn one_line(text: &str, longest: usize) -> String {
             line.push(' ');
         }
         line.push_str(word);
-        // Enough is enough; a result can be large.
+        // Stops early: a result can be large.
         if line.len() > longest * 4 {
             break;
         }
@@ -133,7 +138,7 @@ mod tests {
         assert_eq!(one_line("a\n b\t\u{1b}[31mc", 40), "a b \\u{1b}[31mc");
         assert_eq!(one_line("abcdef", 4), "abc…");
         assert_eq!(safe("line\nline"), "line\nline");
-        assert_eq!(count(1, "step") + &count(2, "step"), "1 step2 steps");
+        assert_eq!(count(1, "iteration") + &count(2, "iteration"), "1 iteration2 iterations");
         assert_eq!(
             grouped(7) + " " + &grouped(999_999) + " " + &grouped(1_234_567),
             "7 999,999 1,234,567"

@@ -1,16 +1,47 @@
 //! The tools of a project.
 
 use serde::Serialize;
-use toolcrib_core::{Annotations, Glob, ToolName};
-use toolcrib_project::Project;
+use serde_json::Value;
+use toolcrib_core::{Annotations, Glob, Tool, ToolName};
+use toolcrib_lint::SourceFacts;
+use toolcrib_project::{Diagnostic, Project};
 
 use super::{
     note, say,
     text::{DIM, GOOD, STRONG, WARN, count, one_line, safe},
 };
-use crate::commands::{KnownSource, KnownTool, KnownTools};
 
-/// Prints them by toolset, in the order in which they come.
+/// The tools of a project: declared ones, and those that sources list.
+pub(crate) struct KnownTools {
+    pub(crate) tools: Vec<KnownTool>,
+    /// Listed by their sources, but their definitions prevent that they are offered.
+    pub(crate) refused: Vec<KnownTool>,
+    pub(crate) sources: Vec<KnownSource>,
+}
+
+/// A tool and the source that lists it; `None` for declared tools.
+pub(crate) struct KnownTool {
+    pub(crate) tool: Tool,
+    pub(crate) source: Option<String>,
+}
+
+/// A source that was queried for its tools.
+pub(crate) struct KnownSource {
+    pub(crate) facts: SourceFacts,
+    /// Whether an iteration can continue without it.
+    pub(crate) may_fail: bool,
+    /// The number of tools that it lists but never offers.
+    pub(crate) withheld_count: usize,
+}
+
+impl KnownSource {
+    /// Whether it failed and is required by an iteration.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.facts.failure.is_some() && !self.may_fail
+    }
+}
+
+/// Prints the tools by toolset, in their order.
 pub(crate) fn tools(known: &KnownTools, quiet: bool, verbose: bool) {
     if quiet {
         for known in &known.tools {
@@ -36,14 +67,18 @@ pub(crate) fn tools(known: &KnownTools, quiet: bool, verbose: bool) {
     say!("{}, {remote} of them remote", count(known.tools.len(), "tool"));
 }
 
-/// Says which patterns of `exclude` of personalities match no tool at all. Where a source could not be
-/// asked, nothing can be said of it.
+/// Warns of `exclude` patterns of personalities that match no tool. Skipped if a source could not
+/// be queried.
 pub(crate) fn unmatched_excludes(project: &Project, known: &KnownTools) {
-    if known.sources.iter().any(|source| source.facts.failure.is_some() || source.held_back > 0) {
+    if known
+        .sources
+        .iter()
+        .any(|source| source.facts.failure.is_some() || source.withheld_count > 0)
+    {
         return;
     }
     for personality in project.personalities() {
-        let matches = |glob: &Glob| known.tools.iter().any(|known| glob.speaks_of(&known.tool));
+        let matches = |glob: &Glob| known.tools.iter().any(|known| glob.matches_tool(&known.tool));
         for glob in personality.exclude.iter().filter(|glob| !matches(glob)) {
             let (id, glob) = (safe(personality.id()), safe(glob.as_str()));
             note!(
@@ -57,30 +92,66 @@ fn one(known: &KnownTool, verbose: bool) {
     let tool = &known.tool;
     let longest = if verbose { 1_000 } else { 72 };
     say!("  {GOOD}{}{GOOD:#}  {}", tool.name(), one_line(tool.description(), longest),);
+    if verbose {
+        parameters(tool.definition().input_schema());
+    }
     let remote = if known.source.is_some() { ", remote" } else { "" };
     say!(
         "    {DIM}{}, from {}{remote}{DIM:#}",
         effects(tool.annotations()),
-        safe(&tool.comes_from())
+        safe(&tool.origin_label())
     );
 }
 
-/// What a tool says of its effects, in words.
+/// Prints a line per argument: its name, type, and description. `tools --json` has the whole schema.
+fn parameters(schema: &Value) {
+    let required = schema["required"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        let optional = if required.iter().any(|one| one == name) { "" } else { ", optional" };
+        let description = property["description"].as_str().map(|text| one_line(text, 1_000));
+        let description = description.map(|text| format!("  {text}")).unwrap_or_default();
+        say!(
+            "    {STRONG}{}{STRONG:#} {DIM}({}{optional}){DIM:#}{description}",
+            safe(name),
+            safe(&type_of(property)),
+        );
+    }
+}
+
+/// The type of an argument in words; `any` unless the schema names one.
+fn type_of(property: &Value) -> String {
+    let values = |list: &Vec<Value>, end: &str| {
+        list.iter().map(ToString::to_string).collect::<Vec<_>>().join(end)
+    };
+    match (&property["enum"], &property["type"]) {
+        (Value::Array(list), _) => one_line(&values(list, " | "), 200),
+        (_, Value::String(one)) if one == "array" => {
+            format!("array of {}", property.get("items").map_or_else(|| "any".to_owned(), type_of))
+        }
+        (_, Value::String(one)) => one.clone(),
+        (_, Value::Array(list)) => values(list, " | ").replace('"', ""),
+        _ => "any".to_owned(),
+    }
+}
+
+/// The annotations of a tool's effects, in words.
 fn effects(annotations: Annotations) -> String {
     let Annotations { read_only, destructive, idempotent } = annotations;
     let said = [
         Some(if read_only { "reads" } else { "writes" }),
         destructive.then_some("may destroy"),
-        (idempotent && !read_only).then_some("same if done twice"),
+        (idempotent && !read_only).then_some("idempotent"),
     ];
     said.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// What `tools --json` prints.
+/// The output of `tools --json`.
 #[derive(Serialize)]
 pub(crate) struct ToolsJson<'a> {
     tools: Vec<ToolJson<'a>>,
     sources: Vec<SourceJson<'a>>,
+    /// Probable mistakes in the project's files and in imported ones.
+    warnings: Vec<&'a Diagnostic>,
 }
 
 #[derive(Serialize)]
@@ -89,12 +160,13 @@ struct ToolJson<'a> {
     toolset: Option<&'a str>,
     origin: &'a str,
     plugin: Option<&'a str>,
-    /// The source that lists it; null where the project declares it.
+    /// The source that lists it; null for declared tools.
     source: Option<&'a str>,
     remote: bool,
     annotations: Annotations,
     untrusted: bool,
     description: &'a str,
+    input_schema: &'a Value,
 }
 
 #[derive(Serialize)]
@@ -102,12 +174,13 @@ struct SourceJson<'a> {
     name: &'a str,
     ok: bool,
     error: Option<&'a str>,
-    held_back_count: usize,
+    withheld_count: usize,
 }
 
-impl<'a> From<&'a KnownTools> for ToolsJson<'a> {
-    fn from(known: &'a KnownTools) -> Self {
+impl<'a> ToolsJson<'a> {
+    pub(crate) fn new(known: &'a KnownTools, project: &'a Project) -> Self {
         Self {
+            warnings: project.warnings().warnings().collect(),
             tools: known.tools.iter().map(ToolJson::from).collect(),
             sources: known.sources.iter().map(SourceJson::from).collect(),
         }
@@ -127,6 +200,7 @@ impl<'a> From<&'a KnownTool> for ToolJson<'a> {
             annotations: tool.annotations(),
             untrusted: tool.untrusted(),
             description: tool.description(),
+            input_schema: tool.definition().input_schema(),
         }
     }
 }
@@ -138,7 +212,7 @@ impl<'a> From<&'a KnownSource> for SourceJson<'a> {
             name: &facts.name,
             ok: facts.failure.is_none(),
             error: facts.failure.as_deref(),
-            held_back_count: source.held_back,
+            withheld_count: source.withheld_count,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is trusted, and what was not agreed to.
+//! Trusted projects, and actions without consent.
 
 use std::path::{Path, PathBuf};
 
@@ -10,20 +10,25 @@ use super::{
     json as print_json, note, say,
     text::{DIM, GOOD, WARN, safe, shown},
 };
-use crate::commands::powers;
 
-/// Says something that the user must know before anything is done.
+/// The actions that a project may perform, one per line.
+pub(crate) fn powers(powers: &[Power]) -> String {
+    let indented = |power: &Power| format!("\n  {}", power.to_string().replace('\n', "\n  "));
+    powers.iter().map(indented).collect()
+}
+
+/// Prints a notice that the user must see before anything is done.
 pub(crate) fn notice(text: &str) {
     note!("{WARN}note{WARN:#}: {}", safe(text));
 }
 
-/// What came of `trust`.
+/// The result of `trust`.
 #[derive(Serialize)]
 pub(crate) struct TrustJson {
     path: PathBuf,
-    /// The owner that is accepted from now on.
+    /// The newly accepted owner.
     owner: Option<u32>,
-    /// What the project may do; absent where there is none.
+    /// The actions that the project may perform; absent if there is none.
     #[serde(serialize_with = "as_texts")]
     pub(crate) powers: Option<Vec<Power>>,
 }
@@ -44,7 +49,7 @@ fn as_texts<S: serde::Serializer>(
     powers.is_some().then_some(texts).serialize(serializer)
 }
 
-/// Says what may be done from now on.
+/// Prints the actions that are now permitted.
 pub(crate) fn trusted(done: &TrustJson, json: bool, quiet: bool) {
     if json {
         return print_json(done);
@@ -61,14 +66,14 @@ pub(crate) fn trusted(done: &TrustJson, json: bool, quiet: bool) {
     match of_project.as_slice() {
         [] => note!("{DIM}it does nothing that needs trust{DIM:#}"),
         of_project => note!(
-            "{DIM}from now on it may, until one of its files changes (files that its programs load by \
-             themselves do not count):{DIM:#}{}",
+            "{DIM}it may now do the following, until one of its files changes (files that its \
+             programs load by themselves do not count):{DIM:#}{}",
             safe(&powers(of_project))
         ),
     }
 }
 
-/// Lists what is trusted.
+/// Lists trusted projects and owners.
 pub(crate) fn all_trusted(all: &[Trusted], json: bool) {
     if json {
         return print_json(&json!({ "trusted": all }));
@@ -80,7 +85,7 @@ pub(crate) fn all_trusted(all: &[Trusted], json: bool) {
     }
 }
 
-/// Says what was taken back.
+/// Prints the revoked trust.
 pub(crate) fn trust_removed(path: &Path, removed: bool, json: bool) {
     if json {
         return print_json(&json!({ "path": path, "removed": removed }));
@@ -92,7 +97,7 @@ pub(crate) fn trust_removed(path: &Path, removed: bool, json: bool) {
     }
 }
 
-/// Says where the old file of a database is.
+/// Prints the path of a database's old file.
 pub(crate) fn kept(database: &str, file: &Path) {
     note!("{DIM}the old database {} is kept as {}{DIM:#}", safe(database), shown(file));
 }

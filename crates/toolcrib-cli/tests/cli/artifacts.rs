@@ -38,12 +38,12 @@ fn the_detective_finds_the_cause_in_a_log_that_it_never_holds() {
     ] {
         assert!(outcome.stdout.contains(&said), "{said}\n{}", outcome.stdout);
     }
-    assert!(outcome.stderr.contains("read_log is kept as artifact call_1: text, 3,000,"));
+    assert!(outcome.stderr.contains("read_log is stored as artifact call_1: text, 3,000,"));
     let of = " of 3,000,";
     let read = outcome.stderr.lines().find(|line| line.starts_with("read ")).unwrap();
     let (read, of) = read.split_at(read.find(of).unwrap());
     let read: u64 = read.split_whitespace().last().unwrap().replace(',', "").parse().unwrap();
-    assert!((500..5_000).contains(&read) && of.ends_with("characters that tools gave"), "{of}");
+    assert!((500..5_000).contains(&read) && of.ends_with("characters that tools returned"), "{of}");
 
     let events = fs::read_to_string(events).unwrap();
     let events = events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -76,18 +76,18 @@ fn a_call_says_how_to_read_on_and_it_works() {
     let unnamed = project.toolcrib(&["call", "count", "to=5000"]);
     assert!(unnamed.stdout.ends_with("chars total; the rest: artifact_read call_1]\n"));
     let told = |stderr: &str| stderr.replace(project.path().to_str().unwrap(), "DIR");
-    insta::assert_snapshot!(told(&unnamed.stderr), @r"  help: to read on, make the call with `--conversation NAME`, and then `toolcrib call artifact_read id=call_1 --project DIR --conversation NAME`");
+    insta::assert_snapshot!(told(&unnamed.stderr), @r"  help: to read the rest, make the call with `--conversation NAME`, then run `toolcrib call artifact_read id=call_1 --project DIR --conversation NAME`");
     let call = |args: &[&str]| {
         let args = [&["call"], args, &["--conversation", "a b", "--as", "ana"]].concat();
         project.toolcrib(&args)
     };
     let named = call(&["count", "to=5000"]);
-    insta::assert_snapshot!(told(&named.stderr), @r"  help: read on with `toolcrib call artifact_read id=call_1 --project DIR --as ana --conversation 'a b'`");
+    insta::assert_snapshot!(told(&named.stderr), @r"  help: read the rest with `toolcrib call artifact_read id=call_1 --project DIR --as ana --conversation 'a b'`");
     let read = call(&["artifact_read", "id=call_1", "tail:=2"]);
     assert_eq!((read.stdout.as_str(), read.stderr.as_str()), ("4999\n5000\n", ""));
     // The next of that call is another one; the data of the first was kept too.
     assert!(call(&["count", "to=6000"]).stdout.contains("the rest: artifact_read call_1.3]"));
     let wrong = call(&["artifact_read", "id=../../etc/passwd"]);
     assert_eq!(wrong.code, Some(1));
-    insta::assert_snapshot!(wrong.stderr, @r"error: input_invalid: there is no artifact `../../etc/passwd`; there are: call_1.4, call_1.3, call_1.2, call_1");
+    insta::assert_snapshot!(wrong.stderr, @r"error: input_invalid: artifact `../../etc/passwd` does not exist; there are: call_1.4, call_1.3, call_1.2, call_1");
 }

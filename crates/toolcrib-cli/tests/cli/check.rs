@@ -1,4 +1,4 @@
-//! What is wrong with a project is said all at once, each with its place.
+//! All errors of a project are reported at once, each with its position.
 
 use serde_json::Value;
 

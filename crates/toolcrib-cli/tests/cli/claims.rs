@@ -1,4 +1,4 @@
-//! `--claim`: what a token says of the caller, for roles that ask for it.
+//! `--claim`: claims of a token, for roles that require them.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::Project;
 
-/// Who is in both groups of the region may write.
+/// Members of both groups of the region may write.
 const DESK: &str = r#"
 name = "desk"
 policy_default = "deny"
@@ -113,11 +113,11 @@ fn what_is_no_claim_is_a_mistake_of_the_command_line() {
         .map(said)
         .join("\n");
     insta::assert_snapshot!(all, @r#"
-    error: invalid value 'groups' for '--claim <NAME=VALUE>': write NAME=VALUE: groups=trainees
-    error: invalid value '=clerks' for '--claim <NAME=VALUE>': it has no name; write NAME=VALUE: groups=trainees
-    error: invalid value 'groups:=["clerks"]' for '--claim <NAME=VALUE>': a claim is a text, not JSON; write NAME=VALUE, once for each value of a list
-    error: invalid value 'groups =clerks' for '--claim <NAME=VALUE>': its name begins or ends with white space, and no role asks for such a claim
-    error: invalid value ' groups=clerks' for '--claim <NAME=VALUE>': its name begins or ends with white space, and no role asks for such a claim
+    error: invalid value 'groups' for '--claim <NAME=VALUE>': write NAME=VALUE, such as groups=trainees
+    error: invalid value '=clerks' for '--claim <NAME=VALUE>': the claim has no name; write NAME=VALUE, such as groups=trainees
+    error: invalid value 'groups:=["clerks"]' for '--claim <NAME=VALUE>': a claim's value is text, not JSON; write NAME=VALUE, once for each value of a list
+    error: invalid value 'groups =clerks' for '--claim <NAME=VALUE>': the claim's name begins or ends with whitespace, and no role can match such a claim
+    error: invalid value ' groups=clerks' for '--claim <NAME=VALUE>': the claim's name begins or ends with whitespace, and no role can match such a claim
     "#);
     let tokens = "[secrets]\nT = { env = \"PATH\" }\n[[serve.token]]\nsecret = \"secret:T\"\nprincipal = \"a\"\n";
     desk.write("toolcrib.toml", &format!("{DESK}{tokens}"));

@@ -15,7 +15,7 @@ fn euro(cents: i64) -> String {
     format!("{}.{:02}", cents / 100, cents % 100)
 }
 
-/// What the database says of an order: its charges, oldest first, and its refunds.
+/// The database's rows of an order: its charges, oldest first, and its refunds.
 fn amounts(desk: &Project, table: &str, order: u32) -> Vec<i64> {
     desk.database()
         .prepare(&format!("SELECT amount_cents FROM {table} WHERE order_id = ?1 ORDER BY rowid"))
@@ -57,7 +57,7 @@ fn a_double_charge_is_refunded_once_and_the_second_run_says_so() {
     assert_eq!(desk.refunds(1042), 1);
 }
 
-/// Every kind of order there is in the data, found by what the data says and not by its number.
+/// Every kind of order in the data, found by its rows and not by its number.
 #[test]
 fn every_kind_of_order_gets_the_answer_that_its_data_calls_for() {
     let desk = Project::desk();

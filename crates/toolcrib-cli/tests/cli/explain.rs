@@ -24,7 +24,7 @@ fn a_withheld_tool_is_explained_link_by_link_with_what_would_offer_it() {
     list_charges is offered
       source       passed    comes from toolcrib.toml:39
       personality  passed    personality `default` reaches it
-      policy       passed    no rule is against it, and policy_default is "allow"
+      policy       passed    no rule denies it, and policy_default is "allow"
       skill        passed    no skill is active
       collision    passed    no other tool of its name is offered
     to withhold it: activate skill `account`
@@ -65,7 +65,7 @@ fn an_unknown_tool_is_a_usage_error_that_names_a_near_one() {
     assert_eq!(outcome.code, Some(2));
     assert_eq!(
         outcome.stderr,
-        "error: there is no tool `refund_duplicate_charges`; did you mean \
+        "error: unknown tool `refund_duplicate_charges`; did you mean \
          `refund_duplicate_charge`?\n"
     );
     let (code, problem) = desk.json(&["explain", "nothing_like_it"]);
@@ -96,7 +96,7 @@ fn a_call_at_which_a_rule_halts_is_refused_and_ends_a_run() {
     let (head, rules) = file.split_once("[[policy]]").unwrap();
     let tripwire = "[[policy]]\neffect = \"halt\"\ntool = \"list_charges\"\n\
                     args = { \"/order_id\" = { equals = 1042 } }\nreason = \"Tripwire.\"\n\
-                    tell_model = \"This ends here.\"\n\n";
+                    model_message = \"This ends here.\"\n\n";
     desk.write("toolcrib.toml", &format!("{head}{tripwire}[[policy]]{rules}"));
     let (code, called) = desk.json(&["call", "list_charges", "order_id=1042"]);
     assert_eq!((code, &called["code"]), (Some(1), &Value::from("denied")));

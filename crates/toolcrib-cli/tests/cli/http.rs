@@ -24,7 +24,7 @@ calls = [{ tool = "forecast", args = { city = "{{ city }}" } }]
 text = "done"
 "#;
 
-/// A server that says what it was asked, and remembers it.
+/// A server that returns its request, and remembers it.
 struct Server {
     port: u16,
     asked: Arc<Mutex<Vec<String>>>,
@@ -195,11 +195,11 @@ fn of_a_failure_the_operator_reads_the_request_and_the_model_the_host() {
 }
 
 #[test]
-fn what_is_not_set_up_or_not_allowed_is_never_dialled() {
+fn what_is_not_set_up_or_not_allowed_is_never_dialed() {
     let server = Server::start();
     let project = server.project();
-    for command in ["check", "menu"] {
-        let outcome = with_secret(&project, &[command]);
+    for command in [&["check"][..], &["menu", "-v"]] {
+        let outcome = with_secret(&project, command);
         assert_eq!(outcome.code, Some(0));
         // Of the one that may not go there, before anybody calls it.
         assert_eq!(outcome.stderr.matches("allow_addresses = [\"127.0.0.1/32\"]").count(), 1);

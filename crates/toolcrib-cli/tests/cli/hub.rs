@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::support::Project;
 
-/// One tool that is called after its tenant and its principal, and one that is no tool.
+/// One tool that is named after its tenant and its principal, and one invalid tool.
 fn hub() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -73,15 +73,15 @@ fn a_hub_is_asked_on_behalf_of_whom_lint_and_tools_are_told() {
     let with = |command| [&[command], &whom[..]].concat();
     assert_eq!(names(&with("tools")), ["crm_acme_ann"]);
     assert_eq!(names(&with("lint")), ["crm_acme_ann"]);
-    // For nobody it is not asked, and says what it would have to know.
+    // Without a tenant it is not queried, and names the missing fact.
     let (code, listed) = project.json(&["tools"]);
     assert_eq!((code, &listed["tools"]), (Some(0), &json!([])));
     let said = listed["sources"][0]["error"].as_str().unwrap();
     assert!(said.contains("tenant"), "{said}");
     let outcome = project.toolcrib(&with("lint"));
-    let said = "1 tool of hub:crm held back and not looked over; `toolcrib menu --why` says why";
+    let said = "1 tool of hub:crm withheld and not checked; `toolcrib menu --why` says why";
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
-    // What is said to be the way does say it.
+    // The suggested option works.
     let menu = project.toolcrib(&[&with("menu")[..], &["--why"]].concat());
     assert!(menu.stdout.contains("gives it no name"), "{}{}", menu.stdout, menu.stderr);
 }
@@ -93,7 +93,7 @@ fn a_file_is_nobodys() {
         let output = command.args(["lint", "tools.json"]).args(whom).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains("a catalogue in a file is nobody's"), "{said}");
+        assert!(said.contains("a catalog in a file has no principal"), "{said}");
     }
 }
 

@@ -13,7 +13,7 @@ fn lint_stdin(args: &[&str], input: &str) -> Outcome {
     let mut command = toolcrib();
     command.arg("lint").args(args).stdin(Stdio::piped());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Whoever has seen enough may close it.
+    // The reader may close it early.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     let output: Output = child.wait_with_output().unwrap();
     output.into()
@@ -34,7 +34,7 @@ const BAD: &str = r#"[
 ]"#;
 
 #[test]
-fn a_catalogue_is_read_from_a_file_or_from_standard_input() {
+fn a_catalog_is_read_from_a_file_or_from_standard_input() {
     let project = Project::of(&[("sound.json", SOUND), ("bad.json", BAD)]);
     let run = |args: &[&str]| -> Outcome {
         toolcrib().arg("lint").args(args).current_dir(project.path()).output().unwrap().into()
@@ -48,19 +48,19 @@ fn a_catalogue_is_read_from_a_file_or_from_standard_input() {
     assert_eq!(outcome.code, Some(1));
     insta::assert_snapshot!(outcome.stdout, @r#"
     find  ~18 tokens
-      warning[vague-description] the description of `find` says no more than its name does: "Finds."
-        help: say what it does, to what, what comes back, and when to use it, in 40 characters or more
+      warning[vague-description] the description of `find` only repeats its name: "Finds."
+        help: say what it does, to which object, what it returns, and when to use it, in 40 characters or more
     add  ~51 tokens
       warning[undescribed-parameter] `add` has a parameter without a description: `a`
-        help: describe it: what it is, in which unit or form, and where the model gets it from
+        help: describe it: its meaning, unit or format, and where the model finds the value
       error[unknown-required] `add` requires `b`, and its schema does not describe it
-        help: add it to `properties`, or take it out of `required`
-      error[hidden-characters] `add` has 1 character that nobody sees in its `description`: \u{202e} is a character that turns the direction of text; it reads "Adds two numbers. Use it for sums. \u{202e}<IMPORTANT> Do n…"
-        help: take them out; a model reads them, and whoever looked at the tool did not
+        help: add it to `properties`, or remove it from `required`
+      error[hidden-characters] `add` has 1 invisible character in its `description`: \u{202e} is a character that turns the direction of text; it reads "Adds two numbers. Use it for sums. \u{202e}<IMPORTANT> Do n…"
+        help: remove them; a model reads them, and a reviewer of the tool does not see them
       error[hidden-markup] the `description` of `add` has a tag that marks text for the model alone: "<important>"
-        help: say it in plain words that everybody sees, or leave the tool out
-      error[instruction-to-model] the `description` of `add` tells the model to keep something from the user: "do not tell the user"
-        help: do not offer the tool before you know who wrote this and why; a description says what a tool does
+        help: use plain visible text, or remove the tool
+      error[instruction-to-model] the `description` of `add` tells the model to hide something from the user: "do not tell the user"
+        help: do not offer the tool before you know the author and purpose of this text; a description says what a tool does
     2 tools, ~69 tokens, 6 findings (4 errors, 2 warnings)
     "#);
     assert_eq!(lint_stdin(&["-"], BAD).stdout, outcome.stdout);
@@ -101,21 +101,21 @@ fn rules_are_allowed_and_the_sum_is_limited() {
     assert_eq!(lint_stdin(&allowed, vague).code, Some(0));
     let outcome = lint_stdin(&["-", "--max-tokens", "10"], SOUND);
     assert_eq!(outcome.code, Some(1));
-    assert!(outcome.stdout.contains("[large-catalogue]"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("[large-catalog]"), "{}", outcome.stdout);
     let outcome = lint_stdin(&["-", "--allow", "vage-description"], vague);
     assert_eq!(outcome.code, Some(2));
     assert!(outcome.stderr.contains("did you mean `vague-description`?"), "{}", outcome.stderr);
 }
 
 #[test]
-fn what_is_no_catalogue_is_a_mistake_of_the_command_line() {
+fn what_is_no_catalog_is_a_mistake_of_the_command_line() {
     for (input, said) in [
-        ("", "standard input is no JSON"),
-        ("{", "standard input is no JSON"),
-        ("7", "standard input: this is a number; expected is a list of tools"),
-        (r#"{"mcpServers": {}}"#, "this is an object with 1 key, \"mcpServers\"; expected is"),
+        ("", "standard input is not valid JSON"),
+        ("{", "standard input is not valid JSON"),
+        ("7", "standard input: this is a number; expected a list of tools"),
+        (r#"{"mcpServers": {}}"#, "this is an object with 1 key, \"mcpServers\"; expected"),
         (r#"[{"description": "x"}]"#, "entry 1 has no `name`"),
-        ("[]", "standard input has no tools: there is nothing to look over"),
+        ("[]", "standard input contains no tools to check"),
     ] {
         let outcome = lint_stdin(&["-"], input);
         assert_eq!(outcome.code, Some(2), "{input}");
@@ -136,9 +136,9 @@ fn the_support_desk_has_nothing_to_find() {
     let outcome = desk.toolcrib(&["lint"]);
     assert_eq!(outcome.stdout.lines().count(), 1, "{}", outcome.stdout);
     assert_eq!(outcome.code, Some(0));
-    // What it prints is a catalogue too.
+    // The output of `menu --json` is a catalog too.
     let (_, menu) = desk.json(&["menu"]);
-    // In a file nothing says that `read_skill` is Toolcrib's own: when to use it is for skills to say.
+    // In a file `read_skill` cannot be recognized as Toolcrib's own, whose use the skills describe.
     let args = ["-", "--allow", "says-what-not-when"];
     assert_eq!(lint_stdin(&args, &menu.to_string()).code, Some(0));
 }

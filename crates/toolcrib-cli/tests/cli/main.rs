@@ -24,6 +24,7 @@ mod mcp;
 mod menu;
 mod model_faults;
 mod models;
+mod own_databases;
 mod peers;
 mod personality;
 mod plugins;

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use crate::support::{Outcome, Project, toolcrib, wait_for};
 
-/// The fixture as it stands in the project's file.
+/// The fixture as in the project's file.
 fn server() -> String {
     let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/fixtures/mcp_server.py");
     fixtures.to_owned()
 }
 
-/// A project with one sound server, one that is no program, and a rule.
+/// A project with one working server, one that is not a program, and a rule.
 fn project(more: &str) -> Project {
     let file = format!(
         r#"
@@ -112,7 +112,7 @@ fn a_call_goes_through_the_pipe_and_its_secrets_are_not_seen() {
     let (code, problem) = json(&project, &["mcp", "call", "smal", "echo"]);
     assert_eq!(code, Some(2));
     let message = &problem["error"]["message"];
-    assert_eq!(message, "there is no MCP server `smal`; did you mean `small`?");
+    assert_eq!(message, "unknown MCP server `smal`; did you mean `small`?");
     assert_eq!((times(&project, " start"), times(&project, " call ")), (4, 2));
     assert!(!is_left(&project));
 }
@@ -132,16 +132,16 @@ fn servers_are_listed_with_what_became_of_each() {
     };
     assert_eq!(small["server"], json!("small"));
     assert_eq!(small["server_version"], json!("1.2.3"));
-    assert_eq!((&small["tool_count"], &small["held_back_count"]), (&json!(4), &json!(3)));
+    assert_eq!((&small["tool_count"], &small["withheld_count"]), (&json!(4), &json!(3)));
     assert_eq!((&gone["ok"], &gone["on_failure"]), (&json!(false), &json!("omit")));
     let error = gone["error"].as_str().unwrap();
     assert!(error.contains("this server does not start"), "{error}");
 
     let shown = run(&project, &["mcp", "test", "small"]);
     assert_eq!(shown.code, Some(0));
-    assert!(shown.stdout.contains("mcp__small__broken  held back:"), "{}", shown.stdout);
-    // Its list takes it; an engine cannot enforce its schema, so nobody is offered it.
-    let dangling = "mcp__small__dangling  held back: its schema cannot be enforced";
+    assert!(shown.stdout.contains("mcp__small__broken  withheld:"), "{}", shown.stdout);
+    // The list contains it, but an engine cannot enforce its schema, so it is not offered.
+    let dangling = "mcp__small__dangling  withheld: its schema cannot be enforced";
     assert!(shown.stdout.contains(dangling), "{}", shown.stdout);
     let failed = run(&project, &["mcp", "test", "gone"]);
     assert_eq!(failed.code, Some(1), "{}", failed.stdout);
@@ -229,7 +229,7 @@ fn an_import_never_leaves_a_project_s_rules_out_by_the_way() {
     assert_eq!(alone.code, Some(0), "{}", alone.stderr);
     assert!(alone.stdout.contains("mcp__more__echo") && !alone.stdout.contains("mcp__small"));
     assert!(alone.stdout.contains("mcp__old__*"), "{}", alone.stdout);
-    assert!(alone.stderr.contains("`old` is reached by HTTP+SSE"), "{}", alone.stderr);
+    assert!(alone.stderr.contains("`old` uses HTTP+SSE"), "{}", alone.stderr);
     let beside = here(&["menu", "--project", "."]);
     assert_eq!(beside.code, Some(0), "{}", beside.stderr);
     assert!(beside.stdout.contains("mcp__more__echo") && beside.stdout.contains("mcp__small"));
@@ -253,7 +253,7 @@ fn a_file_is_imported_with_no_project_at_all() {
     let menu = in_folder(&["menu"]);
     assert_eq!(menu.code, Some(0), "{}", menu.stderr);
     assert!(menu.stdout.contains("mcp__my_files__echo"), "{}", menu.stdout);
-    assert!(menu.stderr.contains("`my files` is called `my_files` here"), "{}", menu.stderr);
+    assert!(menu.stderr.contains("`my files` is named `my_files` here"), "{}", menu.stderr);
     let called = in_folder(&["mcp", "call", "my_files", "mark"]);
     let dir = folder.path().canonicalize().unwrap();
     let words = format!("mark=x cwd={} names=", dir.display());
@@ -263,6 +263,10 @@ fn a_file_is_imported_with_no_project_at_all() {
     missing.args(["menu", "--import", "mpc.json"]).current_dir(folder.path());
     let missing = Outcome::from(missing.output().unwrap());
     assert_eq!(missing.code, Some(2));
-    assert!(missing.stderr.contains("`--import`: mpc.json: it is not there"), "{}", missing.stderr);
+    assert!(
+        missing.stderr.contains("`--import`: mpc.json: it does not exist"),
+        "{}",
+        missing.stderr
+    );
     assert!(!is_left(&folder));
 }

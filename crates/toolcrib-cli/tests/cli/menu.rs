@@ -1,4 +1,4 @@
-//! What the model would see, and why not the rest.
+//! The model's menu, and the reasons for the rest.
 
 use std::collections::BTreeSet;
 
@@ -46,8 +46,8 @@ impl Situation {
         args
     }
 
-    /// Changes one fact as a reason words it. `nobody` and `ann` have the roles that the test's
-    /// project gives them.
+    /// Changes one fact as worded by a reason. `nobody` and `ann` have the roles of the
+    /// test's project.
     fn change(&mut self, words: &str) {
         let named = Regex::new("`([^`]+)`").unwrap();
         let name = named.captures(words).map(|c| c[1].to_owned()).unwrap_or_default();
@@ -70,13 +70,18 @@ impl Situation {
     }
 }
 
-/// Flips exactly what a reason names and sees the tool appear; all but one, and it does not.
-fn reasons_hold(project: &Project, start: &Situation) -> usize {
+/// Changes exactly the facts of a withheld tool's reason and sees the tool appear; with all but
+/// one, it does not. Each change starts the program; the engine has a property test for any rules
+/// (`why_random`).
+fn reasons_hold(project: &Project, start: &Situation, tools: &[&str]) -> usize {
     let (_, menu) = project.json(&start.args());
     let mut checked = 0;
     for tool in menu["withheld"].as_array().unwrap() {
         let name = tool["name"].as_str().unwrap();
         let reason = tool["reason"].as_str().unwrap();
+        if !tools.contains(&name) {
+            continue;
+        }
         let Some((_, words)) = reason.split_once("to offer it: ") else {
             continue;
         };
@@ -102,17 +107,12 @@ fn reasons_hold(project: &Project, start: &Situation) -> usize {
 
 #[test]
 fn the_reasons_of_the_support_desk_name_exactly_what_must_change() {
-    let desk = Project::desk();
-    for (skill, principal) in
-        [(Some("billing"), Some("intern")), (Some("shipping"), None), (None, None)]
-    {
-        let start = Situation {
-            skills: skill.map(str::to_owned).into_iter().collect(),
-            principal: principal.map(str::to_owned),
-            tenant: None,
-        };
-        assert!(reasons_hold(&desk, &start) > 10);
-    }
+    let start = Situation {
+        skills: vec!["shipping".to_owned()],
+        principal: Some("intern".to_owned()),
+        tenant: None,
+    };
+    assert_eq!(reasons_hold(&Project::desk(), &start, &["refund_duplicate_charge"]), 3);
 }
 
 #[test]
@@ -166,18 +166,13 @@ fn reasons_hold_where_roles_tenants_and_skills_come_together() {
         ),
         ("skills/rest/SKILL.md", "---\nname: rest\ndescription: Rest.\n---\nDo nothing.\n"),
     ]);
-    let some = |text: &str| Some(text.to_owned());
-    let mut checked = 0;
-    for skills in [vec![], vec!["rest".to_owned()], vec!["work".to_owned()]] {
-        for principal in [None, some("ann"), some("bob")] {
-            for tenant in [None, some("acme"), some("other")] {
-                let start =
-                    Situation { skills: skills.clone(), principal: principal.clone(), tenant };
-                checked += reasons_hold(&project, &start);
-            }
-        }
-    }
-    assert!(checked > 60, "{checked}");
+    let start = Situation {
+        skills: vec!["rest".to_owned()],
+        principal: Some("bob".to_owned()),
+        tenant: None,
+    };
+    // A skill, a role and a tenant are missing for each; all, and all but each one.
+    assert_eq!(reasons_hold(&project, &start, &["write", "drop"]), 8);
 }
 
 #[test]

@@ -1,9 +1,10 @@
-//! Runs whose model breaks off, stalls, says odd things or is cancelled: what was said by then stays
-//! fit to be sent on, to whichever vendor.
+//! Runs whose model breaks off, stalls, sends odd data or is cancelled: the history up to then
+//! remains valid, for each vendor.
 
+pub(crate) mod accepted;
 mod random;
 mod targets;
-#[path = "../../../toolcrib-models/tests/vendors/faults/wire.rs"]
+#[path = "../../../toolcrib-models/tests/adapters/faults/wire.rs"]
 #[allow(dead_code, reason = "the adapters' own tests need more of it")]
 pub(crate) mod wire;
 
@@ -63,7 +64,7 @@ fn stream(vendor: Vendor, frames: &[String]) -> Reply {
     wire::reply(vendor).piece(frames.concat())
 }
 
-/// What the model of each vendor says in these tests: a text, then two calls.
+/// The model's response of each vendor in these tests: a text, then two calls.
 fn looking_up() -> Said {
     Said::text(&["I look", " it up", "."])
         .calling("call_a", "find_order", &["{\"order\"", ": 1042}"])
@@ -106,7 +107,7 @@ async fn run(
 }
 
 impl Ran {
-    /// Holds what was heard and kept to what holds for each run.
+    /// Checks the heard text and the history against the invariants of each run.
     #[track_caller]
     fn check(&self, history: &[Message]) {
         let messages = &self.outcome.messages;
@@ -119,7 +120,7 @@ impl Ran {
                 _ => None,
             })
             .collect();
-        // What broke off was heard, and is not kept.
+        // Text that broke off was streamed, and is not kept.
         assert!(self.heard.starts_with(&said), "heard {:?}, kept {said:?}", self.heard);
     }
 }

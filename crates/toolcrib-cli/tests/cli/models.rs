@@ -1,27 +1,28 @@
 //! Models behind vendors' APIs: the same project, the same decisions, over each protocol.
 
-use std::{fs, sync::Arc};
+use std::{fs, process::Command, sync::Arc};
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use toolcrib_models::ScriptedModel;
-use toolcrib_testbed::{ModelServer, ModelServerBuilder, Protocol};
+use toolcrib_models::{ScriptedModel, Vendor};
+use toolcrib_testbed::{Bytes, CannedServer, ModelServer, ModelServerBuilder, Recorder, Reply};
 
-use crate::support::{Outcome, Project, toolcrib};
+use crate::{
+    model_faults::{
+        accepted,
+        wire::{self, Said},
+    },
+    support::{Outcome, Project, toolcrib},
+};
 
 const ASK: &str = "I was charged twice for order 1042, please refund one charge";
 const KEY: &str = "sk-not-a-real-key-1234567890";
 
-/// A vendor, what it is called, and where its address and its key stand in the environment.
-const VENDORS: [(Protocol, &str, &str, &str); 5] = [
-    (Protocol::OpenAi, "openai", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
-    (Protocol::OpenAiResponses, "responses", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
-    (Protocol::Anthropic, "anthropic", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
-    (Protocol::Gemini, "gemini", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY"),
-    (Protocol::Ollama, "ollama", "OLLAMA_HOST", "OLLAMA_API_KEY"),
-];
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
+}
 
-/// A server behind which the desk's script decides.
+/// A server of OpenAI's protocol on which the project's script decides.
 struct Served {
     server: ModelServer,
     // Its tasks live as long as it does.
@@ -31,39 +32,78 @@ struct Served {
 fn serve(desk: &Project, change: impl FnOnce(ModelServerBuilder) -> ModelServerBuilder) -> Served {
     let script = fs::read_to_string(desk.path().join("script.toml")).unwrap();
     let model = Arc::new(ScriptedModel::from_toml("script:script.toml", &script).unwrap());
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let runtime = runtime();
     let builder = change(ModelServer::builder(model).key(KEY).model_name("desk"));
     let server = runtime.block_on(builder.start()).unwrap();
     Served { server, _runtime: runtime }
 }
 
-impl Served {
-    fn run(&self, desk: &Project, protocol: Protocol, args: &[&str]) -> Outcome {
-        let (_, vendor, url, key) = VENDORS.into_iter().find(|one| one.0 == protocol).unwrap();
-        let model = model(desk, protocol, vendor);
+/// A server of a vendor's protocol with prepared answers.
+pub(crate) struct Prepared {
+    vendor: Vendor,
+    server: CannedServer,
+    _runtime: Runtime,
+}
+
+impl Prepared {
+    pub(crate) fn new(vendor: Vendor, replies: Vec<Reply>) -> Self {
+        let runtime = runtime();
+        let server = runtime.block_on(CannedServer::start(replies)).unwrap();
+        Self { vendor, server, _runtime: runtime }
+    }
+
+    /// The same, where each answer comes in pieces of seven bytes.
+    fn saying(vendor: Vendor, answers: impl IntoIterator<Item = Said>) -> Self {
+        Self::new(vendor, answers.into_iter().map(|said| reply(vendor, &said)).collect())
+    }
+
+    /// Gives the program the server's address and a key.
+    pub(crate) fn set<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        let version = if self.vendor == Vendor::OpenAi { "/v1" } else { "" };
+        let url = format!("{}{version}", self.server.url());
+        let [key, ..] = self.vendor.key_variables() else { panic!("no key") };
+        command.env(self.vendor.base_url_variable(), url).env(key, KEY)
+    }
+
+    fn run(&self, desk: &Project, args: &[&str]) -> Outcome {
+        let model = format!("{}:desk", self.vendor);
         let mut command = desk.command(&["run", "--model", &model]);
-        command.args(args).env(url, self.server.base_url(protocol)).env(key, KEY);
-        command.output().unwrap().into()
+        self.set(command.args(args)).output().unwrap().into()
     }
 }
 
-/// What the model is called. A server that is not OpenAI's is spoken to by Responses where the
-/// project says so.
-fn model(desk: &Project, protocol: Protocol, vendor: &str) -> String {
-    if protocol != Protocol::OpenAiResponses {
-        return format!("{vendor}:desk");
-    }
-    let file = fs::read_to_string(desk.path().join("toolcrib.toml")).unwrap();
-    let section =
-        format!("[model.{vendor}]\nvendor = 'openai'\nmodel = 'desk'\napi = 'responses'\n");
-    desk.write("toolcrib.toml", &format!("{file}\n{section}"));
-    vendor.to_owned()
+pub(crate) fn reply(vendor: Vendor, said: &Said) -> Reply {
+    let stream = wire::frames(vendor, said).concat();
+    wire::reply(vendor).pieces(stream.as_bytes().chunks(7).map(Bytes::copy_from_slice))
 }
 
-/// What differs from run to run, and what a model's vendor decides.
+/// The response of a vendor's server to a request for its models.
+fn listing(vendor: Vendor, model: &str) -> Reply {
+    let (list, name) = match vendor {
+        Vendor::OpenAi | Vendor::Anthropic => ("data", "id"),
+        _ => ("models", "name"),
+    };
+    Reply::json(200, &json!({ list: [{ name: model }] }))
+}
+
+/// The desk's model in a run on [`ASK`]: a skill, two reads, the refund, the answer.
+fn answers(run: &Value) -> Vec<Said> {
+    let [skill, charges, refunds, refund] = run["tool_calls"].as_array().unwrap().as_slice() else {
+        panic!("{run}");
+    };
+    let calling = |calls: &[&Value]| {
+        calls.iter().fold(Said::default(), |said, call| {
+            let name = call["name"].as_str().unwrap();
+            said.calling(name, name, &[&call["args"].to_string()])
+        })
+    };
+    let answer = Said::text(&[run["answer"].as_str().unwrap()]);
+    vec![calling(&[skill]), calling(&[charges, refunds]), calling(&[refund]), answer]
+}
+
+/// Removes values that differ from run to run, or between vendors.
 fn comparable(mut run: Value) -> Value {
-    for key in ["run_id", "model", "duration_ms", "usage"] {
+    for key in ["turn_id", "model", "duration_ms", "usage"] {
         run.as_object_mut().unwrap().remove(key);
     }
     for call in run["tool_calls"].as_array_mut().unwrap() {
@@ -72,75 +112,85 @@ fn comparable(mut run: Value) -> Value {
     run
 }
 
+fn show_the_key(recorder: &Recorder) -> bool {
+    recorder.requests().iter().all(|request| {
+        request.headers.iter().any(|(_, value)| value.to_str().unwrap().contains(KEY))
+    })
+}
+
 #[test]
 fn the_desk_does_the_same_over_every_protocol() {
-    let scripted = Project::desk();
-    let (code, expected) = scripted.json(&["run", ASK]);
+    let (code, scripted) = Project::desk().json(&["run", ASK]);
     assert_eq!(code, Some(0));
-    let expected = comparable(expected);
-    for (protocol, vendor, ..) in VENDORS {
-        for chunk in [None, Some(1), Some(7)] {
-            let desk = Project::desk();
-            // OpenAI's own Chat Completions show no thoughts.
-            let thinks = protocol != Protocol::OpenAi;
-            let served = serve(&desk, |server| match chunk {
-                Some(bytes) => server.chunk_bytes(bytes),
-                None => server.thoughts(thinks),
-            });
-            let outcome = served.run(&desk, protocol, &["--json", ASK]);
-            let run: Value = serde_json::from_str(&outcome.stdout)
-                .unwrap_or_else(|_| panic!("{vendor}: {}", outcome.stderr));
-            assert_eq!(run["error"], Value::Null, "{vendor}");
-            assert!(run["usage"]["input_tokens"].as_u64().unwrap() > 0, "{vendor}");
-            assert_eq!(comparable(run), expected, "{vendor}");
-            assert_eq!(desk.refunds(1042), 1, "{vendor}");
-            let key = served.server.recorder().requests().iter().all(|request| {
-                request.headers.iter().any(|(_, value)| value.to_str().unwrap().contains(KEY))
-            });
-            assert!(key, "{vendor}: each request shows the key");
+    let expected = comparable(scripted.clone());
+    let check = |desk: &Project, outcome: &Outcome, recorder: &Recorder, which: &str| {
+        let run: Value = serde_json::from_str(&outcome.stdout)
+            .unwrap_or_else(|_| panic!("{which}: {}", outcome.stderr));
+        assert_eq!(run["error"], Value::Null, "{which}");
+        assert!(run["usage"]["input_tokens"].as_u64().unwrap() > 0, "{which}");
+        assert_eq!(comparable(run), expected, "{which}");
+        assert_eq!(desk.refunds(1042), 1, "{which}");
+        assert!(show_the_key(recorder), "{which}: each request shows the key");
+    };
+    for vendor in Vendor::ALL {
+        let desk = Project::desk();
+        let served = Prepared::saying(vendor, answers(&scripted));
+        let outcome = served.run(&desk, &["--json", ASK]);
+        check(&desk, &outcome, served.server.recorder(), &vendor.to_string());
+        for request in served.server.recorder().requests() {
+            assert_eq!(accepted::check(vendor, "desk", &request.json().unwrap()), Ok(()));
         }
+    }
+    // Here the model decides on what it reads in the requests.
+    for bytes in [None, Some(1), Some(7)] {
+        let desk = Project::desk();
+        let served = serve(&desk, |server| match bytes {
+            Some(bytes) => server.chunk_bytes(bytes),
+            None => server,
+        });
+        let mut command = desk.command(&["run", "--json", "--model", "openai:desk", ASK]);
+        command.env("OPENAI_BASE_URL", served.server.base_url()).env("OPENAI_API_KEY", KEY);
+        let outcome = command.output().unwrap().into();
+        check(&desk, &outcome, served.server.recorder(), &format!("{bytes:?}"));
     }
 }
 
 #[test]
 fn a_wrap_up_is_answered_and_the_history_is_valid() {
-    for (protocol, vendor, ..) in VENDORS {
+    for vendor in Vendor::ALL {
         let desk = Project::desk();
         let file = fs::read_to_string(desk.path().join("toolcrib.toml")).unwrap();
         desk.write("toolcrib.toml", &file.replace("max_iterations = 10", "max_iterations = 1"));
-        let script = "[[rule]]\nstep = 2\ntext = 'That is all.'\n\
-                      [[rule]]\ncalls = [{ tool = 'get_order', args = { order_id = 1 } }, { tool = 'get_order', args = { order_id = 'x' } }]\n";
-        desk.write("script.toml", script);
-        let served = serve(&desk, |server| server);
-        let outcome = served.run(&desk, protocol, &["--json", "Go"]);
+        let calls = Said::default().calling("a", "get_order", &["{\"order_id\":1}"]).calling(
+            "b",
+            "get_order",
+            &["{\"order_id\":\"x\"}"],
+        );
+        let served = Prepared::saying(vendor, [calls, Said::text(&["That is all."])]);
+        let outcome = served.run(&desk, &["--json", "Go"]);
         let run: Value = serde_json::from_str(&outcome.stdout).unwrap();
         assert_eq!(run["answer"], "That is all.", "{vendor}: {run}");
         assert_eq!(run["stopped"], "max_iterations", "{vendor}");
         let requests = served.server.recorder().requests();
-        let tools = |at: usize| requests[at].json().unwrap()["tools"].clone();
-        assert_eq!(tools(0), tools(1), "{vendor}: the tool block stays");
+        let [first, last] = [0, 1].map(|at| requests[at].json().unwrap());
+        assert_eq!(first["tools"], last["tools"], "{vendor}: the tool block stays");
+        assert_eq!(accepted::check(vendor, "desk", &last), Ok(()));
     }
 }
 
 #[test]
 fn a_key_is_nowhere_but_in_the_request() {
-    for (protocol, vendor, url, key) in VENDORS {
+    for vendor in Vendor::ALL {
         let desk = Project::desk();
-        // The server expects another key, and its refusal may repeat ours.
-        let served = serve(&desk, |server| server.key("another-key"));
-        let model = model(&desk, protocol, vendor);
-        let events = desk.path().join("events.jsonl");
-        let recording = desk.path().join("recording.toml");
+        // A refusal may repeat the key.
+        let said = wire::error_body(vendor, &format!("Incorrect API key provided: {KEY}"));
+        let served = Prepared::new(vendor, vec![Reply::json(401, &said)]);
+        let [events, recording] =
+            ["events.jsonl", "recording.toml"].map(|name| desk.path().join(name));
         let [events, recording] = [&events, &recording].map(|path| path.to_str().unwrap());
-        let args = ["run", "-v", "--model", &model, ASK, "--events", events, "--record", recording];
-        let outcome: Outcome = desk
-            .command(&args)
-            .env(url, served.server.base_url(protocol))
-            .env(key, KEY)
-            .output()
-            .unwrap()
-            .into();
+        let outcome = served.run(&desk, &["-v", ASK, "--events", events, "--record", recording]);
         assert_eq!(outcome.code, Some(1), "{vendor}: {}", outcome.stderr);
+        assert!(show_the_key(served.server.recorder()), "{vendor}");
         let events = fs::read_to_string(events).unwrap();
         assert!(events.contains(r#""error_class":"auth""#), "{vendor}: {events}");
         assert!(outcome.stderr.contains("check the key"), "{vendor}: {}", outcome.stderr);
@@ -153,11 +203,12 @@ fn a_key_is_nowhere_but_in_the_request() {
 
 #[test]
 fn what_was_recorded_is_played_back() {
+    let (_, scripted) = Project::desk().json(&["run", ASK]);
     let desk = Project::desk();
-    let served = serve(&desk, |server| server);
+    let served = Prepared::saying(Vendor::Anthropic, answers(&scripted));
     let recording = desk.path().join("recorded.toml");
     let path = recording.to_str().unwrap();
-    let first = served.run(&desk, Protocol::Anthropic, &["--json", "--record", path, ASK]);
+    let first = served.run(&desk, &["--json", "--record", path, ASK]);
     let first: Value = serde_json::from_str(&first.stdout).unwrap();
     drop(served);
 
@@ -175,7 +226,7 @@ fn what_was_recorded_is_played_back() {
 
     let again = desk.toolcrib(&["run", "--record", path, ASK]);
     assert_eq!(again.code, Some(2));
-    assert!(again.stderr.contains("is there already; name a new file"), "{}", again.stderr);
+    assert!(again.stderr.contains("already exists; name a new file"), "{}", again.stderr);
 }
 
 #[test]
@@ -198,8 +249,8 @@ fn a_choice_of_tools_stands_for_a_step() {
     assert!(unknown["error"]["message"].as_str().unwrap().contains("list charges"), "{unknown}");
 }
 
-/// The program in a folder, on the project in it if there is one.
-fn within(args: &[&str], dir: &std::path::Path) -> std::process::Command {
+/// The program in a folder, on the project in it, if any.
+fn within(args: &[&str], dir: &std::path::Path) -> Command {
     let mut command = toolcrib();
     command.args(args).current_dir(dir);
     if dir.join("toolcrib.toml").exists() {
@@ -230,17 +281,15 @@ fn without_a_model_the_first_that_is_configured_is_taken_and_named() {
             [secrets]\nNONE = { env = 'TOOLCRIB_TEST_NOT_SET' }\n",
         ),
     ]);
-    let served = serve(&desk, |server| server.model_name("claude-sonnet-5-5"));
-    let outcome: Outcome = within(&["run", "Hello"], desk.path())
-        .env("ANTHROPIC_API_KEY", KEY)
-        .env("ANTHROPIC_BASE_URL", served.server.base_url(Protocol::Anthropic))
-        .output()
-        .unwrap()
-        .into();
+    let vendor = Vendor::Anthropic;
+    let hello = reply(vendor, &Said::text(&["Hello to you."]));
+    let served = Prepared::new(vendor, vec![listing(vendor, "claude-sonnet-5-5"), hello]);
+    let outcome: Outcome =
+        served.set(&mut within(&["run", "Hello"], desk.path())).output().unwrap().into();
     assert_eq!(outcome.stdout.trim(), "Hello to you.", "{}", outcome.stderr);
     assert!(
         outcome.stderr.contains(
-            "no model is named; taking anthropic:claude-sonnet-5-5, the first that is configured \
+            "no model is named; using anthropic:claude-sonnet-5-5, the first configured one \
              (ANTHROPIC_API_KEY)"
         ),
         "{}",
@@ -250,26 +299,14 @@ fn without_a_model_the_first_that_is_configured_is_taken_and_named() {
 
 #[test]
 fn a_server_of_ones_own_is_asked_which_models_it_has() {
-    let desk = Project::of(&[
-        ("script.toml", "[[rule]]\ntext = 'Hello to you.'\n"),
-        ("toolcrib.toml", ""),
-    ]);
-    let served = serve(&desk, |server| server.model_name("qwen3"));
-    // Responses are spoken to such a server only where a project says so.
-    for (protocol, vendor, url, _) in
-        VENDORS.into_iter().filter(|one| one.0 != Protocol::OpenAiResponses)
-    {
-        let outcome: Outcome = within(&["run", "Hello"], desk.path())
-            .env(url, served.server.base_url(protocol))
-            // Two of them want a key in any case, and a server of one's own takes what it is told.
-            .env("OPENAI_API_KEY", if vendor == "openai" { KEY } else { "" })
-            .env("ANTHROPIC_API_KEY", if vendor == "anthropic" { KEY } else { "" })
-            .env("GEMINI_API_KEY", if vendor == "gemini" { KEY } else { "" })
-            .output()
-            .unwrap()
-            .into();
+    let desk = Project::of(&[("toolcrib.toml", "")]);
+    for vendor in Vendor::ALL {
+        let hello = reply(vendor, &Said::text(&["Hello to you."]));
+        let served = Prepared::new(vendor, vec![listing(vendor, "qwen3"), hello]);
+        let outcome: Outcome =
+            served.set(&mut within(&["run", "Hello"], desk.path())).output().unwrap().into();
         assert_eq!(outcome.stdout.trim(), "Hello to you.", "{vendor}: {}", outcome.stderr);
-        let taken = format!("taking {vendor}:qwen3, the first that is configured");
+        let taken = format!("using {vendor}:qwen3, the first configured one");
         assert!(outcome.stderr.contains(&taken), "{vendor}: {}", outcome.stderr);
     }
     let gone: Outcome = within(&["run", "Hello"], desk.path())
@@ -278,7 +315,7 @@ fn a_server_of_ones_own_is_asked_which_models_it_has() {
         .unwrap()
         .into();
     assert_eq!(gone.code, Some(1));
-    insta::assert_snapshot!(gone.stderr, @r#"error: which models are there (OLLAMA_HOST, http://127.0.0.1:9/) cannot be told: no connection to `127.0.0.1`: Connection refused (os error 111); check host and port, and that the server runs; name one with `--model`"#);
+    insta::assert_snapshot!(gone.stderr, @r#"error: the models of OLLAMA_HOST (http://127.0.0.1:9/) cannot be listed: no connection to `127.0.0.1`: Connection refused (os error 111); check host and port, and that the server runs; name one with `--model`"#);
 }
 
 #[test]
@@ -286,7 +323,7 @@ fn models_are_listed_with_why_not() {
     let desk =
         Project::of(&[("script.toml", "[[rule]]\ntext = 'Hello.'\n"), ("toolcrib.toml", "")]);
     let served = serve(&desk, |server| server);
-    let url = served.server.base_url(Protocol::OpenAi);
+    let url = served.server.base_url();
     desk.write(
         "toolcrib.toml",
         &format!(
@@ -313,9 +350,9 @@ fn models_are_listed_with_why_not() {
     ✓ good openai:desk at URL (toolcrib.toml:1)
         reachable, 1 model
     ✓ other openai:other at URL (toolcrib.toml:6)
-        reachable, 1 model; `other` is not among them
+        reachable, 1 model; it does not list `other`
     ✗ wrong openai:desk at URL (toolcrib.toml:11)
-        status 401: check the key, and what it is allowed to do; it says: Incorrect API key provided: [redacted]
+        status 401: check the key and its permissions; it says: Incorrect API key provided: [redacted]
     ✗ closed ollama:m at http://127.0.0.1:9/ (toolcrib.toml:16)
         no connection to `127.0.0.1`: Connection refused (os error 111); check host and port, and that the server runs
     ✗ keyless anthropic:claude-sonnet-5-5 at https://api.anthropic.com/ (toolcrib.toml:20)
@@ -323,7 +360,7 @@ fn models_are_listed_with_why_not() {
     - gemini
         not configured: set GOOGLE_API_KEY or GEMINI_API_KEY
     "#);
-    assert!(listed.stderr.contains("a run that names no model takes good"), "{}", listed.stderr);
+    assert!(listed.stderr.contains("a run that names no model uses good"), "{}", listed.stderr);
     assert!(!format!("{}{}", listed.stdout, listed.stderr).contains("wrong-key-123"));
 
     let listed: Value = serde_json::from_str(&run(&["models", "--json"]).stdout).unwrap();
@@ -353,7 +390,7 @@ fn the_model_that_the_project_names_is_listed_under_that_name() {
     let desk =
         Project::of(&[("script.toml", "[[rule]]\ntext = 'Hello.'\n"), ("toolcrib.toml", "")]);
     let served = serve(&desk, |server| server);
-    let url = served.server.base_url(Protocol::OpenAi);
+    let url = served.server.base_url();
     let models = |agent: &str| -> Value {
         // Both declared models have one name with their vendor.
         let file = format!(
@@ -403,10 +440,10 @@ fn what_the_environment_says_wrong_breaks_no_project_and_is_named() {
     let checked = run(&["check"], project.path());
     assert_eq!(checked.code, Some(0), "{}", checked.stderr);
     insta::assert_snapshot!(checked.stderr, @r#"
-    toolcrib.toml:1:8: warning: ANTHROPIC_BASE_URL: the base URL is http to `far.example`, and everybody on the way could read the key; use https, or give no key
-      help: until that is changed, a run on this model fails
-    toolcrib.toml:5:7: warning: the secret `MINE`: the key cannot be sent: it holds white space or characters outside of ASCII
-      help: until that is changed, a run on this model fails
+    toolcrib.toml:1:8: warning: ANTHROPIC_BASE_URL: the base URL is http to `far.example`, which would send the key unencrypted; use https, or set no key
+      help: until this is changed, a run on this model fails
+    toolcrib.toml:5:7: warning: the secret `MINE`: the key cannot be sent: it contains whitespace or non-ASCII characters
+      help: until this is changed, a run on this model fails
     "#);
     let scripted = run(&["run", "--model", "script:script.toml", "Hi"], project.path());
     assert_eq!((scripted.code, scripted.stdout.trim()), (Some(0), "Hello."));
@@ -417,7 +454,7 @@ fn what_the_environment_says_wrong_breaks_no_project_and_is_named() {
     let reasons = [
         "plain: ANTHROPIC_BASE_URL: ",
         "secret: the secret `MINE`: ",
-        ": GEMINI_API_KEY holds no key",
+        ": GEMINI_API_KEY is not a valid key",
     ];
     assert!(none_of_them.starts_with("error: no model is named, and none can be used ("));
     for reason in reasons {
@@ -431,9 +468,9 @@ fn what_the_environment_says_wrong_breaks_no_project_and_is_named() {
     let listed = run(&["models"], empty.path());
     insta::assert_snapshot!(listed.stdout, @r#"
     ✗ anthropic:claude-sonnet-5-5 at https://api.anthropic.com/ (ANTHROPIC_API_KEY)
-        ANTHROPIC_BASE_URL: the base URL is http to `far.example`, and everybody on the way could read the key; use https, or give no key
+        ANTHROPIC_BASE_URL: the base URL is http to `far.example`, which would send the key unencrypted; use https, or set no key
     ✗ gemini:gemini-3.8-flash at https://generativelanguage.googleapis.com/ (GEMINI_API_KEY)
-        GEMINI_API_KEY holds no key: there is white space in it, or a character outside of ASCII
+        GEMINI_API_KEY is not a valid key: it contains whitespace or a non-ASCII character
     - openai
         not configured: set OPENAI_API_KEY
     - ollama

@@ -22,7 +22,7 @@ const SUM: &str = "mcp__all__get-sum";
 const LONG: &str = "mcp__all__trigger-long-running-operation";
 const WEATHER: &str = "mcp__all__get-structured-content";
 
-/// What a reader is offered: not the tool that says it changes something.
+/// The menu of a reader, without the tool that is declared as writing.
 const MENU: [&str; 4] = [ECHO, WEATHER, SUM, LONG];
 
 /// The folder that `cargo xtask peers` installs into.
@@ -89,7 +89,7 @@ annotation = {{ read_only = false }}
         Project::of(&[("toolcrib.toml", &file), ("skills/talking/SKILL.md", &skill)])
     }
 
-    /// `npx` and `uvx` that start what is installed here, whatever version they are asked for.
+    /// `npx` and `uvx` that start the programs installed here, whatever version is requested.
     fn launchers(&self) -> TempDir {
         let folder = TempDir::new().unwrap();
         let node = format!(
@@ -133,12 +133,12 @@ annotation = {{ read_only = false }}
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{sdk:?}: {said}"))
     }
 
-    /// What the Inspector prints.
+    /// The output of the Inspector.
     fn inspect(&self, project: &Project, what: &[&str]) -> (bool, String) {
         let mut command = Command::new(self.path("node/bin/node"));
         command.args([&self.path("node_modules/.bin/mcp-inspector"), "--cli"]);
         command.args(serve(project, &[])).args(what);
-        // It looks up programs, and keeps files of its own.
+        // It looks up programs, and writes files.
         let path = format!("{}:{}", self.path("node/bin"), env::var("PATH").unwrap_or_default());
         let output = command.env("PATH", path).env("HOME", project.path()).output().unwrap();
         let printed = [output.stdout, output.stderr].concat();
@@ -176,7 +176,7 @@ fn steps() -> Vec<Value> {
     ]
 }
 
-/// What was seen of [`steps`].
+/// The results of [`steps`].
 fn check(seen: &[Value], more: &[&str]) {
     let [menu, echo, hidden, sum, weather, long, cancelled, after, ..] = seen else {
         panic!("{seen:?}");
@@ -202,7 +202,7 @@ fn check(seen: &[Value], more: &[&str]) {
     assert!(after["text"].as_str().unwrap().contains("Echo: still there"), "{after}");
 }
 
-/// A session: a skill is read, which the client is told of, and the menu is the skill's.
+/// A session: a skill is read, the client is notified, and the menu is the skill's.
 fn check_session(seen: &[Value]) {
     check(seen, &["read_skill"]);
     let [.., read, changed, menu] = seen else { panic!("{seen:?}") };
@@ -379,7 +379,7 @@ impl Http {
 
 impl Drop for Http {
     fn drop(&mut self) {
-        // What it started ends with it.
+        // Its child processes end with it.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

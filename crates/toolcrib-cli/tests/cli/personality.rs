@@ -86,7 +86,7 @@ fn a_run_has_the_model_and_the_events_the_name_of_its_personality() {
         (&"agent.turn_start".into(), &"clerk".into())
     );
 
-    // What is said on the command line takes the place of every model of the project.
+    // The model of the command line replaces every model of the project.
     let args = ["run", "hello", "--personality", "clerk", "--model", "script:everyday.toml"];
     assert_eq!(project.json(&args).1["answer"], "everyday");
 }
@@ -107,7 +107,7 @@ fn an_unknown_one_is_a_mistake_of_the_command_line() {
         let args: Vec<_> = command.iter().chain(&["--personality", "klerk"]).copied().collect();
         let refused = project.toolcrib(&args);
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-        let said = "there is no personality `klerk`; did you mean `clerk`?";
+        let said = "unknown personality `klerk`; did you mean `clerk`?";
         assert!(refused.stderr.contains(said), "{}", refused.stderr);
     }
     let refused = project.toolcrib(&["menu", "--personality", "x"]);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::Project;
 
-/// A project with a tool of its own and a plugin with a tool, a skill and a server.
+/// A project with a tool, and a plugin with a tool, a skill and a server.
 fn project() -> Project {
     let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/fixtures/mcp_server.py");
     let mcp = format!(
@@ -44,8 +44,8 @@ fn check_and_tools_say_whose_each_part_is() {
     let shown = outcome.stdout.replace(env!("CARGO_MANIFEST_DIR"), ".");
     insta::assert_snapshot!(shown, @"
     ok desk
-      2 declared tools (1 that write), 214 characters for the model
-      the tools of 1 MCP server are not counted: `check` asks nobody, `toolcrib tools` does
+      2 declared tools (1 with write access), 214 characters for the model
+      the tools of 1 MCP server are not counted: `check` queries no server, `toolcrib tools` does
         say  -, writes, toolcrib.toml:13
         list_notes  -, reads, plugins/notes/plugin.toml:5 (plugin `notes`)
       skill reading (plugin `notes`): list_notes
@@ -53,7 +53,7 @@ fn check_and_tools_say_whose_each_part_is() {
       personality bare
       1 policy rule
       MCP server small (plugin `notes`): python3 ./tests/cli/fixtures/mcp_server.py small
-      no model is named; `run` takes the first that is configured
+      no model is named; `run` uses the first configured one
     ");
     let (_, checked) = project.json(&["check"]);
     assert_eq!(checked["plugins"], json!(["notes"]));
@@ -141,10 +141,10 @@ fn what_is_not_granted_is_refused_with_its_place() {
     let outcome = project.toolcrib(&["menu"]);
     assert_eq!(outcome.code, Some(2));
     insta::assert_snapshot!(outcome.stderr, @"
-    plugins/notes/plugin.toml:2:11: error: the plugin `notes` runs programs, which the project does not grant it
-      help: if that is meant, write below [plugin.notes]: programs = true
-    plugins/notes/plugin.toml:9:11: error: the plugin `notes` runs programs, which the project does not grant it
-      help: if that is meant, write below [plugin.notes]: programs = true
+    plugins/notes/plugin.toml:2:11: error: the plugin `notes` runs programs, which the project does not grant
+      help: to permit it, write below [plugin.notes]: programs = true
+    plugins/notes/plugin.toml:9:11: error: the plugin `notes` runs programs, which the project does not grant
+      help: to permit it, write below [plugin.notes]: programs = true
     2 errors
     ");
 }

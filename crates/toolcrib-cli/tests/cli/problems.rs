@@ -1,4 +1,4 @@
-//! What is said when a command cannot begin: one JSON object in every case, and nothing is lost.
+//! Output when a command cannot begin: one JSON object in every case, and nothing is lost.
 
 use std::{
     ffi::OsStr,
@@ -29,7 +29,7 @@ fn is_a_run_that_never_began(run: &Value, stopped: &str) {
             "stopped",
             "error",
             "errors",
-            "run_id",
+            "turn_id",
             "iterations",
             "tool_calls",
             "result_chars",
@@ -41,7 +41,7 @@ fn is_a_run_that_never_began(run: &Value, stopped: &str) {
         ]
     );
     assert_eq!(run["stopped"], stopped);
-    assert_eq!((&run["answer"], &run["run_id"]), (&Value::Null, &Value::Null));
+    assert_eq!((&run["answer"], &run["turn_id"]), (&Value::Null, &Value::Null));
     assert_eq!((&run["iterations"], &run["duration_ms"]), (&json!(0), &json!(0)));
     assert_eq!((&run["tool_calls"], &run["menus"]), (&json!([]), &json!([])));
     assert_eq!(run["usage"]["cost_usd"], 0.0);
@@ -86,7 +86,7 @@ fn a_wrong_command_line_is_an_object_too() {
     assert_eq!((output.status.code(), keys(&object(&output)).len()), (Some(2), 2));
     let output = toolcrib().args(["run", "--json"]).arg(not_utf8).output().unwrap();
     is_a_run_that_never_began(&object(&output), "failed");
-    // What stands behind `--` is no flag, and what is asked for as text is text.
+    // Arguments after `--` are not flags, and `run` without `--json` prints text.
     let output = toolcrib().args(["run", "--", "--json", "two"]).output().unwrap();
     assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
     for flag in ["--help", "--version"] {
@@ -119,10 +119,7 @@ fn a_model_that_is_none_is_a_mistake_of_the_command_line_and_has_no_place() {
     assert_eq!((code, &run["error"]["code"]), (Some(2), &"usage".into()));
     assert_eq!(run["errors"], json!([]));
     assert!(
-        run["error"]["message"]
-            .as_str()
-            .unwrap()
-            .starts_with("`--model`: there is no model `gpt-5`"),
+        run["error"]["message"].as_str().unwrap().starts_with("`--model`: unknown model `gpt-5`"),
         "{run}"
     );
 }

@@ -1,76 +1,132 @@
-//! The README shows what the program does.
+//! The console blocks of README and tutorial run as they are, in order, and print the lines they show.
 
-use std::{fs, path::Path};
+use std::{
+    env, fs,
+    io::Write as _,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use serde_json::Value;
 
 use crate::{
     support::{Project, toolcrib},
     texts::steady,
 };
 
-/// Where the README's reader is said to have put the repository.
-const HOME: &str = "/home/you/toolcrib";
+const README: &str = include_str!("../../../../README.md");
+const TUTORIAL: &str = include_str!("../../../../docs/tutorial.md");
 
-/// The console blocks of the README that show one command and what it prints.
-fn shown(command: &str) -> (Vec<String>, String) {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-    let readme = fs::read_to_string(readme).unwrap();
-    readme
-        .split("```")
-        .filter_map(|block| block.strip_prefix("console\n$ ")?.split_once('\n'))
-        .find_map(|(line, output)| {
-            let args = line.strip_prefix(command)?;
-            (!output.starts_with('$')).then(|| (words(args), output.to_owned()))
-        })
-        .unwrap_or_else(|| panic!("the README does not show what `{command}` prints"))
-}
+/// Commands of the README that other checks run.
+const ELSEWHERE: [&str; 1] = ["cargo xtask test"];
 
-/// The words of a command line with nothing but blanks and double quotes in it.
+/// A client of the gateway: it connects and lists the tools.
+const CLIENT: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/list"}
+"#;
+
+/// The words of a command line that contains nothing but blanks and double quotes.
 fn words(line: &str) -> Vec<String> {
-    line.split('"')
-        .enumerate()
-        .flat_map(|(at, part)| {
-            let quoted = at % 2 == 1;
-            let words: Vec<&str> =
-                if quoted { vec![part] } else { part.split_whitespace().collect() };
-            words.into_iter().map(str::to_owned)
-        })
-        .collect()
+    let parts = line.split('"').enumerate();
+    let words = parts.flat_map(|(at, part)| match at % 2 {
+        1 => vec![part],
+        _ => part.split_whitespace().collect(),
+    });
+    words.map(str::to_owned).collect()
 }
 
-/// What a command of the README prints on a terminal, both streams as they come, in a folder with
-/// a copy of the example where the repository has it.
-fn printed(args: &[String]) -> String {
-    let home = Project::of(&[]);
-    Project::copy_desk(&home.path().join("examples/support-desk"));
-    let path = home.path().join("printed");
+/// Runs one command in the folder; gives both streams in the order in which they were written.
+fn printed(home: &Path, args: &[String]) -> String {
+    let path = home.join("printed");
     let file = fs::File::create(&path).unwrap();
-    let status = toolcrib()
+    let program = Path::new(env!("CARGO_BIN_EXE_toolcrib")).parent().unwrap();
+    let search = env::var_os("PATH").unwrap_or_default();
+    let folders = [program.to_owned()].into_iter().chain(env::split_paths(&search));
+    let mut command: Command = toolcrib();
+    let mut child = command
         .args(args)
-        .current_dir(home.path())
+        .current_dir(home)
+        .env("PATH", env::join_paths(folders).unwrap())
+        .stdin(Stdio::piped())
         .stdout(file.try_clone().unwrap())
         .stderr(file)
-        .status()
+        .spawn()
         .unwrap();
-    let printed = fs::read_to_string(path).unwrap();
-    assert!(status.success(), "{printed}");
-    printed.replace(home.path().canonicalize().unwrap().to_str().unwrap(), HOME)
-}
-
-#[test]
-fn its_run_is_a_real_one() {
-    let (args, output) = shown("cargo run --release -- ");
-    assert_eq!(args[..3], ["run", "-p", "examples/support-desk"]);
-    assert_eq!(steady(&printed(&args)), steady(&output));
-}
-
-#[test]
-fn its_reason_is_a_real_one() {
-    let (args, output) = shown("toolcrib ");
-    assert_eq!(args[0], "explain");
-    let printed = printed(&args);
-    let lines: Vec<_> = output.lines().filter(|line| *line != "…").collect();
-    assert!(!lines.is_empty());
-    for line in lines {
-        assert!(printed.lines().any(|real| real == line), "{line:?} is not in:\n{printed}");
+    if args[0] == "serve" {
+        // The answer comes before the input ends: the end of the input ends the session.
+        child.stdin.as_mut().unwrap().write_all(CLIENT.as_bytes()).unwrap();
+        crate::support::wait_for(|| fs::read_to_string(&path).unwrap().contains("\"id\":2"));
     }
+    drop(child.stdin.take());
+    let status = child.wait().unwrap();
+    let printed = fs::read_to_string(path).unwrap();
+    assert!(status.success(), "{args:?}: {printed}");
+    printed
+}
+
+/// Runs the console blocks of a page; gives each command's name with all that it printed.
+fn run(page: &str) -> Vec<(String, String)> {
+    let home = Project::of(&[]);
+    let home = home.path();
+    Project::copy_desk(&home.join("examples/support-desk"));
+    let mut ran = Vec::new();
+    for block in page.split("\n```").skip(1).step_by(2) {
+        let (head, text) = block.split_once('\n').unwrap();
+        match head.split_once(' ') {
+            Some(("json", file)) => fs::write(home.join(file), text).unwrap(),
+            Some(("toml", "append")) => {
+                let file = home.join("my-agent/toolcrib.toml");
+                fs::write(&file, fs::read_to_string(&file).unwrap() + "\n" + text).unwrap();
+            }
+            _ => {}
+        }
+        if head != "console" {
+            continue;
+        }
+        for command in text.split("$ ").skip(1) {
+            let (line, shown) = command.split_once('\n').unwrap_or((command, ""));
+            if ELSEWHERE.contains(&line) {
+                continue;
+            }
+            let args = line.strip_prefix("toolcrib ");
+            let args = args.or_else(|| line.strip_prefix("cargo run -- "));
+            let args = words(args.unwrap_or_else(|| panic!("no check runs `{line}`")));
+            let printed = printed(home, &args);
+            let (real, mut rest) = (steady(&printed), 0);
+            for shown in steady(shown).lines().filter(|line| !["", "…"].contains(line)) {
+                let position = real.lines().skip(rest).position(|real| real == shown);
+                rest += 1 + position.unwrap_or_else(|| panic!("{shown:?} is not in:\n{printed}"));
+            }
+            ran.push((args[0].clone(), printed));
+        }
+    }
+    ran
+}
+
+fn names(ran: &[(String, String)]) -> Vec<&str> {
+    ran.iter().map(|(name, _)| name.as_str()).collect()
+}
+
+#[test]
+fn its_console_blocks_run_and_print_what_they_show() {
+    let ran = run(README);
+    assert_eq!(names(&ran), ["run", "init", "run", "check", "explain", "mcp", "serve"]);
+    let (_, served) = ran.last().unwrap();
+    let mut listed = served.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let listed = listed.rfind(|message| message["id"] == 2).unwrap();
+    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 15, "{listed}");
+}
+
+#[test]
+fn the_tutorial_runs_as_it_stands() {
+    let ran = run(TUTORIAL);
+    assert_eq!(names(&ran), ["init", "run", "check", "call", "menu", "explain"]);
+    let (_, menu) = &ran[4];
+    assert!(menu.contains("count_notes"), "{menu}");
+}
+
+#[test]
+fn it_is_short_enough_to_be_read() {
+    assert!(README.lines().count() <= 150);
 }

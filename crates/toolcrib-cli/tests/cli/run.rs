@@ -30,7 +30,7 @@ fn the_json_of_a_run_has_its_shape() {
     }
     assert_eq!(calls[3]["structured"]["changed"], 1);
     assert_eq!(run["errors"], json!([]));
-    assert!(run["duration_ms"].is_u64() && run["run_id"].is_string(), "{run}");
+    assert!(run["duration_ms"].is_u64() && run["turn_id"].is_string(), "{run}");
     assert!(run["usage"]["input_tokens"].as_u64().unwrap() > 0);
     assert!(run["usage"]["cost_usd"].is_number());
     let menus = run["menus"].as_array().unwrap();
@@ -162,6 +162,45 @@ fn arguments_come_as_pairs_as_json_from_a_file_and_from_standard_input() {
 }
 
 #[test]
+fn words_without_quotes_and_piped_text_are_messages() {
+    let script = "[[rule]]\ntext = \"You said: {{ user }}\"\n";
+    let project = Project::of(&[
+        ("toolcrib.toml", "[agent]\nmodel = \"script:s.toml\"\n"),
+        ("s.toml", script),
+    ]);
+    let words = project.toolcrib(&["run", "-q", "what", "do", "we", "know"]);
+    assert_eq!(words.stdout, "You said: what do we know\n", "{}", words.stderr);
+    for args in [&["run", "-q"][..], &["run", "-q", "-"]] {
+        let mut command = project.command(args);
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(b"a question\n").unwrap();
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&ended.stdout), "You said: a question\n");
+    }
+    let nothing = project.toolcrib(&["run"]);
+    assert_eq!(nothing.code, Some(2));
+    insta::assert_snapshot!(nothing.stderr, @r#"error: the message is empty; say what the agent should do: toolcrib run "MESSAGE", or pipe it"#);
+}
+
+#[test]
+fn a_warning_of_the_project_is_shown_once_and_counted_elsewhere() {
+    let project = Project::of(&[
+        ("toolcrib.toml", "[agent]\nmodel = \"script:s.toml\"\n"),
+        ("s.toml", "[[rule]]\ncalls = [{ tool = \"gone\" }]\n"),
+    ]);
+    let full = "warning: the project has no tool `gone`";
+    assert!(project.toolcrib(&["check"]).stderr.contains(full));
+    assert!(project.toolcrib(&["tools", "-v"]).stderr.contains(full));
+    let counted = project.toolcrib(&["tools"]);
+    insta::assert_snapshot!(counted.stderr, @"1 warning about the project's files; add -v to see all");
+}
+
+#[test]
 fn arguments_that_never_end_are_refused() {
     let desk = Project::desk();
     let output = desk.command(&["call", "list_charges", "@/dev/zero"]).output().unwrap();
@@ -269,7 +308,7 @@ fn an_effect_that_is_unknown_is_told_as_that() {
     for told in [
         "outcome_unknown",
         "changed  nothing for certain\n",
-        "unknown  mark {}: check before trying again\n",
+        "unknown  mark {}: check the effect before a retry\n",
     ] {
         assert!(outcome.stderr.contains(told), "{told:?} is not in:\n{}", outcome.stderr);
     }

@@ -92,3 +92,23 @@ fn what_cannot_be_installed_is_a_mistake_of_the_command_line() {
     assert!(missing.stderr.contains("nowhere.zip"), "{}", missing.stderr);
     assert_eq!(project.toolcrib(&["skills", "-q"]).stdout, "rest\ntalking\n");
 }
+
+#[test]
+fn a_skill_is_removed_and_a_name_that_is_close_is_suggested() {
+    let project = project();
+    let close = project.toolcrib(&["skills", "remove", "rests"]);
+    assert_eq!(close.code, Some(2));
+    assert!(close.stderr.contains("no skill `rests`; did you mean `rest`?"), "{}", close.stderr);
+    assert!(project.path().join("skills/rest/SKILL.md").exists());
+
+    let removed = project.toolcrib(&["skills", "remove", "rest"]);
+    assert_eq!(removed.code, Some(0), "{}", removed.stderr);
+    let folder = project.path().canonicalize().unwrap().join("skills/rest");
+    assert_eq!(removed.stdout, format!("removed rest  {}\n", folder.display()));
+    assert_eq!(project.toolcrib(&["skills", "-q"]).stdout, "talking\n");
+    // Nothing is left beside the other skill.
+    assert_eq!(fs::read_dir(project.path().join("skills")).unwrap().count(), 1);
+
+    let (code, json) = project.json(&["skills", "remove", "talking"]);
+    assert_eq!((code, json["id"].as_str()), (Some(0), Some("talking")));
+}

@@ -35,7 +35,7 @@ fn standard_output_that_is_full_is_a_failure() {
         let told = told(&output);
         assert!(told.contains("standard output could not be written: No space left"), "{told}");
     }
-    // What is worse stays as it is.
+    // A worse exit code is kept.
     let output = toolcrib().args(["run", "--json"]).stdout(full()).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
 }

@@ -10,12 +10,12 @@ use serde_json::Value;
 use tempfile::TempDir;
 use toolcrib_models::Vendor;
 
-/// A project in a folder of its own.
+/// A project in a temporary folder.
 pub(crate) struct Project {
     dir: TempDir,
 }
 
-/// What a run of the program came to.
+/// The result of a run of the program.
 pub(crate) struct Outcome {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
@@ -91,7 +91,7 @@ impl Project {
         self.path().join(".toolcrib")
     }
 
-    /// How many refunds there are of an order.
+    /// The number of refunds of an order.
     pub(crate) fn refunds(&self, order: u32) -> u32 {
         self.database()
             .query_row("SELECT count(*) FROM refunds WHERE order_id = ?1", [order], |row| {
@@ -99,6 +99,11 @@ impl Project {
             })
             .unwrap()
     }
+}
+
+/// Whether a test that can be short or long is long: `cargo xtask full` sets this.
+pub(crate) fn in_full() -> bool {
+    std::env::var_os("TOOLCRIB_FULL").is_some()
 }
 
 /// The program, without the tester's environment getting in its way: keys and addresses of models
@@ -115,7 +120,7 @@ pub(crate) fn toolcrib() -> Command {
     command
 }
 
-/// What the tests of this process agree to, in place of the tester.
+/// The trust records of the tests of this process, instead of the tester's.
 pub(crate) fn config_home() -> PathBuf {
     let name = format!("config-{}", std::process::id());
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
@@ -135,7 +140,7 @@ fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
-        // What using the example has left there.
+        // Leftovers of using the example.
         let name = entry.file_name();
         if name == ".toolcrib" || name.as_encoded_bytes().ends_with(b".log") {
             continue;
@@ -204,7 +209,7 @@ pub(crate) fn listing(dir: &Path) -> Vec<(PathBuf, u64)> {
     found
 }
 
-/// Waits until something holds; fails loudly if it never does.
+/// Waits until a condition is true; fails loudly if it never is.
 pub(crate) fn wait_for(mut holds: impl FnMut() -> bool) {
     for _ in 0..3000 {
         if holds() {

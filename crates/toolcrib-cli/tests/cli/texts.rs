@@ -1,4 +1,4 @@
-//! The texts that people read, as they stand on a terminal without colours.
+//! The texts for people, as on a terminal without colors.
 
 use crate::support::{Outcome, Project};
 
@@ -26,7 +26,7 @@ pub(crate) fn steady(text: &str) -> String {
     })
 }
 
-/// Calls of one step end in any order: here they stand sorted.
+/// Calls of one iteration end in any order: they are sorted here.
 fn in_order(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! `toolcrib tools`: which tools there are, whoever may see them.
+//! `toolcrib tools`: all tools, regardless of who may see them.
 
 use serde_json::json;
 
@@ -24,21 +24,47 @@ fn declared_tools_are_listed_also_those_that_policy_withholds() {
 #[test]
 fn a_toolset_is_listed_alone_and_an_unknown_one_is_refused_with_the_known() {
     let desk = Project::desk();
-    let outcome = desk.toolcrib(&["tools", "--toolset", "catalogue"]);
+    let outcome = desk.toolcrib(&["tools", "--toolset", "catalog"]);
     assert_eq!(outcome.code, Some(0));
     insta::assert_snapshot!(outcome.stdout, @r#"
-    catalogue
+    catalog
       search_products  Products whose name contains a text, with prices. Use it to find out a …
         reads, from toolcrib.toml:420
       check_stock  How many pieces of a product are in stock. Use it before you promise a …
         reads, from toolcrib.toml:434
     2 tools, 0 of them remote
     "#);
-    let outcome = desk.toolcrib(&["tools", "--toolset", "catalogue", "-q"]);
+    let outcome = desk.toolcrib(&["tools", "--toolset", "catalog", "-q"]);
     assert_eq!(outcome.stdout, "search_products\ncheck_stock\n");
     let outcome = desk.toolcrib(&["tools", "--toolset", "mail"]);
     assert_eq!(outcome.code, Some(2));
-    insta::assert_snapshot!(outcome.stderr, @"error: there is no toolset `mail`; the toolsets are `account`, `billing`, `catalogue`, `orders`, `shipping`, `tickets`");
+    insta::assert_snapshot!(outcome.stderr, @"error: unknown toolset `mail`; the toolsets are `account`, `billing`, `catalog`, `orders`, `shipping`, `tickets`");
+}
+
+#[test]
+fn verbose_shows_the_arguments_and_json_the_whole_schema() {
+    let file = r#"
+[[tool]]
+kind = "command"
+name = "paint"
+description = "Paints."
+program = "true"
+args = ["{color}", "{sizes}"]
+params.color = { type = "string", enum = ["red", "blue"], description = "Which color." }
+params.sizes = { type = "array", items = { type = "integer" }, optional = true }
+"#;
+    let project = Project::of(&[("toolcrib.toml", file)]);
+    let outcome = project.toolcrib(&["tools", "-v"]);
+    insta::assert_snapshot!(format!("{}{}", outcome.stdout, outcome.stderr), @r#"
+    no toolset
+      paint  Paints.
+        color ("red" | "blue")  Which color.
+        sizes (array of integer, optional)
+        writes, from toolcrib.toml:2
+    1 tool, 0 of them remote
+    "#);
+    let (_, json) = project.json(&["tools"]);
+    assert_eq!(json["tools"][0]["input_schema"]["properties"]["color"]["enum"][1], "blue");
 }
 
 #[test]

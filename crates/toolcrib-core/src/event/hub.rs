@@ -1,53 +1,55 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use tokio::sync::broadcast;
 
 use super::{Event, EventKind};
 use crate::{panic_text::panic_text, suggest::did_you_mean};
 
-/// How many events wait for a slow reader of a stream before the oldest are dropped.
+/// Events queued for a slow stream reader before the oldest are dropped.
 const STREAM_CAPACITY: usize = 1024;
 
-/// A pattern that matches no event, so its listener would never be called.
+/// An event pattern that matches no event, so its listener would never be called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no event matches `{}`; {help}", .pattern.escape_debug())]
 pub struct UnknownEventError {
     /// The pattern.
     pub pattern: Arc<str>,
-    /// The nearest pattern that matches one, or the domains that there are.
+    /// The nearest valid pattern, or the list of domains.
     pub help: String,
 }
 
-/// Where listeners subscribe. Cloning shares it.
+/// An event hub: listeners subscribe here. Clones share it.
 ///
-/// An engine has one for all its runs, and each run has one of its own.
+/// An engine has one hub for all runs, and each run has its own.
 #[derive(Clone, Default)]
 pub struct Events(Arc<Hub>);
 
 #[derive(Default)]
 struct Hub {
     listeners: Mutex<Arc<[Listener]>>,
-    stream: Mutex<Streaming>,
-    /// Listeners and streams; zero means that no event needs to be built.
+    stream: Mutex<StreamState>,
+    /// Number of listeners and streams; zero means that no event needs to be built.
     audience: AtomicUsize,
     next_id: AtomicU64,
 }
 
-/// Where the streams of a hub get their events from.
+/// The source of a hub's streams.
 #[derive(Default)]
-enum Streaming {
-    /// Nobody reads.
+enum StreamState {
+    /// No stream exists.
     #[default]
     Idle,
-    /// Somebody does.
+    /// Streams exist.
     To(broadcast::Sender<Arc<Event>>),
-    /// The run is over: whoever comes now finds the end.
+    /// The run is over: new streams end immediately.
     Over,
 }
 
@@ -96,12 +98,12 @@ impl Events {
     /// Calls a function for each event whose name matches: exactly (`tools.offered`), by domain
     /// (`tools.*`), or all (`*`).
     ///
-    /// Listeners run inline, in the order in which they came, on the run's own time: keep them
-    /// short, or use [`stream`](Self::stream). One that panics is removed and reported as
+    /// Listeners run inline, in order of registration, on the run's time: keep them short, or use
+    /// [`stream`](Self::stream). A listener that panics is removed and reported as
     /// `events.listener_failed`. Dropping the handle does not unsubscribe.
     ///
     /// # Errors
-    /// [`UnknownEventError`] when no event has such a name: the listener would never be called.
+    /// [`UnknownEventError`] if no event matches: the listener would never be called.
     pub fn on(
         &self,
         pattern: impl Into<Arc<str>>,
@@ -117,19 +119,19 @@ impl Events {
         Ok(Subscription { events: self.clone(), id })
     }
 
-    /// All events as a bounded queue that never slows the run: a reader that falls more than
-    /// 1,024 events behind loses the oldest and is told so by `events.lagged`.
+    /// All events as a bounded queue that never slows the run: a reader that falls more than 1,024
+    /// events behind loses the oldest and receives `events.lagged`.
     ///
-    /// A run's stream ends after `agent.turn_end`, and at once when it is asked for later; an
-    /// engine's ends when the engine is gone.
+    /// A run's stream ends after `agent.turn_end`, and immediately if it is opened later. An
+    /// engine's stream ends when the engine is dropped.
     pub fn stream(&self) -> EventStream {
         let mut stream = lock(&self.0.stream);
         let receiver = match &*stream {
-            Streaming::To(sender) => sender.subscribe(),
-            Streaming::Over => broadcast::Sender::new(1).subscribe(),
-            Streaming::Idle => {
+            StreamState::To(sender) => sender.subscribe(),
+            StreamState::Over => broadcast::Sender::new(1).subscribe(),
+            StreamState::Idle => {
                 let (sender, receiver) = broadcast::channel(STREAM_CAPACITY);
-                *stream = Streaming::To(sender);
+                *stream = StreamState::To(sender);
                 self.0.audience.fetch_add(1, Ordering::Release);
                 receiver
             }
@@ -137,13 +139,13 @@ impl Events {
         EventStream { receiver, ahead: None }
     }
 
-    /// Whether anybody listens.
+    /// Whether there are listeners or streams.
     pub(super) fn has_audience(&self) -> bool {
         self.0.audience.load(Ordering::Acquire) > 0
     }
 
-    /// Hands an event to everybody. Gives back the reports of the listeners that it removed
-    /// because they panicked.
+    /// Delivers an event to all listeners and streams. Returns reports of listeners that were
+    /// removed because they panicked.
     pub(super) fn deliver(&self, event: &Arc<Event>) -> Vec<EventKind> {
         let listeners = Arc::clone(&lock(&self.0.listeners));
         let mut failed = Vec::new();
@@ -158,20 +160,20 @@ impl Events {
             }
         }
         let mut stream = lock(&self.0.stream);
-        if let Streaming::To(sender) = &*stream
+        if let StreamState::To(sender) = &*stream
             && sender.send(Arc::clone(event)).is_err()
         {
-            // All readers have gone.
-            *stream = Streaming::Idle;
+            // All readers are dropped.
+            *stream = StreamState::Idle;
             self.0.audience.fetch_sub(1, Ordering::Release);
         }
         failed
     }
 
-    /// Ends all streams, once what they hold is read.
+    /// Ends all streams after their queued events are read.
     pub(super) fn close(&self) {
-        let before = std::mem::replace(&mut *lock(&self.0.stream), Streaming::Over);
-        if let Streaming::To(_) = before {
+        let before = std::mem::replace(&mut *lock(&self.0.stream), StreamState::Over);
+        if let StreamState::To(_) = before {
             self.0.audience.fetch_sub(1, Ordering::Release);
         }
     }
@@ -199,7 +201,7 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Removes the listener. Doing it twice is harmless.
+    /// Removes the listener. Idempotent.
     pub fn unsubscribe(&self) {
         self.events.remove(self.id);
     }
@@ -235,7 +237,7 @@ impl EventStream {
     }
 }
 
-/// A lock that a panicking holder leaves usable: what it guards is replaced whole, never half.
+/// Ignores poisoning: the guarded value is replaced whole, never partially.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

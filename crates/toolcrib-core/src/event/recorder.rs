@@ -9,15 +9,15 @@ use std::{
 use super::{Event, EventKind, Events};
 use crate::identity::Identity;
 
-/// One run's pen: numbers its events and hands them to the engine's listeners and the run's own.
+/// Numbers one run's events and delivers them to the engine's listeners and the run's own.
 ///
-/// The events of an iteration are written by the task that drives it, so their order is one for
-/// everybody. Iterations that run at the same time on several tasks write side by side: numbers are
-/// unique, and between such iterations nothing is said about the order in which listeners hear.
-/// Once [closed](Self::close) it writes nothing more.
+/// The task that drives an iteration records its events, so all listeners see the same order.
+/// Iterations that run at the same time on several tasks record concurrently: numbers are unique,
+/// but the delivery order between such iterations is unspecified. A [closed](Self::close) recorder
+/// records nothing.
 #[derive(Debug)]
-pub struct RunEvents {
-    run_id: Arc<str>,
+pub struct TurnEvents {
+    turn_id: Arc<str>,
     identity: Arc<Identity>,
     began: Instant,
     seq: AtomicU64,
@@ -26,11 +26,11 @@ pub struct RunEvents {
     run: Events,
 }
 
-impl RunEvents {
-    /// The pen of a run that begins now.
-    pub fn new(run_id: Arc<str>, identity: Arc<Identity>, engine: Events, run: Events) -> Self {
+impl TurnEvents {
+    /// A recorder for a run that begins now.
+    pub fn new(turn_id: Arc<str>, identity: Arc<Identity>, engine: Events, run: Events) -> Self {
         Self {
-            run_id,
+            turn_id,
             identity,
             began: Instant::now(),
             seq: AtomicU64::new(0),
@@ -41,11 +41,11 @@ impl RunEvents {
     }
 
     /// The run's id.
-    pub fn run_id(&self) -> &Arc<str> {
-        &self.run_id
+    pub fn turn_id(&self) -> &Arc<str> {
+        &self.turn_id
     }
 
-    /// Whom the run acts for.
+    /// The identity that the run acts for.
     pub fn identity(&self) -> &Arc<Identity> {
         &self.identity
     }
@@ -60,15 +60,15 @@ impl RunEvents {
         &self.run
     }
 
-    /// Whether somebody listens: for what has to be worked out before it can be told.
-    pub fn is_heard(&self) -> bool {
+    /// Whether there are listeners, for facts that are expensive to compute.
+    pub fn has_listeners(&self) -> bool {
         let heard = self.engine.has_audience() || self.run.has_audience();
         heard && !self.closed.load(Ordering::Acquire)
     }
 
-    /// Writes an event; it is only made when somebody listens.
+    /// Records an event; it is only built if there are listeners.
     pub fn emit(&self, iteration: Option<u32>, kind: impl FnOnce() -> EventKind) {
-        if self.is_heard() {
+        if self.has_listeners() {
             self.write(iteration, kind());
         }
     }
@@ -76,7 +76,7 @@ impl RunEvents {
     fn write(&self, iteration: Option<u32>, kind: EventKind) {
         let event = Arc::new(Event {
             kind,
-            run_id: Arc::clone(&self.run_id),
+            turn_id: Arc::clone(&self.turn_id),
             seq: self.seq.fetch_add(1, Ordering::Relaxed) + 1,
             iteration,
             at_ms: millis(self.began.elapsed()),
@@ -84,7 +84,8 @@ impl RunEvents {
         });
         let mut failed = self.engine.deliver(&event);
         failed.append(&mut self.run.deliver(&event));
-        // `agent.turn_end` stays the last event: who panics at it is removed without a report.
+        // `agent.turn_end` stays the last event: a listener that panics at it is removed without a
+        // report.
         if !matches!(event.kind, EventKind::TurnEnd { .. }) {
             for report in failed {
                 self.write(iteration, report);
@@ -92,20 +93,20 @@ impl RunEvents {
         }
     }
 
-    /// Ends the run's events and its streams.
+    /// Closes the run's events and streams.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.run.close();
     }
 }
 
-impl Drop for RunEvents {
+impl Drop for TurnEvents {
     fn drop(&mut self) {
         self.close();
     }
 }
 
-/// A duration as events carry it: whole milliseconds.
+/// A duration in whole milliseconds, as used in events.
 pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Conditions on what a call passes.
+//! Conditions on a call's arguments.
 
 use std::{
     cmp::Ordering,
@@ -13,31 +13,30 @@ use serde_json::{Number, Value};
 use super::Effect;
 use crate::panic_text::panic_text;
 
-/// The longest pattern of [`ArgumentMatch::matches`], in bytes.
-pub const MAX_PATTERN: usize = 1_000;
+/// Maximum length of a pattern of [`ArgumentMatch::matches`], in bytes.
+pub(crate) const MAX_PATTERN: usize = 1_000;
 
-/// The longest text that a pattern is searched for in, in bytes. On a longer one the rule fails, and
-/// a rule that fails denies.
-pub const MAX_SEARCHED: usize = 64 * 1024;
+/// Maximum length of a text that a pattern is matched against, in bytes. On a longer one the rule
+/// fails, and a failed rule denies.
+pub(crate) const MAX_SEARCHED: usize = 64 * 1024;
 
-/// How large a compiled pattern may be, in bytes.
+/// Maximum size of a compiled pattern, in bytes.
 const MAX_COMPILED: usize = 1 << 20;
 
-/// A condition on what a call passes, after validation. Made with [`at`](Self::at), to be given one
-/// or more tests, all of which must hold on the value there; or with [`by`](Self::by), in code.
+/// A condition on a call's validated arguments. Made with [`at`](Self::at) and one or more tests,
+/// all of which must match the value there, or with [`by`](Self::by), in code.
 ///
-/// **Where there is nothing at the pointer, no test holds** but [`exists(false)`](Self::exists).
-/// Whoever denies a value must therefore say whether leaving it out is denied too: that is a rule of
-/// its own, with `exists(false)`.
+/// **If the pointer has no value, no test matches** except [`exists(false)`](Self::exists).
+/// To deny a missing value as well as certain values, add a separate rule with `exists(false)`.
 ///
-/// **A list** is looked into, and the reading is the careful one. A rule that denies, asks or halts
-/// holds when *some* item fits; a rule that allows only when there are items and *each* fits. An item
-/// fits when all tests hold on it. `equals` and `one_of` may also fit the list as a whole. In a
-/// pointer, `*` as a step stands for the items of a list: `/files/*/path`.
+/// **A list** is searched conservatively. A rule that denies, asks or halts matches if *some* item
+/// matches; a rule that allows matches only if there are items and *each* matches. An item matches
+/// if all tests match it. `equals` and `one_of` may also match the list as a whole. In a pointer,
+/// the segment `*` means the items of a list: `/files/*/path`.
 ///
-/// Texts are compared as they stand, letter case included; a path is a text here, so that
-/// `/tmp/../etc` does not start with `/etc`. Numbers are compared by value: `1` equals `1.0`. A test
-/// for another type than the value's does not hold. `null` is a value that is there.
+/// Texts are compared exactly, including letter case; a path is a text here, so that `/tmp/../etc`
+/// does not start with `/etc`. Numbers are compared by value: `1` equals `1.0`. A test for a type
+/// other than the value's does not match. `null` counts as an existing value.
 #[derive(Debug, Clone)]
 pub struct ArgumentMatch(Kind);
 
@@ -47,7 +46,7 @@ enum Kind {
     By { name: Arc<str>, predicate: Predicate },
 }
 
-/// What is asked of one value.
+/// A test of one value.
 #[derive(Debug, Clone)]
 enum Test {
     Equals(Value),
@@ -59,10 +58,10 @@ enum Test {
     GreaterThan(Number),
 }
 
-type Judgement = dyn Fn(&Value) -> Result<bool, String> + Send + Sync;
+type PredicateFn = dyn Fn(&Value) -> Result<bool, String> + Send + Sync;
 
 #[derive(Clone)]
-struct Predicate(Arc<Judgement>);
+struct Predicate(Arc<PredicateFn>);
 
 impl fmt::Debug for Predicate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -70,38 +69,40 @@ impl fmt::Debug for Predicate {
     }
 }
 
-/// A condition on arguments that cannot be made.
+/// An invalid condition on arguments.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum InvalidArgumentMatch {
+pub enum InvalidArgumentMatchError {
     /// Not a JSON pointer.
-    #[error("`{0}` is no JSON pointer; write `/` and the argument's name, such as `/path`")]
+    #[error(
+        "`{0}` is not a valid JSON pointer; write `/` and the argument's name, such as `/path`"
+    )]
     Pointer(String),
     /// Not a regular expression.
-    #[error("`{pattern}` is not a pattern that can be searched for: {problem}")]
+    #[error("`{pattern}` is not a valid regular expression: {problem}")]
     Pattern {
-        /// As it was written, shortened.
+        /// The pattern as written, shortened.
         pattern: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// More than a pattern may be.
-    #[error("the pattern has {bytes} bytes; write one of at most {MAX_PATTERN}")]
+    /// The pattern is too long.
+    #[error("the pattern has {bytes} bytes; the limit is {MAX_PATTERN}")]
     PatternTooLong {
-        /// How many it has.
+        /// Its length in bytes.
         bytes: usize,
     },
 }
 
 impl ArgumentMatch {
-    /// A condition on the value at a JSON pointer (RFC 6901), such as `/path` or `/files/*/path`; an
-    /// empty one is all that is passed. Without a test it holds where there is a value.
+    /// A condition on the value at a JSON pointer (RFC 6901), such as `/path` or `/files/*/path`;
+    /// an empty pointer means all arguments. Without a test it matches any existing value.
     ///
     /// # Errors
-    /// [`InvalidArgumentMatch`] when it is no pointer.
-    pub fn at(pointer: impl Into<Arc<str>>) -> Result<Self, InvalidArgumentMatch> {
+    /// [`InvalidArgumentMatchError`] if the pointer is invalid.
+    pub fn at(pointer: impl Into<Arc<str>>) -> Result<Self, InvalidArgumentMatchError> {
         let pointer = pointer.into();
-        let invalid = || InvalidArgumentMatch::Pointer(pointer.escape_debug().to_string());
+        let invalid = || InvalidArgumentMatchError::Pointer(pointer.escape_debug().to_string());
         let mut steps = Vec::new();
         if !pointer.is_empty() {
             let inside = pointer.strip_prefix('/').ok_or_else(invalid)?;
@@ -112,8 +113,8 @@ impl ArgumentMatch {
         Ok(Self(Kind::At { pointer, steps: steps.into(), tests: Vec::new() }))
     }
 
-    /// A condition in code: it sees all that is passed. One that fails or panics denies the call, and
-    /// its words go to the operator. It is asked on the run's time and must not block.
+    /// A condition in code on all arguments. If it fails or panics, the call is denied, and its
+    /// message goes to the operator. It runs on the run's time and must not block.
     pub fn by(
         name: impl Into<Arc<str>>,
         predicate: impl Fn(&Value) -> Result<bool, String> + Send + Sync + 'static,
@@ -121,7 +122,7 @@ impl ArgumentMatch {
         Self(Kind::By { name: name.into(), predicate: Predicate(Arc::new(predicate)) })
     }
 
-    /// The value is this.
+    /// The value equals this one.
     #[must_use]
     pub fn equals(self, value: impl Into<Value>) -> Self {
         self.and(Test::Equals(value.into()))
@@ -133,47 +134,46 @@ impl ArgumentMatch {
         self.and(Test::OneOf(values.into_iter().map(Into::into).collect()))
     }
 
-    /// The value is a text in which this regular expression is found, anywhere unless it says `^` and
-    /// `$`. The search takes time that grows with the text and no faster; no look-around, no
-    /// back-references.
+    /// The value is a text that contains a match of this regular expression; anchor with `^` and
+    /// `$`. Matching takes linear time; look-around and back-references are not supported.
     ///
     /// # Errors
-    /// [`InvalidArgumentMatch`] when it is none, is longer than [`MAX_PATTERN`], or would take more
-    /// than 1 MiB compiled.
-    pub fn matches(self, pattern: &str) -> Result<Self, InvalidArgumentMatch> {
+    /// [`InvalidArgumentMatchError`] if the expression is invalid, is longer than 1,000 bytes,
+    /// or exceeds 1 MiB compiled.
+    pub fn matches(self, pattern: &str) -> Result<Self, InvalidArgumentMatchError> {
         if pattern.len() > MAX_PATTERN {
-            return Err(InvalidArgumentMatch::PatternTooLong { bytes: pattern.len() });
+            return Err(InvalidArgumentMatchError::PatternTooLong { bytes: pattern.len() });
         }
         let regex = RegexBuilder::new(pattern).size_limit(MAX_COMPILED).build();
-        let regex = regex.map_err(|error| InvalidArgumentMatch::Pattern {
+        let regex = regex.map_err(|error| InvalidArgumentMatchError::Pattern {
             pattern: pattern.chars().take(60).collect(),
             problem: match error {
-                regex::Error::CompiledTooBig(_) => "compiled, it is larger than 1 MiB".to_owned(),
+                regex::Error::CompiledTooBig(_) => "it exceeds 1 MiB compiled".to_owned(),
                 error => last_line(&error.to_string()),
             },
         })?;
         Ok(self.and(Test::Matches(regex)))
     }
 
-    /// The value is a text that begins so.
+    /// The value is a text with this prefix.
     #[must_use]
     pub fn starts_with(self, start: impl Into<Arc<str>>) -> Self {
         self.and(Test::StartsWith(start.into()))
     }
 
-    /// There is a value, or there is none.
+    /// A value exists, or does not.
     #[must_use]
     pub fn exists(self, exists: bool) -> Self {
         self.and(Test::Exists(exists))
     }
 
-    /// The value is a number below this one.
+    /// The value is a number less than this one.
     #[must_use]
     pub fn less_than(self, number: impl Into<Number>) -> Self {
         self.and(Test::LessThan(number.into()))
     }
 
-    /// The value is a number above this one.
+    /// The value is a number greater than this one.
     #[must_use]
     pub fn greater_than(self, number: impl Into<Number>) -> Self {
         self.and(Test::GreaterThan(number.into()))
@@ -186,7 +186,7 @@ impl ArgumentMatch {
         self
     }
 
-    /// What it is called in messages: its pointer, or the name of the predicate.
+    /// The name in messages: the pointer, or the name of the predicate.
     pub fn name(&self) -> &str {
         match &self.0 {
             Kind::At { pointer, .. } => pointer,
@@ -194,14 +194,14 @@ impl ArgumentMatch {
         }
     }
 
-    /// Whether it holds on what a call passes, as a rule of this effect reads it.
+    /// Whether it matches a call's arguments, evaluated for a rule with this effect.
     ///
     /// # Errors
-    /// Why that cannot be told, for the operator.
-    pub fn holds(&self, arguments: &Value, effect: Effect) -> Result<bool, String> {
+    /// The reason, for the operator, why it cannot be evaluated.
+    pub fn evaluate(&self, arguments: &Value, effect: Effect) -> Result<bool, String> {
         match &self.0 {
             Kind::At { steps, tests, .. } => {
-                Reading { tests, each: effect == Effect::Allow }.of(Some(arguments), steps)
+                Evaluation { tests, each: effect == Effect::Allow }.of(Some(arguments), steps)
             }
             Kind::By { predicate, .. } => catch_unwind(AssertUnwindSafe(|| predicate.0(arguments)))
                 .unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_text(&*panic)))),
@@ -209,7 +209,7 @@ impl ArgumentMatch {
     }
 }
 
-/// A step of a pointer as the name that it stands for.
+/// Unescapes a segment of a pointer.
 fn unescaped(step: &str) -> Option<String> {
     let mut name = String::with_capacity(step.len());
     let mut chars = step.chars();
@@ -226,21 +226,21 @@ fn unescaped(step: &str) -> Option<String> {
     Some(name)
 }
 
-/// What a parser says of a pattern ends with the problem; above it the pattern stands once more.
+/// A parser's message ends with the problem; the lines above repeat the pattern.
 fn last_line(text: &str) -> String {
     let line = text.lines().last().unwrap_or_default().trim();
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
 }
 
-/// How lists are read.
-struct Reading<'a> {
+/// How lists are evaluated.
+struct Evaluation<'a> {
     tests: &'a [Test],
-    /// Whether each item must fit, not merely some.
+    /// Whether each item must match, not merely some.
     each: bool,
 }
 
-impl Reading<'_> {
-    /// Follows a pointer to the values that it stands for.
+impl Evaluation<'_> {
+    /// Resolves a pointer to its values and tests them.
     fn of(&self, value: Option<&Value>, steps: &[String]) -> Result<bool, String> {
         let (Some(value), Some((step, rest))) = (value, steps.split_first()) else {
             return value.map_or_else(|| Ok(self.nothing_fits()), |value| self.fits(value));
@@ -255,16 +255,16 @@ impl Reading<'_> {
         }
     }
 
-    /// Whether the tests hold where there is no value.
+    /// Whether the tests match a missing value.
     fn nothing_fits(&self) -> bool {
         !self.tests.is_empty() && self.tests.iter().all(|test| matches!(test, Test::Exists(false)))
     }
 
-    /// Whether the tests hold on a value, or on the items of a list.
+    /// Whether the tests match a value, or the items of a list.
     fn fits(&self, value: &Value) -> Result<bool, String> {
         let mut all = true;
         for test in self.tests {
-            // None is left out: one that fails must not be hidden by one that does not hold.
+            // No short-circuit: a test that fails must not be hidden by one that does not match.
             all &= test.holds(value)?;
         }
         match value {
@@ -313,13 +313,13 @@ impl Test {
     }
 }
 
-/// A step as a position in a list: digits without a leading zero.
+/// A segment as a list index: digits without a leading zero.
 fn position(step: &str) -> Option<usize> {
     let is_plain = step == "0" || !step.starts_with(['0', '+']);
     if is_plain { step.parse().ok() } else { None }
 }
 
-/// Whether two values are the same, numbers by value.
+/// Whether two values are equal, numbers by value.
 fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => order(one, other) == Some(Ordering::Equal),
@@ -341,7 +341,7 @@ fn compared(value: &Value, bound: &Number) -> Option<Ordering> {
     }
 }
 
-/// Whole numbers exactly, others as floating point.
+/// Integers exactly, others as floating point.
 fn order(one: &Number, other: &Number) -> Option<Ordering> {
     match (whole(one), whole(other)) {
         (Some(one), Some(other)) => Some(one.cmp(&other)),

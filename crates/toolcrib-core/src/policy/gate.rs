@@ -4,93 +4,94 @@ use std::sync::Arc;
 
 use super::{Fact, Policy, PolicyFacts};
 use crate::{
-    catalog::Reason,
-    context_list::ListContext,
-    definition::ToolDefinition,
-    name::SkillId,
-    provider::{Gate, Verdict},
-    tool::Tool,
+    catalog::Reason, context_list::ListContext, definition::ToolDefinition, name::SkillId,
+    provider::GateDecision, tool::Tool,
 };
 
-/// A [`Policy`] as a gate: made with [`Policy::as_gate`], given to
-/// [`gated_tools`](crate::gated_tools).
-#[derive(Debug, Clone)]
-pub struct PolicyGate(Arc<Policy>);
-
-/// A policy that cannot be a gate, because a rule looks at what no provider is told.
+/// A policy that cannot be a gate, because a rule needs a fact that providers do not receive.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{rule} cannot be part of a gate: a provider is not told {what}; leave it to the engine's policy"
+    "{rule} cannot be part of a gate: providers do not receive {what}; give it to the engine's \
+     policy"
 )]
-pub struct NotAGate {
+pub struct NotAGateError {
     /// The rule's label.
     pub rule: Arc<str>,
-    /// What it looks at.
+    /// The fact that it needs.
     pub what: &'static str,
 }
 
 impl Policy {
-    /// This policy as a gate: it decides by the tool and by what the
-    /// [`ListContext`](crate::ListContext) says, as when a menu is composed. Rules on arguments
-    /// count as they do there: one that allows, asks or halts lets the tool pass, one that denies is
-    /// passed over. A gate hides and nothing more: for calls to be asked about or denied by their
-    /// arguments, give the policy to the engine.
+    /// This policy as a gate: it decides by the tool and by the
+    /// [`ListContext`](crate::ListContext), as when a menu is composed. For rules on arguments this
+    /// means: one that allows, asks or halts lets the tool pass, one that denies is skipped. A gate
+    /// only hides tools: to ask about calls or deny them by their arguments, give the policy to the
+    /// engine.
     ///
-    /// Put it outside of a cache: within one, the context names only what the key declares.
+    /// Put it outside a cache: inside one, the context contains only the fields of the key.
     ///
     /// ```
     /// use toolcrib_core::{Policy, Rule, gated_tools, static_tools};
     ///
-    /// # fn main() -> Result<(), toolcrib_core::NotAGate> {
+    /// # fn main() -> Result<(), toolcrib_core::NotAGateError> {
     /// let policy = Policy::of([Rule::deny("no writes").read_only(false)]);
     /// let provider = gated_tools("policy", static_tools([]), policy.as_gate()?);
     /// # let _ = provider; Ok(()) }
     /// ```
     ///
     /// # Errors
-    /// [`NotAGate`] when a rule looks at the personality, at what active skills list, or at a role
-    /// that claims give: a provider is told none of these, and a rule that denies must not be lost.
-    pub fn as_gate(&self) -> Result<PolicyGate, NotAGate> {
+    /// [`NotAGateError`] if a rule depends on the personality, on the tools listed by active
+    /// skills, or on a role granted by claims: providers receive none of these, and a rule that
+    /// denies must not be lost.
+    pub fn as_gate(
+        &self,
+    ) -> Result<
+        impl Fn(&Tool, &ListContext) -> GateDecision + Clone + Send + Sync + 'static + use<>,
+        NotAGateError,
+    > {
         for rule in &self.rules {
             let by_claims = |role: &Arc<str>| {
                 self.roles.holders(role).is_some_and(|holders| !holders.claims.is_empty())
             };
-            let what = if rule.when.reads(Fact::Personality) {
-                "the personality"
-            } else if rule.when.reads(Fact::ListedByActiveSkill) {
-                "which tools a skill lists"
-            } else if rule.when.roles.iter().any(by_claims) {
-                "the claims that give a role"
-            } else {
-                continue;
+            // Every fact is named here, so that a new one cannot be lost.
+            let missing = |fact: &Fact| match fact {
+                Fact::Personality => Some("the personality"),
+                Fact::ListedByActiveSkill => Some("the tools that skills list"),
+                Fact::Roles if rule.when.roles.iter().any(by_claims) => {
+                    Some("the claims that give a role")
+                }
+                Fact::Skills | Fact::Roles | Fact::Tenant | Fact::Principal => None,
+                Fact::Iteration | Fact::Arguments => None,
             };
-            return Err(NotAGate { rule: Arc::clone(&rule.label), what });
+            let mut read = Fact::ALL.iter().filter(|fact| rule.when.reads(**fact));
+            if let Some(what) = read.find_map(missing) {
+                return Err(NotAGateError { rule: Arc::clone(&rule.label), what });
+            }
         }
-        Ok(PolicyGate(Arc::new(self.clone())))
+        let policy = Arc::new(self.clone());
+        Ok(move |tool: &Tool, cx: &ListContext| policy.judge_in_gate(tool, cx))
     }
-}
 
-impl Gate for PolicyGate {
-    fn judge(&self, tool: &Tool, cx: &ListContext) -> Result<Verdict, String> {
-        let ruling = self.0.judge(tool, &Told { policy: &self.0, cx }, None);
+    fn judge_in_gate(&self, tool: &Tool, cx: &ListContext) -> GateDecision {
+        let ruling = self.judge(tool, &ProviderFacts { policy: self, cx }, None);
         if ruling.offers() {
-            return Ok(Verdict::Offer);
+            return GateDecision::Offer;
         }
         let label = ruling.label();
-        Ok(Verdict::Withhold(match ruling.reason() {
+        GateDecision::Withhold(match ruling.reason() {
             Some(reason) => Reason::from(format!("{label} denies it: {reason}")),
             None => Reason::from(format!("{label} denies it")),
-        }))
+        })
     }
 }
 
-/// What a provider is told of the situation.
-struct Told<'a> {
+/// The facts that a provider receives.
+struct ProviderFacts<'a> {
     policy: &'a Policy,
     cx: &'a ListContext,
 }
 
-impl PolicyFacts for Told<'_> {
+impl PolicyFacts for ProviderFacts<'_> {
     fn active_skills(&self) -> &[SkillId] {
         self.cx.active_skills()
     }

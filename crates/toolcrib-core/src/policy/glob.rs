@@ -6,30 +6,30 @@ use wildmatch::WildMatch;
 
 use crate::definition::ToolDefinition;
 
-/// A pattern for names and labels: `*` is any run of characters, `?` is one.
+/// A pattern for names and labels: `*` matches any characters, `?` matches one.
 #[derive(Clone)]
 pub struct Glob {
     text: Arc<str>,
     kind: Kind,
 }
 
-/// How a pattern is compared. Most of them need no pattern matching, and a menu of thousands of
-/// tools is held against all of them.
+/// The comparison method. Most patterns need no general matching, and a menu of thousands of tools
+/// is compared with all of them.
 #[derive(Clone)]
 enum Kind {
     Literal,
-    /// Nothing but `*`.
+    /// Only `*`.
     All,
-    /// A text and `*` behind it.
+    /// A text followed by `*`.
     Prefix,
-    /// A text, one `*` and a text, the first of so many bytes.
+    /// A text, one `*` and a text; the length of the first in bytes.
     Around(usize),
-    /// What it begins with, in bytes, and all of it.
+    /// The length of the literal prefix in bytes, and the whole pattern.
     Other(usize, WildMatch),
 }
 
 impl Glob {
-    /// A pattern; every text is one.
+    /// A pattern; every text is valid.
     pub fn new(pattern: impl Into<Arc<str>>) -> Self {
         let text = pattern.into();
         let wild = |text: &str| text.contains(['*', '?']);
@@ -45,7 +45,7 @@ impl Glob {
         Self { text, kind }
     }
 
-    /// Whether a text matches, letter case included.
+    /// Whether a text matches; case-sensitive.
     pub fn matches(&self, text: &str) -> bool {
         match &self.kind {
             Kind::Literal => *self.text == *text,
@@ -69,11 +69,11 @@ impl Glob {
     }
 
     /// Whether it matches a tool's name. A framework tool must be named literally.
-    pub fn speaks_of(&self, tool: &ToolDefinition) -> bool {
+    pub fn matches_tool(&self, tool: &ToolDefinition) -> bool {
         self.matches(tool.name()) && (self.is_literal() || !tool.is_framework())
     }
 
-    /// Whether it matches one text only.
+    /// Whether it matches only one text.
     pub fn is_literal(&self) -> bool {
         matches!(self.kind, Kind::Literal)
     }

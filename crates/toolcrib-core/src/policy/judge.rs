@@ -1,15 +1,15 @@
-//! Which rule decides on a tool or a call, in a situation.
+//! Evaluation of a policy for a tool or a call.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Effect, Policy, PolicyDefault, Rule, When};
+use super::{Effect, Policy, PolicyDefault, Rule, RuleConditions};
 use crate::{definition::ToolDefinition, name::SkillId};
 
-/// The situation in which a policy is read.
+/// The facts that a policy is evaluated with.
 pub trait PolicyFacts {
-    /// The active skills, the last activated last.
+    /// The active skills, the most recently activated last.
     fn active_skills(&self) -> &[SkillId];
     /// Whether some active skill lists a tool.
     fn is_listed(&self, tool: &ToolDefinition) -> bool;
@@ -21,28 +21,28 @@ pub trait PolicyFacts {
     fn principal(&self) -> Option<&str>;
     /// The personality's id.
     fn personality(&self) -> &str;
-    /// Which iteration of the turn, from 1.
+    /// The iteration of the turn, from 1.
     fn iteration(&self) -> u32;
 }
 
-/// What decides.
+/// The result of evaluating a policy.
 #[derive(Debug, Clone)]
-pub enum Ruling<'p> {
+pub enum RuleMatch<'p> {
     /// A rule.
     Rule(&'p Rule),
     /// No rule matched.
     Default(PolicyDefault),
-    /// Whether a rule's condition on arguments holds could not be told: the call is denied.
+    /// A rule's condition on arguments could not be evaluated: the call is denied.
     Failed {
         /// The rule.
         rule: &'p Rule,
-        /// Why, for the operator.
+        /// The problem, for the operator.
         problem: String,
     },
 }
 
-impl<'p> Ruling<'p> {
-    /// What is done.
+impl<'p> RuleMatch<'p> {
+    /// The effect.
     pub fn effect(&self) -> Effect {
         match self {
             Self::Rule(rule) => rule.effect,
@@ -51,7 +51,7 @@ impl<'p> Ruling<'p> {
         }
     }
 
-    /// Whether the tool is offered: `ask` and `halt` never hide, they act at the call.
+    /// Whether the tool is offered: `ask` and `halt` never hide a tool, they apply to the call.
     pub fn offers(&self) -> bool {
         self.effect() != Effect::Deny
     }
@@ -64,16 +64,16 @@ impl<'p> Ruling<'p> {
         }
     }
 
-    /// How it is called in events: the rule's label, or `policy_default`.
+    /// The name in events: the rule's label, or `policy_default`.
     pub fn label(&self) -> Arc<str> {
         self.rule().map_or_else(|| "policy_default".into(), |rule| Arc::clone(&rule.label))
     }
 
-    /// Why, for the operator.
+    /// The reason, for the operator.
     pub fn reason(&self) -> Option<Arc<str>> {
         match self {
             Self::Failed { problem, .. } => {
-                Some(format!("whether the rule holds could not be told: {problem}").into())
+                Some(format!("the rule could not be evaluated: {problem}").into())
             }
             ruling => ruling.rule()?.reason.clone(),
         }
@@ -81,37 +81,37 @@ impl<'p> Ruling<'p> {
 }
 
 impl Policy {
-    /// Walks the list: the first rule that speaks of the tool and holds in the situation decides.
-    /// Without `arguments`, what is decided is whether the tool is offered; see [`Policy`].
+    /// Evaluates the list: the first rule that matches the tool and the situation decides. Without
+    /// `arguments`, decides whether the tool is offered; see [`Policy`].
     pub fn judge(
         &self,
         tool: &ToolDefinition,
         facts: &impl PolicyFacts,
         arguments: Option<&Value>,
-    ) -> Ruling<'_> {
-        let holding = self.rules.iter().filter(|rule| rule.when.holds(facts));
+    ) -> RuleMatch<'_> {
+        let holding = self.rules.iter().filter(|rule| rule.when.matches(facts));
         decide(self, holding, tool, facts, arguments)
     }
 
-    /// The rules that hold in a situation as far as it does not depend on the tool, to judge many
-    /// tools by.
-    pub fn in_situation<'p, 'f, F: PolicyFacts>(&'p self, facts: &'f F) -> InSituation<'p, 'f, F> {
-        let holding = self.rules.iter().filter(|rule| rule.when.holds(facts)).collect();
-        InSituation { policy: self, holding, facts }
+    /// The rules that match a situation as far as it does not depend on the tool, for evaluating
+    /// many tools.
+    pub fn bind_facts<'p, 'f, F: PolicyFacts>(&'p self, facts: &'f F) -> BoundPolicy<'p, 'f, F> {
+        let holding = self.rules.iter().filter(|rule| rule.when.matches(facts)).collect();
+        BoundPolicy { policy: self, holding, facts }
     }
 }
 
-/// A policy in one situation. Made with [`Policy::in_situation`].
+/// A policy bound to one situation. Made with [`Policy::bind_facts`].
 #[derive(Debug)]
-pub struct InSituation<'p, 'f, F> {
+pub struct BoundPolicy<'p, 'f, F> {
     policy: &'p Policy,
     holding: Vec<&'p Rule>,
     facts: &'f F,
 }
 
-impl<'p, F: PolicyFacts> InSituation<'p, '_, F> {
-    /// What decides on whether a tool is offered.
-    pub fn judge(&self, tool: &ToolDefinition) -> Ruling<'p> {
+impl<'p, F: PolicyFacts> BoundPolicy<'p, '_, F> {
+    /// Decides whether a tool is offered.
+    pub fn judge(&self, tool: &ToolDefinition) -> RuleMatch<'p> {
         decide(self.policy, self.holding.iter().copied(), tool, self.facts, None)
     }
 }
@@ -122,32 +122,32 @@ fn decide<'p>(
     tool: &ToolDefinition,
     facts: &impl PolicyFacts,
     arguments: Option<&Value>,
-) -> Ruling<'p> {
+) -> RuleMatch<'p> {
     for rule in holding {
         if !rule.tools.matches(tool) || !rule.when.fits_tool(tool, facts) {
             continue;
         }
         match rule.on(arguments) {
-            Ok(true) => return Ruling::Rule(rule),
+            Ok(true) => return RuleMatch::Rule(rule),
             Ok(false) => {}
-            Err(problem) => return Ruling::Failed { rule, problem },
+            Err(problem) => return RuleMatch::Failed { rule, problem },
         }
     }
-    // The default never judges what Toolcrib itself offers.
+    // The default does not apply to Toolcrib's own tools.
     let default = if tool.is_framework() { PolicyDefault::Allow } else { policy.default };
-    Ruling::Default(default)
+    RuleMatch::Default(default)
 }
 
 impl Rule {
-    /// Whether the rule ends the walk, all its other conditions holding.
+    /// Whether the rule decides, given that all its other conditions are true.
     fn on(&self, arguments: Option<&Value>) -> Result<bool, String> {
         let Some(arguments) = arguments else {
-            // It may hold for some call, and the tool must be offered for that call to be made.
+            // It may match some call, and the tool must be offered for that call to be made.
             return Ok(!self.reads_arguments() || self.effect != Effect::Deny);
         };
         for condition in &self.when.arguments {
             let holds = condition
-                .holds(arguments, self.effect)
+                .evaluate(arguments, self.effect)
                 .map_err(|problem| format!("`{}`: {problem}", condition.name()))?;
             if !holds {
                 return Ok(false);
@@ -157,21 +157,32 @@ impl Rule {
     }
 }
 
-impl When {
-    /// Whether the conditions hold that depend on neither tool nor arguments.
-    pub fn holds(&self, facts: &impl PolicyFacts) -> bool {
+impl RuleConditions {
+    /// Whether the conditions that depend on neither tool nor arguments are true.
+    pub fn matches(&self, facts: &impl PolicyFacts) -> bool {
         let one_of = |names: &[Arc<str>], name: Option<&str>| {
             names.is_empty() || name.is_some_and(|name| names.iter().any(|one| **one == *name))
         };
-        (self.skills.is_empty() || self.skills.iter().any(|id| facts.active_skills().contains(id)))
-            && (self.roles.is_empty() || self.roles.iter().any(|role| facts.has_role(role)))
-            && one_of(&self.tenants, facts.tenant())
-            && one_of(&self.principals, facts.principal())
-            && one_of(&self.personalities, Some(facts.personality()))
-            && self.iteration.is_none_or(|range| range.contains(facts.iteration()))
+        // A condition that is not evaluated here would widen a rule that allows.
+        let Self {
+            skills,
+            listed_by_active_skill: _,
+            roles,
+            tenants,
+            principals,
+            personalities,
+            iteration,
+            arguments: _,
+        } = self;
+        (skills.is_empty() || skills.iter().any(|id| facts.active_skills().contains(id)))
+            && (roles.is_empty() || roles.iter().any(|role| facts.has_role(role)))
+            && one_of(tenants, facts.tenant())
+            && one_of(principals, facts.principal())
+            && one_of(personalities, Some(facts.personality()))
+            && iteration.is_none_or(|range| range.contains(facts.iteration()))
     }
 
-    /// Whether the condition holds that depends on the tool.
+    /// Whether the condition that depends on the tool is true.
     fn fits_tool(&self, tool: &ToolDefinition, facts: &impl PolicyFacts) -> bool {
         self.listed_by_active_skill.is_none_or(|wanted| wanted == facts.is_listed(tool))
     }

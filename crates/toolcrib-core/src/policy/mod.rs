@@ -10,43 +10,43 @@ mod rule;
 mod tests;
 
 pub use self::{
-    arguments::{ArgumentMatch, InvalidArgumentMatch, MAX_PATTERN, MAX_SEARCHED},
-    gate::{NotAGate, PolicyGate},
+    arguments::{ArgumentMatch, InvalidArgumentMatchError},
+    gate::NotAGateError,
     glob::Glob,
-    judge::{InSituation, PolicyFacts, Ruling},
-    roles::{RoleHolders, Roles, UnreadableClaim},
-    rule::{AnnotationMatch, Effect, Fact, IterationRange, Rule, ToolMatch, When},
+    judge::{BoundPolicy, PolicyFacts, RuleMatch},
+    roles::{InvalidClaimError, RoleHolders, Roles},
+    rule::{AnnotationMatch, Effect, Fact, IterationRange, Rule, RuleConditions, ToolMatch},
 };
 
-/// The one declarative way to hide, deny, ask about or halt at a call. Read twice: when the menu is
-/// composed, before any arguments are known, and again when a call is made.
+/// Declarative rules to hide tools and to deny, ask about or halt at calls. Evaluated twice: when
+/// the menu is composed, before any arguments are known, and again when a call is made.
 ///
-/// The first rule decides that speaks of the tool and whose conditions hold. Conditions on arguments
-/// hold or not only at a call. While the menu is composed, such a rule cannot decide: one that
-/// allows, asks or halts ends the walk with the tool offered; one that denies is passed over. At the
-/// call the whole list is read anew. A rule whose condition fails (a [predicate](ArgumentMatch::by)
-/// panics, a text is too long to be searched) denies the call.
+/// The first rule that matches the tool and whose conditions are true decides. Conditions on
+/// arguments are evaluated only at a call. While the menu is composed, a rule with such conditions
+/// that denies is skipped; one that allows, asks or halts counts as matching, so the tool is
+/// offered. At the call the whole list is evaluated again. A rule whose condition fails (a
+/// [predicate](ArgumentMatch::by) panics, a text is too long to be searched) denies the call.
 ///
-/// Neighbour: a [gate](crate::gated_tools) is its form in code, and [`as_gate`](Self::as_gate) makes
-/// one of a policy.
+/// Neighbor: a [gate](crate::gated_tools) is the equivalent in code, and [`as_gate`](Self::as_gate)
+/// makes a gate of a policy.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     /// The rules; the first that matches decides.
     pub rules: Vec<Rule>,
-    /// What holds when none matches. Framework tools are never judged by it.
+    /// The decision if no rule matches. It does not apply to framework tools.
     pub default: PolicyDefault,
-    /// Who has which role. Nobody has one by default.
+    /// The holders of each role. Empty by default.
     pub roles: Roles,
 }
 
 impl Policy {
-    /// These rules, in this order; what none of them matches is allowed.
+    /// A policy of these rules, in this order; calls that match none are allowed.
     ///
     /// ```
     /// use toolcrib_core::{Policy, Rule};
     ///
     /// let policy = Policy::of([
-    ///     Rule::deny("guests look").tools(["write_*", "delete_*"]).because("they may not touch"),
+    ///     Rule::deny("guests look").tools(["write_*", "delete_*"]).reason("they may not touch"),
     ///     Rule::ask("consent").destructive(true),
     /// ]);
     /// # let _ = policy;
@@ -55,25 +55,25 @@ impl Policy {
         Self { rules: rules.into_iter().collect(), ..Self::default() }
     }
 
-    /// Whether some rule looks at a fact. What none looks at may change without changing what is
-    /// offered.
+    /// Whether some rule depends on a fact. Facts that no rule depends on may change without
+    /// changing the menu.
     pub fn reads(&self, fact: Fact) -> bool {
         self.rules.iter().any(|rule| rule.when.reads(fact))
     }
 
-    /// Whether two iterations are the same to every rule.
+    /// Whether two iterations are equivalent for all rules.
     pub fn same_iteration(&self, one: u32, other: u32) -> bool {
         let ranges = self.rules.iter().filter_map(|rule| rule.when.iteration);
         one == other || ranges.into_iter().all(|range| range.contains(one) == range.contains(other))
     }
 }
 
-/// What holds when no rule matches.
+/// The decision if no rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PolicyDefault {
     /// The tool is offered and may be called.
     #[default]
     Allow,
-    /// It is not.
+    /// The tool is neither offered nor callable.
     Deny,
 }

@@ -1,4 +1,4 @@
-//! Who has which role.
+//! Roles and their holders.
 
 use std::sync::Arc;
 
@@ -7,35 +7,35 @@ use serde_json::{Map, Value};
 
 use crate::identity::Identity;
 
-/// Who has which role. A turn's roles are worked out once, when it begins.
+/// The holders of each role. A turn's roles are resolved once, when it begins.
 #[derive(Debug, Clone, Default)]
 pub struct Roles(IndexMap<Arc<str>, RoleHolders>);
 
-/// Who has one role: whoever is named in one of these ways.
+/// The holders of one role, given by principals, tenants or claims.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoleHolders {
     /// These principals.
     pub principals: Vec<Arc<str>>,
-    /// Everybody in these tenants.
+    /// All principals of these tenants.
     pub tenants: Vec<Arc<str>>,
-    /// Everybody who has all of these claims. Of each, one of the given values is enough. Without
-    /// any, nobody has the role by claims.
+    /// Principals who have all of these claims, each with at least one of the given values. If
+    /// empty, claims do not give the role.
     pub claims: IndexMap<Arc<str>, Vec<Arc<str>>>,
 }
 
-/// A claim that a role depends on, of a form in which it cannot be told who has the role.
+/// A claim whose value cannot be evaluated for a role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the claim `{}` must be a text or a list of texts, because role `{role}` depends on it; this is \
-     {found}",
+    "the claim `{}` must be a string or a list of strings, because role `{role}` depends on it; \
+     this is {found}",
     claim.escape_debug()
 )]
-pub struct UnreadableClaim {
+pub struct InvalidClaimError {
     /// The claim.
     pub claim: Arc<str>,
     /// A role that depends on it.
     pub role: Arc<str>,
-    /// What it is instead.
+    /// The type found.
     pub found: &'static str,
 }
 
@@ -45,13 +45,13 @@ impl Roles {
         add(&mut self.holders_mut(role).principals, principal.into());
     }
 
-    /// Gives everybody in a tenant a role.
+    /// Gives all principals of a tenant a role.
     pub fn grant_to_tenant(&mut self, tenant: impl Into<Arc<str>>, role: impl Into<Arc<str>>) {
         add(&mut self.holders_mut(role).tenants, tenant.into());
     }
 
-    /// Gives everybody a role who has this claim with one of these values, beside other claims that
-    /// the role asks for.
+    /// Adds a required claim to a role, with its accepted values. Principals with all required
+    /// claims have the role.
     pub fn grant_to_claim<V: Into<Arc<str>>>(
         &mut self,
         claim: impl Into<Arc<str>>,
@@ -62,12 +62,12 @@ impl Roles {
         values.into_iter().for_each(|value| add(wanted, value.into()));
     }
 
-    /// Declares a role, also one that nobody has.
+    /// Declares a role, which may have no holders.
     pub fn holders_mut(&mut self, role: impl Into<Arc<str>>) -> &mut RoleHolders {
         self.0.entry(role.into()).or_default()
     }
 
-    /// Who has a role.
+    /// The holders of a role.
     pub fn holders(&self, role: &str) -> Option<&RoleHolders> {
         self.0.get(role)
     }
@@ -77,18 +77,18 @@ impl Roles {
         self.0.keys()
     }
 
-    /// The roles of whoever the identity and the claims name, in the order in which they were
-    /// declared. `claims` are those of a token that the caller has verified.
+    /// The roles of an identity and claims, in order of declaration. `claims` are those of a token
+    /// that the caller has verified.
     ///
     /// # Errors
-    /// [`UnreadableClaim`] when a role depends on a claim that is neither a text nor a list of texts:
-    /// leaving the role out would be wrong for a rule that denies it something. A claim that is
-    /// absent gives no role.
+    /// [`InvalidClaimError`] if a role depends on a claim that is neither a string nor a list of
+    /// strings: omitting the role would be wrong for a rule that denies the role something. A
+    /// missing claim gives no role.
     pub fn of(
         &self,
         identity: &Identity,
         claims: &Map<String, Value>,
-    ) -> Result<Vec<Arc<str>>, UnreadableClaim> {
+    ) -> Result<Vec<Arc<str>>, InvalidClaimError> {
         let mut roles = Vec::new();
         for (role, holders) in &self.0 {
             let has_claims = holders.has_claims(role, claims)?;
@@ -104,11 +104,14 @@ impl Roles {
 }
 
 impl Roles {
-    /// Those of the roles that claims give.
+    /// The roles that claims give.
     ///
     /// # Errors
     /// As [`of`](Self::of).
-    pub fn by_claims(&self, claims: &Map<String, Value>) -> Result<Vec<Arc<str>>, UnreadableClaim> {
+    pub fn by_claims(
+        &self,
+        claims: &Map<String, Value>,
+    ) -> Result<Vec<Arc<str>>, InvalidClaimError> {
         let mut roles = Vec::new();
         for (role, holders) in &self.0 {
             if holders.has_claims(role, claims)? {
@@ -120,12 +123,12 @@ impl Roles {
 }
 
 impl RoleHolders {
-    /// Whether this principal has the role, as one.
+    /// Whether this principal is listed as a holder.
     pub fn has_principal(&self, principal: Option<&str>) -> bool {
         principal.is_some_and(|name| self.principals.iter().any(|held| **held == *name))
     }
 
-    /// Whether everybody in this tenant has the role.
+    /// Whether this tenant is listed as a holder.
     pub fn has_tenant(&self, tenant: Option<&str>) -> bool {
         tenant.is_some_and(|name| self.tenants.iter().any(|held| **held == *name))
     }
@@ -134,13 +137,13 @@ impl RoleHolders {
         &self,
         role: &Arc<str>,
         claims: &Map<String, Value>,
-    ) -> Result<bool, UnreadableClaim> {
+    ) -> Result<bool, InvalidClaimError> {
         let mut all = !self.claims.is_empty();
-        // All of them are read, so that one that cannot be read is never hidden by another.
+        // All claims are read, so that a match does not hide an invalid claim.
         for (claim, wanted) in &self.claims {
             let has = match claims.get(&**claim) {
                 None => false,
-                Some(value) => has_one_of(value, wanted).map_err(|found| UnreadableClaim {
+                Some(value) => has_one_of(value, wanted).map_err(|found| InvalidClaimError {
                     claim: Arc::clone(claim),
                     role: Arc::clone(role),
                     found,
@@ -158,7 +161,7 @@ fn add(list: &mut Vec<Arc<str>>, name: Arc<str>) {
     }
 }
 
-/// Whether a claim has one of these values; what it is, if that cannot be told.
+/// Whether a claim has one of these values; otherwise its type, if it cannot be evaluated.
 fn has_one_of(claim: &Value, wanted: &[Arc<str>]) -> Result<bool, &'static str> {
     let is_wanted = |text: &str| wanted.iter().any(|wanted| **wanted == *text);
     match claim {
@@ -166,7 +169,7 @@ fn has_one_of(claim: &Value, wanted: &[Arc<str>]) -> Result<bool, &'static str> 
         Value::Array(items) => {
             let mut has = false;
             for item in items {
-                has |= is_wanted(item.as_str().ok_or("a list with something else in it")?);
+                has |= is_wanted(item.as_str().ok_or("a list with other items")?);
             }
             Ok(has)
         }
@@ -202,11 +205,11 @@ mod tests {
         roles.grant_to_tenant("acme", "admin");
         roles.grant_to_claim("groups", ["ops", "sre"], "operator");
         roles.grant_to_claim("region", ["eu"], "operator");
-        roles.holders_mut("nobody");
+        roles.holders_mut("empty");
         assert_eq!(roles.holders("admin").unwrap().principals.len(), 1);
         assert_eq!(
             roles.names().map(|name| &**name).collect::<Vec<_>>().join(" "),
-            "admin member operator nobody"
+            "admin member operator empty"
         );
         let by_claims =
             |claims: &Value| roles.by_claims(claims.as_object().unwrap()).unwrap().join(" ");
@@ -236,11 +239,11 @@ mod tests {
             (json!(true), "a boolean"),
             (json!(7), "a number"),
             (json!({"ops": true}), "an object"),
-            (json!(["ops", 7]), "a list with something else in it"),
+            (json!(["ops", 7]), "a list with other items"),
         ] {
             let said = of(&roles, None, None, &json!({"groups": claim}));
             assert!(
-                said.starts_with("the claim `groups` must be a text or a list of texts"),
+                said.starts_with("the claim `groups` must be a string or a list of strings"),
                 "{said}"
             );
             assert!(said.ends_with(&format!("this is {found}")), "{said}");

@@ -1,4 +1,4 @@
-//! One rule: what it speaks of, when it holds, what it does.
+//! Rules of a policy: tools, conditions and effect.
 
 use std::sync::Arc;
 
@@ -7,24 +7,24 @@ use serde::Serialize;
 use super::{ArgumentMatch, Glob};
 use crate::{definition::ToolDefinition, name::SkillId};
 
-/// What a matching rule does.
+/// The effect of a matching rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Effect {
     /// The tool is offered and may be called.
     Allow,
-    /// It is neither offered nor callable. A rule on arguments denies the call alone.
+    /// The tool is neither offered nor callable. A rule on arguments denies only the call.
     Deny,
-    /// It is offered; each call goes to the [`Approver`](crate::Approver), else to whoever answers the
-    /// turn's questions, and is denied where there is nobody.
+    /// The tool is offered; each call is decided by the [`Approver`](crate::Approver), otherwise by
+    /// the turn's question handler, and denied if there is neither.
     Ask,
-    /// It is offered; a call is denied and ends the run, with an error for whoever started it.
+    /// The tool is offered; a call is denied and ends the run with an error for its caller.
     Halt,
 }
 
 impl Effect {
-    /// The word as it stands in a project file.
+    /// The effect as written in a project file.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -35,36 +35,36 @@ impl Effect {
     }
 }
 
-/// One rule: conditions on the tool, on the situation and on the arguments, all of which must hold,
-/// and an effect. An empty condition holds for everything.
+/// A rule: an effect, and conditions on the tool, the situation and the arguments, all of which
+/// must be true. An empty condition is always true.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// How the rule is called in events and reasons: `policy rule 2 (toolcrib.toml:40)`.
+    /// The rule's name in events and reasons: `policy rule 2 (toolcrib.toml:40)`.
     pub label: Arc<str>,
-    /// What the rule does.
+    /// The rule's effect.
     pub effect: Effect,
-    /// Why, for the operator. A model never reads it.
+    /// The reason, for the operator. Models never see it.
     pub reason: Option<Arc<str>>,
-    /// What the model reads of an offered call that the rule denies, halts at, or has asked about
-    /// where nobody can be asked. Default: that it is so, and nothing more. Of a tool that the rule
-    /// hides it reads nothing: to it, there is no such tool.
-    pub tell_model: Option<Arc<str>>,
-    /// Which tools it speaks of.
+    /// The text for the model if the rule denies a call of an offered tool, halts at it, or asks
+    /// when no approver is available. Default: the bare fact. A model never learns of tools that
+    /// the rule hides.
+    pub model_message: Option<Arc<str>>,
+    /// The tools that it applies to.
     pub tools: ToolMatch,
-    /// In which situations, and on which arguments, it holds.
-    pub when: When,
+    /// The situations and arguments that it applies to.
+    pub when: RuleConditions,
 }
 
 impl Rule {
-    /// A rule that holds for every tool in every situation, to be narrowed.
+    /// A rule for every tool in every situation, to be narrowed.
     pub fn new(label: impl Into<Arc<str>>, effect: Effect) -> Self {
         Self {
             label: label.into(),
             effect,
             reason: None,
-            tell_model: None,
+            model_message: None,
             tools: ToolMatch::default(),
-            when: When::default(),
+            when: RuleConditions::default(),
         }
     }
 
@@ -78,7 +78,7 @@ impl Rule {
         Self::new(label, Effect::Deny)
     }
 
-    /// A rule that has each call asked about.
+    /// A rule that asks for approval of each call.
     pub fn ask(label: impl Into<Arc<str>>) -> Self {
         Self::new(label, Effect::Ask)
     }
@@ -88,17 +88,17 @@ impl Rule {
         Self::new(label, Effect::Halt)
     }
 
-    /// Says why, for the operator.
+    /// Sets the reason, for the operator.
     #[must_use]
-    pub fn because(mut self, reason: impl Into<Arc<str>>) -> Self {
+    pub fn reason(mut self, reason: impl Into<Arc<str>>) -> Self {
         self.reason = Some(reason.into());
         self
     }
 
-    /// Says what the model reads of a call that is not made; see [`tell_model`](Self::tell_model).
+    /// Sets the text for the model if a call is denied; see [`model_message`](Self::model_message).
     #[must_use]
-    pub fn tell_model(mut self, text: impl Into<Arc<str>>) -> Self {
-        self.tell_model = Some(text.into());
+    pub fn model_message(mut self, text: impl Into<Arc<str>>) -> Self {
+        self.model_message = Some(text.into());
         self
     }
 
@@ -131,51 +131,52 @@ impl Rule {
         self
     }
 
-    /// Narrows it to tools that plugins brought whose ids match one of these patterns.
+    /// Narrows it to tools of plugins whose ids match one of these patterns.
     #[must_use]
     pub fn plugins<G: Into<Arc<str>>>(mut self, patterns: impl IntoIterator<Item = G>) -> Self {
         self.tools.plugins.extend(patterns.into_iter().map(Glob::new));
         self
     }
 
-    /// Narrows it to tools that do, or do not, say that they only read.
+    /// Narrows it by the annotation `read_only`.
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.tools.annotations.read_only = Some(read_only);
         self
     }
 
-    /// Narrows it to tools that do, or do not, say that they may destroy something.
+    /// Narrows it by the annotation `destructive`.
     #[must_use]
     pub fn destructive(mut self, destructive: bool) -> Self {
         self.tools.annotations.destructive = Some(destructive);
         self
     }
 
-    /// Narrows it to tools that do, or do not, say that doing it twice is the same as once.
+    /// Narrows it by the annotation `idempotent`.
     #[must_use]
     pub fn idempotent(mut self, idempotent: bool) -> Self {
         self.tools.annotations.idempotent = Some(idempotent);
         self
     }
 
-    /// Narrows it to situations.
+    /// Narrows it by situation.
     #[must_use]
-    pub fn when(mut self, when: When) -> Self {
+    pub fn when(mut self, when: RuleConditions) -> Self {
         self.when = when;
         self
     }
 
-    /// Narrows it to calls that pass such arguments, all of them; given again, it adds to them.
+    /// Narrows it to calls whose arguments match all of these conditions; repeated calls add to
+    /// them.
     ///
     /// ```
     /// use toolcrib_core::{ArgumentMatch, Rule};
     ///
-    /// # fn main() -> Result<(), toolcrib_core::InvalidArgumentMatch> {
+    /// # fn main() -> Result<(), toolcrib_core::InvalidArgumentMatchError> {
     /// let rule = Rule::deny("no system files")
     ///     .tools(["read_file", "write_file"])
     ///     .arguments([ArgumentMatch::at("/path")?.starts_with("/etc")])
-    ///     .tell_model("files below /etc are not for you");
+    ///     .model_message("files below /etc are not for you");
     /// # let _ = rule; Ok(()) }
     /// ```
     #[must_use]
@@ -184,13 +185,13 @@ impl Rule {
         self
     }
 
-    /// Whether it can only be decided at a call.
+    /// Whether it depends on arguments and can only be decided at a call.
     pub fn reads_arguments(&self) -> bool {
         !self.when.arguments.is_empty()
     }
 }
 
-/// Which tools a rule speaks of.
+/// The tools that a rule applies to.
 #[derive(Debug, Clone, Default)]
 pub struct ToolMatch {
     /// Patterns of which the name must match one.
@@ -203,18 +204,18 @@ pub struct ToolMatch {
     pub mcp_servers: Vec<Glob>,
     /// Patterns of which the plugin's id must match one.
     pub plugins: Vec<Glob>,
-    /// What the annotations must say, where given.
+    /// Required annotations.
     pub annotations: AnnotationMatch,
 }
 
 impl ToolMatch {
-    /// Whether the rule speaks of a tool. A framework tool must be named literally.
+    /// Whether the rule applies to a tool. A framework tool must be named literally.
     pub fn matches(&self, tool: &ToolDefinition) -> bool {
         let of_all = self.names.is_empty() && !tool.is_framework();
         let one_of = |globs: &[Glob], text: Option<&str>| {
             globs.is_empty() || text.is_some_and(|text| globs.iter().any(|glob| glob.matches(text)))
         };
-        (of_all || self.names.iter().any(|glob| glob.speaks_of(tool)))
+        (of_all || self.names.iter().any(|glob| glob.matches_tool(tool)))
             && one_of(&self.toolsets, tool.toolset())
             && one_of(&self.origins, Some(tool.origin()))
             && one_of(&self.mcp_servers, tool.mcp_server())
@@ -223,7 +224,7 @@ impl ToolMatch {
     }
 }
 
-/// What a tool's annotations must say, where given.
+/// Required annotations; unset ones match any value.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AnnotationMatch {
     /// Whether it is read-only.
@@ -247,16 +248,16 @@ impl AnnotationMatch {
     }
 }
 
-/// In which situations, and on which arguments, a rule holds.
+/// The situations and arguments that a rule applies to.
 ///
 /// ```
-/// use toolcrib_core::When;
+/// use toolcrib_core::RuleConditions;
 ///
-/// let late = When::default().tenants(["acme"]).from_iteration(3);
+/// let late = RuleConditions::default().tenants(["acme"]).from_iteration(3);
 /// # let _ = late;
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct When {
+pub struct RuleConditions {
     /// One of these skills is active.
     pub skills: Vec<SkillId>,
     /// Whether some active skill lists the tool.
@@ -271,68 +272,68 @@ pub struct When {
     pub personalities: Vec<Arc<str>>,
     /// The iteration of the turn is in this range.
     pub iteration: Option<IterationRange>,
-    /// What is passed fits all of these.
+    /// The arguments match all of these.
     pub arguments: Vec<ArgumentMatch>,
 }
 
-impl When {
-    /// While one of these skills is active.
+impl RuleConditions {
+    /// Matches while one of these skills is active.
     #[must_use]
-    pub fn skills(mut self, skills: impl IntoIterator<Item = SkillId>) -> Self {
-        self.skills.extend(skills);
+    pub fn skills<T: Into<SkillId>>(mut self, skills: impl IntoIterator<Item = T>) -> Self {
+        self.skills.extend(skills.into_iter().map(Into::into));
         self
     }
 
-    /// While some active skill lists the tool, or none does.
+    /// Matches if some active skill lists the tool, or if none does.
     #[must_use]
     pub fn listed_by_active_skill(mut self, listed: bool) -> Self {
         self.listed_by_active_skill = Some(listed);
         self
     }
 
-    /// For who has one of these roles.
+    /// Matches principals with any of these roles.
     #[must_use]
     pub fn roles<T: Into<Arc<str>>>(mut self, roles: impl IntoIterator<Item = T>) -> Self {
         self.roles.extend(roles.into_iter().map(Into::into));
         self
     }
 
-    /// Within one of these tenants.
+    /// Matches any of these tenants.
     #[must_use]
     pub fn tenants<T: Into<Arc<str>>>(mut self, tenants: impl IntoIterator<Item = T>) -> Self {
         self.tenants.extend(tenants.into_iter().map(Into::into));
         self
     }
 
-    /// For one of these principals.
+    /// Matches any of these principals.
     #[must_use]
     pub fn principals<T: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
         self.principals.extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// Under one of these personalities.
+    /// Matches any of these personalities.
     #[must_use]
     pub fn personalities<T: Into<Arc<str>>>(mut self, ids: impl IntoIterator<Item = T>) -> Self {
         self.personalities.extend(ids.into_iter().map(Into::into));
         self
     }
 
-    /// From this iteration of the turn on, counted from 1.
+    /// Matches from this iteration of the turn on, counted from 1.
     #[must_use]
     pub fn from_iteration(mut self, first: u32) -> Self {
         self.iteration.get_or_insert_default().at_least = Some(first);
         self
     }
 
-    /// Up to this iteration of the turn, itself included.
+    /// Matches up to and including this iteration of the turn.
     #[must_use]
     pub fn to_iteration(mut self, last: u32) -> Self {
         self.iteration.get_or_insert_default().at_most = Some(last);
         self
     }
 
-    /// Whether a fact is looked at.
+    /// Whether a condition depends on a fact.
     pub fn reads(&self, fact: Fact) -> bool {
         match fact {
             Fact::Skills => !self.skills.is_empty(),
@@ -347,28 +348,28 @@ impl When {
     }
 }
 
-/// A range of a turn's iterations, which are counted from 1; both ends belong to it.
+/// A range of a turn's iterations, counted from 1; both ends are included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IterationRange {
-    /// The first of them.
+    /// The first iteration.
     pub at_least: Option<u32>,
-    /// The last of them.
+    /// The last iteration.
     pub at_most: Option<u32>,
 }
 
 impl IterationRange {
-    /// Whether an iteration is among them.
+    /// Whether an iteration is in the range.
     pub fn contains(self, iteration: u32) -> bool {
         self.at_least.is_none_or(|first| iteration >= first)
             && self.at_most.is_none_or(|last| iteration <= last)
     }
 }
 
-/// What a rule may look at, beside the tool.
+/// A fact that a rule may depend on, besides the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fact {
-    /// Which skills are active.
+    /// The active skills.
     Skills,
     /// Whether an active skill lists the tool.
     ListedByActiveSkill,
@@ -380,8 +381,21 @@ pub enum Fact {
     Principal,
     /// The personality.
     Personality,
-    /// Which iteration of the turn it is.
+    /// The iteration of the turn.
     Iteration,
-    /// What a call passes.
+    /// The arguments of a call.
     Arguments,
+}
+
+impl Fact {
+    pub(super) const ALL: [Self; 8] = [
+        Self::Skills,
+        Self::ListedByActiveSkill,
+        Self::Roles,
+        Self::Tenant,
+        Self::Principal,
+        Self::Personality,
+        Self::Iteration,
+        Self::Arguments,
+    ];
 }

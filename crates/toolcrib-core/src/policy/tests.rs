@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    CancellationToken, Gate, Identity, ListContext, SkillId, Tool, ToolContext, ToolDefinition,
-    Verdict,
+    CancellationToken, GateDecision, Identity, ListContext, SkillId, Tool, ToolContext,
+    ToolDefinition,
 };
 
 fn built(builder: crate::ToolBuilder) -> Tool {
@@ -20,7 +20,7 @@ fn tool(name: &str) -> Tool {
 
 /// A situation, to be changed.
 #[derive(Clone, Default)]
-struct Here {
+struct TestFacts {
     skills: Vec<SkillId>,
     listed: bool,
     role: Option<&'static str>,
@@ -30,7 +30,7 @@ struct Here {
     iteration: u32,
 }
 
-impl PolicyFacts for Here {
+impl PolicyFacts for TestFacts {
     fn active_skills(&self) -> &[SkillId] {
         &self.skills
     }
@@ -57,54 +57,54 @@ impl PolicyFacts for Here {
 #[test]
 fn each_condition_on_the_situation_holds_for_what_it_names_alone() {
     let skill = |id: &str| SkillId::new(id).unwrap();
-    let here = Here::default;
-    let when = When::default;
+    let here = TestFacts::default;
+    let when = RuleConditions::default;
     let listed = when().listed_by_active_skill(true);
     for (when, fact, fits, does_not) in [
         (
             when().skills([skill("s")]),
             Fact::Skills,
-            Here { skills: vec![skill("s")], ..here() },
+            TestFacts { skills: vec![skill("s")], ..here() },
             here(),
         ),
         (
             when().roles(["r"]),
             Fact::Roles,
-            Here { role: Some("r"), ..here() },
-            Here { role: Some("q"), ..here() },
+            TestFacts { role: Some("r"), ..here() },
+            TestFacts { role: Some("q"), ..here() },
         ),
-        (when().tenants(["t"]), Fact::Tenant, Here { tenant: Some("t"), ..here() }, here()),
+        (when().tenants(["t"]), Fact::Tenant, TestFacts { tenant: Some("t"), ..here() }, here()),
         (
             when().principals(["p"]),
             Fact::Principal,
-            Here { principal: Some("p"), ..here() },
+            TestFacts { principal: Some("p"), ..here() },
             here(),
         ),
         (
             when().personalities(["a"]),
             Fact::Personality,
-            Here { personality: "a", ..here() },
+            TestFacts { personality: "a", ..here() },
             here(),
         ),
         (
             when().from_iteration(2),
             Fact::Iteration,
-            Here { iteration: 2, ..here() },
-            Here { iteration: 1, ..here() },
+            TestFacts { iteration: 2, ..here() },
+            TestFacts { iteration: 1, ..here() },
         ),
         (
             when().to_iteration(2),
             Fact::Iteration,
-            Here { iteration: 2, ..here() },
-            Here { iteration: 3, ..here() },
+            TestFacts { iteration: 2, ..here() },
+            TestFacts { iteration: 3, ..here() },
         ),
-        (listed, Fact::ListedByActiveSkill, Here { listed: true, ..here() }, here()),
+        (listed, Fact::ListedByActiveSkill, TestFacts { listed: true, ..here() }, here()),
     ] {
         let policy = Policy::of([Rule::deny("rule").when(when.clone())]);
         assert!(!policy.judge(&tool("t"), &fits, None).offers(), "{when:?}");
         assert!(policy.judge(&tool("t"), &does_not, None).offers(), "{when:?}");
-        assert!(!policy.in_situation(&fits).judge(&tool("t")).offers(), "{when:?}");
-        assert!(policy.in_situation(&does_not).judge(&tool("t")).offers(), "{when:?}");
+        assert!(!policy.bind_facts(&fits).judge(&tool("t")).offers(), "{when:?}");
+        assert!(policy.bind_facts(&does_not).judge(&tool("t")).offers(), "{when:?}");
         for other in [
             Fact::Skills,
             Fact::ListedByActiveSkill,
@@ -134,8 +134,8 @@ fn each_condition_on_the_tool_holds_for_what_it_names_alone() {
     )
     .with_plugin(&"plug".into());
     let other = tool("other");
-    assert_eq!(one.comes_from(), "mcp:git (plugin `plug`)");
-    assert_eq!(tool("own").with_plugin(&"plug".into()).comes_from(), "plugin `plug`");
+    assert_eq!(one.origin_label(), "mcp:git (plugin `plug`)");
+    assert_eq!(tool("own").with_plugin(&"plug".into()).origin_label(), "plugin `plug`");
     for rule in [
         Rule::deny("r").tools(["one"]),
         Rule::deny("r").toolsets(["s?t"]),
@@ -163,45 +163,42 @@ fn each_condition_on_the_tool_holds_for_what_it_names_alone() {
     assert!(!Rule::deny("r").tools(["read_*"]).tools.matches(&framework));
     assert!(Rule::deny("r").tools(["read_skill"]).tools.matches(&framework));
     let closed = Policy { default: PolicyDefault::Deny, ..Policy::default() };
-    assert!(closed.judge(&framework, &Here::default(), None).offers());
-    assert!(!closed.judge(&one, &Here::default(), None).offers());
-    assert!(Policy::default().judge(&one, &Here::default(), None).offers());
+    assert!(closed.judge(&framework, &TestFacts::default(), None).offers());
+    assert!(!closed.judge(&one, &TestFacts::default(), None).offers());
+    assert!(Policy::default().judge(&one, &TestFacts::default(), None).offers());
 }
 
 #[test]
 fn a_ruling_says_who_decided_and_why() {
     let fails = ArgumentMatch::by("clock", |_| Err("stopped".to_owned()));
     let rules = [
-        Rule::allow("odd").because("b").arguments([ArgumentMatch::at("/x").unwrap().equals(1)]),
+        Rule::allow("odd").reason("b").arguments([ArgumentMatch::at("/x").unwrap().equals(1)]),
         Rule::ask("failing").arguments([fails]),
-        Rule::halt("last").because("c"),
+        Rule::halt("last").reason("c"),
     ];
     let policy = Policy::of(rules);
     let one = tool("t");
     let judged = |args: Value| {
-        let ruling = policy.judge(&one, &Here::default(), Some(&args));
+        let ruling = policy.judge(&one, &TestFacts::default(), Some(&args));
         let reason = ruling.reason().map(|reason| reason.to_string()).unwrap_or_default();
         format!("{} {} {reason}", ruling.label(), ruling.effect().as_str())
     };
     assert_eq!(judged(json!({"x": 1})), "odd allow b");
-    assert_eq!(
-        judged(json!({})),
-        "failing deny whether the rule holds could not be told: `clock`: stopped"
-    );
+    assert_eq!(judged(json!({})), "failing deny the rule could not be evaluated: `clock`: stopped");
     // Before arguments are known the first rule that does not deny ends the walk.
-    assert_eq!(&*policy.judge(&one, &Here::default(), None).label(), "odd");
+    assert_eq!(&*policy.judge(&one, &TestFacts::default(), None).label(), "odd");
     let denying = Policy::of([
         Rule::deny("args").arguments([ArgumentMatch::at("/x").unwrap()]),
         Rule::halt("last"),
     ]);
-    assert_eq!(&*denying.judge(&one, &Here::default(), None).label(), "last");
-    assert_eq!(denying.judge(&one, &Here::default(), Some(&json!({}))).effect(), Effect::Halt);
+    assert_eq!(&*denying.judge(&one, &TestFacts::default(), None).label(), "last");
+    assert_eq!(denying.judge(&one, &TestFacts::default(), Some(&json!({}))).effect(), Effect::Halt);
     assert_eq!(
-        denying.judge(&one, &Here::default(), Some(&json!({"x": 1}))).effect(),
+        denying.judge(&one, &TestFacts::default(), Some(&json!({"x": 1}))).effect(),
         Effect::Deny
     );
     let default = Policy::default();
-    let ruling = default.judge(&one, &Here::default(), None);
+    let ruling = default.judge(&one, &TestFacts::default(), None);
     assert_eq!(
         (&*ruling.label(), ruling.reason(), ruling.rule().is_none()),
         ("policy_default", None, true)
@@ -221,8 +218,10 @@ fn iterations_are_the_same_to_a_policy_whose_ranges_do_not_part_them() {
     assert_eq!(contains(range(Some(2), None)), [2, 3, 4, 5]);
     assert_eq!(contains(range(None, Some(2))), [1, 2]);
     assert_eq!(contains(range(Some(2), Some(3))), [2, 3]);
-    let policy =
-        Policy::of([Rule::deny("r").when(When::default().from_iteration(3)), Rule::allow("s")]);
+    let policy = Policy::of([
+        Rule::deny("r").when(RuleConditions::default().from_iteration(3)),
+        Rule::allow("s"),
+    ]);
     let same: Vec<_> = (1..5).map(|n| policy.same_iteration(n, n + 1)).collect();
     assert_eq!(same, [true, false, true, true]);
     assert!(Policy::default().same_iteration(1, 9));
@@ -231,11 +230,11 @@ fn iterations_are_the_same_to_a_policy_whose_ranges_do_not_part_them() {
 #[test]
 fn a_gate_offers_and_withholds_as_the_policy_says_of_what_it_is_told() {
     let mut policy = Policy::of([
-        Rule::deny("clerks").because("b").when(When::default().roles(["clerk"])),
-        Rule::deny("eve").when(When::default().principals(["eve"])),
-        Rule::deny("zeta").when(When::default().tenants(["zeta"])),
-        Rule::deny("busy").when(When::default().skills([SkillId::new("s").unwrap()])),
-        Rule::deny("late").when(When::default().from_iteration(2)),
+        Rule::deny("clerks").reason("b").when(RuleConditions::default().roles(["clerk"])),
+        Rule::deny("eve").when(RuleConditions::default().principals(["eve"])),
+        Rule::deny("zeta").when(RuleConditions::default().tenants(["zeta"])),
+        Rule::deny("busy").when(RuleConditions::default().skills([SkillId::new("s").unwrap()])),
+        Rule::deny("late").when(RuleConditions::default().from_iteration(2)),
     ]);
     policy.roles.grant("ann", "clerk");
     policy.roles.grant_to_tenant("acme", "clerk");
@@ -247,9 +246,9 @@ fn a_gate_offers_and_withholds_as_the_policy_says_of_what_it_is_told() {
         let cx = ListContext::new(Arc::new(identity), CancellationToken::new())
             .with_active_skills(skill.map(|id| SkillId::new(id).unwrap()).into_iter().collect())
             .with_iteration(iteration);
-        match gate.judge(&tool("t"), &cx).unwrap() {
-            Verdict::Offer => String::new(),
-            Verdict::Withhold(reason) => reason.to_string(),
+        match gate(&tool("t"), &cx) {
+            GateDecision::Offer => String::new(),
+            GateDecision::Withhold(reason) => reason.to_string(),
         }
     };
     assert_eq!(judged(None, None, None, 1), "");

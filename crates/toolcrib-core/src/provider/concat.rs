@@ -1,17 +1,24 @@
 use std::sync::Arc;
 
-use futures_util::future::{BoxFuture, join_all, ready};
+use futures_util::future::join_all;
 
-use super::{FailedListing, Handed, Listing, ToolProvider};
-use crate::{catalog::Catalog, context_list::ListContext};
+use super::{Listing, ToolProvider};
+use crate::{
+    catalog::{CatalogBuilder, LastCatalog},
+    context_list::ListContext,
+};
 
-/// Several providers as one, in the order given, whatever order they answer in. Providers whose
-/// answer comes later are waited for together, so the wait is that of the slowest.
+/// Combines several providers into one. Tools appear in the given order, regardless of the order of
+/// the responses. Asynchronous providers are awaited together, so the wait is that of the slowest.
 pub fn concat(providers: impl IntoIterator<Item = Arc<dyn ToolProvider>>) -> Arc<dyn ToolProvider> {
-    Arc::new(Concat(providers.into_iter().collect()))
+    let providers = providers.into_iter().collect();
+    Arc::new(Concat { providers, last: LastCatalog::default() })
 }
 
-struct Concat(Box<[Arc<dyn ToolProvider>]>);
+struct Concat {
+    providers: Box<[Arc<dyn ToolProvider>]>,
+    last: LastCatalog,
+}
 
 impl ToolProvider for Concat {
     fn id(&self) -> &str {
@@ -19,73 +26,56 @@ impl ToolProvider for Concat {
     }
 
     fn path(&self) -> String {
-        let inner: Vec<_> = self.0.iter().map(|provider| provider.path()).collect();
+        let inner: Vec<_> = self.providers.iter().map(|provider| provider.path()).collect();
         format!("concat({})", inner.join(", "))
     }
 
     fn is_gated(&self) -> bool {
-        self.0.iter().any(|provider| provider.is_gated())
+        self.providers.iter().any(|provider| provider.is_gated())
     }
 
-    fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
-        list_in_order(&self.0, into, |provider, into| {
+    fn list(self: Arc<Self>, cx: &ListContext) -> Listing {
+        let listing = list_in_order(&self.providers, self.last.builder(), |provider| {
             let asked = Arc::clone(provider);
-            let handed = Handed::note(&into);
-            let listing = Arc::clone(provider).list(cx, into);
-            match listing.and_then(move |catalog| handed.came_back(catalog)) {
-                Listing::Now(Err(mut failed)) => {
-                    failed.error = failed.error.in_provider(&*asked);
-                    Listing::Now(Err(failed))
-                }
-                now @ Listing::Now(_) => now,
-                Listing::Later(future) => Listing::later(async move {
-                    future.await.map_err(|mut failed| {
-                        failed.error = failed.error.in_provider(&*asked);
-                        failed
-                    })
-                }),
-            }
-        })
+            let listing = Arc::clone(provider).list(cx);
+            listing.then(move |answer| answer.map_err(|error| error.in_provider(&*asked)))
+        });
+        listing.and_then(move |whole| Ok(self.last.keep(whole)))
     }
 }
 
-/// Asks sources one after the other through `list` and puts their answers together in order:
-/// what [`concat()`] and an engine's discovery share. What a source is, only `list` knows.
+/// Queries sources one after the other through `list` and joins their answers in order. Used by
+/// [`concat()`] and by an engine's discovery. Only `list` knows the type of a source.
 ///
-/// The list goes from hand to hand while answers come at once. A source that answers later
-/// keeps what it was handed; those behind it start an empty list, and all are waited for together.
+/// Asynchronous answers are awaited together. After an immediate failure no further source is
+/// queried, and those already queried run to completion.
 pub fn list_in_order<S>(
     sources: impl IntoIterator<Item = S>,
-    into: Catalog,
-    mut list: impl FnMut(S, Catalog) -> Listing,
+    mut whole: CatalogBuilder,
+    mut list: impl FnMut(S) -> Listing,
 ) -> Listing {
-    let mut filling = into;
-    let mut pending: Vec<BoxFuture<'static, Result<Catalog, FailedListing>>> = Vec::new();
+    // From the first one that is asynchronous on.
+    let mut pending: Vec<Listing> = Vec::new();
     for source in sources {
-        match list(source, filling) {
-            Listing::Now(Ok(catalog)) => filling = catalog,
-            Listing::Now(Err(failed)) if pending.is_empty() => return Listing::Now(Err(failed)),
-            Listing::Now(Err(failed)) => {
-                // Those that were asked are heard to the end; nobody else is asked.
-                pending.push(Box::pin(ready(Err(failed))));
-                filling = Catalog::new();
-                break;
-            }
-            Listing::Later(future) => {
-                pending.push(future);
-                filling = Catalog::new();
+        match list(source) {
+            Listing::Now(Ok(catalog)) if pending.is_empty() => whole.append(&catalog),
+            Listing::Now(Err(error)) if pending.is_empty() => return Listing::failed(error),
+            listing => {
+                let is_failed = matches!(listing, Listing::Now(Err(_)));
+                pending.push(listing);
+                if is_failed {
+                    break;
+                }
             }
         }
     }
     if pending.is_empty() {
-        return Listing::now(filling);
+        return Listing::now(whole.build());
     }
     Listing::later(async move {
-        let mut whole = Catalog::new();
-        for answer in join_all(pending).await {
-            whole.append(answer?);
+        for answer in join_all(pending.into_iter().map(Listing::wait)).await {
+            whole.append(&answer?);
         }
-        whole.append(filling);
-        Ok(whole)
+        Ok(whole.build())
     })
 }

@@ -3,14 +3,14 @@ use std::{fmt, sync::Arc};
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use super::{DiscoveryError, FailedListing, Listing, ToolProvider};
+use super::{DiscoveryError, IntoCatalog, Listing, ToolProvider};
 use crate::{catalog::Catalog, context_list::ListContext, identity::Identity, name::SkillId};
 
-/// A catalogue of tools that somebody else keeps: a registry, a marketplace, a policy service.
+/// A remote catalog of tools: a registry, a marketplace, a policy service.
 ///
-/// Adapters implement this one method; [`discovery`] makes a provider of it. What a hub need not do:
-/// cache ([`cached`](super::cached()) does), time out ([`with_timeout`](super::with_timeout())
-/// does), or turn an error into an empty list, which nobody may do.
+/// Adapters implement this one method; [`discovery`] makes a provider of it. Caching
+/// ([`cached`](super::cached())) and timeouts ([`with_timeout`](super::with_timeout())) are
+/// separate. A hub must never turn an error into an empty list.
 ///
 /// ```
 /// use toolcrib_core::{
@@ -30,7 +30,7 @@ use crate::{catalog::Catalog, context_list::ListContext, identity::Identity, nam
 ///         Box::pin(async move {
 ///             let tenant = request.identity().tenant.as_deref().unwrap_or("public");
 ///             let tools = self.get(tenant).await.map_err(DiscoveryError::source_failed)?;
-///             Ok(Catalog::from_iter(tools))
+///             Ok(tools.into())
 ///         })
 ///     }
 /// }
@@ -39,10 +39,10 @@ use crate::{catalog::Catalog, context_list::ListContext, identity::Identity, nam
 /// assert_eq!(provider.id(), "registry");
 /// ```
 pub trait ToolHub: Send + Sync + 'static {
-    /// The catalogue as it is now, for whoever the request names. Tools that did not change should
-    /// be the very ones that were given before, so that an unchanged menu stays one.
+    /// Fetches the current catalog for the identity of the request. Tools that did not change
+    /// should be the same instances as before, so that an unchanged menu keeps its identity.
     ///
-    /// Dropping the future must end the fetch; what it does elsewhere watches
+    /// Dropping the future must end the fetch; work spawned elsewhere watches
     /// [`CatalogRequest::cancellation`].
     fn fetch_catalog<'a>(
         &'a self,
@@ -59,32 +59,32 @@ impl<T: ToolHub + ?Sized> ToolHub for Arc<T> {
     }
 }
 
-/// For whom a hub is asked, and in what situation.
+/// Identity and situation of a catalog request.
 #[derive(Debug, Clone)]
 pub struct CatalogRequest(ListContext);
 
 impl CatalogRequest {
-    /// On whose behalf. Behind a cache it names only what the key declares.
+    /// The identity of the request. Inside a cache it contains only the fields of the cache key.
     pub fn identity(&self) -> &Arc<Identity> {
         self.0.identity()
     }
 
-    /// The skill activated last, if any.
+    /// The most recently activated skill, if any.
     pub fn active_skill(&self) -> Option<&SkillId> {
         self.0.active_skill()
     }
 
-    /// All active skills, the last activated last.
+    /// All active skills, the most recently activated last.
     pub fn active_skills(&self) -> &[SkillId] {
         self.0.active_skills()
     }
 
-    /// Which iteration of the turn, from 1.
+    /// The iteration of the turn, from 1.
     pub fn iteration(&self) -> u32 {
         self.0.iteration()
     }
 
-    /// Fires when nobody waits for the catalogue any more.
+    /// Fires when no caller waits for the catalog any more.
     pub fn cancellation(&self) -> &CancellationToken {
         self.0.cancellation()
     }
@@ -96,10 +96,52 @@ impl From<ListContext> for CatalogRequest {
     }
 }
 
-/// Starts a provider of a hub's tools. It asks the hub in every iteration, later, and ends with the
-/// run's cancellation whether the hub watches it or not.
+/// Builds a provider of a hub's tools. It queries the hub in every iteration, asynchronously, and
+/// ends with the run's cancellation even if the hub does not watch it.
+///
+/// Neighbors: [`discovery_fn`] takes a closure in place of a type;
+/// [`from_async_fn`](super::from_async_fn()) is shorter if no id, pattern or request is needed.
 pub fn discovery(hub: impl ToolHub) -> Discovery {
     Discovery { hub: Arc::new(hub), id: "discovery".into(), covers: None }
+}
+
+/// Starts a provider of the tools that an async closure fetches: [`discovery`] without a type.
+///
+/// ```
+/// use toolcrib_core::{Tool, discovery_fn};
+///
+/// # async fn get(_: &str) -> Result<Vec<Tool>, std::io::Error> { Ok(Vec::new()) }
+/// let provider = discovery_fn(async |request| {
+///     get(request.identity().tenant.as_deref().unwrap_or("public")).await
+/// })
+/// .id("registry")
+/// .build();
+/// assert_eq!(provider.id(), "registry");
+/// ```
+pub fn discovery_fn<F, Fut>(fetch: F) -> Discovery
+where
+    F: Fn(CatalogRequest) -> Fut + Send + Sync + 'static,
+    Fut: Future + Send + 'static,
+    Fut::Output: IntoCatalog,
+{
+    discovery(HubFn(fetch))
+}
+
+struct HubFn<F>(F);
+
+impl<F, Fut> ToolHub for HubFn<F>
+where
+    F: Fn(CatalogRequest) -> Fut + Send + Sync + 'static,
+    Fut: Future + Send + 'static,
+    Fut::Output: IntoCatalog,
+{
+    fn fetch_catalog<'a>(
+        &'a self,
+        request: &'a CatalogRequest,
+    ) -> BoxFuture<'a, Result<Catalog, DiscoveryError>> {
+        let tools = (self.0)(request.clone());
+        Box::pin(async move { tools.await.into_catalog() })
+    }
 }
 
 /// Builds the provider of a [`ToolHub`]; see [`discovery`].
@@ -112,22 +154,22 @@ pub struct Discovery {
 }
 
 impl Discovery {
-    /// What the provider is called in events and messages. Default: `discovery`.
+    /// The provider's id in events and messages. Default: `discovery`.
     pub fn id(mut self, id: impl Into<Arc<str>>) -> Self {
         self.id = id.into();
         self
     }
 
-    /// The pattern of all names that the hub's tools can have, such as `crm_*`: what stands for them
-    /// while the hub cannot be asked. Default: none.
+    /// The pattern of all names that the hub's tools can have, such as `crm_*`. It represents them
+    /// while the hub is unavailable. Default: none.
     pub fn covers(mut self, pattern: impl Into<Arc<str>>) -> Self {
         self.covers = Some(pattern.into());
         self
     }
 
-    /// The provider.
+    /// Builds the provider.
     pub fn build(self) -> Arc<dyn ToolProvider> {
-        Arc::new(Discovered(self))
+        Arc::new(DiscoveryProvider(self))
     }
 }
 
@@ -137,9 +179,9 @@ impl fmt::Debug for Discovery {
     }
 }
 
-struct Discovered(Discovery);
+struct DiscoveryProvider(Discovery);
 
-impl ToolProvider for Discovered {
+impl ToolProvider for DiscoveryProvider {
     fn id(&self) -> &str {
         &self.0.id
     }
@@ -148,20 +190,13 @@ impl ToolProvider for Discovered {
         self.0.covers.as_deref()
     }
 
-    fn list(self: Arc<Self>, cx: &ListContext, mut into: Catalog) -> Listing {
+    fn list(self: Arc<Self>, cx: &ListContext) -> Listing {
         let request = CatalogRequest(cx.clone());
         Listing::later(async move {
-            let fetched = tokio::select! {
+            tokio::select! {
                 biased;
                 () = request.cancellation().cancelled() => Err(DiscoveryError::cancelled()),
                 fetched = self.0.hub.fetch_catalog(&request) => fetched,
-            };
-            match fetched {
-                Ok(catalog) => {
-                    into.append(catalog);
-                    Ok(into)
-                }
-                Err(error) => Err(FailedListing { error, catalog: into }),
             }
         })
     }

@@ -2,11 +2,11 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 use super::ToolProvider;
 
-/// A provider or a gate that could not answer.
+/// An error of a provider or a gate.
 ///
-/// Beside its text it carries what rules may look at: the class always, and what a remote source
-/// says of itself where it says it. Cloning shares the source, so that all who waited for one answer
-/// get the same error.
+/// Carries the facts that reliability rules match on: always the class, and the code, HTTP status
+/// and retry delay that a remote source reported. Cloning shares the source error, so that all
+/// waiters of one request get the same error.
 #[derive(Debug, Clone)]
 pub struct DiscoveryError(Box<Parts>);
 
@@ -27,27 +27,27 @@ struct Parts {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DiscoveryErrorClass {
-    /// The source did not answer, or not sensibly.
+    /// The source did not respond, or its response was invalid.
     Source,
-    /// A gate failed, or what prepares definitions: nothing may pass unjudged, so no older answer
-    /// takes the place of this one.
+    /// A gate or a definition preparer failed. No tool may pass unjudged, so no older answer
+    /// replaces this one.
     Gate,
     /// A provider panicked.
     Panic,
-    /// The source took longer than it was given.
+    /// The source exceeded its timeout.
     Timeout,
-    /// The run was cancelled while the source was asked.
+    /// The run was cancelled during the request.
     Cancelled,
-    /// The source was not asked, because it failed several times in a row.
+    /// The source was not queried because its circuit breaker is open after repeated failures.
     BreakerOpen,
 }
 
 impl DiscoveryErrorClass {
-    /// All of them.
+    /// All classes.
     pub const ALL: [Self; 6] =
         [Self::Source, Self::Gate, Self::Panic, Self::Timeout, Self::Cancelled, Self::BreakerOpen];
 
-    /// The word as it stands in JSON.
+    /// The class as written in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Source => "source",
@@ -59,15 +59,16 @@ impl DiscoveryErrorClass {
         }
     }
 
-    /// Whether an older answer of the same source may stand in for this failure. It may not for one
-    /// of a gate, which would have judged anew, nor for a cancellation, which wants no answer.
+    /// Whether an older answer of the same source may replace this failure. Not for a gate's
+    /// failure, because the gate would have judged anew, and not for a cancellation, which needs no
+    /// answer.
     pub fn allows_stale(self) -> bool {
         !matches!(self, Self::Gate | Self::Cancelled)
     }
 }
 
 impl DiscoveryError {
-    /// An error of a class.
+    /// An error of the given class.
     pub fn new(class: DiscoveryErrorClass, message: impl Into<String>) -> Self {
         Self(Box::new(Parts {
             class,
@@ -81,7 +82,7 @@ impl DiscoveryError {
         }))
     }
 
-    /// A source that failed.
+    /// An error of class `source`.
     pub fn source_failed(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         let error = error.into();
         let mut this = Self::new(DiscoveryErrorClass::Source, error.to_string());
@@ -89,7 +90,7 @@ impl DiscoveryError {
         this
     }
 
-    /// An error that may be one of discovery already; any other is a source that failed.
+    /// Converts an error: a [`DiscoveryError`] is kept, any other becomes one of class `source`.
     pub fn from_boxed(error: Box<dyn Error + Send + Sync>) -> Self {
         match error.downcast::<Self>() {
             Ok(error) => *error,
@@ -97,34 +98,33 @@ impl DiscoveryError {
         }
     }
 
-    /// What is said when the run was cancelled while a source was asked.
+    /// The error for a run that was cancelled during a request.
     pub fn cancelled() -> Self {
         Self::new(DiscoveryErrorClass::Cancelled, "the run was cancelled")
     }
 
-    /// Adds what a remote source calls the failure, such as `quota_exceeded`: for rules, which
-    /// compare it as it stands.
+    /// Adds the remote source's error code, such as `quota_exceeded`. Rules compare it literally.
     #[must_use]
     pub fn with_code(mut self, code: impl Into<Arc<str>>) -> Self {
         self.0.code = Some(code.into());
         self
     }
 
-    /// Adds the status of an HTTP answer.
+    /// Adds the HTTP status.
     #[must_use]
     pub fn with_status(mut self, status: u16) -> Self {
         self.0.http_status = Some(status);
         self
     }
 
-    /// Adds how long the source asks to be left alone.
+    /// Adds the retry delay that the source requested.
     #[must_use]
     pub fn with_retry_after(mut self, wait: Duration) -> Self {
         self.0.retry_after = Some(wait);
         self
     }
 
-    /// Names the provider, unless one further inside has been named.
+    /// Sets the provider's name unless an inner provider's name is set.
     #[must_use]
     pub fn in_provider(mut self, provider: &dyn ToolProvider) -> Self {
         if self.0.provider.is_none() {
@@ -134,8 +134,8 @@ impl DiscoveryError {
         self
     }
 
-    /// The same error with another text and without its source, whose text cannot be changed. For
-    /// engines, which redact what leaves them.
+    /// The same error with another text and without its source error, whose text cannot be changed.
+    /// Used by engines to redact errors.
     #[must_use]
     pub fn with_message(mut self, message: impl Into<String>) -> Self {
         self.0.message = message.into();
@@ -148,32 +148,32 @@ impl DiscoveryError {
         self.0.class
     }
 
-    /// The path of the provider that failed, once it is known.
+    /// The path of the provider that failed, if set.
     pub fn provider(&self) -> Option<&str> {
         self.0.provider.as_deref()
     }
 
-    /// The [leaf](ToolProvider::leaf) of the provider that failed, once it is known.
+    /// The [leaf](ToolProvider::leaf) of the provider that failed, if set.
     pub fn leaf(&self) -> Option<&str> {
         self.0.leaf.as_deref()
     }
 
-    /// What happened, without the provider's name.
+    /// The message, without the provider's name.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// What the source calls it.
+    /// The remote source's error code.
     pub fn code(&self) -> Option<&str> {
         self.0.code.as_deref()
     }
 
-    /// The status of the HTTP answer that was the failure, if it was one.
+    /// The HTTP status of the failed response, if any.
     pub fn http_status(&self) -> Option<u16> {
         self.0.http_status
     }
 
-    /// How long the source asks to be left alone, if it does.
+    /// The retry delay that the source requested, if any.
     pub fn retry_after(&self) -> Option<Duration> {
         self.0.retry_after
     }

@@ -1,42 +1,50 @@
 use std::{error::Error, sync::Arc};
 
-use super::{DiscoveryError, FailedListing, Listing, ToolProvider};
+use super::{DiscoveryError, Listing, ToolProvider};
 use crate::{catalog::Catalog, context_list::ListContext, tool::Tool};
 
-/// What a function may return that lists tools: a `Vec` or an array of them, or a `Result` of one.
-pub trait IntoTools {
+/// Return types of a listing function: a [`Catalog`], a `Vec` or an array of tools, or a
+/// `Result` of one.
+pub trait IntoCatalog {
     /// The tools, in order.
     ///
     /// # Errors
-    /// Why there is no list; it ends the iteration, unless the source is declared otherwise.
-    fn into_tools(self) -> Result<Vec<Tool>, DiscoveryError>;
+    /// The listing failed. This ends the iteration, unless the source's failure handling is
+    /// configured otherwise.
+    fn into_catalog(self) -> Result<Catalog, DiscoveryError>;
 }
 
-impl IntoTools for Vec<Tool> {
-    fn into_tools(self) -> Result<Vec<Tool>, DiscoveryError> {
+impl IntoCatalog for Catalog {
+    fn into_catalog(self) -> Result<Catalog, DiscoveryError> {
         Ok(self)
     }
 }
 
-impl<const N: usize> IntoTools for [Tool; N] {
-    fn into_tools(self) -> Result<Vec<Tool>, DiscoveryError> {
+impl IntoCatalog for Vec<Tool> {
+    fn into_catalog(self) -> Result<Catalog, DiscoveryError> {
         Ok(self.into())
     }
 }
 
-impl<T: IntoTools, E: Into<Box<dyn Error + Send + Sync>>> IntoTools for Result<T, E> {
-    fn into_tools(self) -> Result<Vec<Tool>, DiscoveryError> {
+impl<const N: usize> IntoCatalog for [Tool; N] {
+    fn into_catalog(self) -> Result<Catalog, DiscoveryError> {
+        Ok(self.into())
+    }
+}
+
+impl<T: IntoCatalog, E: Into<Box<dyn Error + Send + Sync>>> IntoCatalog for Result<T, E> {
+    fn into_catalog(self) -> Result<Catalog, DiscoveryError> {
         match self {
-            Ok(tools) => tools.into_tools(),
+            Ok(tools) => tools.into_catalog(),
             Err(error) => Err(DiscoveryError::from_boxed(error.into())),
         }
     }
 }
 
-/// A provider made from a function that has its tools at hand.
+/// A provider made from a function that returns its tools immediately.
 ///
-/// Make the tools once and clone them: a tool that is made anew for each listing is another tool,
-/// and the menu is composed again. The id stands in events; `"unnamed"` tells nobody anything.
+/// Make the tools once and clone them: a tool that is built anew for each listing counts as another
+/// tool, and the menu is composed again. The id appears in events, so choose a meaningful one.
 ///
 /// ```
 /// use toolcrib_core::{ListContext, Tool, from_fn};
@@ -54,7 +62,7 @@ impl<T: IntoTools, E: Into<Box<dyn Error + Send + Sync>>> IntoTools for Result<T
 pub fn from_fn<F, T>(id: impl Into<Arc<str>>, list: F) -> Arc<dyn ToolProvider>
 where
     F: Fn(&ListContext) -> T + Send + Sync + 'static,
-    T: IntoTools,
+    T: IntoCatalog,
 {
     Arc::new(FromFn { id: id.into(), list })
 }
@@ -67,22 +75,22 @@ struct FromFn<F> {
 impl<F, T> ToolProvider for FromFn<F>
 where
     F: Fn(&ListContext) -> T + Send + Sync + 'static,
-    T: IntoTools,
+    T: IntoCatalog,
 {
     fn id(&self) -> &str {
         &self.id
     }
 
-    fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
-        Listing::Now(filled(into, (self.list)(cx)))
+    fn list(self: Arc<Self>, cx: &ListContext) -> Listing {
+        Listing::Now((self.list)(cx).into_catalog())
     }
 }
 
-/// A provider made from an async function, which gets a context of its own.
+/// A provider made from an async function, which owns its context.
 ///
-/// The future is dropped when the run is cancelled; what it does elsewhere must watch
-/// [`ListContext::cancellation`]. It is asked in every iteration: put [`cached`](super::cached())
-/// around it where that is too often.
+/// The future is dropped when the run is cancelled; work spawned elsewhere must watch
+/// [`ListContext::cancellation`]. The function is called in every iteration: wrap it in
+/// [`cached`](super::cached()) if that is too often.
 ///
 /// ```
 /// use toolcrib_core::{ListContext, Tool, from_async_fn};
@@ -97,7 +105,7 @@ pub fn from_async_fn<F, Fut>(id: impl Into<Arc<str>>, list: F) -> Arc<dyn ToolPr
 where
     F: Fn(ListContext) -> Fut + Send + Sync + 'static,
     Fut: Future + Send + 'static,
-    Fut::Output: IntoTools,
+    Fut::Output: IntoCatalog,
 {
     Arc::new(FromAsyncFn { id: id.into(), list })
 }
@@ -111,24 +119,14 @@ impl<F, Fut> ToolProvider for FromAsyncFn<F>
 where
     F: Fn(ListContext) -> Fut + Send + Sync + 'static,
     Fut: Future + Send + 'static,
-    Fut::Output: IntoTools,
+    Fut::Output: IntoCatalog,
 {
     fn id(&self) -> &str {
         &self.id
     }
 
-    fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
+    fn list(self: Arc<Self>, cx: &ListContext) -> Listing {
         let answer = (self.list)(cx.clone());
-        Listing::later(async move { filled(into, answer.await) })
-    }
-}
-
-fn filled(mut into: Catalog, tools: impl IntoTools) -> Result<Catalog, FailedListing> {
-    match tools.into_tools() {
-        Ok(tools) => {
-            into.offer_all(&tools);
-            Ok(into)
-        }
-        Err(error) => Err(FailedListing { error, catalog: into }),
+        Listing::later(async move { answer.await.into_catalog() })
     }
 }

@@ -6,7 +6,6 @@ mod discovery;
 mod error;
 mod from_fn;
 mod gated;
-mod handed;
 mod of_plugin;
 mod per_identity;
 mod prefixed;
@@ -18,48 +17,46 @@ mod with_timeout;
 
 use std::{fmt, sync::Arc};
 
-use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, future::BoxFuture};
 
 pub use self::{
-    cached::{CacheOptions, Cached, KeyField, Ttl, cached},
+    cached::{
+        CacheOptions, Cached, KeyField, ListingKey, ListingStore, StoredListing, Ttl, cached,
+    },
     concat::{concat, list_in_order},
-    discovery::{CatalogRequest, Discovery, ToolHub, discovery},
+    discovery::{CatalogRequest, Discovery, ToolHub, discovery, discovery_fn},
     error::{DiscoveryError, DiscoveryErrorClass},
-    from_fn::{IntoTools, from_async_fn, from_fn},
-    gated::{Gate, IntoVerdict, Verdict, gated_tools},
-    handed::Handed,
+    from_fn::{IntoCatalog, from_async_fn, from_fn},
+    gated::{GateDecision, IntoGateDecision, gated_tools},
     of_plugin::of_plugin,
-    per_identity::{PerIdentity, Whose, per_identity},
+    per_identity::{IdentityScope, PerIdentity, per_identity},
     prefixed::prefixed,
     prepared::{IntoPrepared, Prepared, ToolRewrite, prepared},
     skill_scoped::skill_scoped_tools,
     static_tools::static_tools,
     with_timeout::with_timeout,
 };
-use crate::{catalog::Catalog, context_list::ListContext};
+use crate::{catalog::Catalog, context_list::ListContext, policy::Glob};
 
-/// Answers one question per iteration: what tools should the model see right now?
+/// Lists the tools that the model may see in an iteration.
 ///
-/// A provider is asked once per iteration. It is pure: the same context and the same state of its
-/// source give the same list. It is re-entrant: many runs ask one provider at the same time.
-/// Order is kept, a model may take position as a hint. It caches by itself or not at all; the
-/// engine never caches behind its back. It fails loudly: an error ends the iteration, because a
+/// A provider is queried once per iteration. It is pure: the same context and the same state of its
+/// source give the same list. It is re-entrant: many runs query one provider at the same time. It
+/// keeps the order, because a model may take position as a hint. Caching is the provider's
+/// decision; the engine adds none. Failures are explicit: an error ends the iteration, because a
 /// tool that silently vanishes in mid-conversation is harder to debug than a crash.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use toolcrib_core::{Catalog, ListContext, Listing, Tool, ToolProvider};
+/// use toolcrib_core::{Catalog, ListContext, Listing, ToolProvider};
 ///
-/// /// Offers its tool only in the first three iterations.
-/// struct EarlyOnly(Tool);
+/// /// Offers its tools only in the first three iterations.
+/// struct EarlyOnly(Catalog);
 ///
 /// impl ToolProvider for EarlyOnly {
 ///     fn id(&self) -> &str { "early-only" }
-///     fn list(self: Arc<Self>, cx: &ListContext, mut into: Catalog) -> Listing {
-///         if cx.iteration() <= 3 {
-///             into.offer(self.0.clone());
-///         }
-///         Listing::now(into)
+///     fn list(self: Arc<Self>, cx: &ListContext) -> Listing {
+///         Listing::now(if cx.iteration() <= 3 { self.0.clone() } else { Catalog::new() })
 ///     }
 /// }
 /// ```
@@ -74,78 +71,88 @@ pub trait ToolProvider: Send + Sync + 'static {
         self.id().to_owned()
     }
 
-    /// The id of the provider at the bottom of a stack of decorators: who really answers. A
-    /// decorator answers what the provider inside does; all others keep the default, their own id.
+    /// The id of the innermost provider of a stack of decorators, which produces the listing.
+    /// Decorators forward it; all others keep the default, their own id.
     fn leaf(&self) -> &str {
         self.id()
     }
 
-    /// The pattern of all names that its tools can have, such as `mcp__git__*`, where there is one:
-    /// what stands for its tools while nobody knows them. A provider around this one answers the
-    /// same, as long as it changes no names.
+    /// The pattern of all names that its tools can have, such as `mcp__git__*`, if there is one. It
+    /// represents the tools while they are unknown. Decorators forward it, unless they change
+    /// names.
     fn covers(&self) -> Option<&str> {
         None
     }
 
-    /// Whether what it lists has passed a decision that may be another one next time: that of a
-    /// [gate](gated_tools) or of [what prepares](prepared). An old listing of such a provider is no
-    /// answer to what the decision would be now, so an engine does not let one stand in. A provider
-    /// around others answers yes where one of them does. Default: no.
+    /// Whether the listing depends on a decision that can change: that of a [gate](gated_tools) or
+    /// of a [preparer](prepared). An old listing of such a provider does not show the current
+    /// decision, so an engine never serves it as a stale replacement. A decorator returns true if
+    /// any of its providers does. Default: false.
     fn is_gated(&self) -> bool {
         false
     }
 
-    /// Adds this provider's tools to `into` and gives it back: at once, or later. What was in it
-    /// must come back with it; a list of one's own is a failure of the provider.
+    /// Lists this provider's tools, immediately or later. An unchanged list is best returned as a
+    /// clone of the same [`Catalog`], which costs nothing.
     ///
-    /// A future may take `into` along. It must not start work that outlives it; dropping it is how
-    /// a run that was cancelled ends it.
-    fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing;
+    /// A future must not start work that outlives it: a cancelled run drops it.
+    fn list(self: Arc<Self>, cx: &ListContext) -> Listing;
 }
 
-/// A provider's answer.
+/// The result of [`ToolProvider::list`].
 pub enum Listing {
-    /// The answer is here; no future was made.
-    Now(Result<Catalog, FailedListing>),
-    /// The answer comes later.
-    Later(BoxFuture<'static, Result<Catalog, FailedListing>>),
+    /// The result is available; no future was made.
+    Now(Result<Catalog, DiscoveryError>),
+    /// The result follows asynchronously.
+    Later(BoxFuture<'static, Result<Catalog, DiscoveryError>>),
 }
 
 impl Listing {
-    /// The list, now.
-    pub fn now(catalog: Catalog) -> Self {
-        Self::Now(Ok(catalog))
+    /// An immediate list: a [`Catalog`], a `Vec` or an array of tools.
+    pub fn now(tools: impl Into<Catalog>) -> Self {
+        Self::Now(Ok(tools.into()))
     }
 
-    /// A failure, now; hands the caller's list back.
-    pub fn failed(catalog: Catalog, error: DiscoveryError) -> Self {
-        Self::Now(Err(FailedListing { error, catalog }))
+    /// An immediate failure.
+    pub fn failed(error: DiscoveryError) -> Self {
+        Self::Now(Err(error))
     }
 
-    /// The list, once the future is done.
+    /// A list or a failure that follows when the future is done.
     pub fn later(
-        future: impl Future<Output = Result<Catalog, FailedListing>> + Send + 'static,
+        future: impl Future<Output = Result<Catalog, DiscoveryError>> + Send + 'static,
     ) -> Self {
         Self::Later(Box::pin(future))
     }
 
-    /// Changes what comes out, now or later, as the answer itself does.
+    /// Maps the result, immediate or asynchronous, and keeps its kind.
     #[must_use]
-    pub fn and_then(
+    pub fn then(
         self,
-        then: impl FnOnce(Catalog) -> Result<Catalog, FailedListing> + Send + 'static,
+        then: impl FnOnce(Result<Catalog, DiscoveryError>) -> Result<Catalog, DiscoveryError>
+        + Send
+        + 'static,
     ) -> Self {
         match self {
-            Self::Now(answer) => Self::Now(answer.and_then(then)),
-            Self::Later(future) => Self::later(async move { then(future.await?) }),
+            Self::Now(answer) => Self::Now(then(answer)),
+            Self::Later(future) => Self::later(future.map(then)),
         }
     }
 
-    /// Waits for the answer.
+    /// Maps the catalog, immediate or asynchronous, and keeps its kind.
+    #[must_use]
+    pub fn and_then(
+        self,
+        then: impl FnOnce(Catalog) -> Result<Catalog, DiscoveryError> + Send + 'static,
+    ) -> Self {
+        self.then(|answer| answer.and_then(then))
+    }
+
+    /// Awaits the result.
     ///
     /// # Errors
     /// The provider's failure.
-    pub async fn wait(self) -> Result<Catalog, FailedListing> {
+    pub async fn wait(self) -> Result<Catalog, DiscoveryError> {
         match self {
             Self::Now(answer) => answer,
             Self::Later(future) => future.await,
@@ -162,11 +169,11 @@ impl fmt::Debug for Listing {
     }
 }
 
-/// A listing that failed, with the list as it came in, so that whoever degrades can go on.
-#[derive(Debug)]
-pub struct FailedListing {
-    /// What went wrong.
-    pub error: DiscoveryError,
-    /// The list that was handed in.
-    pub catalog: Catalog,
+/// Whether a provider may have a tool of this name.
+pub fn may_have(provider: &dyn ToolProvider, tool: &str) -> bool {
+    provider.covers().is_none_or(|pattern| match pattern.strip_suffix('*') {
+        // Almost all have this form, and it runs at each call: avoids allocating a pattern.
+        Some(prefix) if !prefix.contains(['*', '?']) => tool.starts_with(prefix),
+        _ => Glob::new(pattern).matches(tool),
+    })
 }

@@ -1,21 +1,21 @@
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use super::{Handed, Listing, ToolProvider, rewritten::Rewritten};
-use crate::{catalog::Catalog, context_list::ListContext, tool::Tool};
+use super::{Listing, ToolProvider, rewritten::ToolMap};
+use crate::context_list::ListContext;
 
-/// A plugin's provider: what it offers carries the plugin's id. Engines put it around the providers
-/// that a plugin registers. Mirrors its inner provider: now stays now, later stays later.
+/// Marks a provider's tools with a plugin's id. Engines wrap the providers that a plugin registers.
+/// Immediate listings stay immediate, asynchronous ones stay asynchronous.
 pub fn of_plugin(
     plugin: impl Into<Arc<str>>,
     inner: Arc<dyn ToolProvider>,
 ) -> Arc<dyn ToolProvider> {
-    Arc::new(OfPlugin { plugin: plugin.into(), inner, marked: Mutex::default() })
+    Arc::new(OfPlugin { plugin: plugin.into(), inner, marked: ToolMap::default() })
 }
 
 struct OfPlugin {
     plugin: Arc<str>,
     inner: Arc<dyn ToolProvider>,
-    marked: Mutex<Rewritten<Tool>>,
+    marked: ToolMap,
 }
 
 impl ToolProvider for OfPlugin {
@@ -39,24 +39,9 @@ impl ToolProvider for OfPlugin {
         self.inner.is_gated()
     }
 
-    fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
-        let handed = Handed::note(&into);
-        Arc::clone(&self.inner).list(cx, into).and_then(move |catalog| {
-            let mut catalog = handed.came_back(catalog).map_err(|mut failed| {
-                failed.error = failed.error.in_provider(&*self);
-                failed
-            })?;
-            self.mark(&mut catalog, &handed);
-            Ok(catalog)
+    fn list(self: Arc<Self>, cx: &ListContext) -> Listing {
+        Arc::clone(&self.inner).list(cx).and_then(move |catalog| {
+            Ok(self.marked.apply(&catalog, |tool| tool.with_plugin(&self.plugin)))
         })
-    }
-}
-
-impl OfPlugin {
-    fn mark(&self, catalog: &mut Catalog, handed: &Handed) {
-        let mut marked = self.marked.lock().unwrap_or_else(PoisonError::into_inner);
-        catalog.map_from(handed.offered(), handed.held_back(), |tool| {
-            marked.of(tool, || tool.with_plugin(&self.plugin))
-        });
     }
 }

@@ -1,57 +1,56 @@
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use super::{Handed, Listing, ToolProvider, rewritten::Rewritten};
+use super::{Listing, ToolProvider, rewritten::ToolMap};
 use crate::{
-    catalog::Catalog,
     context_list::ListContext,
-    name::{InvalidToolName, ToolName},
+    name::{InvalidToolNameError, ToolName},
     tool::Tool,
 };
 
-/// Puts a prefix before the name of every tool of a provider, offered or held back, so that two
-/// sources that use the same names can stand side by side. Nothing is put in between: write
-/// `"crm_"`. A call reaches the tool inside.
+/// Adds a prefix to the name of every tool of a provider, offered or withheld, so that two sources
+/// with the same names can be used together. No separator is added: write `"crm_"`. Calls reach the
+/// inner tool.
 ///
-/// A name that would be longer than a model API takes is shortened and ends in eight digits of a
-/// digest, as [`ToolName::fitted`] says. Policies and skills see the names as prefixed. Mirrors its
-/// inner provider: now stays now, later stays later.
+/// A name that would exceed the limit of model APIs is shortened and ends in eight digits of a
+/// digest, see [`ToolName::fitted`]. Policies and skills see the prefixed names. Immediate listings
+/// stay immediate, asynchronous ones stay asynchronous.
 ///
 /// ```
 /// # use toolcrib_core::{prefixed, static_tools};
 /// let provider = prefixed("crm_", static_tools([]))?;
 /// assert_eq!(provider.path(), "prefixed(crm_) > static");
 /// assert_eq!(provider.covers(), Some("crm_*"));
-/// # Ok::<(), toolcrib_core::InvalidToolName>(())
+/// # Ok::<(), toolcrib_core::InvalidToolNameError>(())
 /// ```
 ///
 /// # Errors
-/// [`InvalidToolName`] when the prefix is empty, holds what no name may, or has more than 40
-/// characters.
+/// [`InvalidToolNameError`] if the prefix is empty, contains a character that names may not
+/// contain, or has more than 40 characters.
 pub fn prefixed(
     prefix: &str,
     inner: Arc<dyn ToolProvider>,
-) -> Result<Arc<dyn ToolProvider>, InvalidToolName> {
+) -> Result<Arc<dyn ToolProvider>, InvalidToolNameError> {
     if prefix.is_empty() {
-        // Refused as a name would be.
+        // Validated like a name.
         ToolName::new(prefix)?;
     }
     ToolName::fitted(prefix, prefix, "x")?;
-    Ok(Arc::new(Prefixed {
+    Ok(Arc::new(PrefixedProvider {
         prefix: prefix.into(),
         covers: format!("{prefix}*").into(),
         inner,
-        renamed: Mutex::default(),
+        renamed: ToolMap::default(),
     }))
 }
 
-struct Prefixed {
+struct PrefixedProvider {
     prefix: Box<str>,
     covers: Box<str>,
     inner: Arc<dyn ToolProvider>,
-    renamed: Mutex<Rewritten<Tool>>,
+    renamed: ToolMap,
 }
 
-impl ToolProvider for Prefixed {
+impl ToolProvider for PrefixedProvider {
     fn id(&self) -> &str {
         "prefixed"
     }
@@ -72,25 +71,16 @@ impl ToolProvider for Prefixed {
         self.inner.is_gated()
     }
 
-    fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
-        let handed = Handed::note(&into);
-        Arc::clone(&self.inner).list(cx, into).and_then(move |catalog| {
-            let mut catalog = handed.came_back(catalog).map_err(|mut failed| {
-                failed.error = failed.error.in_provider(&*self.inner);
-                failed
-            })?;
-            let mut renamed = self.renamed.lock().unwrap_or_else(PoisonError::into_inner);
-            catalog.map_from(handed.offered(), handed.held_back(), |tool| {
-                renamed.of(tool, || self.rename(tool))
-            });
-            Ok(catalog)
-        })
+    fn list(self: Arc<Self>, cx: &ListContext) -> Listing {
+        Arc::clone(&self.inner)
+            .list(cx)
+            .and_then(move |catalog| Ok(self.renamed.apply(&catalog, |tool| self.rename(tool))))
     }
 }
 
-impl Prefixed {
+impl PrefixedProvider {
     fn rename(&self, tool: &Tool) -> Tool {
-        // Neither can fail: the prefix was tried, and only the name changes.
+        // Neither can fail: the prefix was validated, and only the name changes.
         ToolName::fitted(&self.prefix, &self.prefix, tool.name())
             .ok()
             .and_then(|name| tool.shown_as(&name, tool.description(), tool.input_schema()).ok())

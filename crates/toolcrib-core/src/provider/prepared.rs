@@ -2,36 +2,35 @@ use std::{
     collections::HashSet,
     fmt::Display,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
+
+use parking_lot::Mutex;
 
 use serde_json::Value;
 
-use super::{
-    DiscoveryError, DiscoveryErrorClass, FailedListing, Handed, Listing, ToolProvider,
-    rewritten::Rewritten,
-};
+use super::{DiscoveryError, DiscoveryErrorClass, Listing, ToolProvider, rewritten::RewriteCache};
 use crate::{
-    catalog::{Catalog, Reason},
+    catalog::{Catalog, LastCatalog, Reason},
     context_list::ListContext,
-    definition::InvalidTool,
+    definition::InvalidToolError,
     name::ToolName,
     panic_text::panic_text,
     tool::Tool,
 };
 
-/// What becomes of one tool in [`prepared`].
+/// The decision of [`prepared`] on one tool.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Prepared {
-    /// It is offered as it is.
+    /// The tool is offered unchanged.
     Keep,
-    /// It is offered as another text; its body, limits and origin stay.
+    /// The tool is offered with other texts; its body, limits and origin stay.
     Rewrite(ToolRewrite),
-    /// It is held back, and why.
+    /// The tool is withheld, with a reason.
     Drop(Reason),
 }
 
-/// What a model reads in place of what a tool says of itself. What is not set stays.
+/// Replacements for parts of a tool's definition. Unset parts stay.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolRewrite {
     name: Option<String>,
@@ -40,34 +39,34 @@ pub struct ToolRewrite {
 }
 
 impl ToolRewrite {
-    /// Changes nothing yet.
+    /// Creates a rewrite without changes.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Another name. One that another tool of the same provider has fails the listing.
+    /// Replaces the name. A name that another tool of the same provider has fails the listing.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Another description.
+    /// Replaces the description.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// Another JSON Schema of the arguments. Calls are checked against this one alone, and the body
-    /// gets what it admits: narrow the tool's own, do not widen it.
+    /// Replaces the JSON Schema of the arguments. Calls are validated against this schema alone,
+    /// and the body receives whatever it admits: narrow the tool's own schema, do not widen it.
     #[must_use]
     pub fn input_schema(mut self, schema: Value) -> Self {
         self.input_schema = Some(schema);
         self
     }
 
-    fn apply(&self, tool: &Tool) -> Result<Tool, InvalidTool> {
+    fn apply(&self, tool: &Tool) -> Result<Tool, InvalidToolError> {
         tool.shown_as(
             self.name.as_deref().unwrap_or_else(|| tool.name().as_str()),
             self.description.as_deref().unwrap_or_else(|| tool.description()),
@@ -76,7 +75,7 @@ impl ToolRewrite {
     }
 }
 
-/// What a function that prepares may return: a [`Prepared`], or a `Result` of one.
+/// Return types of a preparing function: a [`Prepared`], or a `Result` of one.
 pub trait IntoPrepared {
     /// The decision.
     ///
@@ -97,17 +96,17 @@ impl<E: Display> IntoPrepared for Result<Prepared, E> {
     }
 }
 
-/// Lets a function rewrite or drop the definitions of a provider, one tool at a time and by the
-/// context: a description in the tenant's words, a schema without what this person may not set.
+/// Rewrites or withholds a provider's tool definitions with a function of tool and context: a
+/// description in the tenant's words, a schema without arguments that this principal may not set.
 ///
-/// It cannot add a tool: it is asked about those that there are. A name that another tool of the
-/// answer has, one that no model API takes, an error and a panic fail the listing with the class
-/// `gate`, because what is dropped may be dropped for a reason. The function is asked each time; a
-/// rewrite that says the same again gives the same tool again, so that an unchanged menu stays one.
-/// Mirrors its inner provider: now stays now, later stays later.
+/// The function cannot add tools. The listing fails with the class `gate` on an error, a panic, a
+/// name that another tool of the listing has, or a name that no model API accepts, because a
+/// withheld tool may be withheld for a reason. The function is called for each listing; a rewrite
+/// with equal content yields the same tool instance, so that an unchanged menu keeps its identity.
+/// Immediate listings stay immediate, asynchronous ones stay asynchronous.
 ///
-/// Neighbours: [`gated_tools`](super::gated_tools) only holds back; [`prefixed`](super::prefixed())
-/// renames all.
+/// Neighbors: [`gated_tools`](super::gated_tools) only withholds; [`prefixed`](super::prefixed())
+/// renames all tools.
 ///
 /// ```
 /// use toolcrib_core::{ListContext, Prepared, Tool, ToolRewrite, prepared, static_tools};
@@ -131,18 +130,20 @@ where
     F: Fn(&Tool, &ListContext) -> P + Send + Sync + 'static,
     P: IntoPrepared,
 {
-    Arc::new(Preparing { name: name.into(), inner, prepare, made: Mutex::default() })
+    let (made, last) = (Mutex::default(), LastCatalog::default());
+    Arc::new(PreparedProvider { name: name.into(), inner, prepare, made, last })
 }
 
-struct Preparing<F> {
+struct PreparedProvider<F> {
     name: Arc<str>,
     inner: Arc<dyn ToolProvider>,
     prepare: F,
-    /// What each tool was made into last.
-    made: Mutex<Rewritten<(ToolRewrite, Tool)>>,
+    /// The last rewrite of each tool.
+    made: Mutex<RewriteCache<(ToolRewrite, Tool)>>,
+    last: LastCatalog,
 }
 
-impl<F, P> ToolProvider for Preparing<F>
+impl<F, P> ToolProvider for PreparedProvider<F>
 where
     F: Fn(&Tool, &ListContext) -> P + Send + Sync + 'static,
     P: IntoPrepared,
@@ -163,63 +164,51 @@ where
         true
     }
 
-    fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
-        let handed = Handed::note(&into);
-        match Arc::clone(&self.inner).list(cx, into) {
+    fn list(self: Arc<Self>, cx: &ListContext) -> Listing {
+        match Arc::clone(&self.inner).list(cx) {
             Listing::Now(answer) => {
-                Listing::Now(answer.and_then(|catalog| self.prepare_all(&handed, cx, catalog)))
+                Listing::Now(answer.and_then(|catalog| self.prepare_all(cx, &catalog)))
             }
             later @ Listing::Later(_) => {
                 let cx = cx.clone();
-                later.and_then(move |catalog| self.prepare_all(&handed, &cx, catalog))
+                later.and_then(move |catalog| self.prepare_all(&cx, &catalog))
             }
         }
     }
 }
 
-impl<F, P> Preparing<F>
+impl<F, P> PreparedProvider<F>
 where
     F: Fn(&Tool, &ListContext) -> P + Send + Sync + 'static,
     P: IntoPrepared,
 {
-    fn prepare_all(
-        &self,
-        handed: &Handed,
-        cx: &ListContext,
-        catalog: Catalog,
-    ) -> Result<Catalog, FailedListing> {
-        let mut catalog = handed.came_back(catalog).map_err(|mut failed| {
-            failed.error = failed.error.in_provider(&*self.inner);
-            failed
-        })?;
+    fn prepare_all(&self, cx: &ListContext, catalog: &Catalog) -> Result<Catalog, DiscoveryError> {
+        let mut prepared = self.last.builder();
         let mut renamed = false;
-        let outcome = catalog.gate_from(handed.offered(), &self.name, |tool| {
-            let prepared = self.prepare_one(tool, cx);
-            match prepared.map_err(|problem| self.failed(tool.name(), &problem))? {
+        prepared.withhold_all(catalog.withheld_by_provider());
+        for tool in catalog.offered() {
+            let outcome = self.prepare_one(tool, cx);
+            match outcome.map_err(|problem| self.failed(tool.name(), &problem))? {
                 Ok(new) => {
                     renamed |= new.name() != tool.name();
-                    *tool = new;
-                    Ok(None)
+                    prepared.offer(&[new]);
                 }
-                Err(reason) => Ok(Some(reason)),
+                Err(reason) => prepared.withhold(tool, &self.name, &reason),
             }
-        });
-        if let Err(error) = outcome {
-            return Err(FailedListing { error, catalog });
         }
-        if renamed && let Some(name) = twice(catalog.offered().get(handed.offered()..)) {
-            let error = self.failed(name, "two tools have that name now");
-            return Err(FailedListing { error, catalog });
+        let prepared = self.last.keep(prepared.build());
+        if renamed && let Some(name) = twice(prepared.offered()) {
+            return Err(self.failed(name, "another tool of the listing has that name"));
         }
-        Ok(catalog)
+        Ok(prepared.with_listing_info(catalog.listing_info().clone()))
     }
 
     fn failed(&self, tool: &ToolName, problem: &str) -> DiscoveryError {
-        let message = format!("what prepares `{}` failed on tool `{tool}`: {problem}", self.name);
+        let message = format!("preparer `{}` failed on tool `{tool}`: {problem}", self.name);
         DiscoveryError::new(DiscoveryErrorClass::Gate, message).in_provider(self)
     }
 
-    /// The tool to offer in place of this one, or why there is none.
+    /// The tool to offer in place of this one, or the reason to withhold it.
     fn prepare_one(&self, tool: &Tool, cx: &ListContext) -> Result<Result<Tool, Reason>, String> {
         let said = catch_unwind(AssertUnwindSafe(|| (self.prepare)(tool, cx).into_prepared()))
             .unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_text(&*panic))));
@@ -228,7 +217,7 @@ where
             Prepared::Drop(reason) => return Ok(Err(reason)),
             Prepared::Rewrite(rewrite) => rewrite,
         };
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.made.lock();
         if let Some((before, same)) = made.get(tool)
             && *before == rewrite
         {
@@ -240,8 +229,8 @@ where
     }
 }
 
-/// The first name that stands twice.
-fn twice(tools: Option<&[Tool]>) -> Option<&ToolName> {
+/// The first duplicate name.
+fn twice(tools: &[Tool]) -> Option<&ToolName> {
     let mut seen = HashSet::new();
-    tools.into_iter().flatten().map(|tool| tool.name()).find(|name| !seen.insert(*name))
+    tools.iter().map(|tool| tool.name()).find(|name| !seen.insert(*name))
 }

@@ -1,31 +1,36 @@
 use std::collections::HashMap;
 
-use crate::tool::{Known, Tool};
+use parking_lot::Mutex;
 
-/// Tools as they came, by their address, and what was made of each: a tool that is listed again is
-/// handed on as the same tool again, whoever lists what in between, so that an unchanged listing
-/// stays one.
-pub(super) struct Rewritten<M> {
-    tools: HashMap<usize, (Known, M)>,
-    /// How many there may be before those are forgotten that nobody can list again.
+use crate::{
+    catalog::{Catalog, LastCatalog},
+    tool::{Tool, WeakTool},
+};
+
+/// Derived tools, keyed by the address of the original: listing a tool again yields the same
+/// derived tool, regardless of listings in between, so that an unchanged listing keeps its
+/// identity.
+pub(super) struct RewriteCache<M> {
+    tools: HashMap<usize, (WeakTool, M)>,
+    /// The size at which entries are removed whose original no caller can list again.
     full: usize,
 }
 
-impl<M> Default for Rewritten<M> {
+impl<M> Default for RewriteCache<M> {
     fn default() -> Self {
         Self { tools: HashMap::new(), full: 0 }
     }
 }
 
-impl<M> Rewritten<M> {
+impl<M> RewriteCache<M> {
     const FEWEST: usize = 64;
 
-    /// What was made of a tool.
+    /// The derived tool.
     pub(super) fn get(&self, tool: &Tool) -> Option<&M> {
         self.tools.get(&tool.address()).map(|(_, made)| made)
     }
 
-    /// Remembers what was made of a tool, in place of what was made of it before.
+    /// Stores the derived tool and replaces an earlier one.
     pub(super) fn keep(&mut self, tool: &Tool, made: M) {
         if self.tools.len() >= self.full.max(Self::FEWEST) {
             self.tools.retain(|_, (raw, _)| raw.is_held());
@@ -35,15 +40,37 @@ impl<M> Rewritten<M> {
     }
 }
 
-impl Rewritten<Tool> {
-    /// What was made of a tool, or is made of it now.
-    pub(super) fn of(&mut self, tool: &Tool, make: impl FnOnce() -> Tool) -> Tool {
+impl RewriteCache<Tool> {
+    /// The derived tool, made now if necessary.
+    fn of(&mut self, tool: &Tool, derive: impl FnOnce(&Tool) -> Tool) -> Tool {
         if let Some(made) = self.get(tool) {
             return made.clone();
         }
-        let made = make();
+        let made = derive(tool);
         self.keep(tool, made.clone());
         made
+    }
+}
+
+/// Replaces each tool of a provider's listings, offered or withheld, by one derived from it.
+#[derive(Default)]
+pub(super) struct ToolMap {
+    derived: Mutex<RewriteCache<Tool>>,
+    last: LastCatalog,
+}
+
+impl ToolMap {
+    pub(super) fn apply(&self, catalog: &Catalog, derive: impl Fn(&Tool) -> Tool) -> Catalog {
+        let mut mapped = self.last.builder();
+        let mut derived = self.derived.lock();
+        for tool in catalog.offered() {
+            mapped.offer(&[derived.of(tool, &derive)]);
+        }
+        for held in catalog.withheld_by_provider() {
+            mapped.withhold(&derived.of(&held.tool, &derive), &held.gate, &held.reason);
+        }
+        drop(derived);
+        self.last.keep(mapped.build()).with_listing_info(catalog.listing_info().clone())
     }
 }
 
@@ -63,7 +90,7 @@ mod tests {
 
     #[test]
     fn what_nobody_can_list_again_is_forgotten_before_it_is_twice_as_much_as_the_rest() {
-        let mut rewritten = Rewritten::default();
+        let mut rewritten = RewriteCache::default();
         let held: Vec<_> = (0..100).map(|_| tool()).collect();
         for (number, tool) in held.iter().enumerate() {
             rewritten.keep(tool, number);

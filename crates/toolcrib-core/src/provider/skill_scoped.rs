@@ -4,33 +4,38 @@ use super::{Listing, ToolProvider};
 use crate::{
     catalog::{Catalog, Reason},
     context_list::ListContext,
-    name::{BlankSkillId, SkillId},
+    name::{BlankSkillIdError, SkillId},
     tool::Tool,
 };
 
-/// Offers its tools only while a skill is the one activated last.
+/// Offers its tools only while the given skill is the most recently activated one.
 ///
-/// Neighbours: an engine's own skills keep their tools while *any* of them is active; this one is
-/// for stacks of providers by hand.
+/// Neighbor: an engine's own skills keep their tools while *any* of them is active; this decorator
+/// is for hand-built stacks of providers.
 ///
 /// # Errors
-/// [`BlankSkillId`] when the id is blank.
+/// [`BlankSkillIdError`] when the id is blank.
 pub fn skill_scoped_tools(
     skill: &str,
     tools: impl IntoIterator<Item = Tool>,
-) -> Result<Arc<dyn ToolProvider>, BlankSkillId> {
+) -> Result<Arc<dyn ToolProvider>, BlankSkillIdError> {
     let skill = SkillId::new(skill)?;
-    Ok(Arc::new(SkillScoped {
-        id: format!("skill-scoped:{skill}").into(),
-        skill,
-        tools: tools.into_iter().collect(),
-    }))
+    let id: Arc<str> = format!("skill-scoped:{skill}").into();
+    let offered: Catalog = tools.into_iter().collect();
+    let mut withheld = Catalog::new();
+    for tool in offered.offered() {
+        withheld.withhold(tool.clone(), Arc::clone(&id), Reason::NeedsSkill(skill.clone()));
+    }
+    Ok(Arc::new(SkillScoped { id, skill, offered, withheld }))
 }
 
 struct SkillScoped {
     id: Arc<str>,
     skill: SkillId,
-    tools: Box<[Tool]>,
+    /// The list while the skill is the last activated one.
+    offered: Catalog,
+    /// The list otherwise.
+    withheld: Catalog,
 }
 
 impl ToolProvider for SkillScoped {
@@ -38,15 +43,8 @@ impl ToolProvider for SkillScoped {
         &self.id
     }
 
-    fn list(self: Arc<Self>, cx: &ListContext, mut into: Catalog) -> Listing {
-        if cx.active_skill() == Some(&self.skill) {
-            into.offer_all(&*self.tools);
-        } else {
-            for tool in &self.tools {
-                let reason = Reason::NeedsSkill(self.skill.clone());
-                into.hold_back(tool.clone(), Arc::clone(&self.id), reason);
-            }
-        }
-        Listing::now(into)
+    fn list(self: Arc<Self>, cx: &ListContext) -> Listing {
+        let is_active = cx.active_skill() == Some(&self.skill);
+        Listing::now(if is_active { &self.offered } else { &self.withheld }.clone())
     }
 }

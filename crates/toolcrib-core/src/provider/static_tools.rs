@@ -3,11 +3,11 @@ use std::sync::Arc;
 use super::{Listing, ToolProvider};
 use crate::{catalog::Catalog, context_list::ListContext, tool::Tool};
 
-struct StaticTools(Box<[Tool]>);
+struct StaticTools(Catalog);
 
 /// A fixed list: the provider for most agents.
 ///
-/// Neighbour: a [`ToolRegistry`](crate::ToolRegistry) can be edited within a turn.
+/// Neighbor: a [`ToolRegistry`](crate::ToolRegistry) can be edited within a turn.
 pub fn static_tools(tools: impl IntoIterator<Item = Tool>) -> Arc<dyn ToolProvider> {
     Arc::new(StaticTools(tools.into_iter().collect()))
 }
@@ -17,8 +17,7 @@ impl ToolProvider for StaticTools {
         "static"
     }
 
-    fn list(self: Arc<Self>, _cx: &ListContext, mut into: Catalog) -> Listing {
-        into.offer_all(&*self.0);
-        Listing::now(into)
+    fn list(self: Arc<Self>, _cx: &ListContext) -> Listing {
+        Listing::now(self.0.clone())
     }
 }

@@ -2,14 +2,13 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::timeout;
 
-use super::{DiscoveryError, DiscoveryErrorClass, FailedListing, Listing, ToolProvider};
-use crate::{catalog::Catalog, context_list::ListContext};
+use super::{DiscoveryError, DiscoveryErrorClass, Listing, ToolProvider};
+use crate::context_list::ListContext;
 
-/// Gives a provider so much time to answer. Beyond it the listing fails with the class `timeout`,
-/// and what the provider still did is dropped.
+/// Limits the time of an asynchronous listing. On timeout the listing fails with the class
+/// `timeout`, and the inner future is dropped.
 ///
-/// Mirrors its inner provider: an answer that is there at once takes no time, however long the call
-/// took; only what comes later is timed. Needs tokio's timer.
+/// Immediate listings are not timed, however long the call took. Requires tokio's timer.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -47,19 +46,15 @@ impl ToolProvider for WithTimeout {
         self.inner.is_gated()
     }
 
-    fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
-        let future = match Arc::clone(&self.inner).list(cx, into) {
+    fn list(self: Arc<Self>, cx: &ListContext) -> Listing {
+        let future = match Arc::clone(&self.inner).list(cx) {
             Listing::Later(future) => future,
             now @ Listing::Now(_) => return now,
         };
         Listing::later(async move {
             timeout(self.limit, future).await.unwrap_or_else(|_| {
                 let message = format!("it did not answer within {:?}", self.limit);
-                Err(FailedListing {
-                    error: DiscoveryError::new(DiscoveryErrorClass::Timeout, message)
-                        .in_provider(&*self),
-                    catalog: Catalog::new(),
-                })
+                Err(DiscoveryError::new(DiscoveryErrorClass::Timeout, message).in_provider(&*self))
             })
         })
     }

@@ -1,39 +1,40 @@
-//! How two registries differ.
+//! Differences between two registries.
 
 use std::collections::HashMap;
 
 use super::{ToolRegistry, slots::Slot};
 use crate::name::ToolName;
 
-/// How a registry differs from another one. Names stand in the order of the registry that has them.
+/// The differences between two registries. Names are in the order of their registry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RegistryDiff {
-    /// Tools that were not there.
+    /// Added tools.
     pub added: Vec<ToolName>,
-    /// Tools that are not there any more.
+    /// Removed tools.
     pub removed: Vec<ToolName>,
-    /// Names under which there is another tool now; it may read the same.
+    /// Names that now belong to another tool, whose texts may be the same.
     pub replaced: Vec<ToolName>,
-    /// Tools that are hidden now and were not.
+    /// Tools that became hidden.
     pub hidden: Vec<ToolName>,
-    /// Tools that were hidden and are not any more.
+    /// Tools that became visible.
     pub unhidden: Vec<ToolName>,
-    /// Whether the tools that both have stand in another order.
+    /// Whether the common tools are in another order.
     pub reordered: bool,
 }
 
 impl RegistryDiff {
-    /// Whether there is no difference.
+    /// Whether the registries are equal.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
 impl ToolRegistry {
-    /// How this registry differs from what another one is, such as the baseline that it is a copy of.
+    /// The differences from an earlier registry, such as the baseline that this one is a copy of.
     pub fn diff(&self, before: &Self) -> RegistryDiff {
-        // One lock at a time: both may be the same registry, and another thread may ask the other way round.
+        // Locks one at a time: both may be the same registry, and another thread may compare in
+        // reverse.
         let now = self.state().slots.clone();
         let before = before.state().slots.clone();
         let mut diff = RegistryDiff::default();

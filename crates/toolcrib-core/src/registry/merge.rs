@@ -1,36 +1,37 @@
-//! Puts several registries together.
+//! Merging of registries.
 
-use super::{AlreadyRegistered, ToolRegistry, slots::Slot};
+use super::{AlreadyRegisteredError, ToolRegistry, slots::Slot};
 use crate::definition::OnCollision;
 
 impl ToolRegistry {
     /// [`merge_with`](Self::merge_with) [`OnCollision::Fail`].
     ///
     /// # Errors
-    /// [`AlreadyRegistered`] when two tools have one name, and the second does not say which yields.
+    /// [`AlreadyRegisteredError`] if two tools have the same name, and the second declares no
+    /// `on_collision`.
     pub fn merge<'a>(
         registries: impl IntoIterator<Item = &'a Self>,
-    ) -> Result<Self, AlreadyRegistered> {
+    ) -> Result<Self, AlreadyRegisteredError> {
         Self::merge_with(registries, OnCollision::Fail)
     }
 
-    /// A registry of all tools of several, in order: registry after registry, each in its own order.
-    /// None of them is changed, and what they are [bound](Self::bind_context) to is not taken over.
+    /// A registry of all tools of several, in order: registry after registry, each in its own
+    /// order. The sources stay unchanged, and their [bindings](Self::bind_context) are not copied.
     ///
-    /// Where a name comes in that is taken, the tool that comes in is asked what it declares; where that
-    /// is [`OnCollision::Fail`], `on_collision` decides. What the tool that is there declares counts for
-    /// nothing. The one that replaces takes the place of the one that was there. Whether the result is
-    /// hidden is a matter of the tool that stays: a hidden one that yields hides nothing. A tool does not
-    /// collide with itself.
+    /// On a name collision the incoming tool's `on_collision` applies; if that is
+    /// [`OnCollision::Fail`], the argument decides. The existing tool's setting is ignored. A
+    /// replacement keeps the position of the replaced tool. The result is hidden if the tool that
+    /// stays is hidden: a hidden tool that yields hides nothing. A tool does not collide with
+    /// itself.
     ///
     /// # Errors
-    /// [`AlreadyRegistered`] when nobody says which yields; there is no result then.
+    /// [`AlreadyRegisteredError`] if no setting resolves a collision.
     pub fn merge_with<'a>(
         registries: impl IntoIterator<Item = &'a Self>,
         on_collision: OnCollision,
-    ) -> Result<Self, AlreadyRegistered> {
+    ) -> Result<Self, AlreadyRegisteredError> {
         let mut registries = registries.into_iter();
-        // The first is copied as a whole, which costs nothing.
+        // Copying the first as a whole is cheap.
         let first = registries.next().map(|first| first.state().slots.clone());
         let mut merged = first.unwrap_or_default();
         for registry in registries {
@@ -46,7 +47,7 @@ impl ToolRegistry {
                         merged.put(slot.clone());
                     }
                     OnCollision::Fail => {
-                        return Err(AlreadyRegistered::between(&there.tool, &slot.tool));
+                        return Err(AlreadyRegisteredError::between(&there.tool, &slot.tool));
                     }
                 }
             }

@@ -4,10 +4,9 @@ mod diff;
 mod merge;
 mod slots;
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{fmt, sync::Arc};
+
+use parking_lot::{Mutex, MutexGuard};
 
 pub use self::diff::RegistryDiff;
 use self::slots::{Slot, Slots};
@@ -24,18 +23,17 @@ use crate::{
 /// A mutable, insertion-ordered set of tools with unique names.
 ///
 /// An engine has one as its baseline; every turn works on its own copy, so edits never reach a
-/// concurrent or a later turn. A copy, and its first edit, cost the same however many tools there are.
-/// Whoever shares one, a middleware, an executor, edits it through `&self`; each call stands for
+/// concurrent or a later turn. A copy and its first edit cost the same regardless of the number of
+/// tools. Middleware and executors edit a shared registry through `&self`; each call is atomic by
 /// itself.
 ///
-/// It is a [`ToolProvider`] like any other: it offers its [visible](Self::visible) tools and holds back
-/// those that are [hidden](Self::hide). Neighbour: [`static_tools`](crate::static_tools) is a fixed
-/// list.
+/// It is a [`ToolProvider`]: it offers its [visible](Self::visible) tools and withholds the
+/// [hidden](Self::hide) ones. Neighbor: [`static_tools`](crate::static_tools) is a fixed list.
 ///
 /// ```
 /// use toolcrib_core::{Tool, ToolContext, ToolRegistry};
 ///
-/// # fn tool(name: &str) -> Result<Tool, toolcrib_core::InvalidTool> {
+/// # fn tool(name: &str) -> Result<Tool, toolcrib_core::InvalidToolError> {
 /// #     Tool::builder(name).description("x").handler(|_: serde_json::Value, _: ToolContext| async { "" })
 /// # }
 /// let baseline = ToolRegistry::try_from(vec![tool("read")?, tool("write")?])?;
@@ -48,7 +46,7 @@ use crate::{
 /// ```
 #[derive(Default)]
 pub struct ToolRegistry {
-    /// Shared with the contexts that it is bound to, and with nothing else.
+    /// Shared only with the contexts that it is bound to.
     state: Arc<Mutex<State>>,
 }
 
@@ -56,34 +54,36 @@ pub struct ToolRegistry {
 struct State {
     slots: Slots,
     changes: u64,
+    /// The list, and the number of changes when it was made.
+    listed: Option<(u64, Catalog)>,
 }
 
-/// Two tools under one name, and nothing says which of them yields.
+/// Two tools with the same name, without a rule for the collision.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "tool `{name}` is already registered: it comes from {existing}, and again from {incoming}; \
      rename one of them; in a registry use `overwrite`, between sources declare `on_collision` on \
      the second"
 )]
-pub struct AlreadyRegistered {
+pub struct AlreadyRegisteredError {
     /// The name.
     pub name: ToolName,
-    /// Where the tool that was there comes from.
+    /// The origin of the existing tool.
     pub existing: Arc<str>,
-    /// Where the one that was refused comes from.
+    /// The origin of the refused tool.
     pub incoming: Arc<str>,
 }
 
-impl AlreadyRegistered {
-    /// What the error is called wherever errors have codes.
+impl AlreadyRegisteredError {
+    /// The code of this error.
     pub const CODE: &str = "E_TOOL_ALREADY_REGISTERED";
 
-    /// One tool is there, and another one comes in.
+    /// A collision of an existing and an incoming tool.
     pub(crate) fn between(existing: &Tool, incoming: &Tool) -> Self {
         Self {
             name: incoming.name().clone(),
-            existing: existing.comes_from().into(),
-            incoming: incoming.comes_from().into(),
+            existing: existing.origin_label().into(),
+            incoming: incoming.origin_label().into(),
         }
     }
 }
@@ -95,30 +95,31 @@ impl ToolRegistry {
     }
 
     fn of(slots: Slots) -> Self {
-        Self { state: Arc::new(Mutex::new(State { slots, changes: 0 })) }
+        Self { state: Arc::new(Mutex::new(State { slots, ..State::default() })) }
     }
 
-    /// No code of others runs while it is held.
+    /// No user code runs while the lock is held.
     fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
+        self.state.lock()
     }
 
-    /// Adds a tool behind the others. No tool's `on_collision` is asked here.
+    /// Appends a tool. `on_collision` is not applied.
     ///
     /// # Errors
-    /// [`AlreadyRegistered`] when the name is taken; the registry is unchanged.
-    pub fn register(&self, tool: Tool) -> Result<(), AlreadyRegistered> {
+    /// [`AlreadyRegisteredError`] if the name is taken; the registry is unchanged.
+    pub fn register(&self, tool: Tool) -> Result<(), AlreadyRegisteredError> {
         let mut state = self.state();
         if let Some(taken) = state.slots.get(tool.name()) {
-            return Err(AlreadyRegistered::between(&taken.tool, &tool));
+            return Err(AlreadyRegisteredError::between(&taken.tool, &tool));
         }
         state.slots.put(Slot { tool, hidden: false });
         state.changes += 1;
         Ok(())
     }
 
-    /// Adds a tool in place of one with its name, whose place in the order it takes: hidden if that
-    /// was. Returns the replaced tool: put it back yourself if an ephemeral one only stands in for it.
+    /// Adds a tool and replaces one with the same name, at its position, and hidden if that was
+    /// hidden. Returns the replaced tool: put it back yourself if an ephemeral one replaces it
+    /// temporarily.
     pub fn overwrite(&self, tool: Tool) -> Option<Tool> {
         let mut state = self.state();
         let there = state.slots.get(tool.name());
@@ -129,8 +130,8 @@ impl ToolRegistry {
         state.slots.put(Slot { tool, hidden }).map(|slot| slot.tool)
     }
 
-    /// Takes a tool out; the others keep their order. An unknown name does nothing. One that comes back
-    /// is visible, behind the others.
+    /// Removes a tool; the others keep their order. An unknown name does nothing. A tool that is
+    /// registered again is visible and last.
     pub fn unregister(&self, name: &str) -> Option<Tool> {
         let mut state = self.state();
         let taken = state.slots.take(name)?;
@@ -138,45 +139,45 @@ impl ToolRegistry {
         Some(taken.tool)
     }
 
-    /// Keeps the tools for which the answer is yes; they keep their order.
+    /// Keeps the tools for which `keep` returns true, in their order.
     pub fn retain(&self, keep: impl Fn(&Tool) -> bool) {
-        // Asked outside of the lock, since it is not ours.
+        // Called outside the lock, because it is user code.
         let gone: Vec<_> = self.all().into_iter().filter(|tool| !keep(tool)).collect();
         for tool in gone {
             self.unregister(tool.name());
         }
     }
 
-    /// Takes out every tool with the [lifetime](Lifetime) of an iteration, offered or not, and gives
-    /// back what it took out. Tools with a longer one end with the turn whose registry this is.
+    /// Removes and returns every tool with the [lifetime](Lifetime) of an iteration, offered or
+    /// not. Tools with a longer lifetime end with the turn that owns the registry.
     pub fn prune_ephemeral(&self) -> Vec<Tool> {
         self.state().prune_ephemeral()
     }
 
-    /// [Prunes](Self::prune_ephemeral) when that context is acked, before `ack` returns; at once where
-    /// it was acked already, and never once it is nacked: then what is there can be looked at. Only
-    /// [`unsubscribe`](AckSubscription::unsubscribe) takes it back; dropping the handle does not.
+    /// [Prunes](Self::prune_ephemeral) when the context is acked, before `ack` returns; immediately
+    /// if it is already acked, and never once it is nacked: then the tools can be inspected. Only
+    /// [`unsubscribe`](AckSubscription::unsubscribe) cancels it; dropping the handle does not.
     ///
-    /// A registry can be bound to any number of contexts, and twice to one. Copies and merges of it are
-    /// not bound. The registry of a turn needs no binding: what it offers for one iteration goes with
-    /// that.
+    /// A registry can be bound to any number of contexts, and twice to one. Copies and merges of it
+    /// are not bound. The registry of a turn needs no binding: tools of one iteration are removed
+    /// with the iteration.
     pub fn bind_context(&self, cx: &impl AsRef<TurnSignals>) -> AckSubscription {
         let state = Arc::downgrade(&self.state);
         cx.as_ref().on_ack(move || {
             if let Some(state) = state.upgrade() {
-                let pruned = lock(&state).prune_ephemeral();
+                let pruned = state.lock().prune_ephemeral();
                 drop(pruned);
             }
         })
     }
 
-    /// Hides a tool: it is there and is not offered, so it cannot be called either. Whether there is
-    /// such a tool; a name that is not registered is not remembered.
+    /// Hides a tool: it stays registered and is not offered, so it cannot be called. Returns
+    /// whether the tool exists; unregistered names are not remembered.
     pub fn hide(&self, name: &str) -> bool {
         self.state().set_hidden(name, true)
     }
 
-    /// Shows a tool again. Whether there is such a tool.
+    /// Shows a tool again. Returns whether the tool exists.
     pub fn unhide(&self, name: &str) -> bool {
         self.state().set_hidden(name, false)
     }
@@ -186,7 +187,7 @@ impl ToolRegistry {
         self.set_hidden(std::iter::empty::<&str>());
     }
 
-    /// Hides these tools and shows all others. Names that are not registered do nothing.
+    /// Hides these tools and shows all others. Unregistered names are ignored.
     pub fn set_hidden(&self, names: impl IntoIterator<Item = impl AsRef<str>>) {
         let names: Vec<_> = names.into_iter().collect();
         let hidden: std::collections::HashSet<&str> = names.iter().map(AsRef::as_ref).collect();
@@ -198,7 +199,7 @@ impl ToolRegistry {
         }
     }
 
-    /// The tools of a toolset, in their order, as a registry of its own. Empty where there is no such
+    /// A new registry with the tools of a toolset, in their order. Empty if there is no such
     /// toolset.
     #[must_use]
     pub fn for_toolset(&self, toolset: &str) -> Self {
@@ -210,17 +211,17 @@ impl ToolRegistry {
         Self::of(slots)
     }
 
-    /// The tool of that name, hidden or not.
+    /// The tool with this name, hidden or not.
     pub fn get(&self, name: &str) -> Option<Tool> {
         self.state().slots.get(name).map(|slot| slot.tool.clone())
     }
 
-    /// Whether there is a tool of that name, hidden or not.
+    /// Whether a tool with this name exists, hidden or not.
     pub fn has(&self, name: &str) -> bool {
         self.state().slots.get(name).is_some()
     }
 
-    /// Whether there is a tool of that name, and it is hidden.
+    /// Whether a tool with this name exists and is hidden.
     pub fn is_hidden(&self, name: &str) -> bool {
         self.state().slots.get(name).is_some_and(|slot| slot.hidden)
     }
@@ -230,17 +231,17 @@ impl ToolRegistry {
         self.state().slots.has_ephemeral()
     }
 
-    /// A fresh list of all tools, hidden ones too, in the order in which they came.
+    /// A new list of all tools, including hidden ones, in insertion order.
     pub fn all(&self) -> Vec<Tool> {
         self.list_of(|_| true)
     }
 
-    /// A fresh list of the tools that are not hidden, in order.
+    /// A new list of the visible tools, in order.
     pub fn visible(&self) -> Vec<Tool> {
         self.list_of(|slot| !slot.hidden)
     }
 
-    /// A fresh list of the tools that are hidden, in order.
+    /// A new list of the hidden tools, in order.
     pub fn hidden(&self) -> Vec<Tool> {
         self.list_of(|slot| slot.hidden)
     }
@@ -251,38 +252,49 @@ impl ToolRegistry {
         listed.map(|slot| slot.tool.clone()).collect()
     }
 
-    /// Adds the tools to a list: it offers those that are visible, and holds back those that are hidden.
-    pub fn list_into(&self, into: &mut Catalog) {
-        let state = self.state();
-        let mut gate: Option<Arc<str>> = None;
-        for Slot { tool, hidden } in state.slots.iter() {
-            if *hidden {
-                let gate = gate.get_or_insert_with(|| self.id().into());
-                into.hold_back(tool.clone(), Arc::clone(gate), "it is hidden there");
-            } else {
-                into.offer(tool.clone());
-            }
-        }
+    /// The tools as a provider's list: offers the visible ones, and withholds the hidden ones. While
+    /// the tools are unchanged, it is the same list; copies share it.
+    pub fn catalog(&self) -> Catalog {
+        self.state().catalog(self.id())
     }
 
-    /// How many tools there are, hidden ones too.
+    /// The number of tools, including hidden ones.
     pub fn len(&self) -> usize {
         self.state().slots.len()
     }
 
-    /// Whether there is none.
+    /// Whether the registry is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many edits have changed it. A copy counts on from here; what a merge or
-    /// [`for_toolset`](Self::for_toolset) made counts from 0. While the number stays, so do the tools.
+    /// The number of edits. A copy continues from the same number; the result of a merge or of
+    /// [`for_toolset`](Self::for_toolset) starts at 0. While the number is unchanged, so are the
+    /// tools.
     pub fn changes(&self) -> u64 {
         self.state().changes
     }
 }
 
 impl State {
+    fn catalog(&mut self, gate: &str) -> Catalog {
+        if let Some((changes, catalog)) = &self.listed
+            && *changes == self.changes
+        {
+            return catalog.clone();
+        }
+        let (hidden, visible): (Vec<_>, Vec<_>) = self.slots.iter().partition(|slot| slot.hidden);
+        let mut catalog: Catalog = visible.into_iter().map(|slot| slot.tool.clone()).collect();
+        if !hidden.is_empty() {
+            let gate: Arc<str> = gate.into();
+            for slot in hidden {
+                catalog.withhold(slot.tool.clone(), Arc::clone(&gate), "hidden in the registry");
+            }
+        }
+        self.listed = Some((self.changes, catalog.clone()));
+        catalog
+    }
+
     fn set_hidden(&mut self, name: &str, hidden: bool) -> bool {
         let Some(slot) = self.slots.get(name) else { return false };
         if slot.hidden != hidden {
@@ -293,7 +305,7 @@ impl State {
         true
     }
 
-    /// The tools come out, so that they are dropped outside of the lock.
+    /// Returns the tools, so that they are dropped outside the lock.
     fn prune_ephemeral(&mut self) -> Vec<Tool> {
         if !self.slots.has_ephemeral() {
             return Vec::new();
@@ -305,7 +317,7 @@ impl State {
 }
 
 impl Clone for ToolRegistry {
-    /// Another registry with the same tools: what is edited in one is not edited in the other.
+    /// An independent registry with the same tools.
     fn clone(&self) -> Self {
         let state = self.state().clone();
         Self { state: Arc::new(Mutex::new(state)) }
@@ -313,9 +325,9 @@ impl Clone for ToolRegistry {
 }
 
 impl TryFrom<Vec<Tool>> for ToolRegistry {
-    type Error = AlreadyRegistered;
+    type Error = AlreadyRegisteredError;
 
-    fn try_from(tools: Vec<Tool>) -> Result<Self, AlreadyRegistered> {
+    fn try_from(tools: Vec<Tool>) -> Result<Self, AlreadyRegisteredError> {
         let registry = Self::new();
         for tool in tools {
             registry.register(tool)?;
@@ -329,9 +341,8 @@ impl ToolProvider for ToolRegistry {
         "registry"
     }
 
-    fn list(self: Arc<Self>, _cx: &ListContext, mut into: Catalog) -> Listing {
-        self.list_into(&mut into);
-        Listing::now(into)
+    fn list(self: Arc<Self>, _cx: &ListContext) -> Listing {
+        Listing::now(self.catalog())
     }
 }
 
@@ -341,9 +352,4 @@ impl fmt::Debug for ToolRegistry {
         let names = state.slots.iter().map(|slot| slot.tool.name());
         f.debug_list().entries(names).finish()
     }
-}
-
-/// A lock that a panicking holder leaves usable; nobody's code runs under it.
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
-//! An ordered map of tools that is shared until somebody edits it. Then the edits are kept beside
-//! what is shared, so that neither a copy nor its first edit has to copy all tools.
+//! A copy-on-write, ordered map of tools. Edits are stored separately from the shared base, so that
+//! neither a copy nor its first edit copies all tools.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -7,10 +7,10 @@ use indexmap::IndexMap;
 
 use crate::{name::ToolName, tool::Tool};
 
-/// With more edits than these beside it, what is shared is copied after all, once.
+/// With more edits than these the base is copied once.
 const MOST_EDITS: usize = 64;
 
-/// A tool at its place in the order, and whether it is hidden.
+/// A tool with its position and whether it is hidden.
 #[derive(Debug, Clone)]
 pub(super) struct Slot {
     pub(super) tool: Tool,
@@ -26,11 +26,11 @@ impl Slot {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Slots {
     base: Arc<IndexMap<ToolName, Slot>>,
-    /// The slots of the base that are different here, or taken out, by their position.
+    /// Changed or removed slots of the base, by position.
     changed: BTreeMap<usize, Option<Slot>>,
-    /// What came behind the base.
+    /// Slots after the base.
     added: IndexMap<ToolName, Slot>,
-    /// How many tools are ephemeral.
+    /// The number of ephemeral tools.
     ephemeral: usize,
 }
 
@@ -66,14 +66,13 @@ impl Slots {
         self.ephemeral > 0
     }
 
-    /// Whether both are the same without a look at their tools: a copy that nobody has edited.
+    /// Whether both are unedited copies of the same base; does not compare the tools.
     pub(super) fn is_copy_of(&self, other: &Self) -> bool {
         let unedited = |slots: &Self| slots.changed.is_empty() && slots.added.is_empty();
         Arc::ptr_eq(&self.base, &other.base) && unedited(self) && unedited(other)
     }
 
-    /// Puts a tool in the place of the one of its name, else behind all others. Gives back what was
-    /// there.
+    /// Replaces the tool of the same name, or appends. Returns the previous slot.
     pub(super) fn put(&mut self, slot: Slot) -> Option<Slot> {
         self.ephemeral += usize::from(slot.is_ephemeral());
         let name = slot.tool.name().clone();
@@ -87,7 +86,7 @@ impl Slots {
         self.forget(replaced)
     }
 
-    /// Takes a tool out; the others keep their order.
+    /// Removes a tool; the others keep their order.
     pub(super) fn take(&mut self, name: &str) -> Option<Slot> {
         let taken = if let Some(own) = self.own() {
             own.shift_remove(name)
@@ -99,7 +98,7 @@ impl Slots {
         self.forget(taken)
     }
 
-    /// Takes out what is not to be kept, and gives it back in order.
+    /// Removes and returns the tools that `keep` rejects, in order.
     pub(super) fn retain(&mut self, keep: impl Fn(&Slot) -> bool) -> Vec<Slot> {
         let gone: Vec<_> = self.iter().filter(|slot| !keep(slot)).cloned().collect();
         if gone.len() > MOST_EDITS {
@@ -120,7 +119,7 @@ impl Slots {
         kept.map(|slot| (slot.tool.name().clone(), slot.clone())).collect()
     }
 
-    /// The map itself, where no copy shares it.
+    /// The base map, if no copy shares it.
     fn own(&mut self) -> Option<&mut IndexMap<ToolName, Slot>> {
         match self.changed.len() + self.added.len() {
             0 => {}
@@ -134,13 +133,13 @@ impl Slots {
         Arc::get_mut(&mut self.base)
     }
 
-    /// Where a name stands in the base, unless it was taken out.
+    /// The position of a name in the base, unless it was removed.
     fn position(&self, name: &str) -> Option<usize> {
         let at = self.base.get_index_of(name)?;
         (!matches!(self.changed.get(&at), Some(None))).then_some(at)
     }
 
-    /// Changes a slot of the base that is there. Gives back what it was.
+    /// Replaces an existing slot of the base. Returns the previous slot.
     fn change(&mut self, at: usize, slot: Option<Slot>) -> Option<Slot> {
         match self.changed.insert(at, slot) {
             Some(before) => before,

@@ -1,6 +1,8 @@
-//! What becomes of a source, a model or a tool that failed, as data: one ordered list of rules, first
-//! match wins.
+//! Handling of failed sources, models and tools, as data: one ordered list of rules, first match
+//! wins.
 
+mod backoff;
+mod breaker;
 mod retry;
 mod state;
 mod when;
@@ -11,9 +13,11 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 
 pub use self::{
+    backoff::Backoff,
+    breaker::{Breaker, BreakerChange, BreakerConfig, BreakerOpenError, BreakerState, Permit},
     retry::Retry,
     state::ReliabilityState,
-    when::{IntoHolds, InvalidStatusRange, StatusRange, WhenFailed},
+    when::{FailureConditions, IntoCondition, InvalidStatusRangeError, StatusRange},
 };
 use crate::{
     model::{ModelError, ModelErrorClass, ModelRequest, ModelResponse},
@@ -22,24 +26,24 @@ use crate::{
     suggest::did_you_mean,
 };
 
-/// Where in an iteration something failed.
+/// The stage of an iteration in which a failure occurred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Stage {
-    /// A source was asked for its tools.
+    /// Listing a source's tools.
     Discover,
-    /// A model was asked.
+    /// A model request.
     Model,
-    /// A tool was run.
+    /// A tool call.
     Tool,
 }
 
 impl Stage {
-    /// All of them, in the order of an iteration.
+    /// All stages, in the order of an iteration.
     pub const ALL: [Self; 3] = [Self::Discover, Self::Model, Self::Tool];
 
-    /// The word as it stands in JSON.
+    /// The stage as written in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Discover => "discover",
@@ -50,7 +54,7 @@ impl Stage {
 }
 
 impl Stage {
-    /// The classes that errors of this stage have; see
+    /// The error classes of this stage; see
     /// [`ReliabilityState::error_class`](crate::ReliabilityState::error_class).
     pub fn error_classes(self) -> Vec<&'static str> {
         match self {
@@ -70,69 +74,70 @@ impl fmt::Display for Stage {
     }
 }
 
-/// What becomes of a failure: a condition and what is done then.
+/// A rule for failures: a condition and an action.
 ///
-/// After each failed attempt the rules are walked from the first on. One whose condition holds
-/// decides, unless it cannot do what it says (its attempts are used up, the retry budget is empty,
-/// there is nobody else to ask): then the walk goes on behind it. Where no rule decides, what failed
-/// has failed. The run's own cancellation is never put to the rules.
+/// After each failed attempt the rules are evaluated in order. The first whose condition is true
+/// decides, unless its action is not possible (its attempts are used up, the retry budget is empty,
+/// no alternative is left): then evaluation continues with the next rule. If no rule decides, the
+/// failure is final. The run's own cancellation is never evaluated.
 ///
-/// What a gate refused to judge, and what ended itself as cancelled, is only tried again, left out or
-/// replaced by a rule that names the class `gate` or `cancelled`; a rule that is about everything is
-/// not about these.
+/// A failed gate and an operation that ended itself as cancelled are only retried, left out or
+/// replaced by a rule that names the class `gate` or `cancelled`; rules without a class do not
+/// apply to them.
 ///
 /// ```
-/// use toolcrib_core::{ReliabilityRule, Retry, Stage, Then};
+/// use toolcrib_core::{ReliabilityRule, Retry, Stage, ReliabilityAction};
 ///
 /// let rules = [
-///     ReliabilityRule::new(Then::Retry(Retry::default()))
+///     ReliabilityRule::new(ReliabilityAction::Retry(Retry::default()))
 ///         .when(|state| state.message.contains("hub unreachable") && state.attempt < 3)
 ///         .kind("discovery-transient"),
-///     ReliabilityRule::new(Then::FailFast).stage(Stage::Discover).error_name("AbortError"),
+///     ReliabilityRule::new(ReliabilityAction::FailFast).stage(Stage::Discover).error_name("AbortError"),
 /// ];
 /// # let _ = rules;
 /// ```
 #[derive(Debug, Clone)]
 pub struct ReliabilityRule {
-    /// When it holds.
-    pub when: WhenFailed,
-    /// What is done then.
-    pub then: Then,
-    /// What its author calls the failures that it is about: the `kind` of the error in which they end.
-    /// Default: the word for how they ended, such as `retries_exhausted`.
+    /// The condition.
+    pub when: FailureConditions,
+    /// The action.
+    pub then: ReliabilityAction,
+    /// The author's name for these failures: the `kind` of the final error. Default: the outcome,
+    /// such as `retries_exhausted`.
     pub kind: Option<Arc<str>>,
-    /// What the rule is called in events. Default: its number.
+    /// The rule's name in events. Default: its number.
     pub label: Option<Arc<str>>,
 }
 
 impl ReliabilityRule {
     /// A rule for every failure at every stage, to be narrowed.
-    pub fn new(then: Then) -> Self {
-        Self { when: WhenFailed::default(), then, kind: None, label: None }
+    pub fn new(then: ReliabilityAction) -> Self {
+        Self { when: FailureConditions::default(), then, kind: None, label: None }
     }
 
-    /// Names the failures that it is about.
+    /// Sets the kind of these failures.
     #[must_use]
     pub fn kind(mut self, kind: impl Into<Arc<str>>) -> Self {
         self.kind = Some(kind.into());
         self
     }
 
-    /// Names the rule.
+    /// Sets the rule's label.
     #[must_use]
     pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// Narrows it by code, which gives `bool` or a `Result` of it. Asked last, when all else holds.
-    /// Code that panics or gives an error does not match, which an event `reliability.rule_failed`
-    /// says: the failure that it was asked about is put to the next rule, and is never swallowed.
+    /// Narrows it by code that returns `bool` or a `Result` of it. Evaluated last, if all other
+    /// conditions are true. Code that panics or returns an error does not match, and emits
+    /// `reliability.rule_failed`: the original failure continues with the next rule and is never
+    /// swallowed.
     #[must_use]
     pub fn when<F, H>(mut self, check: F) -> Self
     where
         F: Fn(&ReliabilityState<'_>) -> H + Send + Sync + 'static,
-        H: IntoHolds,
+        H: IntoCondition,
     {
         self.when = self.when.and(check);
         self
@@ -145,21 +150,21 @@ impl ReliabilityRule {
         self
     }
 
-    /// Narrows it to one of these classes of error; see [`ReliabilityState::error_class`].
+    /// Narrows it to one of these error classes; see [`ReliabilityState::error_class`].
     #[must_use]
     pub fn error_class(mut self, class: impl Into<Arc<str>>) -> Self {
         self.when.error_classes.push(class.into());
         self
     }
 
-    /// Narrows it to one of these names of errors; see [`ReliabilityState::error_name`].
+    /// Narrows it to one of these error names; see [`ReliabilityState::error_name`].
     #[must_use]
     pub fn error_name(mut self, name: impl Into<Arc<str>>) -> Self {
         self.when.error_names.push(name.into());
         self
     }
 
-    /// Checks the words that conditions compare with: a mistyped one matches no failure.
+    /// Validates the names in conditions: a mistyped one matches no failure.
     ///
     /// # Errors
     /// [`UnknownWordError`] names the first [error name](ReliabilityState::ERROR_NAMES) or
@@ -181,13 +186,13 @@ impl ReliabilityRule {
         Ok(())
     }
 
-    /// Whether it speaks of a class by name.
-    pub fn names_class(&self, class: &str) -> bool {
+    /// Whether it names the given error class.
+    pub fn has_class(&self, class: &str) -> bool {
         self.when.error_classes.iter().any(|named| **named == *class)
     }
 }
 
-/// A condition of a rule that holds for no failure.
+/// A name in a rule's condition that matches no failure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{condition}` cannot be `{}`; {help}", .word.escape_debug())]
 pub struct UnknownWordError {
@@ -199,42 +204,42 @@ pub struct UnknownWordError {
     pub help: String,
 }
 
-/// What a [`ReliabilityRule`] does.
+/// The action of a [`ReliabilityRule`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum Then {
-    /// What there is is taken. A source: the step goes on without it, and says so. A model: what it
-    /// has said counts as its answer; there must be some of it. A tool: its error goes to the model.
+pub enum ReliabilityAction {
+    /// Continues with the available result. A source: the iteration continues without it, with an
+    /// event. A model: its text so far is its answer; it must not be empty. A tool: its error goes
+    /// to the model.
     Ok,
-    /// Nothing: the walk goes on with the next rule, as if this one did not match.
+    /// No action: evaluation continues with the next rule, as if this one did not match.
     Continue,
-    /// The same one is asked again, after a wait. A tool only where that is safe: one that only reads
-    /// or is idempotent, or a call that never reached it (`not_available`); never when the outcome is
+    /// Retries the same one after a wait. A tool only if that is safe: it is read-only or
+    /// idempotent, or the call never reached it (`not_available`); never when the outcome is
     /// unknown.
     Retry(Retry),
-    /// The next one is asked at once: of the agent's models, of a source's
-    /// alternatives. Each is tried this way once.
+    /// Tries the next one immediately: of the agent's models, or of a source's alternatives. Each
+    /// is tried this way once.
     RetryOther,
-    /// Something else takes its place, at once and once; where that fails too, the rules are walked
-    /// again.
+    /// Uses a replacement, immediately and once; if it fails too, the rules are evaluated again.
     Fallback(Fallback),
-    /// Nothing is tried any more. A source or a model: the run fails, whatever the source says of its
-    /// failures. A tool: its error goes to the model.
+    /// Gives up. A source or a model: the run fails, regardless of the source's failure setting. A
+    /// tool: its error goes to the model.
     FailFast,
 }
 
-impl Then {
-    /// Asks this model instead, by its name.
+impl ReliabilityAction {
+    /// Falls back to this model, by name.
     pub fn fallback_model(name: impl Into<Arc<str>>) -> Self {
         Self::Fallback(Fallback::Model(name.into()))
     }
 
-    /// Asks this provider instead of the source.
-    pub fn fallback_source(provider: Arc<dyn ToolProvider>) -> Self {
+    /// Falls back to this provider.
+    pub fn fallback_provider(provider: Arc<dyn ToolProvider>) -> Self {
         Self::Fallback(Fallback::Source(provider))
     }
 
-    /// Answers instead of the model. The function sees what was asked and what went wrong.
+    /// Falls back to a function's answer. The function receives the request and the failure.
     pub fn fallback_answer<F, Fut>(answer: F) -> Self
     where
         F: Fn(&ModelRequest, &ModelError) -> Fut + Send + Sync + 'static,
@@ -245,7 +250,7 @@ impl Then {
         }))))
     }
 
-    /// The word as it stands in events and in project files.
+    /// The action as written in events and in project files.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -258,15 +263,15 @@ impl Then {
     }
 }
 
-/// What takes the place of something that failed.
+/// The replacement for a failed source or model.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Fallback {
-    /// Another of the agent's models, by its name.
+    /// Another of the agent's models, by name.
     Model(Arc<str>),
-    /// An answer that code gives instead of a model.
+    /// An answer from code instead of a model.
     Answer(AnswerFn),
-    /// A provider that is asked instead of a source.
+    /// A provider instead of a source.
     Source(Arc<dyn ToolProvider>),
 }
 
@@ -280,16 +285,16 @@ impl fmt::Debug for Fallback {
     }
 }
 
-type Answering = dyn Fn(&ModelRequest, &ModelError) -> BoxFuture<'static, Result<ModelResponse, ModelError>>
+type DynAnswer = dyn Fn(&ModelRequest, &ModelError) -> BoxFuture<'static, Result<ModelResponse, ModelError>>
     + Send
     + Sync;
 
-/// The function behind [`Then::fallback_answer`].
+/// The function of [`ReliabilityAction::fallback_answer`].
 #[derive(Clone)]
-pub struct AnswerFn(Arc<Answering>);
+pub struct AnswerFn(Arc<DynAnswer>);
 
 impl AnswerFn {
-    /// Begins to answer.
+    /// Starts the answer.
     pub fn answer(
         &self,
         request: &ModelRequest,
@@ -305,5 +310,5 @@ impl fmt::Debug for AnswerFn {
     }
 }
 
-/// What a condition in code may fail with.
+/// An error of a condition in code.
 pub(crate) type CheckError = Box<dyn Error + Send + Sync>;

@@ -1,13 +1,15 @@
-//! How often the same one is asked again, and when.
+//! Retry with backoff and jitter.
 
 use std::time::Duration;
+
+use super::Backoff;
 
 /// How often something is tried, and how long is waited before it is tried again.
 ///
 /// The wait is a random part of a time that doubles with each attempt and never exceeds
-/// [`cap`](Self::cap) ("full jitter"), so that those who lost one server together do not come back
-/// together. One who asks to be left alone for longer is left alone for so long, if that is within
-/// the cap; otherwise nothing is tried.
+/// [`cap`](Self::cap) ("full jitter"), so that clients that lost a server together do not return
+/// together. A longer requested delay, such as `Retry-After`, is honored up to the cap; beyond it,
+/// no retry is made.
 ///
 /// ```
 /// use std::time::Duration;
@@ -22,11 +24,11 @@ use std::time::Duration;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
-    /// How often each source, model or call is tried in all, the first time included. Default: 3.
+    /// Maximum attempts for each source, model or call, the first included. Default: 3.
     pub attempts: u32,
-    /// The longest wait after the first attempt; it doubles with each further one. Default: 200 ms.
+    /// The maximum wait after the first attempt; it doubles with each further one. Default: 200 ms.
     pub base: Duration,
-    /// The longest wait of all. Default: 20 s.
+    /// The maximum wait. Default: 20 s.
     pub cap: Duration,
 }
 
@@ -37,27 +39,23 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// So many attempts in all, with the waits of the default.
+    /// A number of attempts in total, with the default waits.
     pub fn attempts(attempts: u32) -> Self {
         Self { attempts, ..Self::default() }
     }
 
-    /// How long is waited after an attempt, counted from 1: `share`, a chance from 0 to 1, of the
-    /// longest wait, and at least what is asked for. `None` when more is asked for than the cap
-    /// allows.
+    /// The wait after an attempt, counted from 1: `share`, a random number from 0 to 1, of the
+    /// maximum wait, and at least the requested delay. `None` if the requested delay exceeds the
+    /// cap.
     pub fn wait(&self, attempt: u32, share: f64, asked: Option<Duration>) -> Option<Duration> {
         let asked = asked.unwrap_or_default();
         if asked > self.cap {
             return None;
         }
         let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 1.0 };
-        let longest = self.longest_after(attempt);
+        let backoff = Backoff { base: self.base, cap: self.cap };
+        let longest = backoff.longest(attempt.max(1));
         // A float has no more than 53 digits: of a long time, the whole may come out a trifle longer.
         Some(longest.mul_f64(share).min(longest).max(asked))
-    }
-
-    fn longest_after(&self, attempt: u32) -> Duration {
-        let doubled = 2_u32.saturating_pow(attempt.saturating_sub(1));
-        self.base.checked_mul(doubled).map_or(self.cap, |time| time.min(self.cap))
     }
 }

@@ -1,52 +1,52 @@
-//! What a rule looks at.
+//! The facts that reliability rules depend on.
 
 use std::time::Duration;
 
 use super::Stage;
 
-/// What is known after a failed attempt: what rules decide on.
+/// The facts about a failed attempt.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ReliabilityState<'a> {
-    /// Where it failed.
+    /// The stage that failed.
     pub stage: Stage,
-    /// Who failed: a source's path, a model's name, a tool's name.
+    /// The path of the source, or the name of the model or tool, that failed.
     pub provider: &'a str,
-    /// Who failed inside of a source that is made of several: its id. Else as `provider`.
+    /// The id of the failed part, for a source that is made of several. Otherwise as `provider`.
     pub leaf: &'a str,
-    /// How many attempts there were, those with others included: 1 after the first.
+    /// The number of attempts, including those with alternatives: 1 after the first.
     pub attempt: u32,
-    /// The class of the error: of a source `source`, `timeout`, `panic`, `gate`, `cancelled`; of a model
+    /// The error class: of a source `source`, `timeout`, `panic`, `gate`, `cancelled`; of a model
     /// the words of [`ModelErrorClass`](crate::ModelErrorClass), of a tool those of
-    /// [`ErrorCode`](crate::ErrorCode); of all three `breaker_open`, when nobody was asked because it
-    /// failed too often before.
+    /// [`ErrorCode`](crate::ErrorCode); of all three `breaker_open`, if no request was made because
+    /// of repeated failures.
     pub error_class: &'a str,
-    /// What a source itself calls the error, or a tool's code.
+    /// The source's error code, or a tool's code.
     pub code: Option<&'a str>,
-    /// What happened, for the operator.
+    /// The message, for the operator.
     pub message: &'a str,
-    /// The status of an HTTP answer.
+    /// The HTTP status.
     pub http_status: Option<u16>,
-    /// How long is asked to wait; of an open breaker, how long it stays open.
+    /// The requested retry delay; for an open breaker, the time until it half-opens.
     pub retry_after: Option<Duration>,
-    /// What is wrong with an answer that came whole and is of no use: a model that did not keep to what
-    /// it must call, a tool that refuses its arguments.
+    /// The problem of a complete but unusable response: a model that ignored a required call, a
+    /// tool that rejects its arguments.
     pub validation_error: Option<&'a str>,
-    /// Since the first attempt began.
+    /// Time since the first attempt began.
     pub elapsed: Duration,
-    /// What models read and wrote so far in the run, in tokens.
+    /// Tokens that models read and wrote so far in the run.
     pub tokens: u64,
-    /// What models and tools cost so far in the run, in US dollars; none where that is not known,
-    /// which compares as less than every cost.
+    /// The cost of models and tools so far in the run, in US dollars; `None` if unknown, which
+    /// compares as less than every cost.
     pub cost_usd: Option<f64>,
 }
 
 impl<'a> ReliabilityState<'a> {
-    /// The names that errors have.
+    /// All error names.
     pub const ERROR_NAMES: [&'static str; 5] =
         ["AbortError", "TimeoutError", "DiscoveryError", "ModelError", "ToolError"];
 
-    /// The state after a first attempt of which nothing is known but who failed.
+    /// The state after a first attempt with no facts but the name.
     pub fn new(stage: Stage, provider: &'a str) -> Self {
         Self {
             stage,
@@ -65,8 +65,8 @@ impl<'a> ReliabilityState<'a> {
         }
     }
 
-    /// The error's name as the seeds have it: `AbortError` for the class `cancelled`, `TimeoutError`
-    /// for `timeout`, else `DiscoveryError`, `ModelError` or `ToolError` after the stage.
+    /// The error's name as in the seeds: `AbortError` for the class `cancelled`, `TimeoutError` for
+    /// `timeout`, else by stage `DiscoveryError`, `ModelError` or `ToolError`.
     pub fn error_name(&self) -> &'static str {
         match (self.error_class, self.stage) {
             ("cancelled", _) => "AbortError",

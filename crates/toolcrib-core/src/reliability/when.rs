@@ -1,4 +1,4 @@
-//! When a rule holds.
+//! Conditions of reliability rules.
 
 use std::{
     error::Error,
@@ -12,45 +12,45 @@ use std::{
 use super::{CheckError, ReliabilityState, Stage};
 use crate::{panic_text::panic_text, policy::Glob};
 
-/// A condition on a failure. What is left out holds for everything; all that is given must hold, and
-/// of a list one.
+/// A condition on a failure. Unset fields match everything; all set fields must match, and of a
+/// list at least one item.
 #[derive(Debug, Clone, Default)]
-pub struct WhenFailed {
-    /// Where it failed.
+pub struct FailureConditions {
+    /// The stage that failed.
     pub stage: Option<Stage>,
-    /// Patterns of which one matches who failed, or the leaf of a source.
+    /// Patterns, one of which matches the failed name, or the leaf of a source.
     pub providers: Vec<Glob>,
-    /// The class of the error.
+    /// The error class.
     pub error_classes: Vec<Arc<str>>,
-    /// The name of the error.
+    /// The error name.
     pub error_names: Vec<Arc<str>>,
-    /// What a source calls the error, or a tool's code.
+    /// The source's error code, or a tool's code.
     pub codes: Vec<Arc<str>>,
-    /// A part of the message, letter case included.
+    /// A substring of the message; case-sensitive.
     pub message_contains: Option<Arc<str>>,
-    /// The status of the HTTP answer.
+    /// The HTTP status.
     pub http_statuses: Vec<StatusRange>,
-    /// Whether it is an answer that came whole and is of no use.
+    /// Whether it is a complete but unusable response.
     pub validation_error: Option<bool>,
-    /// There were fewer attempts than this.
+    /// Fewer attempts than this.
     pub attempt_below: Option<u32>,
-    /// Less time has passed since the first attempt began.
+    /// Less time since the first attempt began.
     pub elapsed_below: Option<Duration>,
-    /// The run has used fewer tokens.
+    /// The run has used fewer tokens than this.
     pub tokens_below: Option<u64>,
-    /// The run has cost less, in US dollars. Where the cost is not known the rule fails, and does not
-    /// hold.
+    /// The run has cost less than this, in US dollars. If the cost is unknown the condition fails,
+    /// and does not match.
     pub cost_usd_below: Option<f64>,
     check: Option<Check>,
 }
 
-const COST_NOT_KNOWN: &str = "it cannot be known whether the run cost less than `cost_usd_below`: a \
-    model does not say what its answers cost; use `tokens_below`";
+const COST_NOT_KNOWN: &str = "the cost for `cost_usd_below` is unknown: a \
+    model does not report the cost of its responses; use `tokens_below`";
 
-type Checking = dyn Fn(&ReliabilityState<'_>) -> Result<bool, CheckError> + Send + Sync;
+type CheckFn = dyn Fn(&ReliabilityState<'_>) -> Result<bool, CheckError> + Send + Sync;
 
 #[derive(Clone)]
-struct Check(Arc<Checking>);
+struct Check(Arc<CheckFn>);
 
 impl fmt::Debug for Check {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -58,13 +58,13 @@ impl fmt::Debug for Check {
     }
 }
 
-impl WhenFailed {
+impl FailureConditions {
     /// Adds a condition in code; see [`ReliabilityRule::when`](super::ReliabilityRule::when).
     #[must_use]
     pub fn and<F, H>(mut self, check: F) -> Self
     where
         F: Fn(&ReliabilityState<'_>) -> H + Send + Sync + 'static,
-        H: IntoHolds,
+        H: IntoCondition,
     {
         let before = self.check.take();
         self.check = Some(Check(Arc::new(move |state| {
@@ -73,21 +73,21 @@ impl WhenFailed {
             {
                 return Ok(false);
             }
-            check(state).into_holds()
+            check(state).into_result()
         })));
         self
     }
 
-    /// Whether it holds.
+    /// Whether it matches.
     ///
     /// # Errors
-    /// What its code failed with, or panicked with; or that the cost is not known that
-    /// [`cost_usd_below`](Self::cost_usd_below) looks at, where all else holds.
-    pub fn holds(
+    /// The error or panic of its code, or an unknown cost if
+    /// [`cost_usd_below`](Self::cost_usd_below) is set and all else matches.
+    pub fn matches(
         &self,
         state: &ReliabilityState<'_>,
     ) -> Result<bool, Box<dyn Error + Send + Sync>> {
-        if !self.data_holds(state) {
+        if !self.data_matches(state) {
             return Ok(false);
         }
         if let Some(bound) = self.cost_usd_below {
@@ -104,7 +104,7 @@ impl WhenFailed {
             .unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_text(&*panic)).into()))
     }
 
-    fn data_holds(&self, state: &ReliabilityState<'_>) -> bool {
+    fn data_matches(&self, state: &ReliabilityState<'_>) -> bool {
         let is_one = |words: &[Arc<str>], is: Option<&str>| {
             words.is_empty() || is.is_some_and(|is| words.iter().any(|word| **word == *is))
         };
@@ -125,28 +125,28 @@ impl WhenFailed {
     }
 }
 
-/// What a condition in code may give: whether it holds, or a `Result` of that.
-pub trait IntoHolds {
-    /// Whether it holds.
+/// Return types of a condition in code: a `bool`, or a `Result` of it.
+pub trait IntoCondition {
+    /// Whether the condition matches.
     ///
     /// # Errors
     /// The condition's own failure.
-    fn into_holds(self) -> Result<bool, Box<dyn Error + Send + Sync>>;
+    fn into_result(self) -> Result<bool, Box<dyn Error + Send + Sync>>;
 }
 
-impl IntoHolds for bool {
-    fn into_holds(self) -> Result<bool, Box<dyn Error + Send + Sync>> {
+impl IntoCondition for bool {
+    fn into_result(self) -> Result<bool, Box<dyn Error + Send + Sync>> {
         Ok(self)
     }
 }
 
-impl<E: Into<Box<dyn Error + Send + Sync>>> IntoHolds for Result<bool, E> {
-    fn into_holds(self) -> Result<bool, Box<dyn Error + Send + Sync>> {
+impl<E: Into<Box<dyn Error + Send + Sync>>> IntoCondition for Result<bool, E> {
+    fn into_result(self) -> Result<bool, Box<dyn Error + Send + Sync>> {
         self.map_err(Into::into)
     }
 }
 
-/// HTTP statuses from one to another, both included: `429`, `5xx`, `500-503`.
+/// An inclusive range of HTTP statuses: `429`, `5xx`, `500-503`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatusRange {
     from: u16,
@@ -154,22 +154,22 @@ pub struct StatusRange {
 }
 
 impl StatusRange {
-    /// Whether a status is among them.
+    /// Whether a status is in the range.
     pub fn contains(self, status: u16) -> bool {
         (self.from..=self.to).contains(&status)
     }
 }
 
-/// A text that names no HTTP statuses.
+/// A text that is not a range of HTTP statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("HTTP statuses are written as `429`, `5xx` or `500-503`, from 100 to 599")]
-pub struct InvalidStatusRange;
+pub struct InvalidStatusRangeError;
 
 impl FromStr for StatusRange {
-    type Err = InvalidStatusRange;
+    type Err = InvalidStatusRangeError;
 
-    fn from_str(text: &str) -> Result<Self, InvalidStatusRange> {
-        let number = |text: &str| text.parse::<u16>().map_err(|_| InvalidStatusRange);
+    fn from_str(text: &str) -> Result<Self, InvalidStatusRangeError> {
+        let number = |text: &str| text.parse::<u16>().map_err(|_| InvalidStatusRangeError);
         let (from, to) = match (text.strip_suffix("xx"), text.split_once('-')) {
             (Some(hundred), _) => {
                 let from = number(hundred)?.saturating_mul(100);
@@ -179,7 +179,7 @@ impl FromStr for StatusRange {
             (None, None) => (number(text)?, number(text)?),
         };
         if from < 100 || from > to || to > 599 {
-            return Err(InvalidStatusRange);
+            return Err(InvalidStatusRangeError);
         }
         Ok(Self { from, to })
     }

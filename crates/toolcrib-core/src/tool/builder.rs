@@ -1,4 +1,4 @@
-//! From what is said of a tool, one thing after the other, to the tool.
+//! The builder of tools.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -14,7 +14,9 @@ use crate::{
     availability::{Availability, IntoAvailability},
     capabilities::Capabilities,
     context::ToolContext,
-    definition::{Annotations, InvalidTool, Lifetime, OnCollision, Spooling, ToolDefinition},
+    definition::{
+        Annotations, ArtifactPolicy, InvalidToolError, Lifetime, OnCollision, ToolDefinition,
+    },
     depth::dismantle,
     output::IntoToolOutput,
 };
@@ -43,7 +45,7 @@ pub struct ToolBuilder {
     mcp_server: Option<Arc<str>>,
     open_world: bool,
     availability: Option<Availability>,
-    spooling: Spooling,
+    artifact_policy: ArtifactPolicy,
     artifact_kind: Option<Arc<str>>,
     framework: bool,
     meta: Map<String, Value>,
@@ -71,14 +73,14 @@ impl ToolBuilder {
             mcp_server: None,
             open_world: false,
             availability: None,
-            spooling: Spooling::default(),
+            artifact_policy: ArtifactPolicy::default(),
             artifact_kind: None,
             framework: false,
             meta: Map::new(),
         }
     }
 
-    /// What the model reads to decide when to call the tool. Required.
+    /// The description by which the model decides when to call the tool. Required.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = description.into();
         self
@@ -90,15 +92,15 @@ impl ToolBuilder {
         self
     }
 
-    /// JSON Schema of the structured results. The model does not read it; see
+    /// JSON Schema of structured results. Models do not see it; see
     /// [`ToolDefinition::output_schema`]. Default: none.
     pub fn output_schema(mut self, schema: Value) -> Self {
         self.output_schema = Some(schema);
         self
     }
 
-    /// What people are shown in place of the name. The model does not read it. Default: none, and
-    /// blank is none.
+    /// The display name for people. Models do not see it. Default: none; a blank text counts as
+    /// none.
     pub fn title(mut self, title: impl AsRef<str>) -> Self {
         self.title = Some(title.as_ref().trim()).filter(|title| !title.is_empty()).map(Arc::from);
         self
@@ -128,30 +130,29 @@ impl ToolBuilder {
         self
     }
 
-    /// Declares that doing it twice is the same as doing it once.
+    /// Declares that repeating a call has the same effect as making it once.
     pub fn idempotent(mut self) -> Self {
         self.annotations.idempotent = true;
         self
     }
 
-    /// How long one call may take. Default: the engine's.
+    /// The timeout of one call. Default: the engine's.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// The least that [`max_result_chars`](Self::max_result_chars) may be: what says that something
-    /// is missing must fit.
+    /// The minimum of [`max_result_chars`](Self::max_result_chars): the truncation marker must fit.
     pub const MIN_RESULT_CHARS: usize = 100;
 
-    /// The tool's own cap on a result's text, in characters: no less than
-    /// [`MIN_RESULT_CHARS`](Self::MIN_RESULT_CHARS). Default: none but the batch's budget.
+    /// The tool's cap on a result's text, in characters, at least
+    /// [`MIN_RESULT_CHARS`](Self::MIN_RESULT_CHARS). Default: only the batch's budget applies.
     pub fn max_result_chars(mut self, chars: usize) -> Self {
         self.max_result_chars = Some(chars);
         self
     }
 
-    /// Marks results as content that somebody else may have written.
+    /// Marks results as content of an untrusted author.
     pub fn untrusted(mut self) -> Self {
         self.untrusted = true;
         self
@@ -163,52 +164,52 @@ impl ToolBuilder {
         self
     }
 
-    /// What happens when this tool comes in under a name that an earlier source offers. A tool that
-    /// comes in later under this one's name is asked itself. Default: an error.
+    /// The behavior if an earlier source offers the same name. Does not apply to tools that come
+    /// later; they use their own setting. Default: an error.
     pub fn on_collision(mut self, on_collision: OnCollision) -> Self {
         self.on_collision = on_collision;
         self
     }
 
-    /// Lets the tool go by itself: with the iteration that first offers it, or with the turn. It
-    /// counts for a tool in a registry; a provider decides itself how long it lists one.
+    /// Limits the tool's lifetime in a registry: to the first iteration that offers it, the turn,
+    /// or the conversation. A provider decides itself how long it lists a tool.
     pub fn ephemeral(mut self, lifetime: Lifetime) -> Self {
         self.ephemeral = Some(lifetime);
         self
     }
 
-    /// Declares what the tool needs of the world. Default: nothing.
+    /// Declares the capabilities that the tool needs. Default: none.
     pub fn capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
         self
     }
 
-    /// Makes each call run alone within its batch. Default: calls of a batch run at the same time.
+    /// Runs each call alone within its batch. Default: calls of a batch run concurrently.
     pub fn sequential(mut self) -> Self {
         self.sequential = true;
         self
     }
 
-    /// Notes something of the tool for code that meets it: a gate, a middleware. The model does not read
-    /// it, and the engine does not act on it. Given again under one key, the last counts.
+    /// Adds metadata for code such as gates and middleware. Neither models nor the engine use it.
+    /// The last value of a key counts.
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.meta.insert(key.into(), value.into());
         self
     }
 
-    /// Where the tool was declared, for messages. Default: `code`.
+    /// The place of declaration, for messages. Default: `code`.
     pub fn origin(mut self, origin: impl Into<Arc<str>>) -> Self {
         self.origin = Some(origin.into());
         self
     }
 
-    /// Offers the tool only while a check says that it is available, such as that a program or a key
-    /// that it needs is there. Given again, all checks must hold. Default: it always is.
+    /// Offers the tool only while a check succeeds, such as that a required program or key exists.
+    /// If called again, all checks must succeed. Default: always available.
     ///
-    /// The check is asked each time a menu is composed, where it hides the tool, and again at each
-    /// call, which is then `not_available`. It answers `bool` or `Result<(), reason>`; the reason is
-    /// for the operator, and one that panics says no. It runs on the run's own time, so it looks at
-    /// something that is at hand and does not wait for anything.
+    /// The check runs each time a menu is composed, where a failure hides the tool, and again at
+    /// each call, which then fails with `not_available`. It returns `bool` or `Result<(), reason>`;
+    /// the reason is for the operator, and a panic counts as a failure. It runs on the run's time,
+    /// so it must not wait for anything.
     ///
     /// ```
     /// # use toolcrib_core::{Tool, ToolContext};
@@ -218,7 +219,7 @@ impl ToolBuilder {
     ///     .available_if(|| if has_printer() { Ok(()) } else { Err("no printer is connected") })
     ///     .handler(|_: serde_json::Value, _: ToolContext| async { "printed" })?;
     /// assert_eq!(print.check_available(), Ok(()));
-    /// # Ok::<(), toolcrib_core::InvalidTool>(())
+    /// # Ok::<(), toolcrib_core::InvalidToolError>(())
     /// ```
     pub fn available_if<A: IntoAvailability>(
         mut self,
@@ -228,31 +229,33 @@ impl ToolBuilder {
         self
     }
 
-    /// Says when a result is kept as an artifact, where the engine keeps any. Default: when it is cut.
-    pub fn spooling(mut self, spooling: Spooling) -> Self {
-        self.spooling = spooling;
+    /// Sets when a result is stored as an artifact, if the engine has an artifact port. Default:
+    /// when it is truncated.
+    pub fn artifact_policy(mut self, artifact_policy: ArtifactPolicy) -> Self {
+        self.artifact_policy = artifact_policy;
         self
     }
 
-    /// Names the kind of artifact that results are, such as `json`. Default: it is told by the content.
+    /// Sets the kind of artifact, such as `json`. Default: detected from the content.
     pub fn artifact_kind(mut self, kind: impl Into<Arc<str>>) -> Self {
         self.artifact_kind = Some(kind.into());
         self
     }
 
-    /// Which MCP server's tool it is; see [`ToolDefinition::mcp_server`]. For MCP clients.
+    /// Sets the MCP server that the tool belongs to; see [`ToolDefinition::mcp_server`]. For MCP
+    /// clients.
     pub fn mcp_server(mut self, server: impl Into<Arc<str>>) -> Self {
         self.mcp_server = Some(server.into());
         self
     }
 
-    /// Declares that a call passes its arguments on to others; see [`ToolDefinition::open_world`].
+    /// Declares that calls pass their arguments on to others; see [`ToolDefinition::open_world`].
     pub fn open_world(mut self) -> Self {
         self.open_world = true;
         self
     }
 
-    /// Marks a tool that Toolcrib itself offers; see [`ToolDefinition::is_framework`].
+    /// Marks a tool as Toolcrib's own; see [`ToolDefinition::is_framework`].
     #[doc(hidden)]
     pub fn framework(mut self) -> Self {
         self.framework = true;
@@ -260,11 +263,11 @@ impl ToolBuilder {
         self
     }
 
-    /// Ends with an async function of typed arguments.
+    /// Finishes with an async function of typed arguments.
     ///
     /// # Errors
-    /// [`InvalidTool`] when name, description or schema cannot be offered to a model.
-    pub fn handler<A, F, Fut>(self, function: F) -> Result<Tool, InvalidTool>
+    /// [`InvalidToolError`] if name, description or schema is invalid.
+    pub fn handler<A, F, Fut>(self, function: F) -> Result<Tool, InvalidToolError>
     where
         A: DeserializeOwned + Send + 'static,
         F: Fn(A, ToolContext) -> Fut + Send + Sync + 'static,
@@ -274,12 +277,12 @@ impl ToolBuilder {
         self.body(Handler::new(function))
     }
 
-    /// Ends with a function that blocks or computes; it runs on the blocking pool. A deadline
-    /// cannot stop it: let it look at [`ToolContext::cancellation`] from time to time.
+    /// Finishes with a function that blocks or computes; it runs on the blocking pool. A deadline
+    /// cannot stop it: let it check [`ToolContext::cancellation`] regularly.
     ///
     /// # Errors
     /// As [`handler`](Self::handler).
-    pub fn blocking<A, F, T>(self, function: F) -> Result<Tool, InvalidTool>
+    pub fn blocking<A, F, T>(self, function: F) -> Result<Tool, InvalidToolError>
     where
         A: DeserializeOwned + Send + 'static,
         F: Fn(A, ToolContext) -> T + Send + Sync + 'static,
@@ -288,11 +291,11 @@ impl ToolBuilder {
         self.body(Blocking::new(function))
     }
 
-    /// Ends with a body of one's own.
+    /// Finishes with a custom body.
     ///
     /// # Errors
     /// As [`handler`](Self::handler).
-    pub fn body(self, body: impl ToolBody) -> Result<Tool, InvalidTool> {
+    pub fn body(self, body: impl ToolBody) -> Result<Tool, InvalidToolError> {
         let output_schema = self.output_schema;
         let definition = ToolDefinition::new(&self.name, &self.description, &self.input_schema)
             .and_then(|mut definition| {
@@ -304,10 +307,10 @@ impl ToolBuilder {
         let mut definition = definition?;
         definition.title = self.title;
         if let Some(chars) = self.max_result_chars.filter(|chars| *chars < Self::MIN_RESULT_CHARS) {
-            return Err(InvalidTool::ResultCapTooSmall { name: definition.name, chars });
+            return Err(InvalidToolError::ResultCapTooSmall { name: definition.name, chars });
         }
-        if self.spooling == Spooling::Never && self.artifact_kind.is_some() {
-            return Err(InvalidTool::KindOfNothing { name: definition.name });
+        if self.artifact_policy == ArtifactPolicy::Never && self.artifact_kind.is_some() {
+            return Err(InvalidToolError::KindOfNothing { name: definition.name });
         }
         definition.toolset = self.toolset;
         definition.annotations = self.annotations;
@@ -320,7 +323,7 @@ impl ToolBuilder {
         definition.capabilities = Arc::new(self.capabilities);
         definition.sequential = self.sequential;
         definition.availability = self.availability;
-        definition.spooling = self.spooling;
+        definition.artifact_policy = self.artifact_policy;
         definition.artifact_kind = self.artifact_kind;
         definition.framework = self.framework;
         definition.meta = self.meta;

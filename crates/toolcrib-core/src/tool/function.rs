@@ -1,4 +1,4 @@
-//! Functions as bodies of tools.
+//! Functions as tool bodies.
 
 use std::{any::Any, future::Future, marker::PhantomData, sync::Arc};
 
@@ -43,7 +43,7 @@ where
     }
 }
 
-/// A function that blocks, on a thread for such.
+/// A blocking function, run on the blocking pool.
 pub(super) struct Blocking<A, F> {
     function: Arc<F>,
     args: PhantomData<fn(A)>,
@@ -72,7 +72,7 @@ where
             match tokio::task::spawn_blocking(move || function(args, cx).into_tool_output()).await {
                 Ok(outcome) => outcome,
                 Err(error) => match error.try_into_panic() {
-                    // The engine turns a panic of the body into that call's failure.
+                    // The engine converts a panic of the body into that call's failure.
                     Ok(panic) => std::panic::resume_unwind(panic),
                     Err(error) => Err(error.into()),
                 },
@@ -81,11 +81,11 @@ where
     }
 }
 
-/// The schema has been checked; what is left is a type that asks for more than its schema says, as one
-/// for small numbers does.
+/// The schema was validated; remaining failures come from types that are stricter than their
+/// schema, such as small integers.
 ///
-/// A function that takes the [`Value`] itself gets the very one that was checked: reading it once more
-/// would expand reserved keys of `serde_json`.
+/// A function that takes [`Value`] receives the validated instance: reading it again would expand
+/// reserved keys of `serde_json`.
 fn typed<A: DeserializeOwned + 'static>(args: Value) -> Result<A, ToolError> {
     let mut args = Some(args);
     if let Some(same) = (&mut args as &mut dyn Any).downcast_mut::<Option<A>>()
@@ -94,7 +94,7 @@ fn typed<A: DeserializeOwned + 'static>(args: Value) -> Result<A, ToolError> {
         return Ok(args);
     }
     let args = args.unwrap_or_default();
-    // Minding where it is costs more than most calls do with their arguments.
+    // Path tracking costs more than most calls spend on their arguments.
     if let Ok(args) = A::deserialize(&args) {
         return Ok(args);
     }
@@ -103,7 +103,7 @@ fn typed<A: DeserializeOwned + 'static>(args: Value) -> Result<A, ToolError> {
         let place =
             if at == "." { "the arguments do".into() } else { format!("argument `{at}` does") };
         let mut problem = format!("{place} not have the type that the tool expects");
-        // What stands before it in serde's message may quote the value.
+        // The text before it in serde's message may quote the value.
         if let Some((_, expected)) = error.inner().to_string().rsplit_once("expected ") {
             problem = format!("{problem}: {expected}");
         }

@@ -13,30 +13,31 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 pub use self::builder::ToolBuilder;
+use self::function::Handler;
 use crate::{
     availability::{Availability, IntoAvailability},
     context::ToolContext,
-    definition::{InvalidTool, ToolDefinition, UNDECLARED_ORIGIN, origin_of_plugin},
-    output::{ToolError, ToolOutput},
+    definition::{InvalidToolError, ToolDefinition, UNDECLARED_ORIGIN, origin_of_plugin},
+    output::{ErrorCode, ToolError, ToolOutput},
 };
 
-/// What runs when a tool is called.
+/// The body of a tool.
 ///
-/// The engine spawns the future, so that a deadline, a panic or CPU-bound work cannot hurt the
-/// run, unless it [only waits](Self::only_waits). A deadline cannot stop code that never awaits: put
-/// such code into [`ToolBuilder::blocking`], and watch [`ToolContext::cancellation`].
+/// The engine spawns the future, so that a deadline, a panic or CPU-bound work cannot affect the
+/// run, unless it [runs inline](Self::runs_inline). A deadline cannot stop code that never awaits:
+/// put such code into [`ToolBuilder::blocking`], and watch [`ToolContext::cancellation`].
 pub trait ToolBody: Send + Sync + 'static {
-    /// Runs one call. The arguments have passed the tool's schema.
+    /// Runs one call. The arguments are validated against the tool's schema.
     fn call(
         self: Arc<Self>,
         args: Value,
         cx: ToolContext,
     ) -> BoxFuture<'static, Result<ToolOutput, ToolError>>;
 
-    /// Whether it only ever waits, as for a server's answer, and neither blocks nor computes for long.
-    /// An engine then runs it on the task of its call, which costs less than one of its own; panics and
-    /// deadlines are dealt with all the same. Default: no.
-    fn only_waits(&self) -> bool {
+    /// Whether it only waits, as for a server's response, and neither blocks nor computes for long.
+    /// An engine then runs it on the task of its call instead of a separate one, which is cheaper;
+    /// panics and deadlines are handled all the same. Default: false.
+    fn runs_inline(&self) -> bool {
         false
     }
 }
@@ -51,7 +52,7 @@ struct Inner {
 }
 
 impl Tool {
-    /// Starts a tool by hand.
+    /// Starts a builder.
     ///
     /// ```
     /// use toolcrib_core::{Tool, ToolContext};
@@ -70,34 +71,54 @@ impl Tool {
     ///     .read_only()
     ///     .handler(|args: Args, _cx: ToolContext| async move { format!("{}: sunny", args.city) })?;
     /// assert_eq!(weather.name(), "weather");
-    /// # Ok::<(), toolcrib_core::InvalidTool>(())
+    /// # Ok::<(), toolcrib_core::InvalidToolError>(())
     /// ```
     pub fn builder(name: impl Into<String>) -> ToolBuilder {
         ToolBuilder::new(name)
     }
 
-    /// What is declared of the tool.
+    /// The tool. An invalid declaration gives a tool that is never available: a menu withholds it with
+    /// the error as the reason, and [`IntoTool`] returns the error. For `#[tool]`.
+    #[doc(hidden)]
+    pub fn declared(made: Result<Self, InvalidToolError>) -> Self {
+        made.unwrap_or_else(|error| {
+            let reason: Arc<str> = error.to_string().into();
+            let mut definition = ToolDefinition::invalid(error);
+            let shared = Arc::clone(&reason);
+            let never = move || Err::<(), _>(Arc::clone(&shared));
+            definition.availability = Some(Availability::new(never));
+            let body = Handler::new(move |_: Value, _| {
+                std::future::ready(Err::<ToolOutput, _>(
+                    ToolError::new(ErrorCode::NotAvailable, "the tool cannot be used")
+                        .caused_by(&*reason),
+                ))
+            });
+            Self(Arc::new(Inner { definition, body: Arc::new(body) }))
+        })
+    }
+
+    /// The tool's definition.
     pub fn definition(&self) -> &ToolDefinition {
         &self.0.definition
     }
 
-    /// Whether both are one tool, not merely alike.
+    /// Whether both are the same instance, not merely equal.
     pub fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// What tells the tool from all others for as long as somebody holds it or its [`Known`].
+    /// Identifies the tool for as long as it or its [`WeakTool`] exists.
     pub(crate) fn address(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }
 
-    /// Remembers the tool without keeping it.
-    pub(crate) fn known(&self) -> Known {
-        Known(Arc::downgrade(&self.0))
+    /// A weak reference to the tool.
+    pub(crate) fn known(&self) -> WeakTool {
+        WeakTool(Arc::downgrade(&self.0))
     }
 
-    /// The same tool, brought by a plugin. Its origin stays as it was declared, so that rules on
-    /// origins hold for it; one that was not declared is the plugin. For engines.
+    /// The same tool, registered by a plugin. A declared origin stays, so that rules on origins
+    /// apply to it; an undeclared one becomes the plugin. For engines.
     #[must_use]
     pub fn with_plugin(&self, plugin: &Arc<str>) -> Self {
         let mut definition = self.0.definition.clone();
@@ -108,8 +129,7 @@ impl Tool {
         Self(Arc::new(Inner { definition, body: Arc::clone(&self.0.body) }))
     }
 
-    /// The same tool, offered only while a check says that it is available, beside the checks that
-    /// it has; see [`ToolBuilder::available_if`].
+    /// The same tool with an additional availability check; see [`ToolBuilder::available_if`].
     #[must_use]
     pub fn available_if<A: IntoAvailability>(
         &self,
@@ -121,13 +141,13 @@ impl Tool {
         Self(Arc::new(Inner { definition, body: Arc::clone(&self.0.body) }))
     }
 
-    /// The same tool, of which the model reads something else.
+    /// The same tool with other texts for the model.
     pub(crate) fn shown_as(
         &self,
         name: &str,
         description: &str,
         input_schema: &Value,
-    ) -> Result<Self, InvalidTool> {
+    ) -> Result<Self, InvalidToolError> {
         let definition = self.0.definition.shown_as(name, description, input_schema)?;
         Ok(Self(Arc::new(Inner { definition, body: Arc::clone(&self.0.body) })))
     }
@@ -139,7 +159,7 @@ impl Tool {
         input_schema: &Value,
         output_schema: Option<&Value>,
         title: Option<&str>,
-    ) -> Result<Self, InvalidTool> {
+    ) -> Result<Self, InvalidToolError> {
         let mut definition = self.0.definition.shown_as(self.name(), description, input_schema)?;
         if let Some(schema) = output_schema {
             definition.set_output_schema(schema)?;
@@ -148,7 +168,7 @@ impl Tool {
         Ok(Self(Arc::new(Inner { definition, body: Arc::clone(&self.0.body) })))
     }
 
-    /// Calls the body directly: no validation, no policy, no deadline. For engines and tests.
+    /// Calls the body directly, without validation, policy or deadline. For engines and tests.
     pub fn call(
         &self,
         args: Value,
@@ -157,13 +177,13 @@ impl Tool {
         Arc::clone(&self.0.body).call(args, cx)
     }
 
-    /// Whether its body [only ever waits](ToolBody::only_waits).
-    pub fn only_waits(&self) -> bool {
-        self.0.body.only_waits()
+    /// Whether its body [runs inline](ToolBody::runs_inline).
+    pub fn runs_inline(&self) -> bool {
+        self.0.body.runs_inline()
     }
 }
 
-/// A check beside those that are there.
+/// Combines a check with the existing ones.
 fn with_check(before: Option<Availability>, check: Availability) -> Availability {
     match before {
         Some(before) => check.after(before),
@@ -171,40 +191,43 @@ fn with_check(before: Option<Availability>, check: Availability) -> Availability
     }
 }
 
-/// A tool that is remembered and not kept. While it is, no other tool has its address.
-pub(crate) struct Known(Weak<Inner>);
+/// A weak reference to a tool. While it exists, no other tool has the same address.
+pub(crate) struct WeakTool(Weak<Inner>);
 
-impl Known {
-    /// Whether somebody still holds the tool.
+impl WeakTool {
+    /// Whether the tool still exists.
     pub(crate) fn is_held(&self) -> bool {
         self.0.strong_count() > 0
     }
 }
 
-/// A tool, or what should have become one: `.tool(find_order_tool())` needs no `?`, the error comes
-/// out where the whole is built.
+/// A tool, or the `Result` of a [`ToolBuilder`]: builders that take it need no `?`, and return the
+/// error from `build`.
 #[diagnostic::on_unimplemented(
     message = "this is not a tool",
     label = "not a `Tool`, and not a `Result` of one",
-    note = "pass what `#[tool]` made beside the function, and call it: `find_order_tool()` for \
+    note = "call the function that `#[tool]` generated: `find_order_tool()` for \
             `find_order`",
-    note = "or a `Tool` that `Tool::builder` made"
+    note = "or pass a `Tool` made with `Tool::builder`"
 )]
 pub trait IntoTool {
     /// The tool.
     ///
     /// # Errors
-    /// Why there is none.
-    fn into_tool(self) -> Result<Tool, InvalidTool>;
+    /// The reason why the tool could not be made.
+    fn into_tool(self) -> Result<Tool, InvalidToolError>;
 }
 
 impl IntoTool for Tool {
-    fn into_tool(self) -> Result<Tool, InvalidTool> {
-        Ok(self)
+    fn into_tool(self) -> Result<Tool, InvalidToolError> {
+        match &self.invalid {
+            Some(error) => Err(InvalidToolError::clone(error)),
+            None => Ok(self),
+        }
     }
 }
 
-impl IntoTool for Result<Tool, InvalidTool> {
+impl IntoTool for Result<Tool, InvalidToolError> {
     fn into_tool(self) -> Self {
         self
     }

@@ -1,11 +1,11 @@
-//! What a cache keeps, for whom and how long, and how often it asks.
+//! Cache entries: keys, TTL, and the number of requests to the provider.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::advance;
 use toolcrib_core::{
-    CacheOptions, CacheUse, Cached, Catalog, DiscoveryError, DiscoveryErrorClass, KeyField,
-    ListContext, Listing, Tool, ToolProvider, Ttl, cached, from_fn, static_tools,
+    CacheOptions, CacheStatus, Cached, DiscoveryError, DiscoveryErrorClass, KeyField, ListContext,
+    Listing, Tool, ToolProvider, Ttl, cached, from_fn, static_tools,
 };
 
 use crate::support::{Source, ask, cx, fails, in_time, listed, names, of_tenant, skill, tool};
@@ -24,15 +24,15 @@ fn cache(source: &Arc<Source>) -> Arc<Cached> {
 async fn case_24_within_its_time_an_answer_is_given_again_and_the_source_is_asked_once() {
     let source = Source::counting();
     let cache = cache(&source);
-    assert_eq!(ask(&cache, &cx()).await.unwrap().1.cache, CacheUse::Miss);
+    assert_eq!(ask(&cache, &cx()).await.unwrap().1.cache, CacheStatus::Miss);
     advance(Duration::from_secs(59)).await;
-    let Listing::Now(Ok(mut first)) = Arc::clone(&cache).list(&cx(), Catalog::new()) else {
+    let Listing::Now(Ok(first)) = Arc::clone(&cache).list(&cx()) else {
         panic!("a fresh answer is there at once");
     };
-    let answered = first.take_answered();
-    assert_eq!(answered.cache, CacheUse::Hit);
+    let answered = first.listing_info();
+    assert_eq!(answered.cache, CacheStatus::Hit);
     assert_eq!(answered.age, Some(Duration::from_secs(59)));
-    let second = Arc::clone(&cache).list(&cx(), Catalog::new()).wait().await.unwrap();
+    let second = Arc::clone(&cache).list(&cx()).wait().await.unwrap();
     assert!(first.same(&second), "the very same tools");
     assert_eq!((names(&first), source.asked()), (vec!["t0".to_owned()], 1));
     advance(Duration::from_secs(1)).await;
@@ -115,9 +115,8 @@ async fn however_many_ask_at_the_same_time_the_source_is_asked_once() {
     let released = toolcrib_core::CancellationToken::new();
     let source = Source::waiting(&released);
     let cache = cache(&source);
-    let all: Vec<_> = (0..50)
-        .map(|_| tokio::spawn(Arc::clone(&cache).list(&cx(), Catalog::new()).wait()))
-        .collect();
+    let all: Vec<_> =
+        (0..50).map(|_| tokio::spawn(Arc::clone(&cache).list(&cx()).wait())).collect();
     tokio::task::yield_now().await;
     released.cancel();
     let mut tools: Vec<Tool> = Vec::new();
@@ -146,7 +145,7 @@ fn also_threads_that_ask_at_the_same_instant_ask_once() {
                 for round in 0..ROUNDS {
                     let cx = of_tenant(&round.to_string());
                     meet.wait();
-                    let listing = Arc::clone(&cache).list(&cx, Catalog::new());
+                    let listing = Arc::clone(&cache).list(&cx);
                     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
                     assert_eq!(names(&runtime.block_on(listing.wait()).unwrap()), ["t"]);
                 }
@@ -162,14 +161,14 @@ async fn case_58_a_waiter_that_is_cancelled_leaves_the_others_alone() {
     let released = toolcrib_core::CancellationToken::new();
     let source = Source::waiting(&released);
     let cache = cache(&source);
-    // The first one is who asked; its own token ends it, and its future is dropped.
+    // The first caller owns the fetch; its own token ends it, and its future is dropped.
     let (first, second) = (cx(), cx());
-    let one = tokio::spawn(Arc::clone(&cache).list(&first, Catalog::new()).wait());
-    let other = tokio::spawn(Arc::clone(&cache).list(&second, Catalog::new()).wait());
-    let third = Arc::clone(&cache).list(&cx(), Catalog::new());
+    let one = tokio::spawn(Arc::clone(&cache).list(&first).wait());
+    let other = tokio::spawn(Arc::clone(&cache).list(&second).wait());
+    let third = Arc::clone(&cache).list(&cx());
     tokio::task::yield_now().await;
     first.cancellation().cancel();
-    let error = in_time(one).await.unwrap().unwrap_err().error;
+    let error = in_time(one).await.unwrap().unwrap_err();
     assert_eq!(error.class(), DiscoveryErrorClass::Cancelled);
     drop(third);
     assert_eq!(source.dropped(), 0);
@@ -186,10 +185,8 @@ async fn with_the_last_waiter_goes_the_question_and_the_next_one_asks_anew() {
     let source = Source::waiting(&released);
     let cache = cache(&source);
     let waiters: Vec<_> = (0..3).map(|_| (cx(), Arc::clone(&cache))).collect();
-    let waiting: Vec<_> = waiters
-        .iter()
-        .map(|(cx, cache)| tokio::spawn(Arc::clone(cache).list(cx, Catalog::new()).wait()))
-        .collect();
+    let waiting: Vec<_> =
+        waiters.iter().map(|(cx, cache)| tokio::spawn(Arc::clone(cache).list(cx).wait())).collect();
     tokio::task::yield_now().await;
     for (position, (cx, _)) in waiters.iter().enumerate() {
         assert_eq!(source.dropped(), 0, "{position} have left");
@@ -215,12 +212,10 @@ async fn an_error_is_given_to_all_who_waited_and_never_kept() {
         }
     });
     let cache = cache(&source);
-    let (one, other) = tokio::join!(
-        Arc::clone(&cache).list(&cx(), Catalog::new()).wait(),
-        Arc::clone(&cache).list(&cx(), Catalog::new()).wait(),
-    );
+    let (one, other) =
+        tokio::join!(Arc::clone(&cache).list(&cx()).wait(), Arc::clone(&cache).list(&cx()).wait(),);
     for failed in [one, other] {
-        let error = failed.unwrap_err().error;
+        let error = failed.unwrap_err();
         assert_eq!(error.to_string(), "provider `source`: down");
         assert_eq!((error.http_status(), error.leaf()), (Some(503), Some("source")));
     }
@@ -258,7 +253,7 @@ async fn at_most_so_many_answers_are_kept_and_the_least_used_one_goes() {
     assert_eq!([ask("a").await, ask("b").await], ["t0", "t3"], "b made room for c");
 }
 
-/// One more than there is room for, each time: those go that were used before all others.
+/// One more than the capacity each time: the least recently used are evicted.
 #[tokio::test]
 async fn what_makes_room_is_what_was_used_longest_ago_however_it_was_used() {
     let source = Source::counting();
@@ -302,10 +297,10 @@ async fn what_is_invalidated_is_asked_for_again_and_an_answer_under_way_is_not_k
     let released = toolcrib_core::CancellationToken::new();
     let source = Source::waiting(&released);
     let cache = self::cache(&source);
-    let before = tokio::spawn(Arc::clone(&cache).list(&cx(), Catalog::new()).wait());
+    let before = tokio::spawn(Arc::clone(&cache).list(&cx()).wait());
     tokio::task::yield_now().await;
     cache.invalidate();
-    let after = tokio::spawn(Arc::clone(&cache).list(&cx(), Catalog::new()).wait());
+    let after = tokio::spawn(Arc::clone(&cache).list(&cx()).wait());
     tokio::task::yield_now().await;
     released.cancel();
     assert_eq!(names(&in_time(before).await.unwrap().unwrap()), ["t0"], "who waited gets it");
@@ -318,7 +313,7 @@ async fn what_was_asked_before_the_cache_was_invalidated_is_not_kept() {
     let released = toolcrib_core::CancellationToken::new();
     let source = Source::waiting(&released);
     let cache = cache(&source);
-    let before = tokio::spawn(Arc::clone(&cache).list(&cx(), Catalog::new()).wait());
+    let before = tokio::spawn(Arc::clone(&cache).list(&cx()).wait());
     tokio::task::yield_now().await;
     cache.invalidate();
     released.cancel();
@@ -341,8 +336,8 @@ async fn an_error_is_gone_once_it_is_there_also_while_somebody_has_not_heard_it(
         }
     });
     let cache = cache(&source);
-    let one = Arc::clone(&cache).list(&cx(), Catalog::new());
-    let slow = Arc::clone(&cache).list(&cx(), Catalog::new());
+    let one = Arc::clone(&cache).list(&cx());
+    let slow = Arc::clone(&cache).list(&cx());
     released.cancel();
     assert!(in_time(one.wait()).await.is_err());
     assert_eq!(listed(Arc::clone(&cache), &cx()).await, ["t"]);
@@ -352,27 +347,17 @@ async fn an_error_is_gone_once_it_is_there_also_while_somebody_has_not_heard_it(
 #[tokio::test]
 async fn now_stays_now_and_later_stays_later() {
     let now = cached(static_tools([tool("a")]), for_a_minute([]));
-    for used in [CacheUse::Miss, CacheUse::Hit] {
-        let Listing::Now(Ok(mut catalog)) = Arc::clone(&now).list(&cx(), Catalog::new()) else {
+    for used in [CacheStatus::Miss, CacheStatus::Hit] {
+        let Listing::Now(Ok(catalog)) = Arc::clone(&now).list(&cx()) else {
             panic!("what is inside answers at once");
         };
-        assert_eq!(catalog.take_answered().cache, used);
+        assert_eq!(catalog.listing_info().cache, used);
     }
     let failing = from_fn("failing", |_: &ListContext| Err::<Vec<Tool>, _>("down"));
-    let listing = cached(failing, for_a_minute([])).list(&cx(), Catalog::new());
+    let listing = cached(failing, for_a_minute([])).list(&cx());
     assert!(matches!(listing, Listing::Now(Err(_))));
     let later = cache(&Source::counting());
-    assert!(matches!(Arc::clone(&later).list(&cx(), Catalog::new()), Listing::Later(_)));
-}
-
-#[tokio::test]
-async fn what_was_there_before_comes_back_too() {
-    let cache = cached(static_tools([tool("a")]), for_a_minute([]));
-    for _ in 0..2 {
-        let before = Catalog::from_iter([tool("before")]);
-        let catalog = Arc::clone(&cache).list(&cx(), before).wait().await.unwrap();
-        assert_eq!(names(&catalog), ["before", "a"]);
-    }
+    assert!(matches!(Arc::clone(&later).list(&cx()), Listing::Later(_)));
 }
 
 #[test]
@@ -381,17 +366,11 @@ fn a_hit_allocates_nothing() {
     let key = [KeyField::Tenant, KeyField::ActiveSkills, KeyField::Iteration];
     let cache = cached(static_tools(tools), CacheOptions::new(key, Ttl::after(MINUTE)));
     let cx = of_tenant("acme");
-    let list = |into: Catalog| match Arc::clone(&cache).list(&cx, into) {
+    let list = || match Arc::clone(&cache).list(&cx) {
         Listing::Now(Ok(catalog)) => catalog,
         other => panic!("{other:?}"),
     };
-    let mut catalog = list(Catalog::new());
-    let allocated = allocation_counter::measure(|| {
-        for _ in 0..10 {
-            let mut reused = std::mem::take(&mut catalog);
-            reused.clear();
-            catalog = list(reused);
-        }
-    });
+    let mut catalog = list();
+    let allocated = allocation_counter::measure(|| (0..10).for_each(|_| catalog = list()));
     assert_eq!((allocated.count_total, catalog.offered().len()), (0, 100));
 }

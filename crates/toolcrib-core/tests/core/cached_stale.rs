@@ -1,11 +1,11 @@
-//! What a cache does with an answer whose time is over.
+//! Use of expired cache entries.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::advance;
 use toolcrib_core::{
-    CacheOptions, CacheUse, CancellationToken, Catalog, DiscoveryError, DiscoveryErrorClass,
-    Listing, ToolProvider, Ttl, cached,
+    CacheOptions, CacheStatus, CancellationToken, DiscoveryError, DiscoveryErrorClass, Listing,
+    ToolProvider, Ttl, cached,
 };
 
 use crate::support::{Source, ask, cx, fails, in_time, listed, tool};
@@ -16,7 +16,7 @@ fn options() -> CacheOptions {
     CacheOptions::new([], Ttl::after(MINUTE)).jitter(0.0)
 }
 
-/// Lets what was spawned go on.
+/// Lets spawned tasks run.
 async fn settle() {
     for _ in 0..10 {
         tokio::task::yield_now().await;
@@ -41,7 +41,7 @@ async fn an_answer_behind_its_time_is_given_at_once_while_one_new_one_is_fetched
     advance(Duration::from_secs(90)).await;
     for _ in 0..3 {
         let (names, answered) = ask(&cache, &cx()).await.unwrap();
-        assert_eq!((names[0].as_str(), answered.cache), ("t0", CacheUse::Stale));
+        assert_eq!((names[0].as_str(), answered.cache), ("t0", CacheStatus::Stale));
         assert_eq!(answered.age, Some(Duration::from_secs(90)));
         assert_eq!(answered.error, None);
         settle().await;
@@ -50,7 +50,7 @@ async fn an_answer_behind_its_time_is_given_at_once_while_one_new_one_is_fetched
     released.cancel();
     settle().await;
     let (names, answered) = ask(&cache, &cx()).await.unwrap();
-    assert_eq!((names[0].as_str(), answered.cache), ("t1", CacheUse::Hit));
+    assert_eq!((names[0].as_str(), answered.cache), ("t1", CacheStatus::Hit));
     assert_eq!(source.asked(), 2);
 }
 
@@ -70,13 +70,13 @@ async fn beyond_that_time_it_is_waited_for_and_joins_what_is_being_fetched() {
     let cache = cached(Arc::clone(&source) as _, options().stale_for(MINUTE));
     ask(&cache, &cx()).await.unwrap();
     advance(Duration::from_secs(119)).await;
-    assert_eq!(ask(&cache, &cx()).await.unwrap().1.cache, CacheUse::Stale);
+    assert_eq!(ask(&cache, &cx()).await.unwrap().1.cache, CacheStatus::Stale);
     advance(Duration::from_secs(1)).await;
-    let listing = Arc::clone(&cache).list(&cx(), Catalog::new());
+    let listing = Arc::clone(&cache).list(&cx());
     assert!(matches!(listing, Listing::Later(_)));
     released.cancel();
-    let mut catalog = in_time(listing.wait()).await.unwrap();
-    assert_eq!(catalog.take_answered().cache, CacheUse::Joined);
+    let catalog = in_time(listing.wait()).await.unwrap();
+    assert_eq!(catalog.listing_info().cache, CacheStatus::Joined);
     assert_eq!(source.asked(), 2);
 }
 
@@ -117,11 +117,11 @@ async fn a_background_that_hangs_ends_and_the_next_one_asks_anew() {
     let cache = cached(Arc::clone(&source) as _, options().stale_for(MINUTE));
     ask(&cache, &cx()).await.unwrap();
     advance(Duration::from_secs(119)).await;
-    assert_eq!(ask(&cache, &cx()).await.unwrap().1.cache, CacheUse::Stale);
+    assert_eq!(ask(&cache, &cx()).await.unwrap().1.cache, CacheStatus::Stale);
     settle().await;
-    // Who joined keeps it alive beyond its time; with the last of them it is over.
+    // A joined caller keeps it alive beyond its time; it ends with the last of them.
     advance(Duration::from_secs(1)).await;
-    let waiter = Arc::clone(&cache).list(&cx(), Catalog::new());
+    let waiter = Arc::clone(&cache).list(&cx());
     advance(MINUTE).await;
     settle().await;
     assert_eq!((source.asked(), source.dropped()), (2, 0));
@@ -143,7 +143,7 @@ async fn a_background_that_fails_is_tried_again_by_the_next_one() {
     ask(&cache, &cx()).await.unwrap();
     advance(Duration::from_secs(61)).await;
     for asked in [2, 3] {
-        assert_eq!(ask(&cache, &cx()).await.unwrap().1.cache, CacheUse::Stale);
+        assert_eq!(ask(&cache, &cx()).await.unwrap().1.cache, CacheStatus::Stale);
         settle().await;
         assert_eq!(source.asked(), asked);
     }
@@ -157,10 +157,10 @@ fn without_a_runtime_around_it_nothing_is_done_in_the_background() {
     let short = CacheOptions::new([], Ttl::after(Duration::ZERO)).stale_for(MINUTE);
     let cache = cached(Arc::clone(&source) as _, short);
     runtime().block_on(ask(&cache, &cx())).unwrap();
-    let listing = Arc::clone(&cache).list(&cx(), Catalog::new());
+    let listing = Arc::clone(&cache).list(&cx());
     let Listing::Later(future) = listing else { panic!("it is asked for, and waited for") };
-    let mut catalog = runtime().block_on(future).unwrap();
-    assert_eq!(catalog.take_answered().cache, CacheUse::Miss);
+    let catalog = runtime().block_on(future).unwrap();
+    assert_eq!(catalog.listing_info().cache, CacheStatus::Miss);
     assert_eq!(source.asked(), 2);
 }
 
@@ -177,7 +177,7 @@ async fn when_the_source_fails_an_older_answer_is_given_with_its_age_and_the_err
     advance(Duration::from_secs(90)).await;
     for asked in [2, 3] {
         let (names, answered) = ask(&cache, &cx()).await.unwrap();
-        assert_eq!((names[0].as_str(), answered.cache), ("t", CacheUse::Stale));
+        assert_eq!((names[0].as_str(), answered.cache), ("t", CacheStatus::Stale));
         assert_eq!(answered.age, Some(Duration::from_secs(90)));
         assert_eq!(answered.error.as_deref(), Some("down"));
         assert_eq!(source.asked(), asked, "an error is never kept");

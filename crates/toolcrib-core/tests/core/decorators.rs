@@ -1,4 +1,4 @@
-//! Decorators: what they change, what they leave, and what they refuse.
+//! Decorators: changed parts, unchanged parts, refusals.
 
 use std::{
     sync::{
@@ -10,8 +10,8 @@ use std::{
 
 use serde_json::json;
 use toolcrib_core::{
-    Catalog, DiscoveryErrorClass, Identity, ListContext, Listing, Prepared, Reason, Tool,
-    ToolContextParts, ToolProvider, ToolRewrite, Whose, from_async_fn, from_fn, gated_tools,
+    Catalog, DiscoveryErrorClass, Identity, IdentityScope, ListContext, Listing, Prepared, Reason,
+    Tool, ToolContextParts, ToolProvider, ToolRewrite, from_async_fn, from_fn, gated_tools,
     per_identity, prefixed, prepared, static_tools, with_timeout,
 };
 
@@ -22,13 +22,13 @@ fn tools<const N: usize>(names: [&str; N]) -> Vec<Tool> {
 }
 
 fn now(provider: &Arc<dyn ToolProvider>, cx: &ListContext) -> Catalog {
-    match Arc::clone(provider).list(cx, Catalog::new()) {
+    match Arc::clone(provider).list(cx) {
         Listing::Now(Ok(catalog)) => catalog,
         other => panic!("{other:?}"),
     }
 }
 
-/// Asked twice, the same tools come out: an unchanged menu stays one.
+/// Listed twice, the same tools are returned: an unchanged menu keeps its identity.
 fn gives_the_same_again(provider: &Arc<dyn ToolProvider>, cx: &ListContext) {
     assert!(now(provider, cx).same(&now(provider, cx)), "{}", provider.path());
 }
@@ -41,17 +41,13 @@ async fn prefixed_tools_have_other_names_and_the_same_bodies() {
     let provider = prefixed("crm_", inner).unwrap();
     let catalog = now(&provider, &cx());
     assert_eq!(listed(Arc::clone(&provider), &cx()).await, ["crm_a"]);
-    assert_eq!(*catalog.held_back()[0].tool.name(), *"crm_b");
+    assert_eq!(*catalog.withheld_by_provider()[0].tool.name(), *"crm_b");
     let ran = catalog.offered()[0].call(json!({}), ToolContextParts::detached().into()).await;
     assert_eq!(ran.unwrap().value, "a ran");
     assert!(catalog.offered()[0].rendering().contains("crm_a"));
     gives_the_same_again(&provider, &cx());
     assert_eq!(provider.path(), "prefixed(crm_) > gated(no_b) > static");
     assert_eq!((provider.leaf(), provider.covers()), ("static", Some("crm_*")));
-    // Those of others stay as they are.
-    let before = Catalog::from_iter([tool("theirs")]);
-    let catalog = provider.list(&cx(), before).wait().await.unwrap();
-    assert_eq!(crate::support::names(&catalog), ["theirs", "crm_a"]);
 }
 
 #[tokio::test]
@@ -90,8 +86,8 @@ async fn prepared_tools_are_rewritten_or_dropped_by_the_context() {
     assert_eq!(d.input_schema()["properties"]["x"]["type"], "integer");
     let ran = d.call(json!({}), ToolContextParts::detached().into()).await.unwrap();
     assert_eq!(ran.value, "c ran");
-    assert_eq!(acme.held_back()[0].reason, Reason::from("not today"));
-    assert_eq!(&*acme.held_back()[0].gate, "p");
+    assert_eq!(acme.withheld_by_provider()[0].reason, Reason::from("not today"));
+    assert_eq!(&*acme.withheld_by_provider()[0].gate, "p");
     gives_the_same_again(&provider, &of_tenant("acme"));
     let zeta = now(&provider, &of_tenant("zeta"));
     assert_eq!(zeta.offered()[1].description(), "For zeta.");
@@ -105,26 +101,26 @@ async fn what_prepares_can_neither_take_a_name_that_is_taken_nor_fail_unheard() 
     let cases: [(Prepare, &str); 6] = [
         (
             |_, _| Ok(Prepared::Rewrite(ToolRewrite::new().name("c"))),
-            "what prepares `p` failed on tool `c`: two tools have that name now",
+            "preparer `p` failed on tool `c`: another tool of the listing has that name",
         ),
         (
             |tool, _| match tool.name().as_str() {
                 "b" => Ok(Prepared::Rewrite(ToolRewrite::new().name("a"))),
                 _ => Ok(Prepared::Keep),
             },
-            "what prepares `p` failed on tool `a`: two tools have that name now",
+            "preparer `p` failed on tool `a`: another tool of the listing has that name",
         ),
         (
             |_, _| Ok(Prepared::Rewrite(ToolRewrite::new().name("a b"))),
-            "what prepares `p` failed on tool `a`: `a b` is not a tool name: it contains ' '; use 1 \
+            "preparer `p` failed on tool `a`: `a b` is not a tool name: it contains ' '; use 1 \
              to 64 of the characters a-z, A-Z, 0-9, `_` and `-`",
         ),
         (
             |_, _| Ok(Prepared::Rewrite(ToolRewrite::new().description(" "))),
-            "what prepares `p` failed on tool `a`: tool `a` has no description; say when to use it",
+            "preparer `p` failed on tool `a`: tool `a` has no description; say when to use it",
         ),
-        (|_, _| Err("no directory".into()), "what prepares `p` failed on tool `a`: no directory"),
-        (|_, _| panic!("bug"), "what prepares `p` failed on tool `a`: it panicked: bug"),
+        (|_, _| Err("no directory".into()), "preparer `p` failed on tool `a`: no directory"),
+        (|_, _| panic!("bug"), "preparer `p` failed on tool `a`: it panicked: bug"),
     ];
     for (prepare, message) in cases {
         let provider = prepared("p", static_tools(tools(["a", "b"])), prepare);
@@ -132,7 +128,7 @@ async fn what_prepares_can_neither_take_a_name_that_is_taken_nor_fail_unheard() 
         assert_eq!((error.class(), error.message()), (DiscoveryErrorClass::Gate, message));
         assert_eq!(error.provider(), Some("prepared(p) > static"));
     }
-    // Names that change places are no two of one name.
+    // Names that are swapped do not count as duplicates.
     let swapped = prepared("p", static_tools(tools(["a", "b"])), move |tool: &Tool, _: &_| {
         rename(if tool.name() == "a" { "b" } else { "a" }) as Result<_, String>
     });
@@ -171,7 +167,7 @@ async fn functions_are_providers() {
         [tool(cx.identity().tenant.as_deref().unwrap_or("nobody"))]
     });
     assert_eq!(later.id(), "later");
-    assert!(matches!(Arc::clone(&later).list(&cx(), Catalog::new()), Listing::Later(_)));
+    assert!(matches!(Arc::clone(&later).list(&cx()), Listing::Later(_)));
     assert_eq!(listed(later, &of_tenant("acme")).await, ["acme"]);
 }
 
@@ -179,7 +175,7 @@ async fn functions_are_providers() {
 async fn each_tenant_has_a_provider_of_its_own_made_once() {
     let made = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&made);
-    let provider = per_identity(Whose::Tenant, 2, move |identity: &Identity| {
+    let provider = per_identity(IdentityScope::Tenant, 2, move |identity: &Identity| {
         seen.lock().unwrap().push(format!("{identity:?}"));
         match identity.tenant.as_deref() {
             Some("broken") => Err("no credentials"),
@@ -219,7 +215,7 @@ async fn each_tenant_has_a_provider_of_its_own_made_once() {
 async fn of_many_providers_that_goes_which_was_used_longest_ago() {
     let made = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&made);
-    let provider = per_identity(Whose::Tenant, 16, move |_: &Identity| {
+    let provider = per_identity(IdentityScope::Tenant, 16, move |_: &Identity| {
         counted.fetch_add(1, Ordering::SeqCst);
         Ok::<_, String>(static_tools([]))
     });
@@ -241,7 +237,7 @@ async fn of_many_providers_that_goes_which_was_used_longest_ago() {
 async fn those_who_ask_at_the_same_time_get_one_provider() {
     let made = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&made);
-    let provider = per_identity(Whose::Principal, 8, move |_: &Identity| {
+    let provider = per_identity(IdentityScope::Principal, 8, move |_: &Identity| {
         counted.fetch_add(1, Ordering::SeqCst);
         std::thread::yield_now();
         Ok::<_, String>(static_tools([tool("t")]))
@@ -260,7 +256,7 @@ async fn those_who_ask_at_the_same_time_get_one_provider() {
 
 #[tokio::test]
 async fn gates_commute() {
-    // Case 7: whichever gate stands outside, what both let through is offered.
+    // Case 7: in either order of the gates, tools that pass both are offered.
     let read =
         |inner| gated_tools("read", inner, |tool: &Tool, _: &_| tool.name().starts_with("read_"));
     let billing = |inner| {
@@ -277,10 +273,10 @@ async fn now_stays_now_through_every_decorator() {
         let inner = prefixed("p_", inner).unwrap();
         let inner = prepared("k", inner, |_: &Tool, _: &_| Prepared::Keep);
         let made = Mutex::new(Some(with_timeout(inner, Duration::from_secs(1))));
-        per_identity(Whose::Tenant, 1, move |_| made.lock().unwrap().take().ok_or("once"))
+        per_identity(IdentityScope::Tenant, 1, move |_| made.lock().unwrap().take().ok_or("once"))
     };
     let now = stack(static_tools(tools(["a"])));
-    assert!(matches!(now.list(&cx(), Catalog::new()), Listing::Now(Ok(_))));
+    assert!(matches!(now.list(&cx()), Listing::Now(Ok(_))));
     let later = stack(Source::counting() as _);
-    assert!(matches!(later.list(&cx(), Catalog::new()), Listing::Later(_)));
+    assert!(matches!(later.list(&cx()), Listing::Later(_)));
 }

@@ -1,13 +1,14 @@
-//! Rules about failures: what each of their conditions holds for, and how long they wait.
+//! Reliability rules: conditions and waits.
 
 use std::{sync::Arc, time::Duration};
 
+use serde_json::json;
 use toolcrib_core::{
-    Glob, InvalidStatusRange, ReliabilityRule, ReliabilityState, Retry, Stage, StatusRange, Then,
-    WhenFailed, static_tools,
+    DiscoveryErrorClass, FailureConditions, Glob, InvalidStatusRangeError, ModelErrorClass,
+    ReliabilityAction, ReliabilityRule, ReliabilityState, Retry, Stage, StatusRange, static_tools,
 };
 
-/// A failure of which everything is known.
+/// A failure with all facts known.
 fn failure() -> ReliabilityState<'static> {
     let mut state = ReliabilityState::new(Stage::Discover, "gated(g) > hub");
     state.leaf = "hub";
@@ -22,8 +23,8 @@ fn failure() -> ReliabilityState<'static> {
     state
 }
 
-fn when(change: impl FnOnce(&mut WhenFailed)) -> WhenFailed {
-    let mut when = WhenFailed::default();
+fn when(change: impl FnOnce(&mut FailureConditions)) -> FailureConditions {
+    let mut when = FailureConditions::default();
     change(&mut when);
     when
 }
@@ -36,7 +37,7 @@ fn words(words: &[&str]) -> Vec<Arc<str>> {
 fn each_condition_holds_for_what_it_names_alone() {
     let globs = |glob: &str| vec![Glob::new(glob)];
     let statuses = |text: &str| vec![text.parse::<StatusRange>().unwrap()];
-    assert!(WhenFailed::default().holds(&failure()).unwrap());
+    assert!(FailureConditions::default().matches(&failure()).unwrap());
     for (holds, does_not) in [
         (
             when(|when| when.stage = Some(Stage::Discover)),
@@ -76,21 +77,23 @@ fn each_condition_holds_for_what_it_names_alone() {
             when(|when| when.cost_usd_below = Some(1.5)),
         ),
         (
-            WhenFailed::default().and(|state| state.tokens == 100).and(|_| Ok::<_, String>(true)),
-            WhenFailed::default().and(|state| state.tokens == 99).and(|_| true),
+            FailureConditions::default()
+                .and(|state| state.tokens == 100)
+                .and(|_| Ok::<_, String>(true)),
+            FailureConditions::default().and(|state| state.tokens == 99).and(|_| true),
         ),
         (
-            WhenFailed::default().and(|_| true),
-            WhenFailed::default().and(|_| true).and(|_| Ok::<_, String>(false)),
+            FailureConditions::default().and(|_| true),
+            FailureConditions::default().and(|_| true).and(|_| Ok::<_, String>(false)),
         ),
     ] {
-        assert!(holds.holds(&failure()).unwrap(), "{holds:?}");
-        assert!(!does_not.holds(&failure()).unwrap(), "{does_not:?}");
+        assert!(holds.matches(&failure()).unwrap(), "{holds:?}");
+        assert!(!does_not.matches(&failure()).unwrap(), "{does_not:?}");
     }
-    // What is not known fits no condition on it.
+    // Unknown facts match no condition on them.
     let unknown = ReliabilityState::new(Stage::Discover, "hub");
-    assert!(!when(|when| when.codes = words(&["quota"])).holds(&unknown).unwrap());
-    assert!(!when(|when| when.http_statuses = statuses("5xx")).holds(&unknown).unwrap());
+    assert!(!when(|when| when.codes = words(&["quota"])).matches(&unknown).unwrap());
+    assert!(!when(|when| when.http_statuses = statuses("5xx")).matches(&unknown).unwrap());
 }
 
 #[test]
@@ -98,15 +101,15 @@ fn all_that_is_given_must_hold_and_what_fails_says_so() {
     let with_code = |check: fn(&ReliabilityState<'_>) -> Result<bool, String>| {
         when(|when| when.tokens_below = Some(1000)).and(check)
     };
-    assert!(with_code(|_| Ok(true)).holds(&failure()).unwrap());
+    assert!(with_code(|_| Ok(true)).matches(&failure()).unwrap());
     let mut expensive = failure();
     expensive.tokens = 1000;
-    assert!(!with_code(|_| Err("asked".into())).holds(&expensive).unwrap(), "it is asked last");
-    let said = |check| with_code(check).holds(&failure()).unwrap_err().to_string();
+    assert!(!with_code(|_| Err("asked".into())).matches(&expensive).unwrap(), "it is asked last");
+    let said = |check| with_code(check).matches(&failure()).unwrap_err().to_string();
     assert_eq!(said(|_| Err("no database".into())), "no database");
     assert_eq!(said(|_| panic!("bug")), "it panicked: bug");
-    let first_fails = WhenFailed::default().and(|_| Err::<bool, _>("first")).and(|_| true);
-    assert_eq!(first_fails.holds(&failure()).unwrap_err().to_string(), "first");
+    let first_fails = FailureConditions::default().and(|_| Err::<bool, _>("first")).and(|_| true);
+    assert_eq!(first_fails.matches(&failure()).unwrap_err().to_string(), "first");
 }
 
 #[test]
@@ -122,6 +125,17 @@ fn an_error_has_the_name_of_its_class_or_of_its_stage() {
     assert_eq!(names, ["DiscoveryError", "ModelError", "ToolError"]);
 }
 
+/// Renaming a variant once changed the class in JSON, and not the one that rules name.
+#[test]
+fn a_class_has_the_same_word_in_json_as_in_rules() {
+    for class in ModelErrorClass::ALL {
+        assert_eq!(json!(class), class.as_str());
+    }
+    for class in DiscoveryErrorClass::ALL {
+        assert_eq!(json!(class), class.as_str());
+    }
+}
+
 #[test]
 fn stages_and_what_rules_do_have_words_of_their_own() {
     assert_eq!(Stage::ALL.map(|stage| stage.to_string()), ["discover", "model", "tool"]);
@@ -130,13 +144,18 @@ fn stages_and_what_rules_do_have_words_of_their_own() {
         assert!(classes.contains(&own) && classes.contains(&"breaker_open"), "{classes:?}");
     }
     let fallbacks = [
-        Then::fallback_model("m"),
-        Then::fallback_source(static_tools([])),
-        Then::fallback_answer(|_, _| std::future::pending()),
+        ReliabilityAction::fallback_model("m"),
+        ReliabilityAction::fallback_provider(static_tools([])),
+        ReliabilityAction::fallback_answer(|_, _| std::future::pending()),
     ];
     assert!(fallbacks.iter().all(|then| then.as_str() == "fallback"));
-    let others =
-        [Then::Ok, Then::Continue, Then::Retry(Retry::default()), Then::RetryOther, Then::FailFast];
+    let others = [
+        ReliabilityAction::Ok,
+        ReliabilityAction::Continue,
+        ReliabilityAction::Retry(Retry::default()),
+        ReliabilityAction::RetryOther,
+        ReliabilityAction::FailFast,
+    ];
     assert_eq!(
         others.map(|then| then.as_str()),
         ["ok", "continue", "retry", "retry_other", "fail_fast"]
@@ -145,19 +164,19 @@ fn stages_and_what_rules_do_have_words_of_their_own() {
 
 #[test]
 fn a_rule_is_what_is_said_of_it() {
-    let rule = ReliabilityRule::new(Then::Ok)
+    let rule = ReliabilityRule::new(ReliabilityAction::Ok)
         .stage(Stage::Tool)
         .error_class("timeout")
         .error_name("TimeoutError")
         .kind("slow")
         .label("slow tools");
     assert_eq!((rule.kind.as_deref(), rule.label.as_deref()), (Some("slow"), Some("slow tools")));
-    assert!(rule.names_class("timeout") && !rule.names_class("gate"));
+    assert!(rule.has_class("timeout") && !rule.has_class("gate"));
     let mut state = ReliabilityState::new(Stage::Tool, "t");
-    assert!(!rule.when.holds(&state).unwrap());
+    assert!(!rule.when.matches(&state).unwrap());
     state.error_class = "timeout";
-    assert!(rule.when.holds(&state).unwrap());
-    assert!(!rule.when(|state| state.attempt > 1).when.holds(&state).unwrap());
+    assert!(rule.when.matches(&state).unwrap());
+    assert!(!rule.when(|state| state.attempt > 1).when.matches(&state).unwrap());
 }
 
 #[test]
@@ -185,14 +204,16 @@ fn a_wait_doubles_up_to_its_cap_and_is_as_long_as_asked_for() {
 fn statuses_are_a_number_a_hundred_or_a_range() {
     let contains = |text: &str| {
         let range = text.parse::<StatusRange>()?;
-        Ok::<_, InvalidStatusRange>([99, 100, 429, 500, 503, 504, 599].map(|n| range.contains(n)))
+        Ok::<_, InvalidStatusRangeError>(
+            [99, 100, 429, 500, 503, 504, 599].map(|n| range.contains(n)),
+        )
     };
     assert_eq!(contains("429"), Ok([false, false, true, false, false, false, false]));
     assert_eq!(contains("5xx"), Ok([false, false, false, true, true, true, true]));
     assert_eq!(contains("500-503"), Ok([false, false, false, true, true, false, false]));
     assert_eq!(contains("100-599"), Ok([false, true, true, true, true, true, true]));
     for wrong in ["", "xx", "9xx", "0xx", "503-500", "99", "99-200", "500-600", "abc", "1-"] {
-        assert_eq!(contains(wrong), Err(InvalidStatusRange), "{wrong}");
+        assert_eq!(contains(wrong), Err(InvalidStatusRangeError), "{wrong}");
     }
     assert!(StatusRange::from(404).contains(404) && !StatusRange::from(404).contains(405));
 }

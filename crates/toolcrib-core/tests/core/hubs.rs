@@ -1,4 +1,4 @@
-//! Hubs: what they are told, and when they are left.
+//! Hubs: their requests, and their cancellation.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use toolcrib_core::{
 
 use crate::support::{fails, in_time, listed, of_tenant, skill, tool};
 
-/// Notes what it is told; offers a tool of its tenant's name, or fails, or never answers.
+/// Records its requests; offers a tool named after the tenant, or fails, or never responds.
 #[derive(Default)]
 struct Hub(Mutex<Vec<String>>);
 
@@ -46,7 +46,7 @@ async fn a_hub_is_told_whom_it_is_asked_for() {
     );
     let cx =
         of_tenant("acme").with_iteration(3).with_active_skills(Arc::from([skill("a"), skill("b")]));
-    assert!(matches!(Arc::clone(&provider).list(&cx, Catalog::new()), Listing::Later(_)));
+    assert!(matches!(Arc::clone(&provider).list(&cx), Listing::Later(_)));
     assert!(hub.0.lock().unwrap().is_empty(), "nobody is asked before somebody waits");
     assert_eq!(listed(provider, &cx).await, ["acme"]);
     assert_eq!(*hub.0.lock().unwrap(), ["acme Some(\"b\") [\"a\", \"b\"] 3"]);
@@ -64,17 +64,9 @@ async fn a_hub_has_the_id_and_the_pattern_that_it_is_given() {
 async fn a_hub_that_ignores_cancellation_is_left() {
     let provider = discovery(Hub::default()).build();
     let cx = of_tenant("never");
-    let waiting = tokio::spawn(provider.list(&cx, Catalog::new()).wait());
+    let waiting = tokio::spawn(provider.list(&cx).wait());
     tokio::task::yield_now().await;
     cx.cancellation().cancel();
-    let error = in_time(waiting).await.unwrap().unwrap_err().error;
+    let error = in_time(waiting).await.unwrap().unwrap_err();
     assert_eq!(error.class(), DiscoveryErrorClass::Cancelled);
-}
-
-#[tokio::test]
-async fn what_others_offer_comes_back_also_when_a_hub_fails() {
-    let provider = discovery(Hub::default()).build();
-    let before = Catalog::from_iter([tool("theirs")]);
-    let failed = provider.list(&of_tenant("refused"), before).wait().await.unwrap_err();
-    assert_eq!(failed.catalog.offered().len(), 1);
 }

@@ -1,5 +1,5 @@
-//! Providers and how they are put together, without an engine: what is listed, when, and how often
-//! a source is asked.
+//! Providers and their composition, without an engine: listings, their timing, and the number of
+//! requests to a source.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,6 +8,7 @@
     reason = "tests"
 )]
 
+mod breaker;
 mod cached;
 mod cached_stale;
 mod decorators;

@@ -1,7 +1,9 @@
-//! What comes of registries that are put together.
+//! Merging of registries.
 
 use proptest::prelude::*;
-use toolcrib_core::{AlreadyRegistered, Lifetime, OnCollision, Tool, ToolRegistry, TurnSignals};
+use toolcrib_core::{
+    AlreadyRegisteredError, Lifetime, OnCollision, Tool, ToolRegistry, TurnSignals,
+};
 
 use crate::support::{ending, named, tool, tool_builder};
 
@@ -42,10 +44,10 @@ fn tools_of_different_names_stand_from_left_to_right_under_every_policy() {
     }
 }
 
-// Cases 21 to 29, under each policy of the tool that is there, which counts for nothing.
+// Cases 21 to 29, under each policy of the existing tool, which is ignored.
 #[test]
 fn the_incoming_tool_decides_then_the_merge() {
-    // What comes of it by what the incoming tool declares, under `Fail`, `Replace` and `Keep`.
+    // The result by the incoming tool's declaration, under `Fail`, `Replace` and `Keep`.
     let table = [
         (Fail, [None, Some("new"), Some("old")]),
         (Replace, [Some("new"); 3]),
@@ -76,7 +78,7 @@ fn what_the_tool_that_is_there_declares_gives_no_protection() {
     for there in [Keep, Replace] {
         let merged =
             ToolRegistry::merge([&registry([x(there, "old")]), &registry([x(Fail, "new")])]);
-        assert!(matches!(merged, Err(AlreadyRegistered { .. })));
+        assert!(matches!(merged, Err(AlreadyRegisteredError { .. })));
     }
 }
 
@@ -148,11 +150,11 @@ fn a_tool_does_not_collide_with_itself() {
     let merged = ToolRegistry::merge([&a, &b]).unwrap();
     assert_eq!(named(&merged.all()), ["x", "b"]);
     assert!(merged.get("x").unwrap().same(&same));
-    // One that merely reads the same is another one.
+    // A tool with the same texts is still another tool.
     assert!(ToolRegistry::merge([&a, &registry([x(Fail, "code")])]).is_err());
 }
 
-/// Which tool under which name, and whether it is hidden.
+/// Tool, name, and whether it is hidden.
 type Entry = (usize, usize, bool);
 
 /// Tools under six names, three per name, one for each policy.
@@ -182,8 +184,8 @@ fn policy() -> impl Strategy<Value = OnCollision> {
 }
 
 proptest! {
-    /// Where nothing throws it does not matter what is put together first; the order is that of
-    /// first appearance; inputs never change.
+    /// Without errors the grouping of merges does not matter; the order is that of first
+    /// appearance; inputs never change.
     #[test]
     fn merging_is_associative_idempotent_and_changes_no_input(
         inputs in prop::collection::vec(entries(), 3), policy in policy(),

@@ -1,4 +1,4 @@
-//! A registry by itself: order, edits, what is hidden, and what an ack takes out.
+//! A registry by itself: order, edits, hiding, and pruning on ack.
 
 use std::sync::{
     Arc, Mutex,
@@ -7,7 +7,7 @@ use std::sync::{
 
 use serde_json::json;
 use toolcrib_core::{
-    AlreadyRegistered, Catalog, Lifetime, OnCollision, Signal, Spooling, Tool, ToolProvider,
+    AlreadyRegisteredError, ArtifactPolicy, Lifetime, OnCollision, Signal, Tool, ToolProvider,
     ToolRegistry, TurnSignals,
 };
 
@@ -26,7 +26,7 @@ fn brief() -> Tool {
     ending(tool_builder("brief").ephemeral(Lifetime::Iteration))
 }
 
-/// A context of a turn, as far as a registry needs one.
+/// A turn's context, reduced to the part that a registry needs.
 #[derive(Default)]
 struct Context(TurnSignals);
 
@@ -56,7 +56,7 @@ fn a_name_that_is_taken_is_refused_with_both_origins_whatever_the_tool_says_of_c
     let x = |origin: &str| tool_builder("x").origin(origin);
     let error = ToolRegistry::try_from(vec![ending(x("here")), ending(x("there"))]).unwrap_err();
     assert_eq!((&*error.name, &*error.existing, &*error.incoming), ("x", "here", "there"));
-    assert_eq!(AlreadyRegistered::CODE, "E_TOOL_ALREADY_REGISTERED");
+    assert_eq!(AlreadyRegisteredError::CODE, "E_TOOL_ALREADY_REGISTERED");
     let registry = ToolRegistry::new();
     let first = ending(x("here"));
     registry.register(first.clone()).unwrap();
@@ -133,14 +133,14 @@ fn a_hidden_tool_is_there_and_is_not_offered() {
     assert_eq!(named(&registry.all()), ["c", "a", "b"]);
     assert_eq!(named(&registry.visible()), ["c", "b"]);
     assert_eq!(named(&registry.hidden()), ["a"]);
-    let listing = registry.list(&cx(), Catalog::new());
+    let listing = registry.list(&cx());
     let toolcrib_core::Listing::Now(Ok(catalog)) = listing else { panic!("{listing:?}") };
     assert_eq!(names(&catalog), ["c", "b"]);
-    let held_back = &catalog.held_back()[0];
-    assert_eq!(held_back.tool.name().as_str(), "a");
+    let withheld_by_provider = &catalog.withheld_by_provider()[0];
+    assert_eq!(withheld_by_provider.tool.name().as_str(), "a");
     assert_eq!(
-        (&*held_back.gate, &*held_back.reason.to_string()),
-        ("registry", "it is hidden there")
+        (&*withheld_by_provider.gate, &*withheld_by_provider.reason.to_string()),
+        ("registry", "hidden in the registry")
     );
 }
 
@@ -265,7 +265,7 @@ fn a_second_signal_is_an_error_and_the_first_stands() {
     signals.ack().unwrap();
     assert_eq!(
         signals.ack().unwrap_err().to_string(),
-        "this turn was acked already; an executor signals once, so return after it has"
+        "this turn was already acked; signal once and then return"
     );
     assert_eq!(signals.nack("late").unwrap_err().first, "acked");
     assert!(matches!(signals.signal(), Some(Signal::Ack)));
@@ -356,7 +356,7 @@ fn a_difference_tells_what_came_went_changed_and_moved() {
     assert_eq!(moved.changes(), before.changes() + 2);
 }
 
-/// What a copy shares with nobody any more is edited as what it shares.
+/// A copy that no longer shares its base is edited like the base.
 #[test]
 fn a_copy_outlives_what_it_is_a_copy_of() {
     let baseline = abc();
@@ -370,7 +370,7 @@ fn a_copy_outlives_what_it_is_a_copy_of() {
     assert_eq!(named(&copy.hidden()), ["b"]);
 }
 
-/// More edits of a copy than are kept beside what copies share, and more tools that go at once.
+/// More edits of a copy than are stored separately, and more tools removed at once.
 #[test]
 fn many_edits_of_a_copy_are_as_good_as_few() {
     let brief = |n: usize| ending(tool_builder(&format!("t{n}")).ephemeral(Lifetime::Iteration));
@@ -423,18 +423,18 @@ fn a_tool_that_declares_nothing_has_the_defaults_and_what_it_notes_comes_back() 
 // Case 43.
 #[test]
 fn a_tool_that_never_keeps_a_result_names_no_kind_of_it() {
-    let never = tool_builder("looks").spooling(Spooling::Never);
+    let never = tool_builder("looks").artifact_policy(ArtifactPolicy::Never);
     let error = never.artifact_kind("json").handler(|_: serde_json::Value, _| async { "" });
     assert_eq!(
         error.unwrap_err().to_string(),
-        "tool `looks` names the kind of artifact that its results are, and never keeps one; leave \
-         out `artifact_kind`, or `Spooling::Never`"
+        "tool `looks` declares an artifact kind, but the artifact policy `Never`; leave \
+         out `artifact_kind`, or `ArtifactPolicy::Never`"
     );
-    let always = tool_builder("t").spooling(Spooling::Always).artifact_kind("json");
+    let always = tool_builder("t").artifact_policy(ArtifactPolicy::Always).artifact_kind("json");
     assert_eq!(ending(always).artifact_kind().map(|kind| &**kind), Some("json"));
 }
 
-/// A copy for a turn, and what is edited first in it, cost the same however many tools there are.
+/// A copy for a turn and its first edit cost the same regardless of the number of tools.
 #[test]
 fn a_copy_of_many_tools_and_its_first_edit_allocate_next_to_nothing() {
     let mut many: Vec<_> = (0..9_999).map(|n| tool(&format!("tool_{n}"))).collect();

@@ -1,4 +1,4 @@
-//! Any edits of any copies come to what they come to in a plain list.
+//! Any edits of any copies have the same result as in a plain list.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use toolcrib_core::{Lifetime, Tool, ToolRegistry};
 
 use crate::support::{ending, tool_builder};
 
-/// More than are kept beside what copies share.
+/// More than the number of edits stored separately.
 const NAMES: usize = 90;
 
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ enum Edit {
     Unhide(usize),
     SetHidden(HashSet<usize>),
     Prune,
-    /// Goes on with a copy; the one before must stay as it is.
+    /// Continues with a copy; the original must stay unchanged.
     Copy,
     /// Edits every tool of the copy.
     OverwriteAll,
@@ -40,7 +40,7 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
-/// The same as a list, with the tool's number, for what it is.
+/// The same as a list, with each tool's number.
 #[derive(Debug, Clone, Default)]
 struct Model(Vec<(usize, Tool, bool)>);
 
@@ -50,7 +50,7 @@ impl Model {
     }
 }
 
-/// Every third lives for an iteration, every fifth for a turn.
+/// Every third has the lifetime of an iteration, every fifth of a turn.
 fn fresh(number: usize) -> Tool {
     let builder = tool_builder(&format!("tool_{number}"));
     ending(match (number % 3, number % 5) {
@@ -147,7 +147,7 @@ proptest! {
             if matches!(edit, Edit::Copy) {
                 left.push((registry.clone(), model.clone()));
             }
-            // A registry that shares its tools with a copy is edited in another way than one that
+            // A registry that shares its tools with a copy takes another edit path than one that
             // does not.
             let shared = left.len() % 2 == 0;
             let (before, changes) = (shared.then(|| registry.clone()), registry.changes());

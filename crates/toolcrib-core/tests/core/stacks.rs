@@ -1,27 +1,28 @@
-//! What a stack of providers says of itself, and what it hands on that is not its own.
+//! Metadata of a stack of providers, and its treatment of other providers' tools.
 
 use std::{sync::Arc, time::Duration};
 
 use toolcrib_core::{
-    CacheOptions, Catalog, DiscoveryError, DiscoveryErrorClass, HeldBack, ListContext, Listing,
-    Prepared, Tool, ToolProvider, Ttl, Whose, cached, concat, from_fn, gated_tools, of_plugin,
-    per_identity, prefixed, prepared, skill_scoped_tools, static_tools, with_timeout,
+    __internal::of_plugin, CacheOptions, Catalog, DiscoveryError, DiscoveryErrorClass,
+    IdentityScope, ListContext, Listing, Prepared, Tool, ToolProvider, Ttl, cached, concat,
+    from_fn, gated_tools, per_identity, prefixed, prepared, skill_scoped_tools, static_tools,
+    with_timeout,
 };
 
-use crate::support::{Source, cx, fails, listed, names, skill, tool};
+use crate::support::{Source, cx, fails, listed, skill, tool};
 
 type Provider = Arc<dyn ToolProvider>;
 
-/// A provider that says nothing of itself.
+/// A provider without metadata.
 struct Silent;
 
 impl ToolProvider for Silent {
-    fn list(self: Arc<Self>, _: &ListContext, into: Catalog) -> Listing {
-        Listing::now(into)
+    fn list(self: Arc<Self>, _: &ListContext) -> Listing {
+        Listing::now(Catalog::new())
     }
 }
 
-/// One that has a name, and a pattern for those of its tools.
+/// A provider with a name and a pattern of its tools' names.
 struct Git {
     gated: bool,
 }
@@ -36,8 +37,8 @@ impl ToolProvider for Git {
     fn is_gated(&self) -> bool {
         self.gated
     }
-    fn list(self: Arc<Self>, _: &ListContext, into: Catalog) -> Listing {
-        Listing::now(into)
+    fn list(self: Arc<Self>, _: &ListContext) -> Listing {
+        Listing::now(Catalog::new())
     }
 }
 
@@ -120,8 +121,9 @@ fn every_provider_says_who_it_is_who_answers_and_what_for() {
 #[tokio::test]
 async fn one_of_each_identity_is_gated_once_one_that_was_made_is() {
     for gated in [false, true] {
-        let provider =
-            per_identity(Whose::Tenant, 1, move |_| Ok::<_, String>(Arc::new(Git { gated }) as _));
+        let provider = per_identity(IdentityScope::Tenant, 1, move |_| {
+            Ok::<_, String>(Arc::new(Git { gated }) as _)
+        });
         assert_eq!(
             (provider.id(), provider.path().as_str()),
             ("per-identity", "per-identity(tenant)")
@@ -133,33 +135,6 @@ async fn one_of_each_identity_is_gated_once_one_that_was_made_is() {
     }
 }
 
-/// A list with a tool that is offered and one that is held back, both of others.
-fn theirs() -> Catalog {
-    let mut catalog = Catalog::from_iter([tool("theirs")]);
-    catalog.hold_back(tool("held"), "gate".into(), "for now");
-    catalog
-}
-
-#[tokio::test]
-async fn what_others_offer_and_hold_back_stays_as_it_is() {
-    let around: [fn(Provider) -> Provider; 4] = [
-        |inner| prefixed("p_", inner).unwrap(),
-        |inner| of_plugin("plug", inner),
-        |inner| prepared("none", inner, |_: &Tool, _: &ListContext| Prepared::Drop("no".into())),
-        |inner| gated_tools("none", inner, |_: &Tool, _: &ListContext| false),
-    ];
-    for around in around {
-        let stack = around(static_tools([tool("own")]));
-        let path = stack.path();
-        let before = theirs();
-        let after = stack.list(&cx(), theirs()).wait().await.unwrap();
-        assert_eq!(names(&after)[0], "theirs", "{path}");
-        assert_eq!(after.offered()[0].plugin(), None, "{path}");
-        let [HeldBack { tool, .. }, ..] = after.held_back() else { panic!("{path}") };
-        assert_eq!((tool.name(), tool.plugin()), (before.held_back()[0].tool.name(), None));
-    }
-}
-
 #[tokio::test]
 async fn what_a_plugin_lists_carries_its_id() {
     let catalog = of_plugin(
@@ -168,45 +143,18 @@ async fn what_a_plugin_lists_carries_its_id() {
             tool.name() != "b"
         }),
     )
-    .list(&cx(), Catalog::new())
+    .list(&cx())
     .wait()
     .await
     .unwrap();
     assert_eq!(catalog.offered()[0].plugin(), Some("crm"));
-    assert_eq!(catalog.held_back()[0].tool.plugin(), Some("crm"));
-}
-
-#[tokio::test]
-async fn who_does_not_give_back_what_it_was_handed_fails() {
-    /// Loses what is offered, or what is held back.
-    struct Loses {
-        offered: bool,
-    }
-    impl ToolProvider for Loses {
-        fn list(self: Arc<Self>, _: &ListContext, into: Catalog) -> Listing {
-            let mut own = Catalog::new();
-            if self.offered {
-                for held in into.held_back() {
-                    own.hold_back(held.tool.clone(), Arc::clone(&held.gate), held.reason.clone());
-                }
-            } else {
-                own.offer_all(into.offered());
-            }
-            Listing::now(own)
-        }
-    }
-    for offered in [true, false] {
-        let stack = concat([Arc::new(Loses { offered }) as _]);
-        let error = stack.list(&cx(), theirs()).wait().await.unwrap_err().error;
-        assert_eq!(error.class(), DiscoveryErrorClass::Source);
-        assert!(error.message().starts_with("it did not give back the list"), "{error}");
-    }
+    assert_eq!(catalog.withheld_by_provider()[0].tool.plugin(), Some("crm"));
 }
 
 #[tokio::test]
 async fn of_several_one_that_fails_at_once_is_heard_after_those_that_were_asked() {
     let failing = || from_fn("failing", |_: &ListContext| Err::<[Tool; 0], _>("down"));
-    let listing = concat([static_tools([]), failing()]).list(&cx(), Catalog::new());
+    let listing = concat([static_tools([]), failing()]).list(&cx());
     assert!(matches!(listing, Listing::Now(Err(_))), "{listing:?}");
     let (first, last) = (Source::counting(), Source::counting());
     let all = concat([Arc::clone(&first) as _, failing(), Arc::clone(&last) as _]);

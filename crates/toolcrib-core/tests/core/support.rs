@@ -1,4 +1,4 @@
-//! What the tests share: small tools, contexts, a source that is watched.
+//! Shared helpers: small tools, contexts, an observed source.
 
 use std::{
     sync::{
@@ -10,8 +10,8 @@ use std::{
 
 use serde_json::Value;
 use toolcrib_core::{
-    Answered, BoxFuture, CancellationToken, Catalog, DiscoveryError, FailedListing, Identity,
-    ListContext, Listing, SkillId, Tool, ToolBuilder, ToolContext, ToolProvider,
+    BoxFuture, CancellationToken, Catalog, DiscoveryError, Identity, ListContext, Listing,
+    ListingInfo, SkillId, Tool, ToolBuilder, ToolContext, ToolProvider,
 };
 
 pub(crate) fn tool(name: &str) -> Tool {
@@ -29,7 +29,7 @@ pub(crate) fn tool_builder(name: &str) -> ToolBuilder {
     Tool::builder(name).description("A tool of the tests.")
 }
 
-/// Ends a tool that does nothing.
+/// Finishes a tool that does nothing.
 pub(crate) fn ending(builder: ToolBuilder) -> Tool {
     builder.handler(|_: Value, _: ToolContext| async { "" }).unwrap()
 }
@@ -55,31 +55,31 @@ pub(crate) fn names(catalog: &Catalog) -> Vec<String> {
     catalog.offered().iter().map(|tool| tool.name().to_string()).collect()
 }
 
-/// Asks, waits, and gives back the names with the note.
+/// Lists, waits, and returns the names with the record.
 pub(crate) async fn ask<L: Listable + Clone>(
     provider: &L,
     cx: &ListContext,
-) -> Result<(Vec<String>, Answered), DiscoveryError> {
+) -> Result<(Vec<String>, ListingInfo), DiscoveryError> {
     match in_time(provider.clone().listing(cx).wait()).await {
-        Ok(mut catalog) => Ok((names(&catalog), catalog.take_answered())),
-        Err(FailedListing { error, .. }) => Err(error),
+        Ok(catalog) => Ok((names(&catalog), catalog.listing_info().clone())),
+        Err(error) => Err(error),
     }
 }
 
-/// What can be listed, whether its type is known or not.
+/// A provider, with a static or dynamic type.
 pub(crate) trait Listable {
     fn listing(self, cx: &ListContext) -> Listing;
 }
 
 impl Listable for Arc<dyn ToolProvider> {
     fn listing(self, cx: &ListContext) -> Listing {
-        self.list(cx, Catalog::new())
+        self.list(cx)
     }
 }
 
 impl<P: ToolProvider> Listable for Arc<P> {
     fn listing(self, cx: &ListContext) -> Listing {
-        self.list(cx, Catalog::new())
+        self.list(cx)
     }
 }
 
@@ -88,10 +88,10 @@ pub(crate) async fn listed<L: Listable>(provider: L, cx: &ListContext) -> Vec<St
 }
 
 pub(crate) async fn fails<L: Listable>(provider: L, cx: &ListContext) -> DiscoveryError {
-    in_time(provider.listing(cx).wait()).await.unwrap_err().error
+    in_time(provider.listing(cx).wait()).await.unwrap_err()
 }
 
-/// Fails a test that hangs; the time decides nothing else.
+/// Fails a test that hangs; the time has no other effect.
 pub(crate) async fn in_time<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30_000_000), future).await.expect("the test hangs")
 }
@@ -100,8 +100,8 @@ type Answer = dyn Fn(usize, ListContext) -> BoxFuture<'static, Result<Vec<Tool>,
     + Send
     + Sync;
 
-/// A source that answers later, counts how often it is asked and how many questions ended before
-/// their answer, and remembers what it was shown.
+/// An asynchronous source that counts listings and listings dropped before their end, and records
+/// its contexts.
 pub(crate) struct Source {
     answer: Box<Answer>,
     pub(crate) asked: AtomicUsize,
@@ -110,7 +110,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Answers as the function says, which is told how often it was asked before.
+    /// Answers with the function, which receives the number of earlier listings.
     pub(crate) fn new<F, Fut>(answer: F) -> Arc<Self>
     where
         F: Fn(usize, ListContext) -> Fut + Send + Sync + 'static,
@@ -129,7 +129,7 @@ impl Source {
         Self::new(|n, _| async move { Ok(vec![tool(&format!("t{n}"))]) })
     }
 
-    /// Answers so once it is released.
+    /// Answers once it is released.
     pub(crate) fn waiting(released: &CancellationToken) -> Arc<Self> {
         let released = released.clone();
         Self::new(move |n, _| {
@@ -154,7 +154,7 @@ impl Source {
     }
 }
 
-/// Counts itself when it is dropped before it is done.
+/// Counts itself if it is dropped before it is done.
 struct Unanswered {
     dropped: Arc<AtomicUsize>,
     done: bool,
@@ -179,7 +179,7 @@ impl ToolProvider for Source {
         "source"
     }
 
-    fn list(self: Arc<Self>, cx: &ListContext, mut into: Catalog) -> Listing {
+    fn list(self: Arc<Self>, cx: &ListContext) -> Listing {
         let n = self.asked.fetch_add(1, Ordering::SeqCst);
         self.shown.lock().unwrap().push(cx.clone());
         let answer = (self.answer)(n, cx.clone());
@@ -187,13 +187,7 @@ impl ToolProvider for Source {
         Listing::later(async move {
             let answer = answer.await;
             unanswered.is_answered();
-            match answer {
-                Ok(tools) => {
-                    into.offer_all(&tools);
-                    Ok(into)
-                }
-                Err(error) => Err(FailedListing { error, catalog: into }),
-            }
+            answer.map(Catalog::from)
         })
     }
 }

@@ -1,11 +1,11 @@
-//! Nobody is handed what is another's, whatever the key and the order of questions.
+//! No caller receives another identity's tools, regardless of the key and the order of requests.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use toolcrib_core::{
-    CacheOptions, CancellationToken, Catalog, Identity, KeyField, ListContext, Listing, Tool,
-    ToolProvider, Ttl, Whose, cached, from_fn, per_identity, static_tools,
+    CacheOptions, CancellationToken, Identity, IdentityScope, KeyField, ListContext, Listing, Tool,
+    ToolProvider, Ttl, cached, from_fn, per_identity, static_tools,
 };
 
 use crate::support::{names, skill, tool};
@@ -38,7 +38,7 @@ fn context() -> impl Strategy<Value = ListContext> {
     )
 }
 
-/// A tool that says whose it is, as far as its provider was shown.
+/// A tool named after the identity that its provider received.
 fn whose(cx: &ListContext) -> String {
     let identity = cx.identity();
     let or = |text: Option<&str>| text.unwrap_or("-").to_owned();
@@ -54,7 +54,7 @@ fn whose(cx: &ListContext) -> String {
 }
 
 fn at_once(provider: Arc<dyn ToolProvider>, cx: &ListContext) -> Vec<String> {
-    let Listing::Now(Ok(catalog)) = provider.list(cx, Catalog::new()) else {
+    let Listing::Now(Ok(catalog)) = provider.list(cx) else {
         panic!("it answers at once");
     };
     names(&catalog)
@@ -72,7 +72,7 @@ proptest! {
         let has = |field| key.contains(&field);
         for cx in contexts {
             let got = at_once(Arc::clone(&cache) as _, &cx).remove(0);
-            // Field by field: one's own where the key declares it, else nobody's.
+            // Field by field: the caller's value if the key declares it, otherwise absent.
             let identity = cx.identity();
             let expected = Identity {
                 tenant: identity.tenant.clone().filter(|_| has(KeyField::Tenant)),
@@ -101,7 +101,7 @@ proptest! {
         contexts in prop::collection::vec(context(), 1..40),
         by_tenant in any::<bool>(),
     ) {
-        let by = if by_tenant { Whose::Tenant } else { Whose::Principal };
+        let by = if by_tenant { IdentityScope::Tenant } else { IdentityScope::Principal };
         let name = |identity: &Identity| {
             let or = |text: &Option<Arc<str>>| text.as_deref().unwrap_or("-").to_owned();
             format!("t_{}_{}", or(&identity.tenant), or(&identity.principal))

@@ -1,62 +1,75 @@
 //! The smallest change of facts under which a tool would be offered, or would not be.
 //!
-//! It is searched for, fewest facts first, with the very functions that compose the menu, so it
-//! cannot differ from them. At each step only those facts are tried that can matter there: to offer a
-//! tool, what makes the rule that denies no longer hold, what makes an earlier rule hold that does not
-//! deny, what makes personality and skills let it pass; to withhold it, the reverse. Of any change
-//! that suffices at least one fact is always among these, so none is missed. A skill may only be
-//! active under a personality that reaches it: where one of the two was supposed, the other has to go
-//! with it, and is a fact of its own.
+//! The search tries the fewest facts first and uses the functions that compose the menu, so it
+//! cannot differ from them. At each step only relevant facts are tried. To offer a tool: facts that
+//! make the denying rule false, that make an earlier rule true that does not deny, or that make
+//! personality and skills pass the tool. To withhold it: the reverse. Of any change that suffices
+//! at least one fact is always among these, so none is missed. A skill may only be active under a
+//! personality that reaches it: if a change supposes one of the two, it also includes the other, as
+//! a separate fact. The same applies to a skill that the caller may not activate: the facts that
+//! make policy pass a call of `read_skill` are included.
 
 use std::sync::Arc;
 
-use toolcrib_core::{Effect, Fact, RoleHolders, Rule, Ruling, SkillId, Tool};
+use serde_json::json;
+use toolcrib_core::{Effect, Fact, RoleHolders, Rule, RuleMatch, SkillId, Tool};
 
 use super::{
     Visibility,
     fact::{FactChange, Supposed},
 };
-use crate::{personality::Personality, policy::Facts, skills::Skill};
+use crate::{
+    personality::Personality,
+    policy::Facts,
+    skills::{Skill, read_skill_as_judged},
+};
 
-/// A change of more facts than this is not looked for.
+/// Larger changes are not searched for.
 pub(super) const MOST_CHANGES: usize = 4;
 
 /// How many situations are judged before the search gives up: some milliseconds.
 const MOST_JUDGED: usize = 20_000;
 
-/// What a change is to bring about.
+/// The goal of a change.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Goal<'a> {
     /// Personality, policy and skills let the tool be offered.
     Offer(&'a Tool),
-    /// They do not.
+    /// Personality, policy or skills withhold the tool.
     Withhold(&'a Tool),
     /// This skill is the one activated last.
     Latest(&'a SkillId),
 }
 
-/// What keeps a tool from being offered.
+/// The reason why a tool is not offered.
 #[derive(Debug, Clone)]
 pub(super) enum Obstacle<'a> {
     Personality,
-    Policy(Ruling<'a>),
+    Policy(RuleMatch<'a>),
     Skills,
     /// Another step of this skill is the current one, or all are done.
     Steps(&'a Skill),
 }
 
-/// What the search came to.
+/// Why no turn can have some skills active.
+pub(super) enum Impossible<'a> {
+    /// The personality does not reach this skill.
+    OutOfReach(&'a Skill),
+    /// Policy or personality does not let the caller activate this skill, given these facts.
+    Refused(&'a Skill, Facts<'a>),
+}
+
+/// The result of the search.
 #[derive(Debug)]
 pub(super) enum Found {
-    /// These facts, and without any one of them it does not suffice. In the order in which they are
-    /// to be changed.
+    /// These facts suffice, and none can be left out. In the order in which to change them.
     Smallest(Vec<FactChange>),
     /// No change of facts suffices.
     Nothing,
     /// More than [`MOST_CHANGES`] facts would have to change, if any change suffices.
     TooMany,
     /// There are too many possibilities to try.
-    GaveUp,
+    TooManyFacts,
 }
 
 /// Looks for the smallest change that reaches all of some goals.
@@ -64,12 +77,14 @@ pub(super) struct Search<'a> {
     visibility: &'a Visibility,
     start: Facts<'a>,
     goals: Vec<Goal<'a>>,
-    /// The rules that speak of one of the tools, in order.
+    /// The rules that apply to one of the tools, or to `read_skill`, in order.
     rules: Vec<&'a Rule>,
-    /// Whether one of them names principals: then who the principal is matters beside the roles.
+    /// Whether one of them names principals: then the principal matters beside the roles.
     names_principals: bool,
+    /// Skills that are active although the caller is refused now: an approval admitted them.
+    let_pass: Vec<SkillId>,
     judged: usize,
-    /// Whether there was more to try than the size allowed.
+    /// Whether more facts could be tried than the size allowed.
     cut_short: bool,
 }
 
@@ -80,18 +95,32 @@ impl<'a> Search<'a> {
         goals: impl IntoIterator<Item = Goal<'a>>,
     ) -> Self {
         let goals: Vec<_> = goals.into_iter().collect();
+        let read_skill = read_skill_as_judged().filter(|_| !visibility.skills.is_empty());
         let speaks = |rule: &&Rule| {
-            goals.iter().any(|goal| match goal {
+            let of_goal = goals.iter().any(|goal| match goal {
                 Goal::Offer(tool) | Goal::Withhold(tool) => rule.tools.matches(tool),
                 Goal::Latest(_) => false,
-            })
+            });
+            of_goal || read_skill.is_some_and(|tool| rule.tools.matches(tool))
         };
         let rules: Vec<_> = visibility.policy.rules.iter().filter(speaks).collect();
         let names_principals = rules.iter().any(|rule| rule.when.reads(Fact::Principal));
-        Self { visibility, start, goals, rules, names_principals, judged: 0, cut_short: false }
+        let let_pass = Vec::new();
+        let mut this = Self {
+            visibility,
+            start,
+            goals,
+            rules,
+            names_principals,
+            let_pass,
+            judged: 0,
+            cut_short: false,
+        };
+        this.let_pass = this.refused_at_the_start();
+        this
     }
 
-    /// Because smaller sizes are tried out first, what is found can do without none of its parts.
+    /// Smaller sizes are tried first, so no part of the result is superfluous.
     pub(super) fn run(&mut self) -> Found {
         for size in 1..=MOST_CHANGES {
             self.cut_short = false;
@@ -103,7 +132,7 @@ impl<'a> Search<'a> {
                 return Found::Smallest(chosen);
             }
             if self.judged >= MOST_JUDGED {
-                return Found::GaveUp;
+                return Found::TooManyFacts;
             }
             if !self.cut_short {
                 return Found::Nothing;
@@ -120,13 +149,13 @@ impl<'a> Search<'a> {
         Supposed::after(self.visibility, self.start, changes, self.names_principals)
     }
 
-    /// Adds up to `left` changes until all goals are reached; what was chosen is then left there.
+    /// Adds up to `left` changes until all goals are reached; leaves the chosen ones in `chosen`.
     fn extend(&mut self, chosen: &mut Vec<FactChange>, left: usize) -> bool {
         self.judged += 1;
         if self.judged >= MOST_JUDGED {
             return false;
         }
-        let candidates = {
+        let (candidates, waiting) = {
             let supposed = self.supposed(&*chosen);
             match self.candidates(supposed.facts()) {
                 None => return true,
@@ -141,31 +170,104 @@ impl<'a> Search<'a> {
                 self.cut_short = true;
                 return false;
             }
-            chosen.push(change);
+            // A skill whose activation permits another one is activated first; one that is active
+            // and prevents it is activated again afterwards.
+            let before = waiting.as_ref().filter(|_| match &change {
+                FactChange::ActivateSkill(id) => {
+                    !self.supposed(&*chosen).facts().skills.contains(id)
+                }
+                _ => false,
+            });
+            let at = before.and_then(|waiting| chosen.iter().position(|other| other == waiting));
+            let at = at.unwrap_or(chosen.len());
+            chosen.insert(at, change);
             if self.extend(chosen, left - 1) {
                 return true;
             }
-            chosen.pop();
+            chosen.remove(at);
         }
         false
     }
 
-    /// An active skill that the personality does not reach: no turn is like that.
-    pub(super) fn out_of_reach(&self, facts: Facts<'_>) -> Option<&'a Skill> {
-        let mut active = facts.skills.iter().filter_map(|id| self.visibility.skills.get(id));
-        active.find(|skill| !skill.is_reached_by(facts.personality))
+    /// Why no turn can have these facts, if none can.
+    pub(super) fn impossible<'s>(&self, facts: Facts<'s>) -> Option<Impossible<'s>>
+    where
+        'a: 's,
+    {
+        let skills = || facts.skills.iter().enumerate();
+        let known = |id| self.visibility.skills.get(id);
+        let out_of_reach = skills()
+            .filter_map(|(_, id)| known(id))
+            .find(|skill| !skill.is_reached_by(facts.personality));
+        if let Some(skill) = out_of_reach {
+            return Some(Impossible::OutOfReach(skill));
+        }
+        skills().find_map(|(before, id)| {
+            let skill = known(id)?;
+            let at = before_skill(facts, before);
+            let is_let_pass = self.let_pass.contains(id) || !self.refuses(skill, at);
+            (!is_let_pass).then_some(Impossible::Refused(skill, at))
+        })
+    }
+
+    fn refused_at_the_start(&self) -> Vec<SkillId> {
+        let skills = self.start.skills.iter().enumerate();
+        let refused = skills.filter(|(before, id)| {
+            let skill = self.visibility.skills.get(id);
+            skill.is_some_and(|skill| self.refuses(skill, before_skill(self.start, *before)))
+        });
+        refused.map(|(_, id)| id.clone()).collect()
+    }
+
+    /// Whether the caller may not activate a skill.
+    fn refuses(&self, skill: &Skill, facts: Facts<'_>) -> bool {
+        let Some(read_skill) = read_skill_as_judged() else { return false };
+        facts.personality.objection(read_skill).is_some()
+            || self.judge_activation(read_skill, skill, facts).effect() != Effect::Allow
+    }
+
+    /// The rule that keeps the caller from activating a skill, in words.
+    pub(super) fn says_of_activation(&self, skill: &Skill, facts: Facts<'_>) -> Option<String> {
+        let read_skill = read_skill_as_judged()?;
+        let ruling = self.judge_activation(read_skill, skill, facts);
+        let rule = ruling.rule()?;
+        let reason = rule.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        let (id, label) = (&skill.id, &rule.label);
+        Some(format!("{label} keeps this caller from activating skill `{id}`{reason}"))
+    }
+
+    fn judge_activation(
+        &self,
+        read_skill: &Tool,
+        skill: &Skill,
+        facts: Facts<'_>,
+    ) -> RuleMatch<'a> {
+        self.visibility.judge_call(read_skill, facts, &json!({ "id": skill.id }))
     }
 
     /// The changes that can matter to the first goal that is not reached, likely ones first; `None`
-    /// when all are.
-    fn candidates(&self, facts: Facts<'_>) -> Option<Vec<FactChange>> {
-        let mut found = match self.out_of_reach(facts) {
-            Some(skill) => self.to_reach(skill, facts),
+    /// when all are reached. Also returns the activation that waits for one of them, if any.
+    fn candidates(&self, facts: Facts<'_>) -> Option<(Vec<FactChange>, Option<FactChange>)> {
+        let mut waiting = None;
+        let mut found = match self.impossible(facts) {
+            Some(Impossible::OutOfReach(skill)) => self.to_reach(skill, facts),
+            Some(Impossible::Refused(skill, before)) => {
+                waiting = Some(FactChange::ActivateSkill(skill.id.clone()));
+                let mut found = self.to_activate(skill, before);
+                let again = found.iter().filter_map(|change| match change {
+                    FactChange::DeactivateSkill(id) if *id != skill.id => {
+                        Some(FactChange::ActivateSkill(id.clone()))
+                    }
+                    _ => None,
+                });
+                found.extend(again.collect::<Vec<_>>());
+                found
+            }
             None => self.to_a_goal(facts)?,
         };
         found.sort();
         found.dedup();
-        Some(found)
+        Some((found, waiting))
     }
 
     fn to_a_goal(&self, facts: Facts<'_>) -> Option<Vec<FactChange>> {
@@ -190,6 +292,27 @@ impl<'a> Search<'a> {
         found
     }
 
+    /// The changes that may let the caller activate a skill.
+    fn to_activate(&self, skill: &Skill, facts: Facts<'_>) -> Vec<FactChange> {
+        let mut found = vec![FactChange::DeactivateSkill(skill.id.clone())];
+        let Some(read_skill) = read_skill_as_judged() else { return found };
+        if facts.personality.objection(read_skill).is_some() {
+            self.personalities(facts, &mut found, |other| other.objection(read_skill).is_none());
+            return found;
+        }
+        let ruling = self.judge_activation(read_skill, skill, facts);
+        for rule in self.rules_on(read_skill) {
+            if is_by(&ruling, rule) {
+                self.falsify(rule, read_skill, facts, &mut found);
+                break;
+            }
+            if rule.effect == Effect::Allow {
+                self.satisfy(rule, read_skill, facts, &mut found);
+            }
+        }
+        found
+    }
+
     fn to_offer(&self, tool: &Tool, obstacle: &Obstacle<'_>, facts: Facts<'_>) -> Vec<FactChange> {
         let mut found = Vec::new();
         match obstacle {
@@ -205,7 +328,7 @@ impl<'a> Search<'a> {
             }
             Obstacle::Steps(skill) => {
                 found.push(FactChange::DeactivateSkill(skill.id.clone()));
-                // Steps that are done begin anew with the skill, and hold nothing behind another.
+                // Completed steps begin anew with the skill, and block nothing after another skill.
                 let others = self.visibility.skills.iter().map(|skill| skill.id.clone());
                 found.extend(others.map(FactChange::ActivateSkill));
             }
@@ -249,9 +372,9 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// Activating a skill that does not list the tool takes it away from those that do; which one is
-    /// all the same, unless a rule names it, it is active already or the personality does not reach
-    /// it.
+    /// Activating a skill that does not list the tool withdraws it from those that do. Any such
+    /// skill works, except one that a rule names, that is already active, that the personality does
+    /// not reach or that the caller may not activate.
     fn any_other_skill(&self, tool: &Tool, facts: Facts<'_>) -> impl Iterator<Item = SkillId> {
         let is_named = |id: &SkillId| self.rules.iter().any(|rule| rule.when.skills.contains(id));
         let skills = self.visibility.skills.iter();
@@ -262,7 +385,8 @@ impl<'a> Search<'a> {
         let plain = |skill: &&Skill| {
             let id = &skill.id;
             let is_idle = !facts.skills.contains(id) && skill.is_reached_by(facts.personality);
-            is_idle && !offers(id) && !is_named(id)
+            let before = before_skill(facts, facts.skills.len());
+            is_idle && !offers(id) && !is_named(id) && !self.refuses(skill, before)
         };
         let one = others.iter().copied().find(plain);
         let chosen = one.map_or(others, |one| vec![one]);
@@ -298,11 +422,11 @@ impl<'a> Search<'a> {
         found.extend(others.map(|other| FactChange::Personality(other.id().into())));
     }
 
-    /// What may make a rule hold that does not.
+    /// The changes that may make a false rule true.
     fn satisfy(&self, rule: &Rule, tool: &Tool, facts: Facts<'_>, found: &mut Vec<FactChange>) {
         let when = &rule.when;
         if !when.skills.iter().any(|skill| facts.skills.contains(skill)) {
-            // A rule may name a skill that is not there; nobody can activate it.
+            // A rule may name a skill that does not exist and so cannot be activated.
             let known = when.skills.iter().filter(|id| self.visibility.skills.get(id).is_some());
             found.extend(known.cloned().map(FactChange::ActivateSkill));
         }
@@ -327,7 +451,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What may make a rule not hold that does.
+    /// The changes that may make a true rule false.
     fn falsify(&self, rule: &Rule, tool: &Tool, facts: Facts<'_>, found: &mut Vec<FactChange>) {
         let when = &rule.when;
         let active = when.skills.iter().filter(|skill| facts.skills.contains(skill));
@@ -352,7 +476,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What may give a role that is not held.
+    /// The changes that may add a role.
     fn gain(&self, role: &Arc<str>, found: &mut Vec<FactChange>) {
         let holders = self.visibility.policy.roles.holders(role);
         let tenants = holders.map(|holders| holders.tenants.as_slice()).unwrap_or_default();
@@ -367,7 +491,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What may take a role away that is held.
+    /// The changes that may remove a role.
     fn lose(&self, role: &Arc<str>, facts: Facts<'_>, found: &mut Vec<FactChange>) {
         let holders = self.visibility.policy.roles.holders(role);
         let by_tenant = holders.is_some_and(|holders| holders.has_tenant(facts.tenant));
@@ -404,13 +528,13 @@ impl<'a> Search<'a> {
         found.extend(named.cloned().map(FactChange::Principal));
     }
 
-    /// Who has the roles that the rules name.
+    /// The principals and claims that have the roles that the rules name.
     fn holders(&self) -> impl Iterator<Item = &'a RoleHolders> {
         let roles = &self.visibility.policy.roles;
         self.rules.iter().flat_map(|rule| &rule.when.roles).filter_map(|role| roles.holders(role))
     }
 
-    /// One iteration of each stretch that is the same to all rules.
+    /// One iteration of each range that all rules treat alike.
     fn iterations(&self, found: &mut Vec<FactChange>, fits: impl Fn(u32) -> bool) {
         let ranges = self.rules.iter().filter_map(|rule| rule.when.iteration);
         let begins = ranges
@@ -419,7 +543,7 @@ impl<'a> Search<'a> {
         found.extend(begins.map(FactChange::Iteration));
     }
 
-    /// What may make some active skill list the tool, or none.
+    /// The changes that may make some active skill list the tool, or none.
     fn make_listed(
         &self,
         listed: bool,
@@ -437,12 +561,18 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether a ruling is this rule's, not one's that is merely alike.
-fn is_by(ruling: &Ruling<'_>, rule: &Rule) -> bool {
+/// The facts when a skill is activated, with the skills before it: as at the beginning of a turn.
+fn before_skill(facts: Facts<'_>, position: usize) -> Facts<'_> {
+    let skills = facts.skills.get(..position).unwrap_or_default();
+    Facts { skills, steps: &[], iteration: 1, ..facts }
+}
+
+/// Whether a decision comes from this rule, not from an equal one.
+fn is_by(ruling: &RuleMatch<'_>, rule: &Rule) -> bool {
     ruling.rule().is_some_and(|decided| std::ptr::eq(decided, rule))
 }
 
-/// What keeps the tool from being offered; `None` when nothing does.
+/// The first obstacle to offering the tool; `None` when there is none.
 pub(super) fn obstacle<'a>(
     visibility: &'a Visibility,
     tool: &Tool,

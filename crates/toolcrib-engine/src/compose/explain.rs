@@ -1,62 +1,52 @@
-//! What personality, policy and skills have against a tool, and what would change it, in words.
+//! The objections of personality, policy and skills to a tool, and the change that removes them, in
+//! words.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::fmt::Write as _;
 
-use toolcrib_core::{Effect, PolicyDefault, Ruling, Tool};
+use toolcrib_core::{Effect, RuleMatch, Tool, WithheldBy};
 
 use super::{
-    Visibility, WithheldBy,
-    change::{Found, Goal, MOST_CHANGES, Obstacle, Search, obstacle},
+    Visibility,
+    change::{Found, Goal, Impossible, MOST_CHANGES, Obstacle, Search, obstacle},
     fact::FactChange,
+    why::SmallestChange,
 };
 use crate::policy::Facts;
 
-/// What personality, policy and skills have against a tool.
-pub(super) struct Objections {
-    /// The first of them.
-    pub(super) by: Option<WithheldBy>,
-    pub(super) reasons: Vec<String>,
-}
-
-/// The rule that denies a tool, with its reason; `None` when policy offers it.
-pub(super) fn denial(
+/// The decisions of personality, policy and skills on a tool, in order: the objection of each, if
+/// it has one.
+pub(super) fn decisions(
     visibility: &Visibility,
     tool: &Tool,
     facts: Facts<'_>,
-) -> Option<(Arc<str>, Option<Arc<str>>)> {
-    let ruling = visibility.judge(tool, facts);
-    (!ruling.offers()).then(|| (ruling.label(), ruling.reason()))
-}
-
-/// Names what withholds the tool.
-pub(super) fn objections(visibility: &Visibility, tool: &Tool, facts: Facts<'_>) -> Objections {
+) -> [(WithheldBy, Option<String>); 3] {
     let ruling = visibility.judge(tool, facts);
     let by_personality = facts.personality.objection(tool).map(|objection| objection.to_string());
-    let by_policy = (!ruling.offers()).then(|| says(&ruling));
     let by_skills =
         visibility.skills.objection(facts.skills, tool).map(|objection| objection.to_string());
-    let found = [
+    [
         (WithheldBy::Personality, by_personality),
-        (WithheldBy::Policy, by_policy),
+        (WithheldBy::Policy, (!ruling.offers()).then(|| says(&ruling))),
         (WithheldBy::Skill, by_skills),
-    ];
-    let mut by = None;
-    let mut reasons = Vec::new();
-    for (who, reason) in found {
-        if let Some(reason) = reason {
-            by.get_or_insert(who);
-            reasons.push(reason);
-        }
-    }
-    Objections { by, reasons }
+    ]
 }
 
-/// What a ruling says of a tool while its arguments are not known.
-pub(super) fn says(ruling: &Ruling<'_>) -> String {
+/// The objections among the [`decisions`].
+pub(super) fn objections(
+    visibility: &Visibility,
+    tool: &Tool,
+    facts: Facts<'_>,
+) -> impl Iterator<Item = (WithheldBy, String)> {
+    let decisions = decisions(visibility, tool, facts).into_iter();
+    decisions.filter_map(|(by, objection)| Some((by, objection?)))
+}
+
+/// Describes a policy decision on a tool whose arguments are not known.
+pub(super) fn says(ruling: &RuleMatch<'_>) -> String {
     let Some(rule) = ruling.rule() else {
         return match ruling.effect() {
             Effect::Deny => "no rule allows it, and policy_default is \"deny\"".to_owned(),
-            _ => "no rule is against it".to_owned(),
+            _ => "no rule denies it".to_owned(),
         };
     };
     let label = &rule.label;
@@ -64,11 +54,11 @@ pub(super) fn says(ruling: &Ruling<'_>) -> String {
         Effect::Deny => format!("{label} denies it"),
         effect if rule.reads_arguments() => {
             format!(
-                "{label} may hold for its arguments, and then has the effect `{}`",
+                "{label} may match its arguments, and then has the effect `{}`",
                 effect.as_str()
             )
         }
-        Effect::Ask => format!("{label} offers it and has each call asked about"),
+        Effect::Ask => format!("{label} offers it and requires approval of each call"),
         Effect::Halt => format!("{label} offers it and ends the run at a call"),
         _ => format!("{label} allows it"),
     };
@@ -78,31 +68,44 @@ pub(super) fn says(ruling: &Ruling<'_>) -> String {
     }
 }
 
-/// What the default says of a tool that no rule speaks of.
-pub(super) fn default_says(visibility: &Visibility, tool: &Tool) -> &'static str {
-    if tool.is_framework() {
-        "no rule names it"
-    } else if visibility.policy.rules.is_empty() {
-        "there is no rule"
-    } else {
-        match visibility.policy.default {
-            PolicyDefault::Allow => "no rule is against it, and policy_default is \"allow\"",
-            PolicyDefault::Deny => "no rule allows it, and policy_default is \"deny\"",
+/// Why one of the [`decisions`] admits a tool, in words.
+pub(super) fn admission(
+    by: WithheldBy,
+    visibility: &Visibility,
+    tool: &Tool,
+    facts: Facts<'_>,
+) -> String {
+    match by {
+        WithheldBy::Personality => format!("personality `{}` reaches it", facts.personality.id()),
+        WithheldBy::Policy => {
+            let ruling = visibility.judge(tool, facts);
+            match ruling.rule() {
+                Some(_) => says(&ruling),
+                None if tool.is_framework() => "no rule names it".to_owned(),
+                None if visibility.policy.rules.is_empty() => "there is no rule".to_owned(),
+                None => "no rule denies it, and policy_default is \"allow\"".to_owned(),
+            }
+        }
+        _ if facts.skills.is_empty() => "no skill is active".to_owned(),
+        _ if tool.always_include() => "it is always included".to_owned(),
+        _ => {
+            let mut offering = visibility.skills.offering(tool);
+            match offering.find(|skill| facts.skills.contains(&skill.id)) {
+                Some(skill) => format!("active skill `{}` lists it", skill.id),
+                None => "no active skill withholds it".to_owned(),
+            }
         }
     }
 }
 
-/// What would change the matter.
+/// The change that would reverse the outcome.
 pub(super) struct Remedy {
-    /// The facts, in the order in which they are to be changed; none where that is not enough.
-    pub(super) facts: Vec<FactChange>,
+    pub(super) change: SmallestChange,
     /// The rules that would still deny the tool if one of the facts were left as it is.
     pub(super) further: Vec<String>,
-    /// The facts in words, or that there are none.
-    pub(super) text: String,
 }
 
-/// Looks for the smallest change that reaches some goals; `verb` is what is to be done with the tool.
+/// Finds the smallest change that reaches some goals; `verb` is the intended outcome for the tool.
 pub(super) fn remedy<'a>(
     visibility: &'a Visibility,
     facts: Facts<'a>,
@@ -111,13 +114,16 @@ pub(super) fn remedy<'a>(
     verb: &str,
 ) -> Remedy {
     let mut search = Search::new(visibility, facts, goals);
-    let nothing = |text| Remedy { facts: Vec::new(), further: Vec::new(), text };
+    let nothing = |text| {
+        let change = SmallestChange { facts: Vec::new(), text };
+        Remedy { change, further: Vec::new() }
+    };
     match search.run() {
         Found::Smallest(changes) => {
             let further = further_rules(visibility, &search, tool, &changes);
             let words: Vec<_> = changes.iter().map(|change| change.in_words(visibility)).collect();
             let text = format!("to {verb} it: {}", words.join(", and "));
-            Remedy { facts: changes, further, text }
+            Remedy { change: SmallestChange { facts: changes, text }, further }
         }
         Found::Nothing => {
             let mut text = format!(
@@ -135,9 +141,9 @@ pub(super) fn remedy<'a>(
         Found::TooMany => {
             nothing(format!("only a change of more than {MOST_CHANGES} facts could {verb} it"))
         }
-        Found::GaveUp => {
-            nothing(format!("what would {verb} it was not found: too many facts could matter"))
-        }
+        Found::TooManyFacts => nothing(format!(
+            "no change that would {verb} it was found: too many facts could matter"
+        )),
     }
 }
 
@@ -152,11 +158,13 @@ fn further_rules(
         let others = changes.iter().filter(|change| *change != left_out);
         let supposed = search.supposed(others);
         let facts = supposed.facts();
-        match obstacle(visibility, tool, facts) {
-            Some(Obstacle::Policy(ruling)) if search.out_of_reach(facts).is_none() => {
-                Some(says(&ruling))
-            }
-            _ => None,
+        match search.impossible(facts) {
+            None => match obstacle(visibility, tool, facts)? {
+                Obstacle::Policy(ruling) => Some(says(&ruling)),
+                _ => None,
+            },
+            Some(Impossible::Refused(skill, before)) => search.says_of_activation(skill, before),
+            Some(Impossible::OutOfReach(_)) => None,
         }
     };
     changes.iter().filter_map(without).collect()

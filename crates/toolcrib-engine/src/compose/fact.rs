@@ -1,4 +1,4 @@
-//! Facts that can be changed from outside, and situations in which some have been.
+//! Facts that can be changed from outside, and situations with changed facts.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -8,16 +8,16 @@ use toolcrib_core::{Roles, SkillId};
 use super::Visibility;
 use crate::{policy::Facts, skills::StepsAt};
 
-/// One fact, as it would have to be. In the order in which they are told.
+/// One fact with its required value. Variants are in the order of presentation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "fact", content = "value", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FactChange {
     /// The skill is activated, as the last one.
     ActivateSkill(SkillId),
-    /// A principal, or claims, that give the role.
+    /// A principal, or claims, with the role.
     GainRole(Arc<str>),
-    /// A principal, or claims, that do not give the role.
+    /// A principal, or claims, without the role.
     LoseRole(Arc<str>),
     /// This tenant.
     Tenant(Arc<str>),
@@ -36,7 +36,7 @@ pub enum FactChange {
 }
 
 impl FactChange {
-    /// What is told together.
+    /// Groups facts that are presented together.
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::ActivateSkill(_) => 0,
@@ -68,7 +68,7 @@ impl FactChange {
         }
     }
 
-    /// Whether both cannot be changed at once.
+    /// Whether the two changes exclude each other.
     pub(super) fn contradicts(&self, other: &Self) -> bool {
         use FactChange::{
             ActivateSkill, DeactivateSkill, GainRole, Iteration, LoseRole, OtherPrincipal,
@@ -89,7 +89,7 @@ impl FactChange {
     }
 }
 
-/// Who has a role, sorted, in brackets; nothing where nobody has.
+/// The principals and claims with a role, sorted, in brackets; empty if there are none.
 fn who_has(roles: &Roles, role: &str) -> String {
     let Some(holders) = roles.holders(role) else { return String::new() };
     let mut principals: Vec<&str> = holders.principals.iter().map(|name| &**name).collect();
@@ -107,19 +107,19 @@ fn who_has(roles: &Roles, role: &str) -> String {
     if who.is_empty() { who } else { format!(" ({who})") }
 }
 
-/// Facts with changes made to them.
+/// Facts with changes applied.
 pub(super) struct Supposed<'a> {
     skills: Vec<SkillId>,
     steps: Vec<StepsAt>,
     roles: Vec<Arc<str>>,
     roles_by_claims: Vec<Arc<str>>,
-    /// All others, those that are one value changed.
+    /// All other facts, with changed values.
     facts: Facts<'a>,
 }
 
 impl<'a> Supposed<'a> {
-    /// `names_principals` says whether a rule names principals. Where none does, a principal is who
-    /// has some roles, so that a role of the principal's may be had or not by itself.
+    /// `names_principals` says whether a rule names principals. If none does, a principal is just a
+    /// set of roles, so each of its roles can change separately.
     pub(super) fn after(
         visibility: &'a Visibility,
         start: Facts<'a>,
@@ -167,7 +167,7 @@ impl<'a> Supposed<'a> {
                 || (holders.is_some_and(|holders| holders.has_principal(facts.principal))
                     && (names_principals || !lost.contains(&role)))
         };
-        // A rule may name a role that is not declared: then it is among those by claims.
+        // A rule may name a role that is not declared: then it counts as one by claims.
         let mut roles: Vec<_> = all.names().filter(|role| has(role)).cloned().collect();
         roles.extend(by_claims.iter().filter(|role| all.holders(role).is_none()).cloned());
         Self { skills, steps, roles, roles_by_claims: by_claims, facts }

@@ -1,4 +1,4 @@
-//! From what providers offer to what a model sees: skills, policy, names.
+//! From the tools that providers offer to the tools that a model sees: skills, policy, names.
 
 mod change;
 mod explain;
@@ -7,12 +7,16 @@ mod recent;
 mod why;
 mod withheld;
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
 
 use serde_json::Value;
 use toolcrib_core::{
-    AlreadyRegistered, Catalog, HeldBack, Menu, OnCollision, Policy, Ruling, SkillId, Tool,
-    ToolName,
+    AlreadyRegisteredError, Catalog, Menu, OnCollision, Policy, RuleMatch, SkillId, Tool, ToolName,
+    WithheldByProvider,
 };
 
 pub(crate) use self::recent::Recent;
@@ -20,7 +24,7 @@ use self::withheld::Hidden;
 pub use self::{
     fact::FactChange,
     why::{Cause, CauseStage, SmallestChange, Why},
-    withheld::{Withheld, WithheldBy, WithheldTool},
+    withheld::Withheld,
 };
 use crate::{
     personality::{Personalities, Personality},
@@ -31,26 +35,27 @@ use crate::{
     validators::Validators,
 };
 
-/// What decides on visibility, the same for all runs of an engine.
+/// The parts that decide visibility, the same for all turns of an engine.
 #[derive(Debug, Clone)]
 pub(crate) struct Visibility {
     pub(crate) personalities: Personalities,
     pub(crate) policy: Policy,
-    /// Those of all personalities. A skill of a plugin decides on that plugin's tools, and on others
-    /// only while it is active; who does not list the plugin reaches the one as little as the other.
+    /// The skills of all personalities. A skill of a plugin decides on that plugin's tools, and on
+    /// others only while it is active; a personality that does not list the plugin can reach
+    /// neither its skills nor its tools.
     pub(crate) skills: Arc<Skills>,
-    /// Reasons are written by gates, checks and rules: what they quote is not known.
+    /// Gates, checks and rules write reasons, which may quote secrets.
     pub(crate) redactor: Redactor,
 }
 
 impl Visibility {
-    /// What decides on a tool while its arguments are not known.
-    pub(crate) fn judge(&self, tool: &Tool, facts: Facts<'_>) -> Ruling<'_> {
+    /// Decides on a tool whose arguments are not known.
+    pub(crate) fn judge(&self, tool: &Tool, facts: Facts<'_>) -> RuleMatch<'_> {
         self.policy.judge(tool, &self.rule_facts(facts), None)
     }
 
-    /// What decides on a call.
-    pub(crate) fn judge_call(&self, tool: &Tool, facts: Facts<'_>, args: &Value) -> Ruling<'_> {
+    /// Decides on a call.
+    pub(crate) fn judge_call(&self, tool: &Tool, facts: Facts<'_>, args: &Value) -> RuleMatch<'_> {
         self.policy.judge(tool, &self.rule_facts(facts), Some(args))
     }
 
@@ -59,7 +64,8 @@ impl Visibility {
     }
 }
 
-/// The situation of an iteration, as shared data.
+/// The situation of an iteration, as shared data. Two are equal if rules decide the same in both, as
+/// far as it does not depend on the iteration.
 #[derive(Debug, Clone)]
 pub(crate) struct Situation {
     pub(crate) active_skills: Arc<[SkillId]>,
@@ -85,31 +91,52 @@ impl Situation {
             iteration: self.iteration,
         }
     }
+}
 
-    /// Whether rules decide the same in both, as far as it does not depend on the iteration.
-    fn same(&self, other: &Self) -> bool {
-        self.active_skills == other.active_skills
-            && self.steps == other.steps
-            && self.roles == other.roles
-            && self.roles_by_claims == other.roles_by_claims
-            && self.tenant == other.tenant
-            && self.principal == other.principal
-            && Arc::ptr_eq(&self.personality, &other.personality)
+impl PartialEq for Situation {
+    fn eq(&self, other: &Self) -> bool {
+        // A new field must be compared too, or a menu of another situation would be used again.
+        let Self {
+            active_skills,
+            steps,
+            roles,
+            roles_by_claims,
+            tenant,
+            principal,
+            personality,
+            iteration: _,
+        } = self;
+        *active_skills == other.active_skills
+            && *steps == other.steps
+            && *roles == other.roles
+            && *roles_by_claims == other.roles_by_claims
+            && *tenant == other.tenant
+            && *principal == other.principal
+            && Arc::ptr_eq(personality, &other.personality)
     }
 }
 
-/// The result of composing, kept to be used again while nothing changes.
+impl Eq for Situation {}
+
+impl Hash for Situation {
+    /// Only the fields by which the situations of an engine differ most.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.active_skills, &self.tenant, &self.principal).hash(state);
+    }
+}
+
+/// The result of composing, reused while nothing changes.
 #[derive(Debug)]
 pub(crate) struct Composed {
     catalog: Catalog,
     pub(crate) menu: Arc<Menu>,
     pub(crate) withheld: Arc<Withheld>,
     pub(crate) collisions: Vec<Collision>,
-    /// What the tools said that are asked whether they are available.
+    /// The results of the tools' availability checks.
     availability: Vec<Checked>,
 }
 
-/// A tool, and what it said when it was asked whether it is available.
+/// A tool, and the result of its availability check.
 #[derive(Debug)]
 struct Checked {
     tool: Tool,
@@ -122,7 +149,7 @@ impl Checked {
     }
 }
 
-/// Two sources offered one name, and the incoming tool's policy decided.
+/// Two sources offered one name; the incoming tool's policy decided.
 #[derive(Debug)]
 pub(crate) struct Collision {
     pub(crate) name: ToolName,
@@ -131,7 +158,7 @@ pub(crate) struct Collision {
 }
 
 impl Composed {
-    /// Nothing is known, offered or withheld.
+    /// A result without tools.
     pub(crate) fn nothing(visibility: &Arc<Visibility>, situation: Situation) -> Self {
         Self {
             catalog: Catalog::new(),
@@ -142,19 +169,13 @@ impl Composed {
         }
     }
 
-    /// The list that it was made of.
+    /// The catalog that it was composed from.
     pub(crate) fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
-    /// Whether it was composed by the same rules, on behalf of the same, under the same skills.
-    fn is_of(&self, visibility: &Arc<Visibility>, situation: &Situation) -> bool {
-        Arc::ptr_eq(self.withheld.visibility(), visibility)
-            && self.withheld.situation().same(situation)
-    }
-
-    /// Whether composing this list in this situation would give the same again. Which iteration it
-    /// is counts as far as some rule looks at it.
+    /// Whether composing this list in this situation would give the same result. The iteration
+    /// counts only as far as some rule depends on it.
     pub(crate) fn holds_for(
         &self,
         visibility: &Arc<Visibility>,
@@ -162,30 +183,26 @@ impl Composed {
         catalog: &Catalog,
         notices: &[Notice],
     ) -> bool {
-        let iteration = self.withheld.situation().iteration;
-        self.is_of(visibility, situation)
-            && visibility.policy.same_iteration(iteration, situation.iteration)
+        let before = self.withheld.situation();
+        Arc::ptr_eq(self.withheld.visibility(), visibility)
+            && before == situation
+            && visibility.policy.same_iteration(before.iteration, situation.iteration)
             && self.withheld.notices() == notices
             && self.catalog.same(catalog)
             && self.availability.iter().all(Checked::holds)
     }
-
-    /// The list that it was made of, to be filled anew.
-    pub(crate) fn into_catalog(self) -> Catalog {
-        self.catalog
-    }
 }
 
-/// Puts what is offered through skills and policy, and makes the menu of what is left.
+/// Applies steps, skills and policy to the offered tools, and builds the menu from the rest.
 pub(crate) fn compose(
     visibility: &Arc<Visibility>,
     validators: &Validators,
     situation: &Situation,
     catalog: Catalog,
     notices: Vec<Notice>,
-) -> Result<Composed, AlreadyRegistered> {
+) -> Result<Composed, AlreadyRegisteredError> {
     let facts = visibility.rule_facts(situation.facts());
-    let rules = visibility.policy.in_situation(&facts);
+    let rules = visibility.policy.bind_facts(&facts);
     let offers = |tool: &Tool| {
         situation.personality.objection(tool).is_none()
             && visibility.skills.admit(&situation.active_skills, tool)
@@ -193,14 +210,26 @@ pub(crate) fn compose(
     };
     let mut tools: Vec<Tool> = Vec::with_capacity(catalog.offered().len());
     let mut positions: HashMap<ToolName, usize> = HashMap::with_capacity(tools.capacity());
-    let mut hidden: Vec<Hidden> = catalog.held_back().iter().cloned().map(Hidden::Gate).collect();
+    let steps: Vec<_> = visibility
+        .skills
+        .steps_that_hold(&situation.active_skills, &situation.steps)
+        .map(|(_, steps, position)| (steps, position))
+        .collect();
+    let of_another_step =
+        |tool: &Tool| steps.iter().find_map(|(steps, position)| steps.withhold(*position, tool));
+    let by_provider = catalog.withheld_by_provider().iter().cloned();
+    let by_steps = catalog.offered().iter().filter_map(of_another_step);
+    let mut hidden: Vec<Hidden> = by_provider.chain(by_steps).map(Hidden::Gate).collect();
     let mut collisions = Vec::new();
     let mut availability = Vec::new();
 
     for tool in catalog.offered() {
+        if of_another_step(tool).is_some() {
+            continue;
+        }
         if let Some(claim) = tool.false_origin() {
             let (gate, reason) = ("origins".into(), claim.into());
-            hidden.push(Hidden::Gate(HeldBack { tool: tool.clone(), gate, reason }));
+            hidden.push(Hidden::Gate(WithheldByProvider { tool: tool.clone(), gate, reason }));
             continue;
         }
         if let Err(problem) = validators.check(tool) {
@@ -227,12 +256,12 @@ pub(crate) fn compose(
         let (kept, dropped) = match tool.on_collision() {
             OnCollision::Keep => (slot.clone(), tool.clone()),
             OnCollision::Replace => (tool.clone(), std::mem::replace(slot, tool.clone())),
-            // Anything newer than these is refused like `fail`: loudly.
+            // Newer policies than these are refused like `fail`.
             _ => {
-                return Err(AlreadyRegistered {
+                return Err(AlreadyRegisteredError {
                     name: tool.name().clone(),
-                    existing: slot.comes_from().into(),
-                    incoming: tool.comes_from().into(),
+                    existing: slot.origin_label().into(),
+                    incoming: tool.origin_label().into(),
                 });
             }
         };

@@ -1,46 +1,35 @@
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::Arc;
 
-use super::{Composed, Situation, Visibility};
+use parking_lot::Mutex;
+use toolcrib_core::__internal::Bounded;
 
-/// How many are kept; the one that was made longest ago makes room.
+use super::{Composed, Situation};
+
+/// How many are kept; the least recently used one is evicted.
 const MOST: usize = 64;
 
-/// What an engine composed last, one for each [`Situation`], so that a turn whose list is the same
-/// does not compose it again. Where each request is a turn of its own, most are.
-#[derive(Default)]
-pub(crate) struct Recent(Mutex<VecDeque<Arc<Composed>>>);
+/// An engine's latest results of composing, one for each [`Situation`]. A turn with an unchanged
+/// list reuses them. If each request is a separate turn, most do.
+pub(crate) struct Recent(Mutex<Bounded<Situation, Arc<Composed>>>);
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self(Mutex::new(Bounded::new(MOST)))
+    }
+}
 
 impl Recent {
-    /// What was composed last in such a situation. Whether it still holds is not looked at.
-    pub(crate) fn get(
-        &self,
-        visibility: &Arc<Visibility>,
-        situation: &Situation,
-    ) -> Option<Arc<Composed>> {
-        self.lock().iter().find(|composed| composed.is_of(visibility, situation)).cloned()
+    /// The menu that was composed last in such a situation. The caller checks that it is still
+    /// valid.
+    pub(crate) fn get(&self, situation: &Situation) -> Option<Arc<Composed>> {
+        self.0.lock().get(situation).cloned()
     }
 
-    /// Keeps what was composed in place of what is of the same situation.
+    /// Keeps a menu, and replaces the one of the same situation.
     pub(crate) fn keep(&self, composed: &Arc<Composed>) {
-        let visibility = composed.withheld.visibility();
-        let situation = composed.withheld.situation();
-        let mut kept = self.lock();
-        let before = kept.iter().position(|before| before.is_of(visibility, situation));
-        let gone = match before {
-            Some(at) => kept.remove(at),
-            None if kept.len() >= MOST => kept.pop_front(),
-            None => None,
-        };
-        kept.push_back(Arc::clone(composed));
-        drop(kept);
-        // Tools may do anything when they go.
+        let situation = composed.withheld.situation().clone();
+        let gone = self.0.lock().insert(situation, Arc::clone(composed));
+        // After the lock is released: tools may do anything when they are dropped.
         drop(gone);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Composed>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,47 +1,46 @@
-//! A source that fails, and what rules do about it. Nobody else is asked again for it: each source
-//! fills a list of its own, and their order stays that of the configuration.
+//! Reliability rules for a failed source. No other source is listed again for it, and the configured
+//! order is kept.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
+
+use parking_lot::Mutex;
 
 use toolcrib_core::{
-    Catalog, DiscoveryError, FailedListing, Fallback as Instead, Listing, Stage, ToolProvider,
+    BreakerOpenError, DiscoveryError, Fallback as Instead, Listing, Stage, ToolProvider,
 };
 
 use super::Asking;
 use crate::{
-    breaker::BreakerOpen,
-    reliability::{FailedAttempt, GaveUp, GaveUpCode, NextStep, Recovery},
+    reliability::{
+        ExhaustedReason, FailedAttempt, RecoveryStep, ReliabilityContext, RetryExhausted,
+    },
     sources::{Fallback, Source},
 };
 
-/// How each source ended that failed for good, by its position.
+/// How each source failed for good, by its position.
 #[derive(Clone, Default)]
-pub(super) struct Endings(Arc<Mutex<BTreeMap<usize, Option<GaveUp>>>>);
+pub(super) struct Endings(Arc<Mutex<BTreeMap<usize, Option<RetryExhausted>>>>);
 
 impl Endings {
-    fn note(&self, position: usize, gave_up: Option<GaveUp>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(position, gave_up);
+    fn note(&self, position: usize, exhausted: Option<RetryExhausted>) {
+        self.0.lock().insert(position, exhausted);
     }
 
-    /// That of the first in order, whose error it is that the iteration fails with.
-    pub(super) fn first(&self) -> Option<GaveUp> {
-        let endings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The ending of the first failed source in order; the iteration fails with its error.
+    pub(super) fn first(&self) -> Option<RetryExhausted> {
+        let endings = self.0.lock();
         endings.values().next().cloned().flatten()
     }
 }
 
-/// Asks a source, as often as rules have it, and puts what came of it behind a list.
+/// Lists a source, with the retries of the rules.
 pub(super) fn recovering(
     source: &Source,
     position: usize,
     asking: Asking,
-    recovery: &Recovery,
-    (fallback, own): (Fallback, Catalog),
+    recovery: &ReliabilityContext,
+    fallback: Fallback,
     endings: &Endings,
-    into: Catalog,
 ) -> Listing {
     let providers = source.in_turn();
     let choices: Vec<Arc<str>> = providers.iter().map(|one| one.path().into()).collect();
@@ -50,17 +49,17 @@ pub(super) fn recovering(
         .which_are(source.which_in_turn())
         .in_iteration(Some(asking.cx.iteration()));
     let first = match attempts.begin() {
-        Ok(()) => asking.ask(Arc::clone(&source.provider), 1, own),
-        Err(open) => not_asked(open, &*source.provider, own),
+        Ok(()) => asking.ask(Arc::clone(&source.provider), 1),
+        Err(open) => not_asked(open, &*source.provider),
     };
     let first = match first {
         Listing::Now(Ok(listing)) => {
             attempts.succeeded_at_once();
-            return Listing::Now(fallback.settle(Ok(listing), into));
+            return Listing::Now(fallback.settle(Ok(listing)));
         }
-        // Rules are for what is needed.
-        Listing::Now(Err(failed)) if asking.is_optional() => {
-            return Listing::now(fallback.omit(&failed.error, into));
+        // Rules apply only to sources that are needed.
+        Listing::Now(Err(error)) if asking.is_optional() => {
+            return Listing::now(fallback.omit(&error));
         }
         first => first,
     };
@@ -68,46 +67,42 @@ pub(super) fn recovering(
     Listing::later(async move {
         let mut answer = first.wait().await;
         loop {
-            let FailedListing { error, mut catalog } = match answer {
+            let error = match answer {
                 Ok(listing) => {
                     attempts.succeeded();
-                    return fallback.settle(Ok(listing), into);
+                    return fallback.settle(Ok(listing));
                 }
-                Err(failed) => failed,
+                Err(error) => error,
             };
-            catalog.clear();
             let provider = match attempts.failed(&FailedAttempt::of_discovery(&error)).await {
-                NextStep::Retry => {
+                RecoveryStep::Retry => {
                     attempts.choice().and_then(|choice| providers.get(choice)).cloned()
                 }
-                NextStep::Other(choice) => providers.get(choice).cloned(),
-                NextStep::Fallback(Instead::Source(provider)) => Some(provider),
-                NextStep::Accept => return Ok(fallback.omit(&error, into)),
-                NextStep::Cancelled => {
+                RecoveryStep::Other(choice) => providers.get(choice).cloned(),
+                RecoveryStep::Fallback(Instead::Source(provider)) => Some(provider),
+                RecoveryStep::Accept => return Ok(fallback.omit(&error)),
+                RecoveryStep::Cancelled => {
                     endings.note(position, None);
-                    return Err(FailedListing {
-                        error: DiscoveryError::cancelled(),
-                        catalog: into,
-                    });
+                    return Err(DiscoveryError::cancelled());
                 }
-                NextStep::GaveUp(gave_up) => {
-                    // A rule that fails fast is louder than what the source says of its failures.
-                    let settled = if gave_up.code == GaveUpCode::FailFast {
-                        Err(FailedListing { error, catalog: into })
+                RecoveryStep::RetryExhausted(exhausted) => {
+                    // A rule that fails fast overrides the source's own failure setting.
+                    let settled = if exhausted.code == ExhaustedReason::FailFast {
+                        Err(error)
                     } else {
-                        fallback.settle(Err(FailedListing { error, catalog }), into)
+                        fallback.settle(Err(error))
                     };
-                    return settled.inspect_err(|_| endings.note(position, Some(gave_up)));
+                    return settled.inspect_err(|_| endings.note(position, Some(exhausted)));
                 }
-                NextStep::Failed | NextStep::Fallback(_) => None,
+                RecoveryStep::Failed | RecoveryStep::Fallback(_) => None,
             };
             let Some(provider) = provider else {
-                let settled = fallback.settle(Err(FailedListing { error, catalog }), into);
+                let settled = fallback.settle(Err(error));
                 return settled.inspect_err(|_| endings.note(position, None));
             };
             answer = match attempts.begin() {
-                Ok(()) => asking.ask(provider, attempts.attempts(), catalog),
-                Err(open) => not_asked(open, &*provider, catalog),
+                Ok(()) => asking.ask(provider, attempts.attempts()),
+                Err(open) => not_asked(open, &*provider),
             }
             .wait()
             .await;
@@ -115,6 +110,6 @@ pub(super) fn recovering(
     })
 }
 
-fn not_asked(open: BreakerOpen, provider: &dyn ToolProvider, list: Catalog) -> Listing {
-    Listing::failed(list, open.into_discovery_error().in_provider(provider))
+fn not_asked(open: BreakerOpenError, provider: &dyn ToolProvider) -> Listing {
+    Listing::failed(open.into_discovery_error().in_provider(provider))
 }

@@ -1,21 +1,21 @@
-//! `null` for an optional argument: absent, as models mean it.
+//! Treats `null` for an optional argument as absent, as models mean it.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
-/// How many schemas are looked at to say whether one of them takes null. Where that is not enough, the
-/// null stays, and validation decides.
+/// Maximum number of schemas visited to decide whether null is valid. Beyond it, the null stays and
+/// validation decides.
 const MOST_SCHEMAS: usize = 64;
 
-/// Removes each property that is null, is not required, and whose schema does not take null. Follows
-/// `properties`, `items` and local `$ref`; properties that only a branch of an alternative declares stay
-/// as they are.
+/// Removes each property that is null, is not required, and whose schema does not accept null.
+/// Follows `properties`, `items` and local `$ref`; properties that only a branch of an alternative
+/// declares are unchanged.
 pub(super) fn remove_nulls(args: &mut Value, root: &Value) {
     within(args, root, root);
 }
 
-/// Recursive as deep as the arguments, which have a bound.
+/// Recursive up to the limited depth of the arguments.
 fn within(value: &mut Value, schema: &Value, root: &Value) {
     let Some(schema) = resolved(schema, root) else { return };
     match value {
@@ -45,7 +45,7 @@ fn within(value: &mut Value, schema: &Value, root: &Value) {
     }
 }
 
-/// What a schema refers to, where it is nothing but a chain of local references.
+/// The target of a schema that is only a chain of local references.
 fn resolved<'s>(mut schema: &'s Value, root: &'s Value) -> Option<&'s Value> {
     for _ in 0..MOST_SCHEMAS {
         let Some(target) = schema.get("$ref") else { return Some(schema) };
@@ -58,7 +58,7 @@ fn referred<'s>(target: &Value, root: &'s Value) -> Option<&'s Value> {
     root.pointer(target.as_str()?.strip_prefix('#')?)
 }
 
-/// Whether a schema takes null, as far as that can be told: what cannot be told counts as yes.
+/// Whether a schema may accept null; true if undecidable.
 fn takes_null(schema: &Value, root: &Value, left: &mut usize) -> bool {
     let Some(fewer) = left.checked_sub(1) else { return true };
     *left = fewer;

@@ -1,14 +1,18 @@
-//! Asks whether a call that a rule wants asked about may run: the engine's approver, else whoever
-//! answers the turn's questions. Without either, or with an approver that panics, it may not.
+//! Requests approval of a call that a rule wants approved: from the engine's approver, otherwise
+//! from the client that answers the turn's questions. Without either, or if the approver panics,
+//! the call is denied.
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt as _;
 use serde::Deserialize;
 use serde_json::json;
-use toolcrib_core::{Approval, ErrorCode, PendingCall, Rule, panic_text};
+use toolcrib_core::{__internal::panic_text, Approval, ErrorCode, PendingCall, Rule};
 
-use super::{Batch, Call, Failure, record};
+use super::{
+    call::{Batch, Call, Failure},
+    record,
+};
 use crate::questions::{Asking, Question};
 
 pub(super) async fn approve(
@@ -22,10 +26,10 @@ pub(super) async fn approve(
         record::denied(batch, call, Arc::clone(label), Some(why.as_str().into()));
         Err(Failure::refused(ErrorCode::Denied, message).caused_by(format!("{label}: {why}")))
     };
-    let told = |otherwise: String| rule.tell_model.as_deref().map_or(otherwise, str::to_owned);
+    let told = |otherwise: String| rule.model_message.as_deref().map_or(otherwise, str::to_owned);
     if batch.engine.approver.is_none() && batch.questions.is_none() {
         return denied(
-            told(format!("calling `{}` needs an approval that nobody here can give", call.name)),
+            told(format!("calling `{}` needs approval, and no approver is available", call.name)),
             "no approver is configured".to_owned(),
         );
     }
@@ -53,7 +57,7 @@ pub(super) async fn approve(
     }
 }
 
-/// What an answer to such a question is.
+/// The answer to such a question.
 #[derive(Deserialize)]
 struct Answer {
     approve: bool,
@@ -61,7 +65,7 @@ struct Answer {
     message: Option<String>,
 }
 
-/// The turn's questions stand in for an approver.
+/// Uses the turn's questions without an approver.
 async fn ask_a_person(
     batch: &Batch<'_>,
     call: &Call,
@@ -97,13 +101,13 @@ async fn ask_a_person(
         |message: Option<String>| {
             let otherwise = || format!("calling `{}` was not approved", call.name);
             Approval::Refused(message.unwrap_or_else(|| {
-                rule.tell_model.as_deref().map_or_else(otherwise, str::to_owned)
+                rule.model_message.as_deref().map_or_else(otherwise, str::to_owned)
             }))
         };
     match asking.ask(question).await.map(serde_json::from_value::<Answer>) {
         Ok(Ok(Answer { approve: true, .. })) => Approval::Approved,
         Ok(Ok(Answer { message, .. })) => refused(message),
-        // What a rejection says is for whoever asked, not for a model.
+        // The rejection's text is for the client, not for a model.
         Ok(Err(_)) | Err(_) => refused(None),
     }
 }

@@ -1,49 +1,50 @@
-//! From what a model wrote to the one value that every later stage sees.
+//! Parses a model's arguments into the one value that every later stage sees.
 
 use serde_json::{Map, Value};
 use toolcrib_core::{
-    Arguments, DEEPEST_JSON, PlainJson, Tool, dismantle, has_reserved_key, nests_too_deep,
+    __internal::{DEEPEST_JSON, PlainJson, dismantle, has_reserved_key, nests_too_deep},
+    Arguments, Tool,
 };
 
 use super::absent;
 
-/// Longer texts are not repaired, only parsed.
+/// Longer texts are parsed without repair.
 const LONGEST_REPAIR: usize = 64 * 1024;
 
-/// Deeper texts are not repaired: the parser of the repair has no bound of its own.
+/// Deeper texts are not repaired: the repair's parser has no depth limit.
 const DEEPEST_REPAIR: usize = 64;
 
-/// How many values arguments may hold. What is done with all of them, such as the digest and the copy
-/// for the body, runs on async workers: this is about 10 ms of it.
+/// Maximum number of values in arguments. Operations over all of them, such as the digest and the
+/// copy for the body, run on async workers: about 10 ms at this limit.
 const MOST_VALUES: usize = 100_000;
 
-/// Arguments that are no JSON, not exactly one value, or too much of it.
+/// Arguments that are not JSON, not exactly one value, or too large.
 #[derive(Debug, Clone)]
 pub(super) struct NotJson {
     /// As the model wrote them.
     pub(super) text: String,
-    /// What is wrong, and where; quotes nothing.
+    /// The problem and its position, without quotes from the text.
     pub(super) problem: String,
 }
 
-/// Reads arguments. Nothing at all is an empty object. A text that is no JSON gets one repair: as JSON5,
-/// without the code fence that models like to put around it. The result is [normal](normalize) for the
-/// tool.
+/// Parses arguments. An empty text is an empty object. Invalid JSON gets one repair: as JSON5,
+/// without the code fence that models like to put around it. The result is [normalized](normalize)
+/// for the tool.
 pub(super) fn read(arguments: Arguments, tool: Option<&Tool>) -> Result<Value, NotJson> {
     let mut value = parse(arguments)?;
     if holds_more_than(MOST_VALUES, &value) {
-        let problem = format!("they hold more than {MOST_VALUES} values");
+        let problem = format!("they contain more than {MOST_VALUES} values");
         return Err(NotJson { text: String::new(), problem });
     }
     normalize(&mut value, tool);
     Ok(value)
 }
 
-/// Whether a value can be arguments: it does not nest too deep, and no key of it is one that
-/// `serde_json` would replace when a tool reads the value into a type.
+/// Accepts a value as arguments: it does not nest too deep, and has no key that `serde_json` would
+/// replace when a tool deserializes the value.
 ///
 /// # Errors
-/// The value, dismantled into text, and what is wrong with it.
+/// The value, dismantled into text, and the problem.
 pub(super) fn admitted(value: Value) -> Result<Value, NotJson> {
     if nests_too_deep(&value) {
         dismantle(value);
@@ -57,8 +58,8 @@ pub(super) fn admitted(value: Value) -> Result<Value, NotJson> {
     Ok(value)
 }
 
-/// Writes a number without a fraction as an integer, and takes out what is as good as absent: `null` for
-/// an optional argument that is never null. Models send both.
+/// Writes a number without a fraction as an integer, and removes `null` for an optional argument
+/// that does not accept null. Models send both.
 pub(super) fn normalize(value: &mut Value, tool: Option<&Tool>) {
     let has_null = make_whole(value);
     if let Some(tool) = tool.filter(|_| has_null) {
@@ -66,7 +67,7 @@ pub(super) fn normalize(value: &mut Value, tool: Option<&Tool>) {
     }
 }
 
-/// Stops counting there. What nests too deep does not come here.
+/// Stops counting at the limit. Data that nests too deep is rejected earlier.
 fn holds_more_than(most: usize, value: &Value) -> bool {
     fn count(left: usize, value: &Value) -> Option<usize> {
         let left = left.checked_sub(1)?;
@@ -88,13 +89,13 @@ fn parse(arguments: Arguments) -> Result<Value, NotJson> {
     if text.trim().is_empty() {
         return Ok(Value::Object(Map::new()));
     }
-    let error = match serde_json::from_str(&text) {
-        Ok(PlainJson(Value::Null)) => return Ok(Value::Object(Map::new())),
-        Ok(PlainJson(value)) => return Ok(value),
+    let error = match PlainJson::read_at_most(MOST_VALUES, text.as_bytes()) {
+        Ok(Value::Null) => return Ok(Value::Object(Map::new())),
+        Ok(value) => return Ok(value),
         Err(error) => error,
     };
     let (line, column) = (error.line(), error.column());
-    // What is JSON, and not exactly one value, is not repaired either.
+    // Valid JSON that is not exactly one value is not repaired either.
     if error.is_data() {
         let problem = error.to_string();
         return Err(NotJson { text, problem });
@@ -119,10 +120,10 @@ fn repair(text: &str) -> Option<Value> {
     Some(value).filter(Value::is_object)
 }
 
-/// Writes `10.0` as `10`: `#[tool]` and others that take integers take no other number. Gives back whether
-/// there is a null.
+/// Writes `10.0` as `10`: `#[tool]` and other consumers of integers accept no other form. Returns
+/// whether there is a null.
 fn make_whole(value: &mut Value) -> bool {
-    /// Up to here every integer is a number of its own.
+    /// Up to here every integer is exact.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match value {
         Value::Null => return true,

@@ -1,9 +1,9 @@
-//! Asks the tool once more whether it is available: since the menu was composed, what it needs may
-//! have gone.
+//! Checks the tool's availability again: its requirements may have gone since the menu was
+//! composed.
 
 use toolcrib_core::{ErrorCode, Tool};
 
-use super::Failure;
+use super::call::Failure;
 
 pub(super) fn available(tool: &Tool) -> Result<(), Failure> {
     tool.check_available().map_err(|reason| {

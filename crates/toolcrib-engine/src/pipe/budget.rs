@@ -1,29 +1,27 @@
 //! Keeps a batch of results within its budget of characters (Unicode scalar values).
 //!
-//! Each call is promised an even share. A result within its share is final at once; what such
-//! results leave goes to the larger ones, never above a tool's own cap. The marker of a cut and
-//! the fence count inside. What a result's blocks hold is within its cap too, all texts together: a
-//! text travels as far as the model reads it.
+//! Each call is promised an equal share. A result within its share is final at once. The room that
+//! such results leave goes to the larger ones, never above a tool's own cap. The truncation marker
+//! and the fence count toward it. The texts of a result's blocks count toward its cap too, all
+//! together: a text is passed on as far as the model reads it.
 
-use std::borrow::Cow;
-
-use serde_json::Value;
-use toolcrib_core::{ContentBlock, ErrorCode, SpoolEntry, Tool, ToolOutput, fence_chars};
+use toolcrib_core::{__internal::fence_chars, ContentBlock, Tool};
 
 use super::{
-    Ended, Large, Settled,
-    spool::{Kept, Rest},
+    call::{Ended, Large, Settled, chars, own_cap},
+    cut::Cut,
+    kept::{Kept, Rest, marker_of, plain_marker_of},
     structured,
 };
 use crate::parts::Limits;
 
-/// Stands between the beginning and the end of a text whose middle is lost.
+/// Marks the gap between the beginning and the end of a text whose middle is lost.
 const GAP: &str = "\n[…]\n";
 
-/// Stands behind the line of a block that does not come along.
+/// Suffix of the line of an omitted block.
 const LEFT_OUT: &str = " (left out)";
 
-/// The even shares of one batch.
+/// The equal shares of one batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shares {
     share: usize,
@@ -34,73 +32,21 @@ impl Shares {
         Self { share: batch_chars / calls.max(1) }
     }
 
-    /// What a call of this tool is promised.
+    /// The share that is promised to a call of this tool.
     pub(super) fn promised(self, tool: &Tool) -> usize {
         self.share.min(own_cap(tool))
     }
 }
 
-fn own_cap(tool: &Tool) -> usize {
-    tool.max_result_chars().unwrap_or(usize::MAX)
-}
-
-/// How a call ended, cut to its cap.
-pub(super) struct Cut {
-    /// The tool's own text.
-    pub(super) body: String,
-    /// What stands for the blocks, below it.
-    pub(super) below: String,
-    /// What says that something is missing.
-    pub(super) marker: Option<String>,
-    /// The tool's name, when the body is to be sanitised and fenced.
-    pub(super) fence: Option<String>,
-    pub(super) code: Option<ErrorCode>,
-    pub(super) structured: Option<Value>,
-    pub(super) blocks: Vec<ContentBlock>,
-    /// The block whose text is cut, and what says so, which is not in it yet.
-    pub(super) cut_block: Option<(usize, String)>,
-    pub(super) cost_usd: Option<f64>,
-    pub(super) cause: Option<String>,
-    pub(super) abandoned: bool,
-    pub(super) artifacts: Vec<SpoolEntry>,
-    /// How many characters there were.
-    pub(super) produced_chars: u64,
-}
-
-impl Cut {
-    /// Whether the cap left room for nothing but the marker.
-    pub(super) fn is_marker_alone(&self) -> bool {
-        self.body.is_empty() && self.below.is_empty() && self.marker.is_some()
-    }
-
-    /// All that a model reads, without marker and fence.
-    pub(super) fn read(&self) -> Cow<'_, str> {
-        if self.below.is_empty() {
-            Cow::Borrowed(&self.body)
-        } else {
-            Cow::Owned(format!("{}{}", self.body, self.below))
-        }
-    }
-
-    /// A form of the body, with the marker behind it.
-    pub(super) fn marked(&self, body: &str) -> String {
-        match &self.marker {
-            Some(marker) if body.is_empty() => marker.clone(),
-            Some(marker) => format!("{body}\n{marker}"),
-            None => body.to_owned(),
-        }
-    }
-}
-
-/// A block, and where what stands for it is in what is below the text.
+/// A block, and the position of its line below the text.
 struct Placed {
     block: ContentBlock,
-    /// Where its own text begins, behind what we write above it.
+    /// The start of the block's text, after Toolcrib's line above it.
     text: usize,
     end: usize,
 }
 
-/// What stands for blocks below a text, and the blocks that may come along.
+/// The lines that replace blocks below a text, and the blocks that may be passed on.
 fn place(blocks: Vec<ContentBlock>, text_is_empty: bool, limits: &Limits) -> (String, Vec<Placed>) {
     let mut below = String::new();
     let mut placed = Vec::new();
@@ -127,45 +73,14 @@ fn place(blocks: Vec<ContentBlock>, text_is_empty: bool, limits: &Limits) -> (St
     (below, placed)
 }
 
-/// How long what stands for the blocks is, while none is left out.
-fn below_chars(output: &ToolOutput) -> usize {
-    let lines: usize = output.blocks.iter().map(|block| chars(&block.as_read()) + 1).sum();
-    if output.value.is_empty() { lines.saturating_sub(1) } else { lines }
-}
-
-impl Ended {
-    /// The characters of what a model reads.
-    pub(super) fn chars(&self) -> usize {
-        match &self.outcome {
-            Ok(output) => chars(&output.value) + below_chars(output),
-            Err(failure) => chars(&failure.message),
-        }
-    }
-
-    /// The tool, when its text is somebody else's.
-    pub(super) fn fenced_tool(&self) -> Option<&Tool> {
-        let by_tool = self.outcome.as_ref().err().is_none_or(|failure| failure.by_tool);
-        self.tool.as_ref().filter(|tool| by_tool && tool.untrusted())
-    }
-
-    /// What the text needs, fence included.
-    pub(super) fn needs(&self) -> usize {
-        self.chars() + self.fenced_tool().map_or(0, |tool| fence_chars(tool.name()))
-    }
-
-    pub(super) fn own_cap(&self) -> usize {
-        self.tool.as_ref().map_or(usize::MAX, own_cap)
-    }
-}
-
-/// The cap that a result is final under, if it need not wait for what others leave.
+/// The cap under which a result is final, if it does not wait for room that others leave.
 pub(super) fn within(shares: Shares, ended: &Ended) -> Option<usize> {
     let own = ended.own_cap();
     (own <= shares.share || ended.needs() <= shares.share).then_some(own.min(shares.share))
 }
 
-/// Gives what small results left to the large ones: evenly, and what one of them does not need
-/// again to the others.
+/// Distributes the room that small results leave among the large ones: equally, and room that one
+/// of them does not need goes to the others.
 pub(super) fn spend_the_rest(shares: Shares, settled: Vec<Settled>) -> Vec<(Settled, usize)> {
     let mut left: usize = settled
         .iter()
@@ -197,7 +112,7 @@ pub(super) fn spend_the_rest(shares: Shares, settled: Vec<Settled>) -> Vec<(Sett
     settled.into_iter().zip(caps).collect()
 }
 
-/// Cuts a text that is over its cap, and replaces data that is over the same cap once more.
+/// Cuts a text above its cap, and replaces data above the same cap, counted separately.
 pub(super) fn fit(ended: Ended, cap: usize, limits: &Limits, kept: Kept) -> Cut {
     let fence = ended.fenced_tool().map(|tool| tool.name().to_string());
     let cap = cap.min(ended.own_cap());
@@ -244,8 +159,8 @@ pub(super) fn fit(ended: Ended, cap: usize, limits: &Limits, kept: Kept) -> Cut 
     made
 }
 
-/// Lets blocks come along with the text that was cut: a text and a link as far as the text shows
-/// them, what has bytes even where the line that stands for it is cut off.
+/// Passes blocks on with the text that was cut: a text and a link as far as the text shows them, a
+/// block with bytes even if its line is cut off.
 fn come_along(made: &mut Cut, placed: Vec<Placed>, cap: usize, rest: &Rest) {
     let shown = made.below.len();
     let mut left = cap;
@@ -271,32 +186,14 @@ fn come_along(made: &mut Cut, placed: Vec<Placed>, cap: usize, rest: &Rest) {
     }
 }
 
-/// What says that something is missing, and how to read it.
-pub(super) fn marker_of(total: usize, rest: &Rest) -> String {
-    match rest {
-        Rest::NotKept(None) => plain_marker_of(total),
-        Rest::NotKept(Some(why)) => {
-            format!("[truncated — {total} chars total; the rest was not kept: {why}]")
-        }
-        Rest::Artifact(id) => {
-            format!("[truncated — {total} chars total; the rest: artifact_read {id}]")
-        }
-    }
-}
-
-/// The shortest form of it, which fits wherever anything does.
-fn plain_marker_of(total: usize) -> String {
-    format!("[truncated — {total} chars total; the rest was not kept]")
-}
-
-/// Cuts what a model reads to `cap` characters, with the fence and the line of the marker inside; says
-/// how many there were.
+/// Cuts the model's text to `cap` characters, including the fence and the marker's line; returns
+/// how many characters there were.
 fn cut(made: &mut Cut, cap: usize, fence_takes: usize, rest: &Rest) -> usize {
     let read = made.read();
     let total = chars(&read);
     let (end, marker) = place_of_cut(&read, total, made.body.len(), cap, fence_takes, rest);
     drop(read);
-    // What has no other place shows its end too: that is often what matters.
+    // A text that is not stored elsewhere shows its end too, which is often the part that matters.
     let is_lost = matches!(rest, Rest::NotKept(Some(_))) && marker.is_some();
     let tail = if is_lost && made.below.is_empty() { tail_of(&made.body, end) } else { None };
     made.below.truncate(end.saturating_sub(made.body.len()));
@@ -313,8 +210,8 @@ fn cut(made: &mut Cut, cap: usize, fence_takes: usize, rest: &Rest) -> usize {
     total
 }
 
-/// Of a text that is cut at `end`, where to cut it instead, and where from there on its last part
-/// begins that fits too; none where there is no room for both.
+/// For a text cut at `end`: where to cut instead, and the start of its last part that also fits;
+/// `None` without room for both.
 fn tail_of(text: &str, end: usize) -> Option<(usize, usize)> {
     let head = text.get(..end)?;
     let room = chars(head).checked_sub(chars(GAP))?;
@@ -324,8 +221,8 @@ fn tail_of(text: &str, end: usize) -> Option<(usize, usize)> {
     (tail > end).then(|| (before_escape(text, head_end), tail))
 }
 
-/// Where a text of `total` characters is cut of which the first `body` bytes belong together, and the
-/// marker if it is. What is no longer than the marker stays as it is.
+/// Where to cut a text of `total` characters whose first `body` bytes belong together, and the
+/// marker if it is cut. A text no longer than the marker is not cut.
 fn place_of_cut(
     text: &str,
     total: usize,
@@ -350,8 +247,8 @@ fn place_of_cut(
     (inside.unwrap_or_else(|| before_escape(text, end)), Some(marker))
 }
 
-/// Where to cut a JSON text at or before `end`: behind the last whole element, as far out as
-/// there is one in the last half, so that no string, number or row is left in pieces.
+/// Where to cut a JSON text at or before `end`: after the last whole element, at the lowest nesting
+/// level that ends in the last half. Never splits a string, number or row.
 fn whole_json(text: &str, end: usize) -> Option<usize> {
     if !text.starts_with(['{', '[']) || serde_json::from_str::<serde::de::IgnoredAny>(text).is_err()
     {
@@ -382,7 +279,7 @@ fn whole_json(text: &str, end: usize) -> Option<usize> {
     Some(best.map_or(0, |(_, at)| at))
 }
 
-/// Steps back in front of a terminal escape sequence that the cut would leave open.
+/// Moves a cut before a terminal escape sequence that it would split.
 fn before_escape(text: &str, end: usize) -> usize {
     const LONGEST_SEQUENCE: usize = 32;
     let Some(head) = text.get(..end) else {
@@ -396,18 +293,14 @@ fn before_escape(text: &str, end: usize) -> usize {
     if closed || sequence.len() > LONGEST_SEQUENCE { end } else { escape }
 }
 
-pub(super) fn chars(text: &str) -> usize {
-    text.chars().count()
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
-    /// A text of its own, cut, with its marker.
+    /// Cuts a separate text, with its marker.
     fn cut_text(text: &str, cap: usize) -> (String, Option<String>) {
         let (end, marker) = place_of_cut(text, chars(text), text.len(), cap, 0, &Rest::default());
         (text[..end].to_owned(), marker)
@@ -424,7 +317,7 @@ mod tests {
             format!("[truncated — {total} chars total; the rest was not kept]")
         );
         assert!(text.starts_with(&body));
-        // Closing what is open makes it whole again: no row is in pieces.
+        // Closing the open brackets makes it valid again: no row is split.
         let repaired: Value = serde_json::from_str(&format!("{body}]}}")).unwrap();
         assert!(repaired["rows"].as_array().unwrap().len() > 5);
     }

@@ -1,6 +1,6 @@
-//! Fences what somebody else may have written.
+//! Fences text that may be untrusted.
 
-use super::sanitise::Clean;
+use super::sanitize::Clean;
 
 /// The text in both its forms.
 pub(super) struct Fenced {
@@ -11,9 +11,9 @@ pub(super) struct Fenced {
 
 pub(super) fn fence(clean: Clean) -> Fenced {
     let text = match &clean.0.fence {
-        // Where there was only room for the marker, nothing is left to be fenced.
+        // With room only for the marker, no text is left to fence.
         Some(tool) if !clean.0.is_marker_alone() => {
-            // The marker is ours, so it stands outside: one inside is somebody's forgery.
+            // The marker is Toolcrib's, so it is outside: one inside is a forgery.
             clean.0.marked(&toolcrib_core::fence(tool, &clean.0.read()))
         }
         _ => clean.0.marked(&clean.0.read()),

@@ -1,13 +1,13 @@
-//! Intent before effect, outcome after.
+//! Records the intent before the effect, and the outcome after it.
 
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt as _;
-use toolcrib_core::{ErrorCode, PendingCall, panic_text};
+use toolcrib_core::{__internal::panic_text, ErrorCode, PendingCall};
 
-use super::{Batch, Failure};
+use super::call::{Batch, Failure};
 
-/// What cannot be written down is not done.
+/// A call that cannot be recorded is not made.
 pub(super) async fn before(batch: &Batch<'_>, call: PendingCall<'_>) -> Result<(), Failure> {
     let Some(journal) = &batch.engine.journal else {
         return Ok(());
@@ -27,13 +27,13 @@ pub(super) async fn before(batch: &Batch<'_>, call: PendingCall<'_>) -> Result<(
     };
     Err(Failure::refused(
         ErrorCode::ExecutionFailed,
-        "the call could not be written down, so it was not made",
+        "the call could not be recorded, so it was not made",
     )
     .caused_by(cause))
 }
 
-/// The effect has come about or not; a journal that fails now can only be left behind with an
-/// intent that has no outcome, which is what it is for.
+/// The effect has happened or not. A journal that fails now keeps an intent without an outcome,
+/// which is the purpose of recording it first.
 pub(super) async fn after(batch: &Batch<'_>, call: PendingCall<'_>, code: Option<ErrorCode>) {
     if let Some(journal) = &batch.engine.journal {
         let _ = AssertUnwindSafe(async { journal.outcome(call, code).await }).catch_unwind().await;

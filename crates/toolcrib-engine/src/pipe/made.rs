@@ -1,10 +1,10 @@
-//! What has been called in a turn.
+//! The calls made in a turn.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use toolcrib_core::Digest;
 
-/// The content ids of all calls of a turn that have a result, whatever came of them.
+/// The content ids of all calls of a turn that have a result, with any outcome.
 #[derive(Default)]
 pub(crate) struct CallsMade(Mutex<Vec<Digest>>);
 
@@ -22,6 +22,6 @@ impl CallsMade {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Digest>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

@@ -1,5 +1,5 @@
-//! Lets middleware see a call that passed validation and policy: it may deny, rewrite or answer.
-//! Whatever keeps one from giving its verdict denies.
+//! Shows middleware a call that passed validation and policy: it may deny, rewrite or answer. A
+//! middleware that gives no verdict denies.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -7,14 +7,18 @@ use futures_util::FutureExt as _;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 use toolcrib_core::{
-    CallVerdict, ErrorCode, EventKind, Middleware, PendingCall, Tool, ToolOutput, args_digest,
-    panic_text,
+    __internal::panic_text, CallDecision, ErrorCode, EventKind, Middleware, PendingCall, Tool,
+    ToolOutput, args_digest,
 };
 
-use super::{Batch, Call, Failure, arguments, record};
+use super::{
+    arguments,
+    call::{Batch, Call, Failure},
+    record,
+};
 use crate::asked::Asked;
 
-/// How often a call may be rewritten. Only several middleware that undo each other get there.
+/// Maximum number of rewrites of one call. Only several middleware that undo each other reach it.
 const MOST_REWRITES: usize = 8;
 
 /// The middleware of an engine, on its way through one call.
@@ -22,15 +26,15 @@ pub(super) struct Chain {
     began: Instant,
     allowed: Duration,
     rewrites: usize,
-    /// Who wrote the arguments as they are: it need not be asked about them.
+    /// The middleware that wrote the current arguments: it is not consulted about them again.
     author: Option<usize>,
 }
 
-/// What the chain says of a call.
+/// The chain's verdict on a call.
 pub(super) enum Consulted {
-    /// All let it go on.
+    /// All admit it.
     Proceed,
-    /// One changed what is passed; validate it, and ask again.
+    /// One changed the arguments; validate them, and consult the chain again.
     Rewritten,
     /// One answered.
     Answered(ToolOutput),
@@ -54,12 +58,15 @@ impl Chain {
             }
             let by = || Arc::clone(&brought.item.label);
             match self.verdict(batch, tool, call, &*brought.item.middleware).await {
-                Ok(CallVerdict::Proceed) => {}
-                Ok(CallVerdict::Rewrite(args)) if call.args.as_ref().is_ok_and(|a| *a == args) => {}
-                Ok(CallVerdict::Rewrite(args)) => {
+                Ok(CallDecision::Proceed) => {}
+                Ok(CallDecision::Rewrite(args)) if call.args.as_ref().is_ok_and(|a| *a == args) => {
+                }
+                Ok(CallDecision::Rewrite(args)) => {
                     let args = arguments::admitted(args).map_err(|not_json| {
-                        let cause =
-                            format!("what it passes instead is refused: {}", not_json.problem);
+                        let cause = format!(
+                            "the arguments that it passes instead are refused: {}",
+                            not_json.problem
+                        );
                         refused(batch, call, by(), cause)
                     })?;
                     self.rewrites += 1;
@@ -71,7 +78,7 @@ impl Chain {
                     rewrite(batch, tool, call, by(), args);
                     return Ok(Consulted::Rewritten);
                 }
-                Ok(CallVerdict::Answer(output)) => {
+                Ok(CallDecision::Answer(output)) => {
                     batch.events.emit(Some(batch.iteration), || EventKind::ToolAnswered {
                         call_id: Arc::clone(&call.id),
                         tool: Arc::clone(&call.name),
@@ -79,12 +86,12 @@ impl Chain {
                     });
                     return Ok(Consulted::Answered(output));
                 }
-                Ok(CallVerdict::Deny(message)) => {
+                Ok(CallDecision::Deny(message)) => {
                     record::denied(batch, call, by(), Some(message.as_str().into()));
                     let refusal = Failure::refused(ErrorCode::Denied, message);
                     return Err(refusal.caused_by(format!("denied by {}", by())));
                 }
-                // A verdict that this stage does not know denies.
+                // An unknown verdict denies.
                 Ok(_) => return Err(refused(batch, call, by(), "unknown verdict".to_owned())),
                 Err(Stopped::Cancelled) => {
                     return Err(Failure::refused(ErrorCode::Cancelled, "the run was cancelled"));
@@ -101,9 +108,9 @@ impl Chain {
         tool: &Tool,
         call: &Call,
         middleware: &dyn Middleware,
-    ) -> Result<CallVerdict, Stopped> {
+    ) -> Result<CallDecision, Stopped> {
         let Ok(args) = &call.args else {
-            return Err(Stopped::Failed("the arguments are no JSON".to_owned()));
+            return Err(Stopped::Failed("the arguments are not valid JSON".to_owned()));
         };
         let pending = PendingCall {
             tool,
@@ -111,7 +118,7 @@ impl Chain {
             args,
             args_digest: call.args_digest,
             identity: batch.events.identity(),
-            run_id: batch.events.run_id(),
+            turn_id: batch.events.turn_id(),
             personality: &batch.situation.personality.id,
         };
         let verdict = Asked::answer(
@@ -134,13 +141,13 @@ impl Chain {
     }
 }
 
-/// Why there is no verdict.
+/// The reason for a missing verdict.
 enum Stopped {
     Cancelled,
     Failed(String),
 }
 
-/// No verdict, or none that can be followed. The reason is the operator's.
+/// No verdict, or one that cannot be followed. The reason is for the operator.
 fn refused(batch: &Batch<'_>, call: &Call, by: Arc<str>, cause: String) -> Failure {
     let full = format!("{by}: {cause}");
     record::denied(batch, call, by, Some(cause.into()));

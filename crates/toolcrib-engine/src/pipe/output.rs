@@ -1,14 +1,18 @@
-//! Holds a result against the tool's output schema: what does not fit is never passed on as a good
-//! result.
+//! Checks a result against the tool's output schema: a result that does not match is never passed
+//! on as a success.
 
 use serde_json::{Value, json};
-use toolcrib_core::{ErrorCode, Tool, ToolOutput, nests_too_deep};
+use toolcrib_core::{__internal::nests_too_deep, ErrorCode, Tool, ToolOutput};
 
-use super::{Batch, Failure, sanitise::Clean, structured::is_data_note};
+use super::{
+    call::{Batch, Failure},
+    sanitize::Clean,
+    structured::is_data_note,
+};
 use crate::validators::{Side, off::NotValidated};
 
-/// The output, if it is what its tool declares. One of a tool that may have changed something is not
-/// known to be without effect, so its code is the one that is never repeated.
+/// The output, if it matches the tool's declaration. If the tool may have changed something, its
+/// effect is unknown, so the error code is the one that is never retried.
 pub(super) async fn fitting(
     batch: &Batch<'_>,
     tool: &Tool,
@@ -33,7 +37,7 @@ pub(super) async fn fitting(
         (ErrorCode::OutcomeUnknown, advice)
     };
     let mut message = format!(
-        "`{}` answered with something else than its output schema declares:\n- {problems}\n{advice}",
+        "`{}` returned a result that does not match its output schema:\n- {problems}\n{advice}",
         tool.name()
     );
     if !output.value.is_empty() {
@@ -43,7 +47,7 @@ pub(super) async fn fitting(
         by_tool: true,
         cost_usd: output.cost_usd,
         ..Failure::refused(code, message)
-            .caused_by(format!("its output does not fit its output schema:\n- {problems}"))
+            .caused_by(format!("its output does not match its output schema:\n- {problems}"))
     })
 }
 
@@ -67,8 +71,8 @@ async fn problems(batch: &Batch<'_>, tool: &Tool, data: &mut Value) -> Vec<Strin
     })
 }
 
-/// Replaces data by a note where it fit and does not any more: a text of it was redacted, cut or
-/// defused, and is no longer one of an `enum`, or none that a `pattern` matches.
+/// Replaces data by a note if it matched and no longer does: one of its texts was redacted, cut or
+/// defused, and is no longer in an `enum` or does not match a `pattern`.
 pub(super) fn still_fitting(batch: &Batch<'_>, tool: &Tool, clean: &mut Clean) {
     let Some(data) = &clean.0.structured else { return };
     if let Some(Ok(validator)) = batch.engine.validators.of(tool, Side::Output)
@@ -79,5 +83,5 @@ pub(super) fn still_fitting(batch: &Batch<'_>, tool: &Tool, clean: &mut Clean) {
     }
 }
 
-/// What stands in a note.
-const DOES_NOT_FIT: &str = "no longer fits its schema";
+/// The reason in a note.
+const DOES_NOT_FIT: &str = "no longer matches its schema";

@@ -1,31 +1,34 @@
-//! The rule list, read again at the call: before validation for rules that need no arguments, and
-//! after it as a whole.
+//! The rule list, applied again at the call: before validation for rules that need no arguments,
+//! and as a whole after it.
 
 use std::sync::Arc;
 
-use toolcrib_core::{Effect, ErrorCode, PolicyStage, Rule, Ruling, Tool};
+use toolcrib_core::{Effect, ErrorCode, PolicyStage, Rule, RuleMatch, Tool};
 
-use super::{Batch, Call, Failure, record, validate};
-use crate::halt::Halt;
+use super::{
+    call::{Batch, Call, Failure},
+    record, validate,
+};
+use crate::halt::HaltedByRule;
 
-/// What the whole list says of an offered call.
+/// The whole list's decision on an offered call.
 pub(super) enum Ruled<'a> {
-    /// It may go on.
+    /// It may continue.
     Allow,
-    /// Somebody must approve it; the rule that wants so.
+    /// It needs approval; with the rule that requires it.
     Ask(&'a Rule),
 }
 
-/// What needs no arguments to be decided: a call that is denied here, or halted at, is never
-/// validated, and learns nothing about what is behind the gate.
+/// Decides without arguments: a call that is denied here, or halted at, is never validated, and so
+/// reveals nothing about the tool's schema.
 pub(super) fn by_name(batch: &Batch<'_>, tool: &Tool, call: &Call) -> Result<(), Failure> {
     let ruling = batch.engine.visibility.judge(tool, batch.situation.facts());
     let is_decided = ruling.rule().is_none_or(|rule| !rule.reads_arguments());
     match ruling.effect() {
         Effect::Halt if is_decided => Err(refused(batch, call, &ruling, PolicyStage::Name)),
-        // An approver is asked about calls that could be made: later.
+        // Approval is requested later, for calls that could be made.
         Effect::Allow | Effect::Ask | Effect::Halt => Ok(()),
-        // What denies does so now, and so does an effect that this stage does not know.
+        // Denials apply now, and so does an effect that this stage does not know.
         _ => Err(refused(batch, call, &ruling, PolicyStage::Name)),
     }
 }
@@ -52,10 +55,10 @@ pub(super) fn by_arguments<'a>(
     }
 }
 
-/// Says that a rule refused, to the listeners and to the model, and ends the run if the rule says so.
-/// The rule's reason is the operator's; the model reads what the rule has for it, else only that it is
-/// so.
-fn refused(batch: &Batch<'_>, call: &Call, ruling: &Ruling<'_>, stage: PolicyStage) -> Failure {
+/// Reports a rule's refusal to the listeners and to the model, and ends the run if the rule says
+/// so. The rule's reason is for the operator; the model reads the rule's message for it, otherwise
+/// only that the call is refused.
+fn refused(batch: &Batch<'_>, call: &Call, ruling: &RuleMatch<'_>, stage: PolicyStage) -> Failure {
     record::checked(batch, call, ruling, stage);
     let (rule, reason) = (ruling.label(), ruling.reason());
     let cause = match &reason {
@@ -65,14 +68,14 @@ fn refused(batch: &Batch<'_>, call: &Call, ruling: &Ruling<'_>, stage: PolicySta
     record::denied(batch, call, Arc::clone(&rule), reason.clone());
     if ruling.effect() == Effect::Halt {
         let redacted = |reason: Arc<str>| Arc::from(batch.engine.redactor.text(&reason));
-        batch.halting.halt(Halt {
+        batch.halting.halt(HaltedByRule {
             rule,
             tool: Arc::clone(&call.name),
             call_id: Arc::clone(&call.id),
             reason: reason.map(redacted),
         });
     }
-    let told = ruling.rule().and_then(|rule| rule.tell_model.as_deref());
+    let told = ruling.rule().and_then(|rule| rule.model_message.as_deref());
     let message = match told {
         Some(told) => told.to_owned(),
         None => format!("calling `{}` is not permitted here; do not try it again", call.name),

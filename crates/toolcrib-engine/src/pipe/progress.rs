@@ -1,26 +1,25 @@
-//! Reports what a running body says of its progress.
+//! Reports the progress of a running body.
 //!
-//! Of an untrusted tool, messages are paced, bounded and cleaned as its result will be: they reach
+//! Messages of an untrusted tool are paced, limited and cleaned like its result: they reach
 //! terminals, dashboards and clients of a gateway before there is a result.
 
-use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
+use std::{collections::VecDeque, mem, sync::Arc};
 
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until},
 };
-use toolcrib_core::{EventKind, Progress, ProgressSink, Tool};
+use toolcrib_core::{__internal::ProgressPace, EventKind, Progress, ProgressSink, Tool};
 
-use super::{Batch, Call, redact};
+use super::{
+    call::{Batch, Call},
+    redact,
+};
 
-/// How many messages of a trusted tool wait to be reported; more are dropped.
+/// Messages of a trusted tool that wait to be reported; further ones are dropped.
 const MOST_WAITING: usize = 64;
 
-/// The least time between two reports of an untrusted tool. The last message comes with the end of
-/// the call, whenever that is; with it there are at most ten in any second.
-const PACE: Duration = Duration::from_millis(125);
-
-/// How many characters of a message of an untrusted tool are shown.
+/// Characters of a message of an untrusted tool that are shown.
 const MOST_CHARS: usize = 1_000;
 
 type Waiting = VecDeque<Progress>;
@@ -29,20 +28,21 @@ type Waiting = VecDeque<Progress>;
 pub(super) struct Reports {
     waiting: Arc<watch::Sender<Waiting>>,
     heard: watch::Receiver<Waiting>,
-    /// Whether the tool is untrusted.
-    paced: bool,
+    /// For an untrusted tool.
+    pace: Option<ProgressPace>,
     next: Option<Instant>,
 }
 
-/// Where a body sends its messages, and what reports them.
+/// The sink for a body's messages, and their reporter.
 pub(super) fn reports(tool: &Tool) -> (ProgressSink, Reports) {
     let (sender, heard) = watch::channel(Waiting::new());
     let waiting = Arc::new(sender);
     let paced = tool.untrusted();
+    let pace = paced.then(ProgressPace::default);
     let sink = {
         let waiting = Arc::clone(&waiting);
         Arc::new(move |message: Progress| {
-            // A body that was left behind is not heard any more.
+            // Messages of an abandoned body are ignored.
             if waiting.is_closed() {
                 return;
             }
@@ -56,34 +56,36 @@ pub(super) fn reports(tool: &Tool) -> (ProgressSink, Reports) {
             });
         })
     };
-    (sink, Reports { waiting, heard, paced, next: None })
+    (sink, Reports { waiting, heard, pace, next: None })
 }
 
 impl Reports {
-    /// Done when there is something to report and the pace allows it.
+    /// Completes when there is a message to report and the pace allows it.
     pub(super) async fn due(&mut self) {
-        // The sender is held here too, so this fails never.
+        // This struct also has the sender, so this never fails.
         let _ = self.heard.changed().await;
         if let Some(next) = self.next {
             sleep_until(next).await;
         }
     }
 
-    /// Reports what waits.
+    /// Reports the waiting messages.
     pub(super) fn report(&mut self, batch: &Batch<'_>, call: &Call) {
         let mut messages = Waiting::new();
         self.waiting.send_if_modified(|waiting| {
             mem::swap(waiting, &mut messages);
             false
         });
-        if self.paced && !messages.is_empty() {
-            self.next = Some(Instant::now() + PACE);
+        if let Some(pace) = &mut self.pace
+            && !messages.is_empty()
+        {
+            self.next = Some(pace.count());
         }
         for Progress { message, percent, audience } in messages {
             batch.events.emit(Some(batch.iteration), || EventKind::ToolProgress {
                 call_id: Arc::clone(&call.id),
                 tool: Arc::clone(&call.name),
-                message: match self.paced {
+                message: match self.pace.is_some() {
                     true => redact::remark(batch, message, MOST_CHARS),
                     false => batch.engine.redactor.owned(message),
                 },

@@ -4,24 +4,31 @@ use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use serde_json::Value;
 use toolcrib_core::{
-    EventKind, KeptEntries, PolicyDefault, PolicyStage, Ruling, ToolCall, ToolResult, args_digest,
-    millis,
+    __internal::{ArtifactLog, millis, shortened},
+    Arguments, EventKind, PolicyDefault, PolicyStage, RuleMatch, ToolCall, ToolResult, args_digest,
 };
 
 use super::{
-    Batch, Call,
     arguments::{self, NotJson},
+    call::{Batch, Call},
     fence::Fenced,
+    redact,
 };
 
-pub(super) fn begin(batch: &Batch<'_>, mut call: ToolCall) -> Call {
-    // A name that is none of a tool's may be anything that a model has read.
+/// In bytes. A longer name cannot be a tool's; it is shortened before any other stage sees it.
+const LONGEST_NAME: usize = 1_024;
+
+pub(super) async fn begin(batch: &Batch<'_>, mut call: ToolCall) -> Call {
+    // A name that no tool has may be any text that the model has read.
+    if call.name.len() > LONGEST_NAME {
+        call.name = shortened(&call.name).into();
+    }
     if batch.menu.get(&call.name).is_none()
         && let Cow::Owned(redacted) = batch.engine.redactor.text(&call.name)
     {
         call.name = redacted.into();
     }
-    let args = arguments::read(call.arguments, batch.menu.get(&call.name));
+    let args = read(batch, &call.name, call.arguments).await;
     let call = Call {
         args_digest: match &args {
             Ok(args) => args_digest(&call.name, args),
@@ -31,21 +38,36 @@ pub(super) fn begin(batch: &Batch<'_>, mut call: ToolCall) -> Call {
         name: call.name,
         args,
         began: Instant::now(),
-        kept: batch.engine.spooler.as_ref().map(|_| KeptEntries::default()),
+        kept: batch.engine.artifact_port.as_ref().map(|_| ArtifactLog::default()),
+    };
+    let shown = match redact::is_large(&call.args) {
+        true => Some(redact::arguments(batch, &call.args).await),
+        false => None,
     };
     batch.events.emit(Some(batch.iteration), || EventKind::ToolStart {
         call_id: Arc::clone(&call.id),
         tool: Arc::clone(&call.name),
         origin: batch.menu.get(&call.name).map(|tool| Arc::clone(tool.shared_origin())),
-        args: shown(batch, &call),
+        args: shown.unwrap_or_else(|| self::shown(batch, &call)),
         args_digest: call.args_digest,
     });
     call
 }
 
-pub(super) fn end(batch: &Batch<'_>, call: Call, fenced: Fenced) -> ToolResult {
+/// Parses arguments, long ones off the async workers.
+async fn read(batch: &Batch<'_>, name: &str, arguments: Arguments) -> Result<Value, NotJson> {
+    let Arguments::Text(text) = arguments else {
+        return arguments::read(arguments, batch.menu.get(name));
+    };
+    let (bytes, tool) = (text.len(), batch.menu.get(name).cloned());
+    let work = move || arguments::read(Arguments::Text(text), tool.as_ref());
+    let read = batch.engine.validators.aside(batch.events.turn_id(), bytes, work).await;
+    read.unwrap_or_else(|problem| Err(NotJson { text: String::new(), problem }))
+}
+
+pub(super) async fn end(batch: &Batch<'_>, call: Call, fenced: Fenced) -> ToolResult {
     let mut result = ToolResult::new(Arc::clone(&call.id), Arc::clone(&call.name));
-    result.args = batch.engine.redactor.json(passed(call.args));
+    result.args = redact::arguments(batch, &call.args).await;
     result.value = fenced.clean.value().into();
     result.text = fenced.text.into();
     let cut = fenced.clean.0;
@@ -76,8 +98,8 @@ pub(super) fn end(batch: &Batch<'_>, call: Call, fenced: Fenced) -> ToolResult {
     result
 }
 
-/// Says which rule decided on a call, where there is a policy at all.
-pub(super) fn checked(batch: &Batch<'_>, call: &Call, ruling: &Ruling<'_>, stage: PolicyStage) {
+/// Reports the rule that decided on a call, if there is a policy.
+pub(super) fn checked(batch: &Batch<'_>, call: &Call, ruling: &RuleMatch<'_>, stage: PolicyStage) {
     let policy = &batch.engine.visibility.policy;
     if policy.rules.is_empty() && policy.default == PolicyDefault::Allow {
         return;
@@ -91,7 +113,7 @@ pub(super) fn checked(batch: &Batch<'_>, call: &Call, ruling: &Ruling<'_>, stage
     });
 }
 
-/// Says that a rule or a middleware refused a call.
+/// Reports that a rule or a middleware refused a call.
 pub(super) fn denied(batch: &Batch<'_>, call: &Call, rule: Arc<str>, reason: Option<Arc<str>>) {
     let redacted = |reason: Arc<str>| Arc::from(batch.engine.redactor.text(&reason));
     batch.events.emit(Some(batch.iteration), || EventKind::PolicyDenied {
@@ -102,12 +124,7 @@ pub(super) fn denied(batch: &Batch<'_>, call: &Call, rule: Arc<str>, reason: Opt
     });
 }
 
-/// What is passed, as it may be shown.
+/// The arguments, in the form to show.
 pub(super) fn shown(batch: &Batch<'_>, call: &Call) -> Value {
-    batch.engine.redactor.json(passed(call.args.clone()))
-}
-
-/// What is passed: as data, or as the text that it was.
-fn passed(args: Result<Value, NotJson>) -> Value {
-    args.unwrap_or_else(|not_json| Value::String(not_json.text))
+    batch.engine.redactor.json(redact::passed(&call.args))
 }

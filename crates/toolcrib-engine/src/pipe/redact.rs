@@ -1,20 +1,65 @@
-//! Takes known secrets out, before anything is cut, stored or shown.
+//! Redacts known secrets before a text is cut, stored or shown.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, mem, sync::Arc};
 
 use serde_json::{Value, json};
-use toolcrib_core::{dismantle, harmless, is_plain, nests_too_deep};
+use toolcrib_core::{
+    __internal::{dismantle, is_plain, nests_too_deep},
+    ContentBlock, ErrorCode, ToolOutput, harmless,
+};
 
-use super::{Batch, Ended};
-use crate::{json::map_texts, redactor::Redactor};
+use super::{
+    arguments::NotJson,
+    call::{Batch, Ended, Failure},
+};
+use crate::{
+    json::{map_texts, text_bytes},
+    redactor::Redactor,
+    validators::off::is_large_text,
+};
 
-pub(super) fn redact(batch: &Batch<'_>, ended: &mut Ended) {
+/// Redacts a call's outcome; a large one off the async workers. An outcome that cannot be redacted
+/// is omitted.
+pub(super) async fn redact(batch: &Batch<'_>, ended: &mut Ended) {
     let redactor = &batch.engine.redactor;
     let cleaned = ended.fenced_tool().is_some();
-    let clean = |text: String| without_secrets(redactor, text, cleaned);
-    match &mut ended.outcome {
+    let bytes = if redactor.knows_nothing() { 0 } else { bytes_of(ended) };
+    let placeholder =
+        Failure::refused(ErrorCode::ExecutionFailed, "the result could not be redacted");
+    let outcome = mem::replace(&mut ended.outcome, Err(placeholder));
+    let source = ended.tool.as_ref().map(|tool| Arc::clone(tool.shared_origin()));
+    let owned = redactor.clone();
+    let work = move || without_known(&owned, cleaned, outcome);
+    match batch.engine.validators.aside(&source.unwrap_or_default(), bytes, work).await {
+        Ok(redacted) => ended.outcome = redacted,
+        Err(broken) => {
+            if let Err(failure) = &mut ended.outcome {
+                failure.cause = Some(broken);
+            }
+        }
+    }
+}
+
+fn bytes_of(ended: &Ended) -> usize {
+    match &ended.outcome {
         Ok(output) => {
-            output.value = clean(std::mem::take(&mut output.value));
+            let data = output.structured.as_ref().filter(|data| !nests_too_deep(data));
+            let blocks = output.blocks.iter().map(ContentBlock::chars);
+            output.value.len() + blocks.sum::<usize>() + data.map_or(0, text_bytes)
+        }
+        Err(failure) => failure.message.len() + failure.cause.as_ref().map_or(0, String::len),
+    }
+}
+
+fn without_known(
+    redactor: &Redactor,
+    cleaned: bool,
+    mut outcome: Result<ToolOutput, Failure>,
+) -> Result<ToolOutput, Failure> {
+    let clean = |text: String| without_secrets(redactor, text, cleaned);
+    match &mut outcome {
+        Ok(output) => {
+            output.value = clean(mem::take(&mut output.value));
             output.structured = output.structured.take().map(|data| {
                 if nests_too_deep(&data) {
                     dismantle(data);
@@ -35,17 +80,44 @@ pub(super) fn redact(batch: &Batch<'_>, ended: &mut Ended) {
             }
         }
         Err(failure) => {
-            failure.message = clean(std::mem::take(&mut failure.message));
+            failure.message = clean(mem::take(&mut failure.message));
             failure.cause = failure.cause.take().map(|cause| redactor.owned(cause));
         }
     }
+    outcome
 }
 
-/// What a text was made of, without the secrets that are known now. No secret goes on behind what is
-/// no text.
-pub(super) fn bytes(batch: &Batch<'_>, ended: &Ended, original: &[u8]) -> Vec<u8> {
-    let redactor = &batch.engine.redactor;
-    let cleaned = ended.fenced_tool().is_some();
+/// Redacted arguments: as data, or as the original text. Large ones are redacted off the async
+/// workers; those that cannot be redacted are omitted.
+pub(super) async fn arguments(batch: &Batch<'_>, args: &Result<Value, NotJson>) -> Value {
+    let args = passed(args);
+    if batch.engine.redactor.knows_nothing() {
+        return args;
+    }
+    let (bytes, redactor) = (text_bytes(&args), batch.engine.redactor.clone());
+    let work = move || redactor.json(args);
+    batch.engine.validators.aside(batch.events.turn_id(), bytes, work).await.unwrap_or_default()
+}
+
+/// Whether arguments are too large to redact on an async worker.
+pub(super) fn is_large(args: &Result<Value, NotJson>) -> bool {
+    match args {
+        Ok(args) => is_large_text(text_bytes(args)),
+        Err(not_json) => is_large_text(not_json.text.len()),
+    }
+}
+
+/// The arguments: as data, or as the original text.
+pub(super) fn passed(args: &Result<Value, NotJson>) -> Value {
+    match args {
+        Ok(args) => args.clone(),
+        Err(not_json) => Value::String(not_json.text.clone()),
+    }
+}
+
+/// The original bytes of a text, without the secrets that are known now. No secret continues after
+/// a part that is not text.
+pub(super) fn bytes(redactor: &Redactor, cleaned: bool, original: &[u8]) -> Vec<u8> {
     let mut redacted = Vec::with_capacity(original.len());
     for chunk in original.utf8_chunks() {
         let text = without_secrets(redactor, chunk.valid().to_owned(), cleaned);
@@ -55,9 +127,9 @@ pub(super) fn bytes(batch: &Batch<'_>, ended: &Ended, original: &[u8]) -> Vec<u8
     redacted
 }
 
-/// A text of an untrusted tool that is shown by itself: without secrets, harmless to read, and with at
-/// most so many characters. The cut may lie inside a secret, so what could be the beginning of one at
-/// the end goes too.
+/// A text of an untrusted tool that is shown separately: without secrets, sanitized, and limited to
+/// `most_chars` characters. The cut may be inside a secret, so a possible beginning of one at the
+/// end is removed too.
 pub(super) fn remark(batch: &Batch<'_>, mut text: String, most_chars: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(most_chars) else {
         let text = without_secrets(&batch.engine.redactor, text, true);
@@ -69,15 +141,15 @@ pub(super) fn remark(batch: &Batch<'_>, mut text: String, most_chars: usize) -> 
     format!("{}…", harmless(&text))
 }
 
-/// A text that will be sanitised is also looked at as it will be then: colours or invisible
-/// characters inside a secret hide it until they are gone, and full-width letters inside a token
+/// A text that will be sanitized is also searched in its sanitized form: colors or invisible
+/// characters inside a secret hide it until they are removed, and full-width letters inside a token
 /// until it is defused.
-fn without_secrets(redactor: &Redactor, text: String, sanitised: bool) -> String {
+fn without_secrets(redactor: &Redactor, text: String, sanitized: bool) -> String {
     let text = redactor.owned(text);
-    if !sanitised || redactor.knows_nothing() {
+    if !sanitized || redactor.knows_nothing() {
         return text;
     }
-    // All that becomes of a plain text are look-alikes, which are not ASCII.
+    // In a plain text, defusing inserts only look-alikes, which are not ASCII.
     if is_plain(&text) && redactor.knows_only_ascii() {
         return text;
     }

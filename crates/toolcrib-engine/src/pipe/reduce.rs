@@ -1,11 +1,11 @@
-//! Trims an output to what matters, where somebody knows how.
+//! Applies the tool's reducer, if there is one, which trims its output.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::Value;
 use toolcrib_core::{Tool, ToolOutput};
 
-use super::Batch;
+use super::call::Batch;
 
 pub(super) fn reduce(
     batch: &Batch<'_>,
@@ -18,9 +18,9 @@ pub(super) fn reduce(
     };
     let cost_usd = output.cost_usd;
     match catch_unwind(AssertUnwindSafe(|| reducer.item.reduce(output.clone(), args))) {
-        // A reducer cannot lose what was paid.
+        // A reducer cannot remove the cost.
         Ok(reduced) => {
-            // What a reducer took out is not kept behind its back.
+            // Parts that a reducer removed are not stored either.
             let is_same = reduced.value == output.value;
             let original = reduced.original.filter(|_| is_same);
             ToolOutput { original, cost_usd, ..reduced }

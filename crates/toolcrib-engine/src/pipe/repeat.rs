@@ -1,20 +1,22 @@
-//! Makes a call as often as rules have it. Each time it goes from `scope` to `run` anew, with an intent
-//! and an outcome of its own; all that stands in front of that is decided once, for this very call.
+//! Retries a call as the rules say. Each attempt goes from `grant` to `run` again, with a separate
+//! intent and outcome; all stages before that decide once, for this call.
 
 use std::{borrow::Cow, sync::Arc};
 
 use serde_json::Value;
-use toolcrib_core::{ErrorCode, PendingCall, Stage, Tool, ToolOutput, Usage};
+use toolcrib_core::{BreakerOpenError, ErrorCode, PendingCall, Stage, Tool, ToolOutput, Usage};
 
-use super::{Batch, Call, Failure, budget};
-use crate::{
-    breaker::BreakerOpen,
-    reliability::{Attempts, FailedAttempt, GaveUpCode, NextStep, Recovery, Which},
+use super::{
+    budget,
+    call::{Batch, Call, Failure},
+};
+use crate::reliability::{
+    Attempts, ExhaustedReason, FailedAttempt, RecoveryStep, ReliabilityContext, Which,
 };
 
 pub(super) async fn repeat<'c>(
     batch: &Batch<'_>,
-    recovery: &Recovery,
+    recovery: &ReliabilityContext,
     tool: &Tool,
     call: &Call,
     args: &Value,
@@ -46,14 +48,14 @@ pub(super) async fn repeat<'c>(
     }
 }
 
-/// Asks the rules, and waits if they say so. Once a rule of the policy halts at another call of the
-/// iteration, nothing is run again.
+/// Evaluates the rules, and waits if they say so. Once a rule of the policy halts at another call
+/// of the iteration, nothing is retried.
 async fn is_to_be_repeated(
     batch: &Batch<'_>,
     attempts: &mut Attempts,
     failure: &Failure,
     tool: &Tool,
-    open: Option<BreakerOpen>,
+    open: Option<BreakerOpenError>,
 ) -> bool {
     let message = failure.in_full();
     let attempt = failure.as_attempt(&message, tool, open);
@@ -61,11 +63,11 @@ async fn is_to_be_repeated(
     tokio::select! {
         biased;
         _ = batch.halting.halted() => false,
-        next = attempts.failed(&attempt) => matches!(next, NextStep::Retry),
+        next = attempts.failed(&attempt) => matches!(next, RecoveryStep::Retry),
     }
 }
 
-fn not_made(tool: &Tool, open: BreakerOpen) -> Failure {
+fn not_made(tool: &Tool, open: BreakerOpenError) -> Failure {
     let name = tool.name();
     Failure::refused(
         ErrorCode::NotAvailable,
@@ -75,7 +77,7 @@ fn not_made(tool: &Tool, open: BreakerOpen) -> Failure {
 }
 
 impl Failure {
-    /// What the model and the operator read of it.
+    /// The full text for the model and the operator.
     fn in_full(&self) -> Cow<'_, str> {
         match &self.cause {
             Some(cause) => format!("{}: {cause}", self.message).into(),
@@ -87,7 +89,7 @@ impl Failure {
         &self,
         message: &'a str,
         tool: &Tool,
-        open: Option<BreakerOpen>,
+        open: Option<BreakerOpenError>,
     ) -> FailedAttempt<'a> {
         let broken = self.code == ErrorCode::ExecutionFailed && !self.by_tool;
         let attempt = FailedAttempt::of_tool(self.code, message, tool.annotations(), broken);
@@ -95,7 +97,7 @@ impl Failure {
             Some(open) => attempt.not_made(open),
             // It still runs.
             None if self.abandoned => {
-                FailedAttempt { unrepeatable: Some(GaveUpCode::NotRepeatable), ..attempt }
+                FailedAttempt { unrepeatable: Some(ExhaustedReason::NotRepeatable), ..attempt }
             }
             None => attempt,
         }

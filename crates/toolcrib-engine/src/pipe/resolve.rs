@@ -1,9 +1,12 @@
-//! Finds the tool. Only what stands in the menu can be called, under exactly its name; what lives for
-//! an iteration until the turn is acked.
+//! Finds the tool. Only tools on the menu can be called, by their exact names; tools with the
+//! lifetime of an iteration can be called until the turn is acknowledged.
 
-use toolcrib_core::{ErrorCode, Lifetime, Tool};
+use toolcrib_core::{__internal::shortened, ErrorCode, Lifetime, Tool};
 
-use super::{Batch, Call, Failure, record, shortened};
+use super::{
+    call::{Batch, Call, Failure},
+    record,
+};
 
 pub(super) fn resolve<'a>(batch: &Batch<'a>, call: &Call) -> Result<&'a Tool, Failure> {
     let is_over = |tool: &Tool| batch.is_acked && tool.ephemeral() == Some(Lifetime::Iteration);
@@ -12,19 +15,16 @@ pub(super) fn resolve<'a>(batch: &Batch<'a>, call: &Call) -> Result<&'a Tool, Fa
     }
     if batch.withheld.is_away(&call.name) {
         let message = format!(
-            "`{}` cannot be used at the moment, because where it runs cannot be reached; try again in \
+            "`{}` cannot be used at the moment, because its server cannot be reached; try again in \
              a few seconds, and go on without it if that fails too",
             shortened(&call.name)
         );
         return Err(Failure::refused(ErrorCode::NotAvailable, message));
     }
-    // The model reads the same of a tool that is withheld and of one that never was.
+    // The model gets the same message for a withheld tool and a nonexistent one.
     let refusal = Failure::refused(
         ErrorCode::NotAvailable,
-        format!(
-            "there is no tool `{}`; call one of the tools that are offered",
-            shortened(&call.name)
-        ),
+        format!("unknown tool `{}`; call one of the tools that are offered", shortened(&call.name)),
     );
     let Some((rule, reason)) = batch.withheld.denying_rule(&call.name) else {
         return Err(refusal);

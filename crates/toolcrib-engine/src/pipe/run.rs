@@ -1,5 +1,5 @@
-//! Runs the body: spawned, so that a panic, a deadline or a body that never returns cannot hurt
-//! the run; but where it only ever waits, which it says itself, on the task of its call.
+//! Runs the body: spawned, so that a panic, a deadline or a body that never returns cannot affect
+//! the turn; a body that declares that it only waits runs on the task of its call.
 
 use std::{
     any::Any,
@@ -16,12 +16,15 @@ use tokio::{
     time::{sleep, timeout},
 };
 use toolcrib_core::{
-    CancellationToken, ErrorCode, Tool, ToolContext, ToolError, ToolOutput, panic_text,
+    __internal::panic_text, CancellationToken, ErrorCode, Tool, ToolContext, ToolError, ToolOutput,
 };
 
-use super::{Batch, Call, Failure, progress::Reports};
+use super::{
+    call::{Batch, Call, Failure},
+    progress::Reports,
+};
 
-/// Why a body is asked to stop.
+/// Why a body is cancelled.
 #[derive(Clone, Copy)]
 enum Stop {
     Cancelled,
@@ -52,7 +55,7 @@ pub(super) async fn run(
                 progress.report(batch, call);
                 let outcome = settled(tool, outcome);
                 return if batch.cancellation.is_cancelled() {
-                    // It heard of it before this loop did.
+                    // It observed the cancellation before this loop did.
                     outcome.map_err(|failure| stopped(tool, Stop::Cancelled, Some(failure)))
                 } else {
                     outcome
@@ -60,22 +63,22 @@ pub(super) async fn run(
             }
             () = batch.cancellation.cancelled() => break Stop::Cancelled,
             () = &mut deadline => break Stop::Deadline(allowed),
-            // Last, so that a flood of it cannot keep a body past its time.
+            // Last, so that a flood of messages cannot extend a body's time.
             () = progress.due() => progress.report(batch, call),
         }
     };
-    // What comes in from here on is too late.
+    // Later messages are too late.
     progress.report(batch, call);
     drop(progress);
 
-    // The body is asked to stop, then given a grace to say how it ended: what it says is true,
-    // even when it is that the effect came about.
+    // The body is cancelled, then given a grace period to report its outcome: its report is
+    // accepted, even if the effect happened.
     cancellation.cancel();
     let grace = batch.engine.limits.cancel_grace;
     if let Ok(outcome) = timeout(grace, &mut body).await {
         return settled(tool, outcome).map_err(|failure| stopped(tool, stop, Some(failure)));
     }
-    // A body that waits ends here. One that blocks or computes goes on, unseen and unheard.
+    // A body that waits ends here. One that blocks or computes continues; its result is ignored.
     body.abort();
     let _ = timeout(grace, &mut body).await;
     let mut failure = stopped(tool, stop, None);
@@ -86,7 +89,7 @@ pub(super) async fn run(
 fn settled(tool: &Tool, outcome: Result<Said, BrokenOff>) -> Result<ToolOutput, Failure> {
     match outcome {
         Ok(said) => said.map_err(Failure::from),
-        // What a panic says was never meant for a model.
+        // A panic's message is not meant for a model.
         Err(BrokenOff(cause)) => Err(Failure::refused(
             ErrorCode::ExecutionFailed,
             format!("`{}` failed because of an internal error", tool.name()),
@@ -95,7 +98,7 @@ fn settled(tool: &Tool, outcome: Result<Said, BrokenOff>) -> Result<ToolOutput, 
     }
 }
 
-/// A body that was asked to stop: by whom, and whether its effect may have come about.
+/// The failure of a cancelled body: the reason, and whether its effect may have happened.
 fn stopped(tool: &Tool, stop: Stop, said: Option<Failure>) -> Failure {
     let (code, what) = match stop {
         Stop::Cancelled => (ErrorCode::Cancelled, "was cancelled".to_owned()),
@@ -122,7 +125,7 @@ fn stopped(tool: &Tool, stop: Stop, said: Option<Failure>) -> Failure {
     };
     let cause = said.cause.unwrap_or_else(|| said.message.clone());
     if said.by_tool {
-        // What it got done until then is worth knowing, and is the tool's own text.
+        // The body's report is useful, and is the tool's own text.
         let message = format!("{}. It said: {}", failure.message, said.message);
         Failure { message, by_tool: true, ..failure }.caused_by(cause)
     } else {
@@ -130,10 +133,10 @@ fn stopped(tool: &Tool, stop: Stop, said: Option<Failure>) -> Failure {
     }
 }
 
-/// What a body says at its end.
+/// A body's result.
 type Said = Result<ToolOutput, ToolError>;
 
-/// Why a body said nothing, for the operator.
+/// Why a body returned nothing, for the operator.
 struct BrokenOff(String);
 
 impl BrokenOff {
@@ -142,15 +145,15 @@ impl BrokenOff {
     }
 }
 
-/// A body that runs. It ends with whoever waits for it: a run that is dropped leaves nothing behind.
-/// What cannot be aborted because it blocks is told by its token.
+/// A running body. Dropping it ends it. A body that blocks cannot be aborted; it is notified
+/// through its token.
 struct Body {
     runs: Runs,
     cancellation: CancellationToken,
 }
 
 enum Runs {
-    /// On a task of its own.
+    /// On a separate task.
     Apart(JoinHandle<Said>),
     /// On the task of its call.
     Here(BoxFuture<'static, Result<Said, BrokenOff>>),
@@ -160,10 +163,10 @@ enum Runs {
 impl Body {
     fn begin(tool: &Tool, args: Value, context: ToolContext) -> Self {
         let cancellation = context.cancellation().clone();
-        let only_waits = tool.only_waits();
+        let runs_inline = tool.runs_inline();
         let tool = tool.clone();
         let body = async move { tool.call(args, context).await };
-        let runs = if only_waits {
+        let runs = if runs_inline {
             let body = AssertUnwindSafe(body).catch_unwind();
             Runs::Here(body.map_err(|panic| BrokenOff::panicked(&*panic)).boxed())
         } else {
@@ -172,7 +175,7 @@ impl Body {
         Self { runs, cancellation }
     }
 
-    /// Ends it where it waits.
+    /// Ends it at its next await point.
     fn abort(&mut self) {
         match &self.runs {
             Runs::Apart(task) => task.abort(),

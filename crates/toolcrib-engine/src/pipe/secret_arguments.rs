@@ -1,21 +1,36 @@
 //! Keeps known secrets out of arguments that leave this machine.
 
+use std::mem;
+
 use toolcrib_core::{ErrorCode, Tool};
 
-use super::{Batch, Call, Failure, record, validate};
+use super::{
+    call::{Batch, Call, Failure},
+    record, validate,
+};
+use crate::json::text_bytes;
 
-/// The name of this refusal in events, where a rule's label is otherwise.
+/// The name of this refusal in events, instead of a rule's label.
 const RULE: &str = "secret_arguments";
 
-/// Refuses a call of an open-world tool whose arguments contain a known secret of 8 characters or more
-/// that the tool does not declare.
-pub(super) fn refuse(batch: &Batch<'_>, tool: &Tool, call: &Call) -> Result<(), Failure> {
+/// Refuses a call of an open-world tool whose arguments contain a known secret of 8 characters or
+/// more that the tool does not declare.
+pub(super) async fn refuse(batch: &Batch<'_>, tool: &Tool, call: &mut Call) -> Result<(), Failure> {
     let redactor = &batch.engine.redactor;
     if !tool.open_world() || redactor.knows_nothing() {
         return Ok(());
     }
     let declared = &tool.capabilities().secrets;
-    let held = redactor.names_in(validate::as_json(tool, call)?);
+    validate::as_json(tool, call)?;
+    let Ok(args) = &mut call.args else { return Ok(()) };
+    let (bytes, redactor, passed) = (text_bytes(args), redactor.clone(), mem::take(args));
+    let work = move || (redactor.names_in(&passed), passed);
+    let aside = batch.engine.validators.aside(tool.shared_origin(), bytes, work).await;
+    let held;
+    (held, *args) = aside.map_err(|broken| {
+        let message = format!("the arguments of `{}` could not be searched", tool.name());
+        Failure::refused(ErrorCode::Denied, message).caused_by(broken)
+    })?;
     let Some(names) = held.iter().find(|names| !names.iter().any(|name| declared.contains(name)))
     else {
         return Ok(());

@@ -1,20 +1,20 @@
-//! Keeps a result's data within the cap of its text, once more.
+//! Keeps a result's data within the cap of its text, counted separately.
 //!
-//! Data of a tool that promises a shape is cut in its texts, the longest first, each with the marker
-//! that a cut text has, so that it keeps its shape. Other data, and such of which the texts are not what
-//! makes it large, is replaced whole.
+//! Data of a tool that declares an output schema is cut in its texts, the longest first, each with
+//! the truncation marker, so that it keeps its shape. Other data is replaced as a whole, and so is
+//! data whose size does not come from its texts.
 
 use std::fmt::{self, Write as _};
 
 use serde_json::{Value, json};
 
 use super::{
-    budget::{chars, marker_of},
-    spool::Rest,
+    call::chars,
+    kept::{Rest, marker_of},
 };
 use crate::json::map_texts;
 
-/// What is left of a text that is cut, at least, beside the marker.
+/// Minimum number of characters left of a cut text, beside the marker.
 const LEAST: usize = 16;
 
 pub(super) fn fit(data: Value, cap: usize, has_shape: bool, rest: &Rest) -> Value {
@@ -33,11 +33,11 @@ pub(super) fn fit(data: Value, cap: usize, has_shape: bool, rest: &Rest) -> Valu
         Rest::Artifact(id) => json!({ "truncated": true, "chars": total, "artifact": id }),
         Rest::NotKept(_) => json!({ "truncated": true, "chars": total }),
     };
-    // What is no longer than the word that it is missing is not worth replacing.
+    // Data no longer than the note that replaces it is kept.
     if total > json_chars(&instead) { instead } else { data }
 }
 
-/// Whether data is what the pipe puts in the place of data that it leaves out.
+/// Whether data is the pipe's note for omitted data.
 pub fn is_data_note(data: &Value) -> bool {
     data.get("truncated") == Some(&Value::Bool(true))
         && data.as_object().is_some_and(|data| {
@@ -51,8 +51,8 @@ pub fn is_data_note(data: &Value) -> bool {
         })
 }
 
-/// How long, as JSON, a text may be so that all together keep within the cap; none if there is no
-/// length that leaves something of each.
+/// The longest length of a text as JSON that keeps all together within the cap; `None` if no length
+/// leaves a part of each.
 fn longest_text(data: &Value, total: usize, cap: usize, rest: &Rest) -> Option<usize> {
     let mut lengths = Vec::new();
     lengths_of(data, &mut lengths);
@@ -80,7 +80,7 @@ fn lengths_of(data: &Value, into: &mut Vec<usize>) {
     }
 }
 
-/// A text that takes at most `longest` characters as JSON, marker and quotes included.
+/// Cuts a text to at most `longest` characters as JSON, marker and quotes included.
 fn cut(mut text: String, longest: usize, rest: &Rest) -> String {
     let mut length = 2;
     if text.chars().all(|c| {
@@ -103,7 +103,7 @@ fn cut(mut text: String, longest: usize, rest: &Rest) -> String {
     text
 }
 
-/// How many characters a character takes in JSON, as `serde_json` writes it.
+/// Length of a character in JSON, as `serde_json` writes it.
 fn escaped(c: char) -> usize {
     match c {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
@@ -112,7 +112,7 @@ fn escaped(c: char) -> usize {
     }
 }
 
-/// The characters of data as compact JSON, which is not written anywhere.
+/// Counts the characters of data as compact JSON, without writing it.
 pub(super) fn json_chars(data: &Value) -> usize {
     struct Count(usize);
     impl fmt::Write for Count {
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(allocations.count_total, 0);
     }
 
-    /// Whether one is the other with texts that are cut.
+    /// Whether `cut` is `whole` with cut texts.
     fn is_cut_of(cut: &Value, whole: &Value) -> bool {
         match (cut, whole) {
             (Value::String(cut), Value::String(whole)) => {

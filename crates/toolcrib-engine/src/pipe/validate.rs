@@ -1,13 +1,13 @@
-//! Holds arguments against the tool's full JSON Schema. The model reads which field is wrong and
-//! what was expected, never the value.
+//! Validates arguments against the tool's full JSON Schema. The model reads which field is wrong
+//! and what was expected, never the value.
 
 use serde_json::Value;
 use toolcrib_core::{ErrorCode, Tool};
 
-use super::{Batch, Call, Failure};
+use super::call::{Batch, Call, Failure};
 use crate::validators::{Side, off::NotValidated};
 
-/// The arguments, if they are JSON at all.
+/// The arguments, if they are valid JSON.
 pub(super) fn as_json<'c>(tool: &Tool, call: &'c Call) -> Result<&'c Value, Failure> {
     call.args.as_ref().map_err(|not_json| {
         Failure::refused(
@@ -21,7 +21,7 @@ pub(super) fn as_json<'c>(tool: &Tool, call: &'c Call) -> Result<&'c Value, Fail
     })
 }
 
-/// Within the time limit of the call, and only until it is cancelled.
+/// Stops at the call's time limit or when the call is cancelled.
 pub(super) async fn validate(
     batch: &Batch<'_>,
     tool: &Tool,
@@ -62,7 +62,7 @@ pub(super) async fn validate(
     Err(Failure::refused(
         ErrorCode::InputInvalid,
         format!(
-            "the arguments of `{name}` do not fit its schema:\n- {}\nCorrect them and call again.",
+            "the arguments of `{name}` do not match its schema:\n- {}\nCorrect them and call again.",
             problems.join("\n- ")
         ),
     ))

@@ -1,4 +1,4 @@
-//! A question on its way to a person, and back.
+//! Asks a question and waits for its answer.
 
 use std::{
     future::pending,
@@ -9,28 +9,29 @@ use std::{
 use serde_json::Value;
 use tokio::{sync::oneshot, time::sleep};
 use toolcrib_core::{
-    CancellationToken, DEEPEST_JSON, EventKind, RunEvents, dismantle, millis, nests_too_deep,
+    __internal::{CompiledSchema, DEEPEST_JSON, dismantle, millis, nests_too_deep},
+    CancellationToken, EventKind, TurnEvents,
 };
 
-use super::{NotAnswered, Open, OpenQuestion, Question, Questions, Reply};
-use crate::{redactor::Redactor, validators::Enforced};
+use super::{NotAnsweredError, Open, OpenQuestion, Question, Questions, Reply};
+use crate::redactor::Redactor;
 
-/// Who asks, in which iteration of which turn.
+/// The turn and iteration that ask.
 pub(crate) struct Asking<'a> {
     pub(crate) questions: Option<&'a Questions>,
-    pub(crate) events: &'a RunEvents,
+    pub(crate) events: &'a TurnEvents,
     pub(crate) redactor: &'a Redactor,
     pub(crate) iteration: u32,
     pub(crate) cancellation: &'a CancellationToken,
 }
 
 impl Asking<'_> {
-    /// Asks, and waits. A question that was asked is closed on every way out, this one being dropped
-    /// included.
-    pub(crate) async fn ask(&self, question: Question) -> Result<Value, NotAnswered> {
-        let Some(questions) = self.questions else { return Err(NotAnswered::NobodyToAsk) };
+    /// Asks, and waits. An asked question is closed on every way out, including when this future is
+    /// dropped.
+    pub(crate) async fn ask(&self, question: Question) -> Result<Value, NotAnsweredError> {
+        let Some(questions) = self.questions else { return Err(NotAnsweredError::NoQuestions) };
         if self.cancellation.is_cancelled() {
-            return Err(NotAnswered::Aborted);
+            return Err(NotAnsweredError::Aborted);
         }
         let timeout = question.timeout_ms.map(Duration::from_millis);
         let (mut asked, reply) = self.open(questions, question)?;
@@ -44,13 +45,13 @@ impl Asking<'_> {
             biased;
             reply = reply => match reply {
                 Ok(Reply::Answered(answer)) => ("answered", Ok(answer)),
-                Ok(Reply::Rejected(reason)) => ("rejected", Err(NotAnswered::Rejected { reason })),
-                Ok(Reply::Aborted) | Err(_) => ("aborted", Err(NotAnswered::Aborted)),
+                Ok(Reply::Rejected(reason)) => ("rejected", Err(NotAnsweredError::Rejected { reason })),
+                Ok(Reply::Aborted) | Err(_) => ("aborted", Err(NotAnsweredError::Aborted)),
             },
-            () = self.cancellation.cancelled() => ("aborted", Err(NotAnswered::Aborted)),
+            () = self.cancellation.cancelled() => ("aborted", Err(NotAnsweredError::Aborted)),
             () = too_late => {
                 let timeout = timeout.unwrap_or_default();
-                ("timed_out", Err(NotAnswered::TimedOut { timeout }))
+                ("timed_out", Err(NotAnsweredError::TimedOut { timeout }))
             }
         };
         asked.result = result;
@@ -61,9 +62,10 @@ impl Asking<'_> {
         &self,
         questions: &Questions,
         question: Question,
-    ) -> Result<(Asked<'_>, oneshot::Receiver<Reply>), NotAnswered> {
+    ) -> Result<(Asked<'_>, oneshot::Receiver<Reply>), NotAnsweredError> {
         let id = Arc::clone(&question.id);
-        let invalid = |problem: Arc<str>| NotAnswered::Invalid { id: Arc::clone(&id), problem };
+        let invalid =
+            |problem: Arc<str>| NotAnsweredError::Invalid { id: Arc::clone(&id), problem };
         if [Some(&question.payload), question.answer_schema.as_ref()]
             .into_iter()
             .flatten()
@@ -75,7 +77,7 @@ impl Asking<'_> {
             return Err(invalid(problem.into()));
         }
         let validator = match &question.answer_schema {
-            Some(schema) => Some(Arc::new(Enforced::new(schema).map_err(invalid)?)),
+            Some(schema) => Some(Arc::new(CompiledSchema::new(schema).map_err(invalid)?)),
             None => None,
         };
         let question = Question {
@@ -87,7 +89,7 @@ impl Asking<'_> {
         let asked_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let open = OpenQuestion {
             question: question.clone(),
-            run_id: Arc::clone(self.events.run_id()),
+            turn_id: Arc::clone(self.events.turn_id()),
             iteration: self.iteration,
             asked_at_ms: millis(asked_at),
         };
@@ -99,9 +101,9 @@ impl Asking<'_> {
             }
             all.push(Open { open, validator, reply });
         }
-        // From here on, it is closed.
+        // From here on, every way out closes it.
         let asked = Asked { asking: self, questions: questions.clone(), id, result: "aborted" };
-        // It stands among the open ones, so that a listener can answer at once.
+        // It is already in the list of open questions, so a listener can answer at once.
         let Question { id, reason, payload, answer_schema, timeout_ms } = question;
         self.events.emit(Some(self.iteration), || EventKind::QuestionAsked {
             id,
@@ -114,7 +116,7 @@ impl Asking<'_> {
     }
 }
 
-/// A question that was asked.
+/// A question that was asked; closed on drop.
 struct Asked<'a> {
     asking: &'a Asking<'a>,
     questions: Questions,

@@ -1,47 +1,45 @@
-//! Questions to people: data that waits for an answer, and who gives it.
+//! Questions to people: data that waits for an answer.
 
 mod asking;
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::oneshot;
-use toolcrib_core::{millis, nests_too_deep};
+use toolcrib_core::__internal::{CompiledSchema, millis, nests_too_deep};
 use uuid::Uuid;
 
 pub(crate) use self::asking::Asking;
-use crate::validators::Enforced;
 
-/// What a person is to decide, as data. [`IterationContext::wait_for`] asks it.
+/// A decision for a person, as data. [`IterationContext::wait_for`] asks it.
 ///
-/// Neighbour: an [`Approver`](toolcrib_core::Approver) decides on one call that a rule asks about; a
-/// question may be about anything.
+/// Neighbor: an [`Approver`](toolcrib_core::Approver) decides on one call that a rule wants
+/// approved; a question may be about anything.
 ///
 /// [`IterationContext::wait_for`]: crate::IterationContext::wait_for
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Question {
-    /// What answers refer to; unique among those that are open.
+    /// The id for answers; unique among the open questions.
     pub id: Arc<str>,
-    /// What it is about, for people.
+    /// The subject, for people.
     pub reason: Arc<str>,
-    /// What there is to decide on. Default: null.
+    /// The data to decide on. Default: null.
     #[serde(default)]
     pub payload: Value,
-    /// JSON Schema of the answer. Default: any will do.
+    /// JSON Schema of the answer. Default: any answer is valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_schema: Option<Value>,
-    /// How long is waited, in milliseconds. Default: until the turn ends.
+    /// Timeout in milliseconds. Default: until the turn ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 
 impl Question {
-    /// A question with an id of its own.
+    /// A question with a generated id.
     pub fn new(reason: impl Into<Arc<str>>) -> Self {
         Self {
             id: Uuid::now_v7().simple().to_string().into(),
@@ -59,21 +57,21 @@ impl Question {
         self
     }
 
-    /// Sets what there is to decide on.
+    /// Sets the data to decide on.
     #[must_use]
     pub fn payload(mut self, payload: impl Into<Value>) -> Self {
         self.payload = payload.into();
         self
     }
 
-    /// Sets which answers will do.
+    /// Sets the JSON Schema of the answer.
     #[must_use]
     pub fn answer_schema(mut self, schema: Value) -> Self {
         self.answer_schema = Some(schema);
         self
     }
 
-    /// Sets how long is waited, in whole milliseconds.
+    /// Sets the timeout, in whole milliseconds.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout_ms = Some(millis(timeout));
@@ -81,28 +79,28 @@ impl Question {
     }
 }
 
-/// A question that somebody waits with, as data.
+/// A question that waits for an answer, as data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct OpenQuestion {
     /// The question, redacted.
     #[serde(flatten)]
     pub question: Question,
-    /// The run that waits.
-    pub run_id: Arc<str>,
-    /// The iteration of it, from 1.
+    /// The turn that waits.
+    pub turn_id: Arc<str>,
+    /// Its iteration, from 1.
     pub iteration: u32,
     /// When it was asked, in milliseconds since 1970. With
     /// [`timeout_ms`](Question::timeout_ms), this is the deadline.
     pub asked_at_ms: u64,
 }
 
-/// Where people are asked and answer: a host keeps one, gives it to
-/// [turns](crate::TurnOptions::questions), shows what is [open](Self::open), and answers. Cloning shares
-/// it. `question.asked` says when there is a new one.
+/// A list of questions that people answer: a host creates one, passes it to
+/// [turns](crate::TurnOptions::questions), shows the [open](Self::open) ones, and answers. Cloning
+/// shares it. `question.asked` reports a new one.
 ///
-/// Calls that a rule wants asked about come here too, on an engine without an
-/// [`Approver`](toolcrib_core::Approver).
+/// On an engine without an [`Approver`](toolcrib_core::Approver), calls that a rule wants approved
+/// are asked here too.
 ///
 /// ```
 /// use serde_json::json;
@@ -112,7 +110,7 @@ pub struct OpenQuestion {
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let questions = Questions::new();
 /// let options = TurnOptions::default().questions(questions.clone());
-/// // A person, who answers at once.
+/// // A client that answers at once.
 /// options.events.on("question.asked", move |_| {
 ///     for open in questions.open() {
 ///         assert!(questions.answer(&open.question.id, json!("maybe")).is_err(), "it stays open");
@@ -136,11 +134,11 @@ pub struct Questions(Arc<Mutex<Vec<Open>>>);
 
 struct Open {
     open: OpenQuestion,
-    validator: Option<Arc<Enforced>>,
+    validator: Option<Arc<CompiledSchema>>,
     reply: oneshot::Sender<Reply>,
 }
 
-/// What became of a question.
+/// The outcome of a question.
 enum Reply {
     Answered(Value),
     Rejected(String),
@@ -150,62 +148,62 @@ enum Reply {
 /// Why a question has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum NotAnswered {
-    /// Who was asked will not answer.
+pub enum NotAnsweredError {
+    /// The client rejected it.
     #[error("the question was rejected: {reason}")]
     Rejected {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It was taken back, or the turn was cancelled.
+    /// It was aborted, or the turn was cancelled.
     #[error("the question was aborted")]
     Aborted,
-    /// Nobody answered in time.
-    #[error("nobody answered within {timeout:?}")]
+    /// No answer arrived in time.
+    #[error("no answer within {timeout:?}")]
     TimedOut {
-        /// How long was waited.
+        /// The timeout.
         timeout: Duration,
     },
-    /// The turn was given nobody to ask.
-    #[error("there is nobody to ask; give the turn `Questions` with `TurnOptions::questions`")]
-    NobodyToAsk,
-    /// It cannot be asked as it is.
+    /// The turn has no [`Questions`].
+    #[error("the turn has no `Questions`; set them with `TurnOptions::questions`")]
+    NoQuestions,
+    /// The question is not valid.
     #[error("question `{id}` cannot be asked: {problem}")]
     Invalid {
         /// The question.
         id: Arc<str>,
-        /// What to change.
+        /// The problem to fix.
         problem: Arc<str>,
     },
 }
 
-/// An answer that was not taken.
+/// An answer that was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswerError {
-    /// Nobody waits for it: it was never asked, or it is closed.
+    /// No such question is open: it was never asked, or it is closed.
     #[error("there is no open question `{id}`")]
     NotOpen {
-        /// What was answered.
+        /// The id of the answer.
         id: Arc<str>,
     },
-    /// It does not fit the schema of answers. The question stays open.
-    #[error("the answer to question `{id}` does not fit: {}; answer again", problems.join("; "))]
+    /// It does not match the answer schema. The question stays open.
+    #[error("the answer to question `{id}` does not match its schema: {}; answer again", problems.join("; "))]
     Invalid {
         /// The question.
         id: Arc<str>,
-        /// What is wrong with it, without its values.
+        /// The problems, without the answer's values.
         problems: Vec<String>,
     },
 }
 
 impl Questions {
-    /// Nothing is open.
+    /// A list without questions.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// All that somebody waits with, oldest first.
+    /// All open questions, oldest first.
     pub fn open(&self) -> Vec<OpenQuestion> {
         self.lock().iter().map(|open| open.open.clone()).collect()
     }
@@ -213,7 +211,7 @@ impl Questions {
     /// Answers a question, and closes it.
     ///
     /// # Errors
-    /// [`AnswerError`]; a question with an answer that does not fit stays open.
+    /// [`AnswerError`]; a question with an invalid answer stays open.
     pub fn answer(&self, id: &str, answer: Value) -> Result<(), AnswerError> {
         let not_open = || AnswerError::NotOpen { id: id.into() };
         let validator = {
@@ -232,7 +230,7 @@ impl Questions {
         self.close(id, Reply::Answered(answer))
     }
 
-    /// Says that there will be no answer, and why. The reason is for whoever asked.
+    /// Rejects a question, with a reason for the asker.
     ///
     /// # Errors
     /// [`AnswerError::NotOpen`].
@@ -240,7 +238,7 @@ impl Questions {
         self.close(id, Reply::Rejected(reason.into()))
     }
 
-    /// Takes a question back, as cancelling the turn does.
+    /// Aborts a question, as cancelling the turn does.
     ///
     /// # Errors
     /// [`AnswerError::NotOpen`].
@@ -259,13 +257,13 @@ impl Questions {
         Some(open.remove(at))
     }
 
-    /// Takes out what nobody waits for any more, if it is still there.
+    /// Removes a question that has no waiting asker, if it is still there.
     fn forget(&self, id: &str) {
         self.lock().retain(|open| *open.open.question.id != *id || !open.reply.is_closed());
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Open>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

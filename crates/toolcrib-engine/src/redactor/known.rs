@@ -1,35 +1,26 @@
-//! The secrets at one time, and the search for all of them in one pass.
+//! A snapshot of the secrets, and the search for all of them in one pass.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use super::{
     REDACTED,
     forms::{Form, add_forms},
-    search::Search,
+    search::{Found, Search},
 };
 
-/// A secret, and what it is called.
+/// A secret, and its name.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
     pub(super) value: Arc<str>,
     pub(super) names: Vec<Arc<str>>,
 }
 
-/// The secrets at one time.
+/// A snapshot of the secrets.
 #[derive(Default)]
 pub(super) struct KnownSecrets {
     secrets: Vec<Known>,
     forms: Vec<Form>,
     search: Option<Box<Search>>,
-}
-
-/// What a text holds.
-#[derive(Debug, Default)]
-pub(super) struct Found {
-    /// Each place, with the position of its secret.
-    pub(super) places: Vec<(Range<usize>, usize)>,
-    /// From where on something may be the beginning of a secret, and no more.
-    pub(super) open_from: Option<usize>,
 }
 
 impl KnownSecrets {
@@ -46,34 +37,21 @@ impl KnownSecrets {
         &self.secrets
     }
 
-    /// Where secrets are. What we wrote ourselves holds none.
+    /// Finds secrets. Toolcrib's own marker contains none.
     pub(super) fn find(&self, text: &str) -> Found {
         let mut found = Found::default();
         let Some(search) = &self.search else { return found };
         search.scan(&self.forms, text.as_bytes(), &mut found);
+        found.unsearched_from = found.unsearched_from.map(|from| text.floor_char_boundary(from));
         if !found.places.is_empty() {
             let ours: Vec<_> =
                 text.match_indices(REDACTED).map(|(at, ours)| at..at + ours.len()).collect();
             found.places.retain(|(place, _)| {
-                !ours.iter().any(|ours| ours.start <= place.start && place.end <= ours.end)
+                let before = ours.partition_point(|ours| ours.start <= place.start);
+                let ours = before.checked_sub(1).and_then(|last| ours.get(last));
+                ours.is_none_or(|ours| place.end > ours.end)
             });
         }
         found
-    }
-}
-
-impl Found {
-    /// The places in order, those that overlap as one.
-    pub(super) fn ranges(&self) -> Vec<Range<usize>> {
-        let mut places: Vec<_> = self.places.iter().map(|(place, _)| place.clone()).collect();
-        places.sort_unstable_by_key(|place| place.start);
-        let mut merged: Vec<Range<usize>> = Vec::with_capacity(places.len());
-        for place in places {
-            match merged.last_mut() {
-                Some(last) if place.start < last.end => last.end = last.end.max(place.end),
-                _ => merged.push(place),
-            }
-        }
-        merged
     }
 }

@@ -1,4 +1,4 @@
-//! Known secrets, taken out of everything that leaves a call.
+//! Redacts known secrets in everything that leaves a call.
 
 mod escapes;
 mod forms;
@@ -6,12 +6,9 @@ mod known;
 mod search;
 mod walk;
 
-use std::{
-    borrow::Cow,
-    fmt,
-    ops::Range,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
+
+use parking_lot::RwLock;
 
 use serde_json::Value;
 use toolcrib_core::{Redact, RedactStream};
@@ -19,30 +16,33 @@ use toolcrib_core::{Redact, RedactStream};
 use self::known::{Known, KnownSecrets};
 use crate::json::map_texts;
 
-/// What stands where a secret stood.
+/// The replacement of a secret.
 pub const REDACTED: &str = "[redacted]";
 
-/// Shorter values of the environment are no secrets, and redacting them would garble ordinary text.
-/// A line of a secret of several lines is taken for itself from this length on.
+/// Shorter values of the environment do not count as secrets: redacting them would garble ordinary
+/// text. A line of a multi-line secret is also redacted separately from this length on.
 const SHORTEST_SECRET: usize = 8;
 
-/// A shorter value stands in so many texts by chance that redacting it would tell what it is.
+/// A shorter value is in so many texts by chance that redacting it would reveal it.
 const SHORTEST_RESOLVED: usize = 4;
 
-/// Replaces the secrets that this process knows by [`REDACTED`]. Cloning shares it: what one
-/// [learns](Self::learn) all know.
+/// Replaces the secrets that this process knows by [`REDACTED`]. Cloning shares the secrets, also
+/// those [learned](Self::learn) later.
 ///
-/// A secret is found as it is, without white space around it, escaped as JSON escapes it, and, if it has
+/// A secret is found unchanged, without surrounding whitespace, in JSON escapes, and, if it has
 /// several lines, line by line. One of 8 characters or more is also found
 /// - percent-encoded, wholly or in part, with `+` for a space;
 /// - in escapes such as `\u002f`, `\x2f` and `\/`, in HTML entities (by number, or by the name of a sign
 ///   of ASCII), and quoted-printable;
-/// - in hexadecimal digits, all lower or all upper case, apart or with `:`, `-` or a blank between bytes;
+/// - in hexadecimal digits of either case, without separators or with `:`, `-` or a space between bytes;
 /// - in base64 of both alphabets, also within a longer text that was encoded;
 /// - each of these escaped up to two times more, and broken over lines.
 ///
-/// Of base64 within a longer text, the character before it may keep up to four bits of the first byte.
-/// Other encodings, and parts of a secret, are not looked for.
+/// For base64 within a longer text, the character before it may keep up to four bits of the first
+/// byte. Other encodings, and parts of a secret, are not searched for.
+///
+/// The work of one search is limited. If a text has so many escapes or beginnings of secrets that
+/// it needs more, the rest of the text is replaced.
 #[derive(Clone, Default)]
 pub struct Redactor {
     known: Arc<RwLock<Arc<KnownSecrets>>>,
@@ -53,21 +53,21 @@ pub struct Redactor {
 #[error(
     "it has fewer than {SHORTEST_RESOLVED} characters, so it cannot be redacted; use a longer one"
 )]
-pub struct SecretTooShort;
+pub struct SecretTooShortError;
 
 impl Redactor {
-    /// One that knows these secrets. Values of fewer than 8 characters are left out.
+    /// A redactor with these secrets. Values of fewer than 8 characters are ignored.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         Self::of(secrets.into_iter().map(|secret| (None, secret)))
     }
 
-    /// One that knows the secrets of the process's environment: the values of 8 characters or
-    /// more whose names end in `_KEY`, `_TOKEN`, `_SECRET` or `_PASSWORD`.
+    /// A redactor with the secrets of the process's environment: the values of 8 characters or more
+    /// whose names end in `_KEY`, `_TOKEN`, `_SECRET` or `_PASSWORD`.
     pub fn from_environment() -> Self {
         const SECRET_NAMES: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
         #[expect(
             clippy::disallowed_methods,
-            reason = "the one place where the engine looks at the environment: to hide it"
+            reason = "the only place where the engine reads the environment: to redact it"
         )]
         let variables = std::env::vars_os();
         Self::of(variables.filter_map(|(name, value)| {
@@ -88,27 +88,27 @@ impl Redactor {
         Self { known: Arc::new(RwLock::new(Arc::new(KnownSecrets::of(known)))) }
     }
 
-    /// Adds a secret: it is redacted from here on, for as long as the redactor lives. Learning one
-    /// that is known costs a lookup, learning a new one goes through all of them.
+    /// Adds a secret: it is redacted from now on, for the lifetime of the redactor. Adding a known
+    /// one costs a lookup, a new one takes time linear in their number.
     ///
     /// # Errors
-    /// [`SecretTooShort`] for one of fewer than 4 characters; nothing is added.
-    pub fn learn(&self, secret: &str) -> Result<(), SecretTooShort> {
+    /// [`SecretTooShortError`] for fewer than 4 characters; nothing is added.
+    pub fn learn(&self, secret: &str) -> Result<(), SecretTooShortError> {
         self.learn_as(None, secret)
     }
 
-    /// As [`learn`](Self::learn), of a secret that tools [declare](toolcrib_core::Capabilities::secrets)
-    /// by this name: calls may pass it to them.
+    /// Like [`learn`](Self::learn), for a secret that tools
+    /// [declare](toolcrib_core::Capabilities::secrets) by this name: calls may pass it to them.
     ///
     /// # Errors
-    /// As [`learn`](Self::learn).
-    pub fn learn_named(&self, name: &str, secret: &str) -> Result<(), SecretTooShort> {
+    /// Those of [`learn`](Self::learn).
+    pub fn learn_named(&self, name: &str, secret: &str) -> Result<(), SecretTooShortError> {
         self.learn_as(Some(name), secret)
     }
 
-    fn learn_as(&self, name: Option<&str>, secret: &str) -> Result<(), SecretTooShort> {
+    fn learn_as(&self, name: Option<&str>, secret: &str) -> Result<(), SecretTooShortError> {
         if secret.trim().chars().count() < SHORTEST_RESOLVED {
-            return Err(SecretTooShort);
+            return Err(SecretTooShortError);
         }
         let is_known = |known: &KnownSecrets| {
             known.secrets().iter().any(|known| {
@@ -119,7 +119,7 @@ impl Redactor {
         if is_known(&self.known()) {
             return Ok(());
         }
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         if !is_known(&known) {
             let mut secrets = known.secrets().to_vec();
             add(&mut secrets, name.map(Arc::from), secret);
@@ -129,7 +129,7 @@ impl Redactor {
     }
 
     fn known(&self) -> Arc<KnownSecrets> {
-        Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.known.read())
     }
 
     /// Whether there is nothing to redact.
@@ -137,38 +137,41 @@ impl Redactor {
         self.extent() == 0
     }
 
-    /// How many secrets it knows; more of them once it has learned something, never fewer.
+    /// The number of known secrets; it never decreases.
     pub(crate) fn extent(&self) -> usize {
         self.known().secrets().len()
     }
 
-    /// Whether no secret that it knows has a character beyond ASCII.
+    /// Whether all known secrets are ASCII.
     pub(crate) fn knows_only_ascii(&self) -> bool {
         self.known().secrets().iter().all(|known| known.value.is_ascii())
     }
 
-    /// The names of each secret of 8 characters or more that data contains, in values, keys or numbers;
-    /// empty for one that has none.
+    /// The names of each secret of 8 characters or more that data contains, in values, keys or
+    /// numbers; empty for an unnamed one.
     pub(crate) fn names_in(&self, data: &Value) -> Vec<Vec<Arc<str>>> {
         let known = self.known();
         if known.secrets().is_empty() {
             return Vec::new();
         }
-        let mut held = known.find(&data.to_string()).places;
+        let found = known.find(&data.to_string());
+        let mut held = found.places;
         held.sort_unstable_by_key(|(_, secret)| *secret);
         held.dedup_by_key(|(_, secret)| *secret);
         let held = held.into_iter().filter_map(|(_, secret)| known.secrets().get(secret));
         let is_long = |held: &&Known| held.value.chars().count() >= SHORTEST_SECRET;
-        held.filter(is_long).map(|held| held.names.clone()).collect()
+        let named = held.filter(is_long).map(|held| held.names.clone());
+        // A part that was not searched may contain any of them.
+        named.chain(found.unsearched_from.map(|_| Vec::new())).collect()
     }
 
-    /// A text without secrets.
+    /// Redacts a text.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let ranges = self.known().find(text).ranges();
+        let ranges = self.known().find(text).ranges(text.len());
         if ranges.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(without(text, &ranges)) }
     }
 
-    /// An owned text without secrets.
+    /// Redacts an owned text.
     pub(crate) fn owned(&self, text: String) -> String {
         match self.text(&text) {
             Cow::Borrowed(_) => text,
@@ -176,7 +179,7 @@ impl Redactor {
         }
     }
 
-    /// Data without secrets, in keys and numbers too. Keys that would become one are numbered.
+    /// Redacts data, also in keys and numbers. Keys that become equal are numbered.
     pub fn json(&self, value: Value) -> Value {
         if self.knows_nothing() {
             return value;
@@ -192,7 +195,7 @@ impl Redactor {
         map_texts(value, &mut leaf, &mut |key| self.owned(key))
     }
 
-    /// Begins a text that comes in pieces.
+    /// Begins to redact a stream of text.
     pub fn stream(&self) -> RedactedStream {
         RedactedStream { redactor: self.clone(), held: String::new() }
     }
@@ -212,8 +215,8 @@ impl Redact for Redactor {
     }
 }
 
-/// Redacts a text that comes in pieces: what could be the beginning of a secret is held back until
-/// it is known whether it is one. All pieces together are what the whole text would have become.
+/// Redacts a text that arrives in pieces: a possible beginning of a secret is buffered until it is
+/// known whether it is one. The concatenated output equals the redacted whole text.
 #[derive(Debug)]
 pub struct RedactedStream {
     redactor: Redactor,
@@ -221,7 +224,7 @@ pub struct RedactedStream {
 }
 
 impl RedactedStream {
-    /// Takes a piece, and gives what can be shown by now; perhaps nothing.
+    /// Adds a piece, and returns the text that can be shown now; possibly empty.
     pub fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
         let known = self.redactor.known();
@@ -229,11 +232,11 @@ impl RedactedStream {
             return std::mem::take(&mut self.held);
         }
         let found = known.find(&self.held);
-        let mut ranges = found.ranges();
-        // What we write in place of a secret is not searched, so it is held back too.
+        let mut ranges = found.ranges(self.held.len());
+        // Toolcrib's marker is not searched, so its beginning is buffered too.
         let mut end = self.held.len() - begun(&self.held, REDACTED);
         end = end.min(found.open_from.unwrap_or(end));
-        // A secret that may still grow into a longer one is held back as a whole.
+        // A secret that may still become a longer one is buffered as a whole.
         if let Some(range) = ranges.iter().find(|range| range.start < end && end < range.end) {
             end = range.start;
         }
@@ -242,7 +245,7 @@ impl RedactedStream {
         without(&std::mem::replace(&mut self.held, rest), &ranges)
     }
 
-    /// What is still held back, once there is no more to come.
+    /// The buffered rest, at the end of the stream.
     pub fn finish(self) -> String {
         self.redactor.owned(self.held)
     }
@@ -258,7 +261,7 @@ impl RedactStream for RedactedStream {
     }
 }
 
-/// Adds a secret, or another name of one that is there.
+/// Adds a secret, or another name of a known one.
 fn add(secrets: &mut Vec<Known>, name: Option<Arc<str>>, secret: &str) {
     let value = secret.trim();
     match secrets.iter_mut().find(|known| *known.value == *value) {
@@ -279,7 +282,7 @@ fn without(text: &str, secrets: &[Range<usize>]) -> String {
     clean
 }
 
-/// How many bytes at the end of a text are the beginning of a pattern, and not all of it.
+/// Length in bytes of the longest incomplete beginning of a pattern at the end of a text.
 fn begun(text: &str, pattern: &str) -> usize {
     let longest = text.len().min(pattern.len().saturating_sub(1));
     (1..=longest)
@@ -290,7 +293,7 @@ fn begun(text: &str, pattern: &str) -> usize {
 
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Never the patterns themselves.
+        // Never the secrets themselves.
         f.debug_struct("Redactor").field("secrets", &self.extent()).finish()
     }
 }
@@ -318,7 +321,7 @@ mod tests {
     fn a_secret_that_is_learned_is_known_to_all_clones() {
         let redactor = Redactor::default();
         let clone = redactor.clone();
-        assert_eq!(redactor.learn("abc\n"), Err(SecretTooShort));
+        assert_eq!(redactor.learn("abc\n"), Err(SecretTooShortError));
         redactor.learn("päss\n").unwrap();
         redactor.learn("päss").unwrap();
         assert_eq!(clone.text("a päss b abc"), "a [redacted] b abc");
@@ -348,7 +351,7 @@ mod tests {
         assert_eq!(stream.push("xx abcdefgh"), "xx ");
         redactor.learn("cdef").unwrap();
         assert_eq!(stream.finish(), "ab[redacted]gh");
-        // Without secrets nothing is held back.
+        // Without secrets nothing is buffered.
         assert_eq!(Redactor::default().stream().push("p"), "p");
     }
 
@@ -382,7 +385,7 @@ mod tests {
             let mut shown: String = pieces.iter().map(|piece| stream.push(piece)).collect();
             shown += &stream.finish();
             prop_assert_eq!(&shown, &whole);
-            // No secret is left, but for what our own word and what stands beside it make.
+            // No secret is left, except those formed by the marker and its surroundings.
             let left = whole.replace(REDACTED, "\u{0}");
             for secret in secrets.iter().filter(|secret| !secret.contains(REDACTED)) {
                 prop_assert!(!left.contains(secret.as_str()), "{secret} in {whole}");

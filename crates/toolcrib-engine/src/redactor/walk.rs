@@ -1,32 +1,36 @@
-//! Holds one form against a text at one position, through escapes and line breaks.
+//! Compares one form with a text at one position, through escapes and line breaks.
 
 use super::{
     escapes::{Escape, begins_escape, escapes, json_escapes},
     forms::{Form, is_base64},
 };
 
-/// How a form fits at a position.
+/// The result of comparing a form at a position.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Fit {
-    /// Where it ends, if all of it is there; the longest way to read it.
+    /// The end of a full match; the longest reading.
     pub(super) end: Option<usize>,
-    /// Whether the text ends before it is certain.
+    /// Whether the text ends before the match is certain.
     pub(super) is_open: bool,
+    /// Number of escapes and line breaks read.
+    pub(super) steps: usize,
 }
 
-/// The most white space of one line break, with the indentation after it.
-const LONGEST_BREAK: usize = 256;
+/// Maximum whitespace of one line break, including the following indentation.
+pub(super) const LONGEST_BREAK: usize = 256;
 
-/// How a form fits at a position.
+/// Compares a form at a position.
 pub(super) fn fit(form: &Form, text: &[u8], at: usize) -> Fit {
     let mut walk = Walk { form, text, fit: Fit::default(), ways: Vec::new() };
-    // Ways to read a text are few, but for a secret of signs that begin an escape.
-    let mut steps = 64 + 8 * form.bytes.len();
+    // Readings of a text are few, except for a secret of signs that begin an escape.
+    let most = 64 + 8 * form.bytes.len();
+    let mut steps = most;
     let mut way = Some((0, at));
     while let Some((next, at)) = way {
         walk.go(next, at, &mut steps);
         way = walk.ways.pop();
     }
+    walk.fit.steps = most - steps;
     walk.fit
 }
 
@@ -34,13 +38,13 @@ struct Walk<'a> {
     form: &'a Form,
     text: &'a [u8],
     fit: Fit,
-    /// Where else to go on: with this byte of the form, at this position of the text.
+    /// Positions to continue at: this byte of the form, at this position of the text.
     ways: Vec<(usize, usize)>,
 }
 
 impl Walk<'_> {
     fn go(&mut self, mut next: usize, mut at: usize, steps: &mut usize) {
-        while let Some(&wanted) = self.form.bytes.get(next) {
+        while next < self.form.bytes.len() {
             let Some(&byte) = self.text.get(at) else {
                 self.fit.is_open = true;
                 return;
@@ -49,7 +53,7 @@ impl Walk<'_> {
                 *steps -= 1;
                 self.branch(next, at);
             }
-            if byte != wanted {
+            if !self.form.has(next, &[byte]) {
                 return;
             }
             (next, at) = (next + 1, at + 1);
@@ -63,12 +67,12 @@ impl Walk<'_> {
         self.fit.end = self.fit.end.max(Some(at));
     }
 
-    /// Notes where to go on behind each escape and line break that may be read here.
+    /// Adds the positions after each escape and line break that may be read here.
     fn branch(&mut self, next: usize, at: usize) {
-        let rest = self.form.bytes.get(next..).unwrap_or_default();
+        let form = self.form;
         let (ways, is_open) = (&mut self.ways, &mut self.fit.is_open);
         let mut each = |escape: Escape| match escape.parts() {
-            Some((bytes, end)) if rest.starts_with(bytes) => ways.push((next + bytes.len(), end)),
+            Some((bytes, end)) if form.has(next, bytes) => ways.push((next + bytes.len(), end)),
             Some(_) => {}
             None => *is_open = true,
         };
@@ -86,23 +90,27 @@ impl Walk<'_> {
     }
 }
 
-/// A line break that somebody put into a long value.
+/// A line break that was inserted into a long value.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Break {
-    /// Where the value goes on.
+    /// Where the value continues.
     Ends(usize),
-    /// The text ends before the value goes on.
+    /// The text ends before the value continues.
     Cut,
     None,
 }
 
-/// Reads a line break, with the white space around it and the sign before it that says that the line
-/// goes on: `=` in mail, a backslash in programs.
+/// Reads a line break, with the surrounding whitespace and the continuation sign before it: `=` in
+/// mail, a backslash in programs.
 pub(super) fn line_break(text: &[u8], start: usize) -> Break {
     let (mut at, mut breaks) = (start, false);
     while at - start <= LONGEST_BREAK {
         let Some(&byte) = text.get(at) else { return Break::Cut };
-        let mut blank = byte.is_ascii_whitespace().then_some((byte, at + 1));
+        if byte.is_ascii_whitespace() {
+            (breaks, at) = (breaks || matches!(byte, b'\r' | b'\n'), at + 1);
+            continue;
+        }
+        let mut blank = None;
         if matches!(byte, b'=' | b'\\')
             && let Some(next) = text.get(at + 1)
         {

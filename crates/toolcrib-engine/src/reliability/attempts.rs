@@ -1,86 +1,90 @@
-//! One thing that is tried, as often as rules have it.
+//! An operation that is retried as the rules say.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 use toolcrib_core::{
-    CancellationToken, EventKind, Fallback, ReliabilityRule, ReliabilityState, Stage, Then, millis,
-    random_share,
+    __internal::{BreakerChange, millis, random_share},
+    BreakerOpenError, CancellationToken, EventKind, Fallback, Permit, ReliabilityAction,
+    ReliabilityRule, ReliabilityState, Stage,
 };
 
 use super::{
-    FailedAttempt, GaveUp, GaveUpCode, Health, Recovery,
+    ExhaustedReason, FailedAttempt, Health, ReliabilityContext, RetryExhausted,
     breakers::{Guarded, Which},
 };
-use crate::breaker::{BreakerChange, BreakerOpen, Permit};
 
-/// However many attempts rules allow, there are no more than these.
+/// Maximum number of attempts, whatever the rules allow.
 const MOST_ATTEMPTS: u32 = 50;
 
-/// Something that is tried, as often as rules have it: one listing of a source, one answer of a
-/// model, one call of a tool. Made by [`Recovery::attempts`].
+/// An operation that is retried as the rules say: one listing of a source, one response of a model,
+/// one call of a tool. Created by [`ReliabilityContext::attempts`].
 ///
 /// Per attempt: [`begin`](Self::begin), then [`succeeded`](Self::succeeded) or
-/// [`failed`](Self::failed), which says what to do next.
+/// [`failed`](Self::failed), which returns the next step.
 pub struct Attempts {
-    recovery: Recovery,
+    recovery: ReliabilityContext,
     cancellation: CancellationToken,
     stage: Stage,
     iteration: Option<u32>,
     choices: Arc<[Arc<str>]>,
-    /// Which one each of the choices is, where several may have one name.
+    /// Identifies each choice, since several may have the same name.
     which: Vec<Which>,
-    /// Who is asked, among the choices; `None` for a fallback that is none of them.
+    /// The current one of the choices; `None` for a fallback that is not among them.
     current: Option<usize>,
     tried: Vec<usize>,
-    /// Who is asked, by name.
+    /// The name of the current provider.
     provider: Arc<str>,
-    /// The same for a fallback that is none of the choices.
+    /// The same for a fallback that is not among the choices.
     instead: Which,
     began: Instant,
-    /// How many attempts have begun, and how many of them with who is asked now.
+    /// Attempts begun, in total and with the current provider.
     attempts: u32,
     of_provider: u32,
     paid: bool,
     permit: Option<Permit>,
-    /// The last rule that had something tried.
+    /// The last rule that caused an attempt.
     acted: Option<usize>,
-    /// The rules whose fallback was taken.
+    /// The rules whose fallback was used.
     fallen_back: Vec<usize>,
 }
 
-/// What is done after a failed attempt.
+/// The step after a failed attempt.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum NextStep {
-    /// The same one is asked again, now: the wait is over.
+pub enum RecoveryStep {
+    /// Retry with the same choice now: the wait is over.
     Retry,
-    /// The choice with this number is asked, now.
+    /// Try the choice with this number now.
     Other(usize),
-    /// This takes its place, now.
+    /// Try this fallback now.
     Fallback(Fallback),
-    /// What there is is accepted.
+    /// Accept the incomplete result.
     Accept,
-    /// It has failed, and no rule was about it.
+    /// The operation failed, and no rule matched.
     Failed,
-    /// It has failed, and rules gave it up.
-    GaveUp(GaveUp),
-    /// The run is cancelled.
+    /// The operation failed, and rules gave up.
+    RetryExhausted(RetryExhausted),
+    /// The turn is cancelled.
     Cancelled,
 }
 
-/// What the rules say, and which of them.
-enum Verdict {
+/// The rules' decision, and the rule that made it.
+enum Decision {
     Again(usize, Duration),
     Other(usize, usize),
     Fallback(usize, Fallback),
     Accept(usize),
-    GaveUp(usize, GaveUpCode),
+    GiveUp(usize, ExhaustedReason),
     NoRule,
 }
 
 impl Attempts {
-    pub(super) fn new(recovery: Recovery, stage: Stage, choices: Arc<[Arc<str>]>) -> Self {
+    pub(super) fn new(
+        recovery: ReliabilityContext,
+        stage: Stage,
+        choices: Arc<[Arc<str>]>,
+    ) -> Self {
         Self {
             cancellation: recovery.0.cancellation.clone(),
             provider: choices.first().cloned().unwrap_or_default(),
@@ -102,40 +106,40 @@ impl Attempts {
         }
     }
 
-    /// Names the iteration, for events.
+    /// Sets the iteration, for events.
     #[must_use]
     pub fn in_iteration(mut self, iteration: Option<u32>) -> Self {
         self.iteration = iteration;
         self
     }
 
-    /// Tells the choices from others of the same names, in the same order: each has a breaker of its
-    /// own.
+    /// Distinguishes the choices from others of the same names, in the same order: each has a
+    /// separate breaker.
     pub(crate) fn which_are(mut self, which: Vec<Which>) -> Self {
         self.which = which;
         self
     }
 
-    /// Sets what ends the waits. Default: what ends the turn.
+    /// Sets the token that cancels the waits. Default: the turn's.
     #[must_use]
     pub fn cancelled_by(mut self, cancellation: CancellationToken) -> Self {
         self.cancellation = cancellation;
         self
     }
 
-    /// Begins with that one of the choices instead of the first.
+    /// Begins with this choice instead of the first.
     #[must_use]
     pub fn beginning_with(mut self, choice: usize) -> Self {
         self.ask(choice);
         self
     }
 
-    /// How many attempts have begun.
+    /// The number of attempts begun.
     pub fn attempts(&self) -> u32 {
         self.attempts
     }
 
-    /// Who is asked, by number; `None` for a fallback that is none of the choices.
+    /// The current choice; `None` for a fallback that is not among the choices.
     pub fn choice(&self) -> Option<usize> {
         self.current
     }
@@ -143,8 +147,8 @@ impl Attempts {
     /// Begins an attempt.
     ///
     /// # Errors
-    /// [`BreakerOpen`] when it must not be made; it counts as one that failed.
-    pub fn begin(&mut self) -> Result<(), BreakerOpen> {
+    /// [`BreakerOpenError`] when the breaker refuses it; it counts as a failed attempt.
+    pub fn begin(&mut self) -> Result<(), BreakerOpenError> {
         self.attempts = self.attempts.saturating_add(1);
         self.of_provider = self.of_provider.saturating_add(1);
         let breakers = &self.recovery.0.reliability.breakers;
@@ -165,14 +169,13 @@ impl Attempts {
         Guarded { name: Arc::clone(&self.provider), which, tenant }
     }
 
-    /// The attempt succeeded.
+    /// Reports that the attempt succeeded.
     pub fn succeeded(&mut self) {
         self.pay();
         self.succeeded_at_once();
     }
 
-    /// The attempt succeeded, and nothing was asked for it that could fail from being asked too
-    /// often: it earns no retries.
+    /// Reports success without a request that could overload anything: it earns no retries.
     pub(crate) fn succeeded_at_once(&mut self) {
         self.settle(true);
         if let Some(via) = self.acted.and_then(|rule| self.rule(rule)) {
@@ -180,27 +183,27 @@ impl Attempts {
         }
     }
 
-    /// The attempt failed: asks the rules, and waits if they say so.
-    pub async fn failed(&mut self, failure: &FailedAttempt<'_>) -> NextStep {
+    /// Reports that the attempt failed: evaluates the rules, and waits if they say so.
+    pub async fn failed(&mut self, failure: &FailedAttempt<'_>) -> RecoveryStep {
         self.note(failure);
         if self.cancellation.is_cancelled() {
-            return NextStep::Cancelled;
+            return RecoveryStep::Cancelled;
         }
-        match self.verdict(failure) {
-            Verdict::Again(rule, wait) => {
+        match self.decision(failure) {
+            Decision::Again(rule, wait) => {
                 self.retried(rule, failure, None, wait);
-                if wait.is_zero() || Recovery::wait(&self.cancellation, wait).await {
-                    NextStep::Retry
+                if wait.is_zero() || ReliabilityContext::wait(&self.cancellation, wait).await {
+                    RecoveryStep::Retry
                 } else {
-                    NextStep::Cancelled
+                    RecoveryStep::Cancelled
                 }
             }
-            Verdict::Other(rule, choice) => {
+            Decision::Other(rule, choice) => {
                 self.retried(rule, failure, self.choices.get(choice).cloned(), Duration::ZERO);
                 self.ask(choice);
-                NextStep::Other(choice)
+                RecoveryStep::Other(choice)
             }
-            Verdict::Fallback(rule, fallback) => {
+            Decision::Fallback(rule, fallback) => {
                 let (name, which): (Arc<str>, _) = match &fallback {
                     Fallback::Source(provider) => (provider.path().into(), Which::at(provider)),
                     _ => ("answer".into(), Which::Named),
@@ -210,31 +213,33 @@ impl Attempts {
                 self.of_provider = 0;
                 self.provider = name;
                 self.instead = which;
-                NextStep::Fallback(fallback)
+                RecoveryStep::Fallback(fallback)
             }
-            Verdict::Accept(rule) => {
+            Decision::Accept(rule) => {
                 let via = self.rule(rule).map_or("ok", |rule| rule.then.as_str());
                 self.recovered(via);
-                NextStep::Accept
+                RecoveryStep::Accept
             }
-            Verdict::GaveUp(rule, code) => NextStep::GaveUp(self.gave_up(rule, code, failure)),
-            Verdict::NoRule => NextStep::Failed,
+            Decision::GiveUp(rule, code) => {
+                RecoveryStep::RetryExhausted(self.exhausted(rule, code, failure))
+            }
+            Decision::NoRule => RecoveryStep::Failed,
         }
     }
 
-    /// Tells the breaker and the budget of a failed attempt, and asks no rule: for one that is the last
-    /// whatever rules say. What ended because the run was cancelled says nothing.
+    /// Reports a failed attempt to the breaker and the budget, without evaluating rules: for an
+    /// attempt that is the last in any case. A cancelled attempt is not counted.
     pub(crate) fn note(&mut self, failure: &FailedAttempt<'_>) {
         self.pay();
         match failure.health {
             _ if self.cancellation.is_cancelled() => self.abandon(),
-            Health::Well => self.settle(true),
-            Health::Unwell => self.settle(false),
+            Health::Healthy => self.settle(true),
+            Health::Unhealthy => self.settle(false),
             Health::Unknown => self.abandon(),
         }
     }
 
-    fn verdict(&mut self, failure: &FailedAttempt<'_>) -> Verdict {
+    fn decision(&mut self, failure: &FailedAttempt<'_>) -> Decision {
         let recovery = self.recovery.clone();
         let used = recovery.used_so_far();
         let provider = Arc::clone(&self.provider);
@@ -251,18 +256,18 @@ impl Attempts {
         state.tokens = used.input_tokens.saturating_add(used.output_tokens);
         state.cost_usd = used.cost_usd;
 
-        // The first rule that holds and cannot do what it says.
+        // The first matching rule whose action is not possible.
         let mut stuck = None;
         for (number, rule) in recovery.0.reliability.rules.iter().enumerate() {
             if !self.is_about(rule, &state, number) {
                 continue;
             }
             match self.what_it_can(number, rule, failure) {
-                Ok(Some(verdict)) => {
-                    if !matches!(verdict, Verdict::GaveUp(..)) {
+                Ok(Some(decision)) => {
+                    if !matches!(decision, Decision::GiveUp(..)) {
                         self.acted = Some(number);
                     }
-                    return verdict;
+                    return decision;
                 }
                 Ok(None) => {}
                 Err(code) => {
@@ -270,14 +275,14 @@ impl Attempts {
                 }
             }
         }
-        let exhausted = || self.acted.map(|rule| (rule, GaveUpCode::RetriesExhausted));
+        let exhausted = || self.acted.map(|rule| (rule, ExhaustedReason::RetriesExhausted));
         match stuck.or_else(exhausted) {
-            Some((rule, code)) => Verdict::GaveUp(rule, code),
-            None => Verdict::NoRule,
+            Some((rule, code)) => Decision::GiveUp(rule, code),
+            None => Decision::NoRule,
         }
     }
 
-    /// Whether a rule's condition holds, and whether it may be about such a failure at all.
+    /// Whether a rule's condition is true, and whether it may apply to such a failure at all.
     fn is_about(
         &self,
         rule: &ReliabilityRule,
@@ -285,11 +290,11 @@ impl Attempts {
         number: usize,
     ) -> bool {
         let by_name_only = matches!(state.error_class, "gate" | "cancelled")
-            && !matches!(rule.then, Then::FailFast | Then::Continue);
-        if by_name_only && !rule.names_class(state.error_class) {
+            && !matches!(rule.then, ReliabilityAction::FailFast | ReliabilityAction::Continue);
+        if by_name_only && !rule.has_class(state.error_class) {
             return false;
         }
-        rule.when.holds(state).unwrap_or_else(|error| {
+        rule.when.matches(state).unwrap_or_else(|error| {
             let error = self.recovery.0.redactor.text(&error.to_string()).into_owned();
             self.recovery.emit(self.iteration, || EventKind::ReliabilityRuleFailed {
                 rule: self.name_of(number),
@@ -299,58 +304,67 @@ impl Attempts {
         })
     }
 
-    /// What a rule that holds does: nothing with `None`, and with an error nothing though it would.
+    /// The action of a matching rule: `None` if it does nothing, an error if its action is not
+    /// possible.
     fn what_it_can(
         &mut self,
         number: usize,
         rule: &ReliabilityRule,
         failure: &FailedAttempt<'_>,
-    ) -> Result<Option<Verdict>, GaveUpCode> {
+    ) -> Result<Option<Decision>, ExhaustedReason> {
         match &rule.then {
-            Then::Continue => return Ok(None),
-            Then::FailFast => return Ok(Some(Verdict::GaveUp(number, GaveUpCode::FailFast))),
-            Then::Ok if failure.acceptable => return Ok(Some(Verdict::Accept(number))),
-            Then::Ok => return Err(GaveUpCode::NothingToAccept),
-            Then::RetryOther if self.stage == Stage::Tool => return Ok(None),
-            Then::Fallback(fallback) if !is_for(fallback, self.stage) => return Ok(None),
+            ReliabilityAction::Continue => return Ok(None),
+            ReliabilityAction::FailFast => {
+                return Ok(Some(Decision::GiveUp(number, ExhaustedReason::FailFast)));
+            }
+            ReliabilityAction::Ok if failure.acceptable => {
+                return Ok(Some(Decision::Accept(number)));
+            }
+            ReliabilityAction::Ok => return Err(ExhaustedReason::NothingToAccept),
+            ReliabilityAction::RetryOther if self.stage == Stage::Tool => return Ok(None),
+            ReliabilityAction::Fallback(fallback) if !is_for(fallback, self.stage) => {
+                return Ok(None);
+            }
             _ => {}
         }
         if let Some(code) = failure.unrepeatable {
             return Err(code);
         }
         if self.attempts >= MOST_ATTEMPTS {
-            return Err(GaveUpCode::RetriesExhausted);
+            return Err(ExhaustedReason::RetriesExhausted);
         }
-        let verdict = match &rule.then {
-            Then::Retry(retry) => {
-                // A fallback that is none of the choices is asked once.
+        let decision = match &rule.then {
+            ReliabilityAction::Retry(retry) => {
+                // A fallback that is not among the choices is tried once.
                 if self.of_provider >= retry.attempts || self.current.is_none() {
-                    return Err(GaveUpCode::RetriesExhausted);
+                    return Err(ExhaustedReason::RetriesExhausted);
                 }
                 let wait = retry
                     .wait(self.of_provider, random_share(), failure.retry_after)
-                    .ok_or(GaveUpCode::WaitTooLong)?;
+                    .ok_or(ExhaustedReason::WaitTooLong)?;
                 let budget = self.recovery.0.reliability.budget(self.stage);
                 if budget.is_some_and(|budget| !budget.withdraw()) {
-                    return Err(GaveUpCode::RetryBudgetExhausted);
+                    return Err(ExhaustedReason::RetryBudgetExhausted);
                 }
-                Verdict::Again(number, wait)
+                Decision::Again(number, wait)
             }
-            Then::RetryOther => Verdict::Other(number, self.other().ok_or(GaveUpCode::NoOther)?),
-            Then::Fallback(_) if self.fallen_back.contains(&number) => {
-                return Err(GaveUpCode::RetriesExhausted);
+            ReliabilityAction::RetryOther => {
+                Decision::Other(number, self.other().ok_or(ExhaustedReason::NoOther)?)
             }
-            Then::Fallback(fallback) => {
-                let verdict = self.fallback(number, fallback).ok_or(GaveUpCode::NoOther)?;
+            ReliabilityAction::Fallback(_) if self.fallen_back.contains(&number) => {
+                return Err(ExhaustedReason::RetriesExhausted);
+            }
+            ReliabilityAction::Fallback(fallback) => {
+                let decision = self.fallback(number, fallback).ok_or(ExhaustedReason::NoOther)?;
                 self.fallen_back.push(number);
-                verdict
+                decision
             }
             _ => return Ok(None),
         };
-        Ok(Some(verdict))
+        Ok(Some(decision))
     }
 
-    /// The next choice that was not asked, round the end.
+    /// The next choice that was not tried, wrapping around.
     fn other(&self) -> Option<usize> {
         let current = self.current.or_else(|| self.tried.last().copied())?;
         let all = self.choices.len();
@@ -358,12 +372,12 @@ impl Attempts {
         behind.find(|choice| !self.tried.contains(choice))
     }
 
-    fn fallback(&self, number: usize, fallback: &Fallback) -> Option<Verdict> {
+    fn fallback(&self, number: usize, fallback: &Fallback) -> Option<Decision> {
         let Fallback::Model(name) = fallback else {
-            return Some(Verdict::Fallback(number, fallback.clone()));
+            return Some(Decision::Fallback(number, fallback.clone()));
         };
         let choice = self.choices.iter().position(|choice| choice == name)?;
-        (Some(choice) != self.current).then_some(Verdict::Other(number, choice))
+        (Some(choice) != self.current).then_some(Decision::Other(number, choice))
     }
 
     fn ask(&mut self, choice: usize) {
@@ -373,7 +387,7 @@ impl Attempts {
         self.provider = self.choices.get(choice).cloned().unwrap_or_default();
     }
 
-    /// What was asked for once earns its share of a retry.
+    /// Adds the share of a retry for the first attempt.
     fn pay(&mut self) {
         if !std::mem::replace(&mut self.paid, true)
             && let Some(budget) = self.recovery.0.reliability.budget(self.stage)
@@ -436,9 +450,14 @@ impl Attempts {
         });
     }
 
-    fn gave_up(&self, rule: usize, code: GaveUpCode, failure: &FailedAttempt<'_>) -> GaveUp {
+    fn exhausted(
+        &self,
+        rule: usize,
+        code: ExhaustedReason,
+        failure: &FailedAttempt<'_>,
+    ) -> RetryExhausted {
         let kind = self.rule(rule).and_then(|rule| rule.kind.clone());
-        let gave_up = GaveUp {
+        let exhausted = RetryExhausted {
             stage: self.stage,
             kind: kind.unwrap_or_else(|| code.as_str().into()),
             code,
@@ -447,20 +466,20 @@ impl Attempts {
             attempts: self.attempts,
         };
         self.recovery.emit(self.iteration, || EventKind::ReliabilityFailFast {
-            stage: gave_up.stage,
-            provider: Arc::clone(&gave_up.provider),
-            kind: Arc::clone(&gave_up.kind),
+            stage: exhausted.stage,
+            provider: Arc::clone(&exhausted.provider),
+            kind: Arc::clone(&exhausted.kind),
             code: code.as_str().into(),
-            rule: Arc::clone(&gave_up.rule),
-            attempts: gave_up.attempts,
+            rule: Arc::clone(&exhausted.rule),
+            attempts: exhausted.attempts,
             error: self.recovery.0.redactor.text(failure.message).into_owned(),
             error_class: failure.error_class.into(),
         });
-        gave_up
+        exhausted
     }
 }
 
-/// Whether it can take the place of what fails at that stage; a rule with another is not about it.
+/// Whether the fallback can replace a failure at that stage; a rule with another does not apply.
 fn is_for(fallback: &Fallback, stage: Stage) -> bool {
     match fallback {
         Fallback::Source(_) => stage == Stage::Discover,
@@ -469,7 +488,7 @@ fn is_for(fallback: &Fallback, stage: Stage) -> bool {
 }
 
 impl Drop for Attempts {
-    /// An attempt of which nobody says how it ended, such as one that is cancelled.
+    /// An attempt without a reported outcome, such as a cancelled one.
     fn drop(&mut self) {
         self.abandon();
     }

@@ -1,37 +1,38 @@
-//! The breakers of an engine: for each tenant one per source, model and tool. What one tenant makes
-//! fail, with credentials or input of its own, keeps nobody else from it.
+//! The breakers of an engine: for each tenant one per source, model and tool. Failures caused by
+//! one tenant's credentials or input do not affect other tenants.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use toolcrib_core::{
+    __internal::BreakerChange, Breaker, BreakerConfig, BreakerOpenError, BreakerState, Permit,
+    Stage, Tool, ToolProvider,
 };
 
-use toolcrib_core::{Stage, Tool, ToolProvider};
-
-use crate::breaker::{Breaker, BreakerChange, BreakerConfig, BreakerOpen, BreakerState, Permit};
-
-/// How many are kept per stage; tenants and remote tools come and go. Room is made by those that
-/// would let an attempt through, else by the one that is the next to.
+/// Maximum number kept per stage; tenants and remote tools come and go. Breakers that would admit
+/// an attempt are evicted first, otherwise the one that is the next to.
 const MOST_BREAKERS: usize = 1024;
 
-/// Whom a breaker guards.
+/// The key of a breaker.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Guarded {
-    /// As events say it.
+    /// The name in events.
     pub(super) name: Arc<str>,
     pub(super) which: Which,
     pub(super) tenant: Option<Arc<str>>,
 }
 
-/// Which one of those that have one name.
+/// Distinguishes several with the same name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Which {
-    /// There is one of a name.
+    /// The name is unique.
     #[default]
     Named,
-    /// The provider at this address; one that the engine keeps, so that no other comes to lie there.
+    /// The provider at this address; the engine keeps it, so that no other can get the same
+    /// address.
     At(usize),
-    /// The tool that comes from there.
+    /// The tool with this origin.
     From { origin: Arc<str>, plugin: Option<Arc<str>> },
 }
 
@@ -48,7 +49,7 @@ impl Which {
     }
 }
 
-/// Per stage that has breakers at all, those that were needed so far. They are shared by all turns.
+/// For each stage with breakers, those that were needed so far. All turns share them.
 pub(super) struct Breakers(Vec<OfStage>);
 
 struct OfStage {
@@ -57,7 +58,7 @@ struct OfStage {
     known: Mutex<HashMap<Guarded, Breaker>>,
 }
 
-/// An attempt that was let through.
+/// An admitted attempt.
 pub(super) struct Admitted {
     pub(super) permit: Permit,
     /// Whether the breaker is half-open now.
@@ -68,24 +69,24 @@ impl Breakers {
     pub(super) fn new(configs: &[(Stage, BreakerConfig)]) -> Self {
         let mut stages: Vec<OfStage> = Vec::new();
         for (stage, config) in configs {
-            // Who says it twice means the last.
+            // The last configuration for a stage wins.
             stages.retain(|known| known.stage != *stage);
             stages.push(OfStage { stage: *stage, config: *config, known: Mutex::default() });
         }
         Self(stages)
     }
 
-    /// Whether there are any at that stage.
+    /// Whether that stage has breakers.
     pub(super) fn are_at(&self, stage: Stage) -> bool {
         self.0.iter().any(|of| of.stage == stage)
     }
 
-    /// Lets an attempt through, or refuses it. `None` where there is no breaker.
+    /// Admits an attempt, or refuses it. `None` without a breaker.
     pub(super) fn admit(
         &self,
         stage: Stage,
         guarded: impl FnOnce() -> Guarded,
-    ) -> Result<Option<Admitted>, BreakerOpen> {
+    ) -> Result<Option<Admitted>, BreakerOpenError> {
         let Some(of) = self.0.iter().find(|of| of.stage == stage) else {
             return Ok(None);
         };
@@ -104,7 +105,7 @@ impl OfStage {
             known.retain(|_, breaker| match breaker.state() {
                 BreakerState::Closed => false,
                 BreakerState::Open { retry_in } => !retry_in.is_zero(),
-                BreakerState::HalfOpen => true,
+                _ => true,
             });
         }
         if known.len() >= MOST_BREAKERS {
@@ -119,6 +120,6 @@ impl OfStage {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Guarded, Breaker>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }

@@ -1,26 +1,26 @@
-//! How many retries there may be, so that they cannot multiply an outage.
+//! A limit on retries, so that they cannot multiply an outage.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use tokio::time::Instant;
 
-/// How many retries an engine makes at most, per stage and over all its turns: so many as it made
-/// first attempts, times `share`, and a few more. A retry that is over does not happen; the rules are
-/// walked on.
+/// The maximum number of retries of an engine, per stage and over all its turns: the number of
+/// first attempts times `share`, and a few more. A retry beyond it does not happen; evaluation
+/// continues with the next rules.
 ///
-/// Each first attempt adds `share` of a retry to a bucket that holds `burst`, and each second adds
-/// `per_second`; each retry takes one out. Only asking the same one again counts: that there is
-/// somebody else to ask is bounded by how many there are.
+/// Each first attempt adds `share` of a retry to a bucket with capacity `burst`, and each second
+/// adds `per_second`; each retry removes one. Only retries with the same provider count: the number
+/// of other providers limits the attempts with those.
 ///
-/// The share is that of tower's and Finagle's retry budgets, 20 %. Both add ten a second, which suits
-/// a service; an agent makes few calls, so one a second does here.
+/// The share is that of tower's and Finagle's retry budgets, 20 %. Both add ten a second, which
+/// suits a service; an agent makes few calls, so one a second does here.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RetryBudget {
     /// Retries per first attempt. Default: 0.2.
     pub share: f64,
-    /// Retries per second, whatever else is done. Default: 1.
+    /// Retries per second, independent of first attempts. Default: 1.
     pub per_second: f64,
-    /// How many retries may be made at once; the bucket is full at first. Default: 10.
+    /// Capacity of the bucket; it is full at first. Default: 10.
     pub burst: u32,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Bucket {
 
 struct Level {
     retries: f64,
-    /// When it was looked at last; never before the first time, so that it can be made anywhere.
+    /// Time of the last access; `None` before the first, so that it can be created without a clock.
     at: Option<Instant>,
 }
 
@@ -48,12 +48,12 @@ impl Bucket {
         Self { budget, now: Mutex::new(now) }
     }
 
-    /// A first attempt is made.
+    /// Counts a first attempt.
     pub(super) fn deposit(&self) {
         self.lock().add(positive(self.budget.share), self.budget.burst);
     }
 
-    /// Whether a retry may be made; it counts as made.
+    /// Whether a retry may be made; counts it as made.
     pub(super) fn withdraw(&self) -> bool {
         let mut level = self.lock();
         let now = Instant::now();
@@ -67,8 +67,8 @@ impl Bucket {
     }
 
     fn lock(&self) -> MutexGuard<'_, Level> {
-        // Nothing under this lock can panic half-way.
-        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+        // No code under this lock can panic half-way.
+        self.now.lock()
     }
 }
 
@@ -78,7 +78,7 @@ impl Level {
     }
 }
 
-/// What is no number, or less than nothing, adds nothing.
+/// NaN and negative numbers count as zero.
 fn positive(number: f64) -> f64 {
     if number.is_finite() { number.max(0.0) } else { 0.0 }
 }

@@ -1,35 +1,35 @@
-//! How rules gave something up.
+//! How rules give up a failed operation.
 
-use std::{error::Error, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use serde::Serialize;
 use toolcrib_core::Stage;
 
-/// Why nothing is tried any more.
+/// Why no further attempt is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum GaveUpCode {
+pub enum ExhaustedReason {
     /// A rule said so.
     FailFast,
-    /// The attempts of the rule that holds are used up, or no rule holds any more.
+    /// The attempts of the matching rule are used up, or no rule matches any more.
     RetriesExhausted,
     /// The engine has made as many retries as its [`RetryBudget`](crate::RetryBudget) allows.
     RetryBudgetExhausted,
-    /// More time is asked for than the rule would wait.
+    /// The requested wait is longer than the rule allows.
     WaitTooLong,
-    /// There is nobody else to ask.
+    /// No other choice is left to try.
     NoOther,
-    /// A rule would take what there is, and there is nothing.
+    /// A rule would accept an incomplete result, and there is none.
     NothingToAccept,
-    /// A part of the answer has been shown before it broke off; asked again, it would be shown twice.
+    /// A part of the response was shown before it broke off; a retry would show it twice.
     MidStream,
     /// The call must not be repeated: it may have had an effect.
     NotRepeatable,
 }
 
-impl GaveUpCode {
-    /// The word as it stands in JSON.
+impl ExhaustedReason {
+    /// The word in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::FailFast => "fail_fast",
@@ -44,78 +44,35 @@ impl GaveUpCode {
     }
 }
 
-impl fmt::Display for GaveUpCode {
+impl fmt::Display for ExhaustedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-/// How rules gave something up that failed.
+/// How rules gave up a failed operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct GaveUp {
-    /// Where it failed.
+pub struct RetryExhausted {
+    /// The stage that failed.
     pub stage: Stage,
-    /// What the rule's author calls such failures; else as `code`.
+    /// The rule author's name for such failures; without one, the word of `code`.
     pub kind: Arc<str>,
-    /// Why nothing is tried any more.
-    pub code: GaveUpCode,
-    /// Which rule: its label, else its number.
+    /// Why no further attempt is made.
+    pub code: ExhaustedReason,
+    /// The rule: its label, or its number.
     pub rule: Arc<str>,
-    /// Who failed last: a source's path, a model's name, a tool's name.
+    /// The provider that failed last: a source's path, a model's name, a tool's name.
     pub provider: Arc<str>,
-    /// How many attempts there were.
+    /// The number of attempts.
     pub attempts: u32,
 }
 
-impl fmt::Display for GaveUp {
+impl fmt::Display for RetryExhausted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, code, rule, attempts, .. } = self;
         let plural = if *attempts == 1 { "" } else { "s" };
         write!(f, "given up after {attempts} attempt{plural} by {rule}: ")?;
         if **kind == *code.as_str() { f.write_str(kind) } else { write!(f, "{kind} ({code})") }
-    }
-}
-
-/// Something failed, and rules gave it up.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct ReliabilityError {
-    /// How.
-    pub gave_up: GaveUp,
-    /// What the last attempt failed with.
-    pub cause: Box<dyn Error + Send + Sync>,
-}
-
-impl ReliabilityError {
-    pub(crate) fn new(gave_up: GaveUp, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { gave_up, cause: cause.into() }
-    }
-
-    /// What the rule's author calls such failures.
-    pub fn kind(&self) -> &str {
-        &self.gave_up.kind
-    }
-
-    /// The stable word for how it ended.
-    pub fn code(&self) -> GaveUpCode {
-        self.gave_up.code
-    }
-
-    /// How many attempts there were.
-    pub fn attempts(&self) -> u32 {
-        self.gave_up.attempts
-    }
-}
-
-impl fmt::Display for ReliabilityError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.cause, self.gave_up)
-    }
-}
-
-impl Error for ReliabilityError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&*self.cause)
     }
 }

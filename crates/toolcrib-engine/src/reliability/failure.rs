@@ -3,49 +3,49 @@
 use std::time::Duration;
 
 use toolcrib_core::{
-    Annotations, DiscoveryError, DiscoveryErrorClass, ErrorCode, ModelError, ModelErrorClass,
+    Annotations, BreakerOpenError, DiscoveryError, DiscoveryErrorClass, ErrorCode, ModelError,
+    ModelErrorClass,
 };
 
-use super::GaveUpCode;
-use crate::breaker::BreakerOpen;
+use super::ExhaustedReason;
 
-/// What a failed attempt says of who was asked: what a breaker goes by.
+/// A failed attempt's evidence about the provider's health, for breakers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Health {
-    /// It answered, if only with a no: no failure to a breaker.
-    Well,
-    /// It did not answer, or not sensibly: a breaker counts it.
-    Unwell,
-    /// Nothing: it was not asked at all, or not to the end.
+    /// It responded, possibly with a refusal: a breaker does not count it as a failure.
+    Healthy,
+    /// It did not respond, or not validly: a breaker counts it.
+    Unhealthy,
+    /// No evidence: it was not tried, or not to the end.
     #[default]
     Unknown,
 }
 
-/// A failed attempt: what rules look at, and what they may do about it.
+/// A failed attempt: the facts for rules, and the actions that they may take.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct FailedAttempt<'a> {
-    /// Who failed inside of a source that is made of several.
+    /// The provider that failed inside a composed source.
     pub leaf: Option<&'a str>,
     /// The class of the error.
     pub error_class: &'a str,
-    /// What a source calls the error, or a tool's code.
+    /// A source's error code, or a tool's code.
     pub code: Option<&'a str>,
     /// What happened, for the operator.
     pub message: &'a str,
-    /// The status of an HTTP answer.
+    /// The status of an HTTP response.
     pub http_status: Option<u16>,
-    /// How long is asked to wait.
+    /// The requested time to wait.
     pub retry_after: Option<Duration>,
-    /// Whether it is an answer that came whole and is of no use.
+    /// Whether it is a complete response that is not valid.
     pub validation_error: bool,
-    /// What it says of who was asked.
+    /// The evidence about the provider's health.
     pub health: Health,
-    /// Whether there is something that a rule may accept.
+    /// Whether there is an incomplete result that a rule may accept.
     pub acceptable: bool,
-    /// Why neither this one nor anybody else may be asked again, if so.
-    pub unrepeatable: Option<GaveUpCode>,
+    /// Why neither this provider nor another may be tried again, if so.
+    pub unrepeatable: Option<ExhaustedReason>,
 }
 
 impl<'a> FailedAttempt<'a> {
@@ -64,15 +64,15 @@ impl<'a> FailedAttempt<'a> {
         }
     }
 
-    /// A source that failed. It can be left out.
+    /// The failure of a source. It can be omitted.
     pub fn of_discovery(error: &'a DiscoveryError) -> Self {
         use DiscoveryErrorClass::{Gate, Panic, Source, Timeout};
         let health = match error.class() {
-            // It was not asked, for want of somebody to ask for.
+            // It was not listed because the identity is missing.
             Source if error.code() == Some(IDENTITY_MISSING) => Health::Unknown,
-            Source | Timeout | Panic => Health::Unwell,
-            Gate => Health::Well,
-            // Nobody was asked, or nobody waited for the answer.
+            Source | Timeout | Panic => Health::Unhealthy,
+            Gate => Health::Healthy,
+            // No source was listed, or the caller did not wait for the listing.
             _ => Health::Unknown,
         };
         Self {
@@ -85,8 +85,8 @@ impl<'a> FailedAttempt<'a> {
         }
     }
 
-    /// A model that failed. Whether a part of its answer is there, or was shown, is known to whoever
-    /// asked; here there is none.
+    /// The failure of a model. The caller knows whether a part of its response exists or was shown;
+    /// here there is none.
     pub fn of_model(error: &'a ModelError) -> Self {
         use ModelErrorClass::{
             Auth, BadRequest, ContentFilter, ContextOverflow, Incomplete, Network, Overloaded,
@@ -94,10 +94,10 @@ impl<'a> FailedAttempt<'a> {
         };
         let health = match error.class {
             Incomplete | Network | Overloaded | Protocol | RateLimit | Server | Timeout => {
-                Health::Unwell
+                Health::Unhealthy
             }
             Auth | BadRequest | ContentFilter | ContextOverflow | Quota | ToolChoiceIgnored => {
-                Health::Well
+                Health::Healthy
             }
             _ => Health::Unknown,
         };
@@ -111,9 +111,9 @@ impl<'a> FailedAttempt<'a> {
         }
     }
 
-    /// A call that failed. It may be repeated where that is safe: the tool only reads or is
-    /// idempotent, or says that it did nothing at all (`not_available`). A `broken` one did not say
-    /// itself that it failed, such as a body that panicked.
+    /// The failure of a call. A retry is allowed if it is safe: the tool only reads or is
+    /// idempotent, or reports that it did nothing at all (`not_available`). A `broken` one did not
+    /// report the failure itself, such as a body that panicked.
     pub(crate) fn of_tool(
         code: ErrorCode,
         message: &'a str,
@@ -131,18 +131,18 @@ impl<'a> FailedAttempt<'a> {
             validation_error: code == ErrorCode::InputInvalid,
             health: match code {
                 Cancelled => Health::Unknown,
-                NotAvailable | OutcomeUnknown | Timeout => Health::Unwell,
-                _ if broken => Health::Unwell,
-                // A tool that says no, as one that finds no such order does, is well.
-                _ => Health::Well,
+                NotAvailable | OutcomeUnknown | Timeout => Health::Unhealthy,
+                _ if broken => Health::Unhealthy,
+                // A tool that refuses, for example because an order does not exist, is healthy.
+                _ => Health::Healthy,
             },
-            unrepeatable: (!is_repeatable).then_some(GaveUpCode::NotRepeatable),
+            unrepeatable: (!is_repeatable).then_some(ExhaustedReason::NotRepeatable),
             ..Self::new(code.as_str(), message)
         }
     }
 
-    /// The same, seen as an attempt that was not made because a breaker is open.
-    pub(crate) fn not_made(mut self, open: BreakerOpen) -> Self {
+    /// The same, as an attempt that was not made because a breaker is open.
+    pub(crate) fn not_made(mut self, open: BreakerOpenError) -> Self {
         self.error_class = BREAKER_OPEN;
         self.retry_after = open.retry_in;
         self.health = Health::Unknown;
@@ -153,23 +153,5 @@ impl<'a> FailedAttempt<'a> {
 
 const BREAKER_OPEN: &str = "breaker_open";
 
-/// What a source calls it that it cannot be asked for want of a tenant or a principal.
+/// A source's code for a missing tenant or principal.
 const IDENTITY_MISSING: &str = "identity_missing";
-
-impl BreakerOpen {
-    /// As an error of the source that was not asked.
-    pub(crate) fn into_discovery_error(self) -> DiscoveryError {
-        let error = DiscoveryError::new(DiscoveryErrorClass::BreakerOpen, self.to_string());
-        match self.retry_in {
-            Some(time) => error.with_retry_after(time),
-            None => error,
-        }
-    }
-
-    /// As an error of the model that was not asked.
-    pub fn into_model_error(self) -> ModelError {
-        let mut error = ModelError::new(ModelErrorClass::BreakerOpen, self.to_string());
-        error.retry_after = self.retry_in;
-        error
-    }
-}

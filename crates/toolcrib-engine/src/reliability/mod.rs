@@ -1,5 +1,5 @@
-//! What becomes of sources, models and tools that fail: rules, the budget of retries, breakers. One
-//! mechanism for all three stages; see [`ReliabilityRule`].
+//! Reliability of sources, models and tools: rules, the retry budget, breakers. One mechanism for
+//! all three stages; see [`ReliabilityRule`].
 
 mod attempts;
 mod breakers;
@@ -7,38 +7,35 @@ mod budget;
 mod error;
 mod failure;
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use toolcrib_core::{
-    CancellationToken, EventKind, Fallback, ReliabilityRule, RunEvents, Stage, Then, Usage,
+    __internal::{BreakerChange, may_have},
+    BreakerConfig, CancellationToken, EventKind, Fallback, ReliabilityAction, ReliabilityRule,
+    Stage, TurnEvents, Usage,
 };
 
 pub(crate) use self::breakers::Which;
 pub use self::{
-    attempts::{Attempts, NextStep},
+    attempts::{Attempts, RecoveryStep},
     budget::RetryBudget,
-    error::{GaveUp, GaveUpCode, ReliabilityError},
+    error::{ExhaustedReason, RetryExhausted},
     failure::{FailedAttempt, Health},
 };
 use self::{breakers::Breakers, budget::Bucket};
-use crate::{
-    breaker::{BreakerChange, BreakerConfig},
-    redactor::Redactor,
-    sources::may_have,
-};
+use crate::redactor::Redactor;
 
-/// The rules of an engine, and what they share over all its turns.
+/// The rules of an engine, and the state that all its turns share.
 pub(crate) struct Reliability {
     rules: Vec<ReliabilityRule>,
-    /// One per stage: what is called often must not pay for the retries of what is called seldom.
+    /// One per stage: frequent calls must not use up the retries of rare ones.
     budgets: [Bucket; Stage::ALL.len()],
     breakers: Breakers,
 }
 
-/// What an engine is told of its reliability, before it is built.
+/// An engine's reliability settings, before it is built.
 #[derive(Default)]
 pub(crate) struct ReliabilitySettings {
     pub(crate) rules: Vec<ReliabilityRule>,
@@ -47,7 +44,7 @@ pub(crate) struct ReliabilitySettings {
 }
 
 impl ReliabilitySettings {
-    /// `None` where nothing is to be done about failures: then nothing is done for it either.
+    /// `None` without rules and breakers: then failures cost nothing.
     pub(crate) fn build(self) -> Option<Arc<Reliability>> {
         if self.rules.is_empty() && self.breakers.is_empty() {
             return None;
@@ -65,7 +62,7 @@ impl Reliability {
         &self.rules
     }
 
-    /// Whether there is anything to do about what fails at that stage.
+    /// Whether rules or breakers apply to that stage.
     fn is_about(&self, stage: Stage) -> bool {
         let mut stages = self.rules.iter().map(|rule| rule.when.stage);
         stages.any(|of| of.is_none_or(|of| of == stage)) || self.breakers.are_at(stage)
@@ -76,13 +73,13 @@ impl Reliability {
     }
 }
 
-/// A turn's way to the rules, the breakers and the budget of its engine: what its own stages use, and
-/// what a loop of one's own uses around its model calls. Cloning shares it.
+/// A turn's access to the rules, the breakers and the retry budget of its engine: its own stages
+/// use it, and so does your own loop around its model calls. Cloning shares it.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
 /// # use toolcrib_core::{ModelError, Stage};
-/// # use toolcrib_engine::{FailedAttempt, NextStep, Turn};
+/// # use toolcrib_engine::{FailedAttempt, RecoveryStep, Turn};
 /// # async fn ask() -> Result<String, ModelError> { Ok(String::new()) }
 /// # async fn one_call(turn: &Turn) -> Result<String, ModelError> {
 /// let Some(recovery) = turn.recovery() else { return ask().await };
@@ -100,27 +97,27 @@ impl Reliability {
 ///         Err(error) => error,
 ///     };
 ///     match attempts.failed(&FailedAttempt::of_model(&error)).await {
-///         NextStep::Retry => {}
+///         RecoveryStep::Retry => {}
 ///         _ => return Err(error),
 ///     }
 /// }
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Recovery(Arc<RecoveryParts>);
+pub struct ReliabilityContext(Arc<RecoveryParts>);
 
 struct RecoveryParts {
     reliability: Arc<Reliability>,
-    events: Arc<RunEvents>,
+    events: Arc<TurnEvents>,
     redactor: Redactor,
     cancellation: CancellationToken,
     used: Mutex<Usage>,
 }
 
-impl Recovery {
+impl ReliabilityContext {
     pub(crate) fn new(
         reliability: &Arc<Reliability>,
-        events: &Arc<RunEvents>,
+        events: &Arc<TurnEvents>,
         redactor: &Redactor,
         cancellation: &CancellationToken,
     ) -> Self {
@@ -133,17 +130,16 @@ impl Recovery {
         }))
     }
 
-    /// Begins with something that may fail: the first of `choices` is asked, the others are whom a
-    /// rule may have asked instead. By the names that they have in events.
+    /// Begins an operation that may fail: the first of `choices` is tried; a rule may try the
+    /// others. Choices are named as in events.
     pub fn attempts(&self, stage: Stage, choices: impl Into<Arc<[Arc<str>]>>) -> Attempts {
         Attempts::new(self.clone(), stage, choices.into())
     }
 
-    /// Whether there is anything to do about what fails at that stage.
-    /// Whether a rule may have a provider asked, in place of a source, that may have this tool.
+    /// Whether a rule may query a provider, instead of a source, that may have this tool.
     pub(crate) fn may_have(&self, tool: &str) -> bool {
         self.0.reliability.rules().iter().any(|rule| match &rule.then {
-            Then::Fallback(Fallback::Source(provider)) => may_have(&**provider, tool),
+            ReliabilityAction::Fallback(Fallback::Source(provider)) => may_have(&**provider, tool),
             _ => false,
         })
     }
@@ -152,7 +148,7 @@ impl Recovery {
         self.0.reliability.is_about(stage)
     }
 
-    /// Adds to what the run has used, which rules look at. The engine adds what tools cost.
+    /// Adds to the turn's usage, which rules use. The engine adds the cost of tools.
     pub fn used(&self, usage: Usage) {
         *self.lock() += usage;
     }
@@ -162,7 +158,7 @@ impl Recovery {
     }
 
     fn lock(&self) -> MutexGuard<'_, Usage> {
-        self.0.used.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.used.lock()
     }
 
     fn emit(&self, iteration: Option<u32>, kind: impl FnOnce() -> EventKind) {
@@ -178,7 +174,7 @@ impl Recovery {
         });
     }
 
-    /// Waits, unless the run is cancelled first.
+    /// Waits, unless the turn is cancelled first.
     async fn wait(cancellation: &CancellationToken, time: Duration) -> bool {
         tokio::select! {
             biased;
@@ -188,7 +184,7 @@ impl Recovery {
     }
 }
 
-impl std::fmt::Debug for Recovery {
+impl std::fmt::Debug for ReliabilityContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Recovery")
             .field("rules", &self.0.reliability.rules.len())

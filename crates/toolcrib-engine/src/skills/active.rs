@@ -1,12 +1,14 @@
-//! Which skills of one turn are active, and where it stands in their steps.
+//! The active skills of one turn, and their current steps.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use toolcrib_core::{
-    ActivatedBy, Catalog, DeactivatedBy, EventKind, SkillId, ToolContext, ToolName, ToolResult,
+    ActivatedBy, DeactivatedBy, EventKind, SkillId, ToolContext, ToolName, ToolResult,
 };
 
-use super::{CurrentStep, OnSkip, Skills, steps::Steps};
+use super::{CurrentSkillStep, OnSkip, Skills, steps::Steps};
 
 /// The active skills of one turn, shared with its tools.
 #[derive(Debug)]
@@ -19,15 +21,14 @@ pub(crate) struct ActiveSkills {
 struct State {
     /// The last activated last.
     active: Arc<[SkillId]>,
-    /// Where each active skill stands that has steps.
+    /// The positions of active skills that have steps.
     steps: Vec<StepsAt>,
-    /// What calls of a batch asked for, in the order in which they happened to run.
+    /// The requests of a batch's calls, in the order in which they happened to run.
     requested: Vec<Requested>,
     unreported: Vec<EventKind>,
 }
 
-/// What a call asks for. Iterations that run at the same time may use one id each for calls of
-/// their own.
+/// A call's request. Concurrent iterations may use the same call id for different calls.
 #[derive(Debug)]
 struct Requested {
     iteration: u32,
@@ -35,7 +36,7 @@ struct Requested {
     request: Request,
 }
 
-/// What a model may ask for.
+/// The kinds of requests by a model.
 #[derive(Debug)]
 pub(super) enum Request {
     Activate(SkillId),
@@ -43,27 +44,27 @@ pub(super) enum Request {
     Skip { reason: Arc<str> },
 }
 
-/// The skills and steps that a menu is composed under, all of one moment.
+/// A consistent snapshot of skills and steps, for composing a menu.
 #[derive(Debug, Clone)]
 pub(crate) struct Snapshot {
     /// The active skills, the last activated last.
     pub(crate) active: Arc<[SkillId]>,
-    /// Where those of them stand that have steps.
+    /// The positions of those that have steps.
     pub(crate) steps: Arc<[StepsAt]>,
 }
 
 impl Snapshot {
-    /// Where the turn stands in the steps of the skill activated last, if that has any; behind the
-    /// last step too.
+    /// The position in the steps of the skill activated last, if it has any; also after the last
+    /// step.
     pub(crate) fn at(&self) -> Option<StepsAt> {
         let latest = self.active.last()?;
         self.steps.iter().find(|at| at.skill == *latest).cloned()
     }
 }
 
-/// How many steps of a skill are done. What a menu was composed under: calls against it act on the step
-/// behind them and on no later one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The number of completed steps of a skill. Part of a menu's snapshot: calls made from that menu
+/// act on the step after them and on no later one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct StepsAt {
     pub(crate) skill: SkillId,
     pub(crate) position: usize,
@@ -84,8 +85,8 @@ impl ActiveSkills {
         Arc::clone(&self.lock().active)
     }
 
-    /// Makes a skill the last activated one. Activating the one that is last already changes
-    /// nothing. Where all its steps are done, they begin anew.
+    /// Makes a skill the last activated one. Activating the one that already is the last changes
+    /// nothing, except that completed steps begin anew.
     pub(crate) fn activate(&self, skill: &SkillId, by: ActivatedBy) {
         let mut state = self.lock();
         self.skills.begin_steps(skill, &mut state.steps);
@@ -97,7 +98,7 @@ impl ActiveSkills {
         state.unreported.push(EventKind::SkillActivated { skill: skill.clone(), by });
     }
 
-    /// Ends the activity of a skill, and forgets where its steps stood. Whether it was active.
+    /// Deactivates a skill and drops its position in its steps. Returns whether it was active.
     pub(crate) fn deactivate(&self, skill: &SkillId, by: DeactivatedBy) -> bool {
         let mut state = self.lock();
         if !state.active.contains(skill) {
@@ -109,7 +110,7 @@ impl ActiveSkills {
         true
     }
 
-    /// Says of all skills whose steps have begun which are not done.
+    /// Reports the incomplete steps of all skills whose steps have begun.
     pub(crate) fn end(&self) {
         self.end_steps(&mut self.lock(), |_| true);
     }
@@ -132,7 +133,7 @@ impl ActiveSkills {
         }
     }
 
-    /// The active skills and where they stand in their steps.
+    /// The active skills and their positions in their steps.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let state = self.lock();
         // Most skills have none, and this way an empty list is not allocated.
@@ -141,28 +142,20 @@ impl ActiveSkills {
         Snapshot { active: Arc::clone(&state.active), steps }
     }
 
-    /// Takes the tools of all steps but the current one of each skill out of what is offered, while these
-    /// skills are active and stand there.
-    pub(crate) fn narrow(&self, active: &[SkillId], at: &[StepsAt], catalog: &mut Catalog) {
-        for (_, steps, position) in self.skills.steps_that_hold(active, at) {
-            steps.narrow(position, catalog);
-        }
-    }
-
     fn latest_at(&self) -> Option<StepsAt> {
         self.lock().latest_at()
     }
 
-    /// What a model reads of where a skill stands within its steps; `None` before the first, behind
-    /// the last, and where there are none.
+    /// The model's text about a skill's current step; `None` before the first step, after the last,
+    /// and without steps.
     pub(super) fn place(&self, skill: &SkillId) -> Option<String> {
         let done = self.lock().done_of(skill).filter(|done| *done > 0)?;
         let steps = self.steps_of(skill)?;
         steps.at(done).map(|_| steps.place(done))
     }
 
-    /// What skipping the current step does, and what a model reads of where the turn stands then;
-    /// `None` where there is no step.
+    /// The effect of skipping the current step, and the model's text about the step after that;
+    /// `None` without a current step.
     pub(super) fn what_skipping_does(&self) -> Option<(OnSkip, String)> {
         let at = self.latest_at()?;
         let steps = self.steps_of(&at.skill)?;
@@ -174,22 +167,22 @@ impl ActiveSkills {
         Some((steps.on_skip, steps.place(then)))
     }
 
-    /// The step that the turn stands at.
-    pub(crate) fn current_step(&self) -> Option<CurrentStep> {
+    /// The turn's current step.
+    pub(crate) fn current_step(&self) -> Option<CurrentSkillStep> {
         let at = self.latest_at()?;
         let steps = self.steps_of(&at.skill)?;
         let (number, total) = (at.position + 1, steps.as_slice().len());
         let step = steps.at(at.position)?.clone();
-        Some(CurrentStep { skill: at.skill, number, total, step })
+        Some(CurrentSkillStep { skill: at.skill, number, total, step })
     }
 
-    /// Skips the current step, whatever the skill says of that. Whether there was one.
+    /// Skips the current step, whatever the skill's setting. Returns whether there was one.
     pub(crate) fn skip(&self, reason: Arc<str>) -> bool {
         let Some(at) = self.latest_at() else { return false };
         self.pass(&at, |skill, step, _| EventKind::StepSkipped { skill, step, reason, held: false })
     }
 
-    /// Notes that a call asks for something; see [`settle`](Self::settle).
+    /// Records a call's request; see [`settle`](Self::settle).
     pub(super) fn request(&self, cx: &ToolContext, request: Request) {
         self.lock().requested.push(Requested {
             iteration: cx.iteration(),
@@ -198,9 +191,9 @@ impl ActiveSkills {
         });
     }
 
-    /// Does what the calls of a batch asked for, and completes the step that the batch could see,
-    /// in call order: which call ran first is chance, and what comes of it must not be. What a call
-    /// asked for that failed is forgotten.
+    /// Applies the requests of a batch's calls, and completes the step that the batch could see, in
+    /// call order: which call ran first is random, and the result must not be. Requests of failed
+    /// calls are discarded.
     pub(crate) fn settle(&self, iteration: u32, at: Option<&StepsAt>, results: &[ToolResult]) {
         for result in results {
             if let Some(at) = at.filter(|_| result.is_ok() && !result.abandoned)
@@ -252,7 +245,7 @@ impl ActiveSkills {
         self.pass(at, |skill, step, total| EventKind::StepAdvanced { skill, step, total, tool });
     }
 
-    /// Leaves a step behind, if it is still the one where its skill stands.
+    /// Advances past a step, if it is still the current one of its skill.
     fn pass(&self, at: &StepsAt, event: impl FnOnce(SkillId, usize, usize) -> EventKind) -> bool {
         let total = self.steps_of(&at.skill).map_or(0, |steps| steps.as_slice().len());
         let mut state = self.lock();
@@ -283,19 +276,19 @@ impl ActiveSkills {
         Some(state.requested.remove(at).request)
     }
 
-    /// Notes what listeners are to be told.
+    /// Records events to be reported.
     pub(crate) fn report(&self, events: impl IntoIterator<Item = EventKind>) {
         self.lock().unreported.extend(events);
     }
 
-    /// What happened since the last time this was asked.
+    /// The events since the last call of this function.
     pub(crate) fn take_unreported(&self) -> Vec<EventKind> {
         std::mem::take(&mut self.lock().unreported)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing under this lock can panic half-way.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        // No code under this lock can panic half-way.
+        self.state.lock()
     }
 }
 

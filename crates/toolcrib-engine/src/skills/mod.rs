@@ -1,12 +1,12 @@
-//! Skills: a description that the model chooses by, a body that it reads, tools that belong to it.
+//! Skills: a description by which the model chooses, a body that it reads, and tools.
 //!
 //! ```text
-//! mode.rs    when the tools of skills are offered
-//! steps.rs   the order in which a skill wants its tools called
-//! active.rs  which skills of a turn are active, and where it stands in their steps
+//! mode.rs    when skills' tools are offered
+//! steps.rs   the required order of a skill's tool calls
+//! active.rs  the active skills of a turn, and their current steps
 //! files.rs   the files of a skill: a port
 //! source.rs  skills that change while an engine lives: a port
-//! tools/     what a model activates, puts away and reads them by
+//! tools/     the tools that activate, deactivate and read skills
 //! ```
 
 mod active;
@@ -21,7 +21,7 @@ use std::{
     sync::Arc,
 };
 
-use toolcrib_core::{SkillId, ToolName};
+use toolcrib_core::{BlankSkillIdError, InvalidToolNameError, SkillId, ToolName};
 
 use crate::personality::Personality;
 
@@ -35,34 +35,36 @@ pub use self::{
     files::{MAX_SKILL_FILE, SkillFileError, SkillFiles},
     mode::ToolsMode,
     source::{LoadedSkills, SkillSource},
-    steps::{CurrentStep, OnSkip, Step},
+    steps::{CurrentSkillStep, OnSkip, SkillStep},
     tools::{DEACTIVATE_SKILL, LIST_SKILLS, READ_SKILL, SKILL_TOOLS, SKIP_STEP},
 };
 
 /// A skill.
 #[derive(Debug, Clone)]
 pub struct Skill {
-    /// The id that a model activates it by.
+    /// The id by which a model activates it.
     pub id: SkillId,
-    /// What the model reads to decide when to activate it.
+    /// The text by which the model decides when to activate it.
     pub description: Arc<str>,
-    /// What the model reads once it has; see [`instructions`](Self::instructions).
+    /// The text that the model reads after activating it; see [`instructions`](Self::instructions).
     pub body: Arc<str>,
     /// The names of its tools: while skills are active, the menu is narrowed to theirs.
     pub tools: Vec<ToolName>,
-    /// When they are offered. Default: as is [set](Skills::tools_mode) for all skills.
+    /// When they are offered. Default: the [setting](Skills::tools_mode) for all skills.
     pub tools_mode: Option<ToolsMode>,
     /// The files that it refers to. Default: none.
     pub files: Option<Arc<dyn SkillFiles>>,
-    /// The plugin that brought it.
+    /// The plugin that it belongs to.
     pub plugin: Option<Arc<str>>,
-    /// Where it is declared, for operators, such as its file. Default: nothing is said of it.
+    /// Where it is declared, for operators, such as its file. Default: unknown.
     pub origin: Option<Arc<str>>,
     steps: Option<Steps>,
+    /// The first name of a tool that is not valid.
+    invalid: Option<InvalidToolNameError>,
 }
 
 impl PartialEq for Skill {
-    /// Files are equal when they are the very same.
+    /// Files are equal if they are the same `Arc`.
     fn eq(&self, other: &Self) -> bool {
         let files = match (&self.files, &other.files) {
             (Some(one), Some(another)) => Arc::ptr_eq(one, another),
@@ -81,10 +83,24 @@ impl PartialEq for Skill {
 impl Eq for Skill {}
 
 impl Skill {
-    /// A skill without tools of its own.
-    pub fn new(id: SkillId, description: impl Into<Arc<str>>, body: impl Into<Arc<str>>) -> Self {
+    /// A skill without tools.
+    ///
+    /// ```
+    /// use toolcrib_engine::{Skill, Skills};
+    ///
+    /// let refunds = Skill::new("refunds", "Refunds.", "Look the charge up first.")
+    ///     .tools(["find_charge", "refund"]);
+    /// let skills = Skills::new(vec![refunds])?;
+    /// assert!(skills.get("refunds").is_some());
+    /// # Ok::<(), toolcrib_engine::InvalidSkillError>(())
+    /// ```
+    pub fn new(
+        id: impl Into<SkillId>,
+        description: impl Into<Arc<str>>,
+        body: impl Into<Arc<str>>,
+    ) -> Self {
         Self {
-            id,
+            id: id.into(),
             description: description.into(),
             body: body.into(),
             tools: Vec::new(),
@@ -93,10 +109,11 @@ impl Skill {
             plugin: None,
             origin: None,
             steps: None,
+            invalid: None,
         }
     }
 
-    /// The same as a plugin's; the very same where it is that already.
+    /// The same skill as a plugin's; the same `Arc` if it already is.
     pub(crate) fn of_plugin(this: &Arc<Self>, plugin: &Arc<str>) -> Arc<Self> {
         if this.plugin.as_ref() == Some(plugin) {
             return Arc::clone(this);
@@ -104,52 +121,60 @@ impl Skill {
         Arc::new(Self { plugin: Some(Arc::clone(plugin)), ..Self::clone(this) })
     }
 
-    /// Says which tools belong to it, beside those of its [steps](Self::steps).
+    /// Sets its tools, in addition to those of its [steps](Self::steps). [`Skills::new`]
+    /// refuses invalid names.
     #[must_use]
-    pub fn tools(mut self, tools: impl IntoIterator<Item = ToolName>) -> Self {
-        self.tools = tools.into_iter().collect();
+    pub fn tools<T>(mut self, tools: impl IntoIterator<Item = T>) -> Self
+    where
+        T: TryInto<ToolName, Error: Into<InvalidToolNameError>>,
+    {
+        let names: Result<Vec<_>, _> = tools.into_iter().map(TryInto::try_into).collect();
+        match names {
+            Ok(names) => self.tools = names,
+            Err(error) => self.invalid = Some(error.into()),
+        }
         self.own_the_tools_of_steps();
         self
     }
 
-    /// Says when its tools are offered.
+    /// Sets when its tools are offered.
     #[must_use]
     pub fn tools_mode(mut self, mode: ToolsMode) -> Self {
         self.tools_mode = Some(mode);
         self
     }
 
-    /// Says in which order tools are called, and what becomes of a step that the model asks to skip.
-    /// The tools of steps belong to the skill. While it is the one activated last, of all of them
-    /// only the current step's is offered.
+    /// Sets the order in which tools are called, and the effect of a model's request to skip a
+    /// step. The tools of steps belong to the skill. While it is the one activated last, only the
+    /// current step's tool is offered, of all step tools.
     #[must_use]
-    pub fn steps(mut self, steps: impl IntoIterator<Item = Step>, on_skip: OnSkip) -> Self {
+    pub fn steps(mut self, steps: impl IntoIterator<Item = SkillStep>, on_skip: OnSkip) -> Self {
         self.steps = Steps::new(&self.id, steps.into_iter().collect(), on_skip);
         self.own_the_tools_of_steps();
         self
     }
 
-    /// Says where its files are.
+    /// Sets its files.
     #[must_use]
     pub fn files(mut self, files: Arc<dyn SkillFiles>) -> Self {
         self.files = Some(files);
         self
     }
 
-    /// Says where it is declared.
+    /// Sets where it is declared.
     #[must_use]
     pub fn origin(mut self, origin: impl Into<Arc<str>>) -> Self {
         self.origin = Some(origin.into());
         self
     }
 
-    /// Whether turns of a personality have it.
+    /// Whether a personality reaches it.
     pub(crate) fn is_reached_by(&self, personality: &Personality) -> bool {
         self.plugin.as_ref().is_none_or(|plugin| personality.reaches_plugin(plugin))
     }
 
-    /// Where it comes from, in words.
-    fn comes_from(&self) -> String {
+    /// Its origin, in words.
+    fn origin_label(&self) -> String {
         let plugin = self.plugin.as_ref().map(|plugin| format!("plugin `{plugin}`"));
         match (&self.origin, plugin) {
             (Some(origin), None) => origin.to_string(),
@@ -160,17 +185,17 @@ impl Skill {
     }
 
     /// The steps, in order.
-    pub fn all_steps(&self) -> &[Step] {
+    pub fn all_steps(&self) -> &[SkillStep] {
         self.steps.as_ref().map(Steps::as_slice).unwrap_or_default()
     }
 
-    /// What becomes of a step that the model asks to skip; `None` without steps.
+    /// The effect of a model's request to skip a step; `None` without steps.
     pub fn on_skip(&self) -> Option<OnSkip> {
         self.steps.as_ref().map(|steps| steps.on_skip)
     }
 
-    /// All that a model reads of an active skill: the body, the steps with their notes, and how to
-    /// read its files.
+    /// The full text that a model reads of an active skill: the body, the steps with their notes,
+    /// and how to read its files.
     pub fn instructions(&self) -> String {
         let mut text = self.body.to_string();
         if let Some(steps) = &self.steps {
@@ -195,7 +220,7 @@ impl Skill {
     }
 }
 
-/// The skills of an engine, in order, and what holds for all of them.
+/// The skills of an engine, in order, with the settings for all of them.
 #[derive(Debug, Clone)]
 pub struct Skills {
     skills: Vec<Arc<Skill>>,
@@ -217,12 +242,27 @@ impl Default for Skills {
     }
 }
 
-/// Two skills of one id.
+/// A skill that a list of skills refuses.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("two skills are called `{0}`; rename one of them")]
-pub struct DuplicateSkill(pub SkillId);
+#[non_exhaustive]
+pub enum InvalidSkillError {
+    /// Two skills have one id.
+    #[error("two skills are called `{0}`; rename one of them")]
+    DuplicateId(SkillId),
+    /// The id is empty or white space.
+    #[error(transparent)]
+    BlankId(BlankSkillIdError),
+    /// The skill lists a tool by a name that no tool can have.
+    #[error("skill `{skill}` lists a tool that cannot exist: {error}")]
+    ToolName {
+        /// The skill.
+        skill: SkillId,
+        /// The name, and why it is not valid.
+        error: InvalidToolNameError,
+    },
+}
 
-/// A skill whose id an earlier one has.
+/// A skill whose id is taken by an earlier one.
 #[derive(Debug)]
 pub(crate) struct LeftOut {
     first: Arc<Skill>,
@@ -231,10 +271,10 @@ pub(crate) struct LeftOut {
 
 impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (first, later) = (self.first.comes_from(), self.later.comes_from());
+        let (first, later) = (self.first.origin_label(), self.later.origin_label());
         write!(
             f,
-            "two skills are called `{}`: {first} and {later}; the latter is left out until one of \
+            "two skills are called `{}`: {first} and {later}; the latter is omitted until one of \
              them is renamed",
             self.later.id
         )
@@ -245,27 +285,35 @@ impl Skills {
     /// These skills, in this order.
     ///
     /// # Errors
-    /// [`DuplicateSkill`] when two have one id.
-    pub fn new(skills: Vec<Skill>) -> Result<Self, DuplicateSkill> {
+    /// [`InvalidSkillError`] when two have one id, an id is blank, or a tool's name is not valid.
+    pub fn new(skills: Vec<Skill>) -> Result<Self, InvalidSkillError> {
         Self::default().with_shared(skills.into_iter().map(Arc::new))
     }
 
-    /// These and more behind them, which stay the very same.
+    /// Returns these skills with `more` appended; the `Arc`s are kept.
     ///
     /// # Errors
-    /// [`DuplicateSkill`] when two have one id.
+    /// As [`new`](Self::new).
     pub fn with_shared(
         &self,
         more: impl IntoIterator<Item = Arc<Skill>>,
-    ) -> Result<Self, DuplicateSkill> {
+    ) -> Result<Self, InvalidSkillError> {
         let (all, left_out) = self.with_new(more);
+        for skill in &all.skills {
+            if skill.id.trim().is_empty() {
+                return Err(InvalidSkillError::BlankId(BlankSkillIdError));
+            }
+            if let Some(error) = skill.invalid.clone() {
+                return Err(InvalidSkillError::ToolName { skill: skill.id.clone(), error });
+            }
+        }
         match left_out.first() {
-            Some(LeftOut { later, .. }) => Err(DuplicateSkill(later.id.clone())),
+            Some(LeftOut { later, .. }) => Err(InvalidSkillError::DuplicateId(later.id.clone())),
             None => Ok(all),
         }
     }
 
-    /// These and more behind them, but for those whose id is taken.
+    /// These skills with `more` appended, except those whose id is taken.
     pub(crate) fn with_new(
         &self,
         more: impl IntoIterator<Item = Arc<Skill>>,
@@ -280,20 +328,20 @@ impl Skills {
         (all, left_out)
     }
 
-    /// What holds for all of them, without any.
+    /// The settings for all skills, without any skill.
     #[must_use]
     pub fn without_any(&self) -> Self {
         Self { skills: Vec::new(), ..self.clone() }
     }
 
-    /// Those that others than this plugin brought.
+    /// The skills that do not belong to this plugin.
     pub(crate) fn without_plugin(&self, id: &str) -> Self {
         let mut stay = self.clone();
         stay.skills.retain(|skill| skill.plugin.as_deref() != Some(id));
         stay
     }
 
-    /// Those that a personality reaches; `None` where that is all.
+    /// The skills that a personality reaches; `None` if that is all.
     pub(crate) fn reached_by(&self, personality: &Personality) -> Option<Self> {
         if self.iter().all(|skill| skill.is_reached_by(personality)) {
             return None;
@@ -303,14 +351,14 @@ impl Skills {
         Some(reached)
     }
 
-    /// Whether an active skill hides the tools that belong to no skill. Default: it does.
+    /// Sets whether an active skill hides the tools that belong to no skill. Default: true.
     #[must_use]
     pub fn focus(mut self, focus: bool) -> Self {
         self.focus = focus;
         self
     }
 
-    /// When the tools of skills are offered that do not say it themselves. Default:
+    /// Sets when the tools of skills without a mode are offered. Default:
     /// [`ToolsMode::WhileActive`].
     #[must_use]
     pub fn tools_mode(mut self, mode: ToolsMode) -> Self {
@@ -318,17 +366,17 @@ impl Skills {
         self
     }
 
-    /// Whether models are offered `list_skills`, for clients that show a tool's description to
-    /// nobody. Default: they are not, because `read_skill` names all skills.
+    /// Sets whether models are offered `list_skills`, for clients that do not show a tool's
+    /// description. Default: false, because `read_skill` names all skills.
     #[must_use]
     pub fn offer_list_skills(mut self, offer: bool) -> Self {
         self.lists = offer;
         self
     }
 
-    /// Whether models are offered `deactivate_skill`, for conversations that outlast what a skill
-    /// was activated for. Default: they are not, because a turn is over soon, and another tool is
-    /// read and paid for in each of its steps.
+    /// Sets whether models are offered `deactivate_skill`, for conversations that outlast a skill's
+    /// purpose. Default: false, because a turn is over soon, and another tool costs tokens in each
+    /// of its iterations.
     #[must_use]
     pub fn offer_deactivate_skill(mut self, offer: bool) -> Self {
         self.deactivates = offer;
@@ -340,17 +388,17 @@ impl Skills {
         self.skills.iter().map(|skill| &**skill)
     }
 
-    /// All skills, in order, to be kept.
+    /// All skills, in order, shared.
     pub fn iter_shared(&self) -> impl ExactSizeIterator<Item = &Arc<Skill>> {
         self.skills.iter()
     }
 
-    /// The skill of that id.
+    /// The skill with that id.
     pub fn get(&self, id: &str) -> Option<&Skill> {
         self.iter().find(|skill| skill.id.as_str() == id)
     }
 
-    /// Whether there is none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.skills.is_empty()
     }
@@ -360,7 +408,7 @@ impl Skills {
         self.iter().filter(move |skill| skill.tools.iter().any(|name| *name == tool))
     }
 
-    /// Whether some of the active skills lists a tool.
+    /// Whether an active skill lists a tool.
     pub(crate) fn lists(&self, active: &[SkillId], tool: &str) -> bool {
         self.listing(tool).any(|skill| active.contains(&skill.id))
     }

@@ -6,12 +6,12 @@ use toolcrib_core::{SkillId, ToolDefinition};
 
 use super::{Skill, Skills};
 
-/// When the tools that a skill lists are offered, as far as skills go; policy and personality
-/// decide too. A tool that several skills list is offered when one of them wants it so.
+/// When the tools that a skill lists are offered, as far as skills decide; policy and personality
+/// decide too. A tool that several skills list is offered if one of them admits it.
 ///
-/// Of a tool that the host's skills list, theirs alone count, and otherwise those of its own plugin.
-/// A plugin's skill offers tools of others while it is active, unless such skills list them, and says
-/// nothing else of them: it neither hides what is not its own nor brings out what is hidden.
+/// For a tool that the host's skills list, only their modes count; otherwise those of the tool's
+/// own plugin. A plugin's skill offers tools of others while it is active, unless such skills list
+/// them. It has no other effect on them: it neither hides foreign tools nor offers hidden ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum ToolsMode {
@@ -22,16 +22,16 @@ pub enum ToolsMode {
     Always,
     /// While no skill is active, and while this one is the one activated last.
     LatestOnly,
-    /// While this one is active, and not before.
+    /// Only while this one is active.
     HiddenUntilActive,
 }
 
 impl ToolsMode {
-    /// All of them.
+    /// All modes.
     pub const ALL: [Self; 4] =
         [Self::WhileActive, Self::Always, Self::LatestOnly, Self::HiddenUntilActive];
 
-    /// As it is written in files: `while_active`, `always`, `latest_only`, `hidden_until_active`.
+    /// The word in files: `while_active`, `always`, `latest_only`, `hidden_until_active`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::WhileActive => "while_active",
@@ -41,7 +41,7 @@ impl ToolsMode {
         }
     }
 
-    /// Whether a skill of this mode lets its tools be offered.
+    /// Whether a skill of this mode admits its tools.
     fn admits(self, skill: &SkillId, active: &[SkillId]) -> bool {
         match self {
             Self::Always => true,
@@ -59,20 +59,20 @@ impl fmt::Display for ToolsMode {
 }
 
 impl Skills {
-    /// When the tools of one of these skills are offered: as it says itself, else as
-    /// [set](Self::tools_mode) for all.
+    /// When the tools of one of these skills are offered: by its own mode, otherwise by the
+    /// [setting](Self::tools_mode) for all.
     pub fn mode_of(&self, skill: &Skill) -> ToolsMode {
         skill.tools_mode.unwrap_or(self.mode)
     }
 
-    /// Whether skills let a tool be offered. Of a tool that no skill speaks for this depends on focus,
-    /// and one that is always included passes in any case.
+    /// Whether skills admit a tool. For a tool that no skill decides on this depends on focus; a
+    /// tool that is always included passes in any case.
     pub(crate) fn admit(&self, active: &[SkillId], tool: &ToolDefinition) -> bool {
         if tool.always_include() {
             return true;
         }
-        // In one go through the skills, since this is asked of each tool; as `decider` and `offering`
-        // say it.
+        // One pass over the skills, since this runs for each tool; equivalent to `decider` and
+        // `offering`.
         let (mut by_host, mut by_own_plugin, mut by_another) = (None, None, false);
         for skill in self.listing(tool.name()) {
             let by = match skill.plugin.as_deref() {
@@ -88,8 +88,8 @@ impl Skills {
         by_host.or(by_own_plugin).unwrap_or(!self.focus || active.is_empty() || by_another)
     }
 
-    /// The skills that let a tool be offered when they are active: those whose modes count for it; where
-    /// there are none, all that list it.
+    /// The skills that admit a tool when they are active: those whose modes count for it; without
+    /// any, all that list it.
     pub(crate) fn offering<'a>(
         &'a self,
         tool: &'a ToolDefinition,
@@ -99,8 +99,8 @@ impl Skills {
             .filter(move |skill| decider.is_none_or(|plugin| skill.plugin.as_deref() == plugin))
     }
 
-    /// Whose modes count for a tool: the host's, which is no plugin, where one of its skills lists it,
-    /// else those of its own plugin.
+    /// The owner of the skills whose modes count for a tool: the host, which is not a plugin, if
+    /// one of its skills lists it, otherwise the tool's plugin.
     fn decider<'a>(&self, tool: &'a ToolDefinition) -> Option<Option<&'a str>> {
         let lists = |plugin: &Option<&str>| {
             self.listing(tool.name()).any(|skill| skill.plugin.as_deref() == *plugin)
@@ -108,7 +108,7 @@ impl Skills {
         [None, tool.plugin()].into_iter().find(lists)
     }
 
-    /// What skills have against a tool; `None` when they [admit](Self::admit) it.
+    /// The skills' objection to a tool; `None` when they [admit](Self::admit) it.
     pub(crate) fn objection<'a>(
         &'a self,
         active: &'a [SkillId],
@@ -118,8 +118,7 @@ impl Skills {
     }
 }
 
-/// Why skills do not let a tool be offered, as its text says; what would change that is
-/// [`activating`](Self::activating).
+/// Why skills do not admit a tool; [`activating`](Self::activating) says what would change that.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Objection<'a> {
     skills: &'a Skills,
@@ -128,12 +127,12 @@ pub(crate) struct Objection<'a> {
 }
 
 impl<'a> Objection<'a> {
-    /// The skills each of which, activated last, lets the tool be offered.
+    /// The skills each of which, activated last, admits the tool.
     pub(crate) fn activating(&self) -> impl Iterator<Item = &'a SkillId> {
         self.skills.offering(self.tool).map(|skill| &skill.id)
     }
 
-    /// An active skill that lists the tool and has no say in it.
+    /// An active skill that lists the tool without effect on it.
     fn unheard(&self) -> Option<&'a SkillId> {
         let mut listing = self.skills.listing(self.tool.name()).map(|skill| &skill.id);
         listing.find(|skill| self.active.contains(skill))
@@ -144,7 +143,7 @@ impl fmt::Display for Objection<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let earlier = self.activating().find(|skill| self.active.contains(skill));
         match (earlier, self.activating().next(), self.unheard()) {
-            // Only a skill whose tools go with the one activated last can be active and object.
+            // Only a skill whose mode is `LatestOnly` can be active and object.
             (Some(skill), ..) => write!(
                 f,
                 "skill `{skill}` lists it and offers its tools only while it is the one activated \
@@ -156,8 +155,8 @@ impl fmt::Display for Objection<'_> {
             }
             (None, Some(skill), Some(unheard)) => write!(
                 f,
-                "skill `{skill}` lists it and is not active; skill `{unheard}` of a plugin has no say \
-                 in it (active: {})",
+                "skill `{skill}` lists it and is not active; skill `{unheard}` of a plugin does not \
+                 decide on it (active: {})",
                 quoted(self.active)
             ),
             _ => write!(f, "no active skill lists it (active: {})", quoted(self.active)),

@@ -1,55 +1,52 @@
-//! Skills that change while an engine lives.
+//! Skills that change during an engine's lifetime.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{fmt, sync::Arc};
 
-use super::{DuplicateSkill, LeftOut, Skill, Skills};
+use parking_lot::Mutex;
+
+use super::{InvalidSkillError, LeftOut, Skill, Skills};
 use crate::{parts::EngineParts, plugin::Brought};
 
-/// Where an engine's skills come from when they may change while it lives, such as from files that
-/// people edit. Asked whenever a turn begins; turns that have begun keep the skills that they began
-/// with.
+/// A source of an engine's skills that may change during its lifetime, such as files that people
+/// edit. Queried at the beginning of each turn; turns that have begun keep their skills.
 pub trait SkillSource: Send + Sync {
-    /// The skills as they are now. It is called on the task that begins a turn, and so must be quick:
-    /// while nothing has changed it gives the very same [`LoadedSkills::skills`] again, for which
-    /// nothing is worked out anew.
+    /// The current skills. It is called on the task that begins a turn, and so must be quick: while
+    /// nothing has changed it returns the same [`LoadedSkills::skills`], which need no new work.
     ///
-    /// What can no longer be loaded stays as it last could be, and is named among the
-    /// [problems](LoadedSkills::problems), each time until it is mended.
+    /// Skills that can no longer be loaded keep their last version, and are reported in
+    /// [problems](LoadedSkills::problems), each time until they are fixed.
     fn skills(&self) -> LoadedSkills;
 }
 
-/// What a [`SkillSource`] has.
+/// The result of a [`SkillSource`].
 #[derive(Debug, Clone, Default)]
 pub struct LoadedSkills {
     /// The skills.
     pub skills: Arc<Skills>,
-    /// What is wrong, one text per problem, for operators. Each is a `skill.reload_failed` of the
+    /// The problems, one text each, for operators. Each is a `skill.reload_failed` event of the
     /// turn that begins.
     pub problems: Arc<[Arc<str>]>,
 }
 
-/// Where an engine's skills come from: the host's, then those of its plugins, in order.
+/// The sources of an engine's skills: the host's, then those of its plugins, in order.
 pub(crate) struct SkillSources {
     sources: Vec<Brought<SkillsFrom>>,
     last: Mutex<Option<Reloaded>>,
 }
 
-/// Skills that stay, or a source that may have others later.
+/// Fixed skills, or a source whose skills may change.
 #[derive(Clone)]
 pub(crate) enum SkillsFrom {
     Fixed(Arc<Skills>),
     Source(Arc<dyn SkillSource>),
 }
 
-/// The engine's parts with the skills that the sources last gave.
+/// The engine's parts with the latest skills of the sources.
 #[derive(Clone)]
 struct Reloaded {
-    /// What the sources gave.
+    /// The skills of each source.
     from: Vec<Arc<Skills>>,
-    /// `None` when they do not go with the rest of the engine.
+    /// `None` if they do not fit the rest of the engine.
     parts: Option<Arc<EngineParts>>,
     problems: Vec<Arc<str>>,
 }
@@ -70,36 +67,36 @@ impl SkillSources {
         Self { sources: vec![Brought::by_host(skills)], last: Mutex::default() }
     }
 
-    /// These and those of a plugin. Nothing was asked of them yet.
+    /// These sources and those of a plugin, not queried yet.
     pub(crate) fn with(&self, plugin: &Arc<str>, more: Vec<SkillsFrom>) -> Self {
         let more = more.into_iter().map(|skills| Brought::by(plugin, skills));
         Self { sources: self.sources.iter().cloned().chain(more).collect(), last: Mutex::default() }
     }
 
-    /// Those of others than this plugin. Nothing was asked of them yet.
+    /// The sources that do not belong to this plugin, not queried yet.
     pub(crate) fn without(&self, plugin: &str) -> Self {
         let mut stay = self.anew();
         stay.sources.retain(|source| source.stays_without(plugin));
         stay
     }
 
-    /// As they were before anything was asked of them: for an engine with other parts.
+    /// The sources, not queried yet: for an engine with other parts.
     pub(crate) fn anew(&self) -> Self {
         Self { sources: self.sources.clone(), last: Mutex::default() }
     }
 
-    /// All skills as they are now.
-    pub(crate) fn load(&self) -> Result<Arc<Skills>, DuplicateSkill> {
+    /// All current skills.
+    pub(crate) fn load(&self) -> Result<Arc<Skills>, InvalidSkillError> {
         let each = self.sources.iter().map(|source| source.item.load().skills);
         let (all, left_out) = self.together(&each.collect::<Vec<_>>());
         match left_out.first() {
-            Some(LeftOut { later, .. }) => Err(DuplicateSkill(later.id.clone())),
+            Some(LeftOut { later, .. }) => Err(InvalidSkillError::DuplicateId(later.id.clone())),
             None => Ok(all),
         }
     }
 
-    /// What each source gave, as the skills of one engine, and what is left out of them. What holds
-    /// for all skills, the host says.
+    /// Merges the skills of each source into one list, with the omitted ones. The host's settings
+    /// apply to all skills.
     fn together(&self, each: &[Arc<Skills>]) -> (Arc<Skills>, Vec<LeftOut>) {
         let (mut all, mut left_out) = (None::<Arc<Skills>>, Vec::new());
         for (source, skills) in self.sources.iter().zip(each) {
@@ -116,15 +113,15 @@ impl SkillSources {
         (all.unwrap_or_default(), left_out)
     }
 
-    /// The engine's parts with the skills as they are now, and what is wrong with these. A skill whose
-    /// name an earlier one has is left out; skills that do not go with the rest of the engine leave
-    /// those before them in place.
+    /// The engine's parts with the current skills, and the problems in these. A skill whose id is
+    /// taken by an earlier one is omitted; skills that do not fit the rest of the engine leave the
+    /// previous ones in place.
     pub(crate) fn now(&self, parts: &Arc<EngineParts>) -> (Arc<EngineParts>, Vec<Arc<str>>) {
         if self.sources.iter().all(|source| matches!(source.item, SkillsFrom::Fixed(_))) {
             return (Arc::clone(parts), Vec::new());
         }
         let loaded: Vec<_> = self.sources.iter().map(|source| source.item.load()).collect();
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         let is_same = |last: &&Reloaded| {
             last.from.iter().zip(&loaded).all(|(before, now)| Arc::ptr_eq(before, &now.skills))
         };

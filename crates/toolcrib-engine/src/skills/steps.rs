@@ -1,27 +1,27 @@
-//! Steps: the order in which a skill wants its tools called.
+//! Steps: the required order of a skill's tool calls.
 
 use std::{fmt::Write as _, sync::Arc};
 
-use toolcrib_core::{Catalog, SkillId, ToolName};
+use toolcrib_core::{SkillId, Tool, ToolName, WithheldByProvider};
 
 use super::{SKIP_STEP, Skill, Skills, StepsAt};
 
 /// One step of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct SkillStep {
     /// The tool whose result completes it.
     pub tool: ToolName,
-    /// What the model reads about it, such as what to look at.
+    /// The model's text about it, such as what to check.
     pub note: Option<Arc<str>>,
 }
 
-impl Step {
+impl SkillStep {
     /// A step without a note.
     pub fn new(tool: ToolName) -> Self {
         Self { tool, note: None }
     }
 
-    /// Says what the model reads about it.
+    /// Sets the model's text about it.
     #[must_use]
     pub fn note(mut self, note: impl Into<Arc<str>>) -> Self {
         self.note = Some(note.into());
@@ -29,33 +29,33 @@ impl Step {
     }
 }
 
-/// What becomes of a step that the model asks to skip. That it asked, and why, is on record in
+/// The effect of a model's request to skip a step. The request and its reason are recorded in
 /// either case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum OnSkip {
-    /// The next step is the current one. The default.
+    /// The next step becomes the current one. The default.
     #[default]
     Advance,
-    /// It stays the current one: only the host can skip it.
+    /// The step stays the current one: only the host can skip it.
     Hold,
 }
 
-/// Steps in order. While they are not done, of all their tools only that of the current step is
-/// offered, also while another skill is the one activated last. While their own is, a result of that
-/// tool that is no error completes the step. One that stands in two steps is offered in both.
+/// Steps in order. Until they are completed, of all their tools only that of the current step is
+/// offered, also while another skill is the one activated last. While their own skill is, a
+/// successful result of that tool completes the step. A tool of two steps is offered in both.
 #[derive(Debug, Clone)]
 pub(crate) struct Steps {
-    steps: Vec<Step>,
+    steps: Vec<SkillStep>,
     pub(crate) on_skip: OnSkip,
-    /// What holds the others back, and what it says at each step and behind the last: made once,
-    /// so that a menu that stays as it is costs nothing.
+    /// The name that withholds the others, and the reason at each step and after the last: created
+    /// once, so that an unchanged menu costs nothing.
     gate: Arc<str>,
     reasons: Vec<Arc<str>>,
 }
 
 impl PartialEq for Steps {
-    /// The rest follows from these and the skill.
+    /// The other fields follow from these and the skill.
     fn eq(&self, other: &Self) -> bool {
         self.steps == other.steps && self.on_skip == other.on_skip
     }
@@ -64,13 +64,13 @@ impl PartialEq for Steps {
 impl Eq for Steps {}
 
 impl Steps {
-    /// `None` when there are no steps.
-    pub(super) fn new(skill: &SkillId, steps: Vec<Step>, on_skip: OnSkip) -> Option<Self> {
+    /// `None` without steps.
+    pub(super) fn new(skill: &SkillId, steps: Vec<SkillStep>, on_skip: OnSkip) -> Option<Self> {
         if steps.is_empty() {
             return None;
         }
         let total = steps.len();
-        let at = |(position, step): (usize, &Step)| {
+        let at = |(position, step): (usize, &SkillStep)| {
             Arc::from(format!("step {} of {total} is `{}`", position + 1, step.tool))
         };
         let mut reasons: Vec<Arc<str>> = steps.iter().enumerate().map(at).collect();
@@ -78,23 +78,24 @@ impl Steps {
         Some(Self { steps, on_skip, gate: format!("steps of {skill}").into(), reasons })
     }
 
-    pub(crate) fn as_slice(&self) -> &[Step] {
+    pub(crate) fn as_slice(&self) -> &[SkillStep] {
         &self.steps
     }
 
-    /// The step at a position; `None` behind the last.
-    pub(crate) fn at(&self, position: usize) -> Option<&Step> {
+    /// The step at a position; `None` after the last.
+    pub(crate) fn at(&self, position: usize) -> Option<&SkillStep> {
         self.steps.get(position)
     }
 
-    /// Takes the tools of all steps out of what is offered, but for that of the current one.
-    pub(crate) fn narrow(&self, position: usize, catalog: &mut Catalog) {
+    /// The tool as withheld, if it belongs to steps and not to the current one.
+    pub(crate) fn withhold(&self, position: usize, tool: &Tool) -> Option<WithheldByProvider> {
+        if !self.is_of_another(position, tool.name()) {
+            return None;
+        }
         // There is a reason for each position.
         let reason = self.reasons.get(position.min(self.steps.len()));
-        let reason = reason.map(Arc::clone).unwrap_or_default();
-        catalog.hold_back_where(&self.gate, |tool| {
-            self.is_of_another(position, tool.name()).then(|| Arc::clone(&reason).into())
-        });
+        let reason = reason.map(Arc::clone).unwrap_or_default().into();
+        Some(WithheldByProvider { tool: tool.clone(), gate: Arc::clone(&self.gate), reason })
     }
 
     /// Whether a tool belongs to steps, and not to the current one.
@@ -103,12 +104,12 @@ impl Steps {
         !is_current && self.steps.iter().any(|step| step.tool == *tool)
     }
 
-    /// What holds tools back in their name.
+    /// The name of the gate that withholds tools.
     pub(crate) fn gate(&self) -> &str {
         &self.gate
     }
 
-    /// What a model reads of them beside the body.
+    /// The model's text about the steps, in addition to the body.
     pub(super) fn in_words(&self) -> String {
         let mut text = String::from(
             "Steps, in this order. Of their tools only that of the current step is offered, and its \
@@ -119,17 +120,17 @@ impl Steps {
         }
         let _ = match self.on_skip {
             OnSkip::Advance => {
-                write!(text, "\nTo leave a step out, call `{SKIP_STEP}` and say why.")
+                write!(text, "\nTo skip a step, call `{SKIP_STEP}` and say why.")
             }
             OnSkip::Hold => write!(
                 text,
-                "\nNo step may be left out. If one cannot be done, call `{SKIP_STEP}` and say why."
+                "\nNo step may be skipped. If one cannot be done, call `{SKIP_STEP}` and say why."
             ),
         };
         text
     }
 
-    /// What a model reads of where it stands.
+    /// The model's text about the current step.
     pub(super) fn place(&self, position: usize) -> String {
         match self.at(position) {
             Some(step) => {
@@ -141,9 +142,9 @@ impl Steps {
 }
 
 impl Skills {
-    /// The skills whose steps hold tools back, the latest first, and how many of them are done. A skill that
-    /// rests holds too while its steps are not done, or activating another one would be the way around
-    /// them.
+    /// The skills whose steps withhold tools, the latest first, with the number of completed steps.
+    /// A skill that is not the latest also counts while its steps are incomplete; otherwise
+    /// activating another one would bypass them.
     pub(crate) fn steps_that_hold(
         &self,
         active: &[SkillId],
@@ -159,7 +160,7 @@ impl Skills {
         latest.chain(resting.filter(|(_, steps, position)| steps.at(*position).is_some()))
     }
 
-    /// What activating a skill makes of its steps: those that are not under way begin.
+    /// Begins the steps of an activated skill, unless they are under way.
     pub(crate) fn begin_steps(&self, skill: &SkillId, steps: &mut Vec<StepsAt>) {
         let of_skill = self.get(skill).and_then(|skill| skill.steps.as_ref());
         let Some(of_skill) = of_skill else { return };
@@ -171,22 +172,22 @@ impl Skills {
     }
 }
 
-fn line(step: &Step) -> String {
+fn line(step: &SkillStep) -> String {
     match &step.note {
         Some(note) => format!("`{}`: {note}", step.tool),
         None => format!("`{}`", step.tool),
     }
 }
 
-/// Where a turn stands in the steps of the skill that it activated last.
+/// The current step of the skill that the turn activated last.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CurrentStep {
+pub struct CurrentSkillStep {
     /// The skill.
     pub skill: SkillId,
-    /// Which step, from 1.
+    /// The number of the step, from 1.
     pub number: usize,
-    /// How many there are.
+    /// The number of steps.
     pub total: usize,
     /// The step itself.
-    pub step: Step,
+    pub step: SkillStep,
 }

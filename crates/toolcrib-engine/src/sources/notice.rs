@@ -5,25 +5,25 @@ use toolcrib_core::Catalog;
 
 use super::OnFailure;
 
-/// A source that failed in an iteration, which went on without it or with what it listed before.
+/// A source that failed in an iteration, which continued without it or with its previous listing.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Notice {
     /// The source's path.
     pub source: Arc<str>,
-    /// What its tools are called, `mcp__git__*`; else the source's id.
+    /// The pattern of its tools' names, such as `mcp__git__*`; otherwise the source's id.
     pub name: Arc<str>,
-    /// What was done: [`Stale`](OnFailure::Stale) or [`Omit`](OnFailure::Omit).
+    /// The outcome: [`Stale`](OnFailure::Stale) or [`Omit`](OnFailure::Omit).
     pub outcome: OnFailure,
     /// Why it failed, for the operator; without secrets.
     pub reason: Arc<str>,
-    /// What the source listed when it last could, if this process has that.
+    /// The source's last successful listing, if this process has it.
     #[serde(skip)]
-    pub(crate) last_good: Option<Arc<Catalog>>,
+    pub(crate) last_good: Option<Catalog>,
 }
 
 impl Notice {
-    /// What a model may read of it: a sentence that names the tools, and nothing of the cause.
+    /// The text for a model: a sentence that names the tools, without the cause.
     pub fn model_text(&self) -> String {
         let name = &self.name;
         match self.outcome {
@@ -34,7 +34,7 @@ impl Notice {
         }
     }
 
-    /// Whether the source is left out.
+    /// Whether the source is omitted.
     pub(crate) fn omits(&self) -> bool {
         self.outcome == OnFailure::Omit
     }
@@ -42,12 +42,15 @@ impl Notice {
 
 impl PartialEq for Notice {
     fn eq(&self, other: &Self) -> bool {
-        let listing = |notice: &Self| notice.last_good.as_ref().map(Arc::as_ptr);
+        let same_listing = match (&self.last_good, &other.last_good) {
+            (Some(a), Some(b)) => a.same(b),
+            (a, b) => a.is_none() == b.is_none(),
+        };
         self.outcome == other.outcome
             && self.source == other.source
             && self.name == other.name
             && self.reason == other.reason
-            && listing(self) == listing(other)
+            && same_listing
     }
 }
 

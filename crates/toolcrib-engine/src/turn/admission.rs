@@ -1,13 +1,14 @@
-//! For whom a turn begins, and with which skills: exactly those that `read_skill` would activate for
-//! the same caller. Every way to begin with a skill passes through here. Personality and policy decide
-//! before the turn begins, middleware before its next iteration.
+//! Checks the caller and the initial skills of a turn: exactly those skills are active that
+//! `read_skill` would activate for the same caller. Every way to begin with a skill uses this
+//! check. Personality and policy decide before the turn begins, middleware before its next
+//! iteration.
 
 use std::sync::Arc;
 
 use serde_json::json;
 use toolcrib_core::{Effect, Identity, SkillId};
 
-use super::{Iteration, IterationError, Turn, TurnError, TurnOptions, options::no_skill};
+use super::{Iteration, Turn, TurnError, TurnOptions, error::no_skill};
 use crate::{
     parts::EngineParts,
     personality::{DEFAULT_PERSONALITY, Personality},
@@ -15,17 +16,18 @@ use crate::{
     skills::{Skills, read_skill_as_judged},
 };
 
-/// The caller of a turn that may begin.
+/// The admitted caller of a turn.
 pub(super) struct Admitted {
     pub(super) personality: Arc<Personality>,
     pub(super) skills: Arc<Skills>,
     pub(super) roles: Vec<Arc<str>>,
-    /// Those of them that claims give.
+    /// Those that claims add.
     pub(super) roles_by_claims: Vec<Arc<str>>,
 }
 
 impl Admitted {
-    /// Each skill is judged while those before it are active, as if a model read one after the other.
+    /// Each skill is judged while those before it are active, as if a model read one after the
+    /// other.
     pub(super) fn by(
         engine: &EngineParts,
         options: &TurnOptions,
@@ -59,9 +61,9 @@ impl Admitted {
 }
 
 impl Turn {
-    /// Shows the middleware the skills that no call activated, as calls of `read_skill`. Until it has
-    /// let all of them pass, no iteration begins.
-    pub(super) async fn ask_middleware(&mut self) -> Result<(), IterationError> {
+    /// Shows the middleware the skills that no call activated, as calls of `read_skill`. No
+    /// iteration begins until it has admitted all of them.
+    pub(super) async fn ask_middleware(&mut self) -> Result<(), TurnError> {
         if self.unasked.is_empty() {
             return Ok(());
         }
@@ -74,11 +76,11 @@ impl Turn {
                 let id = format!("skill_{skill}");
                 let consulted = asked.consult(read_skill, &id, json!({ "id": skill })).await;
                 if self.state.cancellation.is_cancelled() {
-                    return Err(IterationError::Cancelled);
+                    return Err(TurnError::Cancelled);
                 }
                 consulted.map_err(|reason| {
                     let reason = self.redactor().text(&reason).into();
-                    IterationError::Skill(TurnError::SkillRefused { skill: skill.clone(), reason })
+                    TurnError::SkillRefused { skill: skill.clone(), reason }
                 })?;
             }
         }
@@ -88,7 +90,7 @@ impl Turn {
 }
 
 /// Whether a call of `read_skill` with this id would activate the skill. A rule that wants the call
-/// approved refuses it: nobody is asked here.
+/// approved refuses it: no approval is requested here.
 pub(super) fn may_activate(
     engine: &EngineParts,
     skills: &Skills,
@@ -104,16 +106,16 @@ pub(super) fn may_activate(
         Err(TurnError::SkillRefused { skill: skill.clone(), reason })
     };
     let Some(read_skill) = read_skill_as_judged() else {
-        return refused("`read_skill` cannot be made");
+        return refused("`read_skill` cannot be built");
     };
     if facts.personality.objection(read_skill).is_some() {
         return refused(&format!("personality `{}` excludes `read_skill`", facts.personality.id()));
     }
-    // A rule that denies or halts without looking at arguments does so here too.
+    // A rule that denies or halts without evaluating arguments does so here too.
     let ruling = visibility.judge_call(read_skill, facts, &json!({ "id": skill }));
     let does = match ruling.effect() {
         Effect::Allow => return Ok(()),
-        Effect::Ask => "wants each call of `read_skill` with this id approved, and nobody is asked",
+        Effect::Ask => "requires approval of `read_skill` with this id, which is not possible here",
         Effect::Halt => "ends the run at a call of `read_skill` with this id",
         _ => "denies `read_skill` with this id",
     };

@@ -4,7 +4,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 use tokio::time::sleep;
-use toolcrib_core::{Middleware, Passed, TurnContext, panic_text};
+use toolcrib_core::{__internal::panic_text, Middleware, Passed, TurnContext};
 
 use super::state::TurnState;
 use crate::asked::Asked;
@@ -14,15 +14,16 @@ use crate::asked::Asked;
 #[error("{middleware} failed {place}: {problem}")]
 #[non_exhaustive]
 pub struct MiddlewareError {
-    /// Which, and of which plugin.
+    /// The middleware, and its plugin.
     pub middleware: Arc<str>,
-    /// Where: `before the turn`, `after the turn`, `before the iteration`, `after the iteration`.
+    /// The hook: `before the turn`, `after the turn`, `before the iteration`, `after the
+    /// iteration`.
     pub place: &'static str,
-    /// What happened, redacted.
+    /// The problem, redacted.
     pub problem: String,
 }
 
-/// A place at which middleware stands, on both sides.
+/// A pair of hooks, before and after.
 pub(super) struct Place {
     before: Side,
     after: Side,
@@ -43,7 +44,7 @@ pub(super) const ITERATION: Place = Place {
     after: Side { name: "after the iteration", ask: |one, cx| one.after_iteration(cx) },
 };
 
-/// One passage of a place: who has passed *before*.
+/// The middleware whose *before* hook has run.
 pub(super) struct Passage {
     place: &'static Place,
     passed: usize,
@@ -54,7 +55,7 @@ impl Passage {
         Self { place, passed: 0 }
     }
 
-    /// In order, until one fails or the turn is cancelled.
+    /// Runs in order, until one fails or the turn is cancelled.
     pub(super) async fn before(
         &mut self,
         turn: &TurnState,
@@ -71,7 +72,7 @@ impl Passage {
         Ok(())
     }
 
-    /// All that have passed before, last one first; the first failure counts.
+    /// Runs for all whose *before* hook has run, in reverse order; returns the first failure.
     pub(super) async fn after(
         self,
         turn: &TurnState,
@@ -99,7 +100,7 @@ async fn asked(
         registry: turn.registry(),
         iteration,
         identity: turn.identity(),
-        run_id: turn.events.run_id(),
+        turn_id: turn.events.turn_id(),
         personality: &turn.personality.id,
         signals: &turn.signals,
         cancellation: &turn.cancellation,

@@ -6,17 +6,17 @@ use std::{
 
 use serde_json::Value;
 use toolcrib_core::{
-    AckSubscription, AlreadySignalled, Digest, Identity, ToolRegistry, TurnSignals,
+    AckSubscription, AlreadySignaledError, Digest, Identity, ToolRegistry, TurnSignals,
 };
 
 use super::Iteration;
-use crate::questions::{NotAnswered, Question};
+use crate::questions::{NotAnsweredError, Question};
 
-/// What an [`Executor`](super::Executor) gets of an iteration: the [`Iteration`] itself, the turn's
-/// registry, and the words that end the turn.
+/// An [`Executor`](super::Executor)'s access to an iteration: the [`Iteration`] itself, the turn's
+/// registry, and the signals that end the turn.
 ///
-/// An executor that returns and has said nothing gets another iteration. It may hand the context on to
-/// a task of its own; once the turn is over, what that still calls is refused.
+/// An executor that returns without a signal gets another iteration. It may pass the context to a
+/// separate task; once the turn is over, further calls through it are refused.
 #[derive(Debug)]
 pub struct IterationContext(Iteration);
 
@@ -25,67 +25,70 @@ impl IterationContext {
         Self(iteration)
     }
 
-    /// The run's id.
-    pub fn run_id(&self) -> &Arc<str> {
-        self.0.turn().events.run_id()
+    /// The turn's id.
+    pub fn turn_id(&self) -> &Arc<str> {
+        self.0.turn().events.turn_id()
     }
 
-    /// On whose behalf.
+    /// The identity that the turn acts for.
     pub fn identity(&self) -> &Arc<Identity> {
         self.0.turn().events.identity()
     }
 
-    /// The turn's tools. Edits count from the next iteration, and end with the turn.
+    /// The turn's tools. Edits apply from the next iteration on, and end with the turn.
     pub fn registry(&self) -> &ToolRegistry {
         self.0.turn().registry()
     }
 
-    /// Says that the turn is done, and that this iteration was the last one; what waits for it, such as a
-    /// [bound](ToolRegistry::bind_context) registry, has happened when it returns. The iteration goes on
-    /// until the executor returns, without the tools that live for an iteration: those cannot be called
-    /// any more.
+    /// Signals that the turn is complete and this iteration was the last one. Actions that wait for
+    /// it, such as pruning a [bound](ToolRegistry::bind_context) registry, are done when it
+    /// returns. The iteration continues until the executor returns, but tools with the lifetime of
+    /// an iteration can no longer be called.
     ///
     /// # Errors
-    /// [`AlreadySignalled`] when it was acked or nacked before; the first signal stands.
-    pub fn ack(&self) -> Result<(), AlreadySignalled> {
+    /// [`AlreadySignaledError`] when it was acked or nacked before; the first signal remains in
+    /// effect.
+    pub fn ack(&self) -> Result<(), AlreadySignaledError> {
         self.as_ref().ack()
     }
 
-    /// Gives the turn up, and ends what this iteration still calls. Tools that live for an iteration
-    /// stay in the registry to be looked at, and are neither offered nor callable any more.
+    /// Abandons the turn, and ends this iteration's running calls. Tools with the lifetime of an
+    /// iteration stay in the registry for inspection, but are neither offered nor callable any
+    /// more.
     ///
     /// # Errors
-    /// [`AlreadySignalled`] when it was acked or nacked before; the first signal stands.
+    /// [`AlreadySignaledError`] when it was acked or nacked before; the first signal remains in
+    /// effect.
     pub fn nack(
         &self,
         error: impl Into<Box<dyn Error + Send + Sync>>,
-    ) -> Result<(), AlreadySignalled> {
+    ) -> Result<(), AlreadySignaledError> {
         self.as_ref().nack(error)?;
         self.0.cancellation().cancel();
         Ok(())
     }
 
-    /// Asks a person, and waits for the answer. What the question holds is redacted before anybody sees
-    /// it; the answer is as it was given.
+    /// Asks a person, and waits for the answer. The question is redacted before it is shown; the
+    /// answer is passed on unchanged.
     ///
     /// # Errors
-    /// [`NotAnswered`] says which way it was closed.
-    pub async fn wait_for(&self, question: Question) -> Result<Value, NotAnswered> {
+    /// [`NotAnsweredError`] with the reason for closing it.
+    pub async fn wait_for(&self, question: Question) -> Result<Value, NotAnsweredError> {
         self.0.asking().ask(question).await
     }
 
-    /// Cancels the turn, with all that it still does.
+    /// Cancels the turn, including all running work.
     pub fn abort(&self) {
         self.0.turn().cancellation.cancel();
     }
 
-    /// How often the very same has been called in this turn: how many calls with that
-    /// [content id](toolcrib_core::args_digest) have a result, whatever came of them.
+    /// How often an identical call was made in this turn: the number of calls with that
+    /// [content id](toolcrib_core::args_digest) that have a result, with any outcome.
     pub fn call_count(&self, call: Digest) -> usize {
         self.0.turn().made.count_of(call)
     }
 
-    /// Does something when the turn is acked; see [`TurnSignals::on_ack`].
+    /// Runs a handler when the turn is acked; see [`TurnSignals::on_ack`].
     pub fn on_ack(&self, handler: impl FnOnce() + Send + 'static) -> AckSubscription {
         self.as_ref().on_ack(handler)
     }

@@ -1,17 +1,16 @@
-//! Iteration after iteration, up to a signal: the loop that every door with a loop has.
+//! Runs iterations up to a signal: the loop of the library, the agent and the command line.
 
 use std::{error::Error, panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt as _;
-use toolcrib_core::{EventKind, Signal, panic_text};
+use toolcrib_core::{__internal::panic_text, EventKind, Signal};
 
 use super::{
-    Executor, IterationContext, IterationError, MiddlewareError, Turn,
+    Executor, IterationContext, Turn, TurnError,
     around::{ITERATION, Passage, TURN},
 };
-use crate::halt::Halt;
 
-/// How a turn that was driven ended.
+/// How a driven turn ended.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TurnEnd {
@@ -21,28 +20,10 @@ pub enum TurnEnd {
     Nacked(Arc<dyn Error + Send + Sync>),
     /// It was cancelled.
     Cancelled,
-    /// There were as many iterations as there may be, and no signal.
+    /// It reached the iteration limit without a signal.
     MaxIterations,
-    /// It could not go on.
-    Failed(TurnFailure),
-}
-
-/// Why a turn could not go on.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TurnFailure {
-    /// An iteration could not begin.
-    #[error(transparent)]
-    Iteration(IterationError),
-    /// A middleware failed. What was signalled before stands, and what was to happen then has.
-    #[error(transparent)]
-    Middleware(#[from] MiddlewareError),
-    /// A policy rule ended the turn at a call, whatever the executor says.
-    #[error(transparent)]
-    Halted(Halt),
-    /// The executor failed when it had signalled already. The signal stands.
-    #[error("the executor failed after it had signalled: {0}")]
-    Executor(Box<dyn Error + Send + Sync>),
+    /// It could not continue.
+    Failed(TurnError),
 }
 
 impl TurnEnd {
@@ -59,27 +40,28 @@ impl TurnEnd {
 }
 
 impl Turn {
-    /// Begins iterations and hands them to an executor until it signals, the turn is cancelled or
-    /// halted, something fails, or there have been `max_iterations` of them. The engine's middleware
-    /// stands around the turn and around each iteration.
+    /// Begins iterations and passes them to an executor until it signals, the turn is cancelled or
+    /// halted, a failure occurs, or there have been `max_iterations` of them. The engine's
+    /// middleware runs around the turn and around each iteration.
     ///
-    /// `agent.iteration_start` and `agent.iteration_end` are said here, on every way out. Tools that live
-    /// for an iteration go with it, and after the last one also those that none has offered; after a nack they
-    /// stay in the [registry](Self::registry).
+    /// This function emits `agent.iteration_start` and `agent.iteration_end`, on every way out.
+    /// Tools with the lifetime of an iteration are removed after it, and after the last one also
+    /// those that no iteration has offered; after a nack they stay in the
+    /// [registry](Self::registry).
     pub async fn drive(&mut self, executor: &mut impl Executor, max_iterations: u32) -> TurnEnd {
         let mut passage = Passage::of(&TURN);
         let mut end = match passage.before(&self.state, 0).await {
             Err(error) => TurnEnd::Failed(error.into()),
             Ok(()) => self.iterate(executor, max_iterations).await,
         };
-        // No iteration is left that could offer what was registered for one.
+        // No further iteration could offer the tools that were registered for one.
         if !self.is_nacked()
             && let Some(registry) = self.state.registry.get()
         {
             drop(registry.prune_ephemeral());
         }
         if matches!(end, TurnEnd::MaxIterations) {
-            let wrapping_up = AssertUnwindSafe(executor.out_of_iterations(self)).catch_unwind();
+            let wrapping_up = AssertUnwindSafe(executor.wrap_up(self)).catch_unwind();
             if let Err(panic) = wrapping_up.await {
                 end = self.executor_failed(panicked(&*panic));
             }
@@ -110,7 +92,7 @@ impl Turn {
             {
                 end = Some(TurnEnd::Failed(error.into()));
             }
-            // A middleware may have signalled, or cancelled.
+            // A middleware may have signaled, or cancelled.
             let end = end.or_else(|| self.over());
             if !self.is_nacked() {
                 self.expire();
@@ -124,20 +106,20 @@ impl Turn {
         self.over().unwrap_or(TurnEnd::MaxIterations)
     }
 
-    /// Lists, and hands on what is offered. What ended the turn, if something did.
+    /// Lists the tools and runs the executor. Returns the turn's end, if it ended.
     async fn execute(&mut self, executor: &mut impl Executor) -> Option<TurnEnd> {
         if let Some(end) = self.over() {
             return Some(end);
         }
         let cx = match self.list().await {
             Ok(iteration) => IterationContext::new(iteration),
-            Err(IterationError::Cancelled) => return Some(TurnEnd::Cancelled),
-            Err(error) => return Some(TurnEnd::Failed(TurnFailure::Iteration(error))),
+            Err(TurnError::Cancelled) => return Some(TurnEnd::Cancelled),
+            Err(error) => return Some(TurnEnd::Failed(error)),
         };
-        // Made inside, so that a panic of a function that only makes a future counts too.
+        // Called inside, so that a panic of a function that only returns a future counts too.
         let executed = AssertUnwindSafe(async { executor.execute(cx).await }).catch_unwind().await;
         if let Some(halt) = self.halted() {
-            return Some(TurnEnd::Failed(TurnFailure::Halted(halt.clone())));
+            return Some(TurnEnd::Failed(TurnError::Halted(halt.clone())));
         }
         match executed {
             Ok(Ok(())) => self.over(),
@@ -148,14 +130,15 @@ impl Turn {
 
     fn executor_failed(&self, error: Box<dyn Error + Send + Sync>) -> TurnEnd {
         if self.state.signals.signal().is_some() {
-            return TurnEnd::Failed(TurnFailure::Executor(error));
+            return TurnEnd::Failed(TurnError::Executor(error));
         }
-        // Nobody else signals meanwhile but a context that was handed on, and then that stands.
+        // Meanwhile only a context that was passed on can signal, and then that signal remains in
+        // effect.
         let _ = self.state.signals.nack(error);
         self.over().unwrap_or(TurnEnd::Cancelled)
     }
 
-    /// What ends the turn, once something does.
+    /// The turn's end, once it has ended.
     fn over(&self) -> Option<TurnEnd> {
         match self.state.signals.signal() {
             Some(Signal::Ack) => Some(TurnEnd::Acked),

@@ -2,10 +2,10 @@ use std::error::Error;
 
 use super::{IterationContext, Turn};
 
-/// What an executor gives back of an iteration. An error is a [nack](IterationContext::nack).
+/// An executor's result of an iteration. An error is a [nack](IterationContext::nack).
 pub type Executed = Result<(), ExecutorError>;
 
-/// Any error, or a text: `?` and `into` make it.
+/// Any error, or a text: converts from both with `?` and `into`.
 #[derive(Debug)]
 pub struct ExecutorError(pub(super) Box<dyn Error + Send + Sync>);
 
@@ -15,19 +15,19 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for ExecutorError {
     }
 }
 
-/// What is done in each iteration of a turn: an async function of an [`IterationContext`]. The loop of
-/// an agent is one.
+/// The code that runs in each iteration of a turn: an async function of an [`IterationContext`]. An
+/// agent's loop is one.
 ///
-/// It ends the turn by [`ack`](IterationContext::ack) or [`nack`](IterationContext::nack); else it is
-/// called for another iteration. Cancellation does not cut it off: it watches
-/// [`cancellation`](crate::Iteration::cancellation) where it waits for something else than
+/// It ends the turn with [`ack`](IterationContext::ack) or [`nack`](IterationContext::nack);
+/// otherwise it is called for another iteration. Cancellation does not interrupt it: watch
+/// [`cancellation`](crate::Iteration::cancellation) while waiting for anything except
 /// [`execute`](crate::Iteration::execute).
 pub trait Executor: Send {
-    /// Does what is to be done in one iteration.
+    /// Runs one iteration.
     fn execute(&mut self, cx: IterationContext) -> impl Future<Output = Executed> + Send;
 
-    /// There may be no further iteration, and nothing was signalled. Default: nothing is to be done.
-    fn out_of_iterations(&mut self, _turn: &mut Turn) -> impl Future<Output = ()> + Send {
+    /// Called when the iteration limit is reached without a signal. Default: does nothing.
+    fn wrap_up(&mut self, _turn: &mut Turn) -> impl Future<Output = ()> + Send {
         async {}
     }
 }

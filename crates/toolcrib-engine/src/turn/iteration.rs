@@ -4,14 +4,14 @@ use std::{
 };
 
 use toolcrib_core::{
-    AlreadyRegistered, CancellationToken, Catalog, Menu, Signal, SkillId, ToolCall, ToolRegistry,
+    AlreadyRegisteredError, CancellationToken, Menu, Signal, SkillId, ToolCall, ToolRegistry,
     ToolResult,
 };
 
 use super::state::TurnState;
 use crate::{
     compose::{Composed, Situation, Why, Withheld, compose},
-    halt::Halt,
+    halt::HaltedByRule,
     parts::EngineParts,
     pipe::Batch,
     questions::Asking,
@@ -20,20 +20,21 @@ use crate::{
     sources::Notice,
 };
 
-/// One iteration of a turn: what is offered, and calls against that and nothing else.
+/// One iteration of a turn: the offered tools, and calls of these tools only.
 ///
-/// It stands for itself: the turn may begin the next iteration while this one's calls still run,
-/// on another task too. Dropping the [`Turn`](super::Turn) cancels them.
+/// It is independent: the turn may begin the next iteration while this one's calls still run, also
+/// on another task. Dropping the [`Turn`](super::Turn) cancels them.
 pub struct Iteration {
     turn: Arc<TurnState>,
     number: u32,
     composed: Arc<Composed>,
-    /// The turn's registry as it was listed, or what was [offered](Self::offer) in its place.
+    /// The turn's registry as it was listed, or the registry that was [offered](Self::offer)
+    /// instead.
     listed: Arc<ToolRegistry>,
     situation: Situation,
-    /// The step of a skill that the menu was composed under.
+    /// The step of a skill that the menu was composed for.
     steps_at: Option<StepsAt>,
-    /// Made when it is first needed: an iteration without calls needs none.
+    /// Created on first use: an iteration without calls needs none.
     cancellation: OnceLock<CancellationToken>,
 }
 
@@ -57,7 +58,7 @@ impl Iteration {
         }
     }
 
-    /// One in which nothing is offered.
+    /// An iteration that offers nothing.
     pub(super) fn of_nothing(turn: &Arc<TurnState>, number: u32) -> Self {
         let situation = turn.situation(turn.active_skills.snapshot(), number);
         let nothing = Composed::nothing(&turn.engine.visibility, situation.clone());
@@ -68,7 +69,7 @@ impl Iteration {
         &self.turn
     }
 
-    /// How people are asked on its behalf.
+    /// How its questions are asked.
     pub(super) fn asking(&self) -> Asking<'_> {
         Asking {
             questions: self.turn.questions.as_ref(),
@@ -79,92 +80,95 @@ impl Iteration {
         }
     }
 
-    /// Which iteration of the turn, from 1.
+    /// The number of the iteration in the turn, from 1.
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// What is offered.
+    /// The offered tools.
     pub fn menu(&self) -> &Arc<Menu> {
         &self.composed.menu
     }
 
-    /// What is known and not offered, and why.
+    /// The known tools that are not offered, with reasons.
     pub fn withheld(&self) -> &Arc<Withheld> {
         &self.composed.withheld
     }
 
-    /// Why a known tool is offered or withheld: every cause up to the first that withholds it, and the
-    /// smallest change of facts that would turn the matter round. Where several have the name, of the
-    /// one that is offered, else of the first. `None` for a name that no known tool has.
+    /// Why a known tool is offered or withheld: each decision up to the first that withholds it,
+    /// and the smallest change of facts that would reverse the outcome. If several tools have the
+    /// name: for the offered one, otherwise for the first. `None` for a name that no known tool
+    /// has.
     ///
-    /// For people: a model that asks for what is withheld must not learn that it is there.
+    /// For people: a model that requests a withheld tool must not learn that it exists.
     pub fn why(&self, tool: &str) -> Option<Why> {
         match self.menu().get(tool) {
             Some(tool) => Some(self.withheld().why_offered(tool)),
-            None => self.withheld().whys_of(tool).next(),
+            None => self.withheld().why(tool),
         }
     }
 
-    /// [`why`](Self::why) of every known tool: first those that are offered, in the order of the menu,
-    /// then those that are not. Each has exactly one chain. It is worked out as it is asked for, and
-    /// takes its time over many tools and rules.
+    /// [`why`](Self::why) for every known tool: first the offered ones, in the order of the menu,
+    /// then the withheld ones. Each has exactly one chain. Computed lazily; with many tools and
+    /// rules it takes time.
     pub fn whys(&self) -> impl Iterator<Item = Why> + '_ {
         let offered = self.menu().tools().iter().map(|tool| self.withheld().why_offered(tool));
         offered.chain(self.withheld().whys())
     }
 
-    /// The call at which a rule ended the [turn](super::Turn::halted), once there was one: end the loop,
-    /// and hand it on as the error that it is. Each call of the batch has its result all the same, so
-    /// the history is valid.
-    pub fn halted(&self) -> Option<&Halt> {
+    /// The call at which a rule ended the [turn](super::Turn::halted), if any: end the loop, and
+    /// return this as the error. Each call of the batch still has its result, so the history is
+    /// valid.
+    pub fn halted(&self) -> Option<&HaltedByRule> {
         self.turn.halting.get()
     }
 
-    /// The sources that failed and did not end the iteration, in configured order: those that are
-    /// left out, and those whose last good listing is offered; see
-    /// [`OnFailure`](crate::OnFailure).
+    /// The sources that failed and did not end the iteration, in configured order: omitted ones,
+    /// and those whose last good listing is offered; see [`OnFailure`](crate::OnFailure).
     pub fn notices(&self) -> &[Notice] {
         self.withheld().notices()
     }
 
-    /// The skills that this iteration's menu was composed under.
+    /// The skills that this iteration's menu was composed for.
     pub fn active_skills(&self) -> &[SkillId] {
         &self.situation.active_skills
     }
 
-    /// Whether the menu was composed under a step of a skill: a call may then change the next one.
-    pub fn is_at_a_step(&self) -> bool {
+    /// Whether the menu was composed for a step of a skill: a call may then change the next menu.
+    pub fn has_skill_step(&self) -> bool {
         self.steps_at.is_some()
     }
 
-    /// Offers the tools of a registry in this iteration, in place of the turn's own
+    /// Offers the tools of a registry in this iteration, instead of the turn's
     /// [registry](super::Turn::registry). Merge that in to keep its tools:
     /// [`ToolRegistry::merge`]`([cx.registry(), &forged])`.
     ///
-    /// The menu is composed anew, with what the other sources listed before. Each tool passes schema
-    /// checks, availability, personality, skills and policy as in every menu: one that does not pass is
-    /// [withheld](Self::withheld), with the reason. `tools.offered` reports the new menu. Calls go against
-    /// it from now on, and the next iteration begins with the turn's registry again. Neighbor: what is
-    /// registered in the turn's registry is offered from the next iteration on.
+    /// The menu is composed again, with the previous listings of the other sources. Each tool
+    /// passes schema checks, availability, personality, skills and policy as in every menu: a tool
+    /// that does not pass is [withheld](Self::withheld), with the reason. `tools.offered` reports
+    /// the new menu. Calls use it from now on, and the next iteration begins with the turn's
+    /// registry again. Neighbor: tools in the turn's registry are offered from the next iteration
+    /// on.
     ///
-    /// The registry is read now. What is registered in it later is not offered.
+    /// The registry is read now. Tools that are registered in it later are not offered.
     ///
     /// # Errors
-    /// [`AlreadyRegistered`] when another source offers a tool of the same name, and neither declares
-    /// which of the two to keep. The menu stays as it was.
-    pub fn offer(&mut self, registry: &ToolRegistry) -> Result<&Arc<Menu>, AlreadyRegistered> {
+    /// [`AlreadyRegisteredError`] when another source offers a tool of the same name, and neither
+    /// declares which of the two to keep. The menu is unchanged.
+    pub fn offer(&mut self, registry: &ToolRegistry) -> Result<&Arc<Menu>, AlreadyRegisteredError> {
         let began = Instant::now();
         let listed = Arc::new(registry.clone());
-        let mut catalog = Catalog::new();
-        listed.list_into(&mut catalog);
+        let mut catalog = listed.catalog();
         let before = self.composed.catalog();
-        catalog.offer_all(before.offered().iter().filter(|tool| !is_in(&self.listed, tool)));
-        for held in before.held_back().iter().filter(|held| !is_in(&self.listed, &held.tool)) {
-            catalog.hold_back(held.tool.clone(), Arc::clone(&held.gate), held.reason.clone());
+        for tool in before.offered().iter().filter(|tool| !is_in(&self.listed, tool)) {
+            catalog.offer(tool.clone());
+        }
+        for held in
+            before.withheld_by_provider().iter().filter(|held| !is_in(&self.listed, &held.tool))
+        {
+            catalog.withhold(held.tool.clone(), Arc::clone(&held.gate), held.reason.clone());
         }
         let (turn, situation) = (&self.turn, &self.situation);
-        turn.active_skills.narrow(&situation.active_skills, &situation.steps, &mut catalog);
         let EngineParts { visibility, validators, .. } = &*turn.engine;
         let notices = self.notices().to_vec();
         let composed = compose(visibility, validators, situation, catalog, notices)?;
@@ -174,17 +178,16 @@ impl Iteration {
         Ok(self.menu())
     }
 
-    /// What ends this iteration's calls and nothing else of the turn. It fires with the
-    /// [turn's](super::Turn::cancellation).
+    /// Cancels only this iteration's calls. It fires with the [turn's](super::Turn::cancellation).
     pub fn cancellation(&self) -> &CancellationToken {
         self.cancellation.get_or_init(|| self.turn.cancellation.child_token())
     }
 
-    /// Takes the calls of one model message through the pipe: at the same time, but those of a
-    /// [sequential](toolcrib_core::ToolBuilder::sequential) tool one by one. Never fails: each call
-    /// has exactly one result, in call order.
+    /// Passes the calls of one model message through the pipe: concurrently, except those of a
+    /// [sequential](toolcrib_core::ToolBuilder::sequential) tool, which run one by one. Never
+    /// fails: each call has exactly one result, in call order.
     ///
-    /// Skills that a call activates count from the next iteration that begins.
+    /// Skills that a call activates apply from the next iteration on.
     pub async fn execute(&mut self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
         let results = self.batch().execute(calls).await;
         self.turn.active_skills.settle(self.number, self.steps_at.as_ref(), &results);
@@ -192,7 +195,7 @@ impl Iteration {
         results
     }
 
-    /// What its calls share.
+    /// The data that its calls share.
     pub(super) fn batch(&self) -> Batch<'_> {
         Batch {
             engine: &self.turn.engine,
@@ -211,8 +214,8 @@ impl Iteration {
         }
     }
 
-    /// Refuses calls that come when none may be made: each gets its one result, `not_available`, as if
-    /// nothing were offered.
+    /// Refuses calls when none may be made: each gets its result, `not_available`, as if no tool
+    /// were offered.
     pub async fn refuse(&self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
         Self::of_nothing(&self.turn, self.number).execute(calls).await
     }

@@ -1,9 +1,10 @@
-//! A turn: what is kept from one iteration to the next.
+//! A turn: the state that is kept from one iteration to the next.
 
 mod admission;
 mod around;
 mod context;
 mod drive;
+mod error;
 mod executor;
 mod iteration;
 mod options;
@@ -12,14 +13,16 @@ mod state;
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
+
 use toolcrib_core::{
-    ActivatedBy, AlreadyRegistered, CancellationToken, Catalog, DiscoveryError,
-    DiscoveryErrorClass, EventKind, FailedListing, Identity, Lifetime, ListContext, RunEvents,
-    SkillId, Tool, ToolCall, ToolProvider, ToolRegistry, ToolResult, TurnSignals,
+    ActivatedBy, CancellationToken, Catalog, DiscoveryErrorClass, EventKind, Identity, Lifetime,
+    ListContext, SkillId, Tool, ToolCall, ToolProvider, ToolRegistry, ToolResult, TurnEvents,
+    TurnSignals,
 };
 use uuid::Uuid;
 
@@ -27,70 +30,46 @@ use self::{admission::Admitted, skills::OwnTools, state::TurnState};
 pub use self::{
     around::MiddlewareError,
     context::IterationContext,
-    drive::{TurnEnd, TurnFailure},
+    drive::TurnEnd,
+    error::TurnError,
     executor::{Executed, Executor, ExecutorError},
     iteration::Iteration,
-    options::{TurnError, TurnOptions},
+    options::TurnOptions,
 };
 use crate::{
     compose::{Composed, Situation, compose},
     discover::{Discovered, Needs, Pending, Undiscovered, ask},
-    halt::{Halt, Halting},
+    halt::{HaltedByRule, Halting},
     parts::EngineParts,
     personality::Personality,
     pipe::CallsMade,
     redactor::Redactor,
-    reliability::{Recovery, ReliabilityError},
+    reliability::ReliabilityContext,
     sessions::{TurnSession, is_in},
     skills::{ActiveSkills, Snapshot},
     sources::{Notice, Source},
 };
 
-/// An iteration that could not begin: nothing is offered, nothing can be called.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum IterationError {
-    /// A provider or a gate failed.
-    #[error("the tools of this step could not be listed: {0}")]
-    Discovery(#[source] DiscoveryError),
-    /// A source failed, and rules gave it up.
-    #[error("the tools of this step could not be listed: {0}")]
-    Reliability(#[source] Box<ReliabilityError>),
-    /// Two sources offer one name, and neither says who yields.
-    #[error(transparent)]
-    Collision(#[from] AlreadyRegistered),
-    /// A middleware does not let a skill be active that no call activated.
-    #[error(transparent)]
-    Skill(TurnError),
-    /// The turn was cancelled.
-    #[error("the run was cancelled")]
-    Cancelled,
-    /// The turn was acked or nacked: it has no further iteration.
-    #[error("the turn is over: its executor has signalled")]
-    Over,
-}
-
-/// One turn of a conversation: the state that iterations share. Dropping it ends whatever it and
-/// its iterations still do.
+/// One turn of a conversation: the state that iterations share. Dropping it ends its running work
+/// and that of its iterations.
 pub struct Turn {
     state: Arc<TurnState>,
-    /// How many iterations have begun.
+    /// The number of iterations begun.
     iteration: u32,
-    /// What the last menu offered for its iteration only.
+    /// The tools that the last menu offered for its iteration only.
     expiring: Vec<Tool>,
-    /// `read_skill` and its like, as the last provider.
+    /// `read_skill` and the other skill tools, as the last provider.
     own: Option<OwnTools>,
-    /// The skills that the caller activated, until the middleware has let them pass.
+    /// The skills that the caller activated, until the middleware has admitted them.
     unasked: Vec<SkillId>,
-    /// Whether what was kept of the conversation goes with the turn.
+    /// Whether the session's data is dropped with the turn.
     ends_conversation: bool,
     session: TurnSession,
     composed: Option<Arc<Composed>>,
-    spare: Catalog,
     source_timeout: Option<Duration>,
 }
 
-/// An iteration whose providers are asked: what [`Turn::begin_for`] gives. Dropping it ends the
+/// An iteration whose providers are being listed, from [`Turn::begin_for`]. Dropping it ends the
 /// listings.
 pub struct Beginning {
     turn: Arc<TurnState>,
@@ -101,7 +80,7 @@ pub struct Beginning {
 }
 
 impl Beginning {
-    /// Which iteration of the turn it will be, from 1.
+    /// The number of the iteration in the turn, from 1.
     pub fn number(&self) -> u32 {
         self.number
     }
@@ -113,7 +92,7 @@ impl Beginning {
     }
 }
 
-/// What the providers of an iteration came to, for [`Turn::offer`].
+/// The listings of an iteration's providers, for [`Turn::offer`].
 pub struct Listed {
     turn: Arc<TurnState>,
     number: u32,
@@ -124,7 +103,7 @@ pub struct Listed {
 
 impl Turn {
     /// Whether a turn could begin, without beginning one.
-    pub(crate) fn may_begin(engine: &EngineParts, options: &TurnOptions) -> Result<(), TurnError> {
+    pub(crate) fn check(engine: &EngineParts, options: &TurnOptions) -> Result<(), TurnError> {
         let identity = Identity {
             tenant: options.tenant.clone(),
             principal: options.principal.clone(),
@@ -133,20 +112,19 @@ impl Turn {
         Admitted::by(engine, options, &identity).map(drop)
     }
 
-    /// Begins a turn of these parts. What is wrong with the skills as they are now is told by its
-    /// events.
+    /// Begins a turn with these parts. Its events report the problems in the current skills.
     pub(crate) fn begin(
         engine: Arc<EngineParts>,
         options: TurnOptions,
         problems: Vec<Arc<str>>,
     ) -> Result<Self, TurnError> {
         let ends_conversation = options.ends_conversation || options.conversation.is_none();
-        let run_id =
-            options.run_id.clone().unwrap_or_else(|| Uuid::now_v7().simple().to_string().into());
+        let turn_id =
+            options.turn_id.clone().unwrap_or_else(|| Uuid::now_v7().simple().to_string().into());
         let identity = Arc::new(Identity {
             tenant: options.tenant.clone(),
             principal: options.principal.clone(),
-            conversation: options.conversation.clone().unwrap_or_else(|| Arc::clone(&run_id)),
+            conversation: options.conversation.clone().unwrap_or_else(|| Arc::clone(&turn_id)),
         });
         let Admitted { personality, skills, roles, roles_by_claims } =
             Admitted::by(&engine, &options, &identity)?;
@@ -161,13 +139,13 @@ impl Turn {
         } else {
             Some(OwnTools::new(&engine, &active_skills).map_err(TurnError::ReadSkill)?)
         };
-        let events = RunEvents::new(run_id, identity, engine.events.clone(), options.events);
+        let events = TurnEvents::new(turn_id, identity, engine.events.clone(), options.events);
         let events = Arc::new(events);
-        // A token of its own: ending this turn must not end what the caller shares it with.
+        // A separate token: ending this turn must not cancel other uses of the caller's token.
         let cancellation =
             options.cancellation.map_or_else(CancellationToken::new, |token| token.child_token());
         let recovery = engine.reliability.as_ref().map(|reliability| {
-            Recovery::new(reliability, &events, &engine.redactor, &cancellation)
+            ReliabilityContext::new(reliability, &events, &engine.redactor, &cancellation)
         });
         let mut session = engine.sessions.begin(events.identity());
         session.tools.retain(|tool| engine.has_plugin_of(tool));
@@ -200,28 +178,27 @@ impl Turn {
             ends_conversation,
             session,
             composed: None,
-            spare: Catalog::new(),
             source_timeout: options.source_timeout,
         })
     }
 
-    /// The run's id.
-    pub fn run_id(&self) -> &Arc<str> {
-        self.state.events.run_id()
+    /// The turn's id.
+    pub fn turn_id(&self) -> &Arc<str> {
+        self.state.events.turn_id()
     }
 
-    /// On whose behalf.
+    /// The identity that the turn acts for.
     pub fn identity(&self) -> &Arc<Identity> {
         self.state.events.identity()
     }
 
-    /// Who acts: what the turn may reach at most.
+    /// The personality: the maximum that the turn may reach.
     pub fn personality(&self) -> &Arc<Personality> {
         &self.state.personality
     }
 
-    /// The pen that writes this turn's events.
-    pub fn events(&self) -> &Arc<RunEvents> {
+    /// The writer of this turn's events.
+    pub fn events(&self) -> &Arc<TurnEvents> {
         &self.state.events
     }
 
@@ -229,89 +206,89 @@ impl Turn {
         &self.state.engine.redactor
     }
 
-    /// What ends everything that the turn does.
+    /// Cancels everything that the turn does.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.state.cancellation
     }
 
-    /// The call at which a rule ended the turn, once there was one, in whichever iteration. From then
-    /// on iterations still list what is offered, and each call of theirs that has not begun is refused
-    /// with the code `denied`.
-    pub fn halted(&self) -> Option<&Halt> {
+    /// The call at which a rule ended the turn, if any, in any iteration. From then on iterations
+    /// still list the offered tools, and each of their calls that has not begun is refused with the
+    /// code `denied`.
+    pub fn halted(&self) -> Option<&HaltedByRule> {
         self.state.halting.get()
     }
 
-    /// The way to the engine's [rules](toolcrib_core::ReliabilityRule) and breakers, for what a loop of
-    /// one's own does beside the engine: its model calls. `None` where there are neither.
-    pub fn recovery(&self) -> Option<&Recovery> {
+    /// The engine's [rules](toolcrib_core::ReliabilityRule) and breakers, for your own loop's model
+    /// calls. `None` if the engine has neither.
+    pub fn recovery(&self) -> Option<&ReliabilityContext> {
         self.state.recovery.as_ref()
     }
 
-    /// How many iterations have begun.
+    /// The number of iterations begun.
     pub fn iterations(&self) -> u32 {
         self.iteration
     }
 
-    /// This turn's tools. Edits count from the next iteration, and end with the turn.
+    /// This turn's tools. Edits apply from the next iteration on, and end with the turn.
     pub fn registry(&self) -> &ToolRegistry {
         self.state.registry()
     }
 
-    /// Begins the next iteration: asks the providers, composes the menu. Iterations that began
-    /// before it go on as they are.
+    /// Begins the next iteration: lists the providers, composes the menu. Earlier iterations
+    /// continue unchanged.
     ///
     /// # Errors
-    /// [`IterationError`]; the iteration is over before it began, and another may be tried.
-    pub async fn iteration(&mut self) -> Result<Iteration, IterationError> {
+    /// [`TurnError`]; the iteration did not begin, and another may be tried.
+    pub async fn iteration(&mut self) -> Result<Iteration, TurnError> {
         let beginning = self.begin_for(None).await?;
         self.offer(beginning.listed().await).await
     }
 
-    /// Begins the next iteration for calls of one tool: it does not wait for sources that cannot have a
-    /// tool of this name, and goes on without those of them that do not answer at once. So its menu may
-    /// be smaller than that of [`iteration`](Self::iteration), but what is decided on this tool is the
-    /// same.
+    /// Begins the next iteration for calls of one tool: it does not wait for sources that cannot
+    /// have a tool of this name, and continues without those of them that do not answer at once. So
+    /// its menu may be smaller than that of [`iteration`](Self::iteration), but the decisions on
+    /// this tool are the same.
     ///
     /// # Errors
-    /// As [`iteration`](Self::iteration).
-    pub async fn iteration_for(&mut self, tool: &str) -> Result<Iteration, IterationError> {
+    /// Those of [`iteration`](Self::iteration).
+    pub async fn iteration_for(&mut self, tool: &str) -> Result<Iteration, TurnError> {
         let beginning = self.begin_for(Some(tool)).await?;
         self.offer(beginning.listed().await).await
     }
 
     /// The first half of [`iteration`](Self::iteration), or of
-    /// [`iteration_for`](Self::iteration_for) if a tool is named: asks the providers. The turn is free
-    /// while they are waited for, so that one that takes long does not hold up iterations that do not
-    /// need it. [`offer`](Self::offer) is the other half. It waits only for middleware that judges
-    /// the skills a caller activated.
+    /// [`iteration_for`](Self::iteration_for) if a tool is named: lists the providers. The turn is
+    /// not borrowed meanwhile, so a slow provider does not delay iterations that do not need it.
+    /// [`offer`](Self::offer) is the other half. This function waits only for middleware that
+    /// judges the skills a caller activated.
     ///
     /// # Errors
-    /// As [`iteration`](Self::iteration).
-    pub async fn begin_for(&mut self, tool: Option<&str>) -> Result<Beginning, IterationError> {
+    /// Those of [`iteration`](Self::iteration).
+    pub async fn begin_for(&mut self, tool: Option<&str>) -> Result<Beginning, TurnError> {
         if self.state.signals.signal().is_some() {
-            return Err(IterationError::Over);
+            return Err(TurnError::Over);
         }
         self.begin_iteration();
         self.ask(tool).await
     }
 
-    /// Counts one more iteration.
+    /// Increments the iteration count.
     fn begin_iteration(&mut self) -> u32 {
         self.iteration += 1;
         self.iteration
     }
 
-    /// Asks the providers, and composes the menu of the iteration that has begun.
-    async fn list(&mut self) -> Result<Iteration, IterationError> {
+    /// Lists the providers, and composes the menu of the iteration that has begun.
+    async fn list(&mut self) -> Result<Iteration, TurnError> {
         let beginning = self.ask(None).await?;
         self.offer(beginning.listed().await).await
     }
 
-    /// Asks the providers of the iteration that has begun.
-    async fn ask(&mut self, tool: Option<&str>) -> Result<Beginning, IterationError> {
+    /// Lists the providers of the iteration that has begun.
+    async fn ask(&mut self, tool: Option<&str>) -> Result<Beginning, TurnError> {
         self.state.report_skills(self.iteration);
         if self.state.cancellation.is_cancelled() {
-            return Err(IterationError::Cancelled);
+            return Err(TurnError::Cancelled);
         }
         self.ask_middleware().await?;
         self.expire();
@@ -320,8 +297,6 @@ impl Turn {
         let cx = ListContext::new(Arc::clone(self.identity()), self.state.cancellation.clone())
             .with_iteration(self.iteration)
             .with_active_skills(Arc::clone(&skills.active));
-        let mut catalog = std::mem::take(&mut self.spare);
-        catalog.clear();
         let registry = self.state.registry_copy();
         let has_tools = !registry.is_empty();
         let own = Source::needed(Arc::clone(&registry) as Arc<dyn ToolProvider>);
@@ -333,37 +308,35 @@ impl Turn {
         let (events, redactor) = (&self.state.events, &self.state.engine.redactor);
         let recovery = self.state.recovery.as_ref();
         let needs = Needs { tool, within: self.source_timeout };
-        let pending = ask(sources, events, redactor, &cx, recovery, needs, catalog);
+        let last = self.composed.as_ref().map(|composed| composed.catalog().clone());
+        let last = last.unwrap_or_default();
+        let pending = ask(sources, events, redactor, &cx, recovery, needs, last);
         let turn = Arc::clone(&self.state);
         Ok(Beginning { turn, number: self.iteration, skills, registry, pending })
     }
 
-    /// Composes the menu of an iteration that has begun, of what its providers listed.
+    /// Composes the menu of an iteration that has begun, from its providers' listings.
     ///
     /// # Errors
-    /// As [`iteration`](Self::iteration), and [`IterationError::Over`] for an iteration of another turn.
-    pub async fn offer(&mut self, listed: Listed) -> Result<Iteration, IterationError> {
+    /// Those of [`iteration`](Self::iteration), and [`TurnError::Over`] for an iteration of
+    /// another turn.
+    pub async fn offer(&mut self, listed: Listed) -> Result<Iteration, TurnError> {
         let Listed { turn, number, skills, registry, discovered } = listed;
         if !Arc::ptr_eq(&turn, &self.state) {
-            return Err(IterationError::Over);
+            return Err(TurnError::Over);
         }
         match discovered {
             Ok(discovered) => self.compose_offer(number, discovered, skills, registry).await,
-            Err(Undiscovered { failed: FailedListing { error, catalog }, gave_up }) => {
-                self.spare = catalog;
-                Err(match (gave_up, error.class()) {
-                    (Some(gave_up), _) => {
-                        IterationError::Reliability(Box::new(ReliabilityError::new(gave_up, error)))
-                    }
-                    (None, DiscoveryErrorClass::Cancelled) => IterationError::Cancelled,
-                    (None, _) => IterationError::Discovery(error),
-                })
-            }
+            Err(Undiscovered { error, exhausted }) => Err(match (exhausted, error.class()) {
+                (Some(exhausted), _) => TurnError::Reliability { exhausted, source: error },
+                (None, DiscoveryErrorClass::Cancelled) => TurnError::Cancelled,
+                (None, _) => TurnError::Discovery(error),
+            }),
         }
     }
 
-    /// Takes out what lived for the iteration that offered it. A tool that was registered anew
-    /// meanwhile is another one, and stays.
+    /// Removes tools with the lifetime of the iteration that offered them. A tool that was
+    /// registered again meanwhile is a different one, and stays.
     fn expire(&mut self) {
         for tool in std::mem::take(&mut self.expiring) {
             if is_in(self.registry(), &tool) {
@@ -372,36 +345,30 @@ impl Turn {
         }
     }
 
-    /// Refuses calls that come when none may be made, such as at the iteration cap: each gets its
-    /// one result, `not_available`, as if nothing were offered.
+    /// Refuses calls when none may be made, such as at the iteration limit: each gets its result,
+    /// `not_available`, as if no tool were offered.
     pub async fn refuse(&mut self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
         Iteration::of_nothing(&self.state, self.iteration).execute(calls).await
     }
 
-    /// Composes, or uses again what still holds.
+    /// Composes, or reuses a result that is still valid.
     async fn compose_offer(
         &mut self,
         number: u32,
         discovered: Discovered,
         skills: Snapshot,
         listed: Arc<ToolRegistry>,
-    ) -> Result<Iteration, IterationError> {
+    ) -> Result<Iteration, TurnError> {
         let began = Instant::now();
-        let Discovered { mut catalog, notices } = discovered;
-        self.state.active_skills.narrow(&skills.active, &skills.steps, &mut catalog);
+        let Discovered { catalog, notices } = discovered;
         let steps_at = skills.at();
         let situation = self.state.situation(skills, number);
         let visibility = &self.state.engine.visibility;
         let (composed, is_new) = match self.composed.take() {
             Some(composed) if composed.holds_for(visibility, &situation, &catalog, &notices) => {
-                self.spare = catalog;
                 (composed, false)
             }
-            old => {
-                let old = old.and_then(Arc::into_inner);
-                self.spare = old.map(Composed::into_catalog).unwrap_or_default();
-                (self.compose(&situation, catalog, notices).await?, true)
-            }
+            _ => (self.compose(&situation, catalog, notices).await?, true),
         };
         let took = began.elapsed();
         let composed = Arc::clone(self.composed.insert(composed));
@@ -416,27 +383,26 @@ impl Turn {
         Ok(Iteration::new(&self.state, number, composed, listed, situation, steps_at))
     }
 
-    /// Composes, or takes what an earlier turn composed of the same.
+    /// Composes, or reuses an earlier turn's result for the same input.
     async fn compose(
         &mut self,
         situation: &Situation,
         catalog: Catalog,
         notices: Vec<Notice>,
-    ) -> Result<Arc<Composed>, IterationError> {
+    ) -> Result<Arc<Composed>, TurnError> {
         let EngineParts { visibility, validators, recent, .. } = &*self.state.engine;
-        // What is offered to this turn alone is of no use to others, and goes with it.
+        // A result with tools of this turn alone is useless to others, and is dropped with it.
         let is_own = self.own.is_some() || self.state.registry.get().is_some();
         let holds = |composed: &Arc<Composed>| {
             composed.holds_for(visibility, situation, &catalog, &notices)
         };
-        if !is_own && let Some(composed) = recent.get(visibility, situation).filter(holds) {
-            self.spare = catalog;
+        if !is_own && let Some(composed) = recent.get(situation).filter(holds) {
             return Ok(composed);
         }
         if let Some(unknown) = validators.unknown(catalog.offered()) {
             tokio::select! {
                 biased;
-                () = self.state.cancellation.cancelled() => return Err(IterationError::Cancelled),
+                () = self.state.cancellation.cancelled() => return Err(TurnError::Cancelled),
                 () = validators.prepare(unknown) => {}
             }
         }
@@ -455,9 +421,9 @@ impl Drop for Turn {
         let engine = &self.state.engine;
         if self.ends_conversation {
             engine.sessions.forget(self.identity());
-            if let Some(spooler) = &engine.spooler {
-                // Here, though it blocks: after a run nothing of it goes on.
-                spooler.forget(self.identity());
+            if let Some(artifact_port) = &engine.artifact_port {
+                // Here, although it blocks: after a turn no work of it continues.
+                artifact_port.forget(self.identity());
             }
         } else {
             if !self.is_nacked()
@@ -474,7 +440,7 @@ impl Drop for Turn {
 impl std::fmt::Debug for Turn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Turn")
-            .field("run_id", self.run_id())
+            .field("turn_id", self.turn_id())
             .field("iteration", &self.iteration)
             .field("active_skills", &self.state.active_skills.now())
             .finish_non_exhaustive()

@@ -1,27 +1,28 @@
-//! What a host does with the skills of a turn, beside the model.
+//! The host's access to the skills of a turn, beside the model's.
 
 use std::sync::Arc;
 
 use serde_json::json;
-use toolcrib_core::{ActivatedBy, DeactivatedBy, InvalidTool, SkillId, Tool};
+use toolcrib_core::{ActivatedBy, DeactivatedBy, InvalidToolError, SkillId, Tool};
 
 use super::{Turn, TurnError, admission::may_activate, state::TurnState};
 use crate::{
     parts::EngineParts,
     skills::{
-        ActiveSkills, CurrentStep, Skill, Skills, SkillsProvider, Snapshot, read_skill_as_judged,
+        ActiveSkills, CurrentSkillStep, Skill, Skills, SkillsProvider, Snapshot,
+        read_skill_as_judged,
     },
     sources::Source,
 };
 
-/// The tools that stand for skills in a turn, and of which skills they tell.
+/// The skill tools of a turn, and the skills that they name.
 pub(super) struct OwnTools {
     source: Source,
-    /// `read_skill` as rules see it; `None` where no rule speaks of it, so that it always tells of all
+    /// `read_skill` as rules see it; `None` if no rule applies to it, so that it always names all
     /// skills.
     judged: Option<&'static Tool>,
     told: Vec<Arc<Skill>>,
-    /// Whether rules let `read_skill` be offered.
+    /// Whether rules allow offering `read_skill`.
     is_offered: bool,
 }
 
@@ -29,7 +30,7 @@ impl OwnTools {
     pub(super) fn new(
         engine: &EngineParts,
         active: &Arc<ActiveSkills>,
-    ) -> Result<Self, InvalidTool> {
+    ) -> Result<Self, InvalidToolError> {
         let all: Vec<_> = active.skills().iter_shared().cloned().collect();
         let provider = SkillsProvider::new(active, &all, &all)?;
         let rules = &engine.visibility.policy.rules;
@@ -42,8 +43,8 @@ impl OwnTools {
         &self.source
     }
 
-    /// Tells of those skills that rules let be read now, and of no other: neither id nor description
-    /// of a skill is known to whoever may not activate it.
+    /// Names only the skills that rules allow reading now: a caller that may not activate a skill
+    /// sees neither its id nor its description.
     fn tell(&mut self, state: &TurnState, skills: &Snapshot, iteration: u32) {
         let Some(read_skill) = self.judged else { return };
         let situation = state.situation(skills.clone(), iteration);
@@ -58,9 +59,10 @@ impl OwnTools {
         if is_offered == self.is_offered && told == self.told {
             return;
         }
-        // What is withheld as a whole shows nothing, and is explained as any other tool.
+        // If the tool as a whole is withheld it shows nothing, and is explained like any other
+        // tool.
         let named = if is_offered { &told } else { &all };
-        // What could be made of all skills can be made of some.
+        // A tool that could be built with all skills can be built with some.
         if let Ok(provider) = SkillsProvider::new(&state.active_skills, named, &told) {
             self.source = Source::needed(Arc::new(provider));
             self.told = told;
@@ -82,18 +84,18 @@ impl Turn {
         self.state.active_skills.skills()
     }
 
-    /// The active skills, the last activated last. What `read_skill` activated counts at once
-    /// here, and from the next iteration for the menu.
+    /// The active skills, the last activated last. An activation by `read_skill` is included at
+    /// once here, and applies to the menu from the next iteration on.
     pub fn active_skills(&self) -> Arc<[SkillId]> {
         self.state.active_skills.now()
     }
 
-    /// Activates a skill, or makes an active one the last activated. It counts from the next
-    /// iteration. The model is told nothing: give it the skill's
-    /// [instructions](crate::Skill::instructions) where it should follow them.
+    /// Activates a skill, or makes an active one the last activated. It applies from the next
+    /// iteration on. The model receives no message: send it the skill's
+    /// [instructions](crate::Skill::instructions) if it should follow them.
     ///
-    /// It is judged as a call of `read_skill` in this turn, like the
-    /// [skills of the options](crate::TurnOptions::skills).
+    /// It is judged as a call of `read_skill` in this turn, like [the skills of the
+    /// options](crate::TurnOptions::skills).
     ///
     /// # Errors
     /// [`TurnError::UnknownSkill`], [`TurnError::SkillOutOfReach`], [`TurnError::SkillRefused`].
@@ -107,30 +109,31 @@ impl Turn {
         Ok(())
     }
 
-    /// Ends the activity of a skill, from the next iteration on, and forgets where its steps stood.
-    /// Whether it was active.
+    /// Deactivates a skill, from the next iteration on, and drops its position in its steps.
+    /// Returns whether it was active.
     pub fn deactivate_skill(&mut self, skill: &SkillId) -> bool {
         let was_active = self.state.active_skills.deactivate(skill, DeactivatedBy::Caller);
         self.state.report_skills(self.iteration);
         was_active
     }
 
-    /// The current step of the skill activated last; `None` where that has none, or all are done.
-    pub fn current_step(&self) -> Option<CurrentStep> {
+    /// The current step of the skill activated last; `None` if it has no steps or all are
+    /// completed.
+    pub fn current_step(&self) -> Option<CurrentSkillStep> {
         self.state.active_skills.current_step()
     }
 
-    /// Leaves the [current step](Self::current_step) out, also where the skill lets the model skip
-    /// none. It counts from the next iteration. Whether there was one.
+    /// Skips the [current step](Self::current_step), even if the skill does not allow the model to.
+    /// It applies from the next iteration on. Returns whether there was one.
     pub fn skip_step(&mut self, reason: impl Into<Arc<str>>) -> bool {
         let skipped = self.state.active_skills.skip(reason.into());
         self.state.report_skills(self.iteration);
         skipped
     }
 
-    /// Says which steps of active skills are not done: `skill.steps_unfinished`, once. For loops that
-    /// write a last event of their own; otherwise dropping the turn says it. A turn that is not
-    /// offered `read_skill` serves single calls, and says nothing.
+    /// Reports the incomplete steps of active skills: `skill.steps_unfinished`, once. For loops
+    /// that write a last event themselves; otherwise dropping the turn reports it. A turn that is
+    /// not offered `read_skill` serves single calls, and reports nothing.
     pub fn end(&mut self) {
         if self.own.is_some() {
             self.state.active_skills.end();

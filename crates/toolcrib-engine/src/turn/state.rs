@@ -1,11 +1,14 @@
 use std::{
     path::Path,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
+use parking_lot::Mutex;
+
 use toolcrib_core::{
-    CancellationToken, Digest, EventKind, Identity, RunEvents, ToolRegistry, TurnSignals, millis,
+    __internal::millis, CancellationToken, Digest, EventKind, Identity, ToolRegistry, TurnEvents,
+    TurnSignals,
 };
 
 use crate::{
@@ -15,34 +18,34 @@ use crate::{
     personality::Personality,
     pipe::CallsMade,
     questions::Questions,
-    reliability::Recovery,
+    reliability::ReliabilityContext,
     skills::{ActiveSkills, Snapshot},
 };
 
-/// What a turn and its iterations share.
+/// The state that a turn and its iterations share.
 pub(super) struct TurnState {
     pub(super) engine: Arc<EngineParts>,
-    pub(super) events: Arc<RunEvents>,
+    pub(super) events: Arc<TurnEvents>,
     pub(super) active_skills: Arc<ActiveSkills>,
     pub(super) roles: Arc<[Arc<str>]>,
-    /// Those of them that claims give.
+    /// Those that claims add.
     pub(super) roles_by_claims: Arc<[Arc<str>]>,
     pub(super) personality: Arc<Personality>,
     pub(super) cancellation: CancellationToken,
-    /// Of the turn, not of an iteration: at some doors each call is an iteration of its own.
+    /// For the turn, not for an iteration: in the gateway each call is a separate iteration.
     pub(super) halting: Halting,
-    /// The turn's own registry, once somebody asked for it; until then the baseline is as good.
+    /// The turn's registry, created when first requested; until then the baseline is used.
     pub(super) registry: OnceLock<Arc<ToolRegistry>>,
-    /// How its executor ends it.
+    /// The signals by which its executor ends it.
     pub(super) signals: TurnSignals,
     pub(super) made: CallsMade,
-    /// The fingerprint of the menu that was offered last.
+    /// The fingerprint of the last offered menu.
     pub(super) offered: Mutex<Option<Digest>>,
-    /// Where people are asked; `None` where there is nobody to ask.
+    /// `None` if the turn has no questions.
     pub(super) questions: Option<Questions>,
     pub(super) working_dir: Arc<Path>,
-    /// `None` where nothing is to be done about failures.
-    pub(super) recovery: Option<Recovery>,
+    /// `None` without reliability rules and breakers.
+    pub(super) recovery: Option<ReliabilityContext>,
 }
 
 impl TurnState {
@@ -50,25 +53,29 @@ impl TurnState {
         self.events.identity()
     }
 
-    /// The turn's own registry, to be edited.
+    /// The turn's registry, to be edited.
     pub(super) fn registry(&self) -> &ToolRegistry {
         self.registry.get_or_init(|| Arc::new(ToolRegistry::clone(&self.engine.registry)))
     }
 
-    /// The tools of the turn as they are.
+    /// The turn's current tools.
     pub(super) fn registry_now(&self) -> &Arc<ToolRegistry> {
         self.registry.get().unwrap_or(&self.engine.registry)
     }
 
-    /// The tools of the turn as they are, shared with no one who edits them.
+    /// A copy of the turn's current tools, not shared with code that edits them.
     pub(super) fn registry_copy(&self) -> Arc<ToolRegistry> {
         match self.registry.get() {
-            Some(registry) => Arc::new(ToolRegistry::clone(registry)),
+            Some(registry) => {
+                // The copies of unchanged tools then share one list.
+                registry.catalog();
+                Arc::new(ToolRegistry::clone(registry))
+            }
             None => Arc::clone(&self.engine.registry),
         }
     }
 
-    /// Says what an iteration offers.
+    /// Reports an iteration's offer.
     pub(super) fn report_offered(
         &self,
         iteration: u32,
@@ -85,20 +92,19 @@ impl TurnState {
         }
         let Composed { menu, withheld, .. } = composed;
         let fingerprint = menu.fingerprint();
-        let before =
-            self.offered.lock().unwrap_or_else(PoisonError::into_inner).replace(fingerprint);
+        let before = self.offered.lock().replace(fingerprint);
         self.events.emit(Some(iteration), || EventKind::ToolsOffered {
             tools: menu.names().cloned().collect(),
             origins: menu.tools().iter().map(|tool| Arc::clone(tool.shared_origin())).collect(),
             withheld: withheld.len(),
-            withheld_tools: if is_new { withheld.not_offered() } else { Vec::new() },
+            withheld_tools: if is_new { withheld.tools_without_change() } else { Vec::new() },
             fingerprint,
             changed: before != Some(fingerprint),
             duration_ms: millis(took),
         });
     }
 
-    /// What decides on visibility, under these skills in that iteration.
+    /// The facts that decide visibility, for these skills in that iteration.
     pub(super) fn situation(&self, skills: Snapshot, iteration: u32) -> Situation {
         Situation {
             active_skills: skills.active,
@@ -112,7 +118,7 @@ impl TurnState {
         }
     }
 
-    /// Says what became of skills, in an iteration or, with 0, before the first.
+    /// Reports the changes of skills, in an iteration or, with 0, before the first.
     pub(super) fn report_skills(&self, iteration: u32) {
         let iteration = (iteration > 0).then_some(iteration);
         for event in self.active_skills.take_unreported() {

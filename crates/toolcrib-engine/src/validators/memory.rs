@@ -1,19 +1,18 @@
-//! What was made of schemas, by the digest of their content.
+//! A memo of values derived from schemas, by the digest of their content.
 
-use std::{
-    collections::HashMap,
-    sync::{PoisonError, RwLock},
-};
+use std::collections::HashMap;
+
+use parking_lot::RwLock;
 
 use toolcrib_core::Digest;
 
-/// How much is remembered, in numbers of schemas and in the sum of their weights; compiled schemas of
-/// this weight take about 150 MB. Beyond either all are forgotten and made again as needed: a
-/// catalogue that keeps changing must not fill the memory.
+/// Maximum number of remembered schemas, and the maximum sum of their weights; compiled schemas of
+/// this weight take about 150 MB. Beyond either, all are dropped and created again as needed: a
+/// catalog that keeps changing must not fill the memory.
 const REMEMBERED: usize = 10_000;
 const HEAVIEST: usize = 100_000;
 
-/// Values by the digest of what they were made of.
+/// Values by the digest of their source.
 #[derive(Debug)]
 pub(super) struct Memory<T>(RwLock<Known<T>>);
 
@@ -31,7 +30,7 @@ impl<T> Default for Memory<T> {
 
 impl<T: Clone> Memory<T> {
     pub(super) fn get(&self, digest: Digest) -> Option<T> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).made.get(&digest).cloned()
+        self.0.read().made.get(&digest).cloned()
     }
 
     pub(super) fn remember(
@@ -41,10 +40,10 @@ impl<T: Clone> Memory<T> {
         weigh: impl FnOnce(&T) -> usize,
     ) -> T {
         self.get(digest).unwrap_or_else(|| {
-            // Not under the lock: two who make it at the same time make the same.
+            // Not under the lock: concurrent callers create equal values.
             let made = make();
             let weight = weigh(&made);
-            let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.0.write();
             if known.made.len() >= REMEMBERED || known.weight.saturating_add(weight) > HEAVIEST {
                 known.made.clear();
                 known.weight = 0;

@@ -1,4 +1,4 @@
-//! Tools that say themselves whether they are available: at each listing, and again at the call.
+//! Tools with availability checks: at each listing, and again at the call.
 
 use std::sync::{
     Arc, Mutex,
@@ -6,8 +6,8 @@ use std::sync::{
 };
 
 use serde_json::json;
-use toolcrib_core::{Effect, ErrorCode, OnCollision, static_tools};
-use toolcrib_engine::{Engine, Redactor, Turn, TurnOptions, WithheldBy};
+use toolcrib_core::{Effect, ErrorCode, OnCollision, WithheldBy, static_tools};
+use toolcrib_engine::{Engine, Redactor, Turn, TurnOptions};
 
 use crate::support::{Log, builder, call, engine, menu, offered, policy, rule_on, says, tool, why};
 
@@ -15,7 +15,7 @@ fn turn(engine: &toolcrib_engine::Engine) -> Turn {
     engine.turn(TurnOptions::default()).unwrap()
 }
 
-/// What a check answers, to be set from outside.
+/// The result of a check, set from outside.
 fn switch() -> (Arc<AtomicBool>, impl Fn() -> Result<(), &'static str> + Send + Sync + 'static) {
     let on = Arc::new(AtomicBool::new(true));
     let asked = Arc::clone(&on);
@@ -37,7 +37,7 @@ async fn a_tool_that_is_not_available_is_withheld_with_its_reason_and_comes_back
     on.store(false, Ordering::SeqCst);
     let second = turn.iteration().await.unwrap();
     assert_eq!(menu(&second), ["plain"]);
-    let withheld = second.withheld().why("keyed").unwrap();
+    let withheld = second.withheld().tool("keyed").unwrap();
     assert_eq!(withheld.by, WithheldBy::Availability);
     insta::assert_snapshot!(withheld.reason, @"it is not available now: the key is gone");
 
@@ -103,7 +103,7 @@ async fn a_check_that_panics_says_no() {
     let iteration = turn.iteration().await.unwrap();
     insta::assert_snapshot!(
         why(iteration.withheld(), "t"),
-        @"it is not available now: its check of whether it is available panicked: no such drive"
+        @"it is not available now: its availability check panicked: no such drive"
     );
     panics.store(false, Ordering::SeqCst);
     let mut iteration = turn.iteration().await.unwrap();
@@ -140,7 +140,7 @@ async fn both_reasons_are_told_of_what_is_neither_available_nor_allowed() {
     let engine = engine().tool(gone).policy(denied).build().unwrap();
     let iteration = turn(&engine).iteration().await.unwrap();
     let said = why(iteration.withheld(), "gone");
-    let both = "it is not available now: its check says no; no denies it";
+    let both = "it is not available now: its availability check failed; no denies it";
     assert!(said.starts_with(both), "{said}");
 }
 
@@ -192,7 +192,7 @@ async fn a_reason_that_quotes_a_secret_is_redacted_wherever_it_is_told() {
     let mut turn = turn(&engine);
     let iteration = turn.iteration().await.unwrap();
     let told = [
-        iteration.withheld().why("keyed").unwrap().reason,
+        iteration.withheld().tool("keyed").unwrap().reason,
         serde_json::to_string(&iteration.why("keyed").unwrap()).unwrap(),
         format!("{:?}", log.events()),
     ];

@@ -1,11 +1,11 @@
-//! The budget of a batch: shares, caps, markers, and what is never lost.
+//! The budget of a batch: shares, caps, markers, and guaranteed parts.
 
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolcrib_core::{
-    ErrorCode, InvalidTool, Tool, ToolBuilder, ToolContext, ToolError, ToolName, ToolOutput,
+    ErrorCode, InvalidToolError, Tool, ToolBuilder, ToolContext, ToolError, ToolName, ToolOutput,
     ToolResult, unfence,
 };
 use toolcrib_engine::{Engine, EngineBuilder, Limits};
@@ -16,7 +16,7 @@ fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A tool that gives back as many characters as it is asked for.
+/// A tool that returns the requested number of characters.
 fn lengthy(builder: ToolBuilder) -> Tool {
     builder
         .input_schema(json!({"type": "object"}))
@@ -69,8 +69,8 @@ async fn each_call_is_promised_its_even_share_or_its_own_lower_cap() {
     );
 }
 
-/// Case 42 of the providers' reference: what fits passes as it is. What does not is cut and says so, and
-/// not refused, by our decision.
+/// Case 42 of the providers' reference: a result that fits is unchanged. Other results are cut with
+/// a marker instead of refused, by our decision.
 #[tokio::test]
 async fn what_keeps_within_its_share_is_given_back_byte_for_byte() {
     let engine = budget(1_000).tool(lengthy(builder("t"))).build().unwrap();
@@ -92,7 +92,7 @@ async fn what_small_results_leave_goes_to_the_large_ones() {
         results.iter().map(|result| chars(&result.text)).collect::<Vec<_>>()
     };
     assert_eq!(lengths_of(&results), [50, 850, 50, 50]);
-    // Two large ones share; what one does not need goes to the other.
+    // Two large ones share; one's unused room goes to the other.
     let results = lengths(&engine, &[("t", 10), ("t", 900), ("t", 400), ("t", 10)]).await;
     assert_eq!(lengths_of(&results), [10, 580, 400, 10]);
     let results = lengths(&engine, &[("t", 900), ("t", 900)]).await;
@@ -258,12 +258,12 @@ async fn a_cap_that_could_not_be_kept_is_refused_and_every_other_is_kept() {
     let error = made.unwrap_err();
     assert_eq!(
         error,
-        InvalidTool::ResultCapTooSmall { name: ToolName::new("t").unwrap(), chars: 99 }
+        InvalidToolError::ResultCapTooSmall { name: ToolName::new("t").unwrap(), chars: 99 }
     );
     assert_eq!(
         error.to_string(),
         "tool `t` caps its results at 99 characters; `max_result_chars` is 100 or more, so that \
-         the words that say what is missing fit"
+         the truncation marker fits"
     );
     for untrusted in [false, true] {
         let name = "t".repeat(64);
@@ -306,7 +306,7 @@ proptest! {
             prop_assert!(whole || chars(&result.text) >= share);
             prop_assert!(whole == (chars(&result.value) == *asked && result.value.chars().all(|c| c == 'é')));
         }
-        // What is left when something was cut is less than what even shares cannot divide.
+        // After a cut, the unused rest is less than the remainder of even shares.
         prop_assert!(!cut || total + calls.len() * 2 >= budget_chars, "{total} of {budget_chars}");
     }
 }

@@ -1,4 +1,4 @@
-//! From what providers offer to the menu: names, order, fingerprints, costs.
+//! Composing the menu from the providers' tools: names, order, fingerprints, costs.
 
 use std::sync::{
     Arc, Mutex,
@@ -9,10 +9,10 @@ use futures_util::FutureExt as _;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolcrib_core::{
-    CancellationToken, ListContext, Listing, Menu, OnCollision, Policy, Reason, Rule, Tool,
-    ToolName, Verdict, When, gated_tools, static_tools,
+    CancellationToken, GateDecision, ListContext, Listing, Menu, OnCollision, Policy, Reason, Rule,
+    RuleConditions, Tool, ToolName, gated_tools, static_tools,
 };
-use toolcrib_engine::{Engine, IterationError, Redactor, Skill, Skills, TurnOptions};
+use toolcrib_engine::{Engine, Redactor, Skill, Skills, TurnError, TurnOptions};
 
 use crate::support::{
     Log, builder, call, engine, in_time, menu, offered, once, provider, says, skill_id, tool,
@@ -45,16 +45,13 @@ async fn the_baseline_stands_before_providers_and_these_in_the_order_given() {
 async fn what_one_turn_composed_the_next_takes_while_all_of_it_holds() {
     let listed = Arc::new(Mutex::new(vec![tool("a"), tool("b")]));
     let lists = Arc::clone(&listed);
-    let source = provider("changing", move |_, mut into| {
-        into.offer_all(&*lists.lock().unwrap());
-        Listing::now(into)
-    });
+    let source = provider("changing", move |_| Listing::now(lists.lock().unwrap().to_vec()));
     let available = Arc::new(AtomicBool::new(true));
     let is_available = Arc::clone(&available);
     let ready = builder("ready").available_if(move || is_available.load(Relaxed));
     let for_bob = Rule::deny("not for bob")
         .tools(["b"])
-        .when(When { principals: vec!["bob".into()], ..When::default() });
+        .when(RuleConditions { principals: vec!["bob".into()], ..RuleConditions::default() });
     let engine = engine()
         .provider(source)
         .tool(says(ready, ""))
@@ -81,7 +78,7 @@ async fn what_one_turn_composed_the_next_takes_while_all_of_it_holds() {
     assert!(!Arc::ptr_eq(&menu_of("ana").await, &menu_of("bob").await));
 }
 
-/// Of 64 situations: the one that was composed longest ago makes room.
+/// At most 64 situations: the oldest is evicted.
 #[tokio::test]
 async fn what_is_kept_for_later_turns_is_bounded() {
     let engine = engine().tool(tool("a")).build().unwrap();
@@ -186,12 +183,11 @@ async fn the_order_in_which_sources_answer_changes_nothing() {
         let released = [CancellationToken::new(), CancellationToken::new()];
         let sources = ["a", "b"].map(|name| {
             let released = released[usize::from(name == "b")].clone();
-            provider("later", move |_, mut into| {
+            provider("later", move |_| {
                 let released = released.clone();
                 Listing::later(async move {
                     released.cancelled().await;
-                    into.offer(tool(name));
-                    Ok(into)
+                    Ok([tool(name)].into())
                 })
             })
         });
@@ -225,15 +221,15 @@ proptest! {
         let mut builder = engine();
         for (n, later) in later.iter().copied().enumerate() {
             let release = releases[n].clone();
-            let source = provider("source", move |_, mut into| {
-                into.offer(tool(&format!("tool_{n}")));
+            let source = provider("source", move |_| {
+                let tools = [tool(&format!("tool_{n}"))];
                 if !later {
-                    return Listing::now(into);
+                    return Listing::now(tools);
                 }
                 let release = release.clone();
                 Listing::later(async move {
                     release.cancelled().await;
-                    Ok(into)
+                    Ok(tools.into())
                 })
             });
             builder = builder.provider(gated_tools("all", source, |_: &Tool, _: &ListContext| true));
@@ -267,7 +263,7 @@ async fn offered_says_whether_the_menu_changed() {
     turn.iteration().await.unwrap();
     turn.registry().register(tool("b")).unwrap();
     turn.iteration().await.unwrap();
-    // Another instance of the same content is no change.
+    // Another instance with the same content is not a change.
     turn.registry().overwrite(tool("b"));
     turn.iteration().await.unwrap();
     let changed: Vec<_> =
@@ -289,7 +285,7 @@ async fn two_sources_of_one_name_fail_naming_both_unless_the_incoming_tool_says_
     };
     let engine = incoming(OnCollision::Fail);
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
-    let Err(IterationError::Collision(error)) = turn.iteration().await else {
+    let Err(TurnError::Collision(error)) = turn.iteration().await else {
         panic!("no collision");
     };
     let text = error.to_string();
@@ -318,7 +314,7 @@ async fn duplicates_inside_one_provider_are_no_less_a_collision() {
     let engine = engine().provider(static_tools([tool("t"), tool("t")])).build().unwrap();
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let outcome = turn.iteration().await;
-    assert!(matches!(outcome, Err(IterationError::Collision(_))));
+    assert!(matches!(outcome, Err(TurnError::Collision(_))));
 }
 
 #[tokio::test]
@@ -332,7 +328,7 @@ async fn a_withheld_tool_collides_with_nothing() {
     assert!(iteration.execute(vec![call("t", json!({}))]).await[0].is_ok());
 }
 
-/// What listing an unchanged menu costs from the third iteration on: nothing.
+/// From the third iteration on, listing an unchanged menu allocates nothing.
 #[test]
 fn an_unchanged_menu_of_a_thousand_tools_behind_three_gates_costs_no_allocation() {
     let tools: Vec<_> = (0..1_000).map(|n| tool(&format!("tool_{n}"))).collect();
@@ -350,9 +346,9 @@ fn an_unchanged_menu_of_a_thousand_tools_behind_three_gates_costs_no_allocation(
         ),
         |tool: &Tool, cx: &ListContext| {
             if cx.active_skill().is_some() && tool.name().ends_with('9') {
-                Verdict::Withhold(Reason::from("no nines"))
+                GateDecision::Withhold(Reason::from("no nines"))
             } else {
-                Verdict::Offer
+                GateDecision::Offer
             }
         },
     );

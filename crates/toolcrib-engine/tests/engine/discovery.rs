@@ -1,5 +1,5 @@
-//! Sources that have to be asked: what events say of the answer, caches that turns share, and what
-//! changes from one answer to the next.
+//! Sources that are queried: the events about their listings, caches that turns share, and changes
+//! between listings.
 
 use std::{
     sync::{
@@ -17,13 +17,13 @@ use toolcrib_core::{
     ListContext, Listing, Tool, ToolHub, ToolProvider, Ttl, cached, concat, discovery, gated_tools,
     static_tools, with_timeout,
 };
-use toolcrib_engine::{Engine, EngineBuilder, IterationError, OnFailure, Redactor, TurnOptions};
+use toolcrib_engine::{Engine, EngineBuilder, OnFailure, Redactor, TurnError, TurnOptions};
 
 use crate::support::{
     Log, builder, call, engine, in_time, menu, offered, provider, says, skill_id, skills, tool,
 };
 
-/// A hub whose catalogue is a function of how often it was asked.
+/// A hub whose catalog is a function of the number of queries.
 struct Hub<F> {
     answer: F,
     asked: Arc<AtomicUsize>,
@@ -126,19 +126,19 @@ async fn an_older_answer_is_told_with_its_age_and_the_error_that_it_stands_in_fo
     let told = fields(&log, "tools.discovery_completed", &["cache", "age_ms", "error"]);
     assert_eq!(told[1], json!(["stale", 91_000, "no route ([redacted])"]));
     advance(Duration::from_secs(60)).await;
-    let Err(IterationError::Discovery(_)) = turn.iteration().await else { panic!() };
+    let Err(TurnError::Discovery(_)) = turn.iteration().await else { panic!() };
     let told = fields(&log, "tools.discovery_failed", &["provider", "leaf", "error_class"]);
     assert_eq!(told, [json!(["rube", "rube", "source"])]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn case_59_a_hub_that_never_answers_fails_with_a_timeout_after_its_time() {
-    let never = provider("never", |_, _| Listing::later(std::future::pending()));
+    let never = provider("never", |_| Listing::later(std::future::pending()));
     let engine = engine().provider(with_timeout(never, Duration::from_secs(30))).build().unwrap();
     let log = Log::of(engine.events());
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let began = tokio::time::Instant::now();
-    let Err(IterationError::Discovery(error)) = turn.iteration().await else { panic!() };
+    let Err(TurnError::Discovery(error)) = turn.iteration().await else { panic!() };
     assert_eq!(began.elapsed(), Duration::from_secs(30));
     assert_eq!(error.message(), "it did not answer within 30s");
     let told = fields(&log, "tools.discovery_failed", &["provider", "leaf", "error_class"]);
@@ -153,15 +153,13 @@ async fn what_changed_in_a_source_is_told_once_and_by_name() {
         vec![a.clone(), old.clone()],
         vec![a.clone(), old.clone()],
         vec![new.clone(), c.clone()],
-        // The same text from other tools, and another order, are no other answer.
+        // The same text from other tools, and another order, are not a different listing.
         vec![tool("c"), described("New.")],
         vec![],
     ];
     let n = AtomicUsize::new(0);
-    let source = provider("s", move |_, mut into| {
-        into.offer_all(&answers[n.fetch_add(1, Ordering::SeqCst)]);
-        Listing::now(into)
-    });
+    let source =
+        provider("s", move |_| Listing::now(answers[n.fetch_add(1, Ordering::SeqCst)].to_vec()));
     let engine = engine().tool(tool("own")).provider(source).build().unwrap();
     let log = Log::of(engine.events());
     for _ in 0..5 {
@@ -176,10 +174,8 @@ async fn what_changed_in_a_source_is_told_once_and_by_name() {
 
 #[tokio::test]
 async fn what_is_another_answer_to_others_is_no_change() {
-    let by_tenant = provider("s", |cx, mut into| {
-        into.offer(tool(cx.identity().tenant.as_deref().unwrap()));
-        Listing::now(into)
-    });
+    let by_tenant =
+        provider("s", |cx| Listing::now([tool(cx.identity().tenant.as_deref().unwrap())]));
     let scoped = toolcrib_core::skill_scoped_tools("billing", [tool("refund")]).unwrap();
     let engine = engine()
         .provider(by_tenant)
@@ -199,9 +195,8 @@ async fn what_is_another_answer_to_others_is_no_change() {
 #[tokio::test]
 async fn nothing_is_remembered_of_what_nobody_listens_to() {
     let n = AtomicUsize::new(0);
-    let source = provider("s", move |_, mut into| {
-        into.offer(tool(&format!("t{}", n.fetch_add(1, Ordering::SeqCst))));
-        Listing::now(into)
+    let source = provider("s", move |_| {
+        Listing::now([tool(&format!("t{}", n.fetch_add(1, Ordering::SeqCst)))])
     });
     let engine = engine().provider(source).build().unwrap();
     offered(&engine, TurnOptions::default()).await;
@@ -214,12 +209,11 @@ async fn nothing_is_remembered_of_what_nobody_listens_to() {
 
 #[tokio::test]
 async fn case_23_turns_that_share_a_provider_see_each_its_own_iteration() {
-    let by_iteration = provider("n", |cx, mut into| {
+    let by_iteration = provider("n", |cx| {
         let name = format!("t{}", cx.iteration());
         Listing::later(async move {
             tokio::task::yield_now().await;
-            into.offer(tool(&name));
-            Ok(into)
+            Ok([tool(&name)].into())
         })
     });
     let engine = engine().provider(by_iteration).build().unwrap();
@@ -240,12 +234,12 @@ async fn case_23_turns_that_share_a_provider_see_each_its_own_iteration() {
 
 #[tokio::test]
 async fn case_22_a_provider_always_has_a_token_and_it_is_the_turns() {
-    // There it is absent without a handle; ours is always there, and fires with the turn.
+    // There it is absent without a handle; here it is always present, and fires with the turn.
     let tokens = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&tokens);
-    let spy = provider("spy", move |cx: &ListContext, into| {
+    let spy = provider("spy", move |cx: &ListContext| {
         seen.lock().unwrap().push(cx.cancellation().clone());
-        Listing::now(into)
+        Listing::now(Catalog::new())
     });
     let engine = engine().provider(spy).build().unwrap();
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
@@ -258,13 +252,12 @@ async fn case_22_a_provider_always_has_a_token_and_it_is_the_turns() {
 
 #[tokio::test]
 async fn cases_27_28_and_55_one_name_twice_is_loud_unless_the_second_yields() {
-    // There the first source wins in silence; ours asks what the second declares.
+    // There the first source wins silently; here the second source's declaration decides.
     let of = |name: &'static str, origin: &'static str| says(builder(name).origin(origin), "ran");
     let build = |second: Tool| {
         engine().tool(of("s", "static")).provider(static_tools([tool("p"), second])).build()
     };
-    let Err(IterationError::Collision(error)) =
-        begin(&build(of("s", "hub")).unwrap()).iteration().await
+    let Err(TurnError::Collision(error)) = begin(&build(of("s", "hub")).unwrap()).iteration().await
     else {
         panic!("it collides")
     };
@@ -279,7 +272,7 @@ async fn cases_27_28_and_55_one_name_twice_is_loud_unless_the_second_yields() {
 
 #[tokio::test]
 async fn case_15_several_providers_stand_side_by_side_in_the_order_they_were_added() {
-    // There the second one is an error; ours are sources like any other.
+    // There the second one is an error; here sources are all alike.
     let engine = engine()
         .provider(static_tools([tool("b")]))
         .provider(static_tools([tool("a")]))
@@ -292,16 +285,16 @@ async fn case_15_several_providers_stand_side_by_side_in_the_order_they_were_add
 async fn cases_17_and_18_a_failure_is_told_with_all_that_is_known_and_ends_the_iteration() {
     let fails = |later: bool| {
         let error = || DiscoveryError::source_failed("no route to host").with_code("E_ROUTE");
-        provider("rube", move |_, into| match later {
-            false => Listing::failed(into, error()),
-            true => Listing::later(async move { Listing::failed(into, error()).wait().await }),
+        provider("rube", move |_| match later {
+            false => Listing::failed(error()),
+            true => Listing::later(async move { Listing::failed(error()).wait().await }),
         })
     };
     for later in [false, true] {
         let engine = engine().provider(fails(later)).build().unwrap();
         let mut turn = begin(&engine);
         let log = Log::of(turn.events().run());
-        let Err(IterationError::Discovery(error)) = turn.iteration().await else { panic!() };
+        let Err(TurnError::Discovery(error)) = turn.iteration().await else { panic!() };
         assert_eq!((error.message(), error.code()), ("no route to host", Some("E_ROUTE")));
         assert_eq!(log.names(), ["tools.discovery_started", "tools.discovery_failed"]);
         let of = ["provider", "leaf", "error", "error_class", "iteration"];
@@ -316,9 +309,9 @@ async fn case_26_after_read_skill_the_provider_is_asked_with_that_skill_as_the_a
     let seen = Arc::new(Mutex::new(Vec::new()));
     let spy = {
         let seen = Arc::clone(&seen);
-        provider("spy", move |cx, into| {
+        provider("spy", move |cx| {
             seen.lock().unwrap().push(cx.active_skill().map(ToString::to_string));
-            Listing::now(into)
+            Listing::now(Catalog::new())
         })
     };
     let engine = engine().provider(spy).skills(skills([("billing", &[])])).build().unwrap();
@@ -382,13 +375,13 @@ proptest! {
         let shown = |delays: &[u64]| {
             let sources: Vec<_> = delays.iter().enumerate().map(|(n, delay)| {
                 let (tool, delay) = (tool(&format!("t{n}")), *delay);
-                provider("s", move |_, mut into| {
-                    into.offer(tool.clone());
+                provider("s", move |_| {
+                    let tools = [tool.clone()];
                     match delay {
-                        0 => Listing::now(into),
+                        0 => Listing::now(tools),
                         seconds => Listing::later(async move {
                             sleep(Duration::from_secs(seconds)).await;
-                            Ok(into)
+                            Ok(tools.into())
                         }),
                     }
                 })
@@ -425,7 +418,7 @@ proptest! {
     }
 }
 
-/// What a hub has of a tenant, after some time.
+/// A hub that returns a tenant's tools after some time.
 struct TenantHub {
     asked: Mutex<Vec<String>>,
     /// Fetches that have begun and not ended.
@@ -463,9 +456,9 @@ async fn a_thousand_runs_on_one_cache_of_which_two_hundred_are_cancelled() {
         discovery(Arc::clone(&hub)).id("hub").build(),
         CacheOptions::new([KeyField::Tenant], Ttl::after(Duration::from_secs(3600))).jitter(0.0),
     );
-    let engine = engine().source(Arc::clone(&cache) as _, OnFailure::Fail).build().unwrap();
+    let engine = engine().provider_with(Arc::clone(&cache) as _, OnFailure::Fail).build().unwrap();
     let tasks_before = tokio::runtime::Handle::current().metrics().num_alive_tasks();
-    // A fixed mixture that looks like chance: when each run begins, whose it is, who is cancelled.
+    // A fixed pseudorandom mix: when each run begins, its identity, and which are cancelled.
     let mut chance = 0x2545_f491_4f6c_dd1d_u64;
     let mut next = move |below: u64| {
         chance ^= chance << 13;
@@ -501,7 +494,7 @@ async fn a_thousand_runs_on_one_cache_of_which_two_hundred_are_cancelled() {
                 };
                 match outcome {
                     Ok(iteration) => assert_eq!(menu(&iteration), [format!("of_{tenant}")]),
-                    Err(IterationError::Cancelled) => assert!(cancelled_after.is_some()),
+                    Err(TurnError::Cancelled) => assert!(cancelled_after.is_some()),
                     Err(other) => panic!("{other}"),
                 }
             })
@@ -517,20 +510,20 @@ async fn a_thousand_runs_on_one_cache_of_which_two_hundred_are_cancelled() {
     assert_eq!(cache.len(), 5);
     let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
     assert_eq!(tasks, tasks_before, "no task is left");
-    // Nothing but our two handles holds the cache: no waiter, no flight.
+    // Only our two handles keep the cache: no waiter, no fetch.
     drop(engine);
     assert_eq!(Arc::strong_count(&cache), 1);
 }
 
-/// A secret that only the cause of an error quotes does not leave the engine by way of its chain.
+/// A secret that only an error's cause quotes does not leave the engine through the chain.
 #[tokio::test]
 async fn the_chain_of_an_error_that_quotes_a_secret_goes_no_further() {
     #[derive(Debug, thiserror::Error)]
     #[error("registry unreachable")]
     struct Unreachable(#[source] std::io::Error);
-    let provider = provider("registry", |_, into| {
+    let provider = provider("registry", |_| {
         let cause = std::io::Error::other("GET https://hub.test/?key=swordfish-4711 failed");
-        Listing::failed(into, DiscoveryError::source_failed(Unreachable(cause)))
+        Listing::failed(DiscoveryError::source_failed(Unreachable(cause)))
     });
     let redactor = Redactor::new([SECRET_IN_CHAIN.to_owned()]);
     let engine = Engine::builder().redactor(redactor).provider(provider).build().unwrap();

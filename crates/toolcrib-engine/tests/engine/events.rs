@@ -1,4 +1,4 @@
-//! Events: who hears what, in which order, and what a bad listener can do.
+//! Events: their listeners, their order, and the effect of a bad listener.
 
 use std::sync::{
     Arc, Mutex, OnceLock,
@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use serde_json::json;
-use toolcrib_core::{Event, EventKind, Events, RunEvents, Subscription, Usage};
+use toolcrib_core::{Event, EventKind, Events, Subscription, TurnEvents, Usage};
 use toolcrib_engine::{Engine, TurnOptions};
 
 use crate::support::{Log, call, engine, in_time, tool};
@@ -40,11 +40,11 @@ fn turn_end() -> EventKind {
     }
 }
 
-/// A run's pen, with a hub of the engine's and one of its own.
-fn pen() -> (RunEvents, Events, Events) {
+/// A turn's event writer, with a hub of the engine and a separate one.
+fn pen() -> (TurnEvents, Events, Events) {
     let (engine, run) = (Events::new(), Events::new());
     let identity = Arc::new(toolcrib_core::Identity::conversation("c"));
-    let pen = RunEvents::new("run".into(), identity, engine.clone(), run.clone());
+    let pen = TurnEvents::new("run".into(), identity, engine.clone(), run.clone());
     (pen, engine, run)
 }
 
@@ -60,7 +60,7 @@ async fn events_of_a_run_are_numbered_from_one_in_the_order_in_which_things_happ
     assert!(log.events().iter().all(|event| event.iteration == Some(1)));
 }
 
-/// Without a provider too: what is slow in composing is not blamed on a source.
+/// Also without a provider: slow composing is not attributed to a source.
 #[tokio::test]
 async fn composing_is_a_stage_with_a_duration_of_its_own() {
     let slow = tool("t").available_if(|| {
@@ -80,7 +80,7 @@ async fn an_event_is_one_flat_object_with_type_run_number_and_identity() {
     let hub = Events::new();
     let log = Log::of(&hub);
     let mut options = TurnOptions::default().principal("ann").conversation("c-1").events(hub);
-    options.run_id = Some("run-1".into());
+    options.turn_id = Some("run-1".into());
     run_once(&engine, options).await;
     let mut end = log.of_name("tool.end").remove(0);
     for measured in ["at_ms", "duration_ms"] {
@@ -89,7 +89,7 @@ async fn an_event_is_one_flat_object_with_type_run_number_and_identity() {
     assert_eq!(
         end,
         json!({
-            "type": "tool.end", "run_id": "run-1", "seq": 5, "iteration": 1, "at_ms": null,
+            "type": "tool.end", "turn_id": "run-1", "seq": 5, "iteration": 1, "at_ms": null,
             "identity": {"principal": "ann", "conversation": "c-1"},
             "call_id": "id-t", "tool": "t", "ok": true, "code": null, "value": "ran",
             "duration_ms": null,
@@ -236,7 +236,7 @@ fn nothing_is_built_while_nobody_listens() {
     let handle = run.on("*", |_| {}).unwrap();
     handle.unsubscribe();
     pen.emit(None, unbuilt);
-    // A reader that has gone is nobody either, once that is noticed.
+    // A dropped reader does not count either, once that is noticed.
     drop((run.stream(), engine.stream()));
     pen.emit(None, || EventKind::IterationStart);
     pen.emit(None, unbuilt);
@@ -256,7 +256,7 @@ async fn a_stream_gives_everything_and_ends_with_the_run() {
         assert_eq!(names, USUAL);
         assert!(in_time(stream.next()).await.is_none());
     }
-    // It has ended; who comes later waits for nothing.
+    // It has ended; a late subscriber does not wait.
     let mut late = hub.stream();
     assert!(in_time(late.next()).await.is_none());
 }
@@ -308,7 +308,7 @@ async fn a_turn_that_is_dropped_half_way_ends_its_streams() {
     assert_eq!(names, USUAL[..3]);
 }
 
-/// Sleeps, so that what is measured is more than nothing.
+/// Sleeps, so that the measured time is more than zero.
 fn slowly(name: &'static str) -> toolcrib_core::Tool {
     crate::support::builder(name)
         .handler(|_: serde_json::Value, cx: toolcrib_core::ToolContext| async move {
@@ -324,15 +324,10 @@ async fn events_say_which_source_which_call_how_many_and_how_long() {
     let named_by_nobody = {
         struct Anonymous(toolcrib_core::Tool);
         impl toolcrib_core::ToolProvider for Anonymous {
-            fn list(
-                self: Arc<Self>,
-                _: &toolcrib_core::ListContext,
-                mut into: toolcrib_core::Catalog,
-            ) -> toolcrib_core::Listing {
-                into.offer(self.0.clone());
+            fn list(self: Arc<Self>, _: &toolcrib_core::ListContext) -> toolcrib_core::Listing {
                 toolcrib_core::Listing::later(async move {
                     tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-                    Ok(into)
+                    Ok([self.0.clone()].into())
                 })
             }
         }

@@ -12,3 +12,4 @@ mod remote_progress;
 mod secret_spellings;
 mod skill_door;
 mod small_holes_text;
+mod terminal_words;

@@ -1,4 +1,4 @@
-//! Iterations of one turn that run at the same time.
+//! Concurrent iterations of one turn.
 
 use std::sync::{
     Arc,
@@ -12,7 +12,7 @@ use toolcrib_engine::{Engine, TurnOptions};
 
 use crate::support::{builder, call, engine, in_time, menu, skills, tool};
 
-/// A tool that waits until it is let go, and says in how many calls it was at that time.
+/// A tool that waits until it is released, and returns the number of concurrent calls.
 struct Waiting {
     begun: Arc<Semaphore>,
     go: Arc<Semaphore>,
@@ -47,7 +47,7 @@ impl Waiting {
             .unwrap()
     }
 
-    /// Until so many calls have begun since the last time.
+    /// Waits until this many calls have begun since the last time.
     async fn begun(&self, calls: u32) {
         self.begun.acquire_many(calls).await.unwrap().forget();
     }

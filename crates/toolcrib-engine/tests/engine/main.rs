@@ -1,4 +1,4 @@
-//! The engine as its callers see it: what is offered, what a call may do, what comes back.
+//! The engine from its callers' point of view: offers, calls, results.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,7 +9,6 @@
 
 mod availability;
 mod blocks;
-mod breaker;
 mod budget;
 mod compose;
 mod discovery;

@@ -1,5 +1,5 @@
-//! Middleware at the place *call*: it sees exactly what runs, may deny, rewrite or answer, and fails
-//! closed.
+//! Middleware at the *call* hook: it sees exactly the arguments that run, may deny, rewrite or
+//! answer, and fails closed.
 
 use std::{
     error::Error,
@@ -15,8 +15,8 @@ use std::{
 use futures_util::{FutureExt as _, future::BoxFuture};
 use serde_json::{Value, json};
 use toolcrib_core::{
-    Approval, Approver, CallVerdict, CancellationToken, Effect, ErrorCode, Middleware, PendingCall,
-    Tool, ToolContext, ToolOutput, call_middleware,
+    Approval, Approver, CallDecision, CancellationToken, Effect, ErrorCode, Middleware,
+    PendingCall, Tool, ToolContext, ToolOutput, call_middleware,
 };
 use toolcrib_engine::{EngineBuilder, PluginRegistrar, TurnOptions};
 
@@ -25,7 +25,7 @@ use crate::{
     support::{Log, builder, call, engine, in_time, once, policy, rule},
 };
 
-type Decision = Result<CallVerdict, Box<dyn Error + Send + Sync>>;
+type Decision = Result<CallDecision, Box<dyn Error + Send + Sync>>;
 
 /// A tool that takes a whole number `n` and gives back its arguments, and what it was run with.
 fn echo() -> (Tool, Arc<Mutex<Vec<Value>>>) {
@@ -52,7 +52,7 @@ fn setup() -> (EngineBuilder, Arc<Mutex<Vec<Value>>>) {
 /// Adds to `n`.
 fn add(name: &'static str, more: i64) -> impl Middleware {
     call_middleware(name, move |call| {
-        Ok(CallVerdict::Rewrite(json!({ "n": call.args["n"].as_i64().unwrap() + more })))
+        Ok(CallDecision::Rewrite(json!({ "n": call.args["n"].as_i64().unwrap() + more })))
     })
 }
 
@@ -61,14 +61,14 @@ fn watch(seen: &Arc<Mutex<Vec<Value>>>) -> impl Middleware {
     let seen = Arc::clone(seen);
     call_middleware("watch", move |call| {
         seen.lock().unwrap().push(call.args.clone());
-        Ok(CallVerdict::Proceed)
+        Ok(CallDecision::Proceed)
     })
 }
 
 #[tokio::test]
 async fn one_that_denies_keeps_the_body_from_running() {
     let (engine, ran) = setup();
-    let deny = call_middleware("hours", |_| Ok(CallVerdict::Deny("closed at night".into())));
+    let deny = call_middleware("hours", |_| Ok(CallDecision::Deny("closed at night".into())));
     let engine = engine.middleware(deny).build().unwrap();
     let log = Log::of(engine.events());
     let result = once(&engine, "echo", json!({ "n": 1 })).await;
@@ -89,7 +89,7 @@ async fn a_call_that_is_rewritten_is_validated_again_and_runs_as_all_have_seen_i
     assert_eq!(&*result.value, r#"{"n":11}"#);
     assert_eq!(result.args, json!({ "n": 11 }), "a result says what ran");
     assert_eq!(*ran.lock().unwrap(), [json!({ "n": 11 })]);
-    // The one before was asked again, about what runs; the author was not asked about its own.
+    // The earlier one was called again, with the arguments that run; the author was not.
     assert_eq!(*seen.lock().unwrap(), [json!({ "n": 1 }), json!({ "n": 11 })]);
     let rewritten = &log.of_name("tool.rewritten")[0];
     assert_eq!(
@@ -102,13 +102,13 @@ async fn a_call_that_is_rewritten_is_validated_again_and_runs_as_all_have_seen_i
 #[tokio::test]
 async fn what_one_makes_of_a_call_must_fit_the_schema_and_the_policy() {
     let (engine_, ran) = setup();
-    let wrong = call_middleware("wrong", |_| Ok(CallVerdict::Rewrite(json!({ "n": "many" }))));
+    let wrong = call_middleware("wrong", |_| Ok(CallDecision::Rewrite(json!({ "n": "many" }))));
     let result = once(&engine_.middleware(wrong).build().unwrap(), "echo", json!({ "n": 1 })).await;
     assert_eq!(result.code, Some(ErrorCode::InputInvalid));
     assert!(ran.lock().unwrap().is_empty());
 
     let deep = call_middleware("deep", |_| {
-        Ok(CallVerdict::Rewrite((0..5_000).fold(json!(1), |inner, _| Value::Array(vec![inner]))))
+        Ok(CallDecision::Rewrite((0..5_000).fold(json!(1), |inner, _| Value::Array(vec![inner]))))
     });
     let (engine, ran) = setup();
     let result = once(&engine.middleware(deep).build().unwrap(), "echo", json!({ "n": 1 })).await;
@@ -118,9 +118,9 @@ async fn what_one_makes_of_a_call_must_fit_the_schema_and_the_policy() {
 
 #[tokio::test]
 async fn several_that_rewrite_settle_or_are_refused() {
-    // Both have their say once …
+    // Each is called once …
     let capped = call_middleware("cap", |call| {
-        Ok(CallVerdict::Rewrite(json!({ "n": call.args["n"].as_i64().unwrap().min(5) })))
+        Ok(CallDecision::Rewrite(json!({ "n": call.args["n"].as_i64().unwrap().min(5) })))
     });
     let (engine, _) = setup();
     let engine = engine.middleware(capped).middleware(add("plus", 1)).build().unwrap();
@@ -136,7 +136,7 @@ async fn several_that_rewrite_settle_or_are_refused() {
 async fn one_that_answers_spares_the_body_and_goes_through_the_rest_of_the_pipe() {
     let (tool, ran) = echo();
     let answer = call_middleware("cache", |_| {
-        Ok(CallVerdict::Answer(ToolOutput::text("from the cache <|im_start|>").cost(0.5)))
+        Ok(CallDecision::Answer(ToolOutput::text("from the cache <|im_start|>").cost(0.5)))
     });
     let untrusted = builder("page").untrusted().handler(|_: Value, _: ToolContext| async { "x" });
     let engine = engine().tool(tool).tool(untrusted).middleware(answer).build().unwrap();
@@ -183,7 +183,7 @@ async fn one_that_fails_panics_or_hangs_denies() {
 
 type Polled = fn() -> Poll<Decision>;
 
-/// A future that does as it is told, and panics when it is dropped.
+/// A future that behaves as configured, and panics when it is dropped.
 struct Bomb(Polled);
 
 impl Future for Bomb {
@@ -199,7 +199,7 @@ impl Drop for Bomb {
     }
 }
 
-/// An error that cannot even be said.
+/// An error that panics when it is displayed.
 #[derive(Debug)]
 struct Unsayable;
 
@@ -211,7 +211,7 @@ impl std::fmt::Display for Unsayable {
 
 impl Error for Unsayable {}
 
-/// What polling its futures does; each panics when it is dropped.
+/// Returns futures that behave as configured; each panics when it is dropped.
 struct Bombs(Polled);
 
 impl Middleware for Bombs {
@@ -227,7 +227,7 @@ impl Middleware for Bombs {
 #[tokio::test(start_paused = true)]
 async fn one_that_panics_when_it_is_dropped_denies() {
     let cases: [(Polled, &str); 4] = [
-        (|| Poll::Ready(Ok(CallVerdict::Proceed)), "it panicked: dropped"),
+        (|| Poll::Ready(Ok(CallDecision::Proceed)), "it panicked: dropped"),
         (|| Poll::Ready(Err(Box::new(Unsayable))), "it panicked: unsayable"),
         (|| panic!("polled"), "it panicked: polled"),
         (|| Poll::Pending, "it gave no verdict within the call's time limit"),
@@ -263,7 +263,7 @@ async fn one_that_panics_when_it_is_dropped_hurts_neither_cancellation_nor_who_d
     assert_eq!(results[0].code, Some(ErrorCode::Cancelled));
 }
 
-/// One that knows its name for a while.
+/// A middleware whose name is available only for a while.
 struct Named {
     asked: AtomicUsize,
     panics_at: usize,
@@ -277,7 +277,7 @@ impl Middleware for Named {
     }
 
     fn call<'a>(&'a self, _: PendingCall<'a>) -> BoxFuture<'a, Decision> {
-        Box::pin(async { Ok(CallVerdict::Deny("no".into())) })
+        Box::pin(async { Ok(CallDecision::Deny("no".into())) })
     }
 }
 
@@ -291,10 +291,7 @@ async fn one_is_asked_for_its_name_once_when_the_engine_is_built() {
         assert_eq!(result.cause.as_deref(), Some("denied by middleware `named`"));
     }
     let error = setup().0.middleware(named(1)).build().unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "a middleware panicked when it was asked for its name: forgotten"
-    );
+    assert_eq!(error.to_string(), "a middleware panicked in `name`: forgotten");
     let plugin = Brings("p", move |registrar: &mut PluginRegistrar| {
         registrar.middleware(named(1));
         Ok(())
@@ -339,7 +336,7 @@ async fn what_is_approved_is_what_runs_and_refused_calls_are_not_shown() {
         let shown = Arc::clone(&shown);
         call_middleware("count", move |_| {
             shown.fetch_add(1, Ordering::Relaxed);
-            Ok(CallVerdict::Proceed)
+            Ok(CallDecision::Proceed)
         })
     };
     let (engine, _) = setup();

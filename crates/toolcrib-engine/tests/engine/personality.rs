@@ -1,4 +1,4 @@
-//! Personalities: what a run reaches at most, at listing and at the call.
+//! Personalities: the maximum that a run reaches, at listing and at the call.
 
 use std::{
     collections::BTreeSet,
@@ -8,12 +8,12 @@ use std::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolcrib_core::{
-    Effect, ErrorCode, Glob, NetworkRules, PolicyDefault, Tool, ToolBuilder, ToolContext,
-    of_plugin, static_tools,
+    __internal::of_plugin, Effect, ErrorCode, Glob, NetworkRules, PolicyDefault, Tool, ToolBuilder,
+    ToolContext, WithheldBy, static_tools,
 };
 use toolcrib_engine::{
     BuildError, DEFAULT_PERSONALITY, Engine, EngineBuilder, Personality, READ_SKILL, TurnError,
-    TurnOptions, WithheldBy,
+    TurnOptions,
 };
 
 use crate::{
@@ -47,13 +47,13 @@ fn counted(builder: ToolBuilder, ran: &Ran) -> Tool {
         .unwrap()
 }
 
-/// Tools of every kind: own ones of a toolset and of none, one that is always included, one of an MCP
-/// server, one of a plugin, one of a plugin's MCP server, and Toolcrib's own.
+/// Tools of every kind: own ones of a toolset and of none, one that is always included, one of an
+/// MCP server, one of a plugin, one of a plugin's MCP server, and Toolcrib's own.
 fn of_every_kind(ran: &Ran) -> EngineBuilder {
     with_note_if(true, ran)
 }
 
-/// The same, with `note` as available as said.
+/// The same, with `note` available or not.
 fn with_note_if(available: bool, ran: &Ran) -> EngineBuilder {
     let open = |name: &str| builder(name).input_schema(json!({ "type": "object" }));
     let remote = static_tools([counted(open("mcp__git__log").mcp_server("git"), ran)]);
@@ -73,7 +73,7 @@ fn with_note_if(available: bool, ran: &Ran) -> EngineBuilder {
         .skills(skills([("s", &[])]))
 }
 
-/// What a turn of this personality is offered; and that its calls run for that and nothing else.
+/// The tools offered to a turn of this personality; checks that its calls run for exactly those.
 async fn reached(engine: &Engine, ran: &Ran, personality: &str) -> Vec<String> {
     ran.lock().unwrap().clear();
     let mut turn = engine.turn(TurnOptions::default().personality(personality)).unwrap();
@@ -92,7 +92,7 @@ async fn reached(engine: &Engine, ran: &Ran, personality: &str) -> Vec<String> {
     ALL.iter().filter(|name| offered.contains(**name)).map(ToString::to_string).collect()
 }
 
-/// What a personality says of a tool that it does not reach, without what would change that.
+/// A personality's objection to a tool, without the change that would remove it.
 fn own_words(reason: &str) -> &str {
     reason.split("; to offer it").next().unwrap_or_default()
 }
@@ -228,13 +228,13 @@ async fn case_3_what_is_not_among_the_allowed_tools_is_refused_and_its_body_neve
     let result = iteration.execute(vec![call("read_file", json!({ "me": "read_file" }))]).await;
     assert_eq!(result[0].code, Some(ErrorCode::NotAvailable));
     assert!(ran.lock().unwrap().is_empty());
-    let withheld = iteration.withheld().why("read_file").unwrap();
+    let withheld = iteration.withheld().tool("read_file").unwrap();
     assert_eq!(withheld.by, WithheldBy::Personality);
     insta::assert_snapshot!(
         own_words(&withheld.reason),
         @"personality `p` lists neither it nor `files` in `toolset`"
     );
-    // The model reads the same of a name that nothing has.
+    // The model gets the same message for a nonexistent name.
     let unknown = iteration.execute(vec![call("read_fjle", json!({}))]).await;
     assert_eq!(unknown[0].text.replace("read_fjle", "read_file"), &*result[0].text);
 }
@@ -292,7 +292,8 @@ async fn case_9_what_is_excluded_is_refused_though_listed_always_included_or_of_
 
 #[tokio::test]
 async fn a_tool_is_of_its_server_whatever_it_is_called() {
-    // The name of a server's tool may be anything after a rename; no other tool has a name like one.
+    // The name of a server's tool may be anything after a rename; no other tool has a name like
+    // one.
     let renamed = tool_of("log", Some("git"));
     let alike = tool_of("mcp__git__own", None);
     let narrow = personality("p", |p| p.mcp_servers = list(&[]));
@@ -332,7 +333,7 @@ async fn policy_narrows_further_and_never_widens() {
     ]);
     let engine = of_every_kind(&ran).personality(narrow).policy(deny_writes).build().unwrap();
     let reached = reached(&engine, &ran, "p").await;
-    assert!(!reached.contains(&"note".to_owned()), "what a rule allows is reached by nobody else");
+    assert!(!reached.contains(&"note".to_owned()), "a rule's tool is out of reach of others");
     assert!(!reached.contains(&"write_file".to_owned()));
     assert!(reached.contains(&"read_file".to_owned()));
 }
@@ -362,7 +363,7 @@ fn a_turn_of_an_unknown_personality_does_not_begin() {
     assert!(matches!(refused, TurnError::UnknownPersonality { .. }));
     insta::assert_snapshot!(
         refused,
-        @"there is no personality `Support`; there are: `default`, `support`"
+        @"unknown personality `Support`; there are: `default`, `support`"
     );
 }
 
@@ -404,7 +405,7 @@ async fn an_unchanged_menu_is_composed_once() {
     assert_eq!(changed, [true, false]);
 }
 
-/// What a list of a random personality may hold.
+/// Possible lists of a random personality.
 fn some_of(names: &'static [&'static str]) -> impl Strategy<Value = Option<Vec<Arc<str>>>> {
     proptest::option::of(proptest::sample::subsequence(names, 0..=names.len()))
         .prop_map(|listed| listed.map(|listed| listed.into_iter().map(Arc::from).collect()))
@@ -432,8 +433,8 @@ proptest! {
     // Each case builds three engines.
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Case 5, over personalities: what runs is what is offered, which is what the personality and
-    /// the policy each would offer alone, and what is there at all.
+    /// Case 5, with personalities: the callable tools equal the offered ones, which are the
+    /// intersection of the personality's, the policy's and the existing tools.
     #[test]
     fn reach_is_the_intersection(
         personality in any_personality(),

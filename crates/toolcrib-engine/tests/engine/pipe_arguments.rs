@@ -1,4 +1,4 @@
-//! What a model passes: read, repaired once, held against the schema; never echoed.
+//! A model's arguments: parsed, repaired once, validated; never echoed.
 
 use std::sync::{
     Arc, Mutex,
@@ -104,8 +104,8 @@ async fn the_other_calls_of_the_batch_still_run() {
     assert_eq!(*spy.ran_with.lock().unwrap(), [json!({"order": 2})]);
 }
 
-/// Case 35 of the providers' reference. A schema that is itself malformed fails the build, and a remote
-/// tool that has one is withheld: both are our decision, and tested in `schemas`.
+/// Case 35 of the providers' reference. A schema that is itself malformed fails the build, and a
+/// remote tool that has one is withheld: both are our decision, and tested in `schemas`.
 #[tokio::test]
 async fn more_than_ten_problems_are_counted() {
     let properties: serde_json::Map<_, _> =
@@ -197,7 +197,7 @@ async fn arguments_that_pass_the_schema_and_not_the_type_are_the_models_mistake(
         })
         .unwrap();
     let engine = engine().tool(tool).build().unwrap();
-    // What is an integer for a schema is one for the type, however it is written.
+    // An integer by the schema is an integer for the type, however it is written.
     let written = json!({"order": 7.0, "lines": [{"pieces": 1}, {"pieces": 2e1}]});
     assert_eq!(&*once(&engine, "t", written).await.value, "7 21");
     let result = once(&engine, "t", json!({"order": 70_000})).await;
@@ -233,8 +233,8 @@ async fn a_refused_call_has_one_start_and_one_end_like_any_other() {
     assert_eq!(starts[0]["args_digest"], digest);
 }
 
-/// Case 33 of the providers' reference asks for modes that warn or look away. There is none here, by our
-/// decision: arguments are always validated.
+/// Case 33 of the providers' reference asks for modes that warn or look away. There is none here,
+/// by our decision: arguments are always validated.
 #[tokio::test]
 async fn a_tool_runs_only_for_the_calls_that_fit() {
     let runs = Arc::new(AtomicUsize::new(0));

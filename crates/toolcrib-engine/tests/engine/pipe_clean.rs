@@ -1,4 +1,4 @@
-//! What comes back is clean: secrets out, hostile text harmless, a fence that holds.
+//! Results are clean: no secrets, hostile text harmless, an unbroken fence.
 
 use std::error::Error;
 
@@ -81,7 +81,7 @@ async fn known_secrets_leave_a_call_nowhere() {
 
 #[tokio::test]
 async fn a_secret_is_taken_out_before_anything_is_cut() {
-    // Cut first, and half of it would stand at the end.
+    // If it were cut first, half of it would be at the end.
     let text = format!("{}{SECRET}{}", "x".repeat(40), "y".repeat(300));
     let engine = knowing([says(builder("t").max_result_chars(100), &text)]);
     let value = once(&engine, "t", json!({})).await.value;
@@ -90,8 +90,8 @@ async fn a_secret_is_taken_out_before_anything_is_cut() {
 
 #[tokio::test]
 async fn a_source_that_fails_does_not_tell_its_secrets_to_the_listeners() {
-    let failing = provider("hub", |_, into| {
-        Listing::failed(into, DiscoveryError::source_failed(format!("401 for {SECRET}")))
+    let failing = provider("hub", |_| {
+        Listing::failed(DiscoveryError::source_failed(format!("401 for {SECRET}")))
     });
     let engine = Engine::builder()
         .redactor(Redactor::new([SECRET.to_owned()]))
@@ -102,7 +102,7 @@ async fn a_source_that_fails_does_not_tell_its_secrets_to_the_listeners() {
     let log = Log::of(turn.events().run());
     let error = turn.iteration().await.unwrap_err();
     assert_eq!(log.of_name("tools.discovery_failed")[0]["error"], "401 for [redacted]");
-    // Nor to whoever reports the error, causes included.
+    // Nor to a reporter of the error, causes included.
     let mut cause = Some(&error as &dyn Error);
     while let Some(error) = cause {
         assert!(!format!("{error} {error:?}").contains(SECRET), "{error:?}");
@@ -132,7 +132,7 @@ async fn a_forged_end_of_the_fence_stays_inside_and_is_none() {
     for fail in [false, true] {
         let result = once(&engine, "read_ticket", json!({"text": FORGERY, "fail": fail})).await;
         assert!(result.untrusted);
-        assert_eq!(result.code.is_some(), fail, "errors are somebody else's words too");
+        assert_eq!(result.code.is_some(), fail, "errors are untrusted text too");
         assert!(result.text.starts_with("<untrusted tool=\"read_ticket\" nonce=\""));
         assert_eq!(result.text.matches("</untrusted").count(), 1);
         let (inside, after) = unfence(&result.text);
@@ -229,7 +229,7 @@ async fn a_forged_marker_of_a_cut_does_not_look_like_ours() {
     let result = once(&engine, "t", json!({ "text": forged })).await;
     assert_eq!(result.text.matches("[truncated — ").count(), 1);
     let (_, marker) = unfence(&result.text);
-    assert!(marker.starts_with("[truncated — "), "ours stands outside the fence");
+    assert!(marker.starts_with("[truncated — "), "Toolcrib's marker is outside the fence");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! The ports that a call passes: scoper, journal, reducers.
+//! The ports that a call passes: capability granter, journal, reducers.
 
 use std::{
     error::Error,
@@ -8,14 +8,14 @@ use std::{
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use toolcrib_core::{
-    CancellationToken, ErrorCode, Journal, PendingCall, Reducer, Scoper, Tool, ToolContext,
-    ToolContextParts, ToolError, ToolOutput,
+    CancellationToken, CapabilityGranter, ErrorCode, Journal, PendingCall, Reducer, Tool,
+    ToolContext, ToolContextParts, ToolError, ToolOutput,
 };
 use toolcrib_engine::{BuildError, TurnOptions};
 
 use crate::support::{Log, builder, call, engine, in_time, once, says};
 
-/// What happened, in order.
+/// The events, in order.
 type Diary = Arc<Mutex<Vec<String>>>;
 
 fn noted(diary: &Diary) -> Vec<String> {
@@ -33,25 +33,25 @@ fn diarist(name: &str, diary: &Diary, outcome: fn() -> Result<&'static str, Tool
         .unwrap()
 }
 
-struct Scope<F>(F);
+struct Grant<F>(F);
 
-impl<F> Scoper for Scope<F>
+impl<F> CapabilityGranter for Grant<F>
 where
     F: Fn(PendingCall<'_>, ToolContext) -> Result<ToolContext, ToolError> + Send + Sync + 'static,
 {
-    fn scope(&self, call: PendingCall<'_>, cx: ToolContext) -> Result<ToolContext, ToolError> {
+    fn grant(&self, call: PendingCall<'_>, cx: ToolContext) -> Result<ToolContext, ToolError> {
         (self.0)(call, cx)
     }
 }
 
 #[tokio::test]
-async fn a_scoper_that_refuses_or_panics_keeps_the_body_from_running() {
+async fn a_granter_that_refuses_or_panics_keeps_the_body_from_running() {
     let diary = Diary::default();
     let body = || diarist("t", &diary, || Ok("ran"));
     let refusing = engine()
         .tool(says(builder("other").untrusted(), ""))
         .tool(body())
-        .scoper(Scope(|_: PendingCall<'_>, _| {
+        .capability_granter(Grant(|_: PendingCall<'_>, _| {
             Err(ToolError::new(ErrorCode::NotAvailable, "no such folder here").caused_by("reach"))
         }))
         .build()
@@ -64,24 +64,24 @@ async fn a_scoper_that_refuses_or_panics_keeps_the_body_from_running() {
 
     let panicking = engine()
         .tool(body())
-        .scoper(Scope(|_: PendingCall<'_>, _| panic!("hunter2")))
+        .capability_granter(Grant(|_: PendingCall<'_>, _| panic!("hunter2")))
         .build()
         .unwrap();
     let result = once(&panicking, "t", json!({})).await;
     assert_eq!(result.code, Some(ErrorCode::NotAvailable));
     assert!(!result.text.contains("hunter2"));
-    assert_eq!(result.cause.as_deref(), Some("the scoper panicked: hunter2"));
+    assert_eq!(result.cause.as_deref(), Some("the capability granter panicked: hunter2"));
     assert_eq!(noted(&diary), [""; 0]);
 }
 
 #[tokio::test]
-async fn the_body_gets_the_context_that_the_scoper_made() {
+async fn the_body_gets_the_context_that_the_granter_made() {
     let where_am_i = builder("where")
         .handler(|_: Value, cx: ToolContext| async move { cx.working_dir().display().to_string() })
         .unwrap();
     let engine = engine()
         .tool(where_am_i)
-        .scoper(Scope(|call: PendingCall<'_>, _| {
+        .capability_granter(Grant(|call: PendingCall<'_>, _| {
             assert_eq!(&**call.call_id, "id-where");
             let mut parts = ToolContextParts::detached();
             parts.working_dir = std::path::Path::new("/bounded").into();
@@ -172,7 +172,7 @@ async fn what_cannot_be_written_down_is_not_done() {
             .unwrap();
         let result = once(&engine, "t", json!({})).await;
         assert_eq!(result.code, Some(ErrorCode::ExecutionFailed));
-        assert_eq!(&*result.text, "the call could not be written down, so it was not made");
+        assert_eq!(&*result.text, "the call could not be recorded, so it was not made");
         assert_eq!(result.cause.as_deref(), Some(cause));
         assert_eq!(noted(&diary), ["intent id-t {}"]);
     }
@@ -305,13 +305,13 @@ fn two_reducers_for_one_tool_are_a_build_error() {
 }
 
 #[tokio::test]
-async fn the_body_does_not_run_before_the_approver_the_scoper_and_the_journal_have_their_say() {
+async fn the_body_does_not_run_before_the_approver_the_granter_and_the_journal_have_their_say() {
     let diary = Diary::default();
-    let scoped = Arc::clone(&diary);
+    let granted = Arc::clone(&diary);
     let engine = engine()
         .tool(diarist("t", &diary, || Ok("ran")))
-        .scoper(Scope(move |_: PendingCall<'_>, cx| {
-            scoped.lock().unwrap().push("scope".to_owned());
+        .capability_granter(Grant(move |_: PendingCall<'_>, cx| {
+            granted.lock().unwrap().push("grant".to_owned());
             Ok(cx)
         }))
         .journal(Book::keeping(&diary))
@@ -320,6 +320,6 @@ async fn the_body_does_not_run_before_the_approver_the_scoper_and_the_journal_ha
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let log = Log::of(turn.events().run());
     turn.iteration().await.unwrap().execute(vec![call("t", json!({}))]).await;
-    assert_eq!(noted(&diary), ["scope", "intent id-t {}", "effect", "ok id-t {}"]);
+    assert_eq!(noted(&diary), ["grant", "intent id-t {}", "effect", "ok id-t {}"]);
     assert_eq!(log.names().iter().filter(|name| **name == "tool.end").count(), 1);
 }

@@ -27,7 +27,7 @@ fn quick() -> EngineBuilder {
     })
 }
 
-/// Says when what holds it is dropped.
+/// Sets a flag when its owner is dropped.
 struct Flag(Arc<AtomicBool>);
 
 impl Drop for Flag {
@@ -36,7 +36,7 @@ impl Drop for Flag {
     }
 }
 
-/// A tool that never returns, and says when it is dropped.
+/// A tool that never returns, and reports when it is dropped.
 fn endless(builder: toolcrib_core::ToolBuilder) -> (Tool, Arc<AtomicBool>) {
     let dropped = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&dropped);
@@ -82,7 +82,7 @@ impl ToolBody for PanicsBeforeItBegins {
     }
 }
 
-/// A body that runs on the task of its call, and says when it is dropped.
+/// A body that runs on the task of its call, and reports when it is dropped.
 struct OnlyWaits(Arc<AtomicBool>);
 
 impl ToolBody for OnlyWaits {
@@ -102,7 +102,7 @@ impl ToolBody for OnlyWaits {
         })
     }
 
-    fn only_waits(&self) -> bool {
+    fn runs_inline(&self) -> bool {
         true
     }
 }
@@ -110,12 +110,12 @@ impl ToolBody for OnlyWaits {
 #[tokio::test]
 async fn a_body_that_only_waits_is_held_to_the_same() {
     let dropped = Arc::new(AtomicBool::new(false));
-    let only_waits = || {
+    let runs_inline = || {
         dropped.store(false, Ordering::SeqCst);
         let builder = builder("t").read_only().input_schema(json!({ "type": "object" }));
         builder.body(OnlyWaits(Arc::clone(&dropped))).unwrap()
     };
-    let engine_of = || quick().tool(only_waits()).build().unwrap();
+    let engine_of = || quick().tool(runs_inline()).build().unwrap();
     for (does, code) in [
         ("answers", None),
         ("panics", Some(ErrorCode::ExecutionFailed)),
@@ -126,11 +126,11 @@ async fn a_body_that_only_waits_is_held_to_the_same() {
         assert!(!result.abandoned && dropped.load(Ordering::SeqCst), "{does}");
         assert!(!result.text.contains("hunter2"), "{}", result.text);
     }
-    let patient = engine().tool(only_waits()).build().unwrap();
+    let patient = engine().tool(runs_inline()).build().unwrap();
     let result = cancelled(&patient, "t").await;
     assert_eq!(result.code, Some(ErrorCode::Cancelled));
     assert!(!result.abandoned && dropped.load(Ordering::SeqCst));
-    // A run that is dropped leaves nothing behind.
+    // Dropping a run leaves nothing running.
     let mut turn = engine_of().turn(TurnOptions::default()).unwrap();
     let mut iteration = turn.iteration().await.unwrap();
     let hangs = iteration.execute(vec![call("t", json!({}))]);
@@ -386,7 +386,7 @@ async fn a_batch_that_is_dropped_takes_its_bodies_along() {
     let batch = tokio::time::timeout(Duration::from_millis(20), iteration.execute(calls));
     assert!(batch.await.is_err(), "neither ends by itself");
     let noticed = tokio::task::spawn_blocking(move || seen.recv_timeout(Duration::from_secs(30)));
-    assert!(noticed.await.unwrap().is_ok(), "a blocking body is told to stop");
+    assert!(noticed.await.unwrap().is_ok(), "a blocking body is cancelled");
     in_time(async {
         while !dropped.load(Ordering::SeqCst) {
             tokio::task::yield_now().await;
@@ -398,9 +398,9 @@ async fn a_batch_that_is_dropped_takes_its_bodies_along() {
     assert!(turn.iteration().await.is_ok());
 }
 
-/// Case 43 of the providers' reference asks for a note on the second of calls that are alike. There is
-/// none here, by our decision: what a model reads of a call is what the call gave. Who wants to act on
-/// repetition counts them, `IterationContext::call_count`.
+/// Case 43 of the providers' reference adds a note to the second of equal calls. There is none
+/// here, by our decision: a model reads only a call's own result. To act on repetition, count with
+/// `IterationContext::call_count`.
 #[tokio::test]
 async fn calls_that_are_alike_have_results_that_are_alike_and_no_note() {
     let takes_anything = builder("t").input_schema(json!({ "type": "object" }));
@@ -577,20 +577,20 @@ async fn a_tool_sees_its_call_its_run_and_whom_it_acts_for() {
     };
     let engine = engine().tool(spy).build().unwrap();
     let mut options = TurnOptions::default().tenant("acme").principal("ann").conversation("c-9");
-    options.run_id = Some("run-1".into());
+    options.turn_id = Some("run-1".into());
     options.working_dir = Some("/somewhere".into());
     let mut turn = engine.turn(options).unwrap();
     turn.iteration().await.unwrap();
     let mut iteration = turn.iteration().await.unwrap();
     iteration.execute(vec![call("spy", json!({}))]).await;
     let cx = seen.lock().unwrap().take().unwrap();
-    assert_eq!((cx.run_id(), cx.call_id(), cx.iteration()), ("run-1", "id-spy", 2));
+    assert_eq!((cx.turn_id(), cx.call_id(), cx.iteration()), ("run-1", "id-spy", 2));
     assert_eq!(cx.identity().tenant.as_deref(), Some("acme"));
     assert_eq!(cx.identity().principal.as_deref(), Some("ann"));
     assert_eq!(&*cx.identity().conversation, "c-9");
     assert_eq!(cx.working_dir(), std::path::Path::new("/somewhere"));
     let nobody = engine.turn(TurnOptions::default()).unwrap();
-    assert_eq!(nobody.identity().conversation, *nobody.run_id());
+    assert_eq!(nobody.identity().conversation, *nobody.turn_id());
     assert_eq!(nobody.identity().principal, None);
 }
 
@@ -599,7 +599,7 @@ async fn many_turns_on_one_engine_do_not_mix() {
     let echo = builder("echo")
         .handler(|_: Value, cx: ToolContext| async move {
             tokio::task::yield_now().await;
-            format!("{} {}", cx.identity().principal.as_deref().unwrap(), cx.run_id())
+            format!("{} {}", cx.identity().principal.as_deref().unwrap(), cx.turn_id())
         })
         .unwrap();
     let engine = engine().tool(echo).build().unwrap();
@@ -607,7 +607,7 @@ async fn many_turns_on_one_engine_do_not_mix() {
         let engine = engine.clone();
         tokio::spawn(async move {
             let mut options = TurnOptions::default().principal(format!("p{n}"));
-            options.run_id = Some(format!("run-{n}").into());
+            options.turn_id = Some(format!("run-{n}").into());
             let mut turn = engine.turn(options).unwrap();
             let log = Log::of(turn.events().run());
             turn.registry().register(tool(&format!("own_{n}"))).unwrap();
@@ -617,7 +617,7 @@ async fn many_turns_on_one_engine_do_not_mix() {
             for result in results {
                 assert_eq!(&*result.value, format!("p{n} run-{n}"));
             }
-            assert!(log.events().iter().all(|event| *event.run_id == *format!("run-{n}")));
+            assert!(log.events().iter().all(|event| *event.turn_id == *format!("run-{n}")));
         })
     });
     for turn in Vec::from_iter(turns) {

@@ -1,4 +1,4 @@
-//! Plugins: what they bring carries their id and leaves with them.
+//! Plugins: their parts carry their id and are removed with them.
 
 use std::{
     error::Error,
@@ -11,8 +11,8 @@ use std::{
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use toolcrib_core::{
-    CallVerdict, Catalog, DiscoveryError, ErrorCode, InvalidTool, Lifetime, ListContext, Listing,
-    Reducer, Tool, ToolContext, ToolName, ToolOutput, call_middleware, static_tools,
+    CallDecision, Catalog, DiscoveryError, ErrorCode, InvalidToolError, Lifetime, ListContext,
+    Listing, Reducer, Tool, ToolContext, ToolName, ToolOutput, call_middleware, static_tools,
 };
 use toolcrib_engine::{
     BuildError, Engine, EngineBuilder, Personality, Plugin, PluginError, PluginRegistrar,
@@ -23,7 +23,7 @@ use crate::support::{
     Log, builder, call, engine, menu, offered, once, provider, says, skill_id, skills, tool,
 };
 
-/// A plugin by a function.
+/// A plugin from a function.
 pub(crate) struct Brings<F>(pub(crate) &'static str, pub(crate) F);
 
 impl<F> Plugin for Brings<F>
@@ -67,9 +67,9 @@ fn billing() -> impl Plugin {
             )
             .middleware(call_middleware("no-thirteen", |call| {
                 Ok(if call.args["n"] == 13 {
-                    CallVerdict::Deny("not that one".into())
+                    CallDecision::Deny("not that one".into())
                 } else {
-                    CallVerdict::Proceed
+                    CallDecision::Proceed
                 })
             }));
         Ok(())
@@ -94,7 +94,7 @@ async fn the_hosts_skills_and_what_holds_for_them_stay_when_a_plugin_leaves() {
     assert_eq!(offered(&without, active).await, ["own", "listed", READ_SKILL]);
 }
 
-/// A skill of a plugin that lists a tool of the host and one of its own.
+/// A plugin's skill that lists a tool of the host and one of the plugin.
 fn meddling(mode: ToolsMode) -> impl Plugin {
     Brings("meddler", move |registrar: &mut PluginRegistrar| {
         let tools = ["refund", "export", "free"].map(|name| ToolName::new(name).unwrap());
@@ -158,8 +158,8 @@ async fn why_a_plugins_skill_does_not_bring_a_tool_out_is_said() {
         .unwrap();
     let mut turn = engine.turn(TurnOptions::default().skill(skill_id("meddle"))).unwrap();
     let iteration = turn.iteration().await.unwrap();
-    let reason = iteration.withheld().why("refund").unwrap().reason.to_string();
-    insta::assert_snapshot!(reason, @"skill `refunds` lists it and is not active; skill `meddle` of a plugin has no say in it (active: `meddle`); to offer it: activate skill `refunds`");
+    let reason = iteration.withheld().tool("refund").unwrap().reason.to_string();
+    insta::assert_snapshot!(reason, @"skill `refunds` lists it and is not active; skill `meddle` of a plugin does not decide on it (active: `meddle`); to offer it: activate skill `refunds`");
 }
 
 #[tokio::test]
@@ -190,7 +190,7 @@ async fn a_personality_that_does_not_list_a_plugin_has_no_skill_of_it() {
     assert!(matches!(error, TurnError::SkillOutOfReach { .. }), "{error:?}");
     let mut turn = engine.turn(bare()).unwrap();
     let error = turn.activate_skill(&skill_id("refunds")).unwrap_err();
-    insta::assert_snapshot!(error, @"personality `bare` has no skill `refunds`: that is of plugin `billing`, which is not among its `plugins`");
+    insta::assert_snapshot!(error, @"personality `bare` has no skill `refunds`: it belongs to plugin `billing`, which is not in its `plugins`");
     let mut iteration = turn.iteration().await.unwrap();
     let read_skill = iteration.menu().get(READ_SKILL).unwrap();
     assert!(!read_skill.description().contains("refunds"), "{}", read_skill.description());
@@ -252,7 +252,7 @@ async fn all_that_a_plugin_brings_works_carries_its_id_and_leaves_with_it() {
     assert_eq!(once(&without, "refund", json!({})).await.code, Some(ErrorCode::NotAvailable));
     assert!(without.skills().is_empty());
     assert!(without.without_plugin("billing").is_none());
-    // A turn that has begun stays as it was, and so does the engine that it began on.
+    // A turn that has begun is unchanged, and so is the engine that it began on.
     assert!(menu(&turn.iteration().await.unwrap()).contains(&"refund".to_owned()));
 
     let again = without.with_plugin(&billing()).unwrap();
@@ -264,11 +264,11 @@ async fn all_that_a_plugin_brings_works_carries_its_id_and_leaves_with_it() {
 
 #[tokio::test]
 async fn a_plugins_provider_is_marked_now_and_later_and_stays_the_same_tools() {
-    let later = provider("later", |_: &ListContext, mut into: Catalog| {
+    let later = provider("later", |_: &ListContext| {
         let tool = tool("remote");
-        into.hold_back(tool.clone(), "gate".into(), "not today");
-        into.offer(tool);
-        Listing::later(async move { Ok(into) })
+        let mut catalog = Catalog::from([tool.clone()]);
+        catalog.withhold(tool, "gate".into(), "not today");
+        Listing::later(async move { Ok(catalog) })
     });
     let fixed = static_tools([tool("fixed")]);
     let plugin = Brings("p", move |registrar: &mut PluginRegistrar| {
@@ -287,13 +287,12 @@ async fn a_plugins_provider_is_marked_now_and_later_and_stays_the_same_tools() {
 /// Offers one tool to one principal, and another to all others.
 fn by_principal() -> (impl Plugin, [Tool; 2]) {
     let tools = [tool("for_ada"), tool("for_others")];
-    let [ada, others] = tools.clone();
+    let [ada, others] = tools.clone().map(|tool| Catalog::from([tool]));
     let plugin = Brings("p", move |registrar: &mut PluginRegistrar| {
         let (ada, others) = (ada.clone(), others.clone());
-        registrar.provider(provider("by principal", move |cx, mut into: Catalog| {
+        registrar.provider(provider("by principal", move |cx| {
             let is_ada = cx.identity().principal.as_deref() == Some("ada");
-            into.offer(if is_ada { ada.clone() } else { others.clone() });
-            Listing::now(into)
+            Listing::now(if is_ada { ada.clone() } else { others.clone() })
         }));
         Ok(())
     });
@@ -316,13 +315,12 @@ fn turns_whose_lists_differ_do_not_take_a_plugins_tools_from_each_other() {
     };
     let ((first_ada, _), (first_bob, _)) = (step(&mut ada), step(&mut bob));
     assert_eq!(first_ada.names().collect::<Vec<_>>(), ["for_ada"]);
-    // The second has its buffers made.
-    let _ = (step(&mut ada), step(&mut bob));
-    for _ in 3..6 {
+    for _ in 2..6 {
         for (turn, first) in [(&mut ada, &first_ada), (&mut bob, &first_bob)] {
             let (menu, allocations) = step(turn);
             assert!(Arc::ptr_eq(&menu, first));
-            assert_eq!(allocations, 0);
+            // The plugin's list of marked tools, which was last made for the other turn.
+            assert_eq!(allocations, 2);
         }
     }
 }
@@ -334,14 +332,13 @@ async fn tools_that_no_plugin_can_list_again_are_forgotten() {
     let plugin = Brings("p", move |registrar: &mut PluginRegistrar| {
         let fresh = Arc::clone(&fresh);
         // A new tool each time it is asked.
-        registrar.provider(provider("fresh", move |_, mut into: Catalog| {
+        registrar.provider(provider("fresh", move |_| {
             let held = Arc::clone(&fresh);
             let body = builder("t").handler(move |_: Value, _: ToolContext| {
                 let held = Arc::clone(&held);
                 async move { Arc::strong_count(&held).to_string() }
             });
-            into.offer(body.unwrap());
-            Listing::now(into)
+            Listing::now([body.unwrap()])
         }));
         Ok(())
     });
@@ -418,7 +415,7 @@ fn a_tool_that_could_not_be_made_comes_out_where_the_engine_is_built() {
     let nameless =
         Tool::builder("no description").handler(|_: Value, _: ToolContext| async { "x" });
     let error = engine().tool(nameless).build().unwrap_err();
-    assert!(matches!(error, BuildError::InvalidTool(InvalidTool::Name(_))));
+    assert!(matches!(error, BuildError::InvalidTool(InvalidToolError::Name(_))));
 }
 
 #[tokio::test]
@@ -444,11 +441,11 @@ async fn an_ephemeral_tool_waits_for_the_iteration_that_first_offers_it() {
     // A discovery that fails offers nothing.
     let fails = Arc::new(AtomicBool::new(true));
     let failing = Arc::clone(&fails);
-    let flaky = provider("flaky", move |_, into| {
+    let flaky = provider("flaky", move |_| {
         if failing.load(Ordering::Relaxed) {
-            return Listing::failed(into, DiscoveryError::source_failed("down"));
+            return Listing::failed(DiscoveryError::source_failed("down"));
         }
-        Listing::now(into)
+        Listing::now(Catalog::new())
     });
     let brief = || says(builder("brief").ephemeral(Lifetime::Iteration), "ran");
     let engine_ = engine().tool(tool("always")).provider(flaky).build().unwrap();

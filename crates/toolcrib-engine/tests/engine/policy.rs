@@ -244,14 +244,14 @@ async fn what_is_withheld_never_runs_under_any_name_and_reads_like_what_never_wa
         ("no_such_tool", false),
     ] {
         let seen = log.of_name("policy.denied").len();
-        // What does not fit its schema must not tell that it is there, either.
+        // Arguments that do not match its schema must not reveal that it exists, either.
         let args = if seen == 0 { json!({"x": 1}) } else { json!({"x": "one"}) };
         let result = iteration.execute(vec![call(name, args)]).await.remove(0);
         assert_eq!(result.code, Some(ErrorCode::NotAvailable), "{name:?}");
         assert_eq!(
             &*result.value,
             format!(
-                "there is no tool `{}`; call one of the tools that are offered",
+                "unknown tool `{}`; call one of the tools that are offered",
                 name.escape_debug()
             )
         );
@@ -284,7 +284,7 @@ async fn what_a_skill_hides_cannot_be_called_and_no_rule_is_blamed() {
     assert!(log.of_name("policy.denied").is_empty());
 }
 
-/// An approver by a function, which notes what it was asked.
+/// An approver from a function, which records its requests.
 struct Answers<F>(F, Arc<Mutex<Vec<Value>>>);
 
 impl<F> Approver for Answers<F>
@@ -327,7 +327,7 @@ async fn ask_is_offered_and_denied_where_nobody_can_be_asked() {
     let result = once(&engine, "pay", json!({"x": 1})).await;
     assert_eq!(result.code, Some(ErrorCode::Denied));
     assert_eq!(log.of_name("policy.denied")[0]["rule"], "rule 4");
-    assert_eq!(&*result.value, "calling `pay` needs an approval that nobody here can give");
+    assert_eq!(&*result.value, "calling `pay` needs approval, and no approver is available");
     assert_eq!(result.cause.as_deref(), Some("rule 4: no approver is configured"));
     assert_eq!(runs.load(Ordering::SeqCst), 0);
 }

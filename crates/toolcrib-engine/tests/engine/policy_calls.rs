@@ -1,5 +1,5 @@
-//! Rules at the call: by arguments, with words for the model, and those that end the run. The cases
-//! are those of the references, by number.
+//! Rules at the call: by arguments, with messages for the model, and those that end the run. The
+//! cases are those of the references, by number.
 
 use std::sync::{
     Arc, Mutex,
@@ -8,9 +8,9 @@ use std::sync::{
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    Approval, ArgumentMatch, CallVerdict, Capabilities, ErrorCode, PendingCall, Policy, Rule,
-    Scoper, Secret, SecretError, Tool, ToolContext, ToolResult, call_approver, call_middleware,
-    secrets_fn,
+    Approval, ArgumentMatch, CallDecision, Capabilities, CapabilityGranter, ErrorCode, PendingCall,
+    Policy, Rule, Secret, SecretError, Tool, ToolContext, ToolResult, call_approver,
+    call_middleware, secrets_fn,
 };
 use toolcrib_engine::{Engine, TurnOptions};
 
@@ -145,10 +145,7 @@ async fn a_rule_that_cannot_be_told_denies_and_says_why_to_the_operator() {
             assert_eq!(&*result.value, "calling `read` is not permitted here; do not try it again");
             let denied = &log.of_name("policy.denied")[0];
             assert_eq!(denied["rule"], "rule 3");
-            assert_eq!(
-                denied["reason"],
-                format!("whether the rule holds could not be told: {problem}")
-            );
+            assert_eq!(denied["reason"], format!("the rule could not be evaluated: {problem}"));
             assert_eq!(desk.runs(), 0);
         }
     }
@@ -171,7 +168,9 @@ async fn case_34_a_denied_call_is_never_validated_and_asks_for_no_secret() {
         .handler(|_: Value, cx: ToolContext| async move { cx.secret("BANK").await.map(|_| "ran") })
         .unwrap();
     let rules = [
-        Rule::halt("stop").tools(["pay"]).when(toolcrib_core::When::default().principals(["eve"])),
+        Rule::halt("stop")
+            .tools(["pay"])
+            .when(toolcrib_core::RuleConditions::default().principals(["eve"])),
         Rule::deny("large").arguments([at("/x").greater_than(5)]),
     ];
     let engine = engine().tool(pay).secrets(secrets).policy(Policy::of(rules)).build().unwrap();
@@ -190,7 +189,7 @@ async fn case_34_a_denied_call_is_never_validated_and_asks_for_no_secret() {
 #[tokio::test]
 async fn cases_31_and_36_a_denial_is_read_the_turn_goes_on_and_it_is_checked_once() {
     let rule =
-        Rule::deny("rule 1").because("Audit 7.").tell_model("files below /etc are not yours");
+        Rule::deny("rule 1").reason("Audit 7.").model_message("files below /etc are not yours");
     let desk = desk([rule.arguments(etc())]);
     let mut turn = desk.engine.turn(TurnOptions::default()).unwrap();
     let log = Log::of(turn.events().run());
@@ -220,7 +219,7 @@ async fn cases_31_and_36_a_denial_is_read_the_turn_goes_on_and_it_is_checked_onc
     assert_eq!(menu(&turn.iteration().await.unwrap()), ["read", "write", "list"]);
 }
 
-/// Case 37: a checker that throws is a rule that fails, above; here, what stands in its event.
+/// Case 37: a checker that throws is a rule that fails, above; this tests the text of its event.
 #[tokio::test]
 async fn case_37_what_a_failing_rule_says_is_in_the_event_and_not_in_the_models_text() {
     let broken = ArgumentMatch::by("broken", |_| Err("s3cret".to_owned()));
@@ -235,10 +234,10 @@ async fn case_37_what_a_failing_rule_says_is_in_the_event_and_not_in_the_models_
 /// Case 38.
 #[tokio::test]
 async fn case_38_halt_ends_the_run_with_a_valid_history_and_a_generic_text() {
-    let halt = Rule::halt("rule 2").because("Tripwire.").tools(["write"]);
+    let halt = Rule::halt("rule 2").reason("Tripwire.").tools(["write"]);
     for (rule, text) in [
         (halt.clone(), "calling `write` is not permitted here; do not try it again"),
-        (halt.tell_model("this conversation ends here"), "this conversation ends here"),
+        (halt.model_message("this conversation ends here"), "this conversation ends here"),
     ] {
         let desk = desk([rule]);
         let mut turn = desk.engine.turn(TurnOptions::default()).unwrap();
@@ -248,7 +247,7 @@ async fn case_38_halt_ends_the_run_with_a_valid_history_and_a_generic_text() {
         assert_eq!(iteration.halted(), None);
         let calls = ["read", "write", "list", "write"].map(|name| call(name, json!({})));
         let results = iteration.execute(calls.into()).await;
-        // What had begun ends as it does; each call has its one result.
+        // A running call ends normally; each call has its one result.
         assert_eq!(codes(&results), [None, DENIED, DENIED, DENIED]);
         assert_eq!(&*results[1].value, text);
         assert_eq!(&*results[2].value, "not made: the run was ended");
@@ -262,7 +261,7 @@ async fn case_38_halt_ends_the_run_with_a_valid_history_and_a_generic_text() {
         assert_eq!(denied.len(), 1);
         assert_eq!(denied[0]["reason"], "Tripwire.");
         assert_eq!(log.of_name("policy.checked").last().unwrap()["effect"], "halt");
-        // Whoever goes on all the same gets nowhere, in the next iteration neither.
+        // Continuing anyway achieves nothing, in the next iteration neither.
         let mut next = turn.iteration().await.unwrap();
         assert_eq!(menu(&next), ["read", "write", "list"]);
         assert!(next.halted().is_some() && next.halted() == turn.halted());
@@ -308,7 +307,7 @@ async fn halt_by_arguments_ends_what_waits_for_a_person_and_sequential_calls_beh
 
 #[tokio::test]
 async fn ask_has_words_for_the_model_where_nobody_can_be_asked() {
-    let desk = desk([Rule::ask("consent").because("Law.").tell_model("ask the user first")]);
+    let desk = desk([Rule::ask("consent").reason("Law.").model_message("ask the user first")]);
     let result = once(&desk.engine, "read", json!({})).await;
     assert_eq!((result.code, &*result.value), (DENIED, "ask the user first"));
     assert_eq!(desk.runs(), 0);
@@ -321,9 +320,9 @@ async fn what_a_middleware_rewrites_is_judged_again() {
     let rewrites = call_middleware("home", move |pending| {
         shown.lock().unwrap().push(pending.args.clone());
         Ok(match pending.args["path"].as_str() {
-            Some("~") => CallVerdict::Rewrite(json!({"path": "/etc"})),
-            Some("/etc2") => CallVerdict::Rewrite(json!({"path": "/tmp"})),
-            _ => CallVerdict::Proceed,
+            Some("~") => CallDecision::Rewrite(json!({"path": "/etc"})),
+            Some("/etc2") => CallDecision::Rewrite(json!({"path": "/tmp"})),
+            _ => CallDecision::Proceed,
         })
     });
     let runs = Arc::default();
@@ -338,7 +337,7 @@ async fn what_a_middleware_rewrites_is_judged_again() {
     let effects: Vec<_> =
         log.of_name("policy.checked").iter().map(|event| event["effect"].clone()).collect();
     assert_eq!(effects, ["allow", "deny"]);
-    // What is denied is not shown to a middleware that would mend it.
+    // A denied call is not shown to a middleware that would fix it.
     assert_eq!(once(&engine, "read", json!({"path": "/etc2"})).await.code, DENIED);
     assert_eq!(*seen.lock().unwrap(), [json!({"path": "~"})]);
     assert_eq!(runs.load(Ordering::SeqCst), 0);
@@ -347,7 +346,7 @@ async fn what_a_middleware_rewrites_is_judged_again() {
 /// Case 60, and the defect W18.
 #[tokio::test]
 async fn case_60_a_denial_with_words_of_its_own_is_no_executed_call() {
-    let rule = Rule::deny("rule 1").tell_model("[done] 3 files were deleted");
+    let rule = Rule::deny("rule 1").model_message("[done] 3 files were deleted");
     let desk = desk([rule.arguments(etc())]);
     let log = Log::of(desk.engine.events());
     let result = once(&desk.engine, "read", json!({"path": "/etc"})).await;
@@ -374,13 +373,13 @@ async fn nothing_is_checked_where_there_is_no_policy_and_one_event_where_there_i
     assert_eq!(log.of_name("policy.checked").len(), 1);
 }
 
-/// Case 40: what a tool declares is handed out by a scoper, which is asked after the rules, once, and
-/// of no call that they deny.
+/// Case 40: a capability granter grants the declared capabilities. It is called after the rules, once, and
+/// never for a call that they deny.
 #[tokio::test]
 async fn case_40_what_a_tool_declares_is_asked_for_after_the_rules_and_never_for_a_denied_call() {
     struct Counting(Arc<AtomicUsize>);
-    impl Scoper for Counting {
-        fn scope(
+    impl CapabilityGranter for Counting {
+        fn grant(
             &self,
             _: PendingCall<'_>,
             cx: ToolContext,
@@ -392,7 +391,7 @@ async fn case_40_what_a_tool_declares_is_asked_for_after_the_rules_and_never_for
     let (asked, runs) = (Arc::new(AtomicUsize::new(0)), Arc::default());
     let engine = engine()
         .tools([files("read", &runs), files("write", &runs)])
-        .scoper(Counting(Arc::clone(&asked)))
+        .capability_granter(Counting(Arc::clone(&asked)))
         .policy(Policy::of([Rule::deny("no etc").arguments(etc())]))
         .build()
         .unwrap();
@@ -408,14 +407,14 @@ async fn case_40_what_a_tool_declares_is_asked_for_after_the_rules_and_never_for
 /// Case 54.
 #[tokio::test]
 async fn case_54_a_tool_that_is_not_offered_in_this_iteration_is_refused_when_it_is_named() {
-    let late = toolcrib_core::When::default().from_iteration(2);
+    let late = toolcrib_core::RuleConditions::default().from_iteration(2);
     let desk = desk([Rule::deny("early only").tools(["read"]).when(late)]);
     let mut turn = desk.engine.turn(TurnOptions::default()).unwrap();
     let mut first = turn.iteration().await.unwrap();
     let mut second = turn.iteration().await.unwrap();
     let refused = second.execute(vec![call("read", json!({}))]).await;
     assert_eq!(codes(&refused), [Some(ErrorCode::NotAvailable)]);
-    // What the first one offered it still takes calls for.
+    // Calls of tools that the first one offered are still accepted.
     assert_eq!(codes(&first.execute(vec![call("read", json!({}))]).await), [None]);
     assert_eq!(desk.runs(), 1);
 }

@@ -1,11 +1,11 @@
-//! What rules know of the situation, and a policy as a gate.
+//! The facts for rules, and a policy as a gate.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    CancellationToken, Identity, ListContext, Policy, PolicyDefault, Rule, SkillId, Tool,
-    ToolProvider, When, gated_tools, of_plugin, static_tools,
+    __internal::of_plugin, CancellationToken, Identity, ListContext, Policy, PolicyDefault, Rule,
+    RuleConditions, SkillId, Tool, ToolProvider, gated_tools, static_tools,
 };
 use toolcrib_engine::{Engine, Personality, TurnError, TurnOptions};
 
@@ -13,7 +13,7 @@ use crate::support::{
     builder, engine, listed, menu, offered, reading, says, skill_id, skills, tool,
 };
 
-fn write_denied(when: When) -> Rule {
+fn write_denied(when: RuleConditions) -> Rule {
     Rule::deny("rule 1").tools(["write"]).when(when)
 }
 
@@ -33,18 +33,21 @@ async fn writes(engine: &Engine, options: TurnOptions) -> bool {
 #[tokio::test]
 async fn a_rule_knows_principal_personality_and_iteration() {
     let options = TurnOptions::default;
-    let engine = desk(Policy::of([write_denied(When::default().principals(["bob", "eve"]))]));
+    let engine =
+        desk(Policy::of([write_denied(RuleConditions::default().principals(["bob", "eve"]))]));
     assert!(!writes(&engine, options().principal("eve")).await);
     assert!(writes(&engine, options().principal("Eve")).await);
     assert!(writes(&engine, options()).await);
 
-    let engine = desk(Policy::of([write_denied(When::default().personalities(["auditor"]))]));
+    let engine =
+        desk(Policy::of([write_denied(RuleConditions::default().personalities(["auditor"]))]));
     assert!(!writes(&engine, options().personality("auditor")).await);
     assert!(writes(&engine, options()).await);
-    let engine = desk(Policy::of([write_denied(When::default().personalities(["default"]))]));
+    let engine =
+        desk(Policy::of([write_denied(RuleConditions::default().personalities(["default"]))]));
     assert!(!writes(&engine, options()).await);
 
-    let ranged = When::default().from_iteration(2).to_iteration(3);
+    let ranged = RuleConditions::default().from_iteration(2).to_iteration(3);
     let engine = desk(Policy::of([write_denied(ranged)]));
     let mut turn = engine.turn(options()).unwrap();
     let mut there = Vec::new();
@@ -56,7 +59,7 @@ async fn a_rule_knows_principal_personality_and_iteration() {
 
 #[tokio::test]
 async fn a_menu_is_composed_anew_only_where_a_rule_tells_iterations_apart() {
-    let withheld = |when: When| async {
+    let withheld = |when: RuleConditions| async {
         let engine = desk(Policy::of([write_denied(when)]));
         let mut turn = engine.turn(TurnOptions::default()).unwrap();
         let mut menus = Vec::new();
@@ -65,9 +68,9 @@ async fn a_menu_is_composed_anew_only_where_a_rule_tells_iterations_apart() {
         }
         menus.windows(2).map(|two| Arc::ptr_eq(&two[0], &two[1])).collect::<Vec<_>>()
     };
-    assert_eq!(withheld(When::default()).await, [true, true, true]);
-    assert_eq!(withheld(When::default().from_iteration(3)).await, [true, false, true]);
-    assert_eq!(withheld(When::default().to_iteration(1)).await, [false, true, true]);
+    assert_eq!(withheld(RuleConditions::default()).await, [true, true, true]);
+    assert_eq!(withheld(RuleConditions::default().from_iteration(3)).await, [true, false, true]);
+    assert_eq!(withheld(RuleConditions::default().to_iteration(1)).await, [false, true, true]);
 }
 
 #[tokio::test]
@@ -93,7 +96,7 @@ async fn a_rule_knows_where_a_tool_comes_from() {
 
 #[tokio::test]
 async fn roles_come_from_principals_tenants_and_claims_and_stay_for_the_turn() {
-    let mut policy = Policy::of([write_denied(When::default().roles(["trainee"]))]);
+    let mut policy = Policy::of([write_denied(RuleConditions::default().roles(["trainee"]))]);
     policy.roles.grant("intern", "trainee");
     policy.roles.grant_to_tenant("school", "trainee");
     policy.roles.grant_to_claim("groups", ["trainees"], "trainee");
@@ -109,7 +112,7 @@ async fn roles_come_from_principals_tenants_and_claims_and_stay_for_the_turn() {
     for odd in [json!(7), json!(null), json!({"trainees": true}), json!([["trainees"]])] {
         // Left out, the role would not deny.
         match engine.turn(options().claim("groups", odd)).unwrap_err() {
-            TurnError::UnreadableClaim(claim) => assert_eq!(&*claim.claim, "groups"),
+            TurnError::InvalidClaim(claim) => assert_eq!(&*claim.claim, "groups"),
             other => panic!("{other}"),
         }
     }
@@ -129,7 +132,7 @@ fn cx(principal: Option<&str>, skill: Option<&str>, iteration: u32) -> ListConte
 async fn case_39_one_role_map_drives_gate_and_calls_and_a_role_is_left_to_no_chance() {
     let mut policy = Policy::of([Rule::allow("writers")
         .tools(["write"])
-        .when(When::default().roles(["writer"]))]);
+        .when(RuleConditions::default().roles(["writer"]))]);
     policy.default = PolicyDefault::Deny;
     policy.roles.grant("ann", "writer");
     let gate = || policy.as_gate().unwrap();
@@ -143,7 +146,7 @@ async fn case_39_one_role_map_drives_gate_and_calls_and_a_role_is_left_to_no_cha
     let engine = engine().provider(tools()).policy(policy.clone()).build().unwrap();
     assert_eq!(offered(&engine, TurnOptions::default().principal("ann")).await, ["write"]);
     assert_eq!(offered(&engine, TurnOptions::default()).await, nothing);
-    // A policy that is made of another leaves that as it is.
+    // A policy derived from another does not change that one.
     let mut wider = policy.clone();
     wider.roles.grant("bob", "writer");
     assert_eq!(listed(&gated, &cx(Some("bob"), None, 1)).await, nothing);
@@ -156,11 +159,11 @@ async fn a_gate_knows_tool_skills_tenant_and_iteration_and_treats_arguments_as_a
     let any = || [toolcrib_core::ArgumentMatch::at("/x").unwrap()];
     let policy = Policy::of([
         Rule::deny("args").tools(["a"]).arguments(any()),
-        Rule::deny("late").tools(["b"]).when(When::default().from_iteration(2)),
+        Rule::deny("late").tools(["b"]).when(RuleConditions::default().from_iteration(2)),
         Rule::deny("focus")
             .tools(["c"])
-            .when(When::default().skills([skill_id("s")]))
-            .because("why"),
+            .when(RuleConditions::default().skills([skill_id("s")]))
+            .reason("why"),
     ]);
     let tools = static_tools(["a", "b", "c"].map(tool));
     let gated = gated_tools("policy", tools, policy.as_gate().unwrap());
@@ -170,30 +173,34 @@ async fn a_gate_knows_tool_skills_tenant_and_iteration_and_treats_arguments_as_a
         engine().provider(gated).skills(skills([("s", &["a", "b", "c"])])).build().unwrap();
     let mut turn = engine.turn(TurnOptions::default().skill(skill_id("s"))).unwrap();
     let iteration = turn.iteration().await.unwrap();
-    let why = iteration.withheld().why("c").unwrap();
+    let why = iteration.withheld().tool("c").unwrap();
     assert_eq!(why.reason, "gate `policy`: focus denies it: why");
 }
 
 #[test]
 fn a_policy_that_looks_at_what_a_provider_is_not_told_is_no_gate() {
-    let mut policy = Policy::of([Rule::deny("rule 7").when(When::default().roles(["x"]))]);
+    let mut policy =
+        Policy::of([Rule::deny("rule 7").when(RuleConditions::default().roles(["x"]))]);
     assert!(policy.as_gate().is_ok());
     policy.roles.grant_to_claim("groups", ["x"], "x");
-    let said = |policy: &Policy| policy.as_gate().unwrap_err().to_string();
+    let said = |policy: &Policy| policy.as_gate().err().unwrap().to_string();
     assert_eq!(
         said(&policy),
-        "rule 7 cannot be part of a gate: a provider is not told the claims that give a role; leave \
-         it to the engine's policy"
+        "rule 7 cannot be part of a gate: providers do not receive the claims that give a role; \
+         give it to the engine's policy"
     );
-    let on = |when: When| Policy::of([Rule::deny("r").when(when)]);
-    assert!(said(&on(When::default().personalities(["p"]))).contains("the personality"));
-    assert!(said(&on(When::default().listed_by_active_skill(true))).contains("a skill lists"));
+    let on = |when: RuleConditions| Policy::of([Rule::deny("r").when(when)]);
+    assert!(said(&on(RuleConditions::default().personalities(["p"]))).contains("the personality"));
+    assert!(
+        said(&on(RuleConditions::default().listed_by_active_skill(true)))
+            .contains("the tools that skills list")
+    );
 }
 
 mod random {
     use futures_util::FutureExt as _;
     use proptest::prelude::*;
-    use toolcrib_core::{Catalog, Verdict};
+    use toolcrib_core::GateDecision;
 
     use super::*;
 
@@ -201,13 +208,13 @@ mod random {
     fn gate(
         passes: Vec<usize>,
         from: u32,
-    ) -> impl Fn(&Tool, &ListContext) -> Verdict + Send + Sync + 'static {
+    ) -> impl Fn(&Tool, &ListContext) -> GateDecision + Send + Sync + 'static {
         move |tool: &Tool, cx: &ListContext| {
             let is_one = passes.iter().any(|n| tool.name().as_str() == format!("tool_{n}"));
             if is_one || cx.iteration() < from {
-                Verdict::Offer
+                GateDecision::Offer
             } else {
-                Verdict::Withhold("closed".into())
+                GateDecision::Withhold("closed".into())
             }
         }
     }
@@ -244,9 +251,9 @@ mod random {
             let tools = || static_tools((0..5).map(|n| tool(&format!("tool_{n}"))));
             let list = |provider: Arc<dyn ToolProvider>| {
                 let cx = cx(None, None, iteration);
-                let listing = provider.list(&cx, Catalog::new()).wait().now_or_never().unwrap();
+                let listing = provider.list(&cx).wait().now_or_never().unwrap();
                 let catalog = listing.unwrap();
-                (crate::support::catalog_names(&catalog), catalog.held_back().len())
+                (crate::support::catalog_names(&catalog), catalog.withheld_by_provider().len())
             };
             let inner = gated_tools("one", tools(), gate(one.clone(), from_one));
             let one_first = gated_tools("two", inner, gate(two.clone(), from_two));
@@ -306,7 +313,7 @@ mod random {
                 for n in 0..5 {
                     let name = format!("tool_{n}");
                     for form in forms(&name).into_iter().chain([name]) {
-                        // A halt ends what its turn may do, so each call has one of its own.
+                        // A halt ends the calls of its turn, so each call has a separate turn.
                         let mut turn = turn();
                         let mut iteration = turn.iteration().await.unwrap();
                         let calls = vec![crate::support::call(&form, json!({}))];

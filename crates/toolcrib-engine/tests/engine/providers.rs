@@ -1,5 +1,5 @@
-//! Providers, gates and how they are put together. The numbers of cases are those of the reference
-//! report on agentfootprint; more of them are in `discovery`.
+//! Providers, gates and their combination. The numbers of cases are those of the reference report
+//! on agentfootprint; more of them are in `discovery`.
 
 use std::{
     collections::HashMap,
@@ -10,20 +10,20 @@ use std::{
 };
 
 use toolcrib_core::{
-    CancellationToken, Catalog, DiscoveryError, DiscoveryErrorClass, FailedListing, ListContext,
-    Listing, Reason, SkillId, Tool, ToolProvider, Verdict, concat, gated_tools, skill_scoped_tools,
+    CancellationToken, Catalog, DiscoveryError, DiscoveryErrorClass, GateDecision, ListContext,
+    Listing, Reason, SkillId, Tool, ToolProvider, concat, gated_tools, skill_scoped_tools,
     static_tools,
 };
-use toolcrib_engine::{IterationError, TurnOptions};
+use toolcrib_engine::{TurnError, TurnOptions};
 
 use crate::support::{
     Log, catalog_names, cx, cx_with_skill, engine, in_time, listed, menu, offered, provider,
     reading, skill_id, skills, tool, why,
 };
 
-fn discovery_error(error: IterationError) -> DiscoveryError {
+fn discovery_error(error: TurnError) -> DiscoveryError {
     match error {
-        IterationError::Discovery(error) => error,
+        TurnError::Discovery(error) => error,
         other => panic!("{other:?}"),
     }
 }
@@ -35,12 +35,11 @@ fn waiting(
     released: &CancellationToken,
 ) -> Arc<dyn ToolProvider> {
     let (tools, released) = (names_to_tools(tools), released.clone());
-    provider(id, move |_, mut into| {
+    provider(id, move |_| {
         let (tools, released) = (tools.clone(), released.clone());
         Listing::later(async move {
             released.cancelled().await;
-            into.offer_all(&tools);
-            Ok(into)
+            Ok(tools.into())
         })
     })
 }
@@ -53,15 +52,15 @@ fn only(name: &'static str) -> impl Fn(&Tool, &ListContext) -> bool {
     move |tool, _| *tool.name() == name
 }
 
-// Cases 1 to 4. Two lists are equal and each is its own; that they are of the very same tools is
-// our decision: what changed is found by content, so the same set is the same list (case 2).
+// Cases 1 to 4. Two lists are equal and separate. That they contain the same tools is our decision:
+// changes are detected by content, so the same set is the same list (case 2).
 #[tokio::test]
 async fn a_static_list_keeps_its_order_and_gives_a_list_of_its_own_each_time() {
     let mut source = names_to_tools(&["c", "a", "b"]);
     let provider = static_tools(source.clone());
     source.clear();
-    let first = Arc::clone(&provider).list(&cx(), Catalog::new()).wait().await.unwrap();
-    let mut second = Arc::clone(&provider).list(&cx(), Catalog::new()).wait().await.unwrap();
+    let first = Arc::clone(&provider).list(&cx()).wait().await.unwrap();
+    let mut second = Arc::clone(&provider).list(&cx()).wait().await.unwrap();
     assert_eq!(catalog_names(&first), ["c", "a", "b"]);
     assert!(first.same(&second));
     second.offer(tool("d"));
@@ -95,11 +94,11 @@ async fn stacked_gates_let_through_what_all_let_through_and_the_outer_sees_what_
             tool.name().starts_with('z')
         }
     });
-    let catalog = outer.list(&cx(), Catalog::new()).wait().await.unwrap();
+    let catalog = outer.list(&cx()).wait().await.unwrap();
     assert_eq!(catalog_names(&catalog), [""; 0]);
     assert_eq!(*seen.lock().unwrap(), ["a"]);
     let held: Vec<_> = catalog
-        .held_back()
+        .withheld_by_provider()
         .iter()
         .map(|held| (held.tool.name().to_string(), held.gate.to_string()))
         .collect();
@@ -108,11 +107,27 @@ async fn stacked_gates_let_through_what_all_let_through_and_the_outer_sees_what_
 
 #[tokio::test]
 async fn a_gate_judges_only_what_its_own_provider_offers() {
-    let mut before = Catalog::new();
-    before.offer(tool("theirs"));
     let gate = gated_tools("no", static_tools([tool("mine")]), |_: &Tool, _: &ListContext| false);
-    let catalog = gate.list(&cx(), before).wait().await.unwrap();
-    assert_eq!(catalog_names(&catalog), ["theirs"]);
+    let both = concat([static_tools([tool("theirs")]), gate]);
+    assert_eq!(listed(&both, &cx()).await, ["theirs"]);
+}
+
+#[tokio::test]
+async fn a_gate_gives_each_caller_its_own_list_and_an_unchanged_one_again() {
+    let gate = gated_tools(
+        "late",
+        static_tools(names_to_tools(&["a", "b", "c", "d"])),
+        |tool: &Tool, cx: &ListContext| cx.iteration() > 1 || !"bd".contains(&**tool.name()),
+    );
+    let (first, later) = (cx().with_iteration(1), cx().with_iteration(2));
+    for _ in 0..2 {
+        assert_eq!(listed(&gate, &first).await, ["a", "c"]);
+        assert_eq!(listed(&gate, &later).await, ["a", "b", "c", "d"]);
+    }
+    let again = || async { Arc::clone(&gate).list(&first).wait().await.unwrap() };
+    let (before, after) = (again().await, again().await);
+    assert!(std::ptr::eq(before.offered(), after.offered()), "the same instance of the list");
+    assert_eq!(after.withheld_by_provider().len(), 2);
 }
 
 // Case 9.
@@ -202,22 +217,22 @@ async fn a_gate_that_fails_or_panics_ends_the_iteration_and_names_gate_tool_and_
 }
 
 #[tokio::test]
-async fn a_gate_that_fails_lets_nothing_through_that_it_had_not_judged() {
+async fn a_gate_that_fails_lets_nothing_through() {
     let gate = gated_tools(
         "g",
         static_tools(names_to_tools(&["a", "b", "c"])),
         |tool: &Tool, _: &ListContext| if *tool.name() == "b" { Err("no") } else { Ok(true) },
     );
-    let Listing::Now(Err(FailedListing { catalog, .. })) = gate.list(&cx(), Catalog::new()) else {
+    let Listing::Now(Err(error)) = gate.list(&cx()) else {
         panic!("a sync provider answers at once");
     };
-    assert_eq!(catalog_names(&catalog), ["a"]);
+    assert_eq!(error.message(), "gate `g` failed on tool `b`: no");
 }
 
 // Case 11.
 #[tokio::test]
 async fn names_are_no_patterns_to_a_gate() {
-    // A tool's name cannot hold metacharacters, what it is compared with can.
+    // A tool's name cannot contain metacharacters, the compared text can.
     let gate = gated_tools("g", static_tools(names_to_tools(&["read_a", "axb"])), only("a.b"));
     assert_eq!(listed(&gate, &cx()).await, [""; 0]);
     assert!(
@@ -236,10 +251,10 @@ async fn now_stays_now_and_later_stays_later_through_every_combinator() {
         gated_tools("g", static_tools(all()), only("a")),
         skill_scoped_tools("billing", all()).unwrap(),
     ]);
-    assert!(matches!(now.list(&cx(), Catalog::new()), Listing::Now(Ok(_))));
+    assert!(matches!(now.list(&cx()), Listing::Now(Ok(_))));
     let released = CancellationToken::new();
     let later = gated_tools("g", concat([waiting("w", &["a", "b"], &released)]), only("a"));
-    let listing = later.list(&cx(), Catalog::new());
+    let listing = later.list(&cx());
     assert!(matches!(listing, Listing::Later(_)));
     released.cancel();
     assert_eq!(catalog_names(&listing.wait().await.unwrap()), ["a"]);
@@ -255,8 +270,8 @@ async fn skill_scoped_tools_need_exactly_their_skill_as_the_active_one() {
     }
     let not_last = cx().with_active_skills(Arc::from([skill_id("billing"), skill_id("health")]));
     assert_eq!(listed(&provider, &not_last).await, [""; 0]);
-    let catalog = provider.list(&cx(), Catalog::new()).wait().await.unwrap();
-    assert_eq!(catalog.held_back()[0].reason, Reason::NeedsSkill(skill_id("billing")));
+    let catalog = provider.list(&cx()).wait().await.unwrap();
+    assert_eq!(catalog.withheld_by_provider()[0].reason, Reason::NeedsSkill(skill_id("billing")));
 }
 
 // Case 14.
@@ -281,16 +296,14 @@ async fn concat_keeps_its_order_whatever_order_the_answers_come_in() {
         static_tools(names_to_tools(&["s3"])),
     ]);
     for order in [[&first, &second], [&second, &first]] {
-        let mut before = Catalog::new();
-        before.offer(tool("before"));
-        let listing = Arc::clone(&provider).list(&cx(), before);
+        let listing = Arc::clone(&provider).list(&cx());
         let waiting = tokio::spawn(listing.wait());
         for release in order {
             release.cancel();
             tokio::task::yield_now().await;
         }
         let catalog = in_time(waiting).await.unwrap().unwrap();
-        assert_eq!(catalog_names(&catalog), ["before", "s1", "l1", "s2", "l2", "s3"]);
+        assert_eq!(catalog_names(&catalog), ["s1", "l1", "s2", "l2", "s3"]);
     }
 }
 
@@ -300,12 +313,11 @@ async fn providers_that_answer_later_are_waited_for_together() {
     let meet = Arc::new(tokio::sync::Barrier::new(3));
     let meeting = |id| {
         let meet = Arc::clone(&meet);
-        provider(id, move |_, mut into| {
+        provider(id, move |_| {
             let meet = Arc::clone(&meet);
             Listing::later(async move {
                 meet.wait().await;
-                into.offer(tool(id));
-                Ok(into)
+                Ok([tool(id)].into())
             })
         })
     };
@@ -325,23 +337,22 @@ async fn a_failure_is_reported_after_those_that_were_asked_are_heard_and_nobody_
     let released = CancellationToken::new();
     let slow = {
         let (heard, released) = (Arc::clone(&heard), released.clone());
-        provider("slow", move |_, into| {
+        provider("slow", move |_| {
             let (heard, released) = (Arc::clone(&heard), released.clone());
             Listing::later(async move {
                 released.cancelled().await;
                 heard.store(true, Ordering::SeqCst);
-                Ok(into)
+                Ok(Catalog::new())
             })
         })
     };
-    let failing = provider("failing", |_, into| {
-        Listing::failed(into, DiscoveryError::source_failed("no route to host"))
-    });
+    let failing =
+        provider("failing", |_| Listing::failed(DiscoveryError::source_failed("no route to host")));
     let behind = {
         let asked = Arc::clone(&asked);
-        provider("behind", move |_, into| {
+        provider("behind", move |_| {
             asked.fetch_add(1, Ordering::SeqCst);
-            Listing::now(into)
+            Listing::now(Catalog::new())
         })
     };
     let engine = engine().provider(slow).provider(failing).provider(behind).build().unwrap();
@@ -365,12 +376,11 @@ async fn a_failed_iteration_offers_nothing_and_the_next_may_succeed() {
     let down = Arc::new(AtomicBool::new(true));
     let flaky = {
         let down = Arc::clone(&down);
-        provider("flaky", move |_, mut into| {
+        provider("flaky", move |_| {
             if down.load(Ordering::SeqCst) {
-                return Listing::failed(into, DiscoveryError::source_failed("down"));
+                return Listing::failed(DiscoveryError::source_failed("down"));
             }
-            into.offer(tool("late"));
-            Listing::now(into)
+            Listing::now([tool("late")])
         })
     };
     let engine = engine().tool(tool("mine")).provider(flaky).build().unwrap();
@@ -384,8 +394,8 @@ async fn a_failed_iteration_offers_nothing_and_the_next_may_succeed() {
 
 #[tokio::test]
 async fn a_provider_that_panics_now_or_later_fails_and_is_named() {
-    let now = provider("now", |_, _| panic!("bug {}", 1));
-    let later = provider("later", |_, _| Listing::later(async { panic!("bug {}", 1) }));
+    let now = provider("now", |_| panic!("bug {}", 1));
+    let later = provider("later", |_| Listing::later(async { panic!("bug {}", 1) }));
     for (panicking, id) in [(now, "now"), (later, "later")] {
         let engine = engine()
             .tool(tool("mine"))
@@ -413,7 +423,7 @@ async fn cancellation_ends_a_discovery_that_never_would() {
     }
     let never = {
         let dropped = Arc::clone(&dropped);
-        provider("never", move |_, _| {
+        provider("never", move |_| {
             let flag = Flag(Arc::clone(&dropped));
             Listing::later(async move {
                 let _flag = flag;
@@ -431,7 +441,7 @@ async fn cancellation_ends_a_discovery_that_never_would() {
         cancel.cancel();
     };
     let (outcome, ()) = in_time(async { tokio::join!(turn.iteration(), cancelling) }).await;
-    assert!(matches!(outcome, Err(IterationError::Cancelled)));
+    assert!(matches!(outcome, Err(TurnError::Cancelled)));
     assert!(dropped.load(Ordering::SeqCst));
     assert_eq!(log.of_name("tools.discovery_failed")[0]["error_class"], "cancelled");
 }
@@ -442,10 +452,9 @@ async fn a_provider_is_asked_once_per_iteration_with_its_number() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let spy = {
         let asked = Arc::clone(&asked);
-        provider("spy", move |cx, mut into| {
+        provider("spy", move |cx| {
             asked.lock().unwrap().push(cx.iteration());
-            into.offer(tool("found"));
-            Listing::now(into)
+            Listing::now([tool("found")])
         })
     };
     let engine = engine().provider(spy).build().unwrap();
@@ -472,45 +481,19 @@ async fn without_a_provider_there_is_no_discovery() {
 #[tokio::test]
 async fn what_a_provider_offered_to_one_run_is_not_seen_by_the_next() {
     let answers = Arc::new(AtomicUsize::new(0));
-    let changing = provider("changing", move |_, mut into| {
+    let changing = provider("changing", move |_| {
         let n = answers.fetch_add(1, Ordering::SeqCst);
-        into.offer(tool(&format!("tool_{n}")));
-        Listing::now(into)
+        Listing::now([tool(&format!("tool_{n}"))])
     });
     let engine = engine().provider(changing).build().unwrap();
     assert_eq!(offered(&engine, TurnOptions::default()).await, ["tool_0"]);
     assert_eq!(offered(&engine, TurnOptions::default()).await, ["tool_1"]);
 }
 
-#[tokio::test]
-async fn a_provider_that_throws_away_what_it_was_handed_fails_instead_of_slipping_past_a_gate() {
-    // The likely slip of whoever writes a provider: a list of one's own instead of `into`.
-    let forgetful = |later: bool| {
-        provider("forgetful", move |_, _| {
-            let mut own = Catalog::new();
-            own.offer_all(&names_to_tools(&["x", "y"]));
-            if later { Listing::later(async { Ok(own) }) } else { Listing::now(own) }
-        })
-    };
-    for later in [false, true] {
-        for first in [vec!["a"], vec!["a", "b", "c"]] {
-            let gate = gated_tools("none", forgetful(later), |_: &Tool, _: &ListContext| false);
-            let engine = engine().tools(names_to_tools(&first)).provider(gate).build().unwrap();
-            let mut turn = engine.turn(TurnOptions::default()).unwrap();
-            let error = discovery_error(turn.iteration().await.unwrap_err());
-            assert_eq!(error.provider(), Some("gated(none) > forgetful"));
-            assert!(error.message().contains("handed"), "{error}");
-        }
-        let both = concat([static_tools([tool("a")]), forgetful(later)]);
-        let answer = both.list(&cx(), Catalog::new()).wait().await;
-        assert_eq!(answer.unwrap_err().error.provider(), Some("forgetful"));
-    }
-}
-
-/// Seed 002's own composition: what a skill's map admits out of what is read-only.
+/// The composition of seed 002: the tools that a skill's map admits out of the read-only ones.
 mod seed_002 {
     use super::{
-        Arc, HashMap, ListContext, Reason, Tool, ToolProvider, TurnOptions, Verdict, engine,
+        Arc, GateDecision, HashMap, ListContext, Reason, Tool, ToolProvider, TurnOptions, engine,
         gated_tools, offered, reading, skill_id, skills, static_tools, tool, why,
     };
 
@@ -530,13 +513,13 @@ mod seed_002 {
         });
         gated_tools("skill", read_only, move |tool: &Tool, cx: &ListContext| {
             let Some(skill) = cx.active_skill() else {
-                return Verdict::Offer;
+                return GateDecision::Offer;
             };
             let listed = by_skill.get(skill.as_str());
             if listed.is_some_and(|names| names.contains(&tool.name().as_str())) {
-                Verdict::Offer
+                GateDecision::Offer
             } else {
-                Verdict::Withhold(Reason::from(format!("not a tool of {skill}")))
+                GateDecision::Withhold(Reason::from(format!("not a tool of {skill}")))
             }
         })
     }
@@ -565,7 +548,7 @@ mod seed_002 {
         assert_eq!(super::menu(&iteration), ["read_billing", "read_health"]);
         assert_eq!(
             why(iteration.withheld(), "write_billing"),
-            "gate `read_only`: the gate says no"
+            "gate `read_only`: the gate rejected the tool"
         );
     }
 }

@@ -5,18 +5,18 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Value, json};
 use toolcrib_core::{Approval, CancellationToken, Effect, ErrorCode, ToolResult, call_approver};
 use toolcrib_engine::{
-    AnswerError, Engine, Executed, IterationContext, NotAnswered, OpenQuestion, Question,
+    AnswerError, Engine, Executed, IterationContext, NotAnsweredError, OpenQuestion, Question,
     Questions, Redactor, TurnOptions, TurnRunner,
 };
 
 use crate::support::{Log, call, engine, in_time, policy, rule_on, says, tool};
 
-/// What a turn that asks one thing hears, and what it told.
+/// The events and outcome of a turn that asks one question.
 async fn asks(
     question: Question,
     options: TurnOptions,
     answers: impl FnOnce(&Questions, &Arc<str>) + Send + 'static,
-) -> (Result<Value, NotAnswered>, Log) {
+) -> (Result<Value, NotAnsweredError>, Log) {
     let questions = Questions::new();
     let options = options.questions(questions.clone());
     let log = Log::of(&options.events);
@@ -70,7 +70,7 @@ async fn an_answer_that_does_not_fit_goes_back_to_who_gave_it_and_the_question_s
             let Err(error) = people.answer(id, bad) else { panic!("it fits") };
             assert_eq!(
                 error.to_string(),
-                format!("the answer to question `{id}` does not fit: {problem}; answer again")
+                format!("the answer to question `{id}` does not match its schema: {problem}; answer again")
             );
             assert_eq!(people.open().len(), 1);
         }
@@ -90,23 +90,23 @@ async fn rejected_aborted_cancelled_and_too_late_are_told_apart() {
         people.reject(id, "not my budget").unwrap();
     })
     .await;
-    assert_eq!(answer, Err(NotAnswered::Rejected { reason: "not my budget".into() }));
+    assert_eq!(answer, Err(NotAnsweredError::Rejected { reason: "not my budget".into() }));
     assert_eq!(closed(&log), ["rejected"]);
 
     let taken_back = |people: &Questions, id: &Arc<str>| people.abort(id).unwrap();
     let (answer, log) = asks(limit(), TurnOptions::default(), taken_back).await;
-    assert_eq!(answer, Err(NotAnswered::Aborted));
+    assert_eq!(answer, Err(NotAnsweredError::Aborted));
     assert_eq!(closed(&log), ["aborted"]);
 
     let cancellation = CancellationToken::new();
     let options = TurnOptions::default().cancellation(cancellation.clone());
     let (answer, log) = asks(limit(), options, move |_, _| cancellation.cancel()).await;
-    assert_eq!(answer, Err(NotAnswered::Aborted));
+    assert_eq!(answer, Err(NotAnsweredError::Aborted));
     assert_eq!(closed(&log), ["aborted"]);
 
     let timeout = Duration::from_secs(20);
     let (answer, log) = asks(limit().timeout(timeout), TurnOptions::default(), |_, _| {}).await;
-    assert_eq!(answer, Err(NotAnswered::TimedOut { timeout }));
+    assert_eq!(answer, Err(NotAnsweredError::TimedOut { timeout }));
     assert_eq!(closed(&log), ["timed_out"]);
     let late = Questions::new().answer("gone", json!(1)).unwrap_err();
     assert_eq!(late.to_string(), "there is no open question `gone`");
@@ -153,7 +153,7 @@ async fn a_question_is_data_without_secrets() {
     assert_eq!(asked["payload"], json!({ "account": "[redacted]" }));
     assert_eq!(asked["timeout_ms"], 60_000);
     assert!(asked["answer_schema"].is_object());
-    // What a host has stored needs nothing but its id and what it is about.
+    // A host's stored question only requires its id and its reason.
     let plain: Question = serde_json::from_value(json!({ "id": "q", "reason": "Go?" })).unwrap();
     assert_eq!(plain, Question::new("Go?").id("q"));
 }
@@ -167,8 +167,8 @@ async fn what_cannot_be_asked_is_an_error_of_who_asks() {
             let bad = json!({ "type": "nonsense" });
             for question in [limit().payload(deep), Question::new("?").answer_schema(bad)] {
                 let answer = cx.wait_for(question).await;
-                let nobody = matches!(answer, Err(NotAnswered::NobodyToAsk));
-                let invalid = matches!(answer, Err(NotAnswered::Invalid { .. }));
+                let nobody = matches!(answer, Err(NotAnsweredError::NoQuestions));
+                let invalid = matches!(answer, Err(NotAnsweredError::Invalid { .. }));
                 assert_eq!((nobody, invalid), (!with_people, with_people), "{answer:?}");
             }
             if with_people {
@@ -179,7 +179,7 @@ async fn what_cannot_be_asked_is_an_error_of_who_asks() {
                 let futures_util::future::Either::Right((second, first)) = both else {
                     panic!("nobody answers")
                 };
-                assert!(matches!(second, Err(NotAnswered::Invalid { .. })));
+                assert!(matches!(second, Err(NotAnsweredError::Invalid { .. })));
                 // Dropped, it is closed.
                 drop(first);
             }
@@ -291,10 +291,10 @@ async fn calls_that_a_rule_asks_about_are_questions_where_there_is_no_approver()
     // An approver decides alone.
     let approves = call_approver(|_| async { Approval::Approved });
     let engine_ = engine().tool(refund()).policy(asking()).approver(approves).build().unwrap();
-    let (result, closed) = called(&engine_, |_, _| panic!("nobody else is asked")).await;
+    let (result, closed) = called(&engine_, |_, _| panic!("no other client is asked")).await;
     assert!(result.is_ok() && closed.is_empty());
 
-    // Nobody at all denies, as ever.
+    // Without any approver it is denied, as always.
     let engine_ = engine().tool(tool("refund")).policy(asking()).build().unwrap();
     let result = crate::support::once(&engine_, "refund", json!({})).await;
     assert_eq!(result.code, Some(ErrorCode::Denied));

@@ -1,10 +1,10 @@
-//! The registry as an engine's baseline, and as a turn's own.
+//! The registry as an engine's baseline, and as a turn's separate one.
 
 use std::sync::{Arc, Mutex};
 
 use toolcrib_core::{ErrorCode, Lifetime, OnCollision, Tool, static_tools};
 use toolcrib_engine::{
-    BuildError, IterationContext, IterationError, Personality, TurnOptions, TurnRunner,
+    BuildError, IterationContext, Personality, TurnError, TurnOptions, TurnRunner,
 };
 
 use crate::support::{builder, call, engine, menu, offered, says, tool};
@@ -13,8 +13,8 @@ fn from(name: &str, origin: &str) -> Tool {
     says(builder(name).origin(origin), origin)
 }
 
-/// Case 30 of the providers' reference. Skills own no tools here, so that they clash with none; the very
-/// same tool twice is `a_tool_does_not_collide_with_itself` in the core.
+/// Case 30 of the providers' reference. Skills own no tools here, so that they clash with none; the
+/// very same tool twice is `a_tool_does_not_collide_with_itself` in the core.
 #[test]
 fn two_tools_of_one_name_are_a_build_error_with_both_origins() {
     let built = engine()
@@ -24,7 +24,7 @@ fn two_tools_of_one_name_are_a_build_error_with_both_origins() {
     let Err(error @ BuildError::AlreadyRegistered(_)) = built else {
         panic!("built");
     };
-    // There is nothing to overwrite with here; what can be done is said, once.
+    // Overwriting is not possible here; the error suggests the fix, once.
     assert_eq!(
         error.to_string(),
         "two tools are called `refund`: one comes from toolcrib.toml:12, the other from \
@@ -55,7 +55,7 @@ async fn only_the_tool_that_comes_in_second_is_asked_what_happens_on_a_collision
             .build()
             .unwrap();
         let mut turn = engine.turn(TurnOptions::default()).unwrap();
-        assert!(matches!(turn.iteration().await, Err(IterationError::Collision(_))));
+        assert!(matches!(turn.iteration().await, Err(TurnError::Collision(_))));
     }
 }
 

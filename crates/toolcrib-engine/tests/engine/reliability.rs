@@ -1,5 +1,5 @@
-//! What becomes of sources that fail: rules, the budget of retries, breakers. What becomes of models
-//! is tested where they are asked, in the agent.
+//! Reliability of sources: rules, the retry budget, breakers. That of models is tested in the
+//! agent, which calls them.
 
 use std::{
     collections::VecDeque,
@@ -14,17 +14,18 @@ use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use tokio::time::{Instant, advance, sleep};
 use toolcrib_core::{
-    CancellationToken, DiscoveryError, DiscoveryErrorClass, Listing, ReliabilityRule, Retry, Stage,
-    Then, Tool, ToolProvider, Usage, gated_tools, static_tools,
+    BreakerConfig, CancellationToken, DiscoveryError, DiscoveryErrorClass, Listing,
+    ReliabilityAction, ReliabilityRule, Retry, Stage, Tool, ToolProvider, Usage, gated_tools,
+    static_tools,
 };
 use toolcrib_engine::{
-    BreakerConfig, Engine, EngineBuilder, GaveUpCode, IterationError, OnFailure, Redactor,
-    ReliabilityError, RetryBudget, TurnOptions,
+    Engine, EngineBuilder, ExhaustedReason, OnFailure, Redactor, RetryBudget, RetryExhausted,
+    TurnError, TurnOptions,
 };
 
 use crate::support::{Log, engine, menu, offered, provider, tool};
 
-/// What a source does when it is asked.
+/// A source's behavior when it is listed.
 #[derive(Clone)]
 enum Does {
     List,
@@ -41,8 +42,8 @@ fn class(class: DiscoveryErrorClass) -> Does {
     Does::Fail(DiscoveryError::new(class, "no"))
 }
 
-/// A source of one tool, called as told, that does as told and then lists. It counts how often it is
-/// asked.
+/// A source of one tool with a configured name, which fails as configured and then lists. It counts
+/// its listings.
 struct Hub {
     provider: Arc<dyn ToolProvider>,
     asked: Arc<AtomicUsize>,
@@ -53,19 +54,16 @@ impl Hub {
         let script: Mutex<VecDeque<_>> = Mutex::new(script.into_iter().collect());
         let asked: Arc<AtomicUsize> = Arc::default();
         let count = Arc::clone(&asked);
-        let provider = provider(name, move |_, mut into| {
+        let provider = provider(name, move |_| {
             count.fetch_add(1, SeqCst);
             let does = script.lock().unwrap().pop_front();
             match does.unwrap_or(Does::List) {
-                Does::List => {
-                    into.offer(tool(name));
-                    Listing::now(into)
-                }
-                Does::Fail(error) => Listing::failed(into, error),
+                Does::List => Listing::now([tool(name)]),
+                Does::Fail(error) => Listing::failed(error),
                 Does::Panic => panic!("bug"),
                 Does::Nonsense => Listing::later(async move {
-                    let error = DiscoveryError::source_failed("this is no catalogue");
-                    Listing::failed(into, error).wait().await
+                    let error = DiscoveryError::source_failed("this is no catalog");
+                    Listing::failed(error).wait().await
                 }),
             }
         });
@@ -78,26 +76,26 @@ impl Hub {
 }
 
 fn retry() -> ReliabilityRule {
-    ReliabilityRule::new(Then::Retry(Retry::default()))
+    ReliabilityRule::new(ReliabilityAction::Retry(Retry::default()))
 }
 
 fn fail_fast() -> ReliabilityRule {
-    ReliabilityRule::new(Then::FailFast)
+    ReliabilityRule::new(ReliabilityAction::FailFast)
 }
 
 fn over(hub: &Hub, rules: impl IntoIterator<Item = ReliabilityRule>) -> EngineBuilder {
     engine().provider(Arc::clone(&hub.provider)).reliability(rules)
 }
 
-/// What the first iteration of a fresh turn offers.
-async fn offers(engine: &Engine) -> Result<Vec<String>, IterationError> {
+/// The offer of the first iteration of a fresh turn.
+async fn offers(engine: &Engine) -> Result<Vec<String>, TurnError> {
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     Ok(menu(&turn.iteration().await?))
 }
 
-async fn gives_up(engine: &Engine) -> ReliabilityError {
+async fn gives_up(engine: &Engine) -> RetryExhausted {
     match offers(engine).await {
-        Err(IterationError::Reliability(error)) => *error,
+        Err(TurnError::Reliability { exhausted, .. }) => exhausted,
         other => panic!("{other:?}"),
     }
 }
@@ -105,7 +103,7 @@ async fn gives_up(engine: &Engine) -> ReliabilityError {
 /// The two rules of the discovery guide, in code.
 fn seed_rules_in_code() -> [ReliabilityRule; 2] {
     [
-        ReliabilityRule::new(Then::Retry(Retry::attempts(10)))
+        ReliabilityRule::new(ReliabilityAction::Retry(Retry::attempts(10)))
             .when(|state| state.message.contains("hub unreachable") && state.attempt < 3)
             .kind("discovery-transient"),
         fail_fast().when(|state| state.error_name() == "AbortError").kind("cancelled"),
@@ -114,7 +112,7 @@ fn seed_rules_in_code() -> [ReliabilityRule; 2] {
 
 /// The same as data.
 fn seed_rules_as_data() -> [ReliabilityRule; 2] {
-    let mut transient = ReliabilityRule::new(Then::Retry(Retry::attempts(10)));
+    let mut transient = ReliabilityRule::new(ReliabilityAction::Retry(Retry::attempts(10)));
     transient.when.message_contains = Some("hub unreachable".into());
     transient.when.attempt_below = Some(3);
     [transient.kind("discovery-transient"), fail_fast().error_name("AbortError").kind("cancelled")]
@@ -132,7 +130,7 @@ async fn a_discovery_that_fails_is_retried_by_a_rule_and_fails_at_once_without_o
 
     let hub = Hub::does("hub", [unreachable()]);
     let error = offers(&over(&hub, []).build().unwrap()).await.unwrap_err();
-    assert!(matches!(error, IterationError::Discovery(_)), "{error:?}");
+    assert!(matches!(error, TurnError::Discovery(_)), "{error:?}");
     assert_eq!(hub.asked(), 1);
 }
 
@@ -140,26 +138,22 @@ async fn a_discovery_that_fails_is_retried_by_a_rule_and_fails_at_once_without_o
 async fn the_rules_of_the_discovery_guide_give_up_at_their_bound_and_fail_fast_on_an_abort() {
     for rules in [seed_rules_in_code(), seed_rules_as_data()] {
         let hub = Hub::does("hub", [unreachable(), unreachable(), unreachable()]);
-        let error = gives_up(&over(&hub, rules.clone()).build().unwrap()).await;
-        assert_eq!(
-            (error.kind(), error.code()),
-            ("discovery-transient", GaveUpCode::RetriesExhausted)
-        );
-        assert_eq!((error.attempts(), hub.asked()), (3, 3));
+        let error = offers(&over(&hub, rules.clone()).build().unwrap()).await.unwrap_err();
+        assert_eq!(hub.asked(), 3);
         assert_eq!(
             error.to_string(),
-            "provider `hub`: hub unreachable (given up after 3 attempts by reliability rule 1: \
-             discovery-transient (retries_exhausted))"
+            "the tools of this step could not be listed: provider `hub`: hub unreachable (given up \
+             after 3 attempts by reliability rule 1: discovery-transient (retries_exhausted))"
         );
         let cause = std::error::Error::source(&error).unwrap();
         assert_eq!(cause.to_string(), "provider `hub`: hub unreachable");
 
-        // The source gave up by itself; nobody cancelled the run.
+        // The source gave up by itself; the run was not cancelled.
         let hub = Hub::does("hub", [class(DiscoveryErrorClass::Cancelled)]);
         let error = gives_up(&over(&hub, rules).build().unwrap()).await;
         assert_eq!(
-            (error.kind(), error.code(), error.attempts()),
-            ("cancelled", GaveUpCode::FailFast, 1)
+            (&*error.kind, error.code, error.attempts),
+            ("cancelled", ExhaustedReason::FailFast, 1)
         );
         assert_eq!(hub.asked(), 1);
     }
@@ -168,8 +162,9 @@ async fn the_rules_of_the_discovery_guide_give_up_at_their_bound_and_fail_fast_o
 #[tokio::test(start_paused = true)]
 async fn a_source_that_panics_or_answers_nonsense_or_too_late_is_one_that_failed() {
     let hub = Hub::does("hub", [Does::Panic, Does::Nonsense, class(DiscoveryErrorClass::Timeout)]);
-    let engine =
-        over(&hub, [ReliabilityRule::new(Then::Retry(Retry::attempts(4)))]).build().unwrap();
+    let engine = over(&hub, [ReliabilityRule::new(ReliabilityAction::Retry(Retry::attempts(4)))])
+        .build()
+        .unwrap();
     let log = Log::of(engine.events());
     assert_eq!(offers(&engine).await.unwrap(), ["hub"]);
     let failed: Vec<_> = log
@@ -223,14 +218,17 @@ async fn a_gate_that_fails_is_retried_only_by_a_rule_that_names_it() {
 #[tokio::test(start_paused = true)]
 async fn ok_goes_on_without_the_source_and_says_so() {
     let hub = Hub::does("hub", [unreachable()]);
-    let engine = over(&hub, [ReliabilityRule::new(Then::Ok)]).tool(tool("own")).build().unwrap();
+    let engine = over(&hub, [ReliabilityRule::new(ReliabilityAction::Ok)])
+        .tool(tool("own"))
+        .build()
+        .unwrap();
     let log = Log::of(engine.events());
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let iteration = turn.iteration().await.unwrap();
     assert_eq!(menu(&iteration), ["own"]);
     let [notice] = iteration.notices() else { panic!("{:?}", iteration.notices()) };
     assert_eq!((&*notice.source, notice.outcome), ("hub", OnFailure::Omit));
-    assert_eq!(log.of_name("tools.source_omitted").len(), 1);
+    assert_eq!(log.of_name("tools.provider_omitted").len(), 1);
     assert_eq!(log.of_name("reliability.recovered")[0]["via"], "ok");
     assert_eq!(menu(&turn.iteration().await.unwrap()), ["own", "hub"]);
 }
@@ -240,13 +238,13 @@ async fn the_first_rule_that_matches_decides_and_continue_has_no_opinion() {
     let hub = Hub::does("hub", [unreachable()]);
     let seen: Arc<AtomicUsize> = Arc::default();
     let count = Arc::clone(&seen);
-    let watch = ReliabilityRule::new(Then::Continue).when(move |_| {
+    let watch = ReliabilityRule::new(ReliabilityAction::Continue).when(move |_| {
         count.fetch_add(1, SeqCst);
         true
     });
     let rules = [watch, fail_fast().stage(Stage::Model), fail_fast().kind("mine"), retry()];
     let error = gives_up(&over(&hub, rules).build().unwrap()).await;
-    assert_eq!((error.kind(), &*error.gave_up.rule), ("mine", "reliability rule 3"));
+    assert_eq!((&*error.kind, &*error.rule), ("mine", "reliability rule 3"));
     assert_eq!((seen.load(SeqCst), hub.asked()), (1, 1));
 }
 
@@ -261,7 +259,7 @@ async fn a_condition_that_panics_or_fails_does_not_match_is_reported_and_swallow
     let engine = over(&hub, rules).redactor(redactor).build().unwrap();
     let log = Log::of(engine.events());
     let error = offers(&engine).await.unwrap_err();
-    assert!(matches!(error, IterationError::Discovery(_)), "{error:?}");
+    assert!(matches!(error, TurnError::Discovery(_)), "{error:?}");
     assert_eq!(hub.asked(), 1);
     let reported: Vec<_> = log
         .of_name("reliability.rule_failed")
@@ -282,12 +280,12 @@ async fn retry_other_asks_the_sources_alternatives_and_fallback_another_source()
     let (hub, mirror) = (Hub::does("hub", [unreachable()]), Hub::does("mirror", [unreachable()]));
     let last = Hub::does("last", []);
     let rules = [
-        ReliabilityRule::new(Then::RetryOther),
-        ReliabilityRule::new(Then::fallback_source(Arc::clone(&last.provider))),
+        ReliabilityRule::new(ReliabilityAction::RetryOther),
+        ReliabilityRule::new(ReliabilityAction::fallback_provider(Arc::clone(&last.provider))),
     ];
     let alternatives = [Arc::clone(&mirror.provider)];
     let engine = engine()
-        .source_with_alternatives(Arc::clone(&hub.provider), alternatives, OnFailure::Fail)
+        .provider_with_alternatives(Arc::clone(&hub.provider), alternatives, OnFailure::Fail)
         .reliability(rules)
         .build()
         .unwrap();
@@ -303,8 +301,8 @@ async fn retry_other_asks_the_sources_alternatives_and_fallback_another_source()
     assert_eq!(log.of_name("reliability.recovered")[0]["provider"], "last");
 }
 
-/// Case 51 and W6, for sources: given a fallback that fails, rules see the fallback's error, and it
-/// costs nobody else a call.
+/// Case 51 and W6, for sources: given a fallback that fails, rules see the fallback's error, and
+/// other sources are not listed again.
 #[tokio::test(start_paused = true)]
 async fn a_fallback_source_that_fails_is_put_to_the_rules() {
     let hub = Hub::does("hub", [unreachable()]);
@@ -312,11 +310,12 @@ async fn a_fallback_source_that_fails_is_put_to_the_rules() {
     let mirror = Hub::does("mirror", [broken]);
     let rules = [
         fail_fast().when(|state| state.code == Some("fire")).kind("both-down"),
-        ReliabilityRule::new(Then::fallback_source(Arc::clone(&mirror.provider))),
+        ReliabilityRule::new(ReliabilityAction::fallback_provider(Arc::clone(&mirror.provider))),
     ];
-    let error = gives_up(&over(&hub, rules).build().unwrap()).await;
-    assert_eq!((error.kind(), error.attempts()), ("both-down", 2));
-    assert_eq!(error.cause.to_string(), "provider `mirror`: mirror on fire");
+    let failed = offers(&over(&hub, rules).build().unwrap()).await.unwrap_err();
+    let TurnError::Reliability { exhausted, source } = failed else { panic!("{failed:?}") };
+    assert_eq!((&*exhausted.kind, exhausted.attempts), ("both-down", 2));
+    assert_eq!(source.to_string(), "provider `mirror`: mirror on fire");
     assert_eq!((hub.asked(), mirror.asked()), (1, 1));
 }
 
@@ -327,7 +326,7 @@ async fn what_a_source_says_of_its_failures_counts_once_rules_gave_up_but_not_ag
         let hub = Hub::does("hub", many());
         let engine = engine()
             .tool(tool("own"))
-            .source(Arc::clone(&hub.provider), OnFailure::Omit)
+            .provider_with(Arc::clone(&hub.provider), OnFailure::Omit)
             .reliability([rule])
             .build()
             .unwrap();
@@ -336,10 +335,7 @@ async fn what_a_source_says_of_its_failures_counts_once_rules_gave_up_but_not_ag
                 assert_eq!((is_offered, hub.asked(), offered), (true, 3, vec!["own".into()]));
             }
             Err(error) => {
-                assert!(
-                    !is_offered && matches!(error, IterationError::Reliability(_)),
-                    "{error:?}"
-                );
+                assert!(!is_offered && matches!(error, TurnError::Reliability { .. }), "{error:?}");
             }
         }
     }
@@ -352,12 +348,12 @@ async fn of_several_sources_that_fail_the_first_in_order_says_why() {
     let rules = || [fail_fast().when(|state| state.provider == "given_up").kind("mine")];
     let engine = over(&plain, rules()).provider(Arc::clone(&given_up.provider)).build().unwrap();
     let error = offers(&engine).await.unwrap_err();
-    assert!(matches!(error, IterationError::Discovery(_)), "{error:?}");
+    assert!(matches!(error, TurnError::Discovery(_)), "{error:?}");
 
     let plain = Hub::does("plain", [class(DiscoveryErrorClass::Source)]);
     let given_up = Hub::does("given_up", [unreachable()]);
     let engine = over(&given_up, rules()).provider(Arc::clone(&plain.provider)).build().unwrap();
-    assert_eq!(gives_up(&engine).await.kind(), "mine");
+    assert_eq!(&*gives_up(&engine).await.kind, "mine");
 }
 
 #[tokio::test(start_paused = true)]
@@ -374,16 +370,16 @@ async fn a_wait_is_as_long_as_asked_for_and_never_longer_than_the_cap() {
     let hub = Hub::does("hub", [asks(21)]);
     let engine = over(&hub, [retry(), fail_fast().stage(Stage::Model)]).build().unwrap();
     let error = gives_up(&engine).await;
-    assert_eq!((error.code(), error.attempts()), (GaveUpCode::WaitTooLong, 1));
+    assert_eq!((error.code, error.attempts), (ExhaustedReason::WaitTooLong, 1));
     assert_eq!(began.elapsed().as_secs(), 7, "nobody waited");
 }
 
-/// Case 46, for waits: cancellation during one ends the iteration at once, and nobody is asked again.
+/// Case 46, for waits: cancellation during one ends the iteration at once, without another attempt.
 #[tokio::test(start_paused = true)]
 async fn cancellation_ends_a_wait_at_once() {
     let hub = Hub::does("hub", [unreachable()]);
     let forever = Duration::from_secs(1_000_000);
-    let slow = Then::Retry(Retry { base: forever, cap: forever, attempts: 3 });
+    let slow = ReliabilityAction::Retry(Retry { base: forever, cap: forever, attempts: 3 });
     let engine = over(&hub, [ReliabilityRule::new(slow)]).build().unwrap();
     let cancellation = CancellationToken::new();
     let options = TurnOptions::default().cancellation(cancellation.clone());
@@ -393,7 +389,7 @@ async fn cancellation_ends_a_wait_at_once() {
         sleep(Duration::from_millis(1)).await;
         cancellation.cancel();
     });
-    assert!(matches!(error, Err(IterationError::Cancelled)), "{error:?}");
+    assert!(matches!(error, Err(TurnError::Cancelled)), "{error:?}");
     assert_eq!((began.elapsed(), hub.asked()), (Duration::from_millis(1), 1));
 }
 
@@ -402,16 +398,17 @@ async fn retries_are_a_share_of_what_is_asked_for_and_a_few_more() {
     let hub = Hub::does("hub", vec![unreachable(); 10_000]);
     let budget = RetryBudget { share: 0.2, per_second: 1.0, burst: 10 };
     let quick = Retry { base: Duration::ZERO, ..Retry::attempts(3) };
-    let rule = ReliabilityRule::new(Then::Retry(quick));
+    let rule = ReliabilityRule::new(ReliabilityAction::Retry(quick));
     let engine = over(&hub, [rule]).retry_budget(budget).build().unwrap();
     let mut codes = Vec::new();
     for _ in 0..100 {
-        codes.push(gives_up(&engine).await.code());
+        codes.push(gives_up(&engine).await.code);
     }
-    // No time has passed: ten at first, then one for five; what the full bucket has no room for is lost.
+    // No time has passed: ten at first, then one for five; what the full bucket has no room for is
+    // lost.
     let retries = hub.asked() - 100;
     assert!((28..=30).contains(&retries), "{retries}");
-    assert!(codes.contains(&GaveUpCode::RetryBudgetExhausted));
+    assert!(codes.contains(&ExhaustedReason::RetryBudgetExhausted));
 
     advance(Duration::from_secs(5)).await;
     let before = hub.asked();
@@ -427,7 +424,7 @@ fn breaker() -> BreakerConfig {
     BreakerConfig { failures: 2, open_for: OPEN_FOR }
 }
 
-/// Case 50, second half: what a breaker knows outlives a call, a turn, and is shared by all turns.
+/// Case 50, second half: a breaker's state outlives a call and a turn, and all turns share it.
 #[tokio::test(start_paused = true)]
 async fn an_open_breaker_keeps_all_turns_from_asking() {
     let hub = Hub::does("hub", vec![unreachable(); 2]);
@@ -459,13 +456,13 @@ async fn an_open_breaker_keeps_all_turns_from_asking() {
     );
 }
 
-/// Case 50, first half, and W5: given an open breaker whose time passes inside the same listing, the
-/// next retry reaches the source; and while it is open nobody spins.
+/// Case 50, first half, and W5: given an open breaker whose time passes inside the same listing,
+/// the next retry reaches the source; while it is open the loop is not busy.
 #[tokio::test(start_paused = true)]
 async fn a_retry_waits_for_an_open_breaker_and_does_not_spin() {
     let patient = Retry { attempts: 5, base: Duration::ZERO, cap: OPEN_FOR };
     let hub = Hub::does("hub", vec![unreachable(); 2]);
-    let engine = over(&hub, [ReliabilityRule::new(Then::Retry(patient))])
+    let engine = over(&hub, [ReliabilityRule::new(ReliabilityAction::Retry(patient))])
         .breaker(Stage::Discover, breaker())
         .build()
         .unwrap();
@@ -483,33 +480,32 @@ async fn a_retry_waits_for_an_open_breaker_and_does_not_spin() {
     // One that would not wait for so long gives up instead.
     let hub = Hub::does("hub", vec![unreachable(); 50]);
     let hasty = Retry { attempts: 5, base: Duration::ZERO, cap: Duration::from_secs(1) };
-    let engine = over(&hub, [ReliabilityRule::new(Then::Retry(hasty))])
+    let engine = over(&hub, [ReliabilityRule::new(ReliabilityAction::Retry(hasty))])
         .breaker(Stage::Discover, breaker())
         .build()
         .unwrap();
     let error = gives_up(&engine).await;
-    assert_eq!((error.code(), hub.asked()), (GaveUpCode::WaitTooLong, 2));
+    assert_eq!((error.code, hub.asked()), (ExhaustedReason::WaitTooLong, 2));
 }
 
-/// Two sources of one name have a breaker each, and so has each tenant: what fails for one says
-/// nothing of the other.
+/// Two sources of one name have separate breakers, and so has each tenant: a failure of one does
+/// not affect the other.
 #[tokio::test(start_paused = true)]
 async fn each_source_and_each_tenant_has_a_breaker_of_its_own() {
     let by_tenant = |name: &'static str, asked: &Arc<AtomicUsize>| {
         let asked = Arc::clone(asked);
-        provider("hub", move |cx, mut into| {
+        provider("hub", move |cx| {
             asked.fetch_add(1, SeqCst);
             if name == "up" || cx.identity().tenant.as_deref() == Some("b") {
-                into.offer(tool(name));
-                return Listing::now(into);
+                return Listing::now([tool(name)]);
             }
-            Listing::failed(into, DiscoveryError::source_failed("no such client"))
+            Listing::failed(DiscoveryError::source_failed("no such client"))
         })
     };
     let (up, down) = (Arc::default(), Arc::default());
     let engine = engine()
-        .source(by_tenant("up", &up), OnFailure::Omit)
-        .source(by_tenant("down", &down), OnFailure::Omit)
+        .provider_with(by_tenant("up", &up), OnFailure::Omit)
+        .provider_with(by_tenant("down", &down), OnFailure::Omit)
         .breaker(Stage::Discover, breaker())
         .build()
         .unwrap();
@@ -521,7 +517,7 @@ async fn each_source_and_each_tenant_has_a_breaker_of_its_own() {
     assert_eq!(of("b").await, ["up", "down"]);
 }
 
-/// Who has no identity is not let in, which says nothing of the source.
+/// A caller without an identity is refused, which says nothing about the source.
 #[tokio::test(start_paused = true)]
 async fn a_missing_identity_and_a_gate_that_fails_open_no_breaker() {
     let missing = DiscoveryError::source_failed("no tenant").with_code("identity_missing");
@@ -562,13 +558,13 @@ fn rules_about_models_and_tools_cost_an_unchanged_menu_no_allocation() {
 #[tokio::test(start_paused = true)]
 async fn rules_look_at_what_the_run_has_used_so_far() {
     let hub = Hub::does("hub", [unreachable(), unreachable()]);
-    let cheap = ReliabilityRule::new(Then::Retry(Retry::attempts(9)))
+    let cheap = ReliabilityRule::new(ReliabilityAction::Retry(Retry::attempts(9)))
         .when(|state| state.tokens < 100 && state.cost_usd.is_some_and(|cost| cost < 1.0));
     let engine = over(&hub, [cheap]).tool(tool("own")).build().unwrap();
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let usage = Usage { input_tokens: 90, output_tokens: 10, ..Usage::NOTHING };
     turn.recovery().unwrap().used(usage);
-    assert!(matches!(turn.iteration().await, Err(IterationError::Discovery(_))));
+    assert!(matches!(turn.iteration().await, Err(TurnError::Discovery(_))));
     assert_eq!(hub.asked(), 1);
     assert!(
         crate::support::engine()
@@ -585,7 +581,9 @@ async fn rules_look_at_what_the_run_has_used_so_far() {
 async fn events_tell_the_story_of_a_retry_and_of_giving_up() {
     let hub = Hub::does("hub", vec![unreachable(); 4]);
     let quick = Retry { base: Duration::ZERO, ..Retry::attempts(2) };
-    let rule = ReliabilityRule::new(Then::Retry(quick)).kind("transient").label("hub retries");
+    let rule = ReliabilityRule::new(ReliabilityAction::Retry(quick))
+        .kind("transient")
+        .label("hub retries");
     let engine = over(&hub, [rule]).build().unwrap();
     let log = Log::of(engine.events());
     offers(&engine).await.unwrap_err();

@@ -1,25 +1,26 @@
-//! What a loop of one's own does with a model that fails, by way of a turn's recovery.
+//! Your own loop's handling of failed models, with a turn's recovery.
 
 use std::{sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
 use toolcrib_core::{
-    CancellationToken, DiscoveryError, DiscoveryErrorClass, Fallback, ModelError, ModelErrorClass,
-    ReliabilityRule, Retry, Stage, Then, static_tools,
+    BreakerConfig, BreakerOpenError, CancellationToken, DiscoveryError, DiscoveryErrorClass,
+    Fallback, ModelError, ModelErrorClass, ReliabilityAction, ReliabilityRule, Retry, Stage,
+    static_tools,
 };
 use toolcrib_engine::{
-    Attempts, BreakerConfig, BreakerOpen, Engine, EngineBuilder, FailedAttempt, GaveUp, GaveUpCode,
-    Health, NextStep, RetryBudget, Turn, TurnOptions,
+    Attempts, Engine, EngineBuilder, ExhaustedReason, FailedAttempt, Health, RecoveryStep,
+    RetryBudget, RetryExhausted, Turn, TurnOptions,
 };
 
 use crate::support::{Log, engine, in_time};
 
-fn rule(then: Then) -> ReliabilityRule {
+fn rule(then: ReliabilityAction) -> ReliabilityRule {
     ReliabilityRule::new(then)
 }
 
-fn at_once(attempts: u32) -> Then {
-    Then::Retry(Retry { attempts, base: Duration::ZERO, ..Retry::default() })
+fn at_once(attempts: u32) -> ReliabilityAction {
+    ReliabilityAction::Retry(Retry { attempts, base: Duration::ZERO, ..Retry::default() })
 }
 
 fn with(rules: impl IntoIterator<Item = ReliabilityRule>) -> EngineBuilder {
@@ -40,24 +41,24 @@ fn down() -> ModelError {
 }
 
 /// One attempt that fails, and what is done then.
-async fn fails(attempts: &mut Attempts) -> NextStep {
+async fn fails(attempts: &mut Attempts) -> RecoveryStep {
     attempts.begin().unwrap();
     in_time(attempts.failed(&FailedAttempt::of_model(&down()))).await
 }
 
-async fn gives_up(attempts: &mut Attempts) -> GaveUp {
+async fn gives_up(attempts: &mut Attempts) -> RetryExhausted {
     match fails(attempts).await {
-        NextStep::GaveUp(gave_up) => gave_up,
+        RecoveryStep::RetryExhausted(exhausted) => exhausted,
         other => panic!("{other:?}"),
     }
 }
 
-/// As [`NextStep`] prints.
+/// As [`RecoveryStep`] prints.
 async fn steps(attempts: &mut Attempts, count: usize) -> Vec<String> {
     let mut steps = Vec::new();
     for _ in 0..count {
         steps.push(match fails(attempts).await {
-            NextStep::GaveUp(gave_up) => gave_up.code.to_string(),
+            RecoveryStep::RetryExhausted(exhausted) => exhausted.code.to_string(),
             step => format!("{step:?}"),
         });
     }
@@ -66,7 +67,7 @@ async fn steps(attempts: &mut Attempts, count: usize) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn every_other_model_is_asked_once_round_the_end() {
-    let engine = with([rule(Then::RetryOther)]).build().unwrap();
+    let engine = with([rule(ReliabilityAction::RetryOther)]).build().unwrap();
     let (_turn, attempts) = begun(&engine);
     let mut attempts = attempts.beginning_with(1);
     assert_eq!((attempts.choice(), attempts.attempts()), (Some(1), 0));
@@ -78,29 +79,32 @@ async fn every_other_model_is_asked_once_round_the_end() {
 
 #[tokio::test(start_paused = true)]
 async fn a_model_that_takes_the_place_of_another_is_asked_once() {
-    let engine = with([rule(Then::fallback_model("c"))]).build().unwrap();
+    let engine = with([rule(ReliabilityAction::fallback_model("c"))]).build().unwrap();
     let (_turn, mut attempts) = begun(&engine);
     assert_eq!(steps(&mut attempts, 2).await, ["Other(2)", "retries_exhausted"]);
     let (_turn, attempts) = begun(&engine);
     assert_eq!(steps(&mut attempts.beginning_with(2), 1).await, ["no_other"], "it is that one");
-    let engine = with([rule(Then::fallback_model("elsewhere"))]).build().unwrap();
+    let engine = with([rule(ReliabilityAction::fallback_model("elsewhere"))]).build().unwrap();
     assert_eq!(steps(&mut begun(&engine).1, 1).await, ["no_other"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_in_place_of_a_model_is_none_of_the_models_and_is_not_repeated() {
-    let answer = || Then::fallback_answer(|_, _| async { Err(down()) });
+    let answer = || ReliabilityAction::fallback_answer(|_, _| async { Err(down()) });
     let engine = with([rule(answer()), rule(at_once(9))]).build().unwrap();
     let log = Log::of(engine.events());
     let (_turn, mut attempts) = begun(&engine);
     let step = fails(&mut attempts).await;
-    assert!(matches!(step, NextStep::Fallback(Fallback::Answer(_))), "{step:?}");
+    assert!(matches!(step, RecoveryStep::Fallback(Fallback::Answer(_))), "{step:?}");
     assert_eq!(attempts.choice(), None);
-    let gave_up = gives_up(&mut attempts).await;
-    assert_eq!((gave_up.code, &*gave_up.provider), (GaveUpCode::RetriesExhausted, "answer"));
+    let exhausted = gives_up(&mut attempts).await;
+    assert_eq!(
+        (exhausted.code, &*exhausted.provider),
+        (ExhaustedReason::RetriesExhausted, "answer")
+    );
     assert_eq!(log.of_name("reliability.retried")[0]["to"], "answer");
     // Another model may still be asked, from where the models were left.
-    let engine = with([rule(answer()), rule(Then::RetryOther)]).build().unwrap();
+    let engine = with([rule(answer()), rule(ReliabilityAction::RetryOther)]).build().unwrap();
     let (_turn, attempts) = begun(&engine);
     let mut attempts = attempts.beginning_with(1);
     assert_eq!(
@@ -111,10 +115,10 @@ async fn an_answer_in_place_of_a_model_is_none_of_the_models_and_is_not_repeated
 
 #[tokio::test(start_paused = true)]
 async fn a_rule_that_can_do_nothing_at_a_stage_is_not_about_it() {
-    let engine = with([rule(Then::fallback_source(static_tools([])))]);
+    let engine = with([rule(ReliabilityAction::fallback_provider(static_tools([])))]);
     let engine = engine.build().unwrap();
     assert_eq!(steps(&mut begun(&engine).1, 1).await, ["Failed"]);
-    let engine = with([rule(Then::RetryOther)]).build().unwrap();
+    let engine = with([rule(ReliabilityAction::RetryOther)]).build().unwrap();
     let turn = engine.turn(TurnOptions::default()).unwrap();
     let names = ["a"].map(Arc::<str>::from);
     let mut of_tool = turn.recovery().unwrap().attempts(Stage::Tool, names);
@@ -135,32 +139,35 @@ async fn what_cannot_be_repeated_is_not_and_what_is_there_may_be_taken() {
     let engine = with([rule(at_once(9))]).build().unwrap();
     let error = down();
     let mut failure = FailedAttempt::of_model(&error);
-    failure.unrepeatable = Some(GaveUpCode::MidStream);
+    failure.unrepeatable = Some(ExhaustedReason::MidStream);
     let (_turn, mut attempts) = begun(&engine);
     attempts.begin().unwrap();
-    let NextStep::GaveUp(gave_up) = attempts.failed(&failure).await else { panic!("again") };
-    assert_eq!(gave_up.code, GaveUpCode::MidStream);
-    assert_eq!(gave_up.to_string(), "given up after 1 attempt by reliability rule 1: mid_stream");
+    let RecoveryStep::RetryExhausted(exhausted) = attempts.failed(&failure).await else {
+        panic!("again")
+    };
+    assert_eq!(exhausted.code, ExhaustedReason::MidStream);
+    assert_eq!(exhausted.to_string(), "given up after 1 attempt by reliability rule 1: mid_stream");
 
-    let engine = with([rule(Then::Continue)]).build().unwrap();
+    let engine = with([rule(ReliabilityAction::Continue)]).build().unwrap();
     let (_turn, mut attempts) = begun(&engine);
     attempts.begin().unwrap();
-    assert!(matches!(attempts.failed(&failure).await, NextStep::Failed), "no rule is about it");
+    assert!(matches!(attempts.failed(&failure).await, RecoveryStep::Failed), "no rule is about it");
 
-    let engine = with([rule(Then::Ok).kind("enough"), rule(at_once(2))]).build().unwrap();
+    let engine =
+        with([rule(ReliabilityAction::Ok).kind("enough"), rule(at_once(2))]).build().unwrap();
     let log = Log::of(engine.events());
     let (_turn, attempts) = begun(&engine);
     let mut attempts = attempts.in_iteration(Some(7));
     assert_eq!(steps(&mut attempts, 1).await, ["Retry"]);
-    let gave_up = gives_up(&mut attempts).await;
+    let exhausted = gives_up(&mut attempts).await;
     assert_eq!(
-        gave_up.to_string(),
+        exhausted.to_string(),
         "given up after 2 attempts by reliability rule 1: enough (nothing_to_accept)"
     );
     failure.unrepeatable = None;
     failure.acceptable = true;
     attempts.begin().unwrap();
-    assert!(matches!(attempts.failed(&failure).await, NextStep::Accept));
+    assert!(matches!(attempts.failed(&failure).await, RecoveryStep::Accept));
     let recovered = log.events();
     let recovered = recovered.last().unwrap();
     assert_eq!(recovered.kind.name(), "reliability.recovered");
@@ -185,7 +192,7 @@ async fn what_was_tried_again_and_succeeds_has_recovered() {
 
 #[tokio::test(start_paused = true)]
 async fn a_token_of_ones_own_ends_the_wait_and_asks_no_rule() {
-    let engine = with([rule(Then::Retry(Retry::attempts(9)))])
+    let engine = with([rule(ReliabilityAction::Retry(Retry::attempts(9)))])
         .breaker(Stage::Model, BreakerConfig { failures: 1, ..BreakerConfig::default() })
         .build()
         .unwrap();
@@ -193,7 +200,7 @@ async fn a_token_of_ones_own_ends_the_wait_and_asks_no_rule() {
     let (turn, attempts) = begun(&engine);
     let mut attempts = attempts.cancelled_by(own.clone());
     own.cancel();
-    assert!(matches!(fails(&mut attempts).await, NextStep::Cancelled));
+    assert!(matches!(fails(&mut attempts).await, RecoveryStep::Cancelled));
     assert!(!turn.cancellation().is_cancelled());
     attempts.begin().expect("what was cancelled says nothing of the model");
     drop(attempts);
@@ -208,12 +215,12 @@ async fn a_token_of_ones_own_ends_the_wait_and_asks_no_rule() {
     let mut waiting = Box::pin(attempts.failed(&failure));
     assert!((&mut waiting).now_or_never().is_none());
     own.cancel();
-    assert!(matches!(waiting.now_or_never(), Some(NextStep::Cancelled)));
+    assert!(matches!(waiting.now_or_never(), Some(RecoveryStep::Cancelled)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn each_model_has_a_breaker_of_its_own() {
-    let engine = with([rule(Then::RetryOther)])
+    let engine = with([rule(ReliabilityAction::RetryOther)])
         .breaker(Stage::Model, BreakerConfig { failures: 1, ..BreakerConfig::default() })
         .build()
         .unwrap();
@@ -227,7 +234,7 @@ async fn each_model_has_a_breaker_of_its_own() {
     let error = open.into_model_error();
     assert_eq!(error.class, ModelErrorClass::BreakerOpen);
     assert_eq!(error.retry_after, Some(Duration::from_secs(30)));
-    let under_way = BreakerOpen { retry_in: None }.into_model_error();
+    let under_way = BreakerOpenError { retry_in: None }.into_model_error();
     assert_eq!(under_way.retry_after, None);
     assert!(under_way.message.ends_with("one attempt is under way"), "{}", under_way.message);
 }
@@ -257,10 +264,10 @@ fn what_a_failure_says_of_who_was_asked() {
     };
     let expected = |class| match class {
         Auth | BadRequest | ContentFilter | ContextOverflow | Quota | ToolChoiceIgnored => {
-            Health::Well
+            Health::Healthy
         }
         ModelErrorClass::NoRule | ModelErrorClass::BreakerOpen => Health::Unknown,
-        _ => Health::Unwell,
+        _ => Health::Unhealthy,
     };
     for class in ModelErrorClass::ALL {
         let mut error = ModelError::new(class, "no");
@@ -280,9 +287,9 @@ fn what_a_failure_says_of_who_was_asked() {
             .with_retry_after(Duration::from_secs(3));
         let failure = FailedAttempt::of_discovery(&error);
         let expected = match class {
-            DiscoveryErrorClass::Gate => Health::Well,
+            DiscoveryErrorClass::Gate => Health::Healthy,
             DiscoveryErrorClass::Cancelled | DiscoveryErrorClass::BreakerOpen => Health::Unknown,
-            _ => Health::Unwell,
+            _ => Health::Unhealthy,
         };
         assert_eq!((failure.error_class, failure.code), (class.as_str(), Some("odd")));
         assert_eq!((failure.http_status, failure.retry_after), (Some(503), error.retry_after()));

@@ -1,26 +1,30 @@
-//! What holds for any rules.
+//! Properties of any rules.
 
 use std::{sync::Arc, time::Duration};
 
 use proptest::{collection::vec, prelude::*};
 use tokio::time::Instant;
-use toolcrib_core::{ModelError, ModelErrorClass, ReliabilityRule, Retry, Stage, Then};
-use toolcrib_engine::{FailedAttempt, NextStep, TurnOptions};
+use toolcrib_core::{
+    ModelError, ModelErrorClass, ReliabilityAction, ReliabilityRule, Retry, Stage,
+};
+use toolcrib_engine::{FailedAttempt, RecoveryStep, TurnOptions};
 
 use crate::support::{engine, in_time};
 
-fn any_then() -> impl Strategy<Value = Then> {
+fn any_then() -> impl Strategy<Value = ReliabilityAction> {
     prop_oneof![
-        (0..6_u32, 0..50_u64, 0..50_u64).prop_map(|(attempts, base, cap)| Then::Retry(Retry {
-            attempts,
-            base: Duration::from_millis(base),
-            cap: Duration::from_millis(cap),
-        })),
-        Just(Then::RetryOther),
-        Just(Then::Continue),
-        Just(Then::FailFast),
-        Just(Then::Ok),
-        (0..4_u8).prop_map(|model| Then::fallback_model(format!("m{model}"))),
+        (0..6_u32, 0..50_u64, 0..50_u64).prop_map(
+            |(attempts, base, cap)| ReliabilityAction::Retry(Retry {
+                attempts,
+                base: Duration::from_millis(base),
+                cap: Duration::from_millis(cap),
+            })
+        ),
+        Just(ReliabilityAction::RetryOther),
+        Just(ReliabilityAction::Continue),
+        Just(ReliabilityAction::FailFast),
+        Just(ReliabilityAction::Ok),
+        (0..4_u8).prop_map(|model| ReliabilityAction::fallback_model(format!("m{model}"))),
     ]
 }
 
@@ -39,14 +43,14 @@ proptest! {
     #[test]
     fn no_rules_ask_for_ever(rules in any_rules(), asked_to_wait in prop::option::of(0..80_u64)) {
         let longest = rules.iter().filter_map(|rule| match rule.then {
-            Then::Retry(retry) => Some(retry.cap),
+            ReliabilityAction::Retry(retry) => Some(retry.cap),
             _ => None,
         }).max().unwrap_or_default();
         let retries = rules.iter().filter_map(|rule| match rule.then {
-            Then::Retry(retry) => Some(retry.attempts as usize),
+            ReliabilityAction::Retry(retry) => Some(retry.attempts as usize),
             _ => None,
         }).max().unwrap_or_default().max(1);
-        let fallbacks = rules.iter().filter(|rule| matches!(rule.then, Then::Fallback(_))).count();
+        let fallbacks = rules.iter().filter(|rule| matches!(rule.then, ReliabilityAction::Fallback(_))).count();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all().start_paused(true).build().unwrap();
         let (attempts, worst) = runtime.block_on(async {
@@ -63,7 +67,7 @@ proptest! {
                 let began = Instant::now();
                 let next = in_time(attempts.failed(&FailedAttempt::of_model(&error))).await;
                 worst = worst.max(began.elapsed());
-                if !matches!(next, NextStep::Retry | NextStep::Other(_)) {
+                if !matches!(next, RecoveryStep::Retry | RecoveryStep::Other(_)) {
                     return (attempts.attempts() as usize, worst);
                 }
             }
@@ -73,7 +77,7 @@ proptest! {
         prop_assert!(worst <= longest + Duration::from_millis(1), "{worst:?} > {longest:?}");
     }
 
-    /// A wait is between none and the cap, and as long as asked for where that is within it.
+    /// A wait is between zero and the cap, and as long as requested if that is within it.
     #[test]
     fn a_wait_is_within_its_bounds(
         base in 0..10_000_000_u64,

@@ -1,4 +1,4 @@
-//! Calls that fail: when they are repeated, and when a tool is not tried at all.
+//! Failed calls: when they are retried, and when a tool is not tried at all.
 
 use std::{
     sync::{
@@ -11,22 +11,23 @@ use std::{
 use serde_json::{Value, json};
 use tokio::time::{Instant, advance, sleep};
 use toolcrib_core::{
-    BoxFuture, DiscoveryError, ErrorCode, Journal, Listing, PendingCall, Policy, ReliabilityRule,
-    Retry, Rule, Stage, Then, Tool, ToolContext, ToolError, ToolOutput,
+    BoxFuture, BreakerConfig, Catalog, DiscoveryError, ErrorCode, Journal, Listing, PendingCall,
+    Policy, ReliabilityAction, ReliabilityRule, Retry, Rule, Stage, Tool, ToolContext, ToolError,
+    ToolOutput,
 };
-use toolcrib_engine::{BreakerConfig, Engine, TurnOptions};
+use toolcrib_engine::{Engine, TurnOptions};
 
 use crate::support::{Log, batch, builder, call, engine, once, provider};
 
 fn retry() -> ReliabilityRule {
-    ReliabilityRule::new(Then::Retry(Retry::default()))
+    ReliabilityRule::new(ReliabilityAction::Retry(Retry::default()))
 }
 
 fn breaker() -> BreakerConfig {
     BreakerConfig { failures: 2, open_for: Duration::from_secs(30) }
 }
 
-/// A tool that fails as told and then runs; it counts its calls.
+/// A tool that fails as configured and then runs; it counts its calls.
 fn flaky(annotated: toolcrib_core::ToolBuilder, codes: &[ErrorCode]) -> (Tool, Arc<AtomicUsize>) {
     let codes = codes.to_vec();
     let calls: Arc<AtomicUsize> = Arc::default();
@@ -71,18 +72,18 @@ async fn a_call_is_repeated_only_where_that_is_safe() {
         let result = once(&engine, "t", json!({})).await;
         assert_eq!((calls.load(SeqCst), result.is_ok()), (expected, expected == 2), "{code}");
         assert_eq!(log.of_name("tool.end").len(), 1, "one call has one end");
-        let gave_up = log.of_name("reliability.fail_fast");
-        assert_eq!(gave_up.len(), usize::from(expected == 1));
-        assert!(gave_up.iter().all(|event| event["code"] == "not_repeatable"), "{gave_up:?}");
+        let exhausted = log.of_name("reliability.fail_fast");
+        assert_eq!(exhausted.len(), usize::from(expected == 1));
+        assert!(exhausted.iter().all(|event| event["code"] == "not_repeatable"), "{exhausted:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn rules_look_at_a_calls_code_and_at_whether_it_was_of_no_use() {
     use ErrorCode::{ExecutionFailed, InputInvalid, NotAvailable};
-    let mut of_code = ReliabilityRule::new(Then::FailFast);
+    let mut of_code = ReliabilityRule::new(ReliabilityAction::FailFast);
     of_code.when.codes = vec!["not_available".into()];
-    let mut of_no_use = ReliabilityRule::new(Then::FailFast);
+    let mut of_no_use = ReliabilityRule::new(ReliabilityAction::FailFast);
     of_no_use.when.validation_error = Some(true);
     for (rule, about) in [(of_code, NotAvailable), (of_no_use, InputInvalid)] {
         for code in [ExecutionFailed, InputInvalid, NotAvailable] {
@@ -90,8 +91,8 @@ async fn rules_look_at_a_calls_code_and_at_whether_it_was_of_no_use() {
             let engine = engine().tool(tool).reliability([rule.clone()]).build().unwrap();
             let log = Log::of(engine.events());
             assert_eq!(once(&engine, "t", json!({})).await.code, Some(code));
-            let gave_up = log.of_name("reliability.fail_fast").len();
-            assert_eq!(gave_up, usize::from(code == about), "{code}");
+            let exhausted = log.of_name("reliability.fail_fast").len();
+            assert_eq!(exhausted, usize::from(code == about), "{code}");
         }
     }
 }
@@ -153,7 +154,7 @@ async fn each_attempt_of_a_call_is_written_down_and_approved_once() {
     );
 }
 
-/// A call that the engine itself refuses is no failure of a tool, and no rule is asked about it.
+/// A call that the engine itself refuses is not a failure of a tool, and no rule is evaluated.
 #[tokio::test(start_paused = true)]
 async fn refused_calls_are_never_put_to_the_rules() {
     let asked: Arc<AtomicUsize> = Arc::default();
@@ -210,20 +211,20 @@ async fn a_tool_that_says_no_is_well_and_one_that_panics_is_not() {
     assert_eq!(once(&engine, "panics", json!({})).await.code, Some(ErrorCode::NotAvailable));
 }
 
-/// What a tool costs counts, so that rules can look at it.
+/// The cost of a tool counts, so that rules can use it.
 #[tokio::test(start_paused = true)]
 async fn what_tools_cost_is_seen_by_rules() {
     let paid = builder("paid")
         .handler(|_: Value, _: ToolContext| async { ToolOutput::text("ok").cost(2.0) })
         .unwrap();
     let asked = AtomicUsize::new(0);
-    let hub = provider("hub", move |_, into| match asked.fetch_add(1, SeqCst) {
-        0 => Listing::now(into),
-        _ => Listing::failed(into, DiscoveryError::source_failed("gone")),
+    let hub = provider("hub", move |_| match asked.fetch_add(1, SeqCst) {
+        0 => Listing::now(Catalog::new()),
+        _ => Listing::failed(DiscoveryError::source_failed("gone")),
     });
     let seen: Arc<Mutex<Vec<Option<f64>>>> = Arc::default();
     let costs = Arc::clone(&seen);
-    let watch = ReliabilityRule::new(Then::Continue).when(move |state| {
+    let watch = ReliabilityRule::new(ReliabilityAction::Continue).when(move |state| {
         costs.lock().unwrap().push(state.cost_usd);
         true
     });
@@ -241,8 +242,8 @@ async fn code_for(engine: &Engine, tenant: &str, name: &str) -> Option<ErrorCode
     iteration.execute(vec![call(name, json!({}))]).await.remove(0).code
 }
 
-/// A read-only tool `t` that fails like this and then runs, behind a breaker of two failures, and how
-/// often it ran.
+/// A read-only tool `t` that fails as configured and then runs, with a breaker of two failures, and
+/// its number of runs.
 fn guarded(codes: &[ErrorCode]) -> (Engine, Arc<AtomicUsize>) {
     let (tool, calls) = flaky(builder("t").read_only(), codes);
     (engine().tool(tool).breaker(Stage::Tool, breaker()).build().unwrap(), calls)
@@ -259,16 +260,15 @@ async fn what_one_tenant_makes_fail_keeps_no_other_from_it() {
     assert_eq!(calls.load(SeqCst), 3);
 }
 
-/// Two tools of one name, offered to one person each, are two.
+/// Two tools with one name, each offered to one principal, are distinct.
 #[tokio::test(start_paused = true)]
 async fn tools_of_one_name_from_two_places_have_a_breaker_each() {
     let (down, _) =
         flaky(builder("t").origin("mcp:one").mcp_server("one"), &[ErrorCode::Timeout; 2]);
     let (up, _) = flaky(builder("t").origin("mcp:two").mcp_server("two"), &[]);
-    let both = provider("both", move |cx, mut into| {
+    let both = provider("both", move |cx| {
         let is_ada = cx.identity().principal.as_deref() == Some("ada");
-        into.offer(if is_ada { down.clone() } else { up.clone() });
-        Listing::now(into)
+        Listing::now([if is_ada { down.clone() } else { up.clone() }])
     });
     let engine = engine().provider(both).breaker(Stage::Tool, breaker()).build().unwrap();
     let mut codes = Vec::new();
@@ -281,7 +281,7 @@ async fn tools_of_one_name_from_two_places_have_a_breaker_each() {
     assert_eq!(codes, [Some(Timeout), Some(Timeout), Some(NotAvailable), None]);
 }
 
-/// A no is an answer: failures are counted anew behind it, and it closes a breaker.
+/// A refusal is a response: it resets the failure count and closes a breaker.
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_says_no_ends_the_row_of_failures() {
     use ErrorCode::{ExecutionFailed, InputInvalid, Timeout};
@@ -314,7 +314,7 @@ fn changes(log: &Log) -> Vec<String> {
         .collect()
 }
 
-/// What was cancelled says nothing: the next call is the one that tells, and listeners hear of it.
+/// A cancelled attempt says nothing: the next call decides, and listeners see it.
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_attempt_gives_its_place_in_a_half_open_breaker_back() {
     use ErrorCode::{Cancelled, Timeout};
@@ -339,8 +339,8 @@ async fn a_cancelled_attempt_gives_its_place_in_a_half_open_breaker_back() {
     );
 }
 
-/// However many tenants come, the memory of breakers is bounded: the one that is tried again next
-/// makes room.
+/// However many tenants come, the memory of breakers is limited: the one that is tried again next
+/// is evicted.
 #[tokio::test(start_paused = true)]
 async fn of_too_many_open_breakers_the_one_that_is_next_is_forgotten() {
     let (tool, calls) = flaky(builder("t"), &[ErrorCode::Timeout; 2_000]);
@@ -360,7 +360,8 @@ async fn of_too_many_open_breakers_the_one_that_is_next_is_forgotten() {
     assert_eq!(calls.load(SeqCst), 1_026, "the first is not");
 }
 
-/// Once a rule of the policy has halted, nothing is run again: not what fails then, and not what waits.
+/// Once a rule of the policy has halted, nothing is run again: not what fails then, and not what
+/// waits.
 #[tokio::test(start_paused = true)]
 async fn a_halt_ends_the_waits_of_other_calls() {
     let stopping = |calls: &[ErrorCode]| {
@@ -368,7 +369,7 @@ async fn a_halt_ends_the_waits_of_other_calls() {
         let patient = Retry { base: Duration::ZERO, cap: breaker().open_for, attempts: 9 };
         let engine = engine()
             .tools([tool, crate::support::tool("stop")])
-            .reliability([ReliabilityRule::new(Then::Retry(patient))])
+            .reliability([ReliabilityRule::new(ReliabilityAction::Retry(patient))])
             .breaker(Stage::Tool, breaker())
             .policy(Policy::of([Rule::halt("tripwire").tools(["stop"])]))
             .build()

@@ -1,8 +1,8 @@
-//! Schemas that are none, reach outside, nest without measure, or match slowly.
+//! Schemas that are invalid, refer outside, nest too deep, or match slowly.
 
 use serde_json::{Value, json};
-use toolcrib_core::{ErrorCode, InvalidTool, Tool, static_tools};
-use toolcrib_engine::{BuildError, TurnOptions, WithheldBy};
+use toolcrib_core::{ErrorCode, InvalidToolError, Tool, WithheldBy, static_tools};
+use toolcrib_engine::{BuildError, TurnOptions};
 
 use crate::support::{builder, engine, in_time, menu, once, says, tool};
 
@@ -10,7 +10,7 @@ fn with_schema(schema: Value) -> Tool {
     says(builder("odd").origin("toolcrib.toml:12").input_schema(schema), "ran")
 }
 
-/// What is wrong with a schema, as an engine says that is built with it.
+/// The problem of a schema, from the error of building an engine with it.
 fn problem(schema: &Value) -> String {
     let built = engine().tool(with_schema(schema.clone())).build();
     let Err(error @ BuildError::Schema { .. }) = built else {
@@ -54,7 +54,7 @@ async fn the_same_from_a_provider_is_withheld_and_the_others_are_offered() {
         let mut turn = engine.turn(TurnOptions::default()).unwrap();
         let mut iteration = turn.iteration().await.unwrap();
         assert_eq!(menu(&iteration), ["good"], "{schema}");
-        let withheld: Vec<_> = iteration.withheld().explain().collect();
+        let withheld: Vec<_> = iteration.withheld().tools().collect();
         assert_eq!(withheld[0].by, WithheldBy::Schema);
         assert!(withheld[0].reason.starts_with("its schema cannot be enforced: "));
         let result =
@@ -120,7 +120,7 @@ fn a_schema_nested_without_measure_is_refused_where_the_tool_is_made() {
             .input_schema(nested(levels))
             .handler(|_: Value, _: toolcrib_core::ToolContext| async { "" });
         let error = made.unwrap_err();
-        assert!(matches!(error, InvalidTool::SchemaTooDeep { .. }));
+        assert!(matches!(error, InvalidToolError::SchemaTooDeep { .. }));
         assert!(error.to_string().contains("`deep`"), "{error}");
     }
     says(builder("shallow").input_schema(nested(50)), "");
@@ -141,13 +141,13 @@ fn title_and_output_schema_are_no_part_of_what_a_model_reads() {
     says(builder("any").output_schema(json!(true)), "");
 
     let made = |schema| builder("odd").output_schema(schema).body(NoBody).unwrap_err();
-    assert!(matches!(made(json!("text")), InvalidTool::OutputSchemaNotASchema { .. }));
+    assert!(matches!(made(json!("text")), InvalidToolError::OutputSchemaNotASchema { .. }));
     let error = made(nested(100_000));
-    assert!(matches!(error, InvalidTool::SchemaTooDeep { schema: "output", .. }));
+    assert!(matches!(error, InvalidToolError::SchemaTooDeep { schema: "output", .. }));
     assert!(error.to_string().starts_with("the output schema of tool `odd` nests"), "{error}");
 }
 
-/// A body that nobody calls.
+/// A body that is never called.
 struct NoBody;
 
 impl toolcrib_core::ToolBody for NoBody {
@@ -185,9 +185,9 @@ fn a_tool_must_take_an_object_and_say_what_it_is_for() {
     for schema in
         [json!({"type": "string"}), json!(true), json!([]), json!({"type": ["object", "null"]})]
     {
-        assert!(matches!(make("d", schema), Err(InvalidTool::NotAnObjectSchema { .. })));
+        assert!(matches!(make("d", schema), Err(InvalidToolError::NotAnObjectSchema { .. })));
     }
-    assert!(matches!(make(" \n", json!({})), Err(InvalidTool::NoDescription { .. })));
+    assert!(matches!(make(" \n", json!({})), Err(InvalidToolError::NoDescription { .. })));
     let untyped = make("d", json!({"properties": {"a": {}}})).unwrap();
     assert_eq!(untyped.input_schema()["type"], "object");
 }

@@ -1,4 +1,4 @@
-//! Secrets and capabilities: a body has what its tool declares, and nothing shows it.
+//! Secrets and capabilities: a body has those that its tool declares, and no output reveals them.
 
 use std::sync::{
     Arc,
@@ -8,8 +8,9 @@ use std::sync::{
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use toolcrib_core::{
-    CallVerdict, Capabilities, ContentBlock, ErrorCode, PendingCall, Scoper, Secret, SecretError,
-    Secrets, Tool, ToolContext, ToolError, ToolOutput, call_middleware, secrets_fn, static_tools,
+    CallDecision, Capabilities, CapabilityGranter, ContentBlock, ErrorCode, PendingCall, Secret,
+    SecretError, Secrets, Tool, ToolContext, ToolError, ToolOutput, call_middleware, secrets_fn,
+    static_tools,
 };
 
 use toolcrib_engine::{BuildError, Limits, PluginRegistrar, Redactor};
@@ -36,7 +37,7 @@ impl Secrets for Vault {
     }
 }
 
-/// A tool that asks for one secret, declares others, and tells everybody.
+/// A tool that requests one secret, declares others, and reveals it in every output.
 fn telltale(asks: &'static str, declares: &[&'static str]) -> Tool {
     builder("telltale")
         .capabilities(Capabilities::none().secrets(declares.iter().copied()))
@@ -66,9 +67,9 @@ async fn what_is_not_declared_or_cannot_be_had_is_not_available() {
     let cases = [
         (build(telltale("KEY", &[])), "the tool does not declare the secret `KEY`"),
         (build(telltale("KEY", &["OTHER"])), "the tool does not declare the secret `KEY`"),
-        (build(telltale("GONE", &["GONE"])), "there is no secret `GONE`"),
+        (build(telltale("GONE", &["GONE"])), "secret `GONE` does not exist"),
         (build(telltale("SHORT", &["SHORT"])), "fewer than 4 characters"),
-        // What a provider offers cannot be refused before it is called.
+        // A provider's tool cannot be refused before it is called.
         (
             engine().provider(static_tools([telltale("KEY", &["KEY"])])).build().unwrap(),
             "no source of secrets",
@@ -88,20 +89,20 @@ async fn a_call_that_is_denied_asks_for_no_secret() {
     let engine = engine()
         .tool(telltale("KEY", &["KEY"]))
         .secrets(vault.clone())
-        .middleware(call_middleware("no", |_| Ok(CallVerdict::Deny("no".into()))))
+        .middleware(call_middleware("no", |_| Ok(CallDecision::Deny("no".into()))))
         .build()
         .unwrap();
     assert!(!once(&engine, "telltale", json!({})).await.is_ok());
     assert_eq!(vault.0.load(Ordering::Relaxed), 0);
 }
 
-/// What a scoper of the tests hands out.
+/// A capability granter for tests.
 struct Hosts(Vec<String>);
 
 struct HandsOut;
 
-impl Scoper for HandsOut {
-    fn scope(&self, call: PendingCall<'_>, cx: ToolContext) -> Result<ToolContext, ToolError> {
+impl CapabilityGranter for HandsOut {
+    fn grant(&self, call: PendingCall<'_>, cx: ToolContext) -> Result<ToolContext, ToolError> {
         let hosts = &call.tool.capabilities().network;
         Ok(if hosts.is_empty() {
             cx
@@ -111,7 +112,7 @@ impl Scoper for HandsOut {
     }
 }
 
-fn dialler(capabilities: Capabilities) -> Tool {
+fn dialer(capabilities: Capabilities) -> Tool {
     builder("dial")
         .capabilities(capabilities)
         .handler(|_: Value, cx: ToolContext| async move {
@@ -123,34 +124,36 @@ fn dialler(capabilities: Capabilities) -> Tool {
 #[tokio::test]
 async fn a_handle_reaches_as_far_as_the_tool_declares() {
     let hosts = Capabilities::none().network(["api.example.com"]);
-    let scoped = engine().tool(dialler(hosts.clone())).scoper(HandsOut).build().unwrap();
-    assert_eq!(&*once(&scoped, "dial", json!({})).await.value, "api.example.com");
+    let granted =
+        engine().tool(dialer(hosts.clone())).capability_granter(HandsOut).build().unwrap();
+    assert_eq!(&*once(&granted, "dial", json!({})).await.value, "api.example.com");
 
-    let undeclared = engine().tool(dialler(Capabilities::none())).scoper(HandsOut).build().unwrap();
+    let undeclared =
+        engine().tool(dialer(Capabilities::none())).capability_granter(HandsOut).build().unwrap();
     let result = once(&undeclared, "dial", json!({})).await;
     assert_eq!(result.code, Some(ErrorCode::NotAvailable));
     assert!(result.cause.as_deref().unwrap().contains("does not declare the capability"));
 
-    // Nothing here can hand it out: the body does not run.
-    let unscoped = engine().provider(static_tools([dialler(hosts)])).build().unwrap();
-    let result = once(&unscoped, "dial", json!({})).await;
+    // There is no capability granter: the body does not run.
+    let ungranted = engine().provider(static_tools([dialer(hosts)])).build().unwrap();
+    let result = once(&ungranted, "dial", json!({})).await;
     assert_eq!(result.code, Some(ErrorCode::NotAvailable));
-    assert!(result.cause.as_deref().unwrap().contains("no scoper"));
+    assert!(result.cause.as_deref().unwrap().contains("no capability granter"));
 }
 
 #[test]
 fn a_tool_of_the_baseline_that_nothing_can_hand_out_to_fails_the_build() {
     let secret = telltale("KEY", &["KEY", "OTHER"]);
-    let network = dialler(Capabilities::none().network(["api.example.com"]).secrets(["KEY"]));
-    let process = dialler(Capabilities::none().process(["git"]));
+    let network = dialer(Capabilities::none().network(["api.example.com"]).secrets(["KEY"]));
+    let process = dialer(Capabilities::none().process(["git"]));
     let errors = [
-        engine().tool(secret.clone()).scoper(HandsOut).build().unwrap_err(),
+        engine().tool(secret.clone()).capability_granter(HandsOut).build().unwrap_err(),
         engine().tool(network).secrets(Vault::default()).build().unwrap_err(),
         engine().tool(process.clone()).secrets(Vault::default()).build().unwrap_err(),
     ];
     insta::assert_snapshot!(errors.map(|error| error.to_string()).join("\n"));
 
-    // What a plugin brings is the baseline's too.
+    // A plugin's tool belongs to the baseline too.
     let brings = Brings("p", move |registrar: &mut PluginRegistrar| {
         registrar.tool(secret.clone());
         Ok(())
@@ -162,16 +165,16 @@ fn a_tool_of_the_baseline_that_nothing_can_hand_out_to_fails_the_build() {
 
 #[tokio::test]
 async fn a_secret_that_only_cleaning_makes_whole_is_redacted_too() {
-    let coloured = builder("coloured").untrusted().handler(|_: Value, _: ToolContext| async {
+    let colored = builder("colored").untrusted().handler(|_: Value, _: ToolContext| async {
         "it is hun\u{1b}[31mter\u{1b}[0m22, or hunt\u{200b}er22"
     });
     let failing = builder("failing").untrusted().handler(|_: Value, _: ToolContext| async {
         Err::<String, _>(ToolError::failed("not hun\u{1b}[1mter22"))
     });
     let redactor = Redactor::new(["hunter22".to_owned()]);
-    let engine = engine().redactor(redactor).tool(coloured).tool(failing).build().unwrap();
+    let engine = engine().redactor(redactor).tool(colored).tool(failing).build().unwrap();
     let log = Log::of(engine.events());
-    let result = once(&engine, "coloured", json!({})).await;
+    let result = once(&engine, "colored", json!({})).await;
     assert_eq!(&*result.value, "it is [redacted], or [redacted]");
     assert_eq!(&*once(&engine, "failing", json!({})).await.value, "not [redacted]");
     assert!(!json!(log.events()).to_string().contains("hunter22"));
@@ -192,7 +195,7 @@ async fn a_secret_that_only_defusing_a_token_writes_out_is_redacted_too() {
 
 #[tokio::test]
 async fn a_secret_that_is_learned_while_results_wait_for_their_size_is_redacted_from_them() {
-    // As it is, coloured, one line of it, and two that overlap.
+    // As it is, colored, one line of it, and two that overlap.
     const TOLD: &str =
         "hunter22-one, hun\u{1b}[31mter22\u{1b}[0m-one, line-two-of-it, hunter22-one-more";
     const CLEAN: &str = "[redacted], [redacted], [redacted], [redacted]";

@@ -1,4 +1,4 @@
-//! Tools that live as long as a conversation.
+//! Tools with the lifetime of a conversation.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ async fn a_tool_of_a_session_is_there_in_each_turn_of_its_conversation_and_nowhe
         assert_eq!(all(other).await, ["always"]);
     }
 
-    // What is taken out is gone; what another turn does meanwhile stays.
+    // A removed tool is gone; concurrent changes of another turn remain.
     next.registry().unregister("a");
     let beside = engine.turn(here()).unwrap();
     beside.registry().register(kept("c")).unwrap();
@@ -65,7 +65,7 @@ async fn a_tool_of_a_session_is_there_in_each_turn_of_its_conversation_and_nowhe
     let nothing = Brings("nothing", |_: &mut PluginRegistrar| Ok(()));
     let narrower = engine.with_plugin(&nothing).unwrap().without_plugin("nothing").unwrap();
     assert_eq!(offered(&narrower, here()).await, ["always", "b", "c"]);
-    // What a plugin brought is in the turns of those who have it.
+    // A plugin's tool is in the turns of engines with that plugin.
     let with = engine.with_plugin(&nothing).unwrap();
     let turn = with.turn(here()).unwrap();
     turn.registry().register(kept("of_plugin").with_plugin(&"nothing".into())).unwrap();
@@ -115,7 +115,7 @@ async fn conversations_that_only_have_turns_take_no_room() {
     let at_work: Vec<_> = (0..1_030).map(|n| engine.turn(of(n)).unwrap()).collect();
     register(2_000);
     register(2_001);
-    // What makes room while it has a turn is the same conversation afterwards.
+    // A conversation that is evicted during a turn continues as the same one.
     (0..1_023).for_each(register);
     for (n, there) in [(2_000, 0), (2_001, 1), (0, 1), (1_022, 1)] {
         assert_eq!(offered(&engine, of(n)).await.len(), there, "{n}");
@@ -128,7 +128,7 @@ async fn conversations_that_only_have_turns_take_no_room() {
     assert_eq!(offered(&engine, of(1)).await, ["again"]);
 }
 
-/// Begins a turn when it goes.
+/// Begins a turn when it is dropped.
 struct BeginsOne(Engine);
 
 impl Drop for BeginsOne {

@@ -1,4 +1,4 @@
-//! Skills: how they become active, and what they do to the menu.
+//! Skills: how they become active, and their effect on the menu.
 
 mod changing;
 mod files;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolcrib_core::{ErrorCode, ToolCall, ToolName};
 use toolcrib_engine::{
-    BuildError, Engine, OnSkip, Skill, Skills, Step, ToolsMode, Turn, TurnError, TurnOptions,
+    BuildError, Engine, OnSkip, Skill, SkillStep, Skills, ToolsMode, Turn, TurnError, TurnOptions,
 };
 
 use self::files::shelf;
@@ -141,7 +141,7 @@ async fn an_unknown_skill_is_refused_with_the_ones_there_are() {
     let options = TurnOptions::default().skill(skill_id("biling"));
     let error = engine.turn(options).unwrap_err();
     assert!(matches!(error, TurnError::UnknownSkill { .. }));
-    assert_eq!(error.to_string(), "there is no skill `biling`; there are: `billing`, `shipping`");
+    assert_eq!(error.to_string(), "unknown skill `biling`; there are: `billing`, `shipping`");
 }
 
 #[tokio::test]
@@ -227,7 +227,7 @@ fn skills_of_one_id_and_a_tool_that_is_called_read_skill_are_refused() {
 
 #[test]
 fn skills_are_the_same_when_all_that_they_say_is() {
-    let step = |tool: &str| Step::new(ToolName::new(tool).unwrap());
+    let step = |tool: &str| SkillStep::new(ToolName::new(tool).unwrap());
     let files = shelf().unwrap();
     let skill = || {
         Skill::new(skill_id("s"), "About it.", "How to do it.")

@@ -1,4 +1,4 @@
-//! Sources that cannot be listed: what takes the place of their tools, and who is told.
+//! Sources that cannot be listed: the replacement of their tools, and the reports.
 
 use std::{
     collections::VecDeque,
@@ -9,13 +9,14 @@ use std::{
 use serde_json::{Value, json};
 use tokio::time::{advance, sleep};
 use toolcrib_core::{
-    CacheOptions, CancellationToken, Catalog, DiscoveryError, DiscoveryErrorClass, Effect,
-    ErrorCode, Gate, ListContext, Listing, Prepared, Tool, ToolProvider, Ttl, Whose, cached,
-    concat, gated_tools, of_plugin, per_identity, prefixed, prepared, with_timeout,
+    __internal::of_plugin, CacheOptions, CancellationToken, Catalog, DiscoveryError,
+    DiscoveryErrorClass, Effect, ErrorCode, IdentityScope, ListContext, Listing, Prepared, Tool,
+    ToolProvider, Ttl, WithheldBy, cached, concat, gated_tools, per_identity, prefixed, prepared,
+    with_timeout,
 };
 use toolcrib_engine::{
-    BuildError, Engine, Iteration, IterationError, OnFailure, PluginRegistrar, Redactor, Turn,
-    TurnOptions, WithheldBy,
+    BuildError, Engine, Iteration, OnFailure, PluginRegistrar, Redactor, Turn, TurnError,
+    TurnOptions,
 };
 
 use crate::{
@@ -26,21 +27,19 @@ use crate::{
     },
 };
 
-/// What a source does when it is asked.
+/// A source's behavior when it is listed.
 #[derive(Clone, Copy)]
 enum Does {
     List,
     Fail,
     Panic,
-    /// Gives a list of its own, in which the tools of others are missing.
-    LosesOthers,
     Cancelled,
     Never,
-    /// Fails after so many seconds.
+    /// Fails after this many seconds.
     FailLater(u64),
 }
 
-/// A source of `mcp__git__log` and `mcp__git__push` that does as told; then it lists.
+/// A source of `mcp__git__log` and `mcp__git__push` that fails as configured; then it lists.
 struct Git {
     tools: [Tool; 2],
     script: Mutex<VecDeque<Does>>,
@@ -63,25 +62,21 @@ impl ToolProvider for Git {
         Some("mcp__git__*")
     }
 
-    fn list(self: Arc<Self>, _: &ListContext, mut into: Catalog) -> Listing {
+    fn list(self: Arc<Self>, _: &ListContext) -> Listing {
         let refused = || DiscoveryError::source_failed("connection refused (hunter22hunter22)");
         let does = self.script.lock().unwrap().pop_front();
         match does.unwrap_or(Does::List) {
-            Does::List => {
-                into.offer_all(&self.tools);
-                Listing::now(into)
-            }
-            Does::Fail => Listing::failed(into, refused()),
+            Does::List => Listing::now(self.tools.to_vec()),
+            Does::Fail => Listing::failed(refused()),
             Does::Panic => panic!("bug"),
-            Does::LosesOthers => Listing::failed(Catalog::new(), refused()),
             Does::Cancelled => {
                 let error = DiscoveryError::new(DiscoveryErrorClass::Cancelled, "cancelled");
-                Listing::failed(into, error)
+                Listing::failed(error)
             }
             Does::Never => Listing::later(std::future::pending()),
             Does::FailLater(seconds) => Listing::later(async move {
                 sleep(Duration::from_secs(seconds)).await;
-                Listing::failed(into, refused()).wait().await
+                Listing::failed(refused()).wait().await
             }),
         }
     }
@@ -90,7 +85,7 @@ impl ToolProvider for Git {
 const BOTH: [&str; 2] = ["mcp__git__log", "mcp__git__push"];
 
 fn with(git: Arc<dyn ToolProvider>, on_failure: OnFailure) -> Engine {
-    engine().tool(tool("own")).source(git, on_failure).build().unwrap()
+    engine().tool(tool("own")).provider_with(git, on_failure).build().unwrap()
 }
 
 fn begin(engine: &Engine) -> Turn {
@@ -121,7 +116,7 @@ async fn a_stale_source_offers_what_it_listed_last() {
         let [notice] = stale.notices() else { panic!("{:?}", stale.notices()) };
         assert_eq!((&*notice.source, &*notice.name), ("mcp:git", "mcp__git__*"));
         assert_eq!(notice.outcome, OnFailure::Stale);
-        let event = log.of_name("tools.source_stale").pop().unwrap();
+        let event = log.of_name("tools.provider_stale").pop().unwrap();
         assert_eq!(event["provider"], "mcp:git");
         assert_eq!((&event["age_ms"], &event["tool_count"]), (&json!(age), &json!(2)));
         assert!(stale.execute(vec![call(BOTH[0], json!({}))]).await[0].is_ok());
@@ -129,7 +124,7 @@ async fn a_stale_source_offers_what_it_listed_last() {
     assert!(turn.iteration().await.unwrap().notices().is_empty());
     let mut seen = names(&log);
     seen.retain(|name| name.starts_with("tools."));
-    let failed = ["tools.discovery_failed", "tools.source_stale", "tools.offered"];
+    let failed = ["tools.discovery_failed", "tools.provider_stale", "tools.offered"];
     let story = [&["tools.offered"][..], &failed, &failed, &failed, &["tools.offered"]];
     assert_eq!(seen, story.concat());
 }
@@ -141,7 +136,7 @@ async fn a_stale_source_without_a_good_listing_is_left_out() {
     assert_omitted(&begin(&engine).iteration().await.unwrap(), &[]);
     let mut seen = names(&log);
     seen.retain(|name| name.starts_with("tools."));
-    assert_eq!(seen, ["tools.discovery_failed", "tools.source_omitted", "tools.offered"]);
+    assert_eq!(seen, ["tools.discovery_failed", "tools.provider_omitted", "tools.offered"]);
 }
 
 #[tokio::test]
@@ -155,8 +150,11 @@ async fn what_one_was_offered_is_nothing_to_another() {
     ];
     for other in others {
         let git = Git::does(&[Does::List, Does::Fail, Does::Fail]);
-        let engine =
-            engine().source(git, OnFailure::Stale).skills(skills([("s", &BOTH)])).build().unwrap();
+        let engine = engine()
+            .provider_with(git, OnFailure::Stale)
+            .skills(skills([("s", &BOTH)]))
+            .build()
+            .unwrap();
         engine.turn(ada()).unwrap().iteration().await.unwrap();
         let other = engine.turn(other).unwrap().iteration().await.unwrap();
         assert!(!menu(&other).contains(&BOTH[0].to_owned()), "{:?}", menu(&other));
@@ -193,7 +191,7 @@ fn assert_omitted(iteration: &Iteration, known: &[&str]) {
     let [notice] = iteration.notices() else { panic!("{:?}", iteration.notices()) };
     assert_eq!(notice.outcome, OnFailure::Omit);
     assert_eq!(notice.model_text(), "The tools of `mcp__git__*` cannot be used at the moment.");
-    let withheld: Vec<_> = iteration.withheld().explain().collect();
+    let withheld: Vec<_> = iteration.withheld().tools().collect();
     assert_eq!(withheld.len(), iteration.withheld().len());
     let names: Vec<_> = withheld.iter().map(|tool| &*tool.name).collect();
     assert_eq!(names, [&["mcp__git__*"], known].concat());
@@ -205,11 +203,15 @@ fn assert_omitted(iteration: &Iteration, known: &[&str]) {
 
 #[tokio::test]
 async fn an_omitted_source_is_missing_and_said_to_be_in_every_iteration() {
-    let git = Git::does(&[Does::Fail, Does::LosesOthers, Does::List, Does::Panic]);
+    let git = Git::does(&[Does::Fail, Does::Fail, Does::List, Does::Panic]);
     let redactor = Redactor::default();
     redactor.learn("hunter22hunter22").unwrap();
-    let engine =
-        engine().redactor(redactor).tool(tool("own")).source(git, OnFailure::Omit).build().unwrap();
+    let engine = engine()
+        .redactor(redactor)
+        .tool(tool("own"))
+        .provider_with(git, OnFailure::Omit)
+        .build()
+        .unwrap();
     let log = Log::of(engine.events());
     let mut turn = begin(&engine);
     for _ in 0..2 {
@@ -226,7 +228,7 @@ async fn an_omitted_source_is_missing_and_said_to_be_in_every_iteration() {
     assert_eq!(result.code, Some(ErrorCode::NotAvailable));
     let unknown = omitted.execute(vec![call("mcp__git__*", json!({}))]).await.remove(0);
     assert_eq!(unknown.code, Some(ErrorCode::NotAvailable));
-    let events = log.of_name("tools.source_omitted");
+    let events = log.of_name("tools.provider_omitted");
     assert_eq!(events.len(), 3);
     assert_eq!(events[0]["name"], "mcp__git__*");
     assert_eq!(events[0].get("tool_count"), None);
@@ -241,7 +243,7 @@ async fn what_else_withholds_a_tool_of_an_omitted_source_is_said_too() {
     let git = Git::does(&[Does::List, Does::Fail]);
     let gate = |tool: &Tool, _: &ListContext| tool.name() != "mcp__git__push";
     let engine = engine()
-        .source(gated_tools("no_push", git, gate), OnFailure::Omit)
+        .provider_with(gated_tools("no_push", git, gate), OnFailure::Omit)
         .policy(policy([rule_on("rule 1", Effect::Deny, "*log")]))
         .build()
         .unwrap();
@@ -253,25 +255,25 @@ async fn what_else_withholds_a_tool_of_an_omitted_source_is_said_too() {
     let log = why(omitted.withheld(), BOTH[0]);
     assert!(log.starts_with(&format!("{source}rule 1 denies it")), "{log}");
     let push = why(omitted.withheld(), BOTH[1]);
-    assert_eq!(push, format!("{source}gate `no_push`: the gate says no"));
+    assert_eq!(push, format!("{source}gate `no_push`: the gate rejected the tool"));
     assert!(omitted.withheld().names().any(|name| name == "mcp__git__*"), "through the gate");
 }
 
 #[tokio::test(start_paused = true)]
 async fn notices_stand_in_the_order_of_the_sources_whoever_answers_first() {
     let id = |id: &'static str, seconds| {
-        provider(id, move |_, into| {
+        provider(id, move |_| {
             Listing::later(async move {
                 sleep(Duration::from_secs(seconds)).await;
-                Listing::failed(into, DiscoveryError::source_failed("down")).wait().await
+                Listing::failed(DiscoveryError::source_failed("down")).wait().await
             })
         })
     };
     let engine = engine()
-        .source(id("first", 3), OnFailure::Omit)
+        .provider_with(id("first", 3), OnFailure::Omit)
         .tool(tool("own"))
-        .source(id("second", 1), OnFailure::Omit)
-        .source(of_plugin("p", Git::does(&[Does::FailLater(2)])), OnFailure::Omit)
+        .provider_with(id("second", 1), OnFailure::Omit)
+        .provider_with(of_plugin("p", Git::does(&[Does::FailLater(2)])), OnFailure::Omit)
         .build()
         .unwrap();
     let iteration = in_time(async { begin(&engine).iteration().await }).await.unwrap();
@@ -287,7 +289,7 @@ async fn cancellation_is_neither_stale_nor_omitted() {
         let log = Log::of(engine.events());
         begin(&engine).iteration().await.unwrap();
         let cancelled = begin(&engine).iteration().await.unwrap_err();
-        assert!(matches!(cancelled, IterationError::Cancelled), "{cancelled}");
+        assert!(matches!(cancelled, TurnError::Cancelled), "{cancelled}");
         let token = CancellationToken::new();
         let mut turn = engine.turn(TurnOptions::default().cancellation(token.clone())).unwrap();
         let (asked, ()) = in_time(async {
@@ -297,37 +299,35 @@ async fn cancellation_is_neither_stale_nor_omitted() {
             })
         })
         .await;
-        assert!(matches!(asked, Err(IterationError::Cancelled)));
-        assert!(log.of_name("tools.source_stale").is_empty());
-        assert!(log.of_name("tools.source_omitted").is_empty());
+        assert!(matches!(asked, Err(TurnError::Cancelled)));
+        assert!(log.of_name("tools.provider_stale").is_empty());
+        assert!(log.of_name("tools.provider_omitted").is_empty());
     }
 }
 
 #[tokio::test]
 async fn a_gate_that_fails_is_never_passed_over_by_an_old_listing() {
-    fn gate() -> impl Gate {
+    fn gate() -> impl Fn(&Tool, &ListContext) -> Result<bool, &'static str> + Send + Sync + 'static
+    {
         |_: &Tool, cx: &ListContext| {
             if cx.iteration() == 1 { Ok(true) } else { Err("the directory is down") }
         }
     }
-    let unknown = provider("unknown", |cx, mut into| match cx.iteration() {
-        1 => {
-            into.offer(tool("t"));
-            Listing::now(into)
-        }
-        _ => Listing::failed(into, DiscoveryError::new(DiscoveryErrorClass::Gate, "down")),
+    let unknown = provider("unknown", |cx| match cx.iteration() {
+        1 => Listing::now([tool("t")]),
+        _ => Listing::failed(DiscoveryError::new(DiscoveryErrorClass::Gate, "down")),
     });
     let engine = with(unknown, OnFailure::Stale);
     let mut stale = begin(&engine);
     stale.iteration().await.unwrap();
-    let IterationError::Discovery(error) = stale.iteration().await.unwrap_err() else { panic!() };
+    let TurnError::Discovery(error) = stale.iteration().await.unwrap_err() else { panic!() };
     assert_eq!(error.class(), DiscoveryErrorClass::Gate);
     let mut omitted = begin(&with(gated_tools("acl", Git::does(&[]), gate()), OnFailure::Omit));
     omitted.iteration().await.unwrap();
     assert_eq!(menu(&omitted.iteration().await.unwrap()), ["own"]);
 }
 
-/// Lets tools through in the first three iterations.
+/// Admits tools in the first three iterations.
 fn early(inner: Arc<dyn ToolProvider>) -> Arc<dyn ToolProvider> {
     gated_tools("early", inner, |_: &Tool, cx: &ListContext| cx.iteration() <= 3)
 }
@@ -346,16 +346,17 @@ fn an_engine_whose_old_listings_would_pass_over_a_gate_is_not_built() {
         concat([git(), early(git())]),
     ] {
         let path = gated.path();
-        let built = engine().source(gated, OnFailure::Stale).build();
+        let built = engine().provider_with(gated, OnFailure::Stale).build();
         let Err(BuildError::StaleGate { provider }) = built else { panic!("{path}") };
         assert_eq!(*provider, *path);
     }
-    let other = engine().source_with_alternatives(git(), [early(git())], OnFailure::Stale).build();
-    insta::assert_snapshot!(other.unwrap_err(), @"source `gated(early) > mcp:git` has a gate in it and `OnFailure::Stale`: what the gate let pass before would be offered without asking it; put the gate outside, `gated_tools(.., cached(..), ..)` with `CacheOptions::stale_on_error`, and take `OnFailure::Fail` or `Omit`");
-    assert!(engine().source(cached(git(), forever), OnFailure::Stale).build().is_ok());
+    let other =
+        engine().provider_with_alternatives(git(), [early(git())], OnFailure::Stale).build();
+    insta::assert_snapshot!(other.unwrap_err(), @"source `gated(early) > mcp:git` has a gate in it and `OnFailure::Stale`: tools that the gate passed before would be offered without a new decision; put the gate outside, `gated_tools(.., cached(..), ..)` with `CacheOptions::stale_on_error`, and take `OnFailure::Fail` or `Omit`");
+    assert!(engine().provider_with(cached(git(), forever), OnFailure::Stale).build().is_ok());
     let brings = |provider: Arc<dyn ToolProvider>| {
         Brings("p", move |registrar: &mut PluginRegistrar| {
-            registrar.source(Arc::clone(&provider), OnFailure::Stale);
+            registrar.provider_with(Arc::clone(&provider), OnFailure::Stale);
             Ok(())
         })
     };
@@ -367,8 +368,8 @@ fn an_engine_whose_old_listings_would_pass_over_a_gate_is_not_built() {
 #[tokio::test]
 async fn what_a_gate_withholds_by_now_does_not_come_back_when_its_source_fails() {
     let lists_and_fails = [Does::List, Does::List, Does::List, Does::FailLater(0)];
-    // Nobody knows when the engine is built that there is a gate.
-    let late = per_identity(Whose::Tenant, 9, move |_| {
+    // The gate is not known when the engine is built.
+    let late = per_identity(IdentityScope::Tenant, 9, move |_| {
         Ok::<_, std::io::Error>(early(Git::does(&lists_and_fails)))
     });
     let engine = with(late, OnFailure::Stale);
@@ -376,10 +377,10 @@ async fn what_a_gate_withholds_by_now_does_not_come_back_when_its_source_fails()
     for _ in 0..3 {
         assert_eq!(menu(&turn.iteration().await.unwrap()), ["own", BOTH[0], BOTH[1]]);
     }
-    let IterationError::Discovery(error) = turn.iteration().await.unwrap_err() else { panic!() };
+    let TurnError::Discovery(error) = turn.iteration().await.unwrap_err() else { panic!() };
     assert_eq!(error.class(), DiscoveryErrorClass::Source);
 
-    // The way that is advised: the gate judges the older answer.
+    // The recommended way: the gate decides on the older listing.
     let options = CacheOptions::new([], Ttl::after(Duration::ZERO));
     let options = options.stale_on_error(Duration::from_secs(60));
     let engine = with(early(cached(Git::does(&lists_and_fails), options)), OnFailure::Fail);
@@ -407,16 +408,21 @@ async fn events_say_where_tools_come_from() {
 #[tokio::test]
 async fn a_source_that_holds_a_tool_back_is_no_gate() {
     let held = says(builder("mcp__git__odd").origin("mcp:git").mcp_server("git"), "");
-    let git = provider("mcp:git", move |_, mut into| {
-        into.hold_back(held.clone(), "mcp:git".into(), "its input schema is not one of an object");
-        Listing::now(into)
+    let git = provider("mcp:git", move |_| {
+        let mut catalog = Catalog::new();
+        catalog.withhold(
+            held.clone(),
+            "mcp:git".into(),
+            "its input schema is not one of an object",
+        );
+        Listing::now(catalog)
     });
     let engine = engine().provider(git).build().unwrap();
     let iteration = begin(&engine).iteration().await.unwrap();
     assert_eq!(
         why(iteration.withheld(), "mcp__git__odd"),
-        "its source `mcp:git` holds it back: its input schema is not one of an object"
+        "its source `mcp:git` withholds it: its input schema is not one of an object"
     );
-    let withheld: Value = json!(iteration.withheld().explain().next());
+    let withheld: Value = json!(iteration.withheld().tools().next());
     assert_eq!((&withheld["by"], &withheld["origin"]), (&json!("gate"), &json!("mcp:git")));
 }

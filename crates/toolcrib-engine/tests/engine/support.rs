@@ -1,4 +1,4 @@
-//! What the tests share: small tools, rules, skills, a log of events.
+//! Shared parts of the tests: small tools, rules, skills, a log of events.
 
 use std::{
     sync::{Arc, Mutex},
@@ -73,7 +73,7 @@ pub(crate) fn menu(iteration: &Iteration) -> Vec<String> {
 
 /// The names of a listing, offered ones only.
 pub(crate) async fn listed(provider: &Arc<dyn ToolProvider>, cx: &ListContext) -> Vec<String> {
-    let catalog = Arc::clone(provider).list(cx, Catalog::new()).wait().await.unwrap();
+    let catalog = Arc::clone(provider).list(cx).wait().await.unwrap();
     catalog_names(&catalog)
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn skills<const N: usize>(skills: [(&str, &[&str]); N]) -> Skills {
     Skills::new(skills.into()).unwrap()
 }
 
-/// A rule that holds for everything, to be narrowed.
+/// A rule that matches everything, to be narrowed.
 pub(crate) fn rule(label: &str, effect: Effect) -> Rule {
     Rule::new(label, effect)
 }
@@ -121,32 +121,28 @@ pub(crate) fn policy<const N: usize>(rules: [Rule; N]) -> Policy {
 
 /// Why a tool is withheld, in words.
 pub(crate) fn why(withheld: &Withheld, name: &str) -> String {
-    withheld
-        .explain()
-        .find(|tool| *tool.name == *name)
-        .unwrap_or_else(|| panic!("{name} is not withheld"))
-        .reason
+    withheld.tool(name).unwrap_or_else(|| panic!("{name} is not withheld")).reason
 }
 
-/// A provider of one's own, by a function.
+/// A provider from a function.
 pub(crate) struct Listed<F>(pub(crate) &'static str, pub(crate) F);
 
 impl<F> ToolProvider for Listed<F>
 where
-    F: Fn(&ListContext, Catalog) -> Listing + Send + Sync + 'static,
+    F: Fn(&ListContext) -> Listing + Send + Sync + 'static,
 {
     fn id(&self) -> &str {
         self.0
     }
 
-    fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
-        (self.1)(cx, into)
+    fn list(self: Arc<Self>, cx: &ListContext) -> Listing {
+        (self.1)(cx)
     }
 }
 
 pub(crate) fn provider<F>(id: &'static str, list: F) -> Arc<dyn ToolProvider>
 where
-    F: Fn(&ListContext, Catalog) -> Listing + Send + Sync + 'static,
+    F: Fn(&ListContext) -> Listing + Send + Sync + 'static,
 {
     Arc::new(Listed(id, list))
 }

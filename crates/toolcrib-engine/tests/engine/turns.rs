@@ -1,5 +1,5 @@
-//! Turns that an executor drives: every way out, what middleware around them sees, what is left of
-//! the turn's tools.
+//! Turns that an executor drives: every way out, the hooks of middleware, the turn's tools
+//! afterwards.
 
 use std::sync::{
     Arc, Mutex,
@@ -12,8 +12,8 @@ use toolcrib_core::{
     Policy, Rule, Tool, ToolRegistry, TurnContext, args_digest,
 };
 use toolcrib_engine::{
-    Engine, EngineBuilder, Executed, IterationContext, IterationError, Limits, TurnEnd,
-    TurnFailure, TurnOptions, TurnOutcome, TurnRunner,
+    Engine, EngineBuilder, Executed, IterationContext, Limits, TurnEnd, TurnError, TurnOptions,
+    TurnOutcome, TurnRunner,
 };
 
 use crate::support::{Log, builder, call, engine, in_time, menu, provider, says, tool};
@@ -40,7 +40,7 @@ where
     let runner = TurnRunner::new(engine).max_iterations(4);
     let outcome = in_time(runner.run(TurnOptions::default(), executor)).await.unwrap();
     if let TurnEnd::Nacked(error) = &outcome.end {
-        // What an executor asserts is a panic, which is a nack.
+        // A failed assertion in an executor is a panic, which is a nack.
         assert!(!error.to_string().contains("panicked"), "{error}");
     }
     let ends = log.names();
@@ -55,7 +55,7 @@ where
     (outcome, log)
 }
 
-/// Does what it is told at a place.
+/// The configured behavior at a hook.
 type AtPlace = Arc<dyn Fn(&'static str, TurnContext<'_>) -> Passed + Send + Sync>;
 
 struct Placed {
@@ -83,7 +83,7 @@ impl Middleware for Placed {
 
 type Seen = Arc<Mutex<Vec<String>>>;
 
-/// Writes down where it was, and then does what it is told.
+/// Records each hook, and then behaves as configured.
 fn placed(
     name: &'static str,
     seen: &Seen,
@@ -205,7 +205,7 @@ async fn a_middleware_that_fails_before_the_turn_keeps_it_from_beginning() {
             acks(cx)
         })
         .await;
-        let TurnEnd::Failed(failure @ TurnFailure::Middleware(_)) = outcome.end else {
+        let TurnEnd::Failed(failure @ TurnError::Middleware(_)) = outcome.end else {
             panic!("{:?}", outcome.end)
         };
         assert_eq!(
@@ -215,7 +215,8 @@ async fn a_middleware_that_fails_before_the_turn_keeps_it_from_beginning() {
         assert_eq!(outcome.iterations, iterations);
         assert_eq!(ran.load(Ordering::Relaxed), usize::from(at.starts_with("after")));
         assert!(log.of_name("agent.turn_end")[0]["error"].is_string());
-        // Who passed before has its after; who failed before has not.
+        // A middleware whose *before* succeeded gets its *after*; one whose *before* failed does
+        // not.
         let seen = taken(&seen);
         assert_eq!(seen.last().unwrap(), &format!("outer after_turn {iterations}"));
         assert_eq!(seen.iter().any(|one| one.starts_with("inner after_turn")), at != "before_turn");
@@ -339,7 +340,7 @@ async fn what_middleware_and_executors_edit_is_offered_next_and_in_no_other_turn
                         log.lock().unwrap().push(menu(&cx));
                         cx.registry().overwrite(tool("by_executor"));
                         tokio::task::yield_now().await;
-                        // What is hidden is as unknown as what is not there.
+                        // A hidden tool is as unknown as a nonexistent one.
                         let calls = vec![call("secret", json!({})), call("no_tool", json!({}))];
                         let refused = cx.execute(calls).await;
                         assert!(refused.iter().all(|r| r.code == Some(ErrorCode::NotAvailable)));
@@ -397,8 +398,8 @@ async fn a_second_signal_is_an_error_and_the_turn_ends_as_the_first_says() {
         Ok(cx.ack()?)
     })
     .await;
-    let TurnEnd::Failed(TurnFailure::Executor(error)) = outcome.end else { panic!("{outcome:?}") };
-    assert!(error.is::<toolcrib_core::AlreadySignalled>());
+    let TurnEnd::Failed(TurnError::Executor(error)) = outcome.end else { panic!("{outcome:?}") };
+    assert!(error.is::<toolcrib_core::AlreadySignaledError>());
 }
 
 // Case 74, without deletion: what was called stays called.
@@ -507,7 +508,7 @@ async fn on_every_way_out_the_last_iteration_ends_and_what_lived_for_it_goes_exc
             taken(&seen)[4..],
             ["adds after_iteration 2".to_owned(), "adds after_turn 2".to_owned()]
         );
-        // What was handed on can call nothing any more.
+        // A context that was passed on can no longer make calls.
         let cx = kept.lock().unwrap().take();
         let mut cx = cx.unwrap();
         for name in ["always", "for_1", "for_2"] {
@@ -518,7 +519,7 @@ async fn on_every_way_out_the_last_iteration_ends_and_what_lived_for_it_goes_exc
 }
 
 #[tokio::test]
-async fn a_turn_that_was_signalled_has_no_further_iteration() {
+async fn a_turn_that_was_signaled_has_no_further_iteration() {
     let engine = engine().tool(tool("t")).build().unwrap();
     for nack in [false, true] {
         let mut turn = engine.turn(TurnOptions::default()).unwrap();
@@ -528,7 +529,7 @@ async fn a_turn_that_was_signalled_has_no_further_iteration() {
         };
         turn.drive(&mut executor, 3).await;
         assert_eq!(turn.registry().has("brief"), nack);
-        assert!(matches!(turn.iteration().await, Err(IterationError::Over)));
+        assert!(matches!(turn.iteration().await, Err(TurnError::Over)));
         let again = turn.drive(&mut executor, 3).await;
         assert_eq!((again.as_str(), turn.iterations()), (if nack { "nacked" } else { "acked" }, 1));
     }
@@ -553,12 +554,9 @@ async fn a_nack_ends_what_its_iteration_still_calls() {
 
 #[tokio::test]
 async fn a_listing_that_fails_ends_the_turn_and_the_iteration_it_was_for() {
-    let down = provider("down", |_, into| {
-        Listing::failed(into, DiscoveryError::source_failed("no route"))
-    });
+    let down = provider("down", |_| Listing::failed(DiscoveryError::source_failed("no route")));
     let (outcome, _) = run(engine().provider(down), acks).await;
-    let TurnEnd::Failed(TurnFailure::Iteration(IterationError::Discovery(error))) = outcome.end
-    else {
+    let TurnEnd::Failed(TurnError::Discovery(error)) = outcome.end else {
         panic!("{:?}", outcome.end)
     };
     assert_eq!((error.message(), outcome.iterations), ("no route", 1));
@@ -587,7 +585,7 @@ async fn a_middleware_may_end_the_turn_in_place_of_the_executor() {
     assert!(log.of_name("tools.offered").is_empty());
 }
 
-/// Panics, or waits for ever, where it is told to.
+/// Panics, or waits forever, at a configured hook.
 struct Hangs {
     at: &'static str,
     panics: bool,
@@ -630,7 +628,7 @@ async fn a_middleware_that_hangs_or_panics_at_any_place_ends_the_turn() {
             let engine: Engine = engine().middleware(Hangs { at, panics }).build().unwrap();
             let runner = TurnRunner::new(engine);
             let running = runner.run(TurnOptions::default(), acks);
-            // Longer than a call may take, and the clock stands still while anything can go on.
+            // Longer than a call may take; the paused clock does not advance while tasks can run.
             let limit = Limits::default().tool_timeout * 2;
             let outcome = tokio::time::timeout(limit, running).await.unwrap().unwrap();
             let TurnEnd::Failed(failure) = outcome.end else { panic!("{:?}", outcome.end) };

@@ -1,5 +1,5 @@
-//! Whatever executors do to the tools of their turn, and however it ends: what lives for an iteration
-//! is offered in one and is gone then, and nothing else is lost.
+//! Random edits of a turn's tools, and random ends: tools with the lifetime of an iteration are
+//! offered in one and then removed, and no other tool is lost.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use crate::support::{builder, engine, menu, says};
 
 const ITERATIONS: u32 = 4;
 
-/// What is done to a registry. Names are numbers.
+/// An edit of a registry. Names are numbers.
 #[derive(Debug, Clone)]
 enum Edit {
     Register(usize, Option<Lifetime>),
@@ -61,7 +61,8 @@ fn is_brief(tool: &Tool) -> bool {
     tool.ephemeral() == Some(Lifetime::Iteration)
 }
 
-/// Does it, and notes what is to stay: the tools without a lifetime of an iteration, in any order.
+/// Applies it, and records the remaining tools: those without the lifetime of an iteration, in any
+/// order.
 fn apply(registry: &ToolRegistry, stays: &mut Vec<Tool>, edit: &Edit) {
     let mut put = |tool: Tool| {
         stays.retain(|one| one.name() != tool.name());
@@ -99,11 +100,11 @@ fn apply(registry: &ToolRegistry, stays: &mut Vec<Tool>, edit: &Edit) {
     }
 }
 
-/// What a turn was seen to do.
+/// The observations of a turn.
 #[derive(Default)]
 struct Seen {
     stays: Vec<Tool>,
-    /// What was offered for one iteration.
+    /// The tools offered for one iteration.
     offered: Vec<Tool>,
 }
 

@@ -1,23 +1,22 @@
-//! Reasons: what they say must change, changed, shows the tool, and nothing less does.
+//! Reasons: their changes, applied, offer the tool, and no smaller change does.
 
 use futures_util::FutureExt as _;
 use toolcrib_core::{
-    ArgumentMatch, Effect, ListContext, OnCollision, Policy, Rule, Tool, When, gated_tools,
-    skill_scoped_tools, static_tools,
+    ArgumentMatch, Effect, ListContext, OnCollision, Policy, Rule, RuleConditions, Tool,
+    WithheldBy, WithheldTool, gated_tools, skill_scoped_tools, static_tools,
 };
 use toolcrib_engine::{
     CauseStage, Engine, FactChange, Iteration, Personality, ToolsMode, TurnOptions, Why,
-    WithheldBy, WithheldTool,
 };
 
 use crate::support::{Log, builder, engine, policy, rule_on, says, skill_id, skills, tool, why};
 
-/// What is offered, and what is not with its reason.
+/// The offered tools, and the withheld ones with reasons.
 fn look(engine: &Engine, options: TurnOptions) -> (Vec<String>, Vec<WithheldTool>) {
     let mut turn = engine.turn(options).unwrap();
     let iteration = turn.iteration().now_or_never().unwrap().unwrap();
     let offered = crate::support::menu(&iteration);
-    (offered, iteration.withheld().explain().collect())
+    (offered, iteration.withheld().tools().collect())
 }
 
 fn one_reason(engine: &Engine, options: TurnOptions, tool: &str) -> (WithheldBy, String) {
@@ -82,7 +81,7 @@ fn a_tool_behind_a_gate_and_a_rule_names_both() {
     assert_eq!(by, WithheldBy::Gate);
     assert_eq!(
         reason,
-        "gate `office_hours`: the gate says no; rule 1 denies it; \
+        "gate `office_hours`: the gate rejected the tool; rule 1 denies it; \
          no skill, personality, principal, role, tenant or iteration would offer it"
     );
 }
@@ -125,7 +124,7 @@ async fn hundreds_of_rules_are_explained_as_fast_as_a_few() {
         let engine = engine().tool(tool("t")).policy(policy).build().unwrap();
         let mut turn = engine.turn(TurnOptions::default()).unwrap();
         let iteration = turn.iteration().await.unwrap();
-        iteration.withheld().why("t").unwrap().reason
+        iteration.withheld().tool("t").unwrap().reason
     };
     let denying = roles.iter().map(|role| ruled(Effect::Deny, role, None)).collect();
     assert!(
@@ -135,13 +134,13 @@ async fn hundreds_of_rules_are_explained_as_fast_as_a_few() {
     );
     let mut allowing: Vec<_> =
         roles.iter().map(|role| ruled(Effect::Allow, role, Some("acme"))).collect();
-    // The first of them is out of reach: whoever is in the tenant is denied before.
+    // The first of them is unreachable: callers of the tenant are denied earlier.
     allowing.insert(0, {
         let mut rule = rule_on("rule 0", Effect::Deny, "t");
         rule.when.tenants = vec!["acme".into()];
         rule
     });
-    assert!(reason(allowing.clone()).await.contains("was not found: too many"));
+    assert!(reason(allowing.clone()).await.contains("it was found: too many facts could matter"));
     allowing.remove(0);
     let reason = reason(allowing).await;
     let needed = "to offer it: a principal with role `r0`, and tenant `acme`";
@@ -161,11 +160,11 @@ async fn a_reason_names_the_rule_that_would_deny_next() {
     let mut turn = engine.turn(TurnOptions::default().principal("intern")).unwrap();
     let iteration = turn.iteration().await.unwrap();
     assert_eq!(
-        iteration.withheld().why("t").unwrap().reason,
+        iteration.withheld().tool("t").unwrap().reason,
         "rule 1 denies it; rule 2 denies it; to offer it: activate skill `work`, and a principal \
          without role `trainee`"
     );
-    assert!(iteration.withheld().why("no_such_tool").is_none());
+    assert!(iteration.withheld().tool("no_such_tool").is_none());
 }
 
 #[tokio::test]
@@ -191,7 +190,7 @@ async fn events_say_what_withholds_a_tool_once() {
         .map(|one| format!("{} {} {}", one["name"], one["by"], one["reason"]))
         .collect();
     insta::assert_snapshot!(told.join("\n"), @r#"
-    "late" "gate" "gate `slow`: the gate says no"
+    "late" "gate" "gate `slow`: the gate rejected the tool"
     "write" "policy" "rule 1 denies it"
     "#);
     assert_eq!(offered[0]["withheld"], 2);
@@ -218,10 +217,10 @@ fn iteration(engine: &Engine, options: TurnOptions) -> Iteration {
 fn shop() -> Engine {
     let mut clerk = Personality::new("clerk");
     clerk.toolset = Some(vec!["look".into(), "refund".into(), "track".into(), "stray".into()]);
-    let late = When::default().from_iteration(3);
+    let late = RuleConditions::default().from_iteration(3);
     let rules = [
-        Rule::allow("rule 1").tools(["refund"]).when(When::default().roles(["manager"])),
-        Rule::deny("rule 2").tools(["refund"]).because("Only managers."),
+        Rule::allow("rule 1").tools(["refund"]).when(RuleConditions::default().roles(["manager"])),
+        Rule::deny("rule 2").tools(["refund"]).reason("Only managers."),
         Rule::deny("rule 3").tools(["track"]).when(late),
         Rule::ask("rule 4")
             .tools(["look"])
@@ -260,15 +259,15 @@ fn each_known_tool_has_one_chain_that_ends_where_it_is_withheld() {
     look offered: true
     + source      comes from code
     + personality personality `clerk` reaches it
-    + policy      rule 4 may hold for its arguments, and then has the effect `ask`
+    + policy      rule 4 may match its arguments, and then has the effect `ask`
     + skill       no skill is active
-    + collision   the one of its name from elsewhere gives way to it
+    + collision   it takes precedence over the tool of the same name from elsewhere
     to withhold it: activate skill `audit`
 
     track offered: true
     + source      comes from code
     + personality personality `clerk` reaches it
-    + policy      no rule is against it, and policy_default is "allow"
+    + policy      no rule denies it, and policy_default is "allow"
     + skill       no skill is active
     + collision   no other tool of its name is offered
     to withhold it: activate skill `desk`
@@ -276,7 +275,7 @@ fn each_known_tool_has_one_chain_that_ends_where_it_is_withheld() {
     stray offered: true
     + source      comes from code
     + personality personality `clerk` reaches it
-    + policy      no rule is against it, and policy_default is "allow"
+    + policy      no rule denies it, and policy_default is "allow"
     + skill       no skill is active
     + collision   no other tool of its name is offered
     to withhold it: activate skill `desk`
@@ -284,7 +283,7 @@ fn each_known_tool_has_one_chain_that_ends_where_it_is_withheld() {
     clock offered: true
     + source      comes from code
     + personality personality `clerk` reaches it
-    + policy      no rule is against it, and policy_default is "allow"
+    + policy      no rule denies it, and policy_default is "allow"
     + skill       no skill is active
     + collision   no other tool of its name is offered
     no skill, personality, principal, role, tenant or iteration would withhold it
@@ -298,7 +297,7 @@ fn each_known_tool_has_one_chain_that_ends_where_it_is_withheld() {
     no skill, personality, principal, role, tenant or iteration would withhold it
 
     pay offered: false
-    - source      gate `hours`: the gate says no
+    - source      gate `hours`: the gate rejected the tool
     no change of facts would offer it: the gate decides; even then, personality `clerk` does not list it in `toolset`
 
     ledger offered: false
@@ -319,7 +318,7 @@ fn each_known_tool_has_one_chain_that_ends_where_it_is_withheld() {
     look offered: false
     + source      comes from elsewhere
     + personality personality `clerk` reaches it
-    + policy      rule 4 may hold for its arguments, and then has the effect `ask`
+    + policy      rule 4 may match its arguments, and then has the effect `ask`
     + skill       no skill is active
     - collision   the tool of this name from code is offered in its place
     no skill, personality, principal, role, tenant or iteration would offer it
@@ -327,7 +326,7 @@ fn each_known_tool_has_one_chain_that_ends_where_it_is_withheld() {
     let known = iteration.menu().len() + iteration.withheld().len();
     assert_eq!(chains.len(), known);
     assert!(!iteration.withheld().is_empty());
-    let from_elsewhere = iteration.withheld().explain_from(|origin| origin == "elsewhere");
+    let from_elsewhere = iteration.withheld().tools_from(|origin| origin == "elsewhere");
     assert_eq!(from_elsewhere.map(|told| told.by).collect::<Vec<_>>(), [WithheldBy::Collision]);
     assert_eq!(iteration.why("look").unwrap().withheld_by(), None);
     let refund = iteration.why("refund").unwrap();
@@ -353,29 +352,29 @@ fn skills_and_steps_of_the_turn_have_their_say_in_the_chain() {
     look offered: true
     + source      comes from code
     + personality personality `default` reaches it
-    + policy      rule 4 may hold for its arguments, and then has the effect `ask`
+    + policy      rule 4 may match its arguments, and then has the effect `ask`
     + skill       active skill `desk` lists it
-    + collision   the one of its name from elsewhere gives way to it
+    + collision   it takes precedence over the tool of the same name from elsewhere
     to withhold it: activate skill `audit`, and skill `desk` not active
 
     track offered: false
     + source      comes from code
     + personality personality `default` reaches it
-    + policy      no rule is against it, and policy_default is "allow"
+    + policy      no rule denies it, and policy_default is "allow"
     - skill       no active skill lists it (active: `desk`)
     to offer it: activate skill `audit`
 
     stray offered: false
     + source      comes from code
     + personality personality `default` reaches it
-    + policy      no rule is against it, and policy_default is "allow"
+    + policy      no rule denies it, and policy_default is "allow"
     - skill       no active skill lists it (active: `desk`)
     to offer it: skill `desk` not active
 
     clock offered: true
     + source      comes from code
     + personality personality `default` reaches it
-    + policy      no rule is against it, and policy_default is "allow"
+    + policy      no rule denies it, and policy_default is "allow"
     + skill       it is always included
     + collision   no other tool of its name is offered
     no skill, personality, principal, role, tenant or iteration would withhold it
@@ -397,7 +396,8 @@ fn skills_and_steps_of_the_turn_have_their_say_in_the_chain() {
 #[test]
 fn a_tool_that_gave_way_is_offered_by_what_withholds_the_other() {
     let other = || says(builder("look").origin("elsewhere").on_collision(OnCollision::Keep), "");
-    let rules = [Rule::deny("rule 1").origins(["code"]).when(When::default().tenants(["acme"]))];
+    let rules =
+        [Rule::deny("rule 1").origins(["code"]).when(RuleConditions::default().tenants(["acme"]))];
     let engine = engine()
         .tool(tool("look"))
         .provider(static_tools([other()]))
@@ -417,7 +417,7 @@ fn a_rule_says_what_it_does_with_an_offered_tool() {
     let on_path = || ArgumentMatch::at("/path").unwrap();
     let rules = [
         Rule::ask("rule 1").tools(["ask"]),
-        Rule::halt("rule 2").tools(["halt"]).because("Never."),
+        Rule::halt("rule 2").tools(["halt"]).reason("Never."),
         Rule::allow("rule 3").tools(["allow"]),
         Rule::halt("rule 4").tools(["halt_on_path"]).arguments([on_path()]),
         Rule::deny("rule 5").tools(["deny_on_path"]).arguments([on_path()]),
@@ -434,17 +434,18 @@ fn a_rule_says_what_it_does_with_an_offered_tool() {
     };
     let said: Vec<_> = iteration.whys().map(by_policy).collect();
     insta::assert_snapshot!(said.join("\n"), @r#"
-    ask: rule 1 offers it and has each call asked about
+    ask: rule 1 offers it and requires approval of each call
     halt: rule 2 offers it and ends the run at a call: Never.
     allow: rule 3 allows it
-    halt_on_path: rule 4 may hold for its arguments, and then has the effect `halt`
-    deny_on_path: no rule is against it, and policy_default is "allow"
+    halt_on_path: rule 4 may match its arguments, and then has the effect `halt`
+    deny_on_path: no rule denies it, and policy_default is "allow"
     "#);
 }
 
 #[test]
 fn all_rules_are_named_that_would_deny_if_one_fact_were_left_as_it_is() {
-    let rules = ["a", "b", "c"].map(|role| Rule::deny(role).when(When::default().roles([role])));
+    let rules =
+        ["a", "b", "c"].map(|role| Rule::deny(role).when(RuleConditions::default().roles([role])));
     let mut policy = Policy::of(rules);
     ["a", "b", "c"].into_iter().for_each(|role| policy.roles.grant("me", role));
     let engine = engine().tool(tool("t")).policy(policy).build().unwrap();

@@ -1,10 +1,12 @@
-//! The smallest change, one kind of fact at a time: what makes rules hold, and what ends it.
+//! The smallest change, one kind of fact at a time: facts that make rules true, and false.
 
 use futures_util::FutureExt as _;
-use toolcrib_core::{Policy, PolicyDefault, Rule, ToolName, When, skill_scoped_tools};
+use toolcrib_core::{
+    ArgumentMatch, Policy, PolicyDefault, Rule, RuleConditions, ToolName, skill_scoped_tools,
+};
 use toolcrib_engine::{
-    Engine, EngineBuilder, FactChange, Personality, PluginRegistrar, Skill, Skills, ToolsMode,
-    TurnOptions,
+    Engine, EngineBuilder, FactChange, Personality, PluginRegistrar, READ_SKILL, Skill, Skills,
+    ToolsMode, TurnOptions,
 };
 
 use crate::{
@@ -44,11 +46,11 @@ fn here() -> TurnOptions {
     TurnOptions::default()
 }
 
-fn when() -> When {
-    When::default()
+fn when() -> RuleConditions {
+    RuleConditions::default()
 }
 
-fn on_skill(id: &str) -> When {
+fn on_skill(id: &str) -> RuleConditions {
     when().skills([skill_id(id)])
 }
 
@@ -87,10 +89,10 @@ fn change(engine: &Engine, options: TurnOptions, tool: &str, offered: bool) -> V
     why.change.facts
 }
 
-/// A condition, where it is looked at, and the change that is expected.
-type Case = (When, fn() -> TurnOptions, Vec<FactChange>);
+/// A condition, the situation, and the expected change.
+type Case = (RuleConditions, fn() -> TurnOptions, Vec<FactChange>);
 
-/// What makes a rule hold that does not.
+/// Changes that make a false rule true.
 fn to_make_hold() -> Vec<Case> {
     vec![
         (on_skill("two"), here, vec![skill("two")]),
@@ -112,7 +114,7 @@ fn to_make_hold() -> Vec<Case> {
         (when().roles(["by-tenant"]), here, vec![tenant("acme")]),
         (when().roles(["undeclared"]), here, vec![gain("undeclared")]),
         (on_skill("two").tenants(["acme"]), here, vec![skill("two"), tenant("acme")]),
-        // Who has a role and is named is one fact, not two.
+        // A principal with a role who is also named is one fact, not two.
         (when().roles(["by-name"]).principals(["bob", "ann"]), here, vec![principal("ann")]),
         (
             when().roles(["by-claim"]).principals(["bob"]),
@@ -122,7 +124,7 @@ fn to_make_hold() -> Vec<Case> {
     ]
 }
 
-/// What makes a rule no longer hold that does.
+/// Changes that make a true rule false.
 fn to_end() -> Vec<Case> {
     vec![
         (on_skill("two"), || here().skill(skill_id("two")), vec![not_skill("two")]),
@@ -154,7 +156,7 @@ fn to_end() -> Vec<Case> {
             || here().claim("groups", "ops").tenant("acme"),
             vec![lose("by-tenant-or-claim"), FactChange::OtherTenant],
         ),
-        // Who has a role and is named is one fact, not two.
+        // A principal with a role who is also named is one fact, not two.
         (
             when().roles(["by-name"]).principals(["ann"]),
             || here().principal("ann"),
@@ -191,10 +193,10 @@ fn what_ends_a_rule_offers_a_tool_or_withholds_it() {
     }
 }
 
-/// One fact can end a rule that denies and make one hold that allows: two would be too many.
+/// One fact can end a rule that denies and make one true that allows: two would be too many.
 #[test]
 fn what_ends_a_rule_is_what_a_later_one_asks_for() {
-    type Pair = (When, When, fn() -> TurnOptions, FactChange);
+    type Pair = (RuleConditions, RuleConditions, fn() -> TurnOptions, FactChange);
     let cases: Vec<Pair> = vec![
         (
             when().tenants(["acme"]),
@@ -249,7 +251,7 @@ fn what_ends_a_rule_is_what_a_later_one_asks_for() {
     }
 }
 
-/// A role that a tenant gives is had without it too, where somebody else gives it.
+/// A role from a tenant can also be had without it, if other claims give it.
 #[test]
 fn a_role_is_had_in_each_of_its_ways() {
     for role in ["by-name-or-tenant", "by-tenant-or-claim"] {
@@ -312,7 +314,8 @@ fn skills_withhold_a_tool_by_one_that_does_not_list_it() {
 }
 
 /// An engine with the host's tool `own`, which the default personality excludes, and a plugin whose
-/// tool `refund` its skill `refunds` hides until it is active. Personality `bare` reaches no plugin.
+/// tool `refund` its skill `refunds` hides until it is active. Personality `bare` reaches no
+/// plugin.
 fn with_a_plugin(rules: impl IntoIterator<Item = Rule>) -> EngineBuilder {
     let billing = Brings("billing", |registrar: &mut PluginRegistrar| {
         let refunds = Skill::new(skill_id("refunds"), "Refunds.", "Refund.");
@@ -329,7 +332,8 @@ fn with_a_plugin(rules: impl IntoIterator<Item = Rule>) -> EngineBuilder {
         .policy(Policy::of(rules))
 }
 
-/// Who reaches a plugin has the skills that hide its tools; who does not reach it has none of them.
+/// A personality that lists a plugin has the skills that hide its tools; another one has none of
+/// them.
 #[test]
 fn a_skill_of_a_plugin_comes_and_goes_with_a_personality_that_lists_it() {
     let bare = || here().personality("bare");
@@ -370,7 +374,22 @@ fn a_skill_within_reach_withholds_a_tool_rather_than_one_beyond() {
     assert_eq!(change(&engine, here().personality("western"), "own", true), [skill("west")]);
 }
 
-/// A rule for what cannot be is no reason.
+/// The search tries one skill of all that would withhold the tool. It was one that the caller may
+/// not activate, and the explanation said that nothing would withhold it.
+#[test]
+fn a_skill_that_the_caller_may_not_activate_hid_the_one_that_withholds() {
+    let of_one = ArgumentMatch::at("/id").unwrap().equals("one");
+    let deny = Rule::deny("not one").tools([READ_SKILL]).arguments([of_one]);
+    let engine = engine()
+        .tool(tool("own"))
+        .skills(skills([("one", &[]), ("two", &[])]))
+        .policy(Policy::of([deny]))
+        .build()
+        .unwrap();
+    assert_eq!(change(&engine, here(), "own", true), [skill("two")]);
+}
+
+/// A rule for an impossible situation is not a reason.
 #[test]
 fn no_rule_is_told_of_a_skill_that_the_personality_does_not_reach() {
     let never = when().skills([skill_id("refunds")]).personalities(["bare"]);
@@ -383,7 +402,7 @@ fn no_rule_is_told_of_a_skill_that_the_personality_does_not_reach() {
     );
 }
 
-/// What asks for two values of one fact is called impossible, not too much to ask.
+/// A change that needs two values of one fact is reported as impossible, not as too large.
 #[test]
 fn no_fact_has_two_values_at_once() {
     let far = Personality::new("far").toolset::<&str>([]);

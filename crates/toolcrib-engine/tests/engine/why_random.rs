@@ -1,14 +1,17 @@
-//! The smallest change: all of its facts turn the matter round, and all but any one do not.
+//! The smallest change: all of its facts reverse the outcome, and no proper subset does.
 
 use std::cell::LazyCell;
 
 use futures_util::FutureExt as _;
 use proptest::prelude::*;
 use serde_json::json;
-use toolcrib_core::{Effect, Glob, Policy, PolicyDefault, Rule, SkillId, Tool, ToolName, When};
+use toolcrib_core::{
+    ArgumentMatch, Effect, Glob, Policy, PolicyDefault, Rule, RuleConditions, SkillId, Tool,
+    ToolName,
+};
 use toolcrib_engine::{
-    Engine, FactChange, OnSkip, Personality, PluginRegistrar, Skill, Skills, Step, ToolsMode,
-    TurnError, TurnOptions, Why,
+    Engine, FactChange, OnSkip, Personality, PluginRegistrar, READ_SKILL, Skill, SkillStep, Skills,
+    ToolsMode, TurnError, TurnOptions, Why,
 };
 
 use crate::{
@@ -23,7 +26,7 @@ const PERSONALITIES: [&str; 2] = ["default", "narrow"];
 const TENANTS: [&str; 2] = ["t0", "t1"];
 /// Roles by principal, by tenant, and in each way.
 const ROLES: [&str; 3] = ["by-name", "by-tenant", "any-way"];
-/// A principal is who has these of the roles.
+/// Principals and their roles.
 const PRINCIPALS: [(&str, &[&str]); 4] = [
     ("nobody", &[]),
     ("ann", &["by-name"]),
@@ -65,11 +68,11 @@ impl Situation {
         whys.into()
     }
 
-    /// Which tools are offered; `None` where no turn is like that, because the personality does not
-    /// reach a skill.
+    /// The offered tools; `None` if no turn can have these facts, because the personality does not
+    /// reach a skill, or the caller may not activate it.
     fn offers(&self, engine: &Engine) -> Option<Vec<bool>> {
         let mut turn = match engine.turn(self.options()) {
-            Err(TurnError::SkillOutOfReach { .. }) => return None,
+            Err(TurnError::SkillOutOfReach { .. } | TurnError::SkillRefused { .. }) => return None,
             turn => turn.unwrap(),
         };
         for _ in 1..self.iteration {
@@ -130,7 +133,11 @@ impl Situation {
     fn with(&self, change: &FactChange, names_principals: bool) -> Vec<Self> {
         let mut after = self.clone();
         match change {
-            FactChange::ActivateSkill(skill) => after.skills.push(skill.to_string()),
+            // One that is active already becomes the one that was activated last.
+            FactChange::ActivateSkill(skill) => {
+                after.skills.retain(|active| *active != skill.as_str());
+                after.skills.push(skill.to_string());
+            }
             FactChange::DeactivateSkill(skill) => {
                 after.skills.retain(|active| *active != skill.as_str());
             }
@@ -257,7 +264,7 @@ impl World {
         let owned = all.map(|((((id, listed), mode), steps), _)| {
             let listed = listed.iter().map(|name| ToolName::new(*name).unwrap());
             let skill = Skill::new(skill_id(id), "About it.", "How to do it.").tools_mode(mode);
-            let step = Step::new;
+            let step = SkillStep::new;
             match steps {
                 None => skill.tools(listed),
                 Some(false) => skill.steps(listed.map(step), OnSkip::Hold),
@@ -270,7 +277,8 @@ impl World {
     fn names_principals(&self, tool: &str) -> bool {
         let tools = Self::tools();
         let tool = tools.iter().find(|known| **known.name() == *tool).unwrap();
-        let mut rules = self.rules.iter().filter(|rule| rule.tools.matches(tool));
+        let reads = |rule: &Rule| rule.tools.names.iter().any(|glob| glob.as_str() == READ_SKILL);
+        let mut rules = self.rules.iter().filter(|rule| rule.tools.matches(tool) || reads(rule));
         rules.any(|rule| !rule.when.principals.is_empty())
     }
 }
@@ -281,7 +289,9 @@ fn names(from: &'static [&'static str]) -> impl Strategy<Value = Vec<&'static st
 
 fn a_rule() -> impl Strategy<Value = Rule> {
     let which = (
-        prop::sample::select(vec!["", "*", "tool_0", "tool_1", "tool_?", "*_2"]),
+        prop::sample::select(vec![
+            "", "*", "tool_0", "tool_1", "tool_?", "*_2", READ_SKILL, READ_SKILL,
+        ]),
         prop::option::weighted(0.2, Just("a")),
         prop::option::weighted(0.2, any::<bool>()),
         any::<bool>(),
@@ -307,7 +317,7 @@ fn a_rule() -> impl Strategy<Value = Rule> {
         this.tools.toolsets = toolset.map(Glob::new).into_iter().collect();
         this.tools.annotations.read_only = read_only;
         let skills = skills.unwrap_or_default().into_iter().map(skill_id).collect::<Vec<SkillId>>();
-        let mut when = When::default()
+        let mut when = RuleConditions::default()
             .skills(skills)
             .roles(roles.unwrap_or_default())
             .tenants(tenants.unwrap_or_default())
@@ -321,8 +331,13 @@ fn a_rule() -> impl Strategy<Value = Rule> {
             when = when.to_iteration(to);
         }
         if arguments {
-            let any = toolcrib_core::ArgumentMatch::at("/x").unwrap();
-            when.arguments = vec![any];
+            // Some of `read_skill` are about one skill.
+            let at = if glob == READ_SKILL { "/id" } else { "/x" };
+            let mut of_call = ArgumentMatch::at(at).unwrap();
+            if glob == READ_SKILL {
+                of_call = of_call.equals("s0");
+            }
+            when.arguments = vec![of_call];
         }
         this.when(when)
     })
@@ -371,6 +386,9 @@ proptest! {
         let engine = world.engine();
         let reached = engine.skills_of(Some(&situation.personality));
         situation.skills.retain(|skill| reached.get(skill).is_some());
+        while situation.offers(&engine).is_none() {
+            situation.skills.pop();
+        }
         let everywhere = LazyCell::new(|| {
             Situation::all().iter().filter_map(|other| other.offers(&engine)).collect::<Vec<_>>()
         });
@@ -404,4 +422,31 @@ proptest! {
             prop_assert_eq!(why.offered, links == 5 && passed == 5);
         }
     }
+}
+
+#[test]
+fn nothing_would_offer_a_tool_whose_skill_has_to_follow_another_one() {
+    let named = |id: &str| RuleConditions::default().skills([skill_id(id)]);
+    let mut no_more = rule("no second skill", Effect::Deny);
+    no_more.tools.names = vec![Glob::new(READ_SKILL)];
+    let world = World {
+        rules: vec![rule("with s0", Effect::Halt).when(named("s0")), no_more.when(named("s1"))],
+        default: PolicyDefault::Deny,
+        listed: [vec![], vec!["tool_1"]],
+        modes: [ToolsMode::WhileActive; 2],
+        steps: [None; 2],
+        focus: true,
+        reaches: vec![],
+        tool_of: None,
+        skills_of: [None; 2],
+        plugins: [None, None],
+    };
+    let engine = world.engine();
+    let start = |situation: &&Situation| situation.skills == ["s1"];
+    let start = Situation::all().iter().find(start).cloned().unwrap();
+    let why = start.whys(&engine).remove(1);
+    let again = ["s0", "s1"].map(|id| FactChange::ActivateSkill(skill_id(id)));
+    assert_eq!(why.change.facts, again, "{why:?}");
+    let after = start.with_all(&why.change.facts, false);
+    assert!(after.iter().all(|after| after.offers(&engine).unwrap()[1]), "{after:?}");
 }

@@ -1,15 +1,15 @@
-//! Descriptions: whether a model learns from them what a tool does and when to use it.
+//! Descriptions: whether a model learns from them the purpose of a tool and when to use it.
 
 use crate::{
-    catalogue::Catalogue,
+    catalog::LintCatalog,
     report::{Finding, Findings},
     text::{count, is_ideograph, name_words, quoted, stem, telling_words, words},
 };
 
-/// Shorter ones say next to nothing.
+/// Shorter ones contain too little information.
 const SHORTEST: usize = 40;
 
-/// What OpenAI's API takes; it refuses the whole request beyond.
+/// The limit of OpenAI's API; it refuses the whole request beyond.
 const LONGEST: usize = 1_024;
 
 /// Words by which a description says when to use the tool.
@@ -48,28 +48,27 @@ const CUES: [&str; 32] = [
     "cannot",
 ];
 
-/// Words that stand in nearly every English sentence. The cues are English: of a text in another
-/// language they say nothing.
+/// Words of nearly every English sentence. The cues are English: they do not apply to a text in
+/// another language.
 const ENGLISH: [&str; 8] = ["the", "of", "and", "to", "with", "from", "for", "by"];
 
-pub(super) fn missing(catalogue: &Catalogue<'_>, findings: &mut Findings) {
-    for tool in catalogue.tools() {
+pub(super) fn missing(catalog: &LintCatalog<'_>, findings: &mut Findings) {
+    for tool in catalog.tools() {
         if tool.tool().description.trim().is_empty() {
             let message = format!("{} has no description", tool.shown());
-            let help =
-                "say what it does and when to use it; by its name alone no model chooses well";
+            let help = "say what it does and when to use it; a name is not enough for a model to choose well";
             findings.push(Finding::error(message, help).of(tool).at("description"));
         }
     }
 }
 
-pub(super) fn vague(catalogue: &Catalogue<'_>, findings: &mut Findings) {
-    for tool in catalogue.tools().iter().filter(|tool| !tool.tool().framework) {
+pub(super) fn vague(catalog: &LintCatalog<'_>, findings: &mut Findings) {
+    for tool in catalog.tools().iter().filter(|tool| !tool.tool().framework) {
         let description = tool.tool().description.trim();
         let Some(problem) = vagueness(&tool.tool().name, description) else { continue };
         let message = format!("the description of {} {problem}", tool.shown());
         let help = format!(
-            "say what it does, to what, what comes back, and when to use it, in {SHORTEST} characters \
+            "say what it does, to which object, what it returns, and when to use it, in {SHORTEST} characters \
              or more"
         );
         findings.push(Finding::warning(message, help).of(tool).at("description"));
@@ -83,7 +82,7 @@ fn vagueness(name: &str, description: &str) -> Option<String> {
     let name: Vec<String> = name_words(name).iter().map(|word| stem(word)).collect();
     let said = telling_words(description);
     if said.iter().all(|word| name.contains(word)) {
-        return Some(format!("says no more than its name does: {}", quoted(description)));
+        return Some(format!("only repeats its name: {}", quoted(description)));
     }
     let length: usize = description.chars().map(|c| if is_ideograph(c) { 3 } else { 1 }).sum();
     (length < SHORTEST).then(|| {
@@ -92,24 +91,24 @@ fn vagueness(name: &str, description: &str) -> Option<String> {
     })
 }
 
-pub(super) fn long(catalogue: &Catalogue<'_>, findings: &mut Findings) {
-    for tool in catalogue.tools() {
+pub(super) fn long(catalog: &LintCatalog<'_>, findings: &mut Findings) {
+    for tool in catalog.tools() {
         let length = tool.tool().description.chars().count();
         if length > LONGEST {
             let message = format!("the description of {} has {length} characters", tool.shown());
             let help = format!(
                 "keep it to {LONGEST}: OpenAI's API refuses longer ones, and clients cut them; what \
-                 belongs to a parameter can stand there"
+                 belongs to a parameter can be moved there"
             );
             findings.push(Finding::warning(message, help).of(tool).at("description"));
         }
     }
 }
 
-pub(super) fn what_not_when(catalogue: &Catalogue<'_>, findings: &mut Findings) {
-    for tool in catalogue.tools().iter().filter(|tool| !tool.tool().framework) {
+pub(super) fn what_not_when(catalog: &LintCatalog<'_>, findings: &mut Findings) {
+    for tool in catalog.tools().iter().filter(|tool| !tool.tool().framework) {
         let description = tool.tool().description.trim();
-        // Of one that says nothing, another rule speaks.
+        // Another rule reports descriptions without information.
         if description.is_empty() || vagueness(&tool.tool().name, description).is_some() {
             continue;
         }

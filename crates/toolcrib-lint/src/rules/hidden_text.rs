@@ -1,33 +1,34 @@
-//! What a model reads and a person who looks at the tool does not see.
+//! Text that a model reads and a person who reviews the tool does not see.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
-use toolcrib_core::is_hidden;
+use toolcrib_core::__internal::is_hidden;
 
 use crate::{
-    catalogue::Catalogue,
+    catalog::LintCatalog,
     report::{Finding, Findings},
     text::{count, folded, quoted},
 };
 
-/// So many blanks in a row, or line feeds, push text out of what a window shows.
+/// This many consecutive blanks or line feeds push text out of the visible part of a window.
 const MOST_BLANKS: usize = 40;
 const MOST_LINE_FEEDS: usize = 8;
 
-pub(super) fn characters(catalogue: &Catalogue<'_>, findings: &mut Findings) {
-    for tool in catalogue.tools() {
+pub(super) fn characters(catalog: &LintCatalog<'_>, findings: &mut Findings) {
+    for tool in catalog.tools() {
         tool.each_text(|path, text| {
             let hidden = hidden(text);
             let Some(first) = hidden.first() else { return };
             let message = format!(
-                "{} has {} that nobody sees in its `{path}`: {}; it reads {}",
+                "{} has {} in its `{path}`: {}; it reads {}",
                 tool.shown(),
-                count(hidden.len(), "character"),
+                count(hidden.len(), "invisible character"),
                 named(*first),
                 quoted(text)
             );
-            let help = "take them out; a model reads them, and whoever looked at the tool did not";
+            let help =
+                "remove them; a model reads them, and a reviewer of the tool does not see them";
             findings.push(Finding::error(message, help).of(tool).at(path.to_string()));
         });
     }
@@ -38,7 +39,7 @@ fn hidden(text: &str) -> Vec<char> {
     let (mut last, mut chars) = (None, text.chars().peekable());
     while let Some(c) = chars.next() {
         let next = chars.peek().copied();
-        // Line ends of Windows are what they are.
+        // Windows line ends are not hidden.
         if is_hidden(last, c, next) && !(c == '\r' && next == Some('\n')) {
             hidden.push(c);
         }
@@ -63,8 +64,7 @@ fn named(c: char) -> String {
     format!("{} is {kind}", c.escape_unicode())
 }
 
-/// What a text hides from whoever sees it rendered, or what stands in tags that only a model
-/// obeys.
+/// Text that is hidden in rendered form, or tags that only a model obeys.
 static MARKUP: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(?P<comment><!--|\[//\]: ?#|\[comment\]: ?[<#])",
@@ -74,9 +74,9 @@ static MARKUP: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-pub(super) fn markup(catalogue: &Catalogue<'_>, findings: &mut Findings) {
+pub(super) fn markup(catalog: &LintCatalog<'_>, findings: &mut Findings) {
     let Some(markup) = &*MARKUP else { return };
-    for tool in catalogue.tools() {
+    for tool in catalog.tools() {
         tool.each_text(|path, text| {
             let text = folded(text);
             let Some(found) = markup.captures(&text) else { return };
@@ -89,28 +89,28 @@ pub(super) fn markup(catalogue: &Catalogue<'_>, findings: &mut Findings) {
             };
             let sign = found.get(0).map(|sign| sign.as_str()).unwrap_or_default();
             let message = format!("the `{path}` of {} has {kind}: {}", tool.shown(), quoted(sign));
-            let help = "say it in plain words that everybody sees, or leave the tool out";
+            let help = "use plain visible text, or remove the tool";
             findings.push(Finding::error(message, help).of(tool).at(path.to_string()));
         });
     }
 }
 
-pub(super) fn padding(catalogue: &Catalogue<'_>, findings: &mut Findings) {
-    for tool in catalogue.tools() {
+pub(super) fn padding(catalog: &LintCatalog<'_>, findings: &mut Findings) {
+    for tool in catalog.tools() {
         tool.each_text(|path, text| {
             let Some((blanks, behind)) = padded(text) else { return };
             let message = format!(
-                "the `{path}` of {} has {blanks} blanks in a row; behind them stands {}",
+                "the `{path}` of {} has {blanks} blanks in a row, followed by {}",
                 tool.shown(),
                 quoted(behind)
             );
-            let help = "take them out; they push text out of what a window shows";
+            let help = "remove them; they push text out of the visible part of a window";
             findings.push(Finding::error(message, help).of(tool).at(path.to_string()));
         });
     }
 }
 
-/// How many blanks stand in a row, if they are too many, and what comes behind them.
+/// The number of consecutive blanks, if there are too many, and the text after them.
 fn padded(text: &str) -> Option<(usize, &str)> {
     let (mut blanks, mut line_feeds) = (0, 0);
     for (at, c) in text.char_indices() {

@@ -1,23 +1,23 @@
-//! Text that is meant for the model and is no description: the patterns of known attacks. What is
-//! worded in another way is not found; a finding is a reason to read the text, and the absence of one
-//! is no reason to trust it.
+//! Text that is addressed to the model and is not a description: the patterns of known attacks.
+//! Other wordings are not found; a finding is a reason to read the text, and the absence of one is
+//! not a reason to trust it.
 
 use std::{collections::HashMap, sync::LazyLock};
 
 use regex::Regex;
 
 use crate::{
-    catalogue::{Catalogue, Subject},
+    catalog::{LintCatalog, Subject},
     report::{Finding, Findings},
     text::{folded, name, quoted},
 };
 
-/// What a pattern stands for, and the pattern, for folded text.
+/// The meaning of a pattern, and the pattern, for folded text.
 type Pattern = (&'static str, &'static str);
 
 const TO_MODEL: [Pattern; 5] = [
     (
-        "tells the model to ignore what it was told",
+        "tells the model to ignore its instructions",
         r"\b(?:ignore|disregard|forget)(?: [\w']+){0,4} (?:instructions?|prompts?|guidelines|guardrails|directives|(?:you (?:were|have been) told))\b",
     ),
     (
@@ -25,11 +25,11 @@ const TO_MODEL: [Pattern; 5] = [
         r"\byou are now (?:an?|in|the|no longer)\b|\bnew (?:system )?instructions?:|\bfrom now on,? you\b|\b(?:system|admin(?:istrator)?) override\b",
     ),
     (
-        "tells the model to keep something from the user",
+        "tells the model to hide something from the user",
         r"\b(?:do not|don't|never|must not|without) (?:[\w']+ ){0,3}?(?:tell|telling|inform|informing|notify|notifying|mention|mentioning|reveal|revealing|disclose|disclosing|alert|alerting) (?:[\w']+ ){0,5}?(?:users?|humans?|operator|anyone|anybody)\b|\b(?:do not|don't|never) mention (?:that|this|these|it)\b|\bhide (?:this|it) from the user\b",
     ),
     (
-        "asks for a file that holds secrets",
+        "requests a file that contains secrets",
         r"\b(?:read|open|cat|load|fetch|include|send|pass|attach|upload|copy)(?:s|ing)?\b[^!?]{0,100}(?:~/\.ssh|\bid_rsa\b|\bid_ed25519\b|\.aws/credentials|\.cursor/mcp\.json|claude_desktop_config|/etc/shadow|\.netrc\b|\.git-credentials)",
     ),
     (
@@ -40,15 +40,15 @@ const TO_MODEL: [Pattern; 5] = [
 
 const PRECEDENCE: [Pattern; 4] = [
     (
-        "claims to come before all other tools",
+        "claims precedence over all other tools",
         r"\balways (?:call|use|run|invoke) this (?:tool|function)?(?: ?[\w']+){0,3} ?\b(?:first|before)\b|\bbefore (?:using|calling|running|invoking) (?:any|all|every|each)\b|\bbefore (?:any|all|every)(?: other)? (?:tools?|functions?|actions?|tool calls?)\b|\b(?:must|has to) (?:always )?be (?:called|used|run|invoked) (?:first|before (?:any|all|every|each))\b|\bhighest priority\b",
     ),
     (
-        "speaks against other tools",
+        "discourages the use of other tools",
         r"\binstead of (?:any|all|every|the) other (?:\w+ )?(?:tools?|functions?)\b|\b(?:do not|don't|never) (?:call|use|run|invoke) (?:any |the )?other (?:\w+ )?(?:tools?|functions?)\b|\bthe (?:other|original|old) (?:\w+ )?(?:tool|function)s? (?:is|are) (?:deprecated|broken|unsafe|obsolete)\b",
     ),
     (
-        "asks for the whole conversation",
+        "requests the whole conversation",
         r"\b(?:include|pass|send|attach|provide|put|copy|append|forward)(?:s|ing)?\b[^.!?]{0,60}\b(?:entire|full|complete|whole)(?: \w+){0,2} (?:conversation|chat)\b|\b(?:include|pass|send|attach|provide|put|copy|append|forward|repeat|reveal)\b[^.!?]{0,40}\bsystem prompt\b",
     ),
     (
@@ -64,30 +64,30 @@ fn compiled(patterns: &[Pattern]) -> Compiled {
     patterns.iter().filter_map(compile).collect()
 }
 
-pub(super) fn to_model(catalogue: &Catalogue<'_>, findings: &mut Findings) {
+pub(super) fn to_model(catalog: &LintCatalog<'_>, findings: &mut Findings) {
     static COMPILED: LazyLock<Compiled> = LazyLock::new(|| compiled(&TO_MODEL));
-    let help = "do not offer the tool before you know who wrote this and why; a description says what \
+    let help = "do not offer the tool before you know the author and purpose of this text; a description says what \
                 a tool does";
-    search(catalogue, &COMPILED, &mut |subject, path, message| {
+    search(catalog, &COMPILED, &mut |subject, path, message| {
         findings.push(Finding::error(message, help).of(subject).at(path));
     });
 }
 
-pub(super) fn precedence(catalogue: &Catalogue<'_>, findings: &mut Findings) {
+pub(super) fn precedence(catalog: &LintCatalog<'_>, findings: &mut Findings) {
     static COMPILED: LazyLock<Compiled> = LazyLock::new(|| compiled(&PRECEDENCE));
-    let help = "say when the tool fits and leave the choice to the model; of a tool of somebody else, \
-                ask what it is for";
-    search(catalogue, &COMPILED, &mut |subject, path, message| {
+    let help = "say when the tool fits and leave the choice to the model; for a tool of another author, \
+                find out its purpose";
+    search(catalog, &COMPILED, &mut |subject, path, message| {
         findings.push(Finding::warning(message, help).of(subject).at(path));
     });
 }
 
 fn search(
-    catalogue: &Catalogue<'_>,
+    catalog: &LintCatalog<'_>,
     patterns: &Compiled,
     found: &mut dyn FnMut(&Subject<'_>, String, String),
 ) {
-    for tool in catalogue.tools() {
+    for tool in catalog.tools() {
         tool.each_text(|path, text| {
             let text = folded(text);
             for (what, pattern) in patterns {
@@ -101,12 +101,12 @@ fn search(
     }
 }
 
-/// Shorter names, and such as are plain words, stand in texts by chance.
+/// Shorter names, and plain words, appear in texts by chance.
 const TELLING_NAME: usize = 6;
 
-pub(super) fn foreign_tool(catalogue: &Catalogue<'_>, findings: &mut Findings) {
+pub(super) fn foreign_tool(catalog: &LintCatalog<'_>, findings: &mut Findings) {
     let mut sources: HashMap<&str, Vec<Option<&str>>> = HashMap::new();
-    for tool in catalogue.tools().iter().map(Subject::tool) {
+    for tool in catalog.tools().iter().map(Subject::tool) {
         let source = tool.source.as_deref();
         let own = tool.name.rsplit("__").next().unwrap_or(&tool.name);
         for name in [own, &tool.name] {
@@ -115,7 +115,7 @@ pub(super) fn foreign_tool(catalogue: &Catalogue<'_>, findings: &mut Findings) {
             }
         }
     }
-    for tool in catalogue.tools().iter().filter(|tool| tool.tool().source.is_some()) {
+    for tool in catalog.tools().iter().filter(|tool| tool.tool().source.is_some()) {
         let own = tool.tool().source.as_deref();
         tool.each_text(|path, text| {
             let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
@@ -125,11 +125,11 @@ pub(super) fn foreign_tool(catalogue: &Catalogue<'_>, findings: &mut Findings) {
             };
             let Some(foreign) = words.find(foreign) else { return };
             let message = format!(
-                "the `{path}` of {} speaks of {}, a tool of another source",
+                "the `{path}` of {} mentions {}, a tool of another source",
                 tool.shown(),
                 name(foreign)
             );
-            let help = "read what it says of it: a server that steers how others' tools are used is \
+            let help = "read the text: a server that controls the use of other servers' tools is \
                         not to be trusted";
             findings.push(Finding::warning(message, help).of(tool).at(path.to_string()));
         });

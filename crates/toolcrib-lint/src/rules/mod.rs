@@ -1,4 +1,4 @@
-//! The rules. Each has an id that does not change, by which it can be allowed.
+//! The rules. Each has a stable id, by which it can be disabled.
 
 mod descriptions;
 mod hidden_text;
@@ -13,11 +13,11 @@ mod sources;
 
 use std::{fmt, sync::Arc};
 
-use crate::{catalogue::Catalogue, report::Findings};
+use crate::{catalog::LintCatalog, report::Findings};
 
-type Check = dyn Fn(&Catalogue<'_>, &mut Findings) + Send + Sync;
+type Check = dyn Fn(&LintCatalog<'_>, &mut Findings) + Send + Sync;
 
-/// One thing to look for.
+/// One check.
 #[derive(Clone)]
 pub struct Rule {
     id: Arc<str>,
@@ -26,11 +26,12 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// A rule of one's own. The id is best in kebab case; `about` says in a line what it looks for.
+    /// Creates your own rule. The id is best in kebab case; `about` describes the check in one
+    /// line.
     pub fn new(
         id: impl Into<Arc<str>>,
         about: impl Into<Arc<str>>,
-        check: impl Fn(&Catalogue<'_>, &mut Findings) + Send + Sync + 'static,
+        check: impl Fn(&LintCatalog<'_>, &mut Findings) + Send + Sync + 'static,
     ) -> Self {
         Self { id: id.into(), about: about.into(), check: Arc::new(check) }
     }
@@ -40,13 +41,13 @@ impl Rule {
         &self.id
     }
 
-    /// What it looks for.
+    /// A description of the check, in one line.
     pub fn about(&self) -> &str {
         &self.about
     }
 
-    pub(crate) fn check(&self, catalogue: &Catalogue<'_>, findings: &mut Findings) {
-        (self.check)(catalogue, findings);
+    pub(crate) fn check(&self, catalog: &LintCatalog<'_>, findings: &mut Findings) {
+        (self.check)(catalog, findings);
     }
 }
 
@@ -59,22 +60,26 @@ impl fmt::Debug for Rule {
 /// All rules, in the order of `docs/lint.md`.
 pub(crate) fn all() -> Vec<Rule> {
     vec![
-        Rule::new("duplicate-name", "Two tools of one name", names::duplicate),
+        Rule::new("duplicate-name", "Two tools with the same name", names::duplicate),
         Rule::new("invalid-name", "A name that model APIs refuse", names::invalid),
         Rule::new("confusable-name", "Names that are easily mixed up", names::confusable),
         Rule::new("missing-description", "No description", descriptions::missing),
+        Rule::new("vague-description", "A description without information", descriptions::vague),
         Rule::new(
-            "vague-description",
-            "A description that says next to nothing",
-            descriptions::vague,
+            "long-description",
+            "A description that is refused or truncated",
+            descriptions::long,
         ),
-        Rule::new("long-description", "A description that is refused or cut", descriptions::long),
         Rule::new(
             "says-what-not-when",
             "A description that does not say when to use the tool",
             descriptions::what_not_when,
         ),
-        Rule::new("confusable-description", "Descriptions that say the same", similar::confusable),
+        Rule::new(
+            "confusable-description",
+            "Descriptions with the same meaning",
+            similar::confusable,
+        ),
         Rule::new(
             "undescribed-parameter",
             "A parameter without a description",
@@ -82,29 +87,29 @@ pub(crate) fn all() -> Vec<Rule> {
         ),
         Rule::new(
             "unclear-default",
-            "An optional parameter of which nothing says what holds without it",
+            "An optional parameter without a documented default",
             parameters::unclear_default,
         ),
-        Rule::new("enum-in-prose", "Values that stand in prose only", prose_enums::in_prose),
-        Rule::new("invalid-schema", "A schema that nothing can be held against", schemas::invalid),
+        Rule::new("enum-in-prose", "Values that are listed in prose only", prose_enums::in_prose),
+        Rule::new("invalid-schema", "A schema that cannot be enforced", schemas::invalid),
         Rule::new(
             "unknown-required",
             "A required parameter that is not described",
             schemas::unknown_required,
         ),
         Rule::new("large-tool", "A tool that costs much in every request", sizes::tool),
-        Rule::new("large-catalogue", "All tools cost much in every request", sizes::catalogue),
-        Rule::new("hidden-characters", "Characters that nobody sees", hidden_text::characters),
-        Rule::new("hidden-markup", "Markup that nobody is shown", hidden_text::markup),
+        Rule::new("large-catalog", "All tools cost much in every request", sizes::catalog),
+        Rule::new("hidden-characters", "Invisible characters", hidden_text::characters),
+        Rule::new("hidden-markup", "Invisible markup", hidden_text::markup),
         Rule::new("padded-text", "Text pushed out of sight by blanks", hidden_text::padding),
         Rule::new(
             "instruction-to-model",
-            "Text that talks the model into something",
+            "Text that manipulates the model",
             instructions::to_model,
         ),
         Rule::new(
             "claims-precedence",
-            "Text that pushes other tools aside",
+            "Text that discourages the use of other tools",
             instructions::precedence,
         ),
         Rule::new(
@@ -113,6 +118,6 @@ pub(crate) fn all() -> Vec<Rule> {
             instructions::foreign_tool,
         ),
         Rule::new("source-failed", "A source that could not be listed", sources::failed),
-        Rule::new("endless-ttl", "A remote list that is kept for ever", sources::endless_ttl),
+        Rule::new("endless-ttl", "A remote list that never expires", sources::endless_ttl),
     ]
 }

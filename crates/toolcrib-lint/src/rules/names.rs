@@ -1,21 +1,21 @@
-//! Names: twice, refused, mixed up.
+//! Names that are duplicate, refused or confusable.
 
 use std::collections::{HashMap, HashSet};
 
 use toolcrib_core::ToolName;
 
 use crate::{
-    catalogue::{Catalogue, Subject},
+    catalog::{LintCatalog, Subject},
     report::{Finding, Findings},
     text::{count, name_words, plain_letter, quoted, some_of, stem},
 };
 
-/// From so many characters on, one that is different is overlooked.
+/// From this length on, a single different character is easily overlooked.
 const OVERLOOKED_FROM: usize = 5;
 
-pub(super) fn duplicate(catalogue: &Catalogue<'_>, findings: &mut Findings) {
+pub(super) fn duplicate(catalog: &LintCatalog<'_>, findings: &mut Findings) {
     let mut first: HashMap<&str, &Subject<'_>> = HashMap::new();
-    for tool in catalogue.tools() {
+    for tool in catalog.tools() {
         let Some(before) = first.get(&*tool.tool().name) else {
             first.insert(&tool.tool().name, tool);
             continue;
@@ -25,12 +25,12 @@ pub(super) fn duplicate(catalogue: &Catalogue<'_>, findings: &mut Findings) {
             _ => format!(": entry {} and entry {}", before.position() + 1, tool.position() + 1),
         };
         let message = format!("{} is the name of two tools{places}", tool.shown());
-        findings.push(Finding::error(message, "rename one of them, or leave it out").of(tool));
+        findings.push(Finding::error(message, "rename one of them, or remove it").of(tool));
     }
 }
 
-pub(super) fn invalid(catalogue: &Catalogue<'_>, findings: &mut Findings) {
-    for tool in catalogue.tools() {
+pub(super) fn invalid(catalog: &LintCatalog<'_>, findings: &mut Findings) {
+    for tool in catalog.tools() {
         let name = tool.tool().name.as_str();
         if ToolName::new(name).is_ok() {
             continue;
@@ -41,17 +41,17 @@ pub(super) fn invalid(catalogue: &Catalogue<'_>, findings: &mut Findings) {
             None if name.is_empty() => "it is empty".to_owned(),
             None => format!("it has {}", count(name.len(), "character")),
         };
-        let message = format!("{} is not a name that model APIs take: {problem}", tool.shown());
+        let message = format!("{} is not a name that model APIs accept: {problem}", tool.shown());
         let help = "use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`; one bad name makes them \
                     refuse the whole request";
         findings.push(Finding::error(message, help).of(tool));
     }
 }
 
-pub(super) fn confusable(catalogue: &Catalogue<'_>, findings: &mut Findings) {
+pub(super) fn confusable(catalog: &LintCatalog<'_>, findings: &mut Findings) {
     let mut known = Known::default();
-    let reported = case_twins(catalogue, findings);
-    for tool in catalogue.tools() {
+    let reported = case_twins(catalog, findings);
+    for tool in catalog.tools() {
         if reported.contains(&tool.position()) {
             continue;
         }
@@ -62,63 +62,63 @@ pub(super) fn confusable(catalogue: &Catalogue<'_>, findings: &mut Findings) {
         if let Some((other, why)) = known.alike(tool, &words) {
             let message =
                 format!("{} is easily mixed up with {}: {why}", tool.shown(), other.shown());
-            let help = "give one of them a name of its own, by what it does or what it does it to";
+            let help = "give one of them a distinct name, from its action or its object";
             findings.push(Finding::warning(message, help).of(tool));
         }
         known.add(tool, &words);
     }
 }
 
-/// Reports names of one source that differ only in case, once for all of them, at the second; gives the
-/// positions of all but the first.
-fn case_twins(catalogue: &Catalogue<'_>, findings: &mut Findings) -> HashSet<usize> {
+/// Reports names of one source that differ only in case, once for all of them, at the second;
+/// returns the indexes of all but the first.
+fn case_twins(catalog: &LintCatalog<'_>, findings: &mut Findings) -> HashSet<usize> {
     let mut alike: HashMap<(Option<&str>, String), Vec<&Subject<'_>>> = HashMap::new();
-    for subject in catalogue.tools() {
+    for subject in catalog.tools() {
         let tool = subject.tool();
         let key = (tool.source.as_deref(), tool.name.to_lowercase());
         alike.entry(key).or_default().push(subject);
     }
     let mut reported = HashSet::new();
-    for subject in catalogue.tools() {
+    for subject in catalog.tools() {
         let tool = subject.tool();
         let of_name = alike.remove(&(tool.source.as_deref(), tool.name.to_lowercase()));
         let [_, twins @ ..] = of_name.as_deref().unwrap_or_default() else { continue };
-        // The same name again is another rule's.
+        // Another rule reports identical names.
         let mut names: Vec<_> = twins.iter().filter(|twin| twin.tool().name != tool.name).collect();
         names.dedup_by_key(|twin| &twin.tool().name);
         let Some(second) = names.first() else { continue };
         let shown: Vec<_> = names.iter().map(|twin| twin.shown()).collect();
         let message = format!("{} and {} differ only in case", subject.shown(), some_of(&shown));
-        let help = "rename all but one of them: a rule that names one says nothing of the others";
+        let help = "rename all but one of them: a rule that names one does not apply to the others";
         findings.push(Finding::warning(message, help).of(second));
         reported.extend(names.iter().map(|twin| twin.position()));
     }
     reported
 }
 
-/// A name in letters of ASCII as far as its letters look like them.
+/// A name with look-alike letters replaced by ASCII.
 fn folded_name(name: &str) -> String {
     name.chars().map(plain_letter).collect()
 }
 
-/// The names that came before, by what they are alike in. Each is found by a key, so that a large
-/// catalogue is not compared with itself.
+/// The earlier names, by their kinds of similarity. Each is found by a key, so that a large catalog
+/// is not compared with itself.
 #[derive(Default)]
 struct Known<'c, 'a> {
-    /// By their letters and digits alone.
+    /// By their letters and digits only.
     by_letters: HashMap<String, &'c Subject<'a>>,
     /// By their words without plurals.
     by_stems: HashMap<String, &'c Subject<'a>>,
     /// By their words in alphabetical order.
     by_set: HashMap<String, &'c Subject<'a>>,
-    /// By their words, of which one lacks a character or none: two words that are one edit apart have
+    /// By their words, with at most one character removed: two words that are one edit apart have
     /// such a form in common.
     by_edit: HashMap<String, Vec<(&'c Subject<'a>, String)>>,
 }
 
 impl<'c, 'a> Known<'c, 'a> {
     fn alike(&self, tool: &Subject<'_>, words: &[String]) -> Option<(&'c Subject<'a>, String)> {
-        // A name that stands twice is another rule's.
+        // Another rule reports duplicate names.
         let other = |found: Option<&&'c Subject<'a>>| {
             found.copied().filter(|found| found.tool().name != tool.tool().name)
         };
@@ -149,7 +149,7 @@ impl<'c, 'a> Known<'c, 'a> {
         self.by_letters.entry(words.concat()).or_insert(tool);
         self.by_set.entry(sorted(words)).or_insert(tool);
         self.by_stems.entry(stems(words)).or_insert(tool);
-        // More names of one form are near to the same ones.
+        // Further names of one form are similar to the same ones.
         const MOST: usize = 8;
         for (key, word) in forms(words) {
             let known = self.by_edit.entry(key).or_default();
@@ -170,15 +170,18 @@ fn stems(words: &[String]) -> String {
     words.iter().map(|word| stem(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// For each long word, all words with that one as it is and with each of its characters left out;
-/// beside it the word.
+/// For each long word, all words with that one unchanged and with each of its characters removed;
+/// together with the word.
 fn forms(words: &[String]) -> Vec<(String, String)> {
-    // What is longer is no name that anybody takes.
-    const LONGEST: usize = 64;
+    // No API accepts a longer name. Each form has the length of the name.
+    const LONGEST: usize = 128;
     let mut forms = Vec::new();
+    if words.iter().map(String::len).sum::<usize>() > LONGEST {
+        return forms;
+    }
     for (at, word) in words.iter().enumerate() {
         let chars: Vec<char> = word.chars().collect();
-        if !(OVERLOOKED_FROM..=LONGEST).contains(&chars.len()) || words.len() > LONGEST {
+        if chars.len() < OVERLOOKED_FROM {
             continue;
         }
         let with = |form: String| {

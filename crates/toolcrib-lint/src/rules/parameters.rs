@@ -1,13 +1,13 @@
-//! What is said of parameters.
+//! Descriptions of parameters.
 
 use crate::{
-    catalogue::Catalogue,
+    catalog::LintCatalog,
     parameters::Parameter,
     report::{Finding, Findings},
     text::{name, some_of, words},
 };
 
-/// Words by which a description says what holds when the parameter is left out.
+/// Words that announce the default of an omitted parameter.
 const CUES: [&str; 28] = [
     "default",
     "defaults",
@@ -39,46 +39,43 @@ const CUES: [&str; 28] = [
     "specified",
 ];
 
-/// What begins the description of a switch that is off unless it is given.
+/// Prefixes of the description of a switch that is off by default.
 const SWITCHES: [&str; 4] = ["whether", "true", "set", "enable"];
 
-pub(super) fn undescribed(catalogue: &Catalogue<'_>, findings: &mut Findings) {
-    for tool in catalogue.tools() {
+pub(super) fn undescribed(catalog: &LintCatalog<'_>, findings: &mut Findings) {
+    for tool in catalog.tools() {
         let undescribed = tool.parameters().iter().filter(|one| one.description().is_none());
         let names: Vec<String> = undescribed.map(|one| name(one.name())).collect();
         if names.is_empty() {
             continue;
         }
         let (what, help) = match names.len() {
-            1 => ("a parameter", "describe it: what it is"),
-            _ => ("parameters", "describe them: what each is"),
+            1 => ("a parameter", "describe it: its meaning"),
+            _ => ("parameters", "describe them: their meaning"),
         };
         let message =
             format!("{} has {what} without a description: {}", tool.shown(), some_of(&names));
-        let help = format!("{help}, in which unit or form, and where the model gets it from");
+        let help = format!("{help}, unit or format, and where the model finds the value");
         findings.push(Finding::warning(message, help).of(tool).at("input_schema/properties"));
     }
 }
 
-pub(super) fn unclear_default(catalogue: &Catalogue<'_>, findings: &mut Findings) {
-    for tool in catalogue.tools() {
+pub(super) fn unclear_default(catalog: &LintCatalog<'_>, findings: &mut Findings) {
+    for tool in catalog.tools() {
         let unclear = tool.parameters().iter().filter(|parameter| is_unclear(parameter));
         let names: Vec<String> = unclear.map(|one| name(one.name())).collect();
         if names.is_empty() {
             continue;
         }
-        let message = format!(
-            "{} does not say what holds when it is called without {}",
-            tool.shown(),
-            some_of(&names)
-        );
-        let help = "say it in the description (\"Default: 20\", \"All of them if left out\"), or as \
+        let message =
+            format!("{} does not document its behavior without {}", tool.shown(), some_of(&names));
+        let help = "document it in the description (\"Default: 20\", \"All of them if omitted\"), or as \
                     `default` in the schema";
         findings.push(Finding::warning(message, help).of(tool).at("input_schema/properties"));
     }
 }
 
-/// Whether a parameter is optional and described, and nothing says what holds without it.
+/// Whether a parameter is optional and described, but without its default.
 fn is_unclear(parameter: &Parameter<'_>) -> bool {
     if parameter.is_required() || parameter.get("default").is_some() {
         return false;

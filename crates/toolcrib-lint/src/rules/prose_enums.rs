@@ -5,22 +5,26 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use crate::{
-    catalogue::Catalogue,
+    catalog::LintCatalog,
     parameters::Parameter,
     report::{Finding, Findings},
     text::name,
 };
 
-/// More are a vocabulary and no choice.
+/// A longer list is a vocabulary, not a choice.
 const MOST_VALUES: usize = 30;
 
-/// A list of values in prose. Values in quotes, or divided by bars, are a list anywhere; words are
-/// one only behind words that announce it.
+/// Maximum length of the searched part of a description, in bytes. The search has thousands of
+/// states.
+const LONGEST_SEARCHED: usize = 4 * 1024;
+
+/// A list of values in prose. Values in quotes, or separated by bars, are a list anywhere; words
+/// are one only after an announcement.
 static LISTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let quoted = r#"(?:"[^"\n]{1,40}"|'[^'\n]{1,40}'|`[^`\n]{1,40}`|“[^”\n]{1,40}”)"#;
     let word = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}";
     let either = format!("(?:{quoted}|{word})");
-    // What a value means often stands in brackets behind it.
+    // The meaning of a value often follows in brackets.
     let between = r"(?:\s*\([^)\n]{0,80}\))?\s*(?:,\s*(?:or|and)\b|,|/|\bor\b|\band\b)\s*";
     let values =
         "(?:allowed|valid|possible|accepted|supported|permitted) (?:values?|options?)(?: are| is)?";
@@ -36,7 +40,7 @@ static VALUES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r#"\([^)\n]*\)|"(?P<a>[^"\n]+)"|'(?P<b>[^'\n]+)'|`(?P<c>[^`\n]+)`|“(?P<d>[^”\n]+)”|(?P<e>[A-Za-z0-9][A-Za-z0-9_.-]*)"#).ok()
 });
 
-/// What makes a list one of examples.
+/// Words that mark a list as examples.
 static EXAMPLES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?i)(?:\be\.?\s?g\.?|\bexamples?|\bsuch as|\blike|\bi\.?e\.?|\bsimilar to)[\s:,(]*$",
@@ -44,19 +48,19 @@ static EXAMPLES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-pub(super) fn in_prose(catalogue: &Catalogue<'_>, findings: &mut Findings) {
-    for tool in catalogue.tools() {
-        let texts = tool.parameters().iter().filter(|one| one.is_text() && !one.names_values());
+pub(super) fn in_prose(catalog: &LintCatalog<'_>, findings: &mut Findings) {
+    for tool in catalog.tools() {
+        let texts = tool.parameters().iter().filter(|one| one.is_text() && !one.is_enum());
         for parameter in texts {
             let Some(values) = values(parameter) else { continue };
             let message = format!(
-                "{} takes {} as any text, and its description lists the values: {}",
+                "{} accepts any text as {}, and its description lists the values: {}",
                 tool.shown(),
                 name(parameter.name()),
                 crate::text::some_of(&values)
             );
             let help = format!(
-                "say it in the schema, where models and the check of arguments keep to it: \
+                "put them into the schema, which models and validation follow: \
                  \"enum\": [{}]",
                 crate::text::some_of(&values)
             );
@@ -68,6 +72,8 @@ pub(super) fn in_prose(catalogue: &Catalogue<'_>, findings: &mut Findings) {
 /// The values that its description lists, in quotes.
 fn values(parameter: &Parameter<'_>) -> Option<Vec<String>> {
     let description = parameter.description()?;
+    let end = description.floor_char_boundary(LONGEST_SEARCHED.min(description.len()));
+    let description = description.get(..end)?;
     let (lists, examples) = (LISTS.as_ref()?, EXAMPLES.as_ref()?);
     lists.captures_iter(description).find_map(|list| {
         let found = ["announced", "bars", "quoted"].iter().find_map(|kind| list.name(kind))?;

@@ -1,19 +1,18 @@
-//! Schemas: whether arguments can be held against them.
+//! Schemas: whether arguments can be validated with them.
 
 use serde_json::{Map, Value};
-use toolcrib_core::{DEEPEST_JSON, nests_too_deep};
-use toolcrib_engine::check_schema;
+use toolcrib_core::__internal::{DEEPEST_JSON, check_schema, nests_too_deep};
 
 use crate::{
-    catalogue::{Catalogue, Subject},
+    catalog::{LintCatalog, Subject},
     report::{Finding, Findings},
     text::{name, some_of},
 };
 
 const NAME_PARTS: &str = "give its parts names in `$defs` and refer to them";
 
-pub(super) fn invalid(catalogue: &Catalogue<'_>, findings: &mut Findings) {
-    for tool in catalogue.tools() {
+pub(super) fn invalid(catalog: &LintCatalog<'_>, findings: &mut Findings) {
+    for tool in catalog.tools() {
         let output = tool.tool().output_schema.as_ref();
         if output.is_some_and(nests_too_deep) {
             let message = format!(
@@ -30,7 +29,7 @@ pub(super) fn invalid(catalogue: &Catalogue<'_>, findings: &mut Findings) {
 }
 
 fn problem(tool: &Subject<'_>) -> Option<(String, &'static str)> {
-    const ROOT: &str = "begin it with \"type\": \"object\", also where there are no parameters";
+    const ROOT: &str = "begin it with \"type\": \"object\", also without parameters";
     let fixed = |problem: &str, help| Some((problem.to_owned(), help));
     if tool.is_too_deep() {
         let problem = format!("nests deeper than {DEEPEST_JSON} levels");
@@ -40,20 +39,20 @@ fn problem(tool: &Subject<'_>) -> Option<(String, &'static str)> {
         return fixed("is missing", ROOT);
     };
     let Value::Object(object) = schema else {
-        return fixed("is no object", ROOT);
+        return fixed("is not an object", ROOT);
     };
     match object.get("type") {
         None => return fixed("does not say that arguments are an object", ROOT),
         Some(Value::String(kind)) if kind == "object" => {}
-        Some(_) => return fixed("does not take an object", ROOT),
+        Some(_) => return fixed("does not accept an object", ROOT),
     }
     let error = check_schema(schema).err()?;
-    let help = "mend it: a tool with a schema that cannot be enforced is not offered";
+    let help = "fix it: a tool with a schema that cannot be enforced is not offered";
     Some((format!("cannot be enforced: {error}"), help))
 }
 
-pub(super) fn unknown_required(catalogue: &Catalogue<'_>, findings: &mut Findings) {
-    for tool in catalogue.tools() {
+pub(super) fn unknown_required(catalog: &LintCatalog<'_>, findings: &mut Findings) {
+    for tool in catalog.tools() {
         let Some(Value::Object(schema)) = tool.schema() else { continue };
         let unknown: Vec<String> = unknown(schema).into_iter().map(name).collect();
         if !unknown.is_empty() {
@@ -63,13 +62,13 @@ pub(super) fn unknown_required(catalogue: &Catalogue<'_>, findings: &mut Finding
                 some_of(&unknown),
                 if unknown.len() == 1 { "it" } else { "them" }
             );
-            let help = "add it to `properties`, or take it out of `required`";
+            let help = "add it to `properties`, or remove it from `required`";
             findings.push(Finding::error(message, help).of(tool).at("input_schema/required"));
         }
     }
 }
 
-/// Required names that are not described, unless they may be somewhere else.
+/// Required names that are not described, unless they may be described elsewhere.
 fn unknown(schema: &Map<String, Value>) -> Vec<&str> {
     const ELSEWHERE: [&str; 8] =
         ["$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas", "not"];

@@ -1,33 +1,34 @@
 //! Descriptions that a model cannot tell apart.
 //!
-//! The measure is Jaccard's: how many words two descriptions have in common, of all that they have
-//! together, without words that say nothing and without the endings of plurals. It is the simplest
-//! that knows neither order nor length, it can be done by hand, and it needs no model.
+//! The measure is Jaccard's: the words that two descriptions have in common, as a part of all of
+//! their words, without stop words and plural endings. It is the simplest measure that ignores
+//! order and length, can be computed by hand, and needs no model.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::{
-    catalogue::{Catalogue, Subject},
+    catalog::{LintCatalog, Subject},
     report::{Finding, Findings},
     text::{name, some_of, telling_words},
 };
 
-/// From this part of common words on, descriptions are too alike, in hundredths.
+/// Minimum percentage of common words at which descriptions are too similar.
 const ALIKE_FROM: usize = 75;
 
-/// Of fewer words, one more or less is a large part: they are too alike only if they are the same.
+/// With fewer words, one of them is a large part: they are too similar only if they are equal.
 const FEW_WORDS: usize = 4;
 
-/// How many that came before are compared with one, at most.
+/// Maximum number of earlier descriptions compared with one, and maximum of their words in total.
 const MOST_COMPARED: usize = 500;
+const MOST_WORDS_COMPARED: usize = 5_000;
 
 struct Words<'c, 'a> {
     subject: &'c Subject<'a>,
     words: BTreeSet<String>,
 }
 
-pub(super) fn confusable(catalogue: &Catalogue<'_>, findings: &mut Findings) {
-    let all: Vec<Words<'_, '_>> = catalogue
+pub(super) fn confusable(catalog: &LintCatalog<'_>, findings: &mut Findings) {
+    let all: Vec<Words<'_, '_>> = catalog
         .tools()
         .iter()
         .map(|subject| Words { subject, words: telling_words(&subject.tool().description) })
@@ -37,22 +38,28 @@ pub(super) fn confusable(catalogue: &Catalogue<'_>, findings: &mut Findings) {
     for word in all.iter().flat_map(|described| &described.words) {
         *frequency.entry(word).or_default() += 1;
     }
-    // Two that are alike share one of their rarest words: only by these are they looked up.
+    // Two similar descriptions share one of their rarest words: only these are looked up.
     let mut by_word: HashMap<&str, Vec<&Words<'_, '_>>> = HashMap::new();
     for described in &all {
         let mut rarest: Vec<&str> = described.words.iter().map(String::as_str).collect();
         rarest.sort_by_key(|word| (frequency.get(word).copied().unwrap_or_default(), *word));
         rarest.truncate(rarest.len() - (rarest.len() * ALIKE_FROM).div_ceil(100) + 1);
         let before = rarest.iter().filter_map(|word| by_word.get(word)).flatten();
+        let mut left = MOST_WORDS_COMPARED;
+        let affordable = |before: &&&Words<'_, '_>| {
+            let words = before.words.len() + described.words.len();
+            left.checked_sub(words).inspect(|rest| left = *rest).is_some()
+        };
         let nearest = before
             .take(MOST_COMPARED)
+            .take_while(affordable)
             .filter(|before| before.subject.tool().name != described.subject.tool().name)
             .map(|before| (alike(&before.words, &described.words), before))
             .filter(|(alike, before)| {
                 let few = before.words.len().min(described.words.len()) < FEW_WORDS;
                 *alike >= if few { 100 } else { ALIKE_FROM }
             })
-            // Of equals the first.
+            // Of equal ones the first.
             .reduce(|best, next| if next.0 > best.0 { next } else { best });
         if let Some((alike, before)) = nearest {
             findings.push(finding(described, before, alike));
@@ -63,7 +70,7 @@ pub(super) fn confusable(catalogue: &Catalogue<'_>, findings: &mut Findings) {
     }
 }
 
-/// The common words of all words, in hundredths.
+/// The percentage of common words.
 fn alike(a: &BTreeSet<String>, b: &BTreeSet<String>) -> usize {
     let common = a.intersection(b).count();
     common * 100 / (a.len() + b.len() - common).max(1)
@@ -75,11 +82,11 @@ fn finding(described: &Words<'_, '_>, other: &Words<'_, '_>, alike: usize) -> Fi
         "the descriptions of {this} and {that} have {alike} % of their words in common; {}",
         difference(described, other)
     );
-    let help = "say in each when to use it and not the other, in words that the other has not";
+    let help = "say in each when to use it instead of the other, with words that the other lacks";
     Finding::warning(message, help).of(described.subject).at("description")
 }
 
-/// What tells two tools apart, if anything does.
+/// The difference between two tools, if there is one.
 fn difference(this: &Words<'_, '_>, that: &Words<'_, '_>) -> String {
     let only = |a: &BTreeSet<String>, b: &BTreeSet<String>| -> Vec<String> {
         a.difference(b).map(|word| format!("\"{word}\"")).collect()
@@ -106,7 +113,7 @@ fn difference(this: &Words<'_, '_>, that: &Words<'_, '_>) -> String {
         parts.extend(said(that.subject, "takes", &only(&those, &these)));
     }
     if parts.is_empty() {
-        return "nothing but their names tells them apart".to_owned();
+        return "only their names differ".to_owned();
     }
     parts.join(", ")
 }

@@ -1,16 +1,16 @@
-//! What tools cost in every request that offers them.
+//! The cost of tools in every request that offers them.
 
 use crate::{
-    catalogue::{Catalogue, Subject},
+    catalog::{LintCatalog, Subject},
     report::{Finding, Findings},
     text::some_of,
 };
 
-/// More, and one tool takes as much room as several usual ones.
+/// A larger tool takes as much room as several typical ones.
 const LARGEST_TOOL: usize = 1_000;
 
-pub(super) fn tool(catalogue: &Catalogue<'_>, findings: &mut Findings) {
-    for tool in catalogue.tools().iter().filter(|tool| tool.tokens() > LARGEST_TOOL) {
+pub(super) fn tool(catalog: &LintCatalog<'_>, findings: &mut Findings) {
+    for tool in catalog.tools().iter().filter(|tool| tool.tokens() > LARGEST_TOOL) {
         let message = format!(
             "{} takes about {} tokens of every request ({} characters)",
             tool.shown(),
@@ -18,17 +18,17 @@ pub(super) fn tool(catalogue: &Catalogue<'_>, findings: &mut Findings) {
             tool.chars()
         );
         let help = format!(
-            "usual ones take 50 to 300: shorten its description, drop parameters that nobody sets, or \
-             make two tools of it; over {LARGEST_TOOL} it is reported"
+            "typical tools take 50 to 300: shorten its description, remove unused parameters, or \
+             split it; over {LARGEST_TOOL} it is reported"
         );
         findings.push(Finding::warning(message, help).of(tool));
     }
 }
 
-pub(super) fn catalogue(catalogue: &Catalogue<'_>, findings: &mut Findings) {
-    let tools = catalogue.tools();
+pub(super) fn catalog(catalog: &LintCatalog<'_>, findings: &mut Findings) {
+    let tools = catalog.tools();
     let tokens: usize = tools.iter().map(Subject::tokens).sum();
-    let most = catalogue.max_tokens();
+    let most = catalog.max_tokens();
     if tokens <= most {
         return;
     }
@@ -44,6 +44,6 @@ pub(super) fn catalogue(catalogue: &Catalogue<'_>, findings: &mut Findings) {
         tools.len(),
         some_of(&largest)
     );
-    let help = "offer them by skill or toolset, leave out what nobody uses, shorten the largest";
+    let help = "offer them by skill or toolset, remove unused ones, shorten the largest";
     findings.push(Finding::warning(message, help));
 }

@@ -1,4 +1,4 @@
-//! Catalogues as others write them.
+//! Catalogs in the formats of vendors and MCP servers.
 
 use serde_json::{Value, json};
 use toolcrib_lint::{Format, parse};
@@ -14,7 +14,7 @@ fn every_known_format_gives_the_same_tool() {
     let function = json!({ "name": "find", "description": "Finds.", "parameters": schema() });
     let mut flat = function.clone();
     flat["type"] = json!("function");
-    for (catalogue, format) in [
+    for (catalog, format) in [
         (json!([mcp]), Format::Mcp),
         (json!({ "tools": [mcp] }), Format::Mcp),
         (json!({ "jsonrpc": "2.0", "id": 1, "result": { "tools": [mcp] } }), Format::Mcp),
@@ -25,11 +25,11 @@ fn every_known_format_gives_the_same_tool() {
         (json!({ "tools": [flat] }), Format::Functions),
         (json!([{ "type": "function", "function": function }]), Format::ChatFunctions),
     ] {
-        let parsed = parse(&catalogue).unwrap();
-        assert_eq!(parsed.format, format, "{catalogue}");
+        let parsed = parse(&catalog).unwrap();
+        assert_eq!(parsed.format, format, "{catalog}");
         let [tool] = parsed.tools.as_slice() else { panic!("{parsed:?}") };
         assert_eq!((&*tool.name, &*tool.description), ("find", "Finds."));
-        assert_eq!(tool.input_schema, Some(schema()), "{catalogue}");
+        assert_eq!(tool.input_schema, Some(schema()), "{catalog}");
     }
     assert_eq!(parse(&json!([mcp, flat])).unwrap().format, Format::Mixed);
     assert_eq!(parse(&json!([])).unwrap().format, Format::Plain);
@@ -45,14 +45,14 @@ fn what_is_missing_is_left_for_the_rules() {
     // MCP has two places for a title.
     let titled = json!([{ "name": "find", "annotations": { "title": "Look" }, "inputSchema": {} }]);
     assert_eq!(parse(&titled).unwrap().tools[0].title.as_deref(), Some("Look"));
-    // What a vendor brings itself has no description to look at.
+    // A tool that a vendor provides has no description to check.
     let parsed =
         parse(&json!([{ "type": "web_search" }, { "type": "function", "name": "find" }])).unwrap();
     assert_eq!((parsed.tools.len(), parsed.skipped), (1, 1));
 }
 
 #[test]
-fn what_is_no_catalogue_is_refused_with_what_was_expected() {
+fn what_is_no_catalog_is_refused_with_what_was_expected() {
     for (value, problem) in [
         (json!(1), "this is a number"),
         (json!({}), "this is an empty object"),
@@ -65,11 +65,11 @@ fn what_is_no_catalogue_is_refused_with_what_was_expected() {
         (json!([{ "function": "f" }]), "entry 1 has a `function` that is a text"),
         (
             json!({ "jsonrpc": "2.0", "id": 1, "error": { "code": -32601, "message": "no\u{202e}" } }),
-            "this is the answer of a server that failed: \"no\\u{202e}\"",
+            "this is a server's error response: \"no\\u{202e}\"",
         ),
     ] {
         let error = parse(&value).unwrap_err().to_string();
-        assert!(error.starts_with(&format!("{problem}; expected is a list of tools")), "{error}");
+        assert!(error.starts_with(&format!("{problem}; expected a list of tools")), "{error}");
         assert!(error.contains("`inputSchema` (MCP)") && error.contains("`parameters` (OpenAI)"));
     }
 }

@@ -1,4 +1,4 @@
-//! Large and hostile catalogues: bounded work, bounded findings.
+//! Large and hostile catalogs: limited work, limited findings.
 
 use serde_json::json;
 use toolcrib_lint::{LintTool, lint};
@@ -6,7 +6,7 @@ use toolcrib_lint::{LintTool, lint};
 use crate::support::{named, sound};
 
 #[test]
-fn a_large_catalogue_of_equal_tools_has_a_finding_of_a_rule_per_tool_at_most() {
+fn a_large_catalog_of_equal_tools_has_a_finding_of_a_rule_per_tool_at_most() {
     let tools: Vec<LintTool> = (0..2_000)
         .map(|n| LintTool { name: format!("tool_{n}_of_many"), ..named("any") })
         .collect();

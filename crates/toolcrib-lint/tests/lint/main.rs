@@ -1,4 +1,4 @@
-//! Catalogues as somebody may write them, and what is found in them.
+//! Possible catalogs, and the findings about them.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

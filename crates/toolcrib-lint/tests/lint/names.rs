@@ -1,10 +1,10 @@
-//! Names that are twice there, refused, or mixed up.
+//! Names that are duplicate, refused or confusable.
 
 use toolcrib_lint::{LintTool, Linter};
 
 use crate::support::{found_with, named};
 
-/// What is found by names: tools of like names are told the same of here.
+/// The findings about names: tools with similar names also have similar descriptions here.
 fn found(tools: &[LintTool]) -> String {
     found_with(&Linter::new().allow("confusable-description").unwrap(), tools)
 }
@@ -17,13 +17,13 @@ fn a_name_that_stands_twice() {
     let tools = [named("refund"), second.clone()];
     insta::assert_snapshot!(found(&tools), @r#"
     error[duplicate-name] `refund` is the name of two tools: entry 1 and entry 2
-      help: rename one of them, or leave it out
+      help: rename one of them, or remove it
     "#);
     let at = |tool: LintTool, origin: &str| LintTool { origin: Some(origin.into()), ..tool };
     let tools = [at(named("refund"), "toolcrib.toml:3"), at(second, "mcp:shop")];
     insta::assert_snapshot!(found(&tools), @r#"
     error[duplicate-name] `refund` is the name of two tools: in toolcrib.toml:3 and again in mcp:shop
-      help: rename one of them, or leave it out
+      help: rename one of them, or remove it
     "#);
 }
 
@@ -31,13 +31,13 @@ fn a_name_that_stands_twice() {
 fn names_that_model_apis_refuse() {
     let tools = [named("look up"), named(""), named(&"x".repeat(65)), named("réfund")];
     insta::assert_snapshot!(found(&tools), @r#"
-    error[invalid-name] `look up` is not a name that model APIs take: it has the character " "
+    error[invalid-name] `look up` is not a name that model APIs accept: it has the character " "
       help: use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`; one bad name makes them refuse the whole request
-    error[invalid-name] `` is not a name that model APIs take: it is empty
+    error[invalid-name] `` is not a name that model APIs accept: it is empty
       help: use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`; one bad name makes them refuse the whole request
-    error[invalid-name] `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx` is not a name that model APIs take: it has 65 characters
+    error[invalid-name] `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx` is not a name that model APIs accept: it has 65 characters
       help: use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`; one bad name makes them refuse the whole request
-    error[invalid-name] `réfund` is not a name that model APIs take: it has the character "é"
+    error[invalid-name] `réfund` is not a name that model APIs accept: it has the character "é"
       help: use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`; one bad name makes them refuse the whole request
     "#);
 }
@@ -67,21 +67,21 @@ fn names_that_are_mixed_up() {
         ]),
         @r#"
     warning[confusable-name] `list_changes` is easily mixed up with `list_charges`: `changes` and `charges` differ in one character
-      help: give one of them a name of its own, by what it does or what it does it to
+      help: give one of them a distinct name, from its action or its object
     warning[confusable-name] `listCharges` is easily mixed up with `list_charges`: they differ in case, in signs, or in letters that look alike
-      help: give one of them a name of its own, by what it does or what it does it to
+      help: give one of them a distinct name, from its action or its object
     warning[confusable-name] `charges_list` is easily mixed up with `list_charges`: they are the same words in another order
-      help: give one of them a name of its own, by what it does or what it does it to
+      help: give one of them a distinct name, from its action or its object
     warning[confusable-name] `list_charge` is easily mixed up with `list_charges`: they differ in a plural
-      help: give one of them a name of its own, by what it does or what it does it to
+      help: give one of them a distinct name, from its action or its object
     "#
     );
-    // Cyrillic letters: no name that is taken, and one that looks like another.
+    // Cyrillic letters: an invalid name, and a look-alike of another.
     insta::assert_snapshot!(found(&[named("read_file"), named("rеаd_filе")]), @r#"
-    error[invalid-name] `rеаd_filе` is not a name that model APIs take: it has the character "е"
+    error[invalid-name] `rеаd_filе` is not a name that model APIs accept: it has the character "е"
       help: use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`; one bad name makes them refuse the whole request
     warning[confusable-name] `rеаd_filе` is easily mixed up with `read_file`: they differ in case, in signs, or in letters that look alike
-      help: give one of them a name of its own, by what it does or what it does it to
+      help: give one of them a distinct name, from its action or its object
     "#);
 }
 

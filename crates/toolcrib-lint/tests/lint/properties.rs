@@ -1,10 +1,10 @@
-//! What holds for every input.
+//! Properties of every input.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 use toolcrib_lint::{LintTool, Linter, SourceFacts, parse};
 
-/// Characters that matter: plain ones, those that are not seen, and any.
+/// Relevant characters: plain ones, invisible ones, and any.
 fn text() -> impl Strategy<Value = String> {
     let hidden = prop::sample::select(vec![
         '\u{200b}',
@@ -52,7 +52,7 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(part, 0..12).prop_map(|parts| parts.concat())
 }
 
-/// Any JSON, with the keys that a schema or a catalogue has more often than by chance.
+/// Any JSON, with frequent keys of schemas and catalogs.
 fn json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -95,7 +95,7 @@ fn tool() -> impl Strategy<Value = LintTool> {
     )
 }
 
-/// Written out once more, so that the check does not rest on what it checks.
+/// Implemented separately, so that the check does not depend on the checked code.
 fn is_raw(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}'
@@ -112,11 +112,11 @@ fn texts(value: &Value, into: &mut Vec<String>) {
 }
 
 proptest! {
-    // Each case looks over several catalogues with all patterns, which takes its time without optimisation.
+    // Each case checks several catalogs with all patterns, which is slow without optimization.
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn no_catalogue_panics_and_no_report_has_what_is_not_seen(
+    fn no_catalog_panics_and_no_report_has_what_is_not_seen(
         tools in prop::collection::vec(tool(), 0..6),
         name in text(),
         failure in prop::option::of(text()),
@@ -130,14 +130,14 @@ proptest! {
         for text in shown {
             prop_assert!(!text.chars().any(is_raw), "{:?}", text);
         }
-        // The same again: nothing depends on the order of a hash map.
+        // A second run: nothing depends on the order of a hash map.
         let source = report.findings.clone();
         let again = Linter::new().max_tokens(10).lint(&tools);
         prop_assert!(again.findings.iter().all(|finding| source.contains(finding)));
     }
 
     #[test]
-    fn no_json_panics_as_a_catalogue(value in json()) {
+    fn no_json_panics_as_a_catalog(value in json()) {
         match parse(&value) {
             Ok(parsed) => drop(toolcrib_lint::lint(&parsed.tools)),
             Err(error) => prop_assert!(!error.to_string().chars().any(is_raw), "{:?}", error),
@@ -148,7 +148,7 @@ proptest! {
     fn a_tool_that_is_sound_alone_is_sound_twice_but_for_its_name_and_words(tool in tool()) {
         let alone = toolcrib_lint::lint(std::slice::from_ref(&tool));
         let twice = toolcrib_lint::lint(&[tool.clone(), tool]);
-        let of_pairs = ["duplicate-name", "large-catalogue"];
+        let of_pairs = ["duplicate-name", "large-catalog"];
         let others = twice.findings.iter().filter(|f| !of_pairs.contains(&&*f.rule)).count();
         let single = alone.findings.iter().filter(|f| !of_pairs.contains(&&*f.rule)).count();
         prop_assert_eq!(others, 2 * single);

@@ -1,11 +1,11 @@
-//! What servers that many people use list, as they list it (git 2026.10.19, fetch 2026.10.24,
-//! filesystem 2026.8.31 of the Model Context Protocol's reference servers, MIT): the rules find what a
-//! reader would agree with, and nothing else.
+//! The catalogs of widely used servers, unchanged (git 2026.10.19, fetch 2026.10.24, filesystem
+//! 2026.8.31 of the Model Context Protocol's reference servers, MIT): the rules find problems that
+//! a reader would agree with, and no others.
 
 use toolcrib_lint::{Format, lint, parse};
 
-fn found(catalogue: &str) -> String {
-    let parsed = parse(&serde_json::from_str(catalogue).unwrap()).unwrap();
+fn found(catalog: &str) -> String {
+    let parsed = parse(&serde_json::from_str(catalog).unwrap()).unwrap();
     assert_eq!(parsed.format, Format::Mcp);
     let report = lint(&parsed.tools);
     let findings = report.findings.iter().map(|f| format!("[{}] {}\n", f.rule, f.message));

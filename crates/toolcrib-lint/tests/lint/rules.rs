@@ -1,4 +1,5 @@
-//! Descriptions, parameters, schemas, sizes and sources: each rule with what it finds and what not.
+//! Descriptions, parameters, schemas, sizes and sources: each rule with positive and negative
+//! cases.
 
 use serde_json::{Map, Value, json};
 use toolcrib_lint::{Finding, LintTool, Linter, Rule, SourceFacts, lint};
@@ -15,13 +16,13 @@ fn descriptions_that_say_nothing() {
     ];
     insta::assert_snapshot!(found(&tools), @r#"
     error[missing-description] `list_orders` has no description
-      help: say what it does and when to use it; by its name alone no model chooses well
-    warning[vague-description] the description of `search_products` says no more than its name does: "Search for products."
-      help: say what it does, to what, what comes back, and when to use it, in 40 characters or more
+      help: say what it does and when to use it; a name is not enough for a model to choose well
+    warning[vague-description] the description of `search_products` only repeats its name: "Search for products."
+      help: say what it does, to which object, what it returns, and when to use it, in 40 characters or more
     warning[vague-description] the description of `find` has only 13 characters: "Finds orders."
-      help: say what it does, to what, what comes back, and when to use it, in 40 characters or more
+      help: say what it does, to which object, what it returns, and when to use it, in 40 characters or more
     warning[long-description] the description of `ship` has 1560 characters
-      help: keep it to 1024: OpenAI's API refuses longer ones, and clients cut them; what belongs to a parameter can stand there
+      help: keep it to 1024: OpenAI's API refuses longer ones, and clients cut them; what belongs to a parameter can be moved there
     "#);
     assert!(
         rules(&[described("Findet Bestellungen einer Kundin, auch die stornierten.")]).is_empty()
@@ -56,9 +57,9 @@ fn descriptions_that_say_the_same() {
         |name: &str, description: &str| LintTool { name: name.into(), ..described(description) };
     insta::assert_snapshot!(found(&[of("waiting", open), of("finished", closed)]), @r#"
     warning[confusable-description] the descriptions of `finished` and `waiting` have 77 % of their words in common; only `finished` says "closed", only `waiting` says "open"
-      help: say in each when to use it and not the other, in words that the other has not
+      help: say in each when to use it instead of the other, with words that the other lacks
     "#);
-    // Where the words are the same, the parameters may differ.
+    // With the same words, the parameters may differ.
     let by_id = LintTool {
         input_schema: Some(json!({
             "type": "object",
@@ -69,11 +70,11 @@ fn descriptions_that_say_the_same() {
     };
     insta::assert_snapshot!(found(&[of("waiting", open), by_id]), @r#"
     warning[confusable-description] the descriptions of `waiting_of` and `waiting` have 100 % of their words in common; only `waiting_of` takes `id`
-      help: say in each when to use it and not the other, in words that the other has not
+      help: say in each when to use it instead of the other, with words that the other lacks
     "#);
     insta::assert_snapshot!(found(&[of("waiting", open), of("pending", open)]), @r#"
-    warning[confusable-description] the descriptions of `pending` and `waiting` have 100 % of their words in common; nothing but their names tells them apart
-      help: say in each when to use it and not the other, in words that the other has not
+    warning[confusable-description] the descriptions of `pending` and `waiting` have 100 % of their words in common; only their names differ
+      help: say in each when to use it instead of the other, with words that the other lacks
     "#);
     let other = "Replaces the address of a customer. Use it only when the customer asked for it.";
     assert!(rules(&[of("waiting", open), of("move", other)]).is_empty());
@@ -95,9 +96,9 @@ fn parameters_of_which_nothing_is_said() {
     });
     insta::assert_snapshot!(found(&[of_schema(schema)]), @r#"
     warning[undescribed-parameter] `list_orders` has parameters without a description: `order.lines[].sku`, `note`
-      help: describe them: what each is, in which unit or form, and where the model gets it from
+      help: describe them: their meaning, unit or format, and where the model finds the value
     "#);
-    // What a reference leads to may say it.
+    // The target of a reference may contain it.
     let referring = json!({
         "type": "object",
         "properties": { "order": { "$ref": "#/$defs/Order" } },
@@ -111,8 +112,8 @@ fn parameters_of_which_nothing_is_said() {
 fn optional_parameters_without_a_default() {
     let limit = json!({ "type": "integer", "description": "How many orders there may be." });
     insta::assert_snapshot!(found(&[of_parameter(limit.clone(), false)]), @r#"
-    warning[unclear-default] `list_orders` does not say what holds when it is called without `which`
-      help: say it in the description ("Default: 20", "All of them if left out"), or as `default` in the schema
+    warning[unclear-default] `list_orders` does not document its behavior without `which`
+      help: document it in the description ("Default: 20", "All of them if omitted"), or as `default` in the schema
     "#);
     assert!(rules(&[of_parameter(limit, true)]).is_empty());
     for clear in [
@@ -163,8 +164,8 @@ fn values_that_stand_in_prose() {
     let named = json!({ "type": "string", "enum": ["a", "b"], "description": "\"a\" or \"b\"" });
     assert_eq!(values(named), "");
     insta::assert_snapshot!(found(&[of_parameter(text("open|closed"), true)]), @r#"
-    warning[enum-in-prose] `list_orders` takes `which` as any text, and its description lists the values: "open", "closed"
-      help: say it in the schema, where models and the check of arguments keep to it: "enum": ["open", "closed"]
+    warning[enum-in-prose] `list_orders` accepts any text as `which`, and its description lists the values: "open", "closed"
+      help: put them into the schema, which models and validation follow: "enum": ["open", "closed"]
     "#);
 }
 
@@ -188,17 +189,17 @@ fn schemas_that_nothing_can_be_held_against() {
     ];
     insta::assert_snapshot!(found(&tools), @r#"
     error[invalid-schema] the schema of `missing` is missing
-      help: begin it with "type": "object", also where there are no parameters
-    error[invalid-schema] the schema of `array` is no object
-      help: begin it with "type": "object", also where there are no parameters
+      help: begin it with "type": "object", also without parameters
+    error[invalid-schema] the schema of `array` is not an object
+      help: begin it with "type": "object", also without parameters
     error[invalid-schema] the schema of `untyped` does not say that arguments are an object
-      help: begin it with "type": "object", also where there are no parameters
-    error[invalid-schema] the schema of `text` does not take an object
-      help: begin it with "type": "object", also where there are no parameters
+      help: begin it with "type": "object", also without parameters
+    error[invalid-schema] the schema of `text` does not accept an object
+      help: begin it with "type": "object", also without parameters
     error[invalid-schema] the schema of `misspelt` cannot be enforced: at `/properties/a/type`: value is not valid under any of the schemas listed in the 'anyOf' keyword
-      help: mend it: a tool with a schema that cannot be enforced is not offered
-    error[invalid-schema] the schema of `dangling` cannot be enforced: the `$ref` to `#/$defs/gone` leads to nothing in the schema, and nothing is fetched
-      help: mend it: a tool with a schema that cannot be enforced is not offered
+      help: fix it: a tool with a schema that cannot be enforced is not offered
+    error[invalid-schema] the schema of `dangling` cannot be enforced: the `$ref` to `#/$defs/gone` has no target in the schema, and remote references are not fetched
+      help: fix it: a tool with a schema that cannot be enforced is not offered
     "#);
 }
 
@@ -206,7 +207,7 @@ fn schemas_that_nothing_can_be_held_against() {
 fn a_schema_without_measure_is_refused_and_not_walked() {
     let mut schema = json!({ "type": "object" });
     for _ in 0..50_000 {
-        // Not by the macro, which copies what it is given.
+        // Not with the macro, which copies its input.
         let properties = Map::from_iter([("a".to_owned(), schema)]);
         schema = Value::Object(Map::from_iter([
             ("type".to_owned(), "object".into()),
@@ -218,7 +219,7 @@ fn a_schema_without_measure_is_refused_and_not_walked() {
     std::mem::swap(&mut tool.input_schema, &mut tool.output_schema);
     assert_eq!(lint(std::slice::from_ref(&tool)).findings.len(), 2);
     // Dropping it would recurse as deep as it nests.
-    toolcrib_core::dismantle(tool.output_schema.take().unwrap());
+    toolcrib_core::__internal::dismantle(tool.output_schema.take().unwrap());
 }
 
 #[test]
@@ -230,7 +231,7 @@ fn required_parameters_that_are_not_described() {
     });
     insta::assert_snapshot!(found(&[of_schema(schema)]), @r#"
     error[unknown-required] `list_orders` requires `ordr`, and its schema does not describe it
-      help: add it to `properties`, or take it out of `required`
+      help: add it to `properties`, or remove it from `required`
     "#);
     let elsewhere = json!({ "type": "object", "required": ["a"], "anyOf": [{ "properties": {} }] });
     assert!(rules(&[of_schema(elsewhere)]).is_empty());
@@ -242,13 +243,13 @@ fn tools_that_cost_much() {
         "type": "string", "description": "x ".repeat(2_500) } }, "required": ["which"] });
     insta::assert_snapshot!(found(&[of_schema(large)]), @r#"
     warning[large-tool] `list_orders` takes about 1307 tokens of every request (5226 characters)
-      help: usual ones take 50 to 300: shorten its description, drop parameters that nobody sets, or make two tools of it; over 1000 it is reported
+      help: typical tools take 50 to 300: shorten its description, remove unused parameters, or split it; over 1000 it is reported
     "#);
     let linter = Linter::new().max_tokens(100);
     let tools = [named("find_order"), named("track_parcel"), named("pay")];
     insta::assert_snapshot!(found_with(&linter, &tools), @r#"
-    warning[large-catalogue] all 3 tools take about 117 tokens of every request, over 100; the largest: `track_parcel` (~42 tokens), `find_order` (~40 tokens), `pay` (~35 tokens)
-      help: offer them by skill or toolset, leave out what nobody uses, shorten the largest
+    warning[large-catalog] all 3 tools take about 117 tokens of every request, over 100; the largest: `track_parcel` (~42 tokens), `find_order` (~40 tokens), `pay` (~35 tokens)
+      help: offer them by skill or toolset, remove unused ones, shorten the largest
     "#);
     let report = Linter::new().lint(&tools);
     assert!(report.is_clean());
@@ -271,9 +272,9 @@ fn sources_that_failed_or_are_never_asked_again() {
     ]);
     insta::assert_snapshot!(found_with(&linter, &[]), @r#"
     error[source-failed] `mcp:gone` could not be listed: connection refused
-      help: its tools were not looked over; make it reachable and try again
-    warning[endless-ttl] the list of `hub:frozen` is kept for ever
-      help: say how long it holds, such as `ttl = "10m"`: whoever runs it changes tools and takes them back, and this would not be seen until the next start
+      help: its tools were not checked; make it reachable and try again
+    warning[endless-ttl] the list of `hub:frozen` never expires
+      help: set a time limit, such as `ttl = "10m"`: its operator may change or remove tools, which would go unnoticed until the next start
     "#);
 }
 
@@ -290,8 +291,8 @@ fn rules_are_allowed_by_id_and_added() {
     let linter = linter.allow("vague-description").unwrap();
     assert_eq!(found_with(&linter, &vague), "");
     assert_eq!(linter.allow("vague").unwrap_err().id, "vague");
-    let own = Rule::new("no-orders", "No orders", |catalogue, findings| {
-        for tool in catalogue.tools() {
+    let own = Rule::new("no-orders", "No orders", |catalog, findings| {
+        for tool in catalog.tools() {
             findings.push(Finding::warning("it speaks of orders", "let it not").of(tool));
         }
     });

@@ -1,29 +1,29 @@
-//! Tools to look over, and findings to read.
+//! Tools to check, and readable findings.
 
 use serde_json::{Value, json};
 use toolcrib_lint::{LintTool, Linter, Report, Severity, lint};
 
-/// A description with which nothing is wrong, about something.
+/// A description without problems, about a subject.
 pub(crate) fn sound(about: &str) -> String {
     format!("Everything that is known of {about}. Use it when asked for {about}.")
 }
 
-/// A tool with which nothing is wrong but its name, if that is.
+/// A tool without problems, except possibly in its name.
 pub(crate) fn named(name: &str) -> LintTool {
     LintTool::new(name, sound(name), json!({ "type": "object", "properties": {} }))
 }
 
-/// A tool with which nothing is wrong but its description, if that is.
+/// A tool without problems, except possibly in its description.
 pub(crate) fn described(description: &str) -> LintTool {
     LintTool { description: description.to_owned(), ..named("list_orders") }
 }
 
-/// A tool of this schema.
+/// A tool with this schema.
 pub(crate) fn of_schema(schema: Value) -> LintTool {
     LintTool { input_schema: Some(schema), ..named("list_orders") }
 }
 
-/// A tool of one parameter.
+/// A tool with one parameter.
 pub(crate) fn of_parameter(parameter: Value, required: bool) -> LintTool {
     let required: &[&str] = if required { &["which"] } else { &[] };
     of_schema(
@@ -31,7 +31,7 @@ pub(crate) fn of_parameter(parameter: Value, required: bool) -> LintTool {
     )
 }
 
-/// What is found, as people would read it.
+/// The findings in readable form.
 pub(crate) fn found(tools: &[LintTool]) -> String {
     shown(&lint(tools))
 }
@@ -51,7 +51,7 @@ fn shown(report: &Report) -> String {
     findings.collect()
 }
 
-/// The ids of the rules that find something.
+/// The ids of the rules with findings.
 pub(crate) fn rules(tools: &[LintTool]) -> Vec<String> {
     let mut rules: Vec<_> = lint(tools).findings.into_iter().map(|finding| finding.rule).collect();
     rules.dedup();

@@ -1,4 +1,4 @@
-//! What stands around the function.
+//! Errors in the item under the attribute.
 #![allow(unused, reason = "only what the compiler says of the mistakes counts")]
 
 use toolcrib::tool;
@@ -16,7 +16,7 @@ fn blank() {}
 #[tool]
 struct Order;
 
-/// Its name is no name for a model.
+/// Its name is invalid for a model.
 #[tool]
 fn größe() {}
 

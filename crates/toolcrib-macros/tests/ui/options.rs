@@ -1,4 +1,4 @@
-//! What stands in the brackets.
+//! Errors in the options.
 #![allow(unused, reason = "only what the compiler says of the mistakes counts")]
 
 use toolcrib::tool;
@@ -8,7 +8,7 @@ use toolcrib::tool;
 fn unknown() {}
 
 /// Unknown, and like nothing.
-#[tool(colour = "red", read_only)]
+#[tool(color = "red", read_only)]
 fn unlike() {}
 
 /// Twice.

@@ -1,4 +1,4 @@
-//! What a tool can take.
+//! Errors in parameters.
 #![allow(unused, reason = "only what the compiler says of the mistakes counts")]
 
 use toolcrib::{Args, State, ToolContext, tool};

@@ -1,4 +1,4 @@
-//! What rustc says of types, at the place of the type.
+//! Errors of rustc about types, at the place of the type.
 #![allow(unused, reason = "only what the compiler says of the mistakes counts")]
 
 use std::{cell::Cell, rc::Rc};
@@ -7,11 +7,11 @@ use toolcrib::{Args, State, tool};
 
 struct Opaque;
 
-/// Takes what is no data.
+/// Takes a type that is not data.
 #[tool]
 fn takes(order: u32, item: Opaque) {}
 
-/// Takes it inside something else.
+/// Takes it inside another type.
 #[tool]
 fn takes_inside(list: Vec<Opaque>, item: Option<Opaque>) {}
 
@@ -19,33 +19,33 @@ fn takes_inside(list: Vec<Opaque>, item: Option<Opaque>) {}
 #[tool]
 async fn takes_all(Args(item): Args<Opaque>) {}
 
-/// Holds what cannot be cloned.
+/// Has a state that cannot be cloned.
 #[tool]
 async fn holds(State(item): State<Opaque>, order: u32) {}
 
-/// Holds what cannot be shared.
+/// Has a state that cannot be shared.
 #[tool]
 fn holds_alone(State(item): State<Rc<u8>>) {}
 
-/// Gives back what is no data.
+/// Returns a type that is not data.
 #[tool]
 async fn gives(order: u32) -> Opaque {
     Opaque
 }
 
-/// Gives back a list of what is no data.
+/// Returns a list of a type that is not data.
 #[tool]
 fn gives_list() -> Vec<Opaque> {
     vec![]
 }
 
-/// Gives back a result of what is no data.
+/// Returns a result of a type that is not data.
 #[tool]
 fn gives_result() -> Result<Opaque, std::io::Error> {
     Ok(Opaque)
 }
 
-/// Fails with what is no error.
+/// Fails with a type that is not an error.
 #[tool]
 async fn fails(order: u32) -> Result<u32, Opaque> {
     Ok(order)
@@ -57,7 +57,7 @@ fn fails_with_a_number() -> Result<String, u32> {
     Err(1)
 }
 
-/// Waits with something in its hand that no other thread may touch.
+/// Awaits while it owns a value that is not `Send`.
 #[tool]
 async fn not_send(order: u32) -> u32 {
     let count = Rc::new(Cell::new(order));
@@ -73,7 +73,7 @@ impl Desk {
     fn detached() {}
 }
 
-fn is_tool(tool: impl toolcrib::IntoTool) {}
+fn is_tool(tool: impl toolcrib::tool::IntoTool) {}
 
 fn main() {
     is_tool(takes);

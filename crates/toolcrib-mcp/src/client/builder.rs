@@ -1,8 +1,11 @@
+#[cfg(feature = "mock")]
+use std::io;
 use std::{fmt, sync::Arc, time::Duration};
 
+#[cfg(feature = "mock")]
+use tokio::io::{AsyncRead, AsyncWrite};
 use toolcrib_config::suggest;
-use toolcrib_core::{DefinitionCheck, Glob, ListOrder, ToolBuilder};
-use toolcrib_engine::BreakerConfig;
+use toolcrib_core::{BreakerConfig, DefinitionCheck, Glob, ListOrder, Redact, ToolBuilder};
 
 use super::{
     McpClient, McpError,
@@ -12,14 +15,14 @@ use super::{
     status::{StateChange, UnmatchedPattern},
 };
 use crate::{
-    connection::{self, Connect},
+    connection::{self, Redaction},
     server::Transport,
 };
 
-/// Starts the client of one MCP server. Its name is the operator's, and stands in the names of its
-/// tools: `mcp__git__git_log` is `git_log` of `git`.
+/// Starts the client of one MCP server. The operator chooses its name, which is part of its tools'
+/// names: `mcp__git__git_log` is `git_log` of `git`.
 ///
-/// Nothing is started or dialled before somebody asks for the server's tools.
+/// The server is not started or connected before its tools are requested.
 ///
 /// ```
 /// use toolcrib_mcp::{mcp_client, server::{Http, Stdio}};
@@ -33,18 +36,30 @@ pub fn mcp_client(name: impl Into<Arc<str>>, transport: impl Into<Transport>) ->
     McpClientBuilder::new(name.into(), Reach::Transport(transport.into()))
 }
 
-/// What opens the connections of a client.
-pub(crate) enum Reach {
-    Transport(Transport),
-    /// For the mock, and for tests of the client alone.
-    #[cfg_attr(
-        not(any(test, feature = "mock")),
-        expect(dead_code, reason = "only the mock has one")
-    )]
-    Connect(Arc<dyn Connect>),
+/// Starts the client of a server in this process: each of its connections is a pipe that `open`
+/// makes. It tests a server, or a client against one that breaks rules; for a server that keeps
+/// them, use [`mock_mcp_client`](crate::mock_mcp_client).
+#[cfg(feature = "mock")]
+pub fn pipe_mcp_client<S>(
+    name: impl Into<Arc<str>>,
+    open: impl Fn() -> io::Result<S> + Send + Sync + 'static,
+) -> McpClientBuilder
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let name = name.into();
+    let reach = Reach::Connect(connection::pipe(&*name, open));
+    McpClientBuilder::new(name, reach)
 }
 
-/// What a client is told about its server, beside how it is reached.
+/// Opens the connections of a client.
+pub(crate) enum Reach {
+    Transport(Transport),
+    #[cfg(feature = "mock")]
+    Connect(Arc<dyn connection::Connect>),
+}
+
+/// The settings of a client, except the transport.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) trusted: bool,
@@ -52,6 +67,7 @@ pub(crate) struct Settings {
     pub(crate) exclude: Vec<Glob>,
     pub(crate) order: ListOrder,
     pub(crate) definition_check: Option<DefinitionCheck>,
+    pub(crate) redactor: Redaction,
     pub(crate) call_timeout: Option<Duration>,
     pub(crate) max_result_chars: Option<usize>,
     pub(crate) start_timeout: Duration,
@@ -71,7 +87,7 @@ impl Settings {
         let exclude = self.exclude.iter().map(|glob| ("exclude", glob));
         let unmatched = include.chain(exclude);
         let unmatched = unmatched.filter(|(_, glob)| !names.clone().any(|name| glob.matches(name)));
-        // A server decides how many names there are, and how long they are.
+        // A server decides the number and length of names.
         let candidates = names.clone().filter(|name| name.len() <= 128).take(1_000);
         let described = |(list, glob): (_, &Glob)| UnmatchedPattern {
             list,
@@ -92,7 +108,7 @@ pub struct McpClientBuilder {
 }
 
 impl McpClientBuilder {
-    /// How many sessions a client keeps unless [`max_sessions`](Self::max_sessions) says otherwise.
+    /// The default of [`max_sessions`](Self::max_sessions).
     pub const MAX_SESSIONS: usize = 32;
 
     pub(crate) fn new(name: Arc<str>, reach: Reach) -> Self {
@@ -105,6 +121,7 @@ impl McpClientBuilder {
                 exclude: Vec::new(),
                 order: ListOrder::default(),
                 definition_check: None,
+                redactor: Redaction::default(),
                 call_timeout: None,
                 max_result_chars: None,
                 start_timeout: Duration::from_secs(30),
@@ -117,39 +134,45 @@ impl McpClientBuilder {
         }
     }
 
-    /// Believes what the server says of its tools' effects: that one changes nothing, destroys, or
-    /// can be repeated. Their results stay untrusted. Default: nothing is believed, and each tool
-    /// counts as one that may destroy.
+    /// Trusts the server's annotations of its tools' effects: read-only, destructive, idempotent.
+    /// Their results stay untrusted. Default: not trusted, and each tool counts as destructive.
     pub fn trusted(mut self) -> Self {
         self.settings.trusted = true;
         self
     }
 
-    /// Offers only tools whose name, as the server calls them, matches one of these globs (`*` any
-    /// characters, `?` one). The others are held back. May be called again to add. Default: all.
+    /// Offers only tools whose name on the server matches one of these globs (`*` any characters,
+    /// `?` one). The others are withheld. May be called again to add. Default: all.
     pub fn include<G: AsRef<str>>(mut self, globs: impl IntoIterator<Item = G>) -> Self {
         let globs = globs.into_iter().map(|glob| Glob::new(glob.as_ref()));
         self.settings.include.get_or_insert_default().extend(globs);
         self
     }
 
-    /// Holds back tools whose name, as the server calls them, matches one of these globs, included
-    /// ones too. May be called again to add. Default: none.
+    /// Withholds tools whose name on the server matches one of these globs, included ones too. May
+    /// be called again to add. Default: none.
     pub fn exclude<G: AsRef<str>>(mut self, globs: impl IntoIterator<Item = G>) -> Self {
         self.settings.exclude.extend(globs.into_iter().map(|glob| Glob::new(glob.as_ref())));
         self
     }
 
-    /// In which order its tools are offered. Default: by the server's own names.
+    /// The order in which its tools are offered. Default: by the server's own names.
     pub fn order(mut self, order: ListOrder) -> Self {
         self.settings.order = order;
         self
     }
 
-    /// Holds back tools whose definitions a check refuses. Default: none; texts are made harmless all the
-    /// same.
+    /// Withholds tools whose definitions a check refuses. Default: no check; texts are sanitized in
+    /// any case.
     pub fn definition_check(mut self, check: DefinitionCheck) -> Self {
         self.settings.definition_check = Some(check);
+        self
+    }
+
+    /// Knows the secrets that errors and states of the server must not show. Their texts quote the server
+    /// and are cut, and what redacts them later does not know half of a secret. Default: none is known.
+    pub fn redactor(mut self, redactor: impl Redact) -> Self {
+        self.settings.redactor = Redaction::of(redactor);
         self
     }
 
@@ -160,60 +183,59 @@ impl McpClientBuilder {
         self
     }
 
-    /// How many characters of text a result of each of its tools may have at most; see
-    /// [`ToolBuilder::max_result_chars`]. Default: none but the batch's budget.
+    /// The limit of characters of text in a result of each of its tools; see
+    /// [`ToolBuilder::max_result_chars`]. Default: only the batch's budget.
     pub fn max_result_chars(mut self, chars: usize) -> Self {
         self.settings.max_result_chars = Some(chars);
         self
     }
 
-    /// How long it may take until a connection is there. Default: 30 seconds.
+    /// The timeout of connecting. Default: 30 seconds.
     pub fn start_timeout(mut self, timeout: Duration) -> Self {
         self.settings.start_timeout = timeout;
         self
     }
 
-    /// How long it may take until all pages of its tools are there. Default: 30 seconds.
+    /// The timeout of listing all pages of its tools. Default: 30 seconds.
     pub fn list_timeout(mut self, timeout: Duration) -> Self {
         self.settings.list_timeout = timeout;
         self
     }
 
-    /// When a server that keeps failing is left alone, and for how long. Default: after 5 failures
-    /// in a row, for 30 seconds.
+    /// The circuit breaker: the number of failures after which a server is not tried, and for how
+    /// long. Default: after 5 consecutive failures, for 30 seconds.
     pub fn breaker(mut self, config: BreakerConfig) -> Self {
         self.settings.breaker = config;
         self
     }
 
-    /// One session for all identities. Say it of a server that keeps nothing between calls, or that
-    /// is meant to share what it keeps: what one principal's calls leave there, another's meet.
-    /// Default: a session for each tenant and principal.
+    /// Uses one session for all identities. For a server that keeps no state between calls, or is
+    /// meant to share it: the state of one principal's calls is visible to another's. Default: a
+    /// session for each tenant and principal.
     pub fn shared_session(mut self) -> Self {
         self.settings.shared_session = true;
         self
     }
 
-    /// How many sessions are kept at the same time, at least one. Beyond that the one that was unused
-    /// for longest ends, with what the server kept in it; while all are in use, further identities
-    /// get an error. At most four connect at the same time. Default:
-    /// [`MAX_SESSIONS`](Self::MAX_SESSIONS).
+    /// The limit of concurrent sessions, at least one. Beyond it the least recently used (LRU) one
+    /// is evicted, with its state on the server; while all are in use, further identities get an
+    /// error. At most four connect at the same time. Default: [`MAX_SESSIONS`](Self::MAX_SESSIONS).
     pub fn max_sessions(mut self, most: usize) -> Self {
         self.settings.max_sessions = most.max(1);
         self
     }
 
-    /// Calls a function whenever a session stands elsewhere with its server, in order. It runs on
-    /// the time of whoever caused the change: let it be short. May be called again to add.
+    /// Calls a function at each state change of a session, in order. It runs on the task that
+    /// caused the change and should return quickly. May be called again to add.
     pub fn on_state_change(mut self, f: impl Fn(&StateChange) + Send + Sync + 'static) -> Self {
         self.listeners.push(Box::new(f));
         self
     }
 
-    /// The client. Nothing is started or dialled yet.
+    /// Builds the client. Nothing is started or connected yet.
     ///
     /// # Errors
-    /// [`McpError`] for a name that no server can have, and for what cannot be as it is declared.
+    /// [`McpError`] for an invalid server name or declaration.
     pub fn build(self) -> Result<McpClient, McpError> {
         let name = ServerName::new(self.name)?;
         if let Some(chars) = self.settings.max_result_chars
@@ -222,8 +244,8 @@ impl McpClientBuilder {
             return Err(McpError::Declared {
                 server: name.as_str().into(),
                 problem: format!(
-                    "`max_result_chars` is {chars}; it must be {} or more, so that the words that \
-                     say what is missing fit",
+                    "`max_result_chars` is {chars}; it must be {} or more, so that the note about \
+                     left-out text fits",
                     ToolBuilder::MIN_RESULT_CHARS
                 ),
             });
@@ -231,6 +253,7 @@ impl McpClientBuilder {
         let connect = match self.reach {
             Reach::Transport(Transport::Stdio(stdio)) => connection::stdio(name.as_str(), &stdio)?,
             Reach::Transport(Transport::Http(http)) => connection::http(name.as_str(), &http)?,
+            #[cfg(feature = "mock")]
             Reach::Connect(connect) => connect,
         };
         Ok(McpClient::new(Sessions::new(Shared::new(name, connect, self.settings, self.listeners))))

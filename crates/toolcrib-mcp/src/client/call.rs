@@ -11,20 +11,21 @@ use toolcrib_core::{
 use super::{McpError, sessions::Sessions, supervisor::Supervisor};
 use crate::connection::{CallAnswer, CallRequest, RequestError};
 
-/// The codes of JSON-RPC that say why a call is refused.
+/// The JSON-RPC error codes of refused calls.
 const METHOD_NOT_FOUND: i32 = -32_601;
 const INVALID_PARAMS: i32 = -32_602;
 
-/// The body of a remote tool. It does not keep the client: a client keeps the tools of its list.
+/// The body of a remote tool. It has no reference to the client: a client has the tools of its
+/// list.
 pub(super) struct RemoteCall {
     pub(super) sessions: Weak<Sessions>,
-    /// The server, for whoever calls when its client is gone.
+    /// The server's name, for calls after the client is gone.
     pub(super) server: Arc<str>,
-    /// What the server calls the tool.
+    /// The server's name of the tool.
     pub(super) tool: Arc<str>,
-    /// Whether it is believed to change nothing.
+    /// Whether it is trusted to be read-only.
     pub(super) read_only: bool,
-    /// Who may see what it says while it runs.
+    /// The audience of its progress.
     pub(super) audience: Audience,
 }
 
@@ -39,13 +40,13 @@ impl ToolBody for RemoteCall {
                 let gone = format!("the client of MCP server `{}` is closed", self.server);
                 return Err(ToolError::new(ErrorCode::NotAvailable, gone));
             };
-            // That of whoever calls: the list may be from another's, by way of a cache.
+            // The caller's session: a cached list may come from another's.
             let session = sessions.of(&sessions.whose(cx.identity())).map_err(not_available)?;
             self.run(&session, args, &cx).await
         })
     }
 
-    fn only_waits(&self) -> bool {
+    fn runs_inline(&self) -> bool {
         true
     }
 }
@@ -79,7 +80,7 @@ impl RemoteCall {
             };
             match live.call(request).await {
                 Ok(answer) => return self.answered(answer),
-                // The server did not take it, so this does not repeat anything.
+                // The server did not receive it, so this repeats nothing.
                 Err(RequestError::NotSent(_)) if cx.cancellation().is_cancelled() => {
                     return Err(self.never_sent());
                 }
@@ -116,8 +117,8 @@ impl RemoteCall {
                 if is_unknown {
                     supervisor.tools_changed();
                 }
-                // Never `not_available`, which says that nothing was done: a server that answers was
-                // reached, and may refuse after it has done its work.
+                // Never `not_available`, which says that nothing was done: a server that responds
+                // was reached, and may refuse after it has done its work.
                 ToolError::new(
                     match code {
                         INVALID_PARAMS if !is_unknown => ErrorCode::InputInvalid,
@@ -162,8 +163,8 @@ impl RemoteCall {
             RequestError::Cancelled => ToolError::new(
                 ErrorCode::OutcomeUnknown,
                 format!(
-                    "MCP server `{server}` was told to cancel the call; it may have had its effect, \
-                     so check before trying again"
+                    "MCP server `{server}` received a cancellation of the call; it may have had \
+                     its effect, so check before trying again"
                 ),
             )
             .caused_by(error),
@@ -171,20 +172,22 @@ impl RemoteCall {
     }
 
     fn never_sent(&self) -> ToolError {
-        let text =
-            format!("MCP server `{}` was not there in time; the call was not sent", self.server);
+        let text = format!(
+            "MCP server `{}` was not connected in time; the call was not sent",
+            self.server
+        );
         ToolError::new(ErrorCode::Cancelled, text)
     }
 }
 
-/// An error that came before anything was sent.
+/// An error before anything was sent.
 fn not_available(error: McpError) -> ToolError {
     ToolError::new(ErrorCode::NotAvailable, error.for_model()).caused_by(error)
 }
 
-/// Whether a server says that it has no such tool. Most say so as invalid parameters, as the
-/// protocol's examples do, and can only be told by their words.
+/// Whether a server reports an unknown tool. Most report it as invalid parameters, like the
+/// protocol's examples, so only the text tells it.
 fn names_no_tool(message: &str) -> bool {
-    let message = message.to_lowercase();
+    let message = message.chars().take(2_000).collect::<String>().to_lowercase();
     message.contains("unknown tool") || (message.contains("tool") && message.contains("not found"))
 }

@@ -1,62 +1,62 @@
 use std::{sync::Arc, time::Duration};
 
-use super::name::InvalidServerName;
-use crate::server::InvalidServer;
+use super::name::InvalidServerNameError;
+use crate::server::InvalidServerError;
 
-/// A server that cannot be used. The texts are the operator's: they may quote the server. They stay
-/// the same until something else goes wrong, so that what is compared with them does too; how often
-/// it went wrong and when it is tried again is in the fields.
+/// Why a server cannot be used. The texts are for the operator: they may quote the server. They
+/// stay equal until another error occurs, so that they can be compared; the number of failures and
+/// the time of the next attempt are in the fields.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpError {
-    /// No server can have that name.
+    /// The server's name is invalid.
     #[error(transparent)]
-    Name(#[from] InvalidServerName),
-    /// It cannot be reached as it is declared.
+    Name(#[from] InvalidServerNameError),
+    /// Its transport is invalid as declared.
     #[error(transparent)]
-    Server(#[from] InvalidServer),
-    /// Something else that is declared of it cannot be.
+    Server(#[from] InvalidServerError),
+    /// Another part of its declaration is invalid.
     #[error("MCP server `{server}`: {problem}")]
     Declared {
         /// The server.
         server: Arc<str>,
-        /// What is wrong, and how to right it.
+        /// The problem, and how to fix it.
         problem: String,
     },
-    /// It did not start, could not be dialled, or ended too often. Until it is tried again, asking
-    /// for it costs nothing and gives this.
+    /// It did not start, could not be connected, or ended too often. Until the next attempt,
+    /// requests fail at once with this error.
     #[error("MCP server `{server}` cannot be reached: {problem}")]
     Unreachable {
         /// The server.
         server: Arc<str>,
-        /// What went wrong the last time.
+        /// The last error.
         problem: Arc<str>,
-        /// How many times in a row it went wrong.
+        /// The number of consecutive failures.
         failures: u32,
-        /// When it may be tried again.
+        /// The time until the next attempt.
         next_try_in: Duration,
     },
-    /// It is reached, and does not list its tools.
+    /// It is connected, but its tools cannot be listed.
     #[error("MCP server `{server}` does not list its tools: {problem}")]
     NotListed {
         /// The server.
         server: Arc<str>,
-        /// What went wrong the last time.
+        /// The last error.
         problem: Arc<str>,
-        /// How many times in a row it went wrong.
+        /// The number of consecutive failures.
         failures: u32,
-        /// When it may be asked again.
+        /// The time until the next attempt.
         next_try_in: Duration,
     },
-    /// All its sessions are in use, by other identities.
+    /// All its sessions are in use by other identities.
     #[error(
-        "MCP server `{server}` has {sessions} sessions, all of them in use, which is the most it may \
-         have; raise `max_sessions`, or declare its session shared"
+        "MCP server `{server}` has {sessions} sessions, the maximum, and all are in use; raise \
+         `max_sessions`, or declare its session shared"
     )]
     Busy {
         /// The server.
         server: Arc<str>,
-        /// How many sessions there are.
+        /// The number of sessions.
         sessions: usize,
     },
     /// Its client has been closed.
@@ -68,7 +68,7 @@ pub enum McpError {
 }
 
 impl McpError {
-    /// The same for a model: which server, and what to do, and nothing that the server said.
+    /// The same for a model: the server, and what to do, without texts of the server.
     pub fn for_model(&self) -> String {
         match self {
             Self::Unreachable { server, next_try_in, .. }
@@ -79,7 +79,7 @@ impl McpError {
             Self::Busy { server, .. } => {
                 format!("MCP server `{server}` serves as many users as it may; try again later")
             }
-            // Of names and declarations, which are the operator's own words.
+            // These texts quote only the operator's names and declarations.
             other => other.to_string(),
         }
     }

@@ -1,78 +1,40 @@
-//! Work that is done once for all who wait for it.
+//! The outcome of a task, for all who wait for it.
 
-use std::sync::{Arc, Weak};
+use futures_util::{FutureExt as _, future::BoxFuture};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
-use tokio::sync::watch;
-use tokio_util::sync::{CancellationToken, DropGuard};
+/// The outcome of a flight; `None` if its task was abandoned or broke off.
+pub(super) type Outcome<T> = BoxFuture<'static, Option<T>>;
 
-/// Makes both ends of some work. It is abandoned when `parent` fires, or when nobody waits for it
-/// anymore and nobody [keeps](Flight::keep) it.
-pub(super) fn flight<T>(parent: &CancellationToken) -> (Landing<T>, Flight<T>) {
-    let (sender, outcome) = watch::channel(None);
+/// Makes both ends of a task. It is abandoned when `parent` fires, or with its outcome's future.
+pub(super) fn flight<T: Send + 'static>(parent: &CancellationToken) -> (Landing<T>, Outcome<T>) {
+    let (sender, outcome) = oneshot::channel();
     let abandoned = parent.child_token();
-    let alive = Arc::new(abandoned.clone().drop_guard());
-    (Landing { outcome: sender, abandoned }, Flight { outcome, alive })
+    let alive = abandoned.clone().drop_guard();
+    let outcome = async move {
+        let outcome = outcome.await.ok();
+        drop(alive);
+        outcome
+    };
+    (Landing { outcome: sender, abandoned }, outcome.boxed())
 }
 
-/// The end of whoever does the work.
+/// The task's end.
 pub(super) struct Landing<T> {
-    outcome: watch::Sender<Option<T>>,
+    outcome: oneshot::Sender<T>,
     abandoned: CancellationToken,
 }
 
 impl<T> Landing<T> {
-    /// Done when the work is no longer wanted.
+    /// Done when the task is no longer needed.
     pub(super) async fn abandoned(&self) {
         self.abandoned.cancelled().await;
     }
 
     /// Hands the outcome to all who wait.
-    pub(super) fn land(&self, outcome: T) {
-        self.outcome.send_replace(Some(outcome));
+    pub(super) fn land(self, outcome: T) {
+        // Refused where no one waits any more.
+        let _ = self.outcome.send(outcome);
     }
-}
-
-/// The end of one who waits.
-#[derive(Clone)]
-pub(super) struct Flight<T> {
-    outcome: watch::Receiver<Option<T>>,
-    alive: Arc<DropGuard>,
-}
-
-impl<T: Clone> Flight<T> {
-    /// What came of the work; nothing if it was abandoned or broke off.
-    pub(super) async fn landed(mut self) -> Option<T> {
-        let outcome = self.outcome.wait_for(Option::is_some).await.ok()?;
-        outcome.clone()
-    }
-
-    /// Remembers the work, without keeping it, so that others can join.
-    pub(super) fn remember(&self) -> InFlight<T> {
-        InFlight { outcome: self.outcome.clone(), alive: Arc::downgrade(&self.alive) }
-    }
-
-    /// What keeps the work going although nobody waits for it.
-    pub(super) fn keep(&self) -> Kept {
-        Kept { _alive: Arc::clone(&self.alive) }
-    }
-}
-
-/// Work that others may join while somebody waits for it or it is kept.
-pub(super) struct InFlight<T> {
-    outcome: watch::Receiver<Option<T>>,
-    alive: Weak<DropGuard>,
-}
-
-impl<T: Clone> InFlight<T> {
-    /// Waits for it too; nothing when it has landed, was abandoned or broke off.
-    pub(super) fn join(&self) -> Option<Flight<T>> {
-        let alive = self.alive.upgrade()?;
-        let under_way = self.outcome.has_changed().is_ok() && self.outcome.borrow().is_none();
-        under_way.then(|| Flight { outcome: self.outcome.clone(), alive })
-    }
-}
-
-/// Keeps work going until it is dropped.
-pub(super) struct Kept {
-    _alive: Arc<DropGuard>,
 }

@@ -1,10 +1,10 @@
-//! What a server lists, made into tools.
+//! Converts a server's list into tools.
 
 use std::sync::Arc;
 
 use serde_json::json;
 use toolcrib_core::{
-    Annotations, Digest, Reason, RemoteDescription, RemoteListing, Tool, ToolBody, ToolBuilder,
+    Annotations, Digest, Reason, RemoteDefinition, RemoteListing, Tool, ToolBody, ToolBuilder,
 };
 
 use super::{builder::Settings, name::ServerName};
@@ -13,16 +13,16 @@ use crate::connection::{Hints, RemoteTool};
 /// One listing.
 pub(super) type Listed = RemoteListing<RemoteTool>;
 
-/// Makes tools of what a server lists.
+/// Converts a server's definitions into tools.
 pub(super) struct Definitions<'a> {
     pub(super) server: &'a ServerName,
-    /// `mcp:git`: where all its tools come from, and what holds some of them back.
+    /// `mcp:git`: the origin of its tools, and of the reasons why some are withheld.
     pub(super) origin: &'a Arc<str>,
     pub(super) settings: &'a Settings,
 }
 
 impl Definitions<'_> {
-    /// All that is listed.
+    /// All listed tools.
     pub(super) fn make<B: ToolBody>(
         &self,
         remotes: Vec<RemoteTool>,
@@ -35,7 +35,7 @@ impl Definitions<'_> {
         })
     }
 
-    /// The tool, and why it is held back if it is.
+    /// The tool, and why it is withheld, if it is.
     fn tool<B: ToolBody>(
         &self,
         remote: &RemoteTool,
@@ -54,7 +54,8 @@ impl Definitions<'_> {
         Some(match made {
             Ok(tool) => (tool, self.unwanted(raw)),
             Err(flaw) => {
-                // What cannot be a tool is shown by one of the same name that is never offered.
+                // An invalid definition is represented by a tool of the same name that is never
+                // offered.
                 let stand_in = self.common(Tool::builder(name).description("A tool."));
                 (stand_in.body(body(remote, annotations)).ok()?, Some(flaw.into()))
             }
@@ -83,7 +84,7 @@ impl Definitions<'_> {
         self.common(builder)
     }
 
-    /// What holds for all tools of the server.
+    /// The properties of all tools of the server.
     fn common(&self, mut builder: ToolBuilder) -> ToolBuilder {
         if let Some(timeout) = self.settings.call_timeout {
             builder = builder.timeout(timeout);
@@ -95,20 +96,20 @@ impl Definitions<'_> {
         builder.toolset("mcp").origin(Arc::clone(self.origin)).mcp_server(server).untrusted()
     }
 
-    /// What a trusted server says of a tool's effects, with the protocol's defaults. Of any other,
-    /// the worst is assumed.
+    /// A trusted server's annotations of a tool's effects, with the protocol's defaults. For any
+    /// other, the worst is assumed.
     fn annotations(&self, hints: Hints) -> Annotations {
         let hints = if self.settings.trusted { hints } else { Hints::default() };
         let read_only = hints.read_only.unwrap_or(false);
         Annotations {
             read_only,
-            // Of a tool that changes nothing the protocol does not ask it.
+            // The protocol does not use it for a read-only tool.
             destructive: hints.destructive.unwrap_or(!read_only) && !read_only,
             idempotent: hints.idempotent.unwrap_or(false),
         }
     }
 
-    /// Why the operator does not want a tool of that name, if so.
+    /// Why the operator excludes a tool of that name, if so.
     fn unwanted(&self, tool: &str) -> Option<Reason> {
         let Settings { include, exclude, .. } = self.settings;
         if include.as_ref().is_some_and(|globs| !globs.iter().any(|glob| glob.matches(tool))) {
@@ -118,7 +119,7 @@ impl Definitions<'_> {
     }
 }
 
-impl RemoteDescription for RemoteTool {
+impl RemoteDefinition for RemoteTool {
     fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }

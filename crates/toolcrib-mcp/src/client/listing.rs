@@ -1,4 +1,4 @@
-//! Gets the list of a server's tools, when it is needed.
+//! Requests the list of a server's tools when it is needed.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -8,37 +8,40 @@ use std::{
 
 use futures_util::FutureExt as _;
 use tokio::time::{Instant, timeout};
-use toolcrib_core::{Audience, panic_text};
+use toolcrib_core::{
+    __internal::{Flight, panic_text},
+    Audience, Lanes,
+};
 
 use super::{
     McpError,
     call::RemoteCall,
-    flight::{Flight, InFlight, Landing},
+    flight::Landing,
     listed::{Definitions, Listed},
     live::Live,
     pages::{Pages, PagesError, all_pages},
     state::{Phase, Relisted, State},
     supervisor::Supervisor,
 };
-use crate::connection::RequestError;
+use crate::connection::{RemoteTool, RequestError, bounded};
 
-/// How long an iteration waits for a list that is to take the place of one that it has.
+/// How long an iteration waits for a list that replaces an existing one.
 const RENEWED_WITHIN: Duration = Duration::from_secs(1);
 
-/// What can be said of the list without waiting.
+/// The state of the list, available without waiting.
 pub(super) enum Known {
     Fresh(Arc<Listed>),
-    /// This one holds no longer, and the server is being asked for another.
-    Renewing(Arc<Listed>, Flight<Relisted>),
-    /// It failed, and nobody waits for it until it is better.
+    /// This list is outdated, and the server is being queried for another.
+    Renewing(Arc<Listed>, Flight<Option<Relisted>>),
+    /// It failed, and is not awaited until it succeeds.
     Failed(McpError),
-    /// The server has to be asked.
+    /// The server has to be queried.
     Ask,
 }
 
 impl Supervisor {
-    /// What an iteration is told. It waits for a server that has never failed; of one that has, it
-    /// is told so at once, and the next try goes on without it.
+    /// The state for an iteration. It waits for a server that has never failed; for one that has
+    /// failed, it gets the error at once, and the next attempt runs in the background.
     pub(super) fn known(self: &Arc<Self>) -> Known {
         let state = self.state();
         if matches!(state.phase, Phase::Closed) {
@@ -51,33 +54,34 @@ impl Supervisor {
         self.with(|state| {
             let Some(error) = self.trouble(state) else {
                 let Some(last) = state.renewable() else { return Known::Ask };
-                let flight = self.relist_in_background(state);
+                let flight = self.relist(state);
+                state.list.kept = Some(flight.clone());
                 return match state.list.is_slow {
                     true => Known::Fresh(last),
                     false => Known::Renewing(last, flight),
                 };
             };
-            if !state.connecting.blocks() && !state.list.backoff.blocks() {
+            if !state.connecting.blocks() && !state.list.failures.blocks() {
                 self.relist_in_background(state);
             }
             Known::Failed(error)
         })
     }
 
-    /// What stands between us and the list.
+    /// The error that prevents a list.
     fn trouble(&self, state: &State) -> Option<McpError> {
         if state.connecting.trouble().is_some() {
             return Some(self.unreachable(state));
         }
-        state.list.backoff.trouble().map(|trouble| McpError::NotListed {
+        state.list.failures.trouble().map(|trouble| McpError::NotListed {
             server: Arc::clone(self.server()),
             problem: Arc::clone(&trouble.problem),
-            failures: state.list.backoff.failures(),
+            failures: state.list.failures.count(),
             next_try_in: trouble.until.saturating_duration_since(Instant::now()),
         })
     }
 
-    /// The list, as it is known or as the server gives it.
+    /// The list, from memory or from the server.
     pub(super) async fn list(self: &Arc<Self>) -> Relisted {
         loop {
             let flight = self.with(|state| {
@@ -87,7 +91,7 @@ impl Supervisor {
                 if let Some(list) = state.fresh() {
                     return Ok(Err(Arc::clone(list)));
                 }
-                if state.list.backoff.blocks()
+                if state.list.failures.blocks()
                     && let Some(error) = self.trouble(state)
                 {
                     return Err(error);
@@ -98,20 +102,20 @@ impl Supervisor {
                 Ok(flight) => flight,
                 Err(list) => return Ok(list),
             };
-            match flight.landed().await {
+            match flight.await {
                 Some(relisted) => return relisted,
                 None => tokio::task::yield_now().await,
             }
         }
     }
 
-    /// The same for an iteration. Where changes are watched it goes on although the iteration no longer
-    /// waits, so that a slow server is announced once it is there.
+    /// The same for an iteration. If changes are watched, the request continues without the
+    /// iteration, so that a slow server is announced once it is connected.
     pub(super) async fn list_for_menu(self: &Arc<Self>) -> Relisted {
         if self.is_watched() {
             self.with(|state| {
                 let is_closed = matches!(state.phase, Phase::Closed);
-                if !is_closed && state.fresh().is_none() && !state.list.backoff.blocks() {
+                if !is_closed && state.fresh().is_none() && !state.list.failures.blocks() {
                     self.relist_in_background(state);
                 }
             });
@@ -119,15 +123,14 @@ impl Supervisor {
         self.list().await
     }
 
-    /// The list that a server is being asked for, or the one before if that takes long: other servers'
-    /// tools are waited for too. Of a server that took long once, nobody waits again until it is
-    /// quick.
+    /// The list being requested, or the previous one if that takes long: other servers' tools are
+    /// waiting too. A server that was slow once is not awaited again until it is quick.
     pub(super) async fn renewed(
         self: &Arc<Self>,
         before: Arc<Listed>,
-        flight: Flight<Relisted>,
+        flight: Flight<Option<Relisted>>,
     ) -> Relisted {
-        match timeout(RENEWED_WITHIN, flight.landed()).await {
+        match timeout(RENEWED_WITHIN, flight).await {
             Ok(Some(relisted)) => return relisted,
             Ok(None) => {}
             Err(_) => self.with(|state| state.list.is_slow = true),
@@ -135,61 +138,58 @@ impl Supervisor {
         Ok(before)
     }
 
-    /// The list as the server gives it now.
+    /// A new list from the server.
     pub(super) async fn list_anew(self: &Arc<Self>) -> Relisted {
         // One that is under way may have been answered before this was asked.
-        let before = self.state().list.under_way.as_ref().and_then(InFlight::join);
+        let before = self.state().list.under_way();
         if let Some(before) = before {
-            before.landed().await;
+            before.await;
         }
         loop {
             let flight = self.with(|state| match state.phase {
                 Phase::Closed => Err(self.closed_error()),
                 _ => Ok(self.relist(state)),
             })?;
-            match flight.landed().await {
+            match flight.await {
                 Some(relisted) => return relisted,
                 None => tokio::task::yield_now().await,
             }
         }
     }
 
-    /// Lists in the background, whether somebody waits or not.
-    pub(super) fn relist_in_background(self: &Arc<Self>, state: &mut State) -> Flight<Relisted> {
-        let flight = self.relist(state);
-        state.list.kept = Some(flight.keep());
-        flight
+    /// Lists in the background, with or without a waiter.
+    pub(super) fn relist_in_background(self: &Arc<Self>, state: &mut State) {
+        state.list.kept = Some(self.relist(state));
     }
 
     /// Asks the server, once for all who wait.
-    fn relist(self: &Arc<Self>, state: &mut State) -> Flight<Relisted> {
-        let under_way = state.list.under_way.as_ref();
-        if let Some(flight) = under_way.and_then(InFlight::join) {
+    fn relist(self: &Arc<Self>, state: &mut State) -> Flight<Option<Relisted>> {
+        if let Some(flight) = state.list.under_way() {
             return flight;
         }
-        let (landing, flight) = self.flight();
-        state.list.under_way = Some(flight.remember());
-        state.list.listings += 1;
-        let (supervisor, number) = (Arc::clone(self), state.list.listings);
-        self.spawn(async move { supervisor.relisting(number, landing).await });
-        flight
+        state.list.flights.begin((), |number| {
+            let (landing, outcome) = self.flight();
+            let supervisor = Arc::clone(self);
+            self.spawn(async move { supervisor.relisting(number, landing).await });
+            outcome
+        })
     }
 
     async fn relisting(self: &Arc<Self>, number: u64, landing: Landing<Relisted>) {
-        // However often it is lost and found meanwhile.
+        // However often the connection is lost and reopened meanwhile.
         let allowed = self.settings().start_timeout.saturating_add(self.settings().list_timeout);
         let relisted = tokio::select! {
             biased;
             () = landing.abandoned() => return,
             relisted = timeout(allowed, self.ask()) => relisted.unwrap_or_else(|_| {
-                Err(self.not_listed(format!("it did not answer within {allowed:?}")))
+                Err(self.not_listed(&format!("it did not answer within {allowed:?}")))
             }),
         };
-        // The outcome comes first: who asks in between finds it, or finds nothing under way.
+        // The result comes first: a request in between finds it, or finds nothing in progress.
         landing.land(relisted);
         self.with(|state| {
             // One that was begun since then is kept for itself.
-            if state.list.listings == number {
+            if state.list.flights.is_current(&(), number) {
                 state.list.kept = None;
             }
         });
@@ -210,7 +210,7 @@ impl Supervisor {
             let problem = match asked {
                 Ok(Ok(Ok(pages))) => {
                     self.with(|state| state.list.is_slow = began.elapsed() > RENEWED_WITHIN);
-                    return Ok(self.listed(&live, pages, announced));
+                    return self.listed(&live, pages, announced).await;
                 }
                 Ok(Ok(Err(PagesError::Request {
                     error: RequestError::Lost(_) | RequestError::NotSent(_),
@@ -224,23 +224,49 @@ impl Supervisor {
                 Ok(Err(panic)) => format!("what asks it panicked: {}", panic_text(&*panic)),
                 Err(_) => format!("it did not answer within {allowed:?}"),
             };
-            return Err(self.not_listed(problem));
+            return Err(self.not_listed(&problem));
         }
     }
 
-    fn not_listed(self: &Arc<Self>, problem: String) -> McpError {
+    fn not_listed(self: &Arc<Self>, problem: &str) -> McpError {
+        let problem: Arc<str> = bounded(problem, &self.settings().redactor).into();
         self.with(|state| {
-            let problem: Arc<str> = problem.into();
             state.last_error = Some(Arc::clone(&problem));
-            state.list.backoff.failed(problem);
-            self.failing(state.list.backoff.trouble().map(|trouble| trouble.until));
+            state.list.failures.failed(problem);
+            self.failing(state.list.failures.trouble().map(|trouble| trouble.until));
             self.trouble(state).unwrap_or_else(|| self.closed_error())
         })
     }
 
     /// Takes a list in, and says so if it is another. When it was asked for, changes had been
     /// `announced` that many times.
-    fn listed(self: &Arc<Self>, live: &Live, pages: Pages, announced: u64) -> Arc<Listed> {
+    async fn listed(self: &Arc<Self>, live: &Live, pages: Pages, announced: u64) -> Relisted {
+        let (this, Pages { tools, bytes, ttl }) = (Arc::clone(self), pages);
+        let made = move || this.made(tools);
+        let made = Lanes::of_process().run_large(bytes, self.server(), made).await;
+        let (listed, changed) = made.map_err(|problem| self.not_listed(&problem))?;
+        let recovered = self.with(|state| {
+            let list = &mut state.list;
+            list.last = Some(Arc::clone(&listed));
+            // After a reconnect it may be offered again to those whom it was taken from.
+            let is_new = std::mem::replace(&mut list.epoch, live.epoch()) != live.epoch();
+            let ttl = ttl.filter(|ttl| !ttl.is_zero());
+            list.expires = ttl.and_then(|ttl| Instant::now().checked_add(ttl));
+            if std::mem::replace(&mut list.heard, announced) != announced {
+                list.pace.asked(!changed);
+            }
+            let recovered = is_new || list.failures.trouble().is_some();
+            list.failures.healthy();
+            recovered
+        });
+        if changed || recovered {
+            self.tick();
+        }
+        Ok(listed)
+    }
+
+    /// A list, and whether it is another than the one before.
+    fn made(self: &Arc<Self>, tools: Vec<RemoteTool>) -> (Arc<Listed>, bool) {
         let before = self.state().list.last.clone();
         let audience = match self.settings().trusted {
             true => Audience::User,
@@ -248,36 +274,17 @@ impl Supervisor {
         };
         let definitions =
             Definitions { server: self.name(), origin: self.origin(), settings: self.settings() };
-        let listed =
-            definitions.make(pages.tools, before.as_deref(), |remote, annotations| RemoteCall {
-                sessions: Weak::clone(self.sessions()),
-                server: Arc::clone(self.server()),
-                // What has no name is never called.
-                tool: remote.name.as_deref().unwrap_or_default().into(),
-                read_only: annotations.read_only,
-                audience,
-            });
-        let (listed, changed) = match before {
+        let listed = definitions.make(tools, before.as_deref(), |remote, annotations| RemoteCall {
+            sessions: Weak::clone(self.sessions()),
+            server: Arc::clone(self.server()),
+            // What has no name is never called.
+            tool: remote.name.as_deref().unwrap_or_default().into(),
+            read_only: annotations.read_only,
+            audience,
+        });
+        match before {
             Some(before) if before.same(&listed) => (before, false),
             _ => (Arc::new(listed), true),
-        };
-        let recovered = self.with(|state| {
-            let list = &mut state.list;
-            list.last = Some(Arc::clone(&listed));
-            // After a reconnect it may be offered again to those whom it was taken from.
-            let is_new = std::mem::replace(&mut list.epoch, live.epoch()) != live.epoch();
-            let ttl = pages.ttl.filter(|ttl| !ttl.is_zero());
-            list.expires = ttl.and_then(|ttl| Instant::now().checked_add(ttl));
-            if std::mem::replace(&mut list.heard, announced) != announced {
-                list.pace.asked(!changed);
-            }
-            let recovered = is_new || list.backoff.trouble().is_some();
-            list.backoff.healthy();
-            recovered
-        });
-        if changed || recovered {
-            self.tick();
         }
-        listed
     }
 }

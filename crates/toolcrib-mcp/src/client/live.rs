@@ -11,20 +11,20 @@ use tokio_util::sync::CancellationToken;
 
 use crate::connection::{CallAnswer, CallRequest, Connection, RequestError};
 
-/// How long a request that was not sent waits to hear that its connection is over.
+/// How long a request that was not sent waits for the end of its connection to be noticed.
 const SETTLE: Duration = Duration::from_millis(100);
 
-/// A connection while it is used.
+/// An open connection in use.
 pub(super) struct Live {
     connection: Arc<dyn Connection>,
-    /// Which connection to the server it is, from 1.
+    /// The number of the connection to the server, from 1.
     epoch: u64,
     since: Instant,
-    /// Fires when the supervisor has taken note that it is over.
+    /// Fires when the supervisor has recorded its end.
     over: CancellationToken,
-    /// Fires when it is to be ended because the server answers no more.
+    /// Fires when it must be closed because the server no longer responds.
     hangs: CancellationToken,
-    /// How many times in a row it did not answer when asked for the list.
+    /// The number of consecutive list requests without a response.
     unanswered: AtomicU32,
 }
 
@@ -60,12 +60,12 @@ impl Live {
         &self.hangs
     }
 
-    /// It answered when asked for the list, whatever it said.
+    /// The server responded to a list request, in any way.
     pub(super) fn answers(&self) {
         self.unanswered.store(0, Ordering::Relaxed);
     }
 
-    /// It did not, and is given up when that is the case so many times in a row.
+    /// The server did not respond; the connection is given up after so many times in a row.
     pub(super) fn does_not_answer(&self, at_most: u32) {
         if self.unanswered.fetch_add(1, Ordering::Relaxed).saturating_add(1) >= at_most {
             self.hangs.cancel();
@@ -76,7 +76,7 @@ impl Live {
         self.connection.call_tool(request).await
     }
 
-    /// Waits until it is known whether the connection outlived a request that was not sent.
+    /// Waits until it is known whether the connection survived a request that was not sent.
     pub(super) async fn settled(&self) {
         let _ = timeout(SETTLE, self.over.cancelled()).await;
     }

@@ -2,26 +2,26 @@ use std::{fmt, sync::Arc};
 
 use toolcrib_core::ToolName;
 
-/// What all names of remote tools begin with.
+/// The prefix of all names of remote tools.
 const PREFIX: &str = "mcp__";
-/// What stands between a server's name and that of its tool.
+/// The separator between a server's name and that of its tool.
 const SEPARATOR: &str = "__";
 
-/// The name of a server as its operator gives it: 1 to 32 of the characters `a-z`, `A-Z`, `0-9`, `_`
-/// and `-`, without `__` and not ending in `_`, so that it can be told from the name of a tool
-/// behind it. What the server calls itself is another thing and decides nothing.
+/// The operator's name of a server: 1 to 32 of the characters `a-z`, `A-Z`, `0-9`, `_` and `-`,
+/// without `__` and not ending in `_`, so that it can be separated from the following tool name.
+/// The server's self-reported name is separate and decides nothing.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServerName(Arc<str>);
 
 impl ServerName {
-    /// The longest name, in characters: what is left of a tool's name has room for the tool.
+    /// The length limit, in characters: the rest of a tool's name has room for the tool.
     pub const MAX: usize = 32;
 
     /// Checks a name.
     ///
     /// # Errors
-    /// [`InvalidServerName`] says what is wrong with it.
-    pub fn new(name: impl Into<Arc<str>>) -> Result<Self, InvalidServerName> {
+    /// [`InvalidServerNameError`] with the problem.
+    pub fn new(name: impl Into<Arc<str>>) -> Result<Self, InvalidServerNameError> {
         let name = name.into();
         let bad = |c: &char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
         let problem = if name.is_empty() {
@@ -37,7 +37,7 @@ impl ServerName {
         } else {
             return Ok(Self(name));
         };
-        Err(InvalidServerName { name, problem })
+        Err(InvalidServerNameError { name, problem })
     }
 
     /// The name as text.
@@ -45,7 +45,7 @@ impl ServerName {
         &self.0
     }
 
-    /// The glob that all names of this server's tools match, and none of another's:
+    /// The glob that matches all names of this server's tools, and none of another's:
     /// `mcp__git__*`.
     pub fn pattern(&self) -> String {
         format!("{PREFIX}{}{SEPARATOR}*", self.0)
@@ -53,11 +53,12 @@ impl ServerName {
 
     /// The name under which a model sees and calls the server's tool: `mcp__git__git_log`.
     ///
-    /// What no model API takes is changed, as [`ToolName::fitted`] does it; two tools never get one
-    /// name.
+    /// Characters that model APIs reject are replaced, as by [`ToolName::fitted`]; two tools never
+    /// get one name.
     pub fn tool_name(&self, tool: &str) -> String {
         let start = format!("{PREFIX}{}{SEPARATOR}", self.0);
-        // It is always made: a server's name leaves room, and holds nothing that a tool's may not.
+        // It always succeeds: a server's name leaves room, and contains only valid characters of
+        // tool names.
         ToolName::fitted(&start, &self.0, tool).map_or(start, |name| name.to_string())
     }
 }
@@ -74,15 +75,15 @@ impl fmt::Debug for ServerName {
     }
 }
 
-/// A name that a server cannot have.
+/// An invalid name of a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{}` cannot be the name of an MCP server: {problem}; use 1 to {} of the characters a-z, A-Z, 0-9, \
-     `_` and `-`, without `__` and not ending in `_`",
+    "`{}` is not a valid name of an MCP server: {problem}; use 1 to {} of the characters a-z, \
+     A-Z, 0-9, `_` and `-`, without `__` and not ending in `_`",
     name.escape_debug(),
     ServerName::MAX
 )]
-pub struct InvalidServerName {
+pub struct InvalidServerNameError {
     /// The refused name.
     pub name: Arc<str>,
     problem: String,
@@ -121,7 +122,7 @@ mod tests {
         }
     }
 
-    /// Names that come near each other: short, of few characters, and such as changed ones.
+    /// Similar names: short, of few characters, and some already changed.
     fn tool() -> impl Strategy<Value = String> {
         prop_oneof!["[ab_]{0,4}", "[a._/é-]{0,70}", "[a-z]{1,3}_[0-9a-f]{8}", any::<String>(),]
     }

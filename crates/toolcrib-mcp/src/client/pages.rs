@@ -1,62 +1,63 @@
-//! Asks a server for all pages of its tools.
+//! Requests all pages of a server's tools.
 
 use std::{collections::HashSet, time::Duration};
 
 use crate::connection::{Connection, RemoteTool, RequestError};
 
-/// The most pages that are followed.
+/// The limit of pages.
 const MOST_PAGES: usize = 1_000;
-/// The most tools that are taken of one server.
+/// The limit of tools of one server.
 const MOST_TOOLS: usize = 10_000;
-/// The most that their descriptions and schemas hold, in bytes: 64 MiB. They are held in memory.
+/// The size limit of their descriptions and schemas, in bytes: 64 MiB. They are kept in memory.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
-/// All tools that a server lists, as they came.
+/// All listed tools of a server, unchanged.
 #[derive(Debug)]
 pub(super) struct Pages {
     pub(super) tools: Vec<RemoteTool>,
-    /// How long they hold: the shortest that a page says, where one says it.
+    /// The size of their descriptions and schemas.
+    pub(super) bytes: usize,
+    /// Their TTL: the shortest of those that pages state, if any.
     pub(super) ttl: Option<Duration>,
 }
 
-/// A list that did not come to its end.
+/// An incomplete list.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PagesError {
-    /// A page could not be had.
+    /// A page failed.
     #[error("page {page} of its tools: {error}")]
     Request {
-        /// Which page, from 1.
+        /// The page, from 1.
         page: usize,
-        /// Why.
+        /// The cause.
         error: RequestError,
     },
-    /// A page leads back to one that was seen.
-    #[error("page {page} of its tools names a next page that was there before")]
+    /// A page leads back to an earlier one.
+    #[error("page {page} of its tools repeats an earlier cursor")]
     Loop {
-        /// Which page, from 1.
+        /// The page, from 1.
         page: usize,
     },
-    /// It has no end in sight.
+    /// Too many pages.
     #[error("its tools have more than {MOST_PAGES} pages")]
     TooManyPages,
-    /// They are more than anybody can use.
+    /// Too many tools.
     #[error("it lists more than {MOST_TOOLS} tools")]
     TooManyTools,
-    /// The same.
+    /// Too large definitions.
     #[error("its tools are described in more than {MOST_BYTES} bytes")]
     TooLarge,
 }
 
 pub(super) async fn all_pages(connection: &dyn Connection) -> Result<Pages, PagesError> {
-    let mut all = Pages { tools: Vec::new(), ttl: None };
+    let mut all = Pages { tools: Vec::new(), bytes: 0, ttl: None };
     let mut seen = HashSet::new();
     let mut cursor: Option<String> = None;
-    let mut bytes = 0;
     for page in 1..=MOST_PAGES {
         let answer = connection.list_tools(cursor.take()).await;
         let answer = answer.map_err(|error| PagesError::Request { page, error })?;
-        bytes += answer.bytes;
-        if bytes > MOST_BYTES {
+        all.bytes += answer.bytes;
+        if all.bytes > MOST_BYTES {
             return Err(PagesError::TooLarge);
         }
         all.tools.extend(answer.tools);

@@ -1,24 +1,26 @@
-//! The sessions of one server: one per identity, so that no principal meets another's state.
+//! The sessions of one server: one per identity, so that principals do not share state.
 
 use std::{
     collections::HashMap,
     ops::Deref,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, atomic::Ordering},
+    sync::{Arc, Weak, atomic::Ordering},
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::Identity;
 
 use super::{McpError, shared::Shared, state::Phase, supervisor::Supervisor};
 
-/// Whose a session is. All fields are empty where the session is shared.
+/// The identity of a session. All fields are empty for a shared session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(super) struct Whose {
+pub(super) struct IdentityScope {
     tenant: Option<Arc<str>>,
     principal: Option<Arc<str>>,
 }
 
-/// The sessions of a server, each with a connection of its own.
+/// The sessions of a server, each with a separate connection.
 pub(super) struct Sessions {
     me: Weak<Self>,
     shared: Arc<Shared>,
@@ -29,8 +31,8 @@ pub(super) struct Sessions {
 
 #[derive(Default)]
 struct Open {
-    by_whose: HashMap<Whose, Slot>,
-    /// Counts uses, so that the least recent one is known.
+    by_whose: HashMap<IdentityScope, Slot>,
+    /// Counts uses, to find the least recently used one.
     uses: u64,
 }
 
@@ -39,7 +41,7 @@ struct Slot {
     used: u64,
 }
 
-/// A session while it is used: it is not evicted meanwhile.
+/// A session in use, which is not evicted meanwhile.
 pub(super) struct InSession(Arc<Supervisor>);
 
 impl Deref for InSession {
@@ -70,17 +72,17 @@ impl Sessions {
         &self.shared
     }
 
-    /// Whose session an identity uses.
-    pub(super) fn whose(&self, identity: &Identity) -> Whose {
+    /// The identity whose session is used.
+    pub(super) fn whose(&self, identity: &Identity) -> IdentityScope {
         if self.shared.settings.shared_session {
-            return Whose::default();
+            return IdentityScope::default();
         }
-        Whose { tenant: identity.tenant.clone(), principal: identity.principal.clone() }
+        IdentityScope { tenant: identity.tenant.clone(), principal: identity.principal.clone() }
     }
 
-    /// The session of an identity. A new one connects when it is needed; where there are as many as
-    /// there may be, it takes the place of the one that was unused for longest.
-    pub(super) fn of(&self, whose: &Whose) -> Result<InSession, McpError> {
+    /// The session of an identity. A new one connects when it is needed; at the limit, it replaces
+    /// the least recently used one.
+    pub(super) fn of(&self, whose: &IdentityScope) -> Result<InSession, McpError> {
         let most = self.shared.settings.max_sessions;
         let mut open = self.open();
         open.uses += 1;
@@ -104,7 +106,7 @@ impl Sessions {
         }
         let slot = open.by_whose.get_mut(whose).map(|slot| {
             slot.used = now;
-            // Under the lock, so that nobody evicts it in between.
+            // Under the lock, so that it is not evicted in between.
             slot.supervisor.users.fetch_add(1, Ordering::Acquire);
             InSession(Arc::clone(&slot.supervisor))
         });
@@ -121,8 +123,8 @@ impl Sessions {
         Supervisor::new(Arc::clone(&self.shared), Weak::clone(&self.me), shutdown)
     }
 
-    /// The session of an identity to look at; where there is none, the one that was used last.
-    pub(super) fn shown(&self, whose: &Whose) -> Arc<Supervisor> {
+    /// The session of an identity for its status; if there is none, the most recently used one.
+    pub(super) fn shown(&self, whose: &IdentityScope) -> Arc<Supervisor> {
         let open = self.open();
         let last = || open.by_whose.values().max_by_key(|slot| slot.used);
         let slot = open.by_whose.get(whose).or_else(last);
@@ -131,7 +133,7 @@ impl Sessions {
         supervisor.unwrap_or_else(|| {
             let supervisor = self.supervisor();
             if self.shutdown.is_cancelled() {
-                // Not `end`: no listener hears of a session that never was.
+                // Not `end`: listeners need no event of a session that never existed.
                 supervisor.state().phase = Phase::Closed;
             }
             supervisor
@@ -149,7 +151,7 @@ impl Sessions {
         }
     }
 
-    /// Ends all sessions and waits until nothing of them is left.
+    /// Ends all sessions and waits until everything of them has ended.
     pub(super) async fn close(&self) {
         self.end();
         self.shared.tasks.close();
@@ -157,8 +159,8 @@ impl Sessions {
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
-        // Nothing under this lock can panic half-way.
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        // No code under this lock panics half-way.
+        self.open.lock()
     }
 }
 

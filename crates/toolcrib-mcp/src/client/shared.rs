@@ -1,4 +1,4 @@
-//! What all sessions of one server share.
+//! State shared by all sessions of one server.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use tokio_util::task::TaskTracker;
 use super::{builder::Settings, name::ServerName, status::StateChange};
 use crate::connection::Connect;
 
-/// How many sessions of one server connect at the same time: each may start a program.
+/// The limit of sessions of one server that connect at the same time: each may start a program.
 const STARTS: usize = 4;
 
 /// Called at each change of state.
 pub(super) type Listener = Box<dyn Fn(&StateChange) + Send + Sync>;
 
-/// A server as it is declared, and what its sessions have in common.
+/// A server's declaration, and the state shared by its sessions.
 pub(super) struct Shared {
     pub(super) name: ServerName,
-    /// The server's name as others share it.
+    /// The server's name as an `Arc`.
     pub(super) server: Arc<str>,
     /// `mcp:git`.
     pub(super) origin: Arc<str>,
@@ -28,9 +28,9 @@ pub(super) struct Shared {
     pub(super) settings: Settings,
     pub(super) listeners: Vec<Listener>,
     pub(super) changes: watch::Sender<u64>,
-    /// Those of all sessions, evicted ones too.
+    /// The tasks of all sessions, evicted ones too.
     pub(super) tasks: TaskTracker,
-    /// A permit is held while a session connects.
+    /// A session that connects has a permit.
     pub(super) starts: Semaphore,
 }
 

@@ -1,102 +1,106 @@
-//! What a supervisor knows of its server, behind one short lock.
+//! A supervisor's state of its server, guarded by one short lock.
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::FutureExt as _;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use toolcrib_core::__internal::{Backoff, Flight, SingleFlight};
 
 use super::{
     McpError,
-    backoff::Backoff,
-    flight::{Flight, InFlight, Kept},
+    failures::Failures,
     listed::Listed,
     live::Live,
     status::{ServerState, StateChange},
 };
 use crate::connection::ServerInfo;
 
-/// The first gap between two listings that a server provoked in vain; it doubles with each.
-const FIRST_GAP: Duration = Duration::from_millis(100);
-/// The longest such gap.
-const LONGEST_GAP: Duration = Duration::from_secs(30);
+/// The gap between two listings after the server said "changed" and nothing had.
+const GAP: Backoff = Backoff { base: Duration::from_millis(100), cap: Duration::from_secs(30) };
 
-/// What comes of an attempt to connect.
+/// The result of an attempt to connect.
 pub(super) type Connected = Result<Arc<Live>, McpError>;
-/// What comes of asking for the list.
+/// The result of requesting the list.
 pub(super) type Relisted = Result<Arc<Listed>, McpError>;
 
 pub(super) enum Phase {
-    /// Not connected; whether that is because something failed, the back-off knows.
+    /// Not connected; the backoff knows whether there was a failure.
     Idle,
-    /// The attempt of that number is under way, and goes on when nobody waits for it: one that is
+    /// The attempt of that number is under way, and goes on without waiters: one that is
     /// slower than all who wait would else begin again with each, and never fail.
-    Connecting(u64, Flight<Connected>),
+    Connecting(u64, Flight<Option<Connected>>),
     Ready(Arc<Live>),
     Closed,
 }
 
 pub(super) struct State {
     pub(super) phase: Phase,
-    /// How many attempts there have been, and how many of them connected.
+    /// The number of attempts, and the number of successful ones.
     pub(super) attempts: u64,
     pub(super) epoch: u64,
-    /// Fires when nothing is left of the connection before.
+    /// Fires when nothing is left of the previous connection.
     pub(super) closing: Option<CancellationToken>,
-    /// How many connections in a row were lost soon after they began.
+    /// The number of consecutive connections that were lost soon after they began.
     pub(super) lost_early: u32,
-    pub(super) connecting: Backoff,
+    pub(super) connecting: Failures,
     pub(super) info: Option<ServerInfo>,
     pub(super) last_error: Option<Arc<str>>,
     pub(super) list: List,
     pub(super) reports: Reports,
 }
 
-/// The last listing, and what is known of how long it holds.
+/// The last listing, and its validity.
 #[derive(Default)]
 pub(super) struct List {
     pub(super) last: Option<Arc<Listed>>,
-    /// The connection that it came by.
+    /// The connection that it came from.
     pub(super) epoch: u64,
     pub(super) expires: Option<Instant>,
-    /// How often the server said that it is another, and how much of that was said before it was
-    /// asked for what `last` is.
+    /// The number of announced changes, and how many of them were before the request of `last`.
     pub(super) announced: u64,
     pub(super) heard: u64,
-    /// Whether the server took long to list its tools anew.
+    /// Whether the server was slow to list its tools again.
     pub(super) is_slow: bool,
     pub(super) pace: Pace,
-    pub(super) backoff: Backoff,
-    /// The listing of that number is under way.
-    pub(super) under_way: Option<InFlight<Relisted>>,
-    pub(super) listings: u64,
+    pub(super) failures: Failures,
+    pub(super) flights: SingleFlight<(), Option<Relisted>>,
     /// Set while the list is got anew in the background, after a connection was lost or a failure.
-    pub(super) kept: Option<Kept>,
+    pub(super) kept: Option<Flight<Option<Relisted>>>,
 }
 
-/// Keeps a server that says "changed" again and again from being asked again and again.
+impl List {
+    /// The listing in progress. It is polled: a finished one is not joined, although its result was not
+    /// read yet.
+    pub(super) fn under_way(&self) -> Option<Flight<Option<Relisted>>> {
+        self.flights.join(&()).filter(|flight| flight.clone().now_or_never().is_none())
+    }
+}
+
+/// Limits how often a server that keeps announcing changes is queried.
 #[derive(Default)]
 pub(super) struct Pace {
-    gap: Duration,
+    /// How often in a row it was asked in vain.
+    in_vain: u32,
     not_before: Option<Instant>,
-    /// Whether somebody is going to say that there is a change, once the gap is over.
+    /// Whether a change will be announced once the gap is over.
     pub(super) announcing: bool,
 }
 
 impl Pace {
-    /// The server was asked because it had said "changed".
+    /// The server was queried because it had announced a change.
     pub(super) fn asked(&mut self, in_vain: bool) {
-        self.gap =
-            if in_vain { (self.gap * 2).clamp(FIRST_GAP, LONGEST_GAP) } else { Duration::ZERO };
-        self.not_before = Some(Instant::now() + self.gap);
+        self.in_vain = if in_vain { self.in_vain.saturating_add(1) } else { 0 };
+        self.not_before = Some(Instant::now() + GAP.longest(self.in_vain));
     }
 
-    /// When it may be asked next for that reason, if not now.
+    /// The earliest time of the next query for that reason, if not now.
     pub(super) fn waits_until(&self) -> Option<Instant> {
         self.not_before.filter(|time| *time > Instant::now())
     }
 }
 
-/// What listeners have not been told yet.
+/// Changes that listeners have not received yet.
 pub(super) struct Reports {
     pub(super) told: ServerState,
     pub(super) waiting: Vec<StateChange>,
@@ -111,7 +115,7 @@ impl State {
             epoch: 0,
             closing: None,
             lost_early: 0,
-            connecting: Backoff::default(),
+            connecting: Failures::default(),
             info: None,
             last_error: None,
             list: List::default(),
@@ -119,7 +123,7 @@ impl State {
         }
     }
 
-    /// The list, as long as it holds and needs no asking.
+    /// The list, while it is valid.
     pub(super) fn fresh(&self) -> Option<&Arc<Listed>> {
         let last = self.list.last.as_ref()?;
         let holds = if self.is_listed() {
@@ -128,28 +132,28 @@ impl State {
                 self.list.announced != self.list.heard && self.list.pace.waits_until().is_none();
             !expired && !told
         } else {
-            // While it is got anew behind a connection that was lost, the old one stands.
+            // While it is renewed after a lost connection, the old one is valid.
             self.renewing()
         };
         holds.then_some(last)
     }
 
-    /// Whether the last list is of the connection that there is.
+    /// Whether the last list is of the present connection.
     fn is_listed(&self) -> bool {
         matches!(&self.phase, Phase::Ready(live) if live.epoch() == self.list.epoch)
     }
 
-    /// The list of this connection, though it may hold no longer.
+    /// The list of this connection, which may be outdated.
     pub(super) fn renewable(&self) -> Option<Arc<Listed>> {
         self.list.last.clone().filter(|_| self.is_listed())
     }
 
-    /// Whether list and connection are renewed in the background after the connection was lost, and
-    /// nothing has failed yet.
+    /// Whether list and connection are renewed in the background after the connection was lost,
+    /// without a failure yet.
     fn renewing(&self) -> bool {
         self.list.kept.is_some()
             && self.connecting.trouble().is_none()
-            && self.list.backoff.trouble().is_none()
-            && self.list.under_way.as_ref().is_some_and(|flight| flight.join().is_some())
+            && self.list.failures.trouble().is_none()
+            && self.list.under_way().is_some()
     }
 }

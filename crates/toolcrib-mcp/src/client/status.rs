@@ -2,27 +2,27 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use serde::Serialize;
 
-/// Where a client stands with its server.
+/// The state of a client's connection to its server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ServerState {
-    /// Not connected, because nobody has asked for it yet, or since it was lost.
+    /// Not connected, because it was not needed yet, or since the connection was lost.
     Idle,
-    /// It is being started or dialled.
+    /// It is being started or connected.
     Connecting,
     /// Connected.
     Ready,
-    /// It failed, and is not tried again before its time.
+    /// It failed, and waits for its next attempt.
     BackingOff,
-    /// It failed too often in a row: the breaker is open.
+    /// It failed too often in a row: the circuit breaker is open.
     Open,
     /// The client has been closed.
     Closed,
 }
 
 impl ServerState {
-    /// The state as it stands in JSON.
+    /// The state as in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -41,46 +41,45 @@ impl fmt::Display for ServerState {
     }
 }
 
-/// What is known of a server at one moment, for operators.
+/// A server's state at one moment, for operators.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ServerStatus {
-    /// Its name here.
+    /// The operator's name of the server.
     pub name: Arc<str>,
-    /// What is started or dialled: the command line, with whatever was put into its arguments, or the
-    /// URL without its query. It may hold secrets, as these may.
+    /// The program or address: the command line, with the expanded arguments, or the URL without
+    /// its query. It may contain secrets if these do.
     pub target: Arc<str>,
-    /// Where the client stands with it.
+    /// The state of the client.
     pub state: ServerState,
-    /// How many connections there have been, this one included.
+    /// The number of connections so far, including this one.
     pub epoch: u64,
-    /// What the server of the last connection calls itself.
+    /// The self-reported name of the server of the last connection.
     pub server: Option<Arc<str>>,
-    /// The version that it says it has.
+    /// Its self-reported version.
     pub server_version: Option<Arc<str>>,
-    /// The protocol version that was agreed on.
+    /// The negotiated protocol version.
     pub protocol: Option<Arc<str>>,
-    /// How many tools the last listing offers; none before there was one.
+    /// The number of tools that the last listing offers; none before the first.
     pub tools: Option<usize>,
-    /// How many it holds back.
-    pub held_back: Option<usize>,
-    /// What went wrong the last time, in the operator's words.
+    /// The number of tools that it withholds.
+    pub withheld_by_provider: Option<usize>,
+    /// The last error, for the operator.
     pub last_error: Option<Arc<str>>,
-    /// When it may be tried again, in milliseconds; only while it is not tried.
+    /// The time until the next attempt, in milliseconds; only while it backs off.
     #[serde(rename = "next_try_in_ms", serialize_with = "in_ms")]
     pub next_try_in: Option<Duration>,
 }
 
-/// A pattern that chooses among a server's tools, and matches none of them; as text, what an operator is
-/// told of it.
+/// A pattern for a server's tools that matches none of them; as text, a message for an operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct UnmatchedPattern {
-    /// Where it stands: `include` or `exclude`.
+    /// Its list: `include` or `exclude`.
     pub list: &'static str,
     /// The pattern.
     pub pattern: Arc<str>,
-    /// The tool that is probably meant, by the server's own name, if one is near enough.
+    /// The probably intended tool, by the server's own name, if one is similar enough.
     pub nearest: Option<Arc<str>>,
 }
 
@@ -96,20 +95,20 @@ impl fmt::Display for UnmatchedPattern {
 }
 
 fn in_ms<S: serde::Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
-    time.map(toolcrib_core::millis).serialize(serializer)
+    time.map(toolcrib_core::__internal::millis).serialize(serializer)
 }
 
-/// A client now stands elsewhere with its server; as text, one line for a log.
+/// A state change of a client; as text, one line for a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct StateChange {
-    /// The server's name here.
+    /// The operator's name of the server.
     pub server: Arc<str>,
-    /// Where the client stood before.
+    /// The previous state.
     pub from: ServerState,
-    /// Where it stands now.
+    /// The new state.
     pub to: ServerState,
-    /// What went wrong, where that is why; the operator's words.
+    /// The error, if one caused the change; for the operator.
     pub reason: Option<Arc<str>>,
 }
 

@@ -1,21 +1,25 @@
-//! Keeps one server: connects when it is asked for, notices when it is lost, waits when it fails.
+//! Supervises one server: connects on demand, notices a lost connection, backs off after failures.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, atomic::AtomicUsize},
+    sync::{Arc, Weak, atomic::AtomicUsize},
     time::Duration,
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use futures_util::FutureExt as _;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
-use toolcrib_core::panic_text;
-use toolcrib_engine::{Breaker, BreakerState, Permit};
+use toolcrib_core::{
+    __internal::{Flight, panic_text},
+    Breaker, BreakerState, Permit,
+};
 
 use super::{
     McpError,
     builder::Settings,
-    flight::{Flight, Landing, flight},
+    flight::{Landing, Outcome, flight},
     live::Live,
     name::ServerName,
     sessions::Sessions,
@@ -23,34 +27,34 @@ use super::{
     state::{Connected, Phase, State},
     status::{ServerState, ServerStatus, StateChange, UnmatchedPattern},
 };
-use crate::connection::{Connection, Signals};
+use crate::connection::{Connection, Redaction, Signals};
 
-/// A connection that lasts this long was a good one.
+/// A connection that lasts this long counts as stable.
 const STABLE: Duration = Duration::from_secs(10);
 
-/// How long a connection that was lost may take to end before another is opened in any case.
+/// How long a lost connection may take to end before another is opened in any case.
 const CLOSE_GRACE: Duration = Duration::from_secs(5);
 
-/// Why a connection is ended from here.
+/// Why the supervisor closes a connection.
 const HANGS: &str = "it did not answer several times in a row when asked for its tools";
 
-/// What keeps one session of a server. Everything that it has under way is a task of the server's
-/// `tasks` and ends with `shutdown`; what a connection sends to cancel calls may end a moment later.
+/// Supervises one session of a server. All its work runs in the server's `tasks` and ends with
+/// `shutdown`; cancellations of calls may be sent a moment later.
 pub(super) struct Supervisor {
     shared: Arc<Shared>,
-    /// The sessions of the server, this one among them.
+    /// The sessions of the server, including this one.
     sessions: Weak<Sessions>,
-    /// How many calls and listings use it now: while there is one, it is not evicted.
+    /// The number of calls and listings that use it now: while it is not 0, it is not evicted.
     pub(super) users: AtomicUsize,
     breaker: Breaker,
     shutdown: CancellationToken,
     state: Mutex<State>,
 }
 
-/// Where somebody who needs the connection stands.
+/// The connection, for a task that needs it.
 enum Reached {
     Live(Arc<Live>),
-    Soon(Flight<Connected>),
+    Soon(Flight<Option<Connected>>),
 }
 
 impl Supervisor {
@@ -106,7 +110,7 @@ impl Supervisor {
         self.shared.changes.receiver_count() > 0
     }
 
-    /// Work that ends with the client, if not before.
+    /// Spawns work that ends with the client at the latest.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let shutdown = self.shutdown.clone();
         self.shared.tasks.spawn(async move {
@@ -118,17 +122,17 @@ impl Supervisor {
         });
     }
 
-    pub(super) fn flight<T>(&self) -> (Landing<T>, Flight<T>) {
+    pub(super) fn flight<T: Send + 'static>(&self) -> (Landing<T>, Outcome<T>) {
         flight(&self.shutdown)
     }
 
-    /// Looks at the state only.
+    /// Read access to the state.
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        // What is done under the lock leaves the state whole at every point.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        // Code under the lock keeps the state consistent at every point.
+        self.state.lock()
     }
 
-    /// Changes the state, and tells the listeners afterwards.
+    /// Changes the state, and notifies the listeners afterwards.
     pub(super) fn with<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.state();
         let outcome = change(&mut state);
@@ -156,7 +160,7 @@ impl Supervisor {
         outcome
     }
 
-    /// Tells the listeners, in order; what happens meanwhile is told here too.
+    /// Notifies the listeners, in order, including of changes made meanwhile.
     fn deliver(&self) {
         loop {
             let waiting = {
@@ -169,7 +173,7 @@ impl Supervisor {
             };
             for change in &waiting {
                 for listener in &self.shared.listeners {
-                    // A listener that panics must not take the server's keeper along.
+                    // A panic of a listener must not end the supervisor.
                     let _ = catch_unwind(AssertUnwindSafe(|| listener(change)));
                 }
             }
@@ -187,7 +191,7 @@ impl Supervisor {
         }
     }
 
-    /// The patterns that choose none of the tools of the last listing.
+    /// The patterns that match none of the tools of the last listing.
     pub(super) fn unmatched(&self) -> Vec<UnmatchedPattern> {
         let last = self.state().list.last.clone();
         last.map(|list| self.settings().unmatched(&list.names())).unwrap_or_default()
@@ -206,16 +210,20 @@ impl Supervisor {
             server: info.map(|info| info.name.as_str().into()),
             server_version: info.map(|info| info.version.as_str().into()),
             protocol: info.map(|info| info.protocol.as_str().into()),
-            tools: state.list.last.as_ref().map(|list| list.offered().len()),
-            held_back: state.list.last.as_ref().map(|list| list.held_back().len()),
+            tools: state.list.last.as_ref().map(|list| list.catalog().offered().len()),
+            withheld_by_provider: state
+                .list
+                .last
+                .as_ref()
+                .map(|list| list.catalog().withheld_by_provider().len()),
             last_error: state.last_error.clone(),
             next_try_in: waits
                 .map(|trouble| trouble.until.saturating_duration_since(Instant::now())),
         }
     }
 
-    /// The connection, opened if there is none. All who wait for it wait for one attempt, which
-    /// goes on without them.
+    /// The connection, opened if there is none. All waiters share one attempt, which continues
+    /// without them.
     pub(super) async fn connection(self: &Arc<Self>) -> Connected {
         loop {
             let reached = self.with(|state| self.reach(state))?;
@@ -223,7 +231,7 @@ impl Supervisor {
                 Reached::Live(live) => return Ok(live),
                 Reached::Soon(flight) => flight,
             };
-            match flight.landed().await {
+            match flight.await {
                 Some(connected) => return connected,
                 // It broke off: the client is closed, or the runtime is ending.
                 None => tokio::task::yield_now().await,
@@ -236,8 +244,8 @@ impl Supervisor {
             Phase::Closed => return Err(self.closed_error()),
             Phase::Ready(live) => return Ok(Reached::Live(Arc::clone(live))),
             Phase::Connecting(_, attempt) => {
-                if let Some(flight) = attempt.remember().join() {
-                    return Ok(Reached::Soon(flight));
+                if attempt.clone().now_or_never().is_none() {
+                    return Ok(Reached::Soon(attempt.clone()));
                 }
             }
             Phase::Idle => {}
@@ -249,25 +257,26 @@ impl Supervisor {
             return Err(self.unreachable(state));
         };
         state.attempts += 1;
-        let (landing, flight) = self.flight();
+        let (landing, outcome) = self.flight();
+        let flight = outcome.shared();
         state.phase = Phase::Connecting(state.attempts, flight.clone());
         self.shared.tasks.spawn(Arc::clone(self).attempt(state.attempts, landing, permit));
         Ok(Reached::Soon(flight))
     }
 
-    /// One attempt, and what comes of it: the life of a connection up to its end.
+    /// One attempt, and its connection until the end.
     async fn attempt(self: Arc<Self>, attempt: u64, landing: Landing<Connected>, permit: Permit) {
         let under_way = UnderWay { supervisor: &self, attempt };
         let signals = Told { supervisor: Arc::downgrade(&self) };
         let before = self.state().closing.clone();
         let opening = async {
-            // Two of one server would be in each other's way: over a lock, a file, a port.
+            // Two connections to one server could conflict: over a lock, a file, a port.
             if let Some(before) = before {
                 let _ = timeout(CLOSE_GRACE, before.cancelled()).await;
             }
             self.shared.connect.connect(Arc::new(signals)).await
         };
-        // Its time runs from here on, however long others take to start.
+        // The timeout starts here, however long others take to start.
         let starting = tokio::select! {
             biased;
             () = landing.abandoned() => return,
@@ -286,12 +295,12 @@ impl Supervisor {
                     return connection.close().await;
                 };
                 landing.land(Ok(Arc::clone(&live)));
-                drop((landing, under_way));
+                drop(under_way);
                 return self.keep(live, connection, permit).await;
             }
             Ok(Ok(Err(error))) => error.to_string(),
             Ok(Err(panic)) => format!("what connects to it panicked: {}", panic_text(&*panic)),
-            Err(_) => format!("it was not there within {allowed:?}"),
+            Err(_) => format!("it was not connected within {allowed:?}"),
         };
         permit.failed();
         let error = self.with(|state| {
@@ -304,7 +313,7 @@ impl Supervisor {
         landing.land(Err(error));
     }
 
-    /// Takes a new connection into use; nothing if nobody wants it anymore.
+    /// Puts a new connection into use; `None` if it is no longer needed.
     fn connected(&self, attempt: u64, connection: &Arc<dyn Connection>) -> Option<Arc<Live>> {
         self.with(|state| {
             if !matches!(state.phase, Phase::Connecting(current, _) if current == attempt) {
@@ -319,14 +328,14 @@ impl Supervisor {
         })
     }
 
-    /// Watches over a connection until it ends.
+    /// Watches a connection until it ends.
     async fn keep(
         self: Arc<Self>,
         live: Arc<Live>,
         connection: Arc<dyn Connection>,
         permit: Permit,
     ) {
-        // Dropped on every way out, also when the runtime ends under it.
+        // Dropped on every path, also when the runtime ends.
         let in_use = InUse { supervisor: &self, live: &live };
         let gone = CancellationToken::new();
         let _gone = gone.clone().drop_guard();
@@ -357,8 +366,8 @@ impl Supervisor {
         connection.close().await;
     }
 
-    /// A connection ended by itself. One that was listed is opened again behind the scenes, unless
-    /// it keeps ending.
+    /// A connection ended by itself. If its tools were listed, it is reopened in the background,
+    /// unless it keeps ending.
     fn lost(self: &Arc<Self>, live: &Live, reason: Arc<str>, early: Option<Permit>) {
         self.with(|state| {
             if !matches!(&state.phase, Phase::Ready(ready) if ready.epoch() == live.epoch()) {
@@ -388,7 +397,7 @@ impl Supervisor {
         self.failing(state.connecting.trouble().map(|trouble| trouble.until));
     }
 
-    /// Says that the list may be gone, and again when the server may be tried again.
+    /// Announces that the list may be gone, and again when the server may be retried.
     pub(super) fn failing(self: &Arc<Self>, until: Option<Instant>) {
         self.tick();
         if let Some(until) = until
@@ -402,8 +411,9 @@ impl Supervisor {
         let trouble = state.connecting.trouble();
         McpError::Unreachable {
             server: Arc::clone(&self.shared.server),
-            problem: trouble.map_or_else(|| "it is being tried".into(), |t| Arc::clone(&t.problem)),
-            failures: state.connecting.failures(),
+            problem: trouble
+                .map_or_else(|| "an attempt is in progress".into(), |t| Arc::clone(&t.problem)),
+            failures: state.connecting.count(),
             next_try_in: trouble.map_or(Duration::ZERO, |trouble| {
                 trouble.until.saturating_duration_since(Instant::now())
             }),
@@ -414,7 +424,7 @@ impl Supervisor {
         McpError::Closed { server: Arc::clone(&self.shared.server) }
     }
 
-    /// The server says that its tools are others now, or gave reason to think so.
+    /// The server announced changed tools, or gave reason to assume a change.
     pub(super) fn tools_changed(self: &Arc<Self>) {
         let until = {
             let mut state = self.state();
@@ -423,7 +433,7 @@ impl Supervisor {
                 drop(state);
                 return self.tick();
             };
-            // It is not asked yet. Whoever watches hears of it when it can be.
+            // It is not queried yet. Watchers are notified when it can be.
             if state.list.pace.announcing || !self.is_watched() {
                 return;
             }
@@ -444,7 +454,7 @@ impl Supervisor {
     }
 }
 
-/// Takes the state back if an attempt ends without a word: given up, or by a panic.
+/// Resets the state if an attempt ends without a result: given up, or by a panic.
 struct UnderWay<'a> {
     supervisor: &'a Supervisor,
     attempt: u64,
@@ -460,7 +470,7 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// Takes the state back where a connection is not looked after any more, whatever the reason.
+/// Resets the state when a connection is no longer supervised, whatever the reason.
 struct InUse<'a> {
     supervisor: &'a Supervisor,
     live: &'a Live,
@@ -477,7 +487,7 @@ impl Drop for InUse<'_> {
     }
 }
 
-/// What a connection tells its supervisor, which it does not keep.
+/// Receives a connection's signals for its supervisor, which it does not keep alive.
 struct Told {
     supervisor: Weak<Supervisor>,
 }
@@ -487,5 +497,10 @@ impl Signals for Told {
         if let Some(supervisor) = self.supervisor.upgrade() {
             supervisor.tools_changed();
         }
+    }
+
+    fn redactor(&self) -> Redaction {
+        let supervisor = self.supervisor.upgrade();
+        supervisor.map(|supervisor| supervisor.settings().redactor.clone()).unwrap_or_default()
     }
 }

@@ -1,55 +1,58 @@
 use std::sync::{
-    Arc, Mutex, OnceLock, PoisonError,
-    atomic::{AtomicU8, Ordering},
+    Arc, OnceLock,
+    atomic::{AtomicU8, AtomicUsize, Ordering},
 };
+
+use parking_lot::Mutex;
 
 use rmcp::model::{ClientJsonRpcMessage, ErrorData, GetExtensions as _};
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
-/// Told of a server's progress: a text, and how much is done, 0 to 100.
+/// Receives a server's progress: a text, and the percentage done, 0 to 100.
 pub(crate) type OnProgress = Arc<dyn Fn(String, Option<u8>) + Send + Sync>;
 
-/// Nobody has begun to write it.
+/// Writing has not begun.
 const WAITING: u8 = 0;
 /// It is being written, or was.
 const WRITTEN: u8 = 1;
 /// It will not be written.
 const WITHDRAWN: u8 = 2;
 
-/// What a server answered to a call, as it was read.
+/// The parsed response of a server to a call.
 pub(super) type Answered = Result<Map<String, Value>, NoResult>;
 
-/// An answer without a result.
+/// A response without a result.
 #[derive(Debug)]
 pub(super) enum NoResult {
-    /// The server refuses.
+    /// The server's error response.
     Refused(ErrorData),
-    /// It cannot be used, for this reason.
+    /// An unusable response, with the reason.
     Unusable(String),
 }
 
-/// What is known of one request beside its answer. Where the request goes through the protocol
-/// library, this goes to the transport as an extension of the message, which is never on the wire,
-/// so that both know of the same request.
+/// The state of one request in addition to its response. For a request through the protocol library
+/// it is attached to the message as an extension, which is never on the wire, so that both ends
+/// share it.
 ///
-/// Who waits for the answer and who writes the request agree on whether it was sent: of
-/// [`begin`](Self::begin) and [`withdraw`](Self::withdraw) only one succeeds.
+/// Waiter and writer of the request agree on whether it was sent: of [`begin`](Self::begin) and
+/// [`withdraw`](Self::withdraw) only one succeeds.
 pub(super) struct Call {
     stage: AtomicU8,
     on_progress: Option<OnProgress>,
     fault: OnceLock<String>,
+    answer_bytes: AtomicUsize,
     /// Where the answer goes, once; none where the protocol library takes it.
     answer: Option<Mutex<Option<oneshot::Sender<Answered>>>>,
 }
 
 impl Call {
-    /// A request whose answer comes out of the protocol library.
+    /// A request whose response comes from the protocol library.
     pub(super) fn of_library() -> Arc<Self> {
         Arc::new(Self::with(None, None))
     }
 
-    /// A request whose answer comes out of the receiver.
+    /// A request whose response comes from the receiver.
     pub(super) fn new(on_progress: OnProgress) -> (Arc<Self>, oneshot::Receiver<Answered>) {
         let (sender, receiver) = oneshot::channel();
         let answer = Mutex::new(Some(sender));
@@ -60,10 +63,16 @@ impl Call {
         on_progress: Option<OnProgress>,
         answer: Option<Mutex<Option<oneshot::Sender<Answered>>>>,
     ) -> Self {
-        Self { stage: AtomicU8::new(WAITING), on_progress, fault: OnceLock::new(), answer }
+        Self {
+            stage: AtomicU8::new(WAITING),
+            on_progress,
+            fault: OnceLock::new(),
+            answer_bytes: AtomicUsize::new(0),
+            answer,
+        }
     }
 
-    /// The call that a message is the request of.
+    /// The call whose request a message is.
     pub(super) fn of(message: &ClientJsonRpcMessage) -> Option<Arc<Self>> {
         match message {
             ClientJsonRpcMessage::Request(request) => {
@@ -73,17 +82,17 @@ impl Call {
         }
     }
 
-    /// Before its first byte is written. `false`: nobody waits for it any more, so it must not be.
+    /// Called before its first byte is written. `false`: it was withdrawn and must not be sent.
     pub(super) fn begin(&self) -> bool {
         self.step(WAITING, WRITTEN)
     }
 
-    /// After [`begin`](Self::begin), where nothing of it reached the server after all.
+    /// Called after [`begin`](Self::begin), if nothing of it reached the server.
     pub(super) fn revert(&self) {
         self.step(WRITTEN, WAITING);
     }
 
-    /// Whether it was not sent, and now never will be.
+    /// Withdraws it; `false` if it was sent.
     pub(super) fn withdraw(&self) -> bool {
         self.step(WAITING, WITHDRAWN) || self.stage.load(Ordering::Acquire) == WITHDRAWN
     }
@@ -94,31 +103,38 @@ impl Call {
         }
     }
 
-    /// Whether its answer goes past the protocol library.
+    /// Whether its response bypasses the protocol library.
     pub(super) fn takes_answer(&self) -> bool {
         self.answer.is_some()
     }
 
-    /// Hands its answer to whoever waits for it.
+    /// Passes its response to the waiter.
     pub(super) fn settle(&self, answered: Answered) {
         if let Some(answer) = &self.answer
-            && let Some(waiting) = answer.lock().unwrap_or_else(PoisonError::into_inner).take()
+            && let Some(waiting) = answer.lock().take()
         {
-            // Whoever waits no more needs none.
+            // The waiter may be gone.
             let _ = waiting.send(answered);
         }
     }
 
-    /// Whether its answer has been handed over.
+    /// Whether its response has been passed on.
     pub(super) fn is_settled(&self) -> bool {
-        self.answer
-            .as_ref()
-            .is_some_and(|answer| answer.lock().unwrap_or_else(PoisonError::into_inner).is_none())
+        self.answer.as_ref().is_some_and(|answer| answer.lock().is_none())
     }
 
-    /// Says that there is an answer, and why it cannot be used.
+    /// Records an unusable response, with the reason.
     pub(super) fn set_fault(&self, problem: String) {
         let _ = self.fault.set(problem);
+    }
+
+    pub(super) fn set_answer_bytes(&self, bytes: usize) {
+        self.answer_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// How long its answer was, which says how much work it is to go through it.
+    pub(super) fn answer_bytes(&self) -> usize {
+        self.answer_bytes.load(Ordering::Relaxed)
     }
 
     pub(super) fn fault(&self) -> Option<&String> {

@@ -1,5 +1,5 @@
-//! Calls on their way to a server. They go past the protocol library, which would copy each request
-//! and pass it and its answer through several tasks; the intake knows the answer when it comes.
+//! Sends calls to a server. They bypass the protocol library, which would copy each request and
+//! pass it and its response through several tasks; the intake recognizes the response.
 
 use std::sync::Arc;
 
@@ -9,25 +9,26 @@ use serde_json::{Map, Value};
 
 use super::{RemoteTool, call::Call};
 
-/// What takes calls to one server.
+/// Sends calls to one server.
 pub(super) trait Carrier: Send + Sync + 'static {
-    /// Sends a call, once, unless it has been [withdrawn](Call::withdraw). Done when nothing more is
-    /// to be written or read for it. Its answer goes to the intake, before that or after.
+    /// Sends a call, once, unless it has been [withdrawn](Call::withdraw). Done when all writing
+    /// and reading for it is finished. Its response goes to the intake, before that or after.
     ///
-    /// Dropped, it sends nothing more, and reads no answer; but what has been begun and shares its
-    /// way with others is written to its end.
+    /// Dropped, it sends nothing more, and reads no response; but a message on a shared stream that
+    /// has been begun is written to its end.
     fn carry(&self, call: Outgoing) -> BoxFuture<'static, Result<(), NotCarried>>;
 
-    /// Takes note of how the tools of a page want to be called; of the first one, or of another.
+    /// Stores the schemas of a page of tools, for headers of calls; of the first page, or of
+    /// another.
     fn listed(&self, _tools: &[RemoteTool], _is_first: bool) {}
 }
 
-/// A call that was not carried to its end. What of it reached the server, its [`Call`] knows.
+/// A call that was not finished. Its [`Call`] knows whether the server received it.
 #[derive(Debug)]
 pub(super) struct NotCarried {
     /// For the operator.
     pub(super) problem: String,
-    /// Whether the server has answered nevertheless, with something that is no answer.
+    /// Whether the server has responded nevertheless, with an invalid response.
     pub(super) is_answer: bool,
 }
 
@@ -42,16 +43,16 @@ impl NotCarried {
 pub(super) struct Outgoing {
     pub(super) id: i64,
     pub(super) tool: Arc<str>,
-    /// Shared with whoever may have to send it again.
+    /// Shared with the caller, which may have to send it again.
     pub(super) arguments: Arc<Map<String, Value>>,
-    /// What the server wants back, where it asked to be called again.
+    /// The server's state to return, if it requested another call.
     pub(super) state: Option<String>,
-    /// What this client says of itself, where each request has to.
+    /// The client's metadata, if each request needs it.
     pub(super) introduction: Option<Arc<Introduction>>,
     pub(super) call: Arc<Call>,
 }
 
-/// What a client says of itself in each request since 2026-07-28; before, once in the handshake.
+/// The client's metadata, in each request since 2026-07-28; before, once in the handshake.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Introduction {
     #[serde(rename = "io.modelcontextprotocol/protocolVersion")]

@@ -2,10 +2,10 @@ use std::sync::{Arc, OnceLock};
 
 use toolcrib_core::CancellationToken;
 
-/// The reason of what was ended by whoever opened it.
+/// The reason of a close by this client.
 pub(super) const CLOSED_HERE: &str = "it was closed here";
 
-/// That a connection is over, and why. Whoever notices first says it.
+/// The end of a connection, and its reason. The first reason counts.
 #[derive(Default)]
 pub(super) struct Ending {
     over: CancellationToken,
@@ -26,12 +26,12 @@ impl Ending {
         &self.over
     }
 
-    /// Done when it is over.
+    /// Done when it has ended.
     pub(super) async fn over(&self) {
         self.over.cancelled().await;
     }
 
-    /// Why, once it is over.
+    /// The reason, once it has ended.
     pub(super) fn reason(&self) -> Option<Arc<str>> {
         self.is_over().then(|| self.reason.get().map_or_else(|| "it ended".into(), Arc::clone))
     }

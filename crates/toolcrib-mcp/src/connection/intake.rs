@@ -1,15 +1,17 @@
-//! What a server sends, before the protocol library sees any of it.
+//! Filters a server's messages before the protocol library sees them.
 //!
-//! The library starts a task for every notification, answers junk with errors, and fails a
-//! handshake over an answer with a foreign id. So what nobody waits for ends here: a changed list
-//! becomes a signal, progress goes to its call, in order, and the rest is dropped. What is passed on
-//! are answers that are waited for, requests of the server, and what its subscriptions need.
+//! The library starts a task for every notification, answers invalid messages with errors, and
+//! fails a handshake over a response with a foreign id. So unrequested messages end here: a changed
+//! list becomes a signal, progress goes to its call, in order, and the rest is dropped. The library
+//! receives only expected responses, requests of the server, and messages for its subscriptions.
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta as _, NumberOrString, RequestId,
@@ -17,32 +19,36 @@ use rmcp::model::{
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use toolcrib_core::Lanes;
 
 use super::{
     Signals,
     call::{Call, NoResult},
     pace::Pace,
-    text::{bounded, preview},
+    text::{Redaction, bounded, preview, tail},
 };
 use crate::{
     envelope::{Envelope, id},
     reserved::is_expanded,
 };
 
-/// How many messages in a row may be none of the protocol. Some servers write a banner or a line
-/// of their log where messages belong; one that writes nothing else is no server.
+/// The limit of consecutive invalid messages. Some servers write a banner or a log line to the
+/// message stream; one that writes nothing else is not a server.
 const MAX_JUNK: usize = 100;
 
-/// How many requests of the server wait for their answers at most; a real one has one or two. What
-/// it asks beyond that is dropped, so that one that does not take its answers fills no memory.
+/// The limit of the server's unanswered requests; a real one has one or two. Further ones are
+/// dropped, so that a server that does not read the responses fills no memory.
 const MAX_OWED: usize = 16;
 
-/// How many bytes the id of a request of the server may have, which goes back with the answer.
+/// The size limit of the id of a server's request, which is returned with the response.
 const MAX_ID_BYTES: usize = 256;
 
-/// Takes in what a connection reads, on all its streams.
+/// The messages read by a connection, on all its streams.
 pub(super) struct Intake {
     signals: Arc<dyn Signals>,
+    /// The server, whose messages share a lane.
+    source: Arc<str>,
+    redactor: Redaction,
     state: Mutex<State>,
 }
 
@@ -51,33 +57,33 @@ struct State {
     calls: HashMap<i64, Arc<Call>>,
     /// The subscription, of which there is one at a time.
     listening: Option<i64>,
-    /// The requests of the server that are not answered yet.
+    /// The server's requests without a response yet.
     owed: HashSet<RequestId>,
     pace: Pace,
     junk: usize,
     first_junk: String,
 }
 
-/// A request that is not answered yet.
+/// A request without a response yet.
 struct Expected {
     token: Option<i64>,
     call: Option<Arc<Call>>,
 }
 
-/// What came of a message.
+/// The outcome of a message.
 #[derive(Default)]
 pub(super) struct Taken {
-    /// What the protocol library is to see of it.
+    /// The part for the protocol library.
     pub(super) message: Option<ServerJsonRpcMessage>,
-    /// Whether the message is of our own, in place of what was read.
+    /// Whether the message was created here, instead of the one that was read.
     pub(super) is_ours: bool,
-    /// How long nothing more is to be read.
+    /// How long reading must pause.
     pub(super) pause: Option<Duration>,
-    /// Why nothing more is to be read at all.
+    /// Why reading must end.
     pub(super) hopeless: Option<String>,
 }
 
-/// The answer to a call.
+/// The response to a call.
 #[derive(Deserialize)]
 struct Answer {
     result: Option<Map<String, Value>>,
@@ -99,8 +105,15 @@ struct Progress {
     message: Option<String>,
 }
 
+impl Taken {
+    /// Reading it broke off.
+    pub(super) fn broken(problem: &str) -> Self {
+        Self { hopeless: Some(format!("a message cannot be read: {problem}")), ..Self::default() }
+    }
+}
+
 impl Intake {
-    pub(super) fn new(signals: Arc<dyn Signals>) -> Self {
+    pub(super) fn new(signals: Arc<dyn Signals>, source: &str) -> Self {
         let state = State {
             expected: HashMap::new(),
             calls: HashMap::new(),
@@ -110,10 +123,11 @@ impl Intake {
             junk: 0,
             first_junk: String::new(),
         };
-        Self { signals, state: Mutex::new(state) }
+        let redactor = signals.redactor();
+        Self { signals, source: source.into(), redactor, state: Mutex::new(state) }
     }
 
-    /// Before a message is sent: if it is a request, its answer is waited for from now on.
+    /// Called before a message is sent: if it is a request, its response is expected from now on.
     pub(super) fn expect(&self, message: &ClientJsonRpcMessage) {
         let ClientJsonRpcMessage::Request(request) = message else { return };
         let NumberOrString::Number(id) = request.id else { return };
@@ -127,7 +141,7 @@ impl Intake {
         };
         let mut state = self.state();
         if matches!(request.request, ClientRequest::InitializeRequest(_)) {
-            // What was asked before was given up for it: a late answer would fail the handshake.
+            // The earlier requests were given up: a late response would fail the handshake.
             state.expected.clear();
         }
         if let (Some(token), Some(call)) = (token, &call) {
@@ -136,34 +150,34 @@ impl Intake {
         if matches!(request.request, ClientRequest::SubscriptionsListenRequest(_))
             && let Some(before) = state.listening.replace(id)
         {
-            // It broke off without an answer, or nobody would ask again.
+            // It broke off without a response, or it would not be sent again.
             state.answered(before);
         }
         state.expected.insert(id, Expected { token, call });
     }
 
-    /// Before a call is sent that goes past the protocol library. Its progress comes under the same
-    /// number as its answer.
+    /// Called before a call is sent that bypasses the protocol library. Its progress has the same
+    /// number as its response.
     pub(super) fn expect_call(&self, id: i64, call: &Arc<Call>) {
         let mut state = self.state();
         state.calls.insert(id, Arc::clone(call));
         state.expected.insert(id, Expected { token: Some(id), call: Some(Arc::clone(call)) });
     }
 
-    /// The answer to a request is not waited for any more.
+    /// The response to a request is no longer expected.
     pub(super) fn forget(&self, id: &RequestId) {
         if let NumberOrString::Number(id) = id {
             self.forget_call(*id);
         }
     }
 
-    /// The same, of a call that goes past the protocol library.
+    /// The same for a call that bypasses the protocol library.
     pub(super) fn forget_call(&self, id: i64) {
         self.state().answered(id);
     }
 
-    /// If the message answers a request of the server: what is to be dropped once it is sent, or
-    /// cannot be.
+    /// If the message responds to a request of the server: a guard to be dropped once it is sent,
+    /// or cannot be.
     pub(super) fn owed(self: &Arc<Self>, message: &ClientJsonRpcMessage) -> Option<Owed> {
         let id = match message {
             ClientJsonRpcMessage::Response(response) => response.id.clone(),
@@ -173,30 +187,46 @@ impl Intake {
         Some(Owed { intake: Arc::clone(self), id })
     }
 
-    /// How many answers are waited for.
-    #[cfg(test)]
-    pub(super) fn expected(&self) -> usize {
-        let state = self.state();
-        assert!(state.calls.len() <= state.expected.len());
-        state.expected.len()
-    }
-
     pub(super) fn signal_changed_tools(&self) {
         self.signals.tools_changed();
     }
 
-    /// Whether answers to more than one call are waited for.
+    /// Whether responses to more than one call are expected.
     pub(super) fn has_other_calls(&self) -> bool {
         self.state().expected.values().filter(|expected| expected.call.is_some()).nth(1).is_some()
     }
 
-    /// Takes one message, of a stream that may hold any.
+    /// A text of the server as an error shows it.
+    pub(super) fn shown(&self, text: &str) -> String {
+        bounded(text, &self.redactor)
+    }
+
+    /// The beginning of bytes that should have been a message.
+    pub(super) fn preview(&self, bytes: &[u8]) -> String {
+        preview(bytes, &self.redactor)
+    }
+
+    /// The end of what was written to stderr.
+    pub(super) fn tail(&self, bytes: &[u8]) -> String {
+        tail(bytes, &self.redactor)
+    }
+
+    /// Runs work over so many bytes of the server's; a long message is not read on an async worker.
+    pub(super) async fn off_worker<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, String> {
+        Lanes::of_process().run_large(bytes, &self.source, work).await
+    }
+
+    /// Processes one message of a stream that may contain any.
     pub(super) fn take(&self, bytes: &[u8]) -> Taken {
         self.take_if(bytes, |_| true)
     }
 
-    /// Takes one message where only the answer to this request belongs. One to another request is
-    /// not taken for that, and does not end it.
+    /// Processes one message where only the response to this request belongs. A response to another
+    /// request is not accepted, and does not end that one.
     pub(super) fn take_answer_to(&self, id: Option<&RequestId>, bytes: &[u8]) -> Taken {
         self.take_if(bytes, |answered| id == Some(&RequestId::Number(answered)))
     }
@@ -229,7 +259,7 @@ impl Intake {
                 .filter(|id| belongs(*id))
                 .and_then(|id| Some((id, self.state().answered(id)?)))
             {
-                Some((id, expected)) => answer(bytes, id, &expected, is_answer),
+                Some((id, expected)) => self.answer(bytes, id, &expected, is_answer),
                 // A server that could not read a request cannot say which one it answers.
                 None if envelope.error.is_some() && !envelope.has_id() => {
                     self.unasked(serde_json::from_slice(bytes).ok())
@@ -240,14 +270,14 @@ impl Intake {
         }
     }
 
-    /// The answer to a request cannot be used, whatever more of it would come.
+    /// The response to a request is unusable, whatever follows of it.
     pub(super) fn fault(&self, id: &RequestId, problem: String) -> Option<ServerJsonRpcMessage> {
         let NumberOrString::Number(id) = id else { return None };
         let expected = self.state().answered(*id)?;
         fault(*id, expected.call.as_deref(), problem)
     }
 
-    /// Deals with a notification. What is left of it is for the library.
+    /// Processes a notification. The rest of it is for the library.
     fn notification(&self, method: &str, bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
         match method {
             "notifications/tools/list_changed" => self.signals.tools_changed(),
@@ -264,7 +294,7 @@ impl Intake {
         None
     }
 
-    /// A request of the server, if it is answered.
+    /// A request of the server, if it gets a response.
     fn request(&self, bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
         let message = serde_json::from_slice(bytes).ok()?;
         let ServerJsonRpcMessage::Request(request) = &message else { return None };
@@ -277,7 +307,7 @@ impl Intake {
         is_new.then_some(message)
     }
 
-    /// Whether it cancels a request of the server, whose answer is on its way in any case.
+    /// Whether it cancels a request of the server, which gets a response in any case.
     fn cancels_its_own(&self, message: &ServerJsonRpcMessage) -> bool {
         let ServerJsonRpcMessage::Notification(message) = message else { return false };
         let ServerNotification::CancelledNotification(cancelled) = &message.notification else {
@@ -286,7 +316,7 @@ impl Intake {
         cancelled.params.request_id.as_ref().is_some_and(|id| self.state().owed.contains(id))
     }
 
-    /// Takes something that is no message at all, `count` times.
+    /// Counts invalid messages.
     pub(super) fn idle(&self, count: usize) -> Option<Duration> {
         self.state().pace.take_many(count)
     }
@@ -310,7 +340,32 @@ impl Intake {
             Some(total) => format!("{progress} of {total}"),
             None => progress.to_string(),
         });
-        call.progress(bounded(text), percent);
+        // The pipe redacts it and cuts it then.
+        call.progress(text, percent);
+    }
+
+    /// An answer that is waited for, or why it cannot be used.
+    fn answer(&self, bytes: &[u8], id: i64, expected: &Expected, is_answer: bool) -> Taken {
+        let call = expected.call.as_deref();
+        if let Some(call) = call {
+            call.set_answer_bytes(bytes.len());
+        }
+        let read = match (is_answer, call) {
+            (false, _) => Err("it contains neither a result nor an error".to_owned()),
+            (true, _) if is_expanded(bytes) => {
+                Err("a key in it is reserved by `serde_json`".to_owned())
+            }
+            (true, Some(call)) if call.takes_answer() => {
+                settle(bytes, call).map(|()| Taken::default()).map_err(|error| unreadable(&error))
+            }
+            (true, _) => serde_json::from_slice(bytes)
+                .map(|message| Taken { message: Some(message), ..Taken::default() })
+                .map_err(|error| unreadable(&error)),
+        };
+        read.unwrap_or_else(|problem| {
+            let problem = format!("{problem}; it begins: {}", self.preview(bytes));
+            Taken { message: fault(id, call, problem), is_ours: true, ..Taken::default() }
+        })
     }
 
     fn unasked(&self, message: Option<ServerJsonRpcMessage>) -> Taken {
@@ -320,12 +375,12 @@ impl Intake {
     fn junk(&self, bytes: &[u8]) -> Taken {
         let mut state = self.state();
         if state.junk == 0 {
-            state.first_junk = preview(bytes);
+            state.first_junk = self.preview(bytes);
         }
         state.junk += 1;
         let hopeless = (state.junk >= MAX_JUNK).then(|| {
             format!(
-                "{MAX_JUNK} messages in a row are no JSON-RPC; the first begins: {}",
+                "{MAX_JUNK} messages in a row are not JSON-RPC; the first begins: {}",
                 state.first_junk
             )
         });
@@ -333,11 +388,11 @@ impl Intake {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
-/// The answer to a request of the server, until it is sent.
+/// The response to a request of the server, until it is sent.
 pub(super) struct Owed {
     intake: Arc<Intake>,
     id: RequestId,
@@ -359,27 +414,6 @@ impl State {
     }
 }
 
-/// An answer that is waited for, or why it cannot be used.
-fn answer(bytes: &[u8], id: i64, expected: &Expected, is_answer: bool) -> Taken {
-    let call = expected.call.as_deref();
-    let read = match (is_answer, call) {
-        (false, _) => Err("it holds neither a result nor an error".to_owned()),
-        (true, _) if is_expanded(bytes) => {
-            Err("a key in it is reserved by `serde_json`".to_owned())
-        }
-        (true, Some(call)) if call.takes_answer() => {
-            settle(bytes, call).map(|()| Taken::default()).map_err(|error| unreadable(&error))
-        }
-        (true, _) => serde_json::from_slice(bytes)
-            .map(|message| Taken { message: Some(message), ..Taken::default() })
-            .map_err(|error| unreadable(&error)),
-    };
-    read.unwrap_or_else(|problem| {
-        let problem = format!("{problem}; it begins: {}", preview(bytes));
-        Taken { message: fault(id, call, problem), is_ours: true, ..Taken::default() }
-    })
-}
-
 /// Hands an answer to its call. The protocol library would read it a second time.
 fn settle(bytes: &[u8], call: &Call) -> serde_json::Result<()> {
     let answer: Answer = serde_json::from_slice(bytes)?;
@@ -394,7 +428,8 @@ fn unreadable(error: &serde_json::Error) -> String {
     format!("it cannot be read: {error}")
 }
 
-/// The end of a request whose answer cannot be used: what the protocol library is told, if it waits.
+/// The end of a request with an unusable response: the message for the protocol library, if it
+/// waits.
 fn fault(id: i64, call: Option<&Call>, problem: String) -> Option<ServerJsonRpcMessage> {
     if let Some(call) = call {
         if call.takes_answer() {
@@ -407,7 +442,7 @@ fn fault(id: i64, call: Option<&Call>, problem: String) -> Option<ServerJsonRpcM
     Some(ServerJsonRpcMessage::error(error, Some(RequestId::Number(id))))
 }
 
-/// Ids and tokens of ours are whole numbers. The same digits as text name another request.
+/// Our ids and tokens are integers. The same digits as text name another request.
 fn number(id: &Value) -> Option<i64> {
     id.as_i64()
 }

@@ -2,6 +2,7 @@
 
 use std::{io, sync::Arc, task::Poll, time::Duration};
 
+use bytes::BytesMut;
 use futures_util::future::BoxFuture;
 use rmcp::{
     RoleClient,
@@ -13,33 +14,36 @@ use tokio::{
     sync::Mutex,
     time::{Instant, sleep_until, timeout},
 };
-use toolcrib_scope::process::Process;
+use toolcrib_capabilities::{
+    __internal::{Line, LineDecoder},
+    process::Process,
+};
 
 use super::{
     call::Call,
     carry::{Carrier, NotCarried, Outgoing},
     ending::{CLOSED_HERE, Ending},
-    intake::Intake,
-    text::tail,
+    intake::{Intake, Taken},
 };
-use crate::line_buffer::LineBuffer;
 
-/// How many bytes a line may have: 16 MiB. It is held in memory whole.
+/// The size limit of a line: 16 MiB. It is kept in memory whole.
 pub(super) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
-/// How long a server may leave a message unread. Its pipe holds what it has not read, so one for
-/// which there is no room so long reads no more at all.
+/// How long a server may leave a message unread. Its pipe buffers unread bytes, so a server whose
+/// pipe has been full for this time has stopped reading.
 const WRITE_STALL: Duration = Duration::from_secs(30);
 
-/// How long a program that closed its output is given to end, so that it can be said how.
+/// How long to wait for the exit of a program that closed its output, to report its status.
 const EXIT_GRACE: Duration = Duration::from_millis(500);
 
-/// How long a program that is to end may take by itself, once its stdin is closed.
+/// How long a program may take to end by itself after its stdin is closed.
 const CLOSE_GRACE: Duration = Duration::from_secs(2);
 
 pub(super) struct Lines<R, W> {
     reader: R,
-    lines: LineBuffer,
+    lines: LineDecoder,
+    /// A message that is being read. A reader may stop waiting and resume.
+    taking: Option<BoxFuture<'static, Taken>>,
     resume_at: Option<Instant>,
     is_at_end: bool,
     writer: Arc<Mutex<Option<W>>>,
@@ -61,7 +65,8 @@ where
     ) -> Self {
         Self {
             reader,
-            lines: LineBuffer::default(),
+            lines: LineDecoder::new(MAX_LINE_BYTES),
+            taking: None,
             resume_at: None,
             is_at_end: false,
             writer: Arc::new(Mutex::new(Some(writer))),
@@ -71,24 +76,32 @@ where
         }
     }
 
-    /// What writes calls between the messages of the protocol library.
+    /// A writer of calls between the messages of the protocol library.
     pub(super) fn carrier(&self) -> Arc<dyn Carrier> {
         Arc::new(Writer { writer: Arc::clone(&self.writer), ending: Arc::clone(&self.ending) })
     }
 
-    /// Reads on. An error is why there is nothing more to read, where that is known.
-    async fn fill(&mut self) -> Result<(), Option<String>> {
-        if self.lines.len() > MAX_LINE_BYTES {
-            return Err(Some(format!("it sent a line of more than {MAX_LINE_BYTES} bytes")));
-        }
-        match self.lines.fill(&mut self.reader).await {
-            Ok(0) => Err(None),
-            Ok(_) => Ok(()),
-            Err(error) => Err(Some(format!("its output cannot be read: {error}"))),
+    /// The next line. An error is the reason of the end, if known.
+    async fn line(&mut self) -> Result<BytesMut, Option<String>> {
+        loop {
+            match self.lines.decode() {
+                Some(Line::Whole(line)) => return Ok(line),
+                Some(Line::TooLong { .. }) => {
+                    return Err(Some(format!(
+                        "it sent a line of more than {MAX_LINE_BYTES} bytes"
+                    )));
+                }
+                None => {}
+            }
+            match self.lines.fill(&mut self.reader).await {
+                Ok(0) => return Err(None),
+                Ok(_) => {}
+                Err(error) => return Err(Some(format!("its output cannot be read: {error}"))),
+            }
         }
     }
 
-    /// How the server ended, as far as it can be told.
+    /// How the server ended, as far as known.
     async fn epitaph(&mut self) -> String {
         let Some(process) = &mut self.process else {
             return "it closed the connection".to_owned();
@@ -98,7 +111,7 @@ where
             Ok(Err(error)) => error.to_string(),
             Err(_) => "it closed its output".to_owned(),
         };
-        with_stderr(how, process)
+        with_stderr(how, process, &self.intake)
     }
 
     async fn next(&mut self) -> Option<ServerJsonRpcMessage> {
@@ -112,22 +125,26 @@ where
                 self.ending.end(reason);
                 return None;
             }
-            let Some(line) = self.lines.line() else {
-                match self.fill().await {
-                    Ok(()) => {}
-                    Err(None) => self.is_at_end = true,
+            let taking = match &mut self.taking {
+                Some(taking) => taking,
+                None => match self.line().await {
+                    Ok(line) => self.taking.insert(Box::pin(take(Arc::clone(&self.intake), line))),
+                    Err(None) => {
+                        self.is_at_end = true;
+                        continue;
+                    }
                     Err(Some(reason)) => {
                         self.ending.end(reason);
                         return None;
                     }
-                }
-                continue;
+                },
             };
-            let taken = self.intake.take(&line);
+            let taken = taking.await;
+            self.taking = None;
             self.resume_at = taken.pause.and_then(|pause| Instant::now().checked_add(pause));
             if let Some(reason) = taken.hopeless {
                 let reason = match &self.process {
-                    Some(process) => with_stderr(reason, process),
+                    Some(process) => with_stderr(reason, process, &self.intake),
                     None => reason,
                 };
                 self.ending.end(reason);
@@ -176,7 +193,7 @@ where
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        // Ends what is still being written, which holds the writer.
+        // Ends a write in progress, which has the lock of the writer.
         self.ending.end(CLOSED_HERE);
         if let Some(mut writer) = self.writer.lock().await.take() {
             let _ = timeout(CLOSE_GRACE, writer.shutdown()).await;
@@ -209,7 +226,7 @@ impl<W: AsyncWrite + Unpin + Send + 'static> Carrier for Writer<W> {
         Box::pin(async move {
             let written = match futures_util::poll!(&mut writing) {
                 Poll::Ready(written) => written,
-                // A line that was begun is ended, though nobody waits for its answer any more.
+                // A line in progress is finished, even without a waiter for its response.
                 Poll::Pending => {
                     tokio::spawn(writing).await.unwrap_or_else(|error| Err(io::Error::other(error)))
                 }
@@ -227,7 +244,7 @@ async fn write<W: AsyncWrite + Unpin>(
 ) -> io::Result<()> {
     let mut writer = writer.lock().await;
     let Some(writer) = writer.as_mut() else { return Err(io::ErrorKind::BrokenPipe.into()) };
-    // Only now: what waits for its turn is held once.
+    // Only now, so that a waiting call is in memory only once.
     let mut line = json().map_err(io::Error::other)?;
     line.push(b'\n');
     if call.is_some_and(|call| !call.begin()) {
@@ -259,8 +276,14 @@ async fn write<W: AsyncWrite + Unpin>(
     writer.flush().await
 }
 
-fn with_stderr(reason: String, process: &Process) -> String {
-    match tail(&process.stderr_tail()) {
+async fn take(intake: Arc<Intake>, line: BytesMut) -> Taken {
+    let (of_line, bytes) = (Arc::clone(&intake), line.len());
+    let taken = intake.off_worker(bytes, move || of_line.take(&line)).await;
+    taken.unwrap_or_else(|problem| Taken::broken(&problem))
+}
+
+fn with_stderr(reason: String, process: &Process, intake: &Intake) -> String {
+    match intake.tail(&process.stderr_tail()) {
         stderr if stderr.is_empty() => reason,
         stderr => format!("{reason}; the last it wrote to stderr: {stderr}"),
     }

@@ -16,27 +16,27 @@ use rmcp::{
 };
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::DropGuard;
-use toolcrib_core::CancellationToken;
+use toolcrib_core::{__internal::Backoff, CancellationToken};
 
 use super::{
     CallAnswer, CallRequest, Connection, Page, RequestError, ServerInfo,
     carry::Introduction,
     ending::CLOSED_HERE,
-    open::{Dialled, Host, Running, Wiring},
+    open::{Dialed, Host, Running, Wiring},
     request::{Requests, Sent, is_unknown_method},
     result::{self, Answer},
-    text::bounded,
 };
 
-/// How often a call is sent again because its answer asks for that; what the protocol's own SDKs do.
+/// The limit of rounds in which a response requests another call; as in the protocol's SDKs.
 const MAX_ROUNDS: usize = 10;
 
-/// How long a connection waits for its subscription before it is handed out. From then on a change
-/// is heard in any case; one that comes late is taken for a change.
+/// How long a new connection waits for its subscription. After it, every change is noticed; a late
+/// subscription counts as a change.
 const LISTEN_FIRST: Duration = Duration::from_secs(1);
 
-/// How long it takes until a subscription that was lost is tried again, at first and at most.
-const LISTEN_AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+/// The wait before a lost subscription is tried again.
+const LISTEN_AGAIN: Backoff =
+    Backoff { base: Duration::from_secs(1), cap: Duration::from_secs(60) };
 
 pub(super) struct Link {
     server: ServerInfo,
@@ -44,13 +44,13 @@ pub(super) struct Link {
     pub(super) requests: Requests,
     /// Fires when nothing of the connection is left.
     gone: CancellationToken,
-    /// Ends the connection when the last handle goes.
+    /// Ends the connection when the last handle is dropped.
     _closing: DropGuard,
 }
 
 impl Link {
-    /// Takes over what has shaken hands.
-    pub(super) async fn open((running, carrier): Dialled, wiring: Wiring) -> Self {
+    /// Takes over a connection after the handshake.
+    pub(super) async fn open((running, carrier): Dialed, wiring: Wiring) -> Self {
         let info = running.peer().peer_info();
         let info = info.as_deref();
         let is_legacy = info.is_none_or(|info| info.protocol_version.has_initialize());
@@ -58,10 +58,10 @@ impl Link {
         let announces_changes = tools.is_some_and(|tools| tools.list_changed == Some(true));
         let named = info.and_then(|info| info.server_info.as_ref());
         let server = ServerInfo {
-            name: named.map(|named| bounded(named.name.clone())).unwrap_or_default(),
-            version: named.map(|named| bounded(named.version.clone())).unwrap_or_default(),
+            name: named.map(|named| wiring.intake.shown(&named.name)).unwrap_or_default(),
+            version: named.map(|named| wiring.intake.shown(&named.version)).unwrap_or_default(),
             protocol: info
-                .map(|info| bounded(info.protocol_version.to_string()))
+                .map(|info| wiring.intake.shown(info.protocol_version.as_str()))
                 .unwrap_or_default(),
             announces_changes,
         };
@@ -107,7 +107,8 @@ impl Connection for Link {
                 extensions: Default::default(),
             };
             let request = ClientRequest::ListToolsRequest(request);
-            let page = result::page(requests.ask(request).await?)?;
+            let page = requests.ask(request, result::page).await;
+            let page = page.map_err(|error| error.shown(&requests.wiring.intake))?;
             requests.carrier().listed(&page.tools, is_first);
             Ok(page)
         })
@@ -118,7 +119,10 @@ impl Connection for Link {
         request: CallRequest,
     ) -> BoxFuture<'static, Result<CallAnswer, RequestError>> {
         let requests = self.requests.clone();
-        Box::pin(call_tool(requests, request))
+        Box::pin(async move {
+            let intake = Arc::clone(&requests.wiring.intake);
+            call_tool(requests, request).await.map_err(|error| error.shown(&intake))
+        })
     }
 
     fn closed(&self) -> BoxFuture<'static, Arc<str>> {
@@ -162,7 +166,7 @@ async fn call_tool(requests: Requests, request: CallRequest) -> Result<CallAnswe
     Err(RequestError::Malformed(problem))
 }
 
-/// What the protocol library says of this client in each request.
+/// The client's metadata that the protocol library adds to each request.
 fn introduction(protocol: &str) -> Introduction {
     let info = Host.get_info();
     Introduction {
@@ -172,7 +176,7 @@ fn introduction(protocol: &str) -> Introduction {
     }
 }
 
-/// Stays with a connection until nothing of it is left.
+/// Attends a connection until nothing of it is left.
 async fn attend(
     running: Running,
     wiring: Wiring,
@@ -196,7 +200,7 @@ async fn attend(
         () = listening => false,
         _ = &mut served => true,
     };
-    // Whoever ended it from elsewhere has said why.
+    // If it was ended elsewhere, the reason is already recorded.
     ending.end(if is_served { "the connection was closed" } else { CLOSED_HERE });
     if !is_served {
         closing.cancel();
@@ -205,20 +209,19 @@ async fn attend(
     drop(gone);
 }
 
-/// What a connection and its subscription know of each other.
+/// State shared by a connection and its subscription.
 #[derive(Default)]
 struct Listening {
-    /// Fires when it is there, or known not to come.
+    /// Fires when the subscription is active, or has failed.
     is_settled: CancellationToken,
     /// Whether the connection may have been listed already.
     is_handed_out: AtomicBool,
 }
 
-/// Keeps a subscription to changes of the tools open, for as long as the server knows of such. What
-/// it brings is seen by the intake.
+/// Keeps a subscription to changes of the tools open, while the server supports it. Its messages go
+/// through the intake.
 async fn listen(peer: &Peer<RoleClient>, listening: &Listening, changed: impl Fn()) {
-    let (first, most) = LISTEN_AGAIN;
-    let mut wait = first;
+    let mut failures = 0_u32;
     loop {
         let filter = SubscriptionFilter::builder().tools_list_changed().build();
         match peer.listen(filter).await {
@@ -226,18 +229,18 @@ async fn listen(peer: &Peer<RoleClient>, listening: &Listening, changed: impl Fn
                 let since = Instant::now();
                 listening.is_settled.cancel();
                 if listening.is_handed_out.load(Ordering::Acquire) {
-                    // What changed since it was listed was told to nobody.
+                    // Changes since the listing were not announced.
                     changed();
                 }
                 while let Ok(Some(_)) = subscription.next().await {}
-                if since.elapsed() > most {
-                    wait = first;
+                if since.elapsed() > LISTEN_AGAIN.cap {
+                    failures = 0;
                 }
             }
             Err(ServiceError::McpError(error)) if is_unknown_method(&error) => return,
             Err(_) => {}
         }
-        sleep(wait).await;
-        wait = (wait * 2).min(most);
+        failures = failures.saturating_add(1);
+        sleep(LISTEN_AGAIN.longest(failures)).await;
     }
 }

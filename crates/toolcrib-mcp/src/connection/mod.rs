@@ -1,5 +1,5 @@
-//! The port to the protocol: what a client asks of a server, in words of our own. What is behind
-//! it speaks MCP by rmcp, over a program's pipes, HTTP, or a pipe in memory.
+//! The protocol interface of a client, in our own types. The implementation speaks MCP by rmcp,
+//! over a program's pipes, HTTP, or a pipe in memory.
 
 mod call;
 mod carry;
@@ -15,8 +15,6 @@ mod pipe;
 mod program;
 mod request;
 mod result;
-#[cfg(test)]
-mod tests;
 mod text;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -25,63 +23,70 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use toolcrib_core::{CancellationToken, ToolOutput};
 
-use self::call::OnProgress;
 #[cfg(any(test, feature = "mock"))]
 pub(crate) use self::pipe::pipe;
-pub(crate) use self::{http::http, program::stdio};
+use self::{call::OnProgress, intake::Intake};
+pub(crate) use self::{
+    http::http,
+    program::stdio,
+    text::{Redaction, bounded},
+};
 
-/// Opens connections to one server. Each is independent of those before it.
+/// Opens connections to one server. Each is independent of earlier ones.
 pub(crate) trait Connect: Send + Sync + 'static {
-    /// Starts or dials the server and agrees on a version with it. Dropping the future undoes
-    /// what it began, without waiting for that: a process is killed.
+    /// Starts or dials the server and negotiates a version. Dropping the future undoes it, without
+    /// waiting: a process is killed.
     fn connect(
         &self,
         signals: Arc<dyn Signals>,
     ) -> BoxFuture<'static, Result<Arc<dyn Connection>, ConnectError>>;
 
-    /// The server as an operator knows it: its command line, with whatever was put into its
-    /// arguments, or its URL without the query.
+    /// The server for the operator: its command line, with the expanded arguments, or its URL
+    /// without the query.
     fn target(&self) -> &str;
 }
 
-/// What a connection tells without being asked. Called from its own tasks: let it be short.
+/// Unrequested signals of a connection. Called from its own tasks; should return quickly.
 pub(crate) trait Signals: Send + Sync + 'static {
-    /// The server says that its tools are others now. May come any number of times.
+    /// The server announces changed tools. May come any number of times.
     fn tools_changed(&self);
+
+    /// The redaction of secrets that texts of the server may contain.
+    fn redactor(&self) -> Redaction;
 }
 
 /// An open connection to a server. Dropping the last handle ends it as `close` does, without
 /// waiting.
 pub(crate) trait Connection: Send + Sync + 'static {
-    /// What the server says of itself, and what was agreed.
+    /// The server's self-description and the negotiated version.
     fn server(&self) -> &ServerInfo;
 
     /// One page of the list of tools.
     fn list_tools(&self, cursor: Option<String>) -> BoxFuture<'static, Result<Page, RequestError>>;
 
-    /// One call. Firing its token, or dropping the future, tells the server to cancel.
+    /// One call. Firing its token, or dropping the future, sends a cancellation to the server.
     fn call_tool(
         &self,
         request: CallRequest,
     ) -> BoxFuture<'static, Result<CallAnswer, RequestError>>;
 
-    /// Done when the connection is over, with the operator's reason.
+    /// Done when the connection has ended, with the reason for the operator.
     fn closed(&self) -> BoxFuture<'static, Arc<str>>;
 
-    /// Ends the connection and waits until nothing of it is left: no process, no task.
+    /// Ends the connection and waits until all its processes and tasks have ended.
     fn close(&self) -> BoxFuture<'static, ()>;
 }
 
-/// What a server says of itself. Self-reported: for people, never for a decision.
+/// A server's self-description: for people, never for a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerInfo {
-    /// Its own name.
+    /// Its self-reported name.
     pub(crate) name: String,
-    /// Its own version.
+    /// Its self-reported version.
     pub(crate) version: String,
-    /// The protocol version that was agreed on, such as `2025-11-25`.
+    /// The negotiated protocol version, such as `2025-11-25`.
     pub(crate) protocol: String,
-    /// Whether it announces that its tools change.
+    /// Whether it announces changes of its tools.
     pub(crate) announces_changes: bool,
 }
 
@@ -89,18 +94,18 @@ pub(crate) struct ServerInfo {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Page {
     pub(crate) tools: Vec<RemoteTool>,
-    /// How much their descriptions and schemas hold, in bytes.
+    /// The size of their descriptions and schemas, in bytes.
     pub(crate) bytes: usize,
-    /// Where the next page begins; none on the last.
+    /// The cursor of the next page; `None` on the last.
     pub(crate) next: Option<String>,
-    /// How long the list holds, where the server says so.
+    /// The time to live of the list, if the server states one.
     pub(crate) ttl: Option<Duration>,
 }
 
-/// A tool as a server describes it; nothing of it is believed yet.
+/// A server's description of a tool, not verified yet.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RemoteTool {
-    /// None where what is listed has no name, or is no description at all.
+    /// `None` for an entry without a name, or an invalid one.
     pub(crate) name: Option<String>,
     pub(crate) title: Option<String>,
     pub(crate) description: Option<String>,
@@ -109,7 +114,7 @@ pub(crate) struct RemoteTool {
     pub(crate) hints: Hints,
 }
 
-/// What a server says of a tool's effects, where it says something.
+/// A server's annotations of a tool's effects, if any.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Hints {
     pub(crate) read_only: Option<bool>,
@@ -117,15 +122,15 @@ pub(crate) struct Hints {
     pub(crate) idempotent: Option<bool>,
 }
 
-/// One call, as it goes to the server.
+/// One call for the server.
 pub(crate) struct CallRequest {
     /// The server's own name of the tool.
     pub(crate) tool: Arc<str>,
-    /// Shared with whoever may have to send it again.
+    /// Shared with the caller, which may have to send it again.
     pub(crate) arguments: Arc<Map<String, Value>>,
-    /// Told of the server's progress: a text, and how much is done, 0 to 100.
+    /// Receives the server's progress: a text, and the percentage done, 0 to 100.
     pub(crate) on_progress: OnProgress,
-    /// Ends the call: the server is told, and the answer is no longer waited for.
+    /// Ends the call: the server receives a cancellation, and the response is no longer awaited.
     pub(crate) cancellation: CancellationToken,
 }
 
@@ -135,15 +140,15 @@ impl fmt::Debug for CallRequest {
     }
 }
 
-/// What a server answered to a call.
+/// A server's response to a call.
 #[derive(Debug)]
 pub(crate) struct CallAnswer {
     pub(crate) output: ToolOutput,
-    /// The server says that the tool failed; the output says how.
+    /// The server reports that the tool failed; the output has the details.
     pub(crate) is_error: bool,
 }
 
-/// A connection that could not be opened. The text is the operator's.
+/// A connection that could not be opened. The text is for the operator.
 #[derive(Debug, thiserror::Error)]
 #[error("{problem}")]
 pub(crate) struct ConnectError {
@@ -152,27 +157,41 @@ pub(crate) struct ConnectError {
     pub(crate) source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
-/// A request without a usable answer. The texts are the operator's.
+/// A request without a usable response. The texts are for the operator.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
     /// Nothing of it reached the server, or the server refused it unread: it may be sent again.
     #[error("the server did not take the request: {0}")]
     NotSent(String),
-    /// It was sent, or may have been, and the connection ended before an answer came.
+    /// It was sent, or may have been, and the connection ended before a response.
     #[error("the connection ended before an answer came: {0}")]
     Lost(String),
-    /// The server answered with a protocol error.
+    /// The server responded with a protocol error.
     #[error("the server answered with error {code}: {message}")]
     Refused {
         /// The JSON-RPC code.
         code: i32,
-        /// The server's words.
+        /// The server's message.
         message: String,
     },
-    /// The server answered with something that is no answer to this request.
+    /// The server's message is not a valid response to this request.
     #[error("the answer cannot be used: {0}")]
     Malformed(String),
-    /// The request was cancelled here, after it was sent or begun to be; the server is told.
+    /// The request was cancelled here, after it was at least partly sent; the server receives a
+    /// cancellation.
     #[error("it was cancelled")]
     Cancelled,
+}
+
+impl RequestError {
+    /// The same, as it is shown. The server's refusal of a call goes through the pipe whole, which redacts
+    /// and then cuts it.
+    fn shown(self, intake: &Intake) -> Self {
+        match self {
+            Self::NotSent(problem) => Self::NotSent(intake.shown(&problem)),
+            Self::Lost(problem) => Self::Lost(intake.shown(&problem)),
+            Self::Malformed(problem) => Self::Malformed(intake.shown(&problem)),
+            refused @ (Self::Refused { .. } | Self::Cancelled) => refused,
+        }
+    }
 }

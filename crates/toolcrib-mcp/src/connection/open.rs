@@ -1,4 +1,4 @@
-//! From a server to an open connection: the handshake of either era.
+//! Opens a connection to a server: the handshake of either era.
 
 use std::{
     error::Error,
@@ -25,62 +25,62 @@ use toolcrib_core::CancellationToken;
 
 use super::{
     Connect, ConnectError, Connection, Signals, carry::Carrier, ending::Ending, http,
-    intake::Intake, link::Link, text::bounded,
+    intake::Intake, link::Link,
 };
 
-/// What speaks the protocol on an open connection.
+/// The protocol library's service on an open connection.
 pub(super) type Running = RunningService<RoleClient, Host>;
 
-/// An open connection: what speaks the protocol on it, and what takes calls past that.
-pub(super) type Dialled = (Running, Arc<dyn Carrier>);
+/// An open connection: the protocol library's service, and the carrier for calls that bypass it.
+pub(super) type Dialed = (Running, Arc<dyn Carrier>);
 
-/// What the parts of one connection have in common.
+/// State shared by the parts of one connection.
 #[derive(Clone)]
 pub(super) struct Wiring {
     pub(super) intake: Arc<Intake>,
     pub(super) ending: Arc<Ending>,
-    /// Ends the connection from here.
+    /// Ends the connection from this side.
     pub(super) closing: CancellationToken,
 }
 
-/// A way to reach one server.
+/// A transport to one server.
 pub(super) trait Dial: Send + Sync + 'static {
-    /// The server as an operator knows it.
+    /// The server for the operator.
     fn target(&self) -> &str;
 
-    /// Starts or dials it and shakes hands.
+    /// Starts or dials it and performs the handshake.
     fn dial(
         &self,
         greeting: Greeting,
         wiring: Wiring,
-    ) -> BoxFuture<'static, Result<Dialled, Failed>>;
+    ) -> BoxFuture<'static, Result<Dialed, Failed>>;
 }
 
-/// How a connection begins.
+/// The kind of handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Greeting {
-    /// With `server/discover`, and where that is refused or not answered for 10 s, with `initialize`
+    /// With `server/discover`, and if that is refused or not answered for 10 s, with `initialize`
     /// on the same connection.
     Either,
-    /// With `initialize`, as servers before 2026-07-28 want it.
+    /// With `initialize`, as servers before 2026-07-28 require.
     Legacy,
 }
 
 /// A connection that could not be opened.
 pub(super) struct Failed {
     pub(super) error: ConnectError,
-    /// Whether the way in which it was begun may be the cause.
+    /// Whether the kind of handshake may be the cause.
     pub(super) may_be_greeting: bool,
 }
 
 impl Failed {
-    /// The server was not reached, let nobody in, or speaks what is not known here. It is the same
-    /// for every greeting.
+    /// The server was not reached, refused access, or speaks an unknown version. The kind of
+    /// handshake does not matter.
     pub(super) fn not_reached(
         problem: impl Into<String>,
         source: impl Into<Option<Box<dyn Error + Send + Sync>>>,
     ) -> Self {
-        let error = ConnectError { problem: bounded(problem), source: source.into() };
+        let error = ConnectError { problem: problem.into(), source: source.into() };
         Self { error, may_be_greeting: false }
     }
 
@@ -88,7 +88,7 @@ impl Failed {
         if let ClientInitializeError::TransportError { error: sent, .. } = &error
             && let Some((problem, may_be_greeting)) = http::why_not_connected(sent)
         {
-            let error = ConnectError { problem: bounded(problem), source: Some(Box::new(error)) };
+            let error = ConnectError { problem, source: Some(Box::new(error)) };
             return Self { error, may_be_greeting };
         }
         let problem = match (ending.reason(), &error) {
@@ -99,17 +99,17 @@ impl Failed {
             }
             (None, error) => error.to_string(),
         };
-        let error = ConnectError { problem: bounded(problem), source: Some(Box::new(error)) };
+        let error = ConnectError { problem, source: Some(Box::new(error)) };
         Self { error, may_be_greeting: true }
     }
 }
 
-/// Opens connections by a way to reach a server, and remembers how the server wants to be greeted:
-/// one that is silent about what it does not know costs its 10 s once, not at every start.
+/// Opens connections by a transport, and remembers the server's kind of handshake: one that ignores
+/// unknown requests costs its 10 s once, not at every start.
 ///
-/// Some servers end, or send garbage, when their first request is one they do not know, and one
-/// that was legacy may be replaced by one that is not. So where the handshake fails, the other
-/// greeting is tried, once, on a connection of its own; a program is started twice then.
+/// Some servers end, or send garbage, when their first request is unknown to them, and a legacy
+/// server may be replaced by a newer one. So if the handshake fails, the other kind is tried, once,
+/// on a separate connection; a program is started twice then.
 pub(super) struct Opener<D> {
     dial: Arc<D>,
     is_legacy: Arc<AtomicBool>,
@@ -159,15 +159,18 @@ pub(super) async fn attempt(
     signals: &Arc<dyn Signals>,
 ) -> Result<Link, Failed> {
     let wiring = Wiring {
-        intake: Arc::new(Intake::new(Arc::clone(signals))),
+        intake: Arc::new(Intake::new(Arc::clone(signals), dial.target())),
         ending: Arc::default(),
         closing: CancellationToken::new(),
     };
-    let dialled = dial.dial(greeting, wiring.clone()).await?;
-    Ok(Link::open(dialled, wiring).await)
+    let dialed = dial.dial(greeting, wiring.clone()).await.map_err(|mut failed| {
+        failed.error.problem = wiring.intake.shown(&failed.error.problem);
+        failed
+    })?;
+    Ok(Link::open(dialed, wiring).await)
 }
 
-/// Shakes hands over a transport.
+/// Performs the handshake over a transport.
 pub(super) async fn shake_hands<T, E, A>(
     transport: T,
     greeting: Greeting,
@@ -190,14 +193,14 @@ where
         .map_err(|error| Failed::of_handshake(error, &ending))?;
     let spoken = running.peer().peer_info().map(|info| info.protocol_version.clone());
     match spoken {
-        // The protocol library takes whatever a server says.
+        // The protocol library accepts any version of a server.
         Some(spoken) if !ProtocolVersion::KNOWN_VERSIONS.contains(&spoken) => {
             let _ = running.cancel().await;
             let known: Vec<_> =
                 ProtocolVersion::KNOWN_VERSIONS.iter().map(ProtocolVersion::as_str).collect();
             let problem = format!(
-                "it speaks version `{}` of the protocol, which is not known here; known are {}",
-                bounded(spoken.as_str()),
+                "it speaks version `{}` of the protocol, which is not supported here; supported are {}",
+                spoken.as_str(),
                 known.join(", ")
             );
             Err(Failed::not_reached(problem, None))
@@ -206,11 +209,11 @@ where
     }
 }
 
-/// What a server may ask of this side: whether it is there, and nothing else.
+/// Answers a server's requests: only pings.
 pub(super) struct Host;
 
 impl Host {
-    /// The answer to a request of the server.
+    /// The response to a request of the server.
     pub(super) fn answer(request: &ServerRequest) -> Result<ClientResult, ErrorData> {
         match request {
             ServerRequest::PingRequest(_) => Ok(ClientResult::empty(())),

@@ -2,14 +2,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How many messages that nobody asked for are taken as they come.
+/// The number of unrequested messages that are read without a delay.
 const BURST: f64 = 256.0;
-/// How many are taken per second beyond that. A pipe holds about a thousand short ones, and an answer
-/// stands behind them: at this pace for a quarter of a second, for a few per cent of one core.
+/// The rate per second beyond that. A pipe buffers about a thousand short messages, and a response
+/// may come after them: at this rate after a quarter of a second, for a few per cent of one core.
 const PER_SECOND: f64 = 5_000.0;
 
-/// The pace at which messages that nobody asked for are taken. Those beyond it are not thrown
-/// away: nothing is read until there is room for them, so that it is the sender who waits.
+/// A rate limit for unrequested messages. Excess messages are not dropped: reading pauses until
+/// there is room, so that the sender waits.
 pub(super) struct Pace {
     room: f64,
     since: Instant,
@@ -20,12 +20,12 @@ impl Pace {
         Self { room: BURST, since: Instant::now() }
     }
 
-    /// Takes one. Says how long nothing is to be read then, if not at once.
+    /// Counts one. Returns how long reading must pause, if at all.
     pub(super) fn take(&mut self) -> Option<Duration> {
         self.take_many(1)
     }
 
-    /// Takes so many at once.
+    /// Counts several at once.
     pub(super) fn take_many(&mut self, count: usize) -> Option<Duration> {
         let count = f64::from(u32::try_from(count).unwrap_or(u32::MAX));
         let now = Instant::now();

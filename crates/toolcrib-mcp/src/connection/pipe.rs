@@ -8,10 +8,10 @@ use tokio::io::{AsyncRead, AsyncWrite, split};
 use super::{
     Connect,
     lines::Lines,
-    open::{Dial, Dialled, Failed, Greeting, Opener, Wiring, shake_hands},
+    open::{Dial, Dialed, Failed, Greeting, Opener, Wiring, shake_hands},
 };
 
-/// Connections to what is in this process: each is what `open` gives.
+/// Connections to a server in this process: each is a result of `open`.
 pub(crate) fn pipe<S>(
     target: impl Into<String>,
     open: impl Fn() -> io::Result<S> + Send + Sync + 'static,
@@ -46,11 +46,14 @@ where
         &self,
         greeting: Greeting,
         wiring: Wiring,
-    ) -> BoxFuture<'static, Result<Dialled, Failed>> {
+    ) -> BoxFuture<'static, Result<Dialed, Failed>> {
         let opened = (self.open)();
         Box::pin(async move {
             let stream = opened.map_err(|error| {
-                Failed::not_reached(format!("it takes no connection: {error}"), Some(error.into()))
+                Failed::not_reached(
+                    format!("it accepts no connection: {error}"),
+                    Some(error.into()),
+                )
             })?;
             let Wiring { intake, ending, .. } = &wiring;
             let lines = Lines::new(split(stream), None, Arc::clone(intake), Arc::clone(ending));

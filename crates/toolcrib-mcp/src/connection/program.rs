@@ -3,28 +3,27 @@
 use std::{env, ffi::OsString, sync::Arc};
 
 use futures_util::future::BoxFuture;
-use toolcrib_scope::process::{Process, ProcessSpec, Processes, find_program, inherited};
+use toolcrib_capabilities::process::{Process, ProcessSpec, Processes, find_program, inherited};
 
 use super::{
     Connect,
     lines::Lines,
-    open::{Dial, Dialled, Failed, Greeting, Opener, Wiring, shake_hands},
-    text::bounded,
+    open::{Dial, Dialed, Failed, Greeting, Opener, Wiring, shake_hands},
 };
-use crate::server::{InvalidServer, Stdio};
+use crate::server::{InvalidServerError, Stdio};
 
-/// What of the host's environment a server gets beside what is declared: what programs need to find
-/// their files and to write as the user reads.
+/// The host's environment variables that a server gets in addition to declared ones: those that
+/// programs need to find their files and to use the user's language.
 const INHERITED: [&str; 9] =
     ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"];
 
 /// Connections to a program that is started for each.
-pub(crate) fn stdio(server: &str, stdio: &Stdio) -> Result<Arc<dyn Connect>, InvalidServer> {
+pub(crate) fn stdio(server: &str, stdio: &Stdio) -> Result<Arc<dyn Connect>, InvalidServerError> {
     if stdio.command.is_empty() {
-        return Err(InvalidServer::Command { server: server.to_owned() });
+        return Err(InvalidServerError::Command { server: server.to_owned() });
     }
     let words = [&stdio.command].into_iter().chain(&stdio.args);
-    let target = bounded(words.map(String::as_str).collect::<Vec<_>>().join(" "));
+    let target = words.map(String::as_str).collect::<Vec<_>>().join(" ");
     Ok(Opener::new(Program { target, stdio: stdio.clone() }))
 }
 
@@ -42,7 +41,7 @@ impl Dial for Program {
         &self,
         greeting: Greeting,
         wiring: Wiring,
-    ) -> BoxFuture<'static, Result<Dialled, Failed>> {
+    ) -> BoxFuture<'static, Result<Dialed, Failed>> {
         let stdio = self.stdio.clone();
         Box::pin(async move {
             let (process, pipes) = start(stdio).await?;
@@ -54,7 +53,8 @@ impl Dial for Program {
     }
 }
 
-type Pipes = (toolcrib_scope::process::ChildStdout, toolcrib_scope::process::ChildStdin);
+type Pipes =
+    (toolcrib_capabilities::process::ChildStdout, toolcrib_capabilities::process::ChildStdin);
 
 async fn start(stdio: Stdio) -> Result<(Process, Pipes), Failed> {
     let not_started = |error: Box<dyn std::error::Error + Send + Sync>| {
@@ -72,7 +72,7 @@ async fn start(stdio: Stdio) -> Result<(Process, Pipes), Failed> {
     spec.env = environment(stdio.env);
     spec.limits = stdio.limits;
     spec.allow_stray_children = stdio.allow_stray_children;
-    // What may run was decided by whoever declared the server.
+    // The declaration of the server decided which program may run.
     let mut process =
         Processes::any().start(spec).await.map_err(|error| not_started(error.into()))?;
     match (process.take_stdout(), process.take_stdin()) {
@@ -81,7 +81,7 @@ async fn start(stdio: Stdio) -> Result<(Process, Pipes), Failed> {
     }
 }
 
-/// What is declared, the last of several values for one name, and of the host's what is not.
+/// The declared variables, the last of several values for one name, and the host's others.
 fn environment(declared: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
     let mut env: Vec<(OsString, OsString)> = Vec::new();
     let declared = declared.into_iter().rev().map(|(name, value)| (name.into(), value.into()));

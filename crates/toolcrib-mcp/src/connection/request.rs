@@ -1,4 +1,4 @@
-//! One request and its answer.
+//! One request and its response.
 
 use std::{
     sync::{
@@ -29,17 +29,16 @@ use super::{
     intake::Intake,
     open::Wiring,
     result,
-    text::bounded,
 };
 
-/// Where the ids of calls begin, far from those that the protocol library gives, which begin at 0.
-/// They fit into 31 bits, for servers that keep them so.
+/// The first id of calls, far from the ids of the protocol library, which begin at 0. They fit into
+/// 31 bits, for servers that need that.
 const FIRST_CALL: i64 = 1_000_000_000;
 
-/// How long what follows an answer is still read, so that its connection can be used again.
+/// How long the rest after a response is still read, so that its connection can be reused.
 const READ_OUT: Duration = Duration::from_secs(1);
 
-/// Why a server is told to cancel.
+/// The reason in a cancellation for a server.
 const NOBODY_WAITS: &str = "the caller no longer waits";
 
 /// Sends requests over one connection.
@@ -56,11 +55,11 @@ struct Shared {
     next_call: AtomicI64,
 }
 
-/// A call that is to be sent.
+/// A call to be sent.
 pub(super) struct Sent {
     pub(super) tool: Arc<str>,
     pub(super) arguments: Arc<Map<String, Value>>,
-    /// What the server wants back, where it asked to be called again.
+    /// The server's state to return, if it requested another call.
     pub(super) state: Option<String>,
     pub(super) on_progress: OnProgress,
 }
@@ -81,7 +80,7 @@ impl Requests {
         &*self.shared.carrier
     }
 
-    /// Sends a call and waits for its answer, as long as the connection lasts and nobody cancels.
+    /// Sends a call and waits for its response, until the connection ends or the call is cancelled.
     /// Dropped before, it is cancelled at the server.
     pub(super) async fn call(
         &self,
@@ -132,18 +131,19 @@ impl Requests {
     fn result_of(&self, answered: Answered) -> Result<Map<String, Value>, RequestError> {
         answered.map_err(|no_result| match no_result {
             NoResult::Refused(ErrorData { code, message, .. }) => {
-                RequestError::Refused { code: code.0, message: bounded(message) }
+                RequestError::Refused { code: code.0, message: message.into_owned() }
             }
             NoResult::Unusable(problem) => RequestError::Malformed(problem),
         })
     }
 
     /// Sends a request by the protocol library and waits for its answer, as long as the connection
-    /// lasts.
-    pub(super) async fn ask(
+    /// lasts. `read` converts its content.
+    pub(super) async fn ask<T: Send + 'static>(
         &self,
         mut request: ClientRequest,
-    ) -> Result<Map<String, Value>, RequestError> {
+        read: fn(Map<String, Value>) -> Result<T, RequestError>,
+    ) -> Result<T, RequestError> {
         let Wiring { intake, ending, .. } = &self.wiring;
         let call = Call::of_library();
         request.extensions_mut().insert(Arc::clone(&call));
@@ -168,7 +168,11 @@ impl Requests {
         };
         waiting.answered();
         match answer {
-            Ok(Ok(result)) => result::fields(result),
+            Ok(Ok(result)) => {
+                let read = move || read(result::fields(result)?);
+                let read = intake.off_worker(call.answer_bytes(), read).await;
+                read.unwrap_or_else(|problem| Err(RequestError::Malformed(problem)))
+            }
             Ok(Err(error)) => Err(self.failed(error, &call)),
             Err(_) => Err(self.unanswered(&call)),
         }
@@ -180,7 +184,7 @@ impl Requests {
         }
         match error {
             ServiceError::McpError(ErrorData { code, message, .. }) => {
-                RequestError::Refused { code: code.0, message: bounded(message) }
+                RequestError::Refused { code: code.0, message: message.into_owned() }
             }
             ServiceError::TransportSend(error) => {
                 let not_carried = http::why_not_answered(&error)
@@ -188,14 +192,14 @@ impl Requests {
                 self.not_carried(not_carried, call)
             }
             ServiceError::TransportClosed => self.unanswered(call),
-            other => RequestError::Malformed(bounded(other.to_string())),
+            other => RequestError::Malformed(other.to_string()),
         }
     }
 
-    /// What to say of a request whose way to the server or back broke.
+    /// The error of a request whose transport broke.
     fn not_carried(&self, failed: NotCarried, call: &Call) -> RequestError {
         let NotCarried { problem, is_answer } = failed;
-        let problem = bounded(self.reason().map_or(problem, |reason| reason.to_string()));
+        let problem = self.reason().map_or(problem, |reason| reason.to_string());
         if call.withdraw() {
             RequestError::NotSent(problem)
         } else if is_answer {
@@ -205,7 +209,7 @@ impl Requests {
         }
     }
 
-    /// What to say of a request whose connection is over.
+    /// The error of a request whose connection has ended.
     fn unanswered(&self, call: &Call) -> RequestError {
         let reason = self.reason();
         let reason = reason.as_deref().unwrap_or("the answer broke off").to_owned();
@@ -217,7 +221,7 @@ impl Requests {
     }
 }
 
-/// What to say of a request that was cancelled. One that nobody has begun to write never will be.
+/// The error of a request that was cancelled. An unsent one will never be sent.
 fn cancelled_here(call: &Call) -> RequestError {
     if call.withdraw() {
         RequestError::NotSent("it was cancelled before".to_owned())
@@ -226,18 +230,18 @@ fn cancelled_here(call: &Call) -> RequestError {
     }
 }
 
-/// A call whose answer is waited for. Dropped before it is over, it is cancelled.
+/// A call waiting for its response. Dropped before, it is cancelled.
 struct Called<'a> {
     requests: &'a Requests,
     id: i64,
     call: &'a Call,
-    /// None once it is over, or all of it has been written and read.
+    /// `None` once it has ended, or all of it has been written and read.
     carried: Option<BoxFuture<'static, Result<(), NotCarried>>>,
     is_over: bool,
 }
 
 impl Called<'_> {
-    /// Done when it cannot be carried to its end, and never where it was.
+    /// Done when sending has failed; pending forever after a success.
     async fn carried(&mut self) -> NotCarried {
         if let Some(carried) = &mut self.carried {
             let outcome = carried.await;
@@ -249,7 +253,7 @@ impl Called<'_> {
         std::future::pending().await
     }
 
-    /// There is nothing to cancel any more. What is still to be read after the answer is.
+    /// There is nothing to cancel any more. The rest after the response is still read.
     fn is_over(&mut self) {
         self.is_over = true;
         self.requests.wiring.intake.forget_call(self.id);
@@ -278,15 +282,14 @@ impl Drop for Called<'_> {
             );
             runtime.spawn(async move {
                 let _ = peer.notify_cancelled(cancelled).await;
-                // Some servers take a stream that closes first for a client that may come back.
+                // Some servers treat a stream that closes first as a client that may come back.
                 drop(carried);
             });
         }
     }
 }
 
-/// A request of the protocol library whose answer is waited for. Dropped before there is one, it is
-/// cancelled.
+/// A request of the protocol library waiting for its response. Dropped before, it is cancelled.
 struct Waiting<'a> {
     intake: &'a Intake,
     handle: Option<RequestHandle<RoleClient>>,
@@ -312,7 +315,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Whether a server answers that it does not know the method.
+/// Whether a server reports an unknown method.
 pub(super) fn is_unknown_method(error: &ErrorData) -> bool {
     error.code == ErrorCode::METHOD_NOT_FOUND
 }

@@ -1,7 +1,7 @@
-//! What servers answer, in words of our own.
+//! Servers' responses, in our own types.
 //!
-//! Answers are read leniently and part by part: a content block of a kind that is not known, or one
-//! tool that cannot be read, is no reason to lose the others.
+//! Responses are parsed leniently and part by part: an unknown kind of content block, or one
+//! invalid tool, does not invalidate the others.
 
 use std::{io, time::Duration};
 
@@ -10,18 +10,18 @@ use rmcp::model::ServerResult;
 use serde_json::{Map, Value};
 use toolcrib_core::{ContentBlock, ToolOutput};
 
-use super::{CallAnswer, Hints, Page, RemoteTool, RequestError, text::bounded};
+use super::{CallAnswer, Hints, Page, RemoteTool, RequestError};
 
-/// What came of a call, or of a part of it.
+/// The result of a call, or of one round of it.
 pub(super) enum Answer {
     Whole(CallAnswer),
-    /// It is to be sent again, with this state.
+    /// It must be sent again, with this state.
     Again {
         state: String,
     },
 }
 
-/// A page of a list of tools. Nothing of it is left out, whether it can be a tool or not.
+/// A page of a list of tools. All entries are kept, valid or not.
 pub(super) fn page(mut page: Map<String, Value>) -> Result<Page, RequestError> {
     let Some(Value::Array(tools)) = page.remove("tools") else {
         return Err(malformed("it has no `tools`"));
@@ -32,7 +32,7 @@ pub(super) fn page(mut page: Map<String, Value>) -> Result<Page, RequestError> {
     Ok(Page { tools: tools.into_iter().map(tool).collect(), bytes, next, ttl })
 }
 
-/// How long data is as JSON, which is not written anywhere.
+/// The length of data as JSON, without writing it.
 fn bytes(data: &Value) -> usize {
     struct Count(usize);
     impl io::Write for Count {
@@ -75,13 +75,13 @@ fn tool(described: Value) -> RemoteTool {
     }
 }
 
-/// The answer to a call.
+/// The response to a call.
 pub(super) fn answer(mut answer: Map<String, Value>) -> Result<Answer, RequestError> {
     match answer.get("resultType").and_then(Value::as_str) {
         None | Some("complete") => {}
         Some("input_required") => return again(answer),
         Some(other) => {
-            let problem = format!("its type, `{other}`, was not asked for");
+            let problem = format!("its type, `{other}`, was not requested");
             return Err(malformed(&problem));
         }
     }
@@ -116,8 +116,8 @@ fn again(mut answer: Map<String, Value>) -> Result<Answer, RequestError> {
     };
     match text(&mut answer, "requestState") {
         Some(state) if !asks => Ok(Answer::Again { state }),
-        _ if asks => Err(malformed("it asks the user for input, which nobody can give here")),
-        _ => Err(malformed("it asks to be called again and gives no state for that")),
+        _ if asks => Err(malformed("it requires user input, which is not available here")),
+        _ => Err(malformed("it requests another call without a state for it")),
     }
 }
 
@@ -128,7 +128,7 @@ enum Part {
 
 fn block(part: Value) -> Result<Part, RequestError> {
     let Value::Object(mut part) = part else {
-        return Err(malformed("a part of its content is no object"));
+        return Err(malformed("a part of its content is not an object"));
     };
     let kind = text(&mut part, "type").unwrap_or_default();
     let block = match kind.as_str() {
@@ -142,7 +142,7 @@ fn block(part: Value) -> Result<Part, RequestError> {
         }
         "resource" => {
             let Some(Value::Object(mut resource)) = part.remove("resource") else {
-                return Err(malformed("an embedded resource is no object"));
+                return Err(malformed("an embedded resource is not an object"));
             };
             let uri = required(&mut resource, "uri")?;
             let embedded = match text(&mut resource, "text") {
@@ -168,9 +168,12 @@ fn with_media_type(block: ContentBlock, part: &mut Map<String, Value>) -> Conten
 
 fn data(part: &mut Map<String, Value>, name: &str) -> Result<Vec<u8>, RequestError> {
     let encoded = required(part, name)?;
-    STANDARD
-        .decode(encoded.trim_ascii())
-        .map_err(|error| malformed(&format!("a `{name}` of its content is no base64: {error}")))
+    STANDARD.decode(encoded.trim_ascii()).map_err(|error| {
+        malformed(&format!(
+            "a `{name}` of its content is not valid base64: \
+            {error}"
+        ))
+    })
 }
 
 fn required(part: &mut Map<String, Value>, name: &str) -> Result<String, RequestError> {
@@ -184,7 +187,7 @@ fn text(of: &mut Map<String, Value>, name: &str) -> Option<String> {
     }
 }
 
-/// What a result holds, as it was read.
+/// The fields of a result, as parsed.
 pub(super) fn fields(result: ServerResult) -> Result<Map<String, Value>, RequestError> {
     let value = match result {
         ServerResult::CustomResult(custom) => custom.0,
@@ -192,12 +195,12 @@ pub(super) fn fields(result: ServerResult) -> Result<Map<String, Value>, Request
     };
     match value {
         Value::Object(fields) => Ok(fields),
-        _ => Err(malformed("it is no object")),
+        _ => Err(malformed("it is not an object")),
     }
 }
 
 fn malformed(problem: &str) -> RequestError {
-    RequestError::Malformed(bounded(problem))
+    RequestError::Malformed(problem.to_owned())
 }
 
 #[cfg(test)]

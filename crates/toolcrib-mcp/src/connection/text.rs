@@ -1,23 +1,65 @@
-//! Texts of servers, as they are read by people.
+//! Texts of servers for operators: redacted first, then cut, because half of a secret cannot be detected.
+
+use std::{fmt, sync::Arc};
+
+use toolcrib_core::Redact;
 
 /// How many characters of a text of a server an error shows.
-pub(super) const MAX_CHARS: usize = 2_000;
+const MAX_CHARS: usize = 2_000;
+
+/// How many bytes of a message are looked at for its beginning.
+const LOOKED_AT: usize = 4 * 1024;
+
+/// The redaction of a server's texts; none by default.
+#[derive(Clone, Default)]
+pub(crate) struct Redaction(Option<Arc<dyn Redact>>);
+
+impl Redaction {
+    pub(crate) fn of(redact: impl Redact) -> Self {
+        Self(Some(Arc::new(redact)))
+    }
+
+    fn text(&self, text: &str) -> String {
+        self.0.as_ref().map_or_else(|| text.to_owned(), |redact| redact.redact(text))
+    }
+
+    /// The start of a text whose rest is cut: its end may be the beginning of a secret.
+    fn start(&self, start: &str) -> String {
+        self.0.as_ref().map_or_else(|| start.to_owned(), |redact| redact.redact_start(start))
+    }
+}
+
+impl fmt::Debug for Redaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Redaction").field(&self.0.is_some()).finish()
+    }
+}
 
 /// A text with at most [`MAX_CHARS`] characters.
-pub(super) fn bounded(text: impl Into<String>) -> String {
-    shortened(text.into(), MAX_CHARS)
+pub(crate) fn bounded(text: &str, redactor: &Redaction) -> String {
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => begun(text.get(..end).unwrap_or_default(), redactor),
+        None => redactor.text(text),
+    }
 }
 
 /// The beginning of bytes that should have been a message.
-pub(super) fn preview(bytes: &[u8]) -> String {
-    // A character has at most four bytes.
-    let begin = bytes.get(..800).unwrap_or(bytes);
-    shortened(String::from_utf8_lossy(begin).trim().to_owned(), 200)
+pub(super) fn preview(bytes: &[u8], redactor: &Redaction) -> String {
+    let shown = match bytes.get(..LOOKED_AT) {
+        Some(begin) => begun(&String::from_utf8_lossy(begin), redactor),
+        None => redactor.text(&String::from_utf8_lossy(bytes)),
+    };
+    let shown = shown.trim();
+    match shown.char_indices().nth(200) {
+        Some((end, _)) => format!("{}…", shown.get(..end).unwrap_or_default()),
+        None => shown.to_owned(),
+    }
 }
 
 /// The end of what was written to stderr, on one text of at most [`MAX_CHARS`] characters.
-pub(super) fn tail(bytes: &[u8]) -> String {
+pub(super) fn tail(bytes: &[u8], redactor: &Redaction) -> String {
     let text = String::from_utf8_lossy(bytes);
+    let text = redactor.text(&text);
     let text = text.trim();
     match text.char_indices().rev().nth(MAX_CHARS.saturating_sub(1)) {
         Some((begin, _)) if begin > 0 => format!("…{}", text.get(begin..).unwrap_or_default()),
@@ -25,10 +67,7 @@ pub(super) fn tail(bytes: &[u8]) -> String {
     }
 }
 
-fn shortened(mut text: String, max_chars: usize) -> String {
-    if let Some((end, _)) = text.char_indices().nth(max_chars) {
-        text.truncate(end);
-        text.push('…');
-    }
-    text
+/// A text whose rest is cut off: its end may be the beginning of a secret.
+fn begun(text: &str, redactor: &Redaction) -> String {
+    format!("{}…", redactor.start(text))
 }

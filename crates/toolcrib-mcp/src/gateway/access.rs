@@ -1,4 +1,4 @@
-//! Who asks: on whose behalf requests are served, and how HTTP clients prove it.
+//! Access: the identities for which requests are served, and the tokens of HTTP clients.
 
 use std::{fmt, net::SocketAddr, sync::Arc};
 
@@ -8,47 +8,48 @@ use toolcrib_core::SkillId;
 
 use super::GatewayError;
 
-/// The shortest token that is taken, in characters.
+/// The minimum length of a token, in characters.
 pub(super) const MIN_TOKEN_CHARS: usize = 16;
 
-/// On whose behalf requests are served. The engine's identity, roles and policy follow from it: an
-/// access that names nobody has no roles, so that a rule which denies something to a role does not
-/// hold for it.
+/// The identity for which requests are served. The engine's identity, roles and policy follow from
+/// it: an access without a principal has no roles, so a rule that denies something to a role does
+/// not apply to it.
 ///
-/// Neighbour: an [`Identity`](toolcrib_core::Identity) has a conversation too, which is the
+/// Neighbor: an [`Identity`](toolcrib_core::Identity) also has a conversation, which is the
 /// session's id or, without sessions, the run's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Access {
-    /// The customer or organisation.
+    /// The customer or organization.
     pub tenant: Option<Arc<str>>,
     /// The person or service. Roles are looked up by it.
     pub principal: Option<Arc<str>>,
-    /// What is known of the caller beside that, for roles that claims give; see
+    /// Further facts about the caller, for roles with claims; see
     /// [`TurnOptions::claims`](toolcrib_engine::TurnOptions::claims).
     pub claims: Map<String, Value>,
-    /// Who acts; see [`Personality`](toolcrib_engine::Personality). The one called `default` if absent.
+    /// The personality; see [`Personality`](toolcrib_engine::Personality). The one named `default`
+    /// if absent.
     pub personality: Option<Arc<str>>,
-    /// Skills that are active from the start, the last of them as the active one. Each must be one that
-    /// `read_skill` would activate for this access; see
+    /// Skills that are active from the start; the last counts as activated last. Each must be one
+    /// that `read_skill` would activate for this access; see
     /// [`TurnOptions::skills`](toolcrib_engine::TurnOptions::skills).
     pub skills: Vec<SkillId>,
 }
 
 impl Access {
-    /// Access that names nobody.
+    /// Access without a principal.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Names the principal.
+    /// Sets the principal.
     #[must_use]
     pub fn principal(mut self, principal: impl Into<Arc<str>>) -> Self {
         self.principal = Some(principal.into());
         self
     }
 
-    /// Names the tenant.
+    /// Sets the tenant.
     #[must_use]
     pub fn tenant(mut self, tenant: impl Into<Arc<str>>) -> Self {
         self.tenant = Some(tenant.into());
@@ -62,7 +63,7 @@ impl Access {
         self
     }
 
-    /// Names who acts.
+    /// Sets the personality.
     #[must_use]
     pub fn personality(mut self, personality: impl Into<Arc<str>>) -> Self {
         self.personality = Some(personality.into());
@@ -71,15 +72,15 @@ impl Access {
 
     /// Activates a skill from the start.
     #[must_use]
-    pub fn skill(mut self, skill: SkillId) -> Self {
-        self.skills.push(skill);
+    pub fn skill(mut self, skill: impl Into<SkillId>) -> Self {
+        self.skills.push(skill.into());
         self
     }
 }
 
-/// Whom HTTP is served to: bearer tokens, and the hosts and origins that requests may name.
+/// Access over HTTP: bearer tokens, and the hosts and origins that requests may name.
 ///
-/// Every request needs a token, from this machine too. Only digests of tokens are kept.
+/// Every request needs a token, also from this machine. Only digests of tokens are stored.
 #[derive(Clone, Default)]
 pub struct HttpAccess {
     pub(super) tokens: Vec<Token>,
@@ -87,7 +88,7 @@ pub struct HttpAccess {
     pub(super) origins: Vec<String>,
 }
 
-/// A token's digest, and whom it stands for.
+/// A token's digest, and its access.
 #[derive(Clone)]
 pub(super) struct Token {
     digest: [u8; 32],
@@ -96,13 +97,13 @@ pub(super) struct Token {
 }
 
 impl HttpAccess {
-    /// Access for nobody yet.
+    /// Access for no client yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lets in whoever sends `Authorization: Bearer TOKEN`, as this access. A token has at least 16
-    /// characters, not counting white space around it, and no two are the same.
+    /// Accepts `Authorization: Bearer TOKEN`, as this access. A token has at least 16 characters,
+    /// not counting surrounding whitespace, and no two are equal.
     #[must_use]
     pub fn token(mut self, token: impl AsRef<str>, access: Access) -> Self {
         let token = token.as_ref().trim();
@@ -111,24 +112,25 @@ impl HttpAccess {
         self
     }
 
-    /// Lets requests name this host: `NAME` for any port of it, or `NAME:PORT`. Default: while none
-    /// is added, the names of this machine's loopback, `localhost`, `127.0.0.1` and `[::1]`.
+    /// Accepts requests that name this host: `NAME` for any port of it, or `NAME:PORT`. Default:
+    /// while none is added, the names of this machine's loopback, `localhost`, `127.0.0.1` and
+    /// `[::1]`.
     #[must_use]
     pub fn allow_host(mut self, host: impl Into<String>) -> Self {
         self.hosts.push(host.into());
         self
     }
 
-    /// Lets pages of this origin, such as `https://tools.example`, send requests from a browser, and
-    /// read the answers. Default: only pages of the endpoint itself may, whose origin is the host that
-    /// the request names. Programs send no origin.
+    /// Allows web pages of this origin, such as `https://tools.example`, to send requests from a
+    /// browser, and to read the responses. Default: only pages of the endpoint itself, whose origin
+    /// is the host that the request names. Programs send no origin.
     #[must_use]
     pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
         self.origins.push(origin.into());
         self
     }
 
-    /// Whether the tokens are fit to be used.
+    /// Whether the tokens are valid.
     pub(super) fn check(&self) -> Result<(), GatewayError> {
         if self.tokens.is_empty() {
             return Err(GatewayError::NoToken);
@@ -148,8 +150,8 @@ impl HttpAccess {
 }
 
 impl Token {
-    /// Whether what a client sent is this token. Digests are compared, and to the end, so that
-    /// the time it takes says nothing of the token.
+    /// Whether a client sent this token. Digests are compared in constant time, so that the
+    /// duration reveals nothing.
     pub(super) fn is(&self, sent: &[u8; 32]) -> bool {
         let differ = self.digest.iter().zip(sent).fold(0, |differ, (a, b)| differ | (a ^ b));
         std::hint::black_box(differ) == 0
@@ -171,10 +173,10 @@ impl fmt::Debug for HttpAccess {
     }
 }
 
-/// Who sent a request. Travels with it.
+/// The sender of a request. Attached to it.
 #[derive(Debug, Clone)]
 pub(super) struct Caller {
     pub(super) access: Arc<Access>,
-    /// From where, over HTTP.
+    /// The peer address, over HTTP.
     pub(super) peer: Option<SocketAddr>,
 }

@@ -1,6 +1,6 @@
-//! Hosts and origins that requests may name. A page in a browser can make its name resolve to this
-//! machine (DNS rebinding); it cannot make the browser send another name. So hosts are checked first,
-//! and a page whose origin is the host that it sends its request to is one of the endpoint itself.
+//! The hosts and origins that requests may name. A page in a browser can make its name resolve to
+//! this machine (DNS rebinding); it cannot make the browser send another name. So hosts are checked
+//! first, and a page whose origin is the host of its request belongs to the endpoint itself.
 
 use http::{
     HeaderMap, Uri,
@@ -10,10 +10,10 @@ use http::{
 
 use super::GatewayError;
 
-/// What stands for this machine when no host is allowed by name.
+/// The names of this machine, if no host is allowed by name.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// A host as it is compared: lower case, and a port where one is named.
+/// A normalized host: lower case, and a port if one is named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Host {
     name: String,
@@ -21,12 +21,13 @@ struct Host {
 }
 
 impl Host {
+    /// `None` also for a pattern: a `*` would be compared as a character and match nothing.
     fn parse(text: &str) -> Option<Self> {
         let authority: Authority = text.parse().ok()?;
-        Self::of(&authority)
+        Self::of(&authority).filter(|host| !host.name.contains('*'))
     }
 
-    /// `None` for one with a user in front, or with a port that is none.
+    /// `None` for one with a user, or with an invalid port.
     fn of(authority: &Authority) -> Option<Self> {
         let name = authority.host();
         let behind = authority.as_str().strip_prefix(name)?;
@@ -52,8 +53,8 @@ impl Hosts {
         allowed.iter().map(|text| parse(text)).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether a request names an allowed host and no other, in its header and, where the request
-    /// has a whole URL, there too.
+    /// Whether a request names an allowed host and no other, in its header and, if the request has
+    /// a whole URL, there too.
     pub(super) fn allow(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let mut named = headers.get_all(HOST).iter();
         let (Some(host), None) = (named.next(), named.next()) else {
@@ -73,7 +74,7 @@ impl Hosts {
     }
 }
 
-/// The origins whose pages may send requests, beside the endpoint's own.
+/// The origins whose pages may send requests, in addition to the endpoint's own.
 #[derive(Debug)]
 pub(super) struct Origins(Vec<Origin>);
 
@@ -99,7 +100,7 @@ impl Origins {
     }
 }
 
-/// An origin as it is compared.
+/// A normalized origin.
 #[derive(Debug, PartialEq, Eq)]
 struct Origin {
     is_https: bool,
@@ -119,8 +120,8 @@ impl Origin {
         Some(Self { is_https, name, port: port.unwrap_or_else(|| default_port(is_https)) })
     }
 
-    /// Whether it is the origin of a page that this host serves. A proxy may do TLS before it. All
-    /// names of the loopback are one host: with the same port they lead to the same server.
+    /// Whether it is the origin of a page of this host. A proxy may terminate TLS. All names of the
+    /// loopback are one host: with the same port they lead to the same server.
     fn is_of(&self, host: &Host) -> bool {
         let is_local = |name: &str| LOOPBACK.contains(&name);
         self.port == host.port.unwrap_or_else(|| default_port(self.is_https))
@@ -222,11 +223,14 @@ mod tests {
 
     #[test]
     fn what_is_no_host_or_origin_is_refused_at_the_start() {
-        for host in ["http://x", "a b", "u@x", "x:99999", ""] {
+        for host in ["http://x", "a b", "u@x", "x:99999", "*", "*.x", "*:80", ""] {
             let refused = Hosts::new(&[host.to_owned()]).unwrap_err();
             assert!(matches!(refused, GatewayError::Host(named) if named == host), "{host}");
         }
-        for origin in ["tools.example", "ftp://x", "https://", "https://x/path", "null", "*"] {
+        let no_origins =
+            ["tools.example", "ftp://x", "https://", "https://x/path", "https://x/", "null"];
+        for origin in no_origins.into_iter().chain(["*", "https://*", "https://*.x", "http://x:*"])
+        {
             let refused = Origins::new(&[origin.to_owned()]).unwrap_err();
             assert!(matches!(refused, GatewayError::Origin(named) if named == origin), "{origin}");
         }

@@ -1,5 +1,5 @@
-//! `tools/call`: an iteration of its own, so that calls of one session run at the same time, but a
-//! call of a sequential tool alone among those of its connection.
+//! `tools/call`: a separate iteration, so that calls of one session run concurrently, but a call of
+//! a sequential tool alone among those of its connection.
 
 use std::{sync::Arc, time::Instant};
 
@@ -10,8 +10,10 @@ use rmcp::{
     service::RequestContext,
 };
 use serde_json::{Value, json};
-use toolcrib_core::{Audience, CancellationToken, ErrorCode, ToolCall, ToolResult, millis};
-use toolcrib_engine::{IterationError, SKILL_TOOLS};
+use toolcrib_core::{
+    __internal::millis, Audience, CancellationToken, ErrorCode, ToolCall, ToolResult,
+};
+use toolcrib_engine::{SKILL_TOOLS, TurnError};
 
 use super::{
     Serving,
@@ -20,25 +22,25 @@ use super::{
     connection::Connection,
     list::{output_schema, refusal},
     progress, result,
-    session::{Purpose, Scope, Session, Step, StepError},
+    session::{Purpose, Scope, Session, Step},
 };
 
-/// How a call was asked for, whichever way it came in.
+/// A call's request, independent of the transport.
 pub(super) struct Asked {
     /// The request's id.
     pub(super) id: Arc<str>,
     pub(super) protocol: Option<ProtocolVersion>,
     pub(super) connection: Option<Connection>,
-    /// Fires when the client wants no answer any more.
+    /// Fires when the client no longer needs a response.
     pub(super) unwanted: CancellationToken,
-    /// Fires when the answer is on its way, or can go nowhere.
+    /// Fires when the response has been written, or cannot be.
     pub(super) answered: CancellationToken,
-    /// Whom to tell how far it is, and as what.
+    /// The receiver of progress, with its token.
     pub(super) progress: Option<(ProgressToken, Peer<RoleServer>)>,
 }
 
 impl Asked {
-    /// As rmcp tells it.
+    /// From rmcp's context.
     pub(super) fn of(context: &RequestContext<RoleServer>) -> Self {
         Self {
             id: context.id.to_string().into(),
@@ -50,7 +52,7 @@ impl Asked {
         }
     }
 
-    /// Done when the client cancels the request, or waits for nothing any more.
+    /// Done when the client cancels the request, or has gone.
     async fn nobody_waits(&self) {
         let ended = async {
             match &self.connection {
@@ -106,7 +108,7 @@ async fn answer(
     })?;
     let step = tokio::select! {
         biased;
-        () = asked.nobody_waits() => Err(StepError::from(IterationError::Cancelled)),
+        () = asked.nobody_waits() => Err(TurnError::Cancelled),
         step = scope.step(Purpose::Call(name)) => step,
     };
     let step = step.map_err(|error| {
@@ -116,11 +118,11 @@ async fn answer(
         refusal(&error)
     })?;
     let tool = step.iteration.menu().get(name).cloned();
-    // A model that called it before is to read this as the result of its call.
+    // A model that called it before should read this as the result of its call.
     let is_away = tool.is_none() && step.iteration.withheld().is_away(name);
     let session = step.session.clone();
     if let Some(entry) = &mut entry {
-        entry.run_id = Some(Arc::clone(&step.run_id));
+        entry.turn_id = Some(Arc::clone(&step.turn_id));
         entry.origin = tool.as_ref().map(|tool| tool.origin().into());
     }
 
@@ -130,7 +132,7 @@ async fn answer(
         Some(connection) => tokio::select! {
             biased;
             () = asked.nobody_waits() => {
-                // It does not run, and says so as any call that was cancelled.
+                // It does not run, and returns the error of a cancelled call.
                 step.iteration.cancellation().cancel();
                 None
             }
@@ -139,8 +141,8 @@ async fn answer(
     };
     let arguments = Value::Object(request.arguments.unwrap_or_default());
     let call = ToolCall::new(Arc::clone(&asked.id), Arc::clone(name), arguments);
-    // A step that is done, and what becomes of a skill, make another menu.
-    let may_change = step.iteration.is_at_a_step() || SKILL_TOOLS.contains(&&**name);
+    // A finished skill step, or a change of a skill, changes the menu.
+    let may_change = step.iteration.has_skill_step() || SKILL_TOOLS.contains(&&**name);
     let is_remote = tool.as_ref().is_some_and(|tool| tool.mcp_server().is_some());
     let audience = if is_remote { Audience::Dashboard } else { Audience::User };
     let result = run(step, call, audience, asked).await?;
@@ -166,7 +168,7 @@ async fn answer(
     }
 }
 
-/// Runs one call, and passes its progress for an audience on where the client asked for it.
+/// Runs one call, and forwards its progress for an audience if the client requested it.
 async fn run(
     mut step: Step,
     call: ToolCall,
@@ -190,7 +192,7 @@ async fn run(
     let results = tokio::select! {
         biased;
         () = asked.nobody_waits() => {
-            // The body is told, and what it still says is its result.
+            // The body is cancelled, and its final output is its result.
             cancellation.cancel();
             results.await
         }
@@ -200,8 +202,8 @@ async fn run(
     results.into_iter().next().ok_or_else(missing)
 }
 
-/// Looks whether the session's menu is another one, once the answer is on its way: its token fires
-/// then.
+/// Checks whether the session's menu has changed, once the response has been written: its token
+/// fires then.
 fn recheck_after_the_answer(serving: &Serving, session: &Arc<Session>, asked: &Asked) {
     let recheck = Arc::clone(&session.recheck);
     let answered = asked.answered.clone();

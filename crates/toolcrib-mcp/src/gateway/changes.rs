@@ -1,5 +1,5 @@
-//! What clients are told when their menu changes. What may have changed it is only a reason to look:
-//! they are told when the menu that they know is not the one there is.
+//! Notifications of a changed menu. A possible change only causes a check: clients are notified if
+//! their known menu differs from the present one.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,10 +13,10 @@ use super::{
     session::{Purpose, Scope, Session},
 };
 
-/// How long further changes are waited for after one came: servers announce them in bursts.
+/// How long further changes are collected after the first: servers announce them in bursts.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// Numbers that change when a menu may have.
+/// Counters that change when a menu may have changed.
 #[derive(Clone, Default)]
 pub(super) struct Changes(Vec<watch::Receiver<u64>>);
 
@@ -25,7 +25,7 @@ impl Changes {
         self.0.push(changes);
     }
 
-    /// Changes that come from now on.
+    /// Changes from now on.
     pub(super) fn later(&self) -> Self {
         let mut changes = self.clone();
         for change in &mut changes.0 {
@@ -34,8 +34,8 @@ impl Changes {
         changes
     }
 
-    /// Waits for a change, and for those that come right behind it. For ever, where nothing can
-    /// change any more.
+    /// Waits for a change, and for immediately following ones. Pending forever if no change is
+    /// possible any more.
     async fn settled(&mut self) {
         loop {
             if self.0.is_empty() {
@@ -48,13 +48,13 @@ impl Changes {
                 *self = self.later();
                 return;
             }
-            // Whoever counted there is gone.
+            // The sender of that counter is gone.
             self.0.swap_remove(at);
         }
     }
 }
 
-/// Tells a session's client of changes until the session is gone.
+/// Notifies a session's client of changes until the session ends.
 pub(super) fn announce_to(
     serving: &Serving,
     session: &Arc<Session>,
@@ -81,8 +81,8 @@ pub(super) fn announce_to(
     });
 }
 
-/// Tells a subscriber of the stateless era, until it or the gateway ends. Nobody remembers which
-/// menu such a client knows: the first time that it may be another one, it is told.
+/// Notifies a subscriber of the stateless era, until it or the gateway ends. The menu of such a
+/// client is unknown: it is notified at the first possible change.
 pub(super) async fn tell(
     serving: &Serving,
     scope: Scope,

@@ -1,10 +1,12 @@
-//! What the handler must know of the connection that a request came by, and rmcp does not tell it.
+//! The state of the connection of a request, which rmcp does not provide to the handler.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use rmcp::{
     ErrorData, RoleServer,
@@ -17,10 +19,10 @@ use toolcrib_core::CancellationToken;
 
 use super::{access::Caller, quoted::bounded, session::Session};
 
-/// How many requests of a connection are worked on at the same time, those that wait included.
+/// The limit of concurrent requests of a connection, including waiting ones.
 const MAX_REQUESTS: u32 = 256;
 
-/// A connection, or a session over HTTP. Travels with each of its requests.
+/// A connection, or a session over HTTP. Attached to each of its requests.
 #[derive(Clone)]
 pub(super) struct Connection(Arc<Shared>);
 
@@ -29,16 +31,15 @@ struct Shared {
     id: Arc<str>,
     /// Fires when the client sends nothing more.
     gone: CancellationToken,
-    /// How long calls go on after that.
+    /// How long calls continue after that.
     grace: Duration,
-    /// A place for each request that is worked on.
+    /// A permit for each request in progress.
     places: Arc<Semaphore>,
-    /// A share for each call that runs; all of them for one that runs alone.
+    /// A permit for each running call; all of them for one that runs alone.
     shares: Arc<Semaphore>,
-    /// What began with `initialize`.
+    /// The session that began with `initialize`.
     session: OnceLock<Arc<Session>>,
-    /// The requests that are worked on, and how to cancel the calls among them that rmcp does not
-    /// know of.
+    /// The requests in progress, with cancellation of those calls that rmcp does not know of.
     posted: Mutex<HashMap<RequestId, CancellationToken>>,
 }
 
@@ -66,13 +67,13 @@ impl Connection {
         self.0.session.get()
     }
 
-    /// Keeps the session; false if there is one already.
+    /// Stores the session; false if there is one already.
     pub(super) fn begin(&self, session: Arc<Session>) -> bool {
         self.0.session.set(session).is_ok()
     }
 
-    /// Notes a request, which can be cancelled by its id until this is dropped. None while there is
-    /// one with that id, from which it could not be told.
+    /// Registers a request, which can be cancelled by its id until this is dropped. `None` while a
+    /// request with the same id is in progress.
     pub(super) fn post(&self, id: &RequestId, cancellation: CancellationToken) -> Option<Posted> {
         match self.lock().entry(id.clone()) {
             Entry::Occupied(_) => None,
@@ -83,7 +84,7 @@ impl Connection {
         }
     }
 
-    /// Cancels a request; an unknown one is somebody else's, or has been answered.
+    /// Cancels a request; an unknown id belongs to another client, or is finished.
     pub(super) fn cancel(&self, id: &RequestId) {
         if let Some(cancellation) = self.lock().get(id) {
             cancellation.cancel();
@@ -91,7 +92,7 @@ impl Connection {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
-        self.0.posted.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.posted.lock()
     }
 
     /// Whether the client sends nothing more.
@@ -104,24 +105,24 @@ impl Connection {
         self.0.gone.cancelled().await;
     }
 
-    /// Done when nobody waits for an answer any more.
+    /// Done when responses are no longer needed.
     pub(super) async fn ended(&self) {
         self.gone().await;
         tokio::time::sleep(self.0.grace).await;
     }
 
-    /// A request's place, until it is dropped.
+    /// A request's permit, until it is dropped.
     pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, ErrorData> {
         Arc::clone(&self.0.places).try_acquire_owned().map_err(|_| {
             let message = format!(
-                "{MAX_REQUESTS} requests of this connection are being worked on, and there are no \
-                 more at a time; send this one again when one of them is answered"
+                "{MAX_REQUESTS} requests of this connection are in progress, which is the limit; \
+                 send this one again after one of them is answered"
             );
             ErrorData::internal_error(message, None)
         })
     }
 
-    /// Waits until a call may run, beside others or alone, which it does until this is dropped.
+    /// Waits until a call may run, concurrently or alone; the permit ends when this is dropped.
     /// Calls begin in the order in which they wait, as in a batch.
     pub(super) async fn share(&self, alone: bool) -> Option<OwnedSemaphorePermit> {
         let shares = if alone { MAX_REQUESTS } else { 1 };
@@ -130,7 +131,7 @@ impl Connection {
     }
 }
 
-/// A request that its connection knows of.
+/// A registered request of a connection.
 pub(super) struct Posted {
     connection: Connection,
     id: RequestId,
@@ -142,12 +143,12 @@ impl Drop for Posted {
     }
 }
 
-/// A transport whose messages say which connection they came by. rmcp lets requests go on for
-/// seconds after the last message was read; their [`Connection`] tells them earlier.
+/// A transport whose messages name their connection. rmcp lets requests continue for seconds after
+/// the last message was read; their [`Connection`] ends them earlier.
 pub(super) struct Watched<T> {
     transport: T,
     connection: Connection,
-    /// Who sends, where the transport does not say it of each request.
+    /// The sender, if the transport does not state it per request.
     caller: Option<Caller>,
     _dropped: DropGuard,
 }

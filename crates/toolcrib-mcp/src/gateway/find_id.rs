@@ -1,19 +1,19 @@
-//! The id of a message though the rest of it cannot be read.
+//! Finds the id of a message that cannot be parsed.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The most of a member that is looked at for an id, in bytes.
+/// The size limit of a member that is searched for an id, in bytes.
 const MAX_MEMBER: usize = 1024;
 
-/// Finds the id of a message that is no JSON, or is not held whole: its bytes are looked at as they
-/// come, and only what stands at the top is read.
+/// Finds the id of a message that is not valid JSON, or is not in memory whole: its bytes are
+/// scanned as they arrive, and only the top level is read.
 #[derive(Default)]
 pub(super) struct FindId {
     depth: usize,
     is_in_text: bool,
     is_escaped: bool,
-    /// The member that is being looked at, without what it holds.
+    /// The current member, without nested content.
     member: Vec<u8>,
     id: Option<Value>,
 }
@@ -26,7 +26,7 @@ impl FindId {
         find.id
     }
 
-    /// Looks at the bytes that come next.
+    /// Scans the next bytes.
     pub(super) fn look_at(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             self.look(byte);

@@ -1,4 +1,4 @@
-//! What rmcp calls: one handler per connection or session, and per request without one.
+//! The rmcp handler: one per connection or session, and per request without one.
 
 use std::{borrow::Cow, sync::Arc, time::Instant};
 
@@ -17,7 +17,7 @@ use rmcp::{
 use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio_util::task::task_tracker::TaskTrackerToken;
-use toolcrib_core::millis;
+use toolcrib_core::__internal::millis;
 
 use super::{
     Serving,
@@ -35,11 +35,11 @@ use super::{
 /// Answers the requests of a connection, or of a session over HTTP, or a single one.
 pub(super) struct Handler {
     serving: Serving,
-    /// Where a session takes its place; there is no bound without it.
+    /// The source of a session's permit; unlimited without it.
     places: Option<Arc<Semaphore>>,
-    /// Changes since before the client could have asked for anything.
+    /// Changes since before the client's first request.
     changes: Changes,
-    /// Serving has not ended while this is there.
+    /// Serving has not ended while this exists.
     _runs: TaskTrackerToken,
 }
 
@@ -53,7 +53,7 @@ impl Handler {
         }
     }
 
-    /// The session, unless the request says that it is of the stateless era.
+    /// The session, unless the request is of the stateless era.
     fn scope(&self, caller: &Caller, context: &RequestContext<RoleServer>) -> Scope {
         let stateless =
             context.meta.protocol_version().is_some_and(|v| has_no_sessions(v.as_str()));
@@ -75,8 +75,8 @@ impl Handler {
         let place = match &self.places {
             None => None,
             Some(places) => Some(Arc::clone(places).try_acquire_owned().map_err(|_| {
-                let message = "this token has as many sessions open as it may; end one with DELETE, \
-                               or try later";
+                let message = "this token has reached its limit of open sessions; end one with \
+                    DELETE, or try later";
                 ErrorData::internal_error(message, None)
             })?),
         };
@@ -111,7 +111,7 @@ impl ServerHandler for Handler {
         let began = Instant::now();
         let caller = caller(&context.extensions)?;
         context.peer.set_peer_info(request.clone());
-        // Why a session did not begin, where the client is not told.
+        // Why a session did not begin, which the client does not receive.
         let mut cause = None;
         let answer = self.negotiate_initialize(&request).and_then(|mut answer| {
             self.begin_session(&caller, answer.protocol_version.clone(), &context, &mut cause)?;
@@ -155,7 +155,7 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = caller(&context.extensions)?;
         if request.and_then(|request| request.cursor).is_some() {
-            let message = "there is no such page: the list of tools has one, without a cursor";
+            let message = "unknown cursor: the list of tools has one page, without a cursor";
             return Err(ErrorData::invalid_params(message, None));
         }
         let scope = self.scope(&caller, &context);
@@ -182,7 +182,7 @@ impl ServerHandler for Handler {
         cancelled: CancelledNotificationParam,
         context: NotificationContext<RoleServer>,
     ) {
-        // What rmcp carried it has cancelled; what was posted is not known to it.
+        // rmcp has cancelled its own requests; it does not know the registered ones.
         if let Some(connection) = context.extensions.get::<Connection>()
             && let Some(id) = &cancelled.request_id
         {
@@ -198,8 +198,8 @@ impl ServerHandler for Handler {
         Err(not_its_parameters(&request).unwrap_or_else(|| no_method(&request.method)))
     }
 
-    // Only tools are declared. Of what else there is, the protocol library answers these four with
-    // nothing, as if there were none just now.
+    // Only tools are declared. For other features the protocol library would answer these four
+    // methods with empty lists.
 
     async fn list_resources(
         &self,
@@ -254,7 +254,7 @@ impl ServerHandler for Handler {
     }
 }
 
-/// The handshake of the eras that have sessions.
+/// The handshake of the eras with sessions.
 pub(super) const INITIALIZE: &str = "initialize";
 
 /// Whether a version of the protocol, such as `2026-07-28`, is of the stateless era.
@@ -262,13 +262,13 @@ pub(super) fn has_no_sessions(version: &str) -> bool {
     version >= ProtocolVersion::V_2026_07_28.as_str()
 }
 
-/// Whether a request says of itself that it is of the stateless era.
+/// Whether a request declares the stateless era.
 pub(super) fn is_stateless(request: &ClientRequest) -> bool {
     request.get_meta().protocol_version().is_some_and(|v| has_no_sessions(v.as_str()))
 }
 
-/// What is wrong with a request whose parameters are not what its method takes: only its method is
-/// known of it then. None if the method is unknown too.
+/// The error for a request with parameters that do not fit its method: then only its method is
+/// known. `None` if the method is unknown too.
 pub(super) fn not_its_parameters(request: &CustomRequest) -> Option<ErrorData> {
     let message = match request.method.as_str() {
         "tools/call" => {
@@ -278,27 +278,27 @@ pub(super) fn not_its_parameters(request: &CustomRequest) -> Option<ErrorData> {
             let params = request.params.clone().unwrap_or_else(|| json!({}));
             let missing = serde_json::from_value::<InitializeRequestParams>(params).err();
             let missing = missing.map(|missing| format!(": {missing}")).unwrap_or_default();
-            format!("these are no parameters of `{method}`{missing}")
+            format!("these are not the parameters of `{method}`{missing}")
         }
         method @ ("tools/list" | "server/discover") => {
-            format!("these are no parameters of `{method}`")
+            format!("these are not the parameters of `{method}`")
         }
         _ => return None,
     };
     Some(ErrorData::invalid_params(message, None))
 }
 
-/// Who sent a request. One of whom that is not known is refused.
+/// The sender of a request. A request without a known sender is refused.
 fn caller(extensions: &Extensions) -> Result<Caller, ErrorData> {
     let by_http = || by_http(extensions).and_then(http::Extensions::get);
     extensions.get::<Caller>().or_else(by_http).cloned().ok_or_else(nobody)
 }
 
-/// What a request over HTTP was given on its way.
+/// The extensions that a request over HTTP got on its way.
 fn by_http(extensions: &Extensions) -> Option<&http::Extensions> {
     extensions.get::<Parts>().map(|parts| &parts.extensions)
 }
 
 fn nobody() -> ErrorData {
-    ErrorData::internal_error("it is not known who sent this request", None)
+    ErrorData::internal_error("the sender of this request is unknown", None)
 }

@@ -1,4 +1,4 @@
-//! Any number of clients over HTTP: accepting connections, and ending them.
+//! Serves any number of clients over HTTP: accepts connections, and ends them.
 
 use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -12,39 +12,39 @@ use toolcrib_core::CancellationToken;
 
 use super::{Gateway, GatewayError, HttpAccess, Serving, routes::Routes};
 
-/// How many connections are open at the same time; further ones wait.
+/// The limit of open connections; further ones wait.
 const MAX_CONNECTIONS: usize = 4096;
 
-/// How long a client may take to send the head of a request.
+/// The timeout of a request's headers.
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
 
 /// How long connections have to end in good order.
 const END_WITHIN: Duration = Duration::from_secs(5);
 
-/// How long accepting rests when it failed.
+/// The delay after a failed accept.
 const REST: Duration = Duration::from_millis(100);
 
 impl Gateway {
-    /// Serves MCP over HTTP/1.1 at `/mcp`, and with a skill preset at `/mcp/skill/S`, until the
-    /// token fires. Then nothing more is accepted, calls are cancelled, sessions and connections
-    /// end, and nothing runs any more when this returns.
+    /// Serves MCP over HTTP/1.1 at `/mcp`, and with a preset skill at `/mcp/skill/S`, until the
+    /// token fires. Then it accepts nothing more, cancels calls, and ends sessions and connections;
+    /// nothing runs any more when this returns.
     ///
-    /// A request is looked at in this order: its host (403), its origin (403), its token (401), its
-    /// path (404), its body, of at most 4 MiB (413), which is to be one message of the protocol (400,
-    /// with an error of JSON-RPC). `GET /healthz` answers without a token, and
-    /// says nothing but that the gateway is there; so is a browser's preflight for a page of an allowed
-    /// origin (204). A skill that does not exist and one that the caller may not activate are the same
-    /// 404. There is no TLS: what is reached from elsewhere
-    /// stands behind a proxy that does it.
+    /// A request is checked in this order: its host (403), its origin (403), its token (401), its
+    /// path (404), its body, of at most 4 MiB (413), which must be one message of the protocol
+    /// (400, with an error of JSON-RPC). `GET /healthz` responds without a token, and says only
+    /// that the gateway is running; so does a browser's preflight for a page of an allowed origin
+    /// (204). An unknown skill and one that the caller may not activate return
+    /// the same status (404). For access from other machines, put a TLS proxy in front of it: the
+    /// gateway has no TLS.
     ///
     /// Each token has an equal share of [`MAX_SESSIONS`](crate::MAX_SESSIONS), of at least 16, so
-    /// that none can shut out another; a session ends after 30 minutes without a message. A client
-    /// that hangs up ends its call, except in a session: there the call runs on, and whoever was
-    /// there for a tenth of a second may come back for the answer as long as it runs. An answer
-    /// that came while nobody was there is lost, though what the call did is not.
+    /// that no token can starve another; a session ends after 30 minutes without a message. A
+    /// client that disconnects ends its call, except in a session: there the call continues, and a
+    /// client that was connected for a tenth of a second may come back for the response as long as
+    /// it runs. A response without a connected client is lost, but the call's effect is not.
     ///
     /// # Errors
-    /// [`GatewayError`] when the access is not fit to be served, or the listener fails.
+    /// [`GatewayError`] if the access is invalid, or the listener fails.
     pub async fn serve_http(
         &self,
         listener: TcpListener,
@@ -93,8 +93,9 @@ async fn accept(
     }
 }
 
-/// Whether the listener is none any more. Anything else passes: a client that went away, no
-/// descriptor left, or an error of the network that `accept` reports for the connection it was to be.
+/// Whether the listener has failed permanently. Other errors are temporary: a client that
+/// disconnected, exhausted descriptors, or a network error that `accept` reports for the new
+/// connection.
 fn is_for_good(error: &io::Error) -> bool {
     const EBADF: i32 = 9;
     const EINVAL: i32 = 22;
@@ -108,7 +109,7 @@ async fn connection(
     routes: Arc<Routes>,
     closing: CancellationToken,
 ) {
-    // An answer is several small writes; waiting to join them costs 40 ms on each.
+    // A response is several small writes; Nagle's algorithm would cost 40 ms on each.
     let _ = stream.set_nodelay(true);
     let answer =
         service_fn(|request| async { Ok::<_, Infallible>(routes.answer(request, peer).await) });
@@ -117,7 +118,7 @@ async fn connection(
         .header_read_timeout(HEAD_WITHIN)
         .serve_connection(TokioIo::new(stream), answer);
     let mut connection = std::pin::pin!(connection);
-    // How a connection ended is the client's business; its requests are logged.
+    // How a connection ended does not matter here; its requests are logged.
     tokio::select! {
         _ = connection.as_mut() => {}
         () = closing.cancelled() => {

@@ -1,5 +1,5 @@
-//! Messages as lines, from a client on a pair of pipes. Each request gets an answer, though it
-//! cannot be read: the protocol library drops such lines without a word.
+//! Messages as lines, from a client on a pair of pipes. Each request gets a response, even an
+//! unreadable one: the protocol library silently drops such lines.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -13,7 +13,8 @@ use tokio::{
     io::{AsyncRead, AsyncWrite, Empty},
     time::timeout,
 };
-use toolcrib_core::{CancellationToken, PlainJson};
+use toolcrib_capabilities::__internal::{Line, LineDecoder};
+use toolcrib_core::{__internal::PlainJson, CancellationToken};
 
 use super::{
     Shared,
@@ -24,25 +25,21 @@ use super::{
     handler::{INITIALIZE, is_stateless, not_its_parameters},
     unreadable::{Unreadable, is_unanswered},
 };
-use crate::line_buffer::LineBuffer;
 
-/// The longest line that is taken, in bytes, as long as the largest body over HTTP.
+/// The length limit of a line, in bytes, equal to the limit of a body over HTTP.
 const MAX_LINE: usize = super::routes::MAX_BODY;
 
-/// How long a client may leave a refusal unread. It is not listened to meanwhile, so one that only
-/// writes would never be found out.
+/// How long a client may leave a refusal unread. Reading stops meanwhile, so this also detects a
+/// client that only writes.
 const TOLD_WITHIN: Duration = Duration::from_secs(5);
-
-/// What some programs begin their output with.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 pub(super) struct Lines<R, W: AsyncWrite> {
     reader: R,
-    lines: LineBuffer,
-    /// A line that is too long, and is passed over.
-    too_long: Option<FindId>,
+    lines: LineDecoder,
+    /// The id in a line that is too long, and is skipped.
+    too_long: FindId,
     output: AsyncRwTransport<RoleServer, Empty, W>,
-    /// A refusal on its way; whether the client took it.
+    /// A refusal being written; whether the client accepted it.
     refusing: Option<BoxFuture<'static, bool>>,
     gateway: Arc<Shared>,
     connection: Connection,
@@ -62,8 +59,8 @@ where
     ) -> Self {
         Self {
             reader,
-            lines: LineBuffer::default(),
-            too_long: None,
+            lines: LineDecoder::new(MAX_LINE),
+            too_long: FindId::default(),
             // It only writes.
             output: AsyncRwTransport::new_server(tokio::io::empty(), writer),
             refusing: None,
@@ -75,16 +72,8 @@ where
 
     /// A message, unless the line is empty or was refused.
     fn take(&mut self, line: &[u8]) -> Option<ClientJsonRpcMessage> {
-        if self.too_long.is_some() || line.len() > MAX_LINE {
-            let mut find = self.too_long.take().unwrap_or_default();
-            find.look_at(line);
-            self.refuse(&Unreadable::too_long(find.found()));
-            return None;
-        }
-        let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         // Read once: what the protocol library makes of the value, it cannot read in another way.
-        let message = serde_json::from_slice(line)
-            .and_then(|PlainJson(message)| serde_json::from_value(message));
+        let message = PlainJson::read(line).and_then(serde_json::from_value);
         match message {
             Ok(message) => self.admit(message),
             Err(_) => {
@@ -96,7 +85,7 @@ where
         }
     }
 
-    /// The message, if it is in order.
+    /// The message, if it is valid.
     fn admit(&mut self, mut message: ClientJsonRpcMessage) -> Option<ClientJsonRpcMessage> {
         let ClientJsonRpcMessage::Request(request) = &mut message else { return Some(message) };
         if request.request.method() == INITIALIZE && is_stateless(&request.request) {
@@ -113,7 +102,7 @@ where
             self.refuse(&Unreadable::asked_already(request.id.clone()));
             return None;
         };
-        // Dropped with the request, when its answer is there.
+        // Dropped with the request, after its response.
         request.request.extensions_mut().insert(Arc::new(posted));
         Some(message)
     }
@@ -147,7 +136,7 @@ where
         self.output.send(message)
     }
 
-    /// Dropped before it is done, it has lost nothing: what was begun is kept.
+    /// Cancel safe: a write in progress is kept.
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             if let Some(told) = &mut self.refusing {
@@ -157,17 +146,24 @@ where
                     return None;
                 }
             }
-            if let Some(line) = self.lines.line() {
-                if let Some(message) = self.take(&line) {
-                    return Some(message);
+            match self.lines.decode() {
+                Some(Line::Whole(line)) => {
+                    if let Some(message) = self.take(&line) {
+                        return Some(message);
+                    }
                 }
-                continue;
-            }
-            if self.lines.len() > MAX_LINE {
-                self.too_long.get_or_insert_default().look_at(&self.lines.part());
-            }
-            if !matches!(self.lines.fill(&mut self.reader).await, Ok(1..)) {
-                return None;
+                Some(Line::TooLong { bytes, is_end }) => {
+                    self.too_long.look_at(&bytes);
+                    if is_end {
+                        let id = std::mem::take(&mut self.too_long).found();
+                        self.refuse(&Unreadable::too_long(id));
+                    }
+                }
+                None => {
+                    if !matches!(self.lines.fill(&mut self.reader).await, Ok(1..)) {
+                        return None;
+                    }
+                }
             }
         }
     }

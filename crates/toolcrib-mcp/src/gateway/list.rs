@@ -1,4 +1,4 @@
-//! `tools/list`: the menu of an iteration, as the protocol writes it.
+//! `tools/list`: the menu of an iteration, in the protocol's format.
 
 use std::{sync::Arc, time::Instant};
 
@@ -8,22 +8,22 @@ use rmcp::{
     service::RequestContext,
 };
 use serde_json::json;
-use toolcrib_core::{Tool, millis};
-use toolcrib_engine::{Iteration, IterationError, Notice};
+use toolcrib_core::{__internal::millis, Tool};
+use toolcrib_engine::{Iteration, Notice, TurnError};
 
 use super::{
     Serving,
     access::Caller,
     access_log::{AccessEntry, ListedTool},
     connection::Connection,
-    session::{Purpose, Scope, StepError},
+    session::{Purpose, Scope},
 };
 use crate::wire;
 
-/// Under which key a listing says which sources it is without.
+/// The key under which a listing names its missing sources.
 const NOTICES: &str = "toolcrib/notices";
 
-/// The start of the origins of MCP servers' tools.
+/// The prefix of the origins of MCP servers' tools.
 const REMOTE: &str = "mcp:";
 
 pub(super) async fn list(
@@ -49,11 +49,11 @@ pub(super) async fn list(
     })?;
     let step = tokio::select! {
         step = scope.step(Purpose::Tell) => step,
-        () = context.ct.cancelled() => Err(IterationError::Cancelled.into()),
+        () = context.ct.cancelled() => Err(TurnError::Cancelled),
     };
     log(&|entry| match &step {
         Ok(step) => {
-            entry.run_id = Some(Arc::clone(&step.run_id));
+            entry.turn_id = Some(Arc::clone(&step.turn_id));
             describe(&step.iteration, entry);
         }
         Err(error) => entry.error = Some(error.to_string().into()),
@@ -70,20 +70,21 @@ pub(super) async fn list(
     Ok(answer)
 }
 
-/// An iteration that did not begin, as a client is told. Why is the operator's, and in the access
-/// log.
-pub(super) fn refusal(error: &StepError) -> ErrorData {
+/// The client's error for an iteration that did not begin. The cause is for the operator, in the
+/// access log.
+pub(super) fn refusal(error: &TurnError) -> ErrorData {
     let message = match error {
-        StepError::Iteration(IterationError::Cancelled) => "the request was cancelled",
-        StepError::Iteration(IterationError::Collision(_)) => {
-            "two tools have one name, so that none can be offered; the server's log says which"
+        TurnError::Cancelled => "the request was cancelled",
+        TurnError::Collision(_) => {
+            "two tools have the same name, so no tools can be offered; the server's log has the \
+             details"
         }
         _ => "the tools cannot be listed now; try again, and see the server's log for the reason",
     };
     ErrorData::internal_error(message, None)
 }
 
-/// What the log says of a listing.
+/// Adds a listing to the log entry.
 fn describe(iteration: &Iteration, entry: &mut AccessEntry) {
     entry.offered = Some(iteration.menu().len());
     entry.withheld = Some(iteration.withheld().len());
@@ -94,8 +95,8 @@ fn describe(iteration: &Iteration, entry: &mut AccessEntry) {
         withheld_by: None,
         reason: None,
     });
-    // Reasons are searched for, and only those of remote tools stand in the log.
-    let withheld = iteration.withheld().explain_from(is_remote).map(|tool| ListedTool {
+    // Reasons are expensive, and only those of remote tools are logged.
+    let withheld = iteration.withheld().tools_from(is_remote).map(|tool| ListedTool {
         name: tool.name,
         origin: tool.origin,
         withheld_by: Some(tool.by),
@@ -109,7 +110,7 @@ fn is_remote(origin: &str) -> bool {
     origin.split(" > ").any(|source| source.starts_with(REMOTE))
 }
 
-/// The schema of a tool's structured results, as clients of both eras take it: those before
+/// The schema of a tool's structured results that clients of both eras accept: those before
 /// 2026-07-28 know only schemas of objects, and refuse the whole list over another one.
 pub(super) fn output_schema(tool: &Tool) -> Option<&JsonObject> {
     let schema = tool.definition().output_schema()?.as_object()?;

@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! stdio.rs ─┐                        ┌ list.rs   an iteration's menu, as the protocol writes it
-//!           ├─▶ handler.rs (rmcp) ──▶│ call.rs   one call: an iteration of its own
-//! http.rs ──┘    session.rs          └ changes.rs what a client is told when its menu changes
+//!           ├─▶ handler.rs (rmcp) ──▶│ call.rs   one call, in a separate iteration
+//! http.rs ──┘    session.rs          └ changes.rs notifications of a changed menu
 //!  └ routes.rs: host, origin, token, path; pages.rs: what browsers ask before that;
 //!    post.rs: calls that need no more than that
 //! ```
 //!
-//! A client of an era with sessions has a [`Turn`](toolcrib_engine::Turn) of its own, from
+//! A client of an era with sessions has a separate [`Turn`](toolcrib_engine::Turn), from
 //! `initialize` until its connection ends, and is offered `read_skill`. In the stateless era
-//! (2026-07-28) each request has a turn of its own and nothing is remembered, so `read_skill` is
-//! not offered: skills are preset, by [`Access`] or by the endpoint `/mcp/skill/S`.
+//! (2026-07-28) each request has a separate turn and nothing is remembered, so `read_skill` is not
+//! offered: skills are preset, by [`Access`] or by the endpoint `/mcp/skill/S`.
 
 mod access;
 mod access_log;
@@ -51,25 +51,25 @@ pub use self::{
 };
 use crate::McpClient;
 
-/// How many sessions may be open over HTTP. Each token has an equal share of them, of at least 16.
+/// The limit of open sessions over HTTP. Each token has an equal share of them, of at least 16.
 pub const MAX_SESSIONS: usize = 1024;
 
-/// How long a list waits for a source: a server that takes longer is in the list once it is there, and
-/// the client is told that the list has changed.
+/// How long a list waits for a source: the tools of a slower server follow once it is connected,
+/// with a notification that the list has changed.
 const SOURCES_WITHIN: Duration = Duration::from_secs(5);
 
 /// An engine as an MCP server, on standard input and output or over HTTP, in both eras of the
-/// protocol. Cloning shares it; it may serve any number of times.
+/// protocol. Clones share it; it may serve any number of times.
 ///
-/// What a client sees and may do is what the engine says for its [`Access`]. A list waits for a source
-/// for at most five seconds; then [`OnFailure`](toolcrib_engine::OnFailure) decides. A call waits for
-/// no source but those that may have its tool.
+/// The engine decides what a client sees and may do, by its [`Access`]. A list waits for a source
+/// for at most five seconds; then [`OnFailure`](toolcrib_engine::OnFailure) decides. A call waits
+/// only for sources that may have its tool.
 ///
-///  The calls of one
-/// connection, or of one session over HTTP, run at the same time as those of a batch do: a call of a
-/// [sequential](toolcrib_core::ToolBuilder::sequential) tool alone among them. At most 256 requests of
-/// it are worked on; further ones are refused at once. Over HTTP without a session each request
-/// stands alone, and there is one at a time on each TCP connection.
+///  The calls of one connection, or of one session over HTTP, run concurrently as in a batch: a
+///  call of a [sequential](toolcrib_core::ToolBuilder::sequential) tool alone among them. At most
+///  256 of its requests are processed at a time; further ones are refused at once. Over HTTP
+///  without a session each request is independent, and there is one at a time on each TCP
+///  connection.
 ///
 /// ```no_run
 /// use toolcrib_core::CancellationToken;
@@ -86,10 +86,10 @@ const SOURCES_WITHIN: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub struct Gateway(Arc<Shared>);
 
-/// Where entries of the access log go.
+/// The receiver of access log entries.
 type AccessLog = Arc<dyn Fn(&AccessEntry) + Send + Sync>;
 
-/// What all connections of a gateway share.
+/// State shared by all connections of a gateway.
 struct Shared {
     engine: Engine,
     changes: Changes,
@@ -99,13 +99,13 @@ struct Shared {
     log: Option<AccessLog>,
 }
 
-/// What one `serve_…` shares.
+/// State shared by one `serve_…` call.
 #[derive(Clone)]
 struct Serving {
     gateway: Arc<Shared>,
     /// Ends everything.
     cancellation: CancellationToken,
-    /// What must have ended before serving has.
+    /// The tasks that must end before serving has ended.
     running: TaskTracker,
 }
 
@@ -122,7 +122,7 @@ impl Gateway {
         }
     }
 
-    /// The engine behind it.
+    /// Its engine.
     pub fn engine(&self) -> &Engine {
         &self.0.engine
     }
@@ -146,7 +146,7 @@ impl Serving {
 }
 
 impl Shared {
-    /// How a turn for this access begins.
+    /// The options of a turn for this access.
     fn turn_options(&self, access: &Access, cancellation: &CancellationToken) -> TurnOptions {
         let mut options = TurnOptions::default().cancellation(cancellation.clone());
         options.tenant = access.tenant.clone();
@@ -159,21 +159,21 @@ impl Shared {
         options
     }
 
-    /// Whether a turn can begin for this access: whether its personality exists, and it may activate
-    /// its skills.
+    /// Whether a turn can begin for this access: its personality exists, and it may activate its
+    /// skills.
     fn check(&self, access: &Access) -> Result<(), TurnError> {
-        self.engine.may_begin(&self.turn_options(access, &CancellationToken::new()))
+        self.engine.check_turn(&self.turn_options(access, &CancellationToken::new()))
     }
 
-    /// Writes a line of the access log; it is only made when there is one.
+    /// Writes a line of the access log; the entry is only created if there is a log.
     fn log(&self, entry: impl FnOnce() -> AccessEntry) {
         if let Some(log) = &self.log {
             log(&entry().cleaned(self.engine.redactor()));
         }
     }
 
-    /// What a client is told of the server, for its model: what the operator says, what fences
-    /// are, the skills that are active, and how others are activated, which only a session can.
+    /// The server's instructions for the client's model: the operator's, those about fences, the
+    /// active skills, and in a session, how to activate others.
     fn instructions(&self, access: &Access, in_session: bool) -> String {
         let mut lines = Vec::from_iter(self.instructions.as_deref().map(Cow::Borrowed));
         lines.push(FENCE_NOTICE.into());
@@ -190,7 +190,7 @@ impl Shared {
         if in_session && others.any(|skill| may_activate(&skill.id)) {
             lines.push(
                 "Skills: call `read_skill` to activate one. Its tools are in the list of tools \
-                 from then on; that the list has changed is announced."
+                 from then on; the change of the list is announced."
                     .into(),
             );
         }
@@ -216,44 +216,44 @@ pub struct GatewayBuilder {
 }
 
 impl GatewayBuilder {
-    /// Tells clients when what this MCP server offers changes their menu. Say it of each client that
-    /// is a provider of the engine: no client hears of changes at a server that is not watched, and
-    /// `/readyz` counts only those that are.
+    /// Notifies clients when changes of this MCP server change their menu. Call it for each client
+    /// that is a provider of the engine: changes at an unwatched server are not announced, and
+    /// `/readyz` counts only watched ones.
     pub fn watch(mut self, client: &McpClient) -> Self {
         self.servers.push(client.clone());
         self.changes(client.changes())
     }
 
-    /// Looks at the menu again whenever this number changes, and tells the clients whose menu is
-    /// another one then. May be called several times. For a source of one's own; an MCP server is
-    /// [watched](Self::watch).
+    /// Checks the menu again whenever this number changes, and notifies the clients whose menu has
+    /// changed. May be called several times. For custom sources; use [`watch`](Self::watch) for an
+    /// MCP server.
     pub fn changes(mut self, changes: watch::Receiver<u64>) -> Self {
         self.changes.add(changes);
         self
     }
 
-    /// What clients are told of this server, before what is said of fences and skills. Clients may
-    /// hand it to their model. Default: nothing.
+    /// The instructions for clients, before those about fences and skills. Clients may pass them to
+    /// their model. Default: none.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.instructions = Some(instructions.into());
         self
     }
 
-    /// Where tools start relative paths. Default: the process's working folder.
+    /// The base of relative paths of tools. Default: the process's working folder.
     pub fn working_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.working_dir = Some(folder.into());
         self
     }
 
-    /// Calls a function for each `initialize`, `tools/list` and `tools/call`, once it is answered, and
-    /// for each HTTP request and each line that is refused unread. It runs on the request's time: let it be
-    /// short. Default: nothing is logged.
+    /// Calls a function for each `initialize`, `tools/list` and `tools/call`, after its response,
+    /// and for each HTTP request and each line that is refused unread. It runs on the request's
+    /// time and should return quickly. Default: no log.
     pub fn access_log(mut self, log: impl Fn(&AccessEntry) + Send + Sync + 'static) -> Self {
         self.log = Some(Arc::new(log));
         self
     }
 
-    /// The gateway. Nothing runs yet.
+    /// Builds the gateway. Nothing runs yet.
     pub fn build(self) -> Gateway {
         let Self { engine, changes, servers, instructions, working_dir, log } = self;
         Gateway(Arc::new(Shared { engine, changes, servers, instructions, working_dir, log }))
@@ -266,45 +266,51 @@ impl fmt::Debug for GatewayBuilder {
     }
 }
 
-/// A gateway that cannot serve as asked, or could not go on.
+/// A gateway that cannot serve, or could not continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GatewayError {
-    /// An access presets what does not exist, or a skill that it may not activate.
+    /// An access presets something unknown, or a skill that it may not activate.
     #[error("an access cannot be served: {0}")]
     Access(#[source] TurnError),
     /// HTTP is never served without a token.
-    #[error("there is no token: give HTTP clients at least one with `HttpAccess::token`")]
+    #[error("HTTP needs a token: give clients at least one with `HttpAccess::token`")]
     NoToken,
-    /// A token can be guessed.
+    /// A token is too short and could be guessed.
     #[error(
         "token {position} has {chars} characters; use at least {min}, from a generator",
         min = access::MIN_TOKEN_CHARS
     )]
     TokenTooShort {
-        /// Which, from 1.
+        /// Its position, from 1.
         position: usize,
-        /// How long it is, in characters.
+        /// Its length, in characters.
         chars: usize,
     },
-    /// A token stands for two.
-    #[error("tokens {first} and {second} are the same; whose request it is could not be told")]
+    /// Two equal tokens.
+    #[error("tokens {first} and {second} are equal; the sender of a request would be ambiguous")]
     SameToken {
         /// The first, from 1.
         first: usize,
         /// The other.
         second: usize,
     },
-    /// A host that is none.
-    #[error("`{0}` is not a host; write `NAME`, `NAME:PORT`, `[::1]` or `[::1]:PORT`")]
+    /// An invalid host.
+    #[error(
+        "`{0}` is not a valid host; write `NAME`, `NAME:PORT`, `[::1]` or `[::1]:PORT`, once for \
+         each host: patterns with `*` are not supported"
+    )]
     Host(String),
-    /// An origin that is none.
-    #[error("`{0}` is not an origin; write `https://NAME` or `https://NAME:PORT`")]
+    /// An invalid origin.
+    #[error(
+        "`{0}` is not a valid origin; write `https://NAME` or `https://NAME:PORT`, once for each \
+         origin: patterns with `*` are not supported"
+    )]
     Origin(String),
-    /// The client does not begin as the protocol wants.
+    /// The client's handshake is invalid.
     #[error("the client did not begin a connection: {0}")]
     Handshake(String),
-    /// The listener failed for good.
+    /// The listener failed permanently.
     #[error("no connections can be accepted")]
     Listener(#[source] std::io::Error),
 }

@@ -9,11 +9,11 @@ use std::{
 use futures_util::future::BoxFuture;
 use tokio::io::AsyncWrite;
 
-/// Output that waits for its reader, but only until it is given up: from then on, what cannot be
-/// written at once fails. rmcp waits for what it writes without a limit, and ends only then.
+/// Output that waits for its reader until it is given up: from then on, a write that would block
+/// fails. rmcp waits for writes without a limit, and ends only then.
 pub(super) struct Output<W> {
     to: W,
-    /// Done when output is given up; none once it has been.
+    /// Done when output is given up; `None` after that.
     until: Option<BoxFuture<'static, ()>>,
 }
 

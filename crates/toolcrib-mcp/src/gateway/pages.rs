@@ -1,6 +1,6 @@
-//! What a browser must read before it lets a web page of an allowed origin send a request, and read
-//! the answer: cross-origin resource sharing. A token is sent by the page itself, never by the browser,
-//! so credentials are not allowed.
+//! Cross-origin resource sharing (CORS): the headers that a browser needs before it lets a web page
+//! of an allowed origin send a request and read the response. A token is sent by the page itself,
+//! never by the browser, so credentials are not allowed.
 
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode,
@@ -15,24 +15,25 @@ const ASKS_FOR_LOCAL: HeaderName =
     HeaderName::from_static("access-control-request-private-network");
 const ALLOWS_LOCAL: HeaderName = HeaderName::from_static("access-control-allow-private-network");
 
-/// What clients of both eras send.
+/// The headers of clients of both eras.
 const HEADERS: &str = "authorization, content-type, accept, last-event-id, mcp-session-id, \
      mcp-protocol-version, mcp-method, mcp-name";
 
-/// Headers of single arguments, which tools choose, begin with this.
+/// The prefix of headers of single arguments, which tools choose.
 const ARGUMENT: &str = "mcp-param-";
 
-/// The longest list of headers that is looked at, in bytes.
+/// The size limit of the requested list of headers, in bytes.
 const MAX_HEADERS: usize = 4096;
 
-/// Whether a browser asks if a page may send a request.
+/// Whether it is a browser's preflight request.
 pub(super) fn is_preflight<B>(request: &Request<B>) -> bool {
     request.method() == Method::OPTIONS
         && request.headers().contains_key(ORIGIN)
         && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// The answer to a preflight, without the origin. It is the same at every path and for every token.
+/// The response to a preflight, without the origin. It is the same at every path and for every
+/// token.
 pub(super) fn preflight<B: Default>(asked: &HeaderMap) -> Response<B> {
     let mut answer = Response::new(B::default());
     *answer.status_mut() = StatusCode::NO_CONTENT;
@@ -49,7 +50,7 @@ pub(super) fn preflight<B: Default>(asked: &HeaderMap) -> Response<B> {
     answer
 }
 
-/// Lets a page of this origin read an answer.
+/// Lets a page of this origin read a response.
 pub(super) fn let_read(answer: &mut HeaderMap, origin: HeaderValue) {
     let exposed = HeaderValue::from_static("mcp-session-id, www-authenticate");
     answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);

@@ -1,19 +1,21 @@
-//! `tools/call` over HTTP, read where the request is. rmcp copies each request and passes it and
-//! its answer through several tasks; what is asked in the usual way need not go there.
+//! `tools/call` over HTTP, processed in the request's task. rmcp copies each request and passes it
+//! and its response through several tasks; common requests bypass it.
 //!
-//! Only what is in perfect order and can have but one answer is taken here. Everything else is
-//! rmcp's: what is wrong with a request it says, and a call of a session that takes longer it
-//! answers as a stream, which a client may come back for.
+//! Only valid requests with exactly one possible response are processed here. rmcp gets everything
+//! else: it reports errors of requests, and answers longer calls of a session as a stream that a
+//! client may come back for.
 
 use std::{
     fmt,
     marker::PhantomData,
     panic::AssertUnwindSafe,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
+
+use parking_lot::Mutex;
 
 use bytes::Bytes;
 use futures_util::{FutureExt as _, future::BoxFuture};
@@ -37,7 +39,7 @@ use serde::{
 use serde_json::{Map, Value};
 use tokio::{runtime::Handle, task::JoinHandle, time::timeout};
 use tokio_util::{sync::DropGuard, task::TaskTracker};
-use toolcrib_core::{CancellationToken, PlainJson};
+use toolcrib_core::{__internal::PlainJson, CancellationToken, changes_integers};
 
 use super::{
     Serving,
@@ -48,7 +50,7 @@ use super::{
     sessions::Sessions,
 };
 
-/// How long a session's client waits for an answer that it cannot come back for.
+/// How long a session's client waits for a response that it cannot come back for.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -61,26 +63,26 @@ const EVENTS: &str = "text/event-stream";
 
 const CALL: &str = "tools/call";
 
-/// A call that is in order.
+/// A valid call.
 pub(super) struct Post {
     id: RequestId,
     request: CallToolRequestParams,
     protocol: ProtocolVersion,
-    /// Fires when it is not wanted any more.
+    /// Fires when it is no longer needed.
     unwanted: CancellationToken,
-    /// The session's; none in the stateless era.
+    /// The session's; `None` in the stateless era.
     connection: Option<(Connection, Posted)>,
 }
 
-/// What became of it.
+/// The outcome.
 pub(super) enum Answered {
-    /// The body of the answer.
+    /// The body of the response.
     Whole(Bytes),
-    /// It runs on.
+    /// It is still running.
     Later(Running),
 }
 
-/// A call that has begun. Travels with its request to where the answer is waited for.
+/// A running call. Attached to its request for the task that waits for the response.
 #[derive(Clone)]
 pub(super) struct Running {
     call: Arc<Mutex<Option<JoinHandle<Answer>>>>,
@@ -92,7 +94,7 @@ pub(super) struct Running {
 type Answer = Result<CallToolResult, ErrorData>;
 
 impl Post {
-    /// Reads a request. None if it is not a call, or not one to be taken here.
+    /// Parses a request. `None` if it is not a call, or not one for this path.
     pub(super) fn read(parts: &Parts, body: &[u8], sessions: &Sessions) -> Option<Self> {
         if !takes_json_and_events(&parts.headers) {
             return None;
@@ -100,11 +102,15 @@ impl Post {
         let mut json = serde_json::Deserializer::from_slice(body);
         let message: Message<'_> = object(&mut json).ok()?;
         json.end().ok()?;
+        // It is refused where all that cannot be read is.
+        if changes_integers(body) {
+            return None;
+        }
         let Params { name, arguments, meta } = message.params;
         if message.jsonrpc != "2.0" || message.method != CALL {
             return None;
         }
-        // Who wants to hear of progress takes more than one answer.
+        // A request with a progress token needs a stream, not a single response.
         if meta.get_progress_token().is_some() {
             return None;
         }
@@ -117,7 +123,7 @@ impl Post {
                 let in_order = stands(PROTOCOL, protocol.as_str())
                     && stands(METHOD, CALL)
                     && stands(NAME, &name)
-                    // What looks encoded above means another name than it says.
+                    // A value that looks Base64-encoded would mean another name.
                     && !name.starts_with(BASE64_HEADER_PREFIX)
                     && !headers.contains_key(SESSION);
                 (in_order.then_some(protocol)?, None)
@@ -139,15 +145,15 @@ impl Post {
         Some(Self { id: message.id, request, protocol, unwanted, connection })
     }
 
-    /// Makes the call. In the stateless era it ends when this is dropped, and in a session it runs
-    /// on.
+    /// Makes the call. In the stateless era it ends when this is dropped, and in a session it
+    /// continues.
     pub(super) async fn answer(self, serving: &Serving, caller: Caller) -> Answered {
         let Self { id, request, protocol, unwanted, connection } = self;
         let (connection, posted) = connection.unzip();
-        // The id is in use while the call runs, and until its answer is on its way.
+        // The id is in use while the call runs, and until its response is written.
         let posted = posted.map(Arc::new);
         let in_session = connection.is_some();
-        // Without a session a call is for this answer alone.
+        // Without a session a call is for this response alone.
         let answered = if in_session { CancellationToken::new() } else { unwanted.clone() };
         let answering = answered.clone().drop_guard();
         let session = connection.as_ref().and_then(Connection::session).cloned();
@@ -189,23 +195,23 @@ impl Post {
     }
 }
 
-/// A call that is made where its request is, which is quicker than a task of its own. It comes to its
-/// end whatever becomes of the connection: what is left of it when this is dropped becomes a task.
+/// A call that runs in the request's task, which is quicker than a separate one. It is finished
+/// even if the connection ends: on drop the rest of it becomes a task.
 struct Begun {
-    /// None once it is over, or goes on elsewhere.
+    /// `None` once it has ended, or continues elsewhere.
     call: Option<BoxFuture<'static, Answer>>,
     running: TaskTracker,
 }
 
 impl Begun {
     fn new(serving: &Serving, call: impl Future<Output = Answer> + Send + 'static) -> Self {
-        // A panic must not take the connection along.
+        // A panic must not end the connection.
         let call = AssertUnwindSafe(call).catch_unwind();
         let call = call.map(|answer| answer.unwrap_or_else(|_| Err(ended())));
         Self { call: Some(call.boxed()), running: serving.running.clone() }
     }
 
-    /// Lets it run on by itself. None if it is over, or nothing runs any more.
+    /// Lets it continue as a task. `None` if it has ended, or the gateway has.
     fn go_on(&mut self) -> Option<JoinHandle<Answer>> {
         let call = self.call.take()?;
         Some(self.running.spawn_on(call, &Handle::try_current().ok()?))
@@ -230,9 +236,9 @@ impl Drop for Begun {
 }
 
 impl Running {
-    /// Waits for the answer, which there is once.
+    /// Waits for the response, which exists once.
     pub(super) async fn answer(&self) -> Answer {
-        let running = self.call.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let running = self.call.lock().take();
         match running {
             Some(running) => running.await.unwrap_or_else(|_| Err(ended())),
             None => Err(ended()),
@@ -244,7 +250,7 @@ fn ended() -> ErrorData {
     ErrorData::internal_error("the call ended without an answer", None)
 }
 
-/// An answer as rmcp writes it for the era.
+/// A response as rmcp writes it for the era.
 fn written(answer: Answer, id: RequestId, in_session: bool) -> Bytes {
     let message = match answer {
         Ok(mut result) => {
@@ -269,24 +275,24 @@ fn names_an_era_with_sessions(headers: &HeaderMap) -> bool {
     !headers.contains_key(PROTOCOL) || only(headers, &PROTOCOL).is_some_and(is_one)
 }
 
-/// Whether a request says that it is JSON, and that it takes JSON and events, as clients write it.
+/// Whether a request declares JSON, and accepts JSON and events, in the usual notation.
 fn takes_json_and_events(headers: &HeaderMap) -> bool {
     let accepts = |kind: &str| {
         let kinds = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-        // Commas in quotes part nothing.
+        // Commas in quotes do not separate.
         let kinds = kinds.filter(|kinds| !kinds.contains('"'));
         kinds.flat_map(|kinds| kinds.split(',')).any(|each| each.trim() == kind)
     };
     is_json(headers) && accepts(JSON) && accepts(EVENTS)
 }
 
-/// Whether a request says that it is JSON.
+/// Whether a request declares JSON.
 pub(super) fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(JSON))
 }
 
-/// Names what a request takes by a pattern, as `*/*`: the protocol library knows no patterns.
+/// Expands patterns in `Accept`, such as `*/*`: the protocol library does not support them.
 pub(super) fn name_what_is_taken(headers: &mut HeaderMap) {
     let takes = |pattern: &str| {
         let kinds = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
@@ -304,7 +310,7 @@ pub(super) fn name_what_is_taken(headers: &mut HeaderMap) {
     }
 }
 
-/// The value of a header that stands once.
+/// The value of a header that occurs once.
 pub(super) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a [u8]> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -313,7 +319,7 @@ pub(super) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a 
     }
 }
 
-/// A request of which nothing is to be said that is not read here.
+/// A request with only the fields that are read here.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Message<'a> {
@@ -342,11 +348,11 @@ fn plain_object<'de, D: Deserializer<'de>>(
     match Option::deserialize(json)? {
         None => Ok(None),
         Some(PlainJson(Value::Object(arguments))) => Ok(Some(arguments)),
-        Some(_) => Err(D::Error::custom("no object")),
+        Some(_) => Err(D::Error::custom("not an object")),
     }
 }
 
-/// Reads what must be an object: a structure takes an array too, field by field.
+/// Parses a value that must be an object: a struct would also accept an array, field by field.
 fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(json: D) -> Result<T, D::Error> {
     struct Object<T>(PhantomData<T>);
 

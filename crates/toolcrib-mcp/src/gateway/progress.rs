@@ -1,24 +1,22 @@
-//! Progress of a call, for a client that asked for it: what its tool says to users, and what an MCP
-//! server says, which the protocol has for whoever called.
+//! Progress of a call, for a client that requested it: a tool's messages for users, and those of an
+//! MCP server, which the protocol sends to the caller.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc};
 
 use rmcp::{
     Peer, RoleServer,
     model::{ProgressNotificationParam, ProgressToken},
 };
-use tokio::{sync::watch, time::sleep};
-use toolcrib_core::{Audience, CancellationToken, EventKind, Events, Subscription};
+use tokio::{sync::watch, time::sleep_until};
+use toolcrib_core::{
+    __internal::ProgressPace, Audience, CancellationToken, EventKind, Events, Subscription,
+};
 
-/// The least time between two messages. The last one comes with the end of the call, whenever that is;
-/// with it there are at most ten in any second.
-const PACE: Duration = Duration::from_millis(125);
-
-/// A message, and how much is done, 0 to 100.
+/// A message, and the percentage done, 0 to 100.
 type Message = (String, Option<u8>);
 
-/// Waits for a call, and passes its progress for that audience and wider ones on meanwhile: at a pace, of
-/// messages that come faster the last one. The last that it said is sent before this is done.
+/// Waits for a call, and forwards its progress for that audience and wider ones meanwhile:
+/// rate-limited, with the newest of faster messages. The last message is sent before this is done.
 pub(super) async fn passed_on<T>(
     events: &Events,
     call_id: &Arc<str>,
@@ -34,7 +32,7 @@ pub(super) async fn passed_on<T>(
     let mut pass_on = pin!(pass_on(said, &ended, token, client));
     let result = tokio::select! {
         result = &mut call => result,
-        // The client takes nothing any more; that ends calls elsewhere.
+        // The client reads nothing any more; that ends calls elsewhere.
         () = &mut pass_on => return call.await,
     };
     drop(listening);
@@ -43,7 +41,7 @@ pub(super) async fn passed_on<T>(
     result
 }
 
-/// Listens to a call until it is dropped.
+/// Subscribes to a call until it is dropped.
 struct Listening(Option<Subscription>);
 
 impl Listening {
@@ -79,8 +77,8 @@ async fn pass_on(
     token: ProgressToken,
     client: &Peer<RoleServer>,
 ) {
-    let mut count = Count::default();
-    // What was not sent yet is, once nothing more can be said.
+    let (mut count, mut pace) = (Count::default(), ProgressPace::default());
+    // The last unsent message is sent after the end.
     while said.changed().await.is_ok() {
         let Some((message, percent)) = said.borrow_and_update().clone() else { continue };
         let (done, total) = count.next(percent);
@@ -93,18 +91,18 @@ async fn pass_on(
         tokio::select! {
             biased;
             () = ended.cancelled() => {}
-            () = sleep(PACE) => {}
+            () = sleep_until(pace.count()) => {}
         }
     }
 }
 
-/// Numbers that only grow, as the protocol wants them, whatever a tool says. None before the first.
+/// Numbers that only grow, as the protocol requires, whatever a tool reports. `None` before the
+/// first.
 #[derive(Default)]
 struct Count(Option<f64>);
 
 impl Count {
-    /// How much is done, and of how much: percent where the tool says so, else how many messages
-    /// there were.
+    /// The progress and its total: percent if the tool reports it, else the number of messages.
     fn next(&mut self, percent: Option<u8>) -> (f64, Option<f64>) {
         let last = self.0;
         let grows = |percent: &f64| last.is_none_or(|last| *percent > last);

@@ -1,12 +1,12 @@
-//! What a client wrote, where an error or the log repeats it: never at any length.
+//! Texts of a client in errors and the log, limited in length.
 
 use rmcp::{ErrorData, model::ServerJsonRpcMessage};
 use serde_json::Value;
 
-/// The most of a name that is repeated, in characters.
+/// The limit of a quoted name, in characters.
 pub(super) const LONGEST_NAME: usize = 64;
 
-/// The most of an error's text, in characters.
+/// The limit of an error's text, in characters.
 pub(super) const LONGEST_ERROR: usize = 1_000;
 
 /// The beginning of a text.
@@ -17,15 +17,15 @@ pub(super) fn cut(text: &str, longest: usize) -> String {
     }
 }
 
-/// A name that may be anything, for a sentence.
+/// An arbitrary name, for a sentence.
 pub(super) fn shortened(name: &str) -> String {
     cut(name, LONGEST_NAME).escape_debug().to_string()
 }
 
-/// An error that repeats no more of a request than fits. The protocol library quotes headers, versions
-/// and values whole.
+/// An error with limited quotes of a request. The protocol library quotes headers, versions and
+/// values whole.
 pub(super) fn bounded(mut error: ErrorData) -> ErrorData {
-    // In bytes first: nearly all are short, and stay as they are.
+    // Bytes first: nearly all are short, and unchanged.
     if error.message.len() > LONGEST_ERROR {
         error.message = cut(&error.message, LONGEST_ERROR).into();
     }
@@ -41,8 +41,8 @@ pub(super) fn bounded(mut error: ErrorData) -> ErrorData {
     error
 }
 
-/// The body of a refusal, likewise. The id of a request stays whole, or its answer could not be told
-/// from others.
+/// The same for the body of a refusal. The id of a request stays whole, or its response could not
+/// be matched.
 pub(super) fn bounded_body(body: &[u8]) -> Option<Vec<u8>> {
     if body.len() <= LONGEST_ERROR {
         return None;

@@ -1,27 +1,26 @@
-//! What a call came to, as the protocol writes it.
+//! The result of a call, in the protocol's format.
 
 use rmcp::model::{CallToolResult, ContentBlock as Wire, JsonObject, MetaObject};
 use serde_json::json;
 use toolcrib_core::ToolResult;
-use toolcrib_engine::is_data_note;
+use toolcrib_engine::__internal::is_data_note;
 
 use crate::wire::block;
 
-/// Under which key a failed call says the class of its failure.
+/// The key of the error class of a failed call.
 const CODE: &str = "toolcrib/code";
 
-/// What a client is told of a call whose data does not fit.
-const DATA_LEFT_OUT: &str = "The call was done, and need not be made again: only its structured data \
-    is left out, because it is larger or nests deeper than what is given at once, or no longer fits \
-    its schema once secrets are taken out. Its text:";
+/// The text for a call whose data does not fit.
+const DATA_LEFT_OUT: &str = "The call was done, and need not be made again: only its structured \
+    data is left out, because it is too large or nests too deeply, or no longer fits its schema \
+    after redaction. Its text:";
 
-/// A result, as the pipe made it: the text that a model reads, fenced where somebody else wrote it,
-/// then the blocks, and the data where the tool declares its schema. A kind of block that is newer
-/// than this stands in the text alone.
+/// A result of the pipe: the text that a model reads, fenced if it is untrusted, then the blocks,
+/// and the data if the tool declares its schema. An unknown kind of block is only in the text.
 ///
-/// Where the pipe put a note in the place of data, there is no data that has the schema, and clients
-/// throw the whole result away unless it is an error. It has no code then: every code says that the
-/// call failed, and whoever repeats what failed would repeat what it did.
+/// If the pipe replaced data by a note, the data does not have the schema, and clients discard the
+/// whole result unless it is an error. It has no code then: every code says that the call failed,
+/// and a client that retries failures would repeat its effect.
 pub(super) fn wire(result: ToolResult, declares_output: bool) -> CallToolResult {
     let mut content = Vec::with_capacity(1 + result.blocks.len());
     content.push(Wire::text(&*result.text));

@@ -1,4 +1,4 @@
-//! From an HTTP request to the protocol: host, origin, token, path and body, in this order.
+//! HTTP requests before the protocol: host, origin, token, path and body, in this order.
 
 use std::{
     convert::Infallible,
@@ -22,7 +22,7 @@ use rmcp::{
 };
 use serde_json::json;
 use tokio::sync::Semaphore;
-use toolcrib_core::{CancellationToken, SkillId, millis};
+use toolcrib_core::{__internal::millis, CancellationToken, SkillId};
 
 use super::{
     GatewayError, HttpAccess, MAX_SESSIONS, Serving,
@@ -39,25 +39,25 @@ use super::{
     unreadable::{Unreadable, is_ambiguous, request_in},
 };
 
-/// The largest body of a request, in bytes.
+/// The size limit of a request body, in bytes.
 pub(super) const MAX_BODY: usize = 4 * 1024 * 1024;
 
-/// How long a client may take to send it.
+/// The timeout of receiving it.
 const BODY_WITHIN: Duration = Duration::from_secs(30);
 
-/// How many sessions each token may have open, however many tokens there are.
+/// The minimum of open sessions per token, however many tokens there are.
 const LEAST_SESSIONS: usize = 16;
 
 const MCP: &str = "/mcp";
 const SKILL: &str = "/mcp/skill/";
-/// Whether the process answers.
+/// Whether the process responds.
 const HEALTH: &str = "/healthz";
-/// Whether its servers can be used.
+/// Whether its servers are usable.
 const READY: &str = "/readyz";
 
 type Body = BoxBody<Bytes, Infallible>;
 
-/// What is served, to whom, where.
+/// The served paths and their access.
 pub(super) struct Routes {
     serving: Serving,
     hosts: Hosts,
@@ -65,7 +65,7 @@ pub(super) struct Routes {
     doors: Vec<Door>,
 }
 
-/// What one token opens.
+/// The access of one token.
 struct Door {
     token: Token,
     access: Arc<Access>,
@@ -73,11 +73,11 @@ struct Door {
     sessions: Arc<Sessions>,
 }
 
-/// A request that is refused before the protocol is looked at, which refuses others.
+/// A refusal before the protocol, which refuses other requests.
 struct Refusal {
     status: StatusCode,
     message: String,
-    /// Why, for the operator, where the client is not told.
+    /// The cause, for the operator, if the client does not receive it.
     cause: Option<String>,
 }
 
@@ -119,7 +119,7 @@ impl Routes {
         answer
     }
 
-    /// The origin of the page that sends a request, if there is one and it may.
+    /// The origin of the page that sends a request, if there is one and it is allowed.
     fn page(&self, request: &Request<Incoming>) -> Option<HeaderValue> {
         let headers = request.headers();
         let origin = headers.get(ORIGIN)?;
@@ -166,20 +166,20 @@ impl Routes {
         let is_json = is_post && is_json(&parts.headers);
         name_what_is_taken(&mut parts.headers);
         parts.extensions.insert(caller.clone());
-        // What the handler is given of a request is kept while it runs: not the token.
+        // The handler keeps the request's parts while it runs, so the token is removed.
         parts.headers.remove(AUTHORIZATION);
-        // Large, and seldom needed: it is not to be a part of each answer.
+        // Boxed: large, and seldom needed.
         let request = Request::from_parts(parts, Full::new(body.clone()));
         let answer = Box::pin(door.mcp.handle(request)).await;
         let status = answer.status();
         if is_json && status == StatusCode::UNSUPPORTED_MEDIA_TYPE {
-            // That is how rmcp refuses what it cannot read.
+            // rmcp refuses unreadable messages this way.
             return self.refuse_message(&Unreadable::of(&body), &caller, began);
         }
         if !status.is_client_error() && !status.is_server_error() {
             return answer;
         }
-        // A refusal is there whole. What it says is the client's and the operator's.
+        // A refusal is complete. Its text is for the client and the operator.
         let (head, body) = answer.into_parts();
         let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
         let body = bounded_body(&body).map_or(body, Bytes::from);
@@ -187,14 +187,15 @@ impl Routes {
         Response::from_parts(head, Full::new(body).boxed())
     }
 
-    /// Finds what a request may go through, and who sent it.
+    /// Finds the access of a request, and its sender.
     fn admit(&self, parts: &Parts, caller: &mut Caller) -> Result<&Door, Refusal> {
         if !self.hosts.allow(&parts.uri, &parts.headers) {
-            let message = "this host is not served here; the operator allows hosts by name";
+            let message = "this host is not served here; the operator can allow host names";
             return Err(Refusal::new(StatusCode::FORBIDDEN, message));
         }
         if !self.origins.allow(&parts.headers) {
-            let message = "pages of this origin may not send requests; the operator allows origins";
+            let message = "pages of this origin may not send requests; the operator can allow \
+                origins";
             return Err(Refusal::new(StatusCode::FORBIDDEN, message));
         }
         let door = self.door(&parts.headers).ok_or_else(|| {
@@ -207,7 +208,7 @@ impl Routes {
             path => match path.strip_prefix(SKILL) {
                 Some(skill) => caller.access = self.with_skill(&door.access, skill)?,
                 None => {
-                    let message = format!("there is nothing here; MCP is served at `{MCP}`");
+                    let message = format!("not found; MCP is served at `{MCP}`");
                     return Err(Refusal::new(StatusCode::NOT_FOUND, message));
                 }
             },
@@ -215,13 +216,13 @@ impl Routes {
         Ok(door)
     }
 
-    /// The same access with one more skill. It is judged in every request, of a session too: what it may
-    /// activate can change.
+    /// The same access with one more skill. It is checked in every request, also of a session:
+    /// permissions can change.
     fn with_skill(&self, access: &Access, skill: &str) -> Result<Arc<Access>, Refusal> {
         let refused = |message| Refusal::new(StatusCode::NOT_FOUND, message);
         let skill = percent_decode_str(skill).decode_utf8_lossy();
         let id = SkillId::new(&*skill)
-            .map_err(|_| refused(format!("there is no skill `{}`", shortened(&skill))))?;
+            .map_err(|_| refused(format!("unknown skill `{}`", shortened(&skill))))?;
         let access = access.clone().skill(id);
         self.serving.gateway.check(&access).map_err(|error| Refusal {
             cause: Some(error.to_string()),
@@ -230,7 +231,8 @@ impl Routes {
         Ok(Arc::new(access))
     }
 
-    /// What a request's token opens. All tokens are compared, so that the time says nothing.
+    /// The access of a request's token. All tokens are compared, so that the duration reveals
+    /// nothing.
     fn door(&self, headers: &HeaderMap) -> Option<&Door> {
         let mut sent = headers.get_all(AUTHORIZATION).iter();
         let (Some(sent), None) = (sent.next(), sent.next()) else {
@@ -256,7 +258,7 @@ impl Routes {
         });
     }
 
-    /// Refuses what is no request of the protocol, in the protocol's words.
+    /// Refuses a message that is not a request of the protocol, as a protocol error.
     fn refuse_message(
         &self,
         refused: &Unreadable,
@@ -302,8 +304,8 @@ impl Door {
     }
 }
 
-/// Notes a request of a session until it is answered. Refuses one whose id is in use, and a handshake
-/// in the era that has none.
+/// Registers a request of a session until it is answered. Refuses one whose id is in use, and a
+/// handshake in the stateless era.
 fn asked(
     headers: &HeaderMap,
     body: &[u8],
@@ -312,7 +314,7 @@ fn asked(
     let connection = only(headers, &SESSION)
         .and_then(|id| str::from_utf8(id).ok())
         .and_then(|id| sessions.connection(id));
-    // In the stateless era every other method stands in this header.
+    // In the stateless era this header contains the method.
     let may_greet = only(headers, &METHOD).is_none_or(|method| method == INITIALIZE.as_bytes());
     if connection.is_none() && !may_greet {
         return Ok(None);
@@ -328,7 +330,8 @@ fn asked(
     }
 }
 
-/// Whether `initialize` is sent with a version, above or in its metadata, that does not have it.
+/// Whether `initialize` is sent with a version, in a header or in its metadata, that does not have
+/// it.
 fn greets_in_the_stateless_era(headers: &HeaderMap, body: &[u8]) -> bool {
     let above = only(headers, &PROTOCOL).and_then(|version| str::from_utf8(version).ok());
     above.is_some_and(has_no_sessions)
@@ -338,10 +341,10 @@ fn greets_in_the_stateless_era(headers: &HeaderMap, body: &[u8]) -> bool {
         })
 }
 
-/// The body of a request, when all of it is there. One that says that it is too large is not read.
+/// The complete body of a request. One with a too large declared length is not read.
 async fn whole(body: Incoming) -> Result<Bytes, Refusal> {
     let too_large = || {
-        let message = format!("the body of a request has at most {MAX_BODY} bytes");
+        let message = format!("a request body is limited to {MAX_BODY} bytes");
         Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message))
     };
     if body.size_hint().lower() > MAX_BODY as u64 {
@@ -351,8 +354,12 @@ async fn whole(body: Incoming) -> Result<Bytes, Refusal> {
     match tokio::time::timeout(BODY_WITHIN, body).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => too_large(),
-        Ok(Err(_)) => Err(Refusal::new(StatusCode::BAD_REQUEST, "the body did not come whole")),
-        Err(_) => Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "the body did not come in time")),
+        Ok(Err(_)) => Err(Refusal::new(StatusCode::BAD_REQUEST, "the request body is incomplete")),
+        Err(_) => Err(Refusal::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "the request body did not arrive \
+            in time",
+        )),
     }
 }
 

@@ -1,18 +1,20 @@
-//! Where a request's iteration comes from: the turn of its session, or one of its own.
+//! The iteration of a request: of its session's turn, or of a separate one.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use rmcp::model::ProtocolVersion;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 use tokio_util::sync::DropGuard;
 use toolcrib_core::{CancellationToken, Digest, Events};
-use toolcrib_engine::{Iteration, IterationError, Turn, TurnError};
+use toolcrib_engine::{Iteration, Turn, TurnError};
 
 use super::{Serving, access::Access};
 
-/// The conversation of the requests of the stateless era: what is kept of one caller's results can be read
-/// by later requests of the same caller. Who acts belongs to it, since another personality may reach
-/// less.
+/// The conversation of requests in the stateless era: artifacts of one caller's results can be read
+/// by later requests of the same caller. The personality is part of it, since another one may have
+/// less access.
 fn stateless(access: &Access) -> String {
     match &access.personality {
         Some(personality) => format!("stateless {personality}"),
@@ -20,26 +22,26 @@ fn stateless(access: &Access) -> String {
     }
 }
 
-/// What a session remembers: its turn, and what its client knows of the menu.
+/// The state of a session: its turn, and the menu that its client knows.
 pub(super) struct Session {
     /// The conversation of its identity.
     pub(super) id: Arc<str>,
-    /// What its client and it have agreed on.
+    /// The negotiated protocol version.
     pub(super) protocol: ProtocolVersion,
-    run_id: Arc<str>,
+    turn_id: Arc<str>,
     events: Events,
-    /// Locked while an iteration begins; its calls run beside those of others.
+    /// Locked while an iteration begins; its calls run concurrently with others.
     turn: tokio::sync::Mutex<Turn>,
-    /// The fingerprint of the menu that the client was last told of.
+    /// The fingerprint of the menu that the client received last.
     known: Mutex<Option<Digest>>,
-    /// That the menu may be another one because of something that the session did.
+    /// Signals that an action of the session may have changed the menu.
     pub(super) recheck: Arc<Notify>,
     _place: Option<OwnedSemaphorePermit>,
     _ended: DropGuard,
 }
 
 impl Session {
-    /// Begins a session. The token that comes with it fires when it is gone.
+    /// Begins a session. The returned token fires when it has ended.
     pub(super) fn begin(
         serving: &Serving,
         access: &Access,
@@ -59,7 +61,7 @@ impl Session {
         let session = Self {
             id: Arc::clone(id),
             protocol,
-            run_id: Arc::clone(turn.run_id()),
+            turn_id: Arc::clone(turn.turn_id()),
             events,
             turn: tokio::sync::Mutex::new(turn),
             known: Mutex::new(None),
@@ -70,18 +72,19 @@ impl Session {
         Ok((Arc::new(session), ended))
     }
 
-    async fn iteration(&self, purpose: Purpose<'_>) -> Result<Iteration, IterationError> {
+    async fn iteration(&self, purpose: Purpose<'_>) -> Result<Iteration, TurnError> {
         let beginning = self.turn.lock().await.begin_for(purpose.tool()).await?;
         let number = beginning.number();
-        // The turn is free meanwhile: a call does not wait for servers that another request needs.
+        // The turn is unlocked meanwhile: a call does not wait for servers that another request
+        // needs.
         let listed = beginning.listed().await;
         let mut turn = self.turn.lock().await;
         let iteration = turn.offer(listed).await?;
         if matches!(purpose, Purpose::Tell) {
-            // While the turn is locked: a look that comes later compares with this.
+            // While the turn is locked: a later check compares with this.
             *self.known() = Some(iteration.menu().fingerprint());
             if turn.iterations() > number {
-                // That one may have seen newer lists, and compared them with an older menu.
+                // That check may have seen newer lists, and compared them with an older menu.
                 self.recheck.notify_one();
             }
         }
@@ -89,11 +92,11 @@ impl Session {
     }
 
     fn known(&self) -> MutexGuard<'_, Option<Digest>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 
-    /// Whether the client knows another menu than there is, which it then counts as told of. A
-    /// client that never asked for the menu knows none, and there is nothing to tell it.
+    /// Whether the client's menu differs from the present one, which then counts as announced. A
+    /// client that never requested the menu needs no notification.
     pub(super) async fn menu_changed(&self) -> bool {
         if self.known().is_none() {
             return false;
@@ -102,7 +105,7 @@ impl Session {
             return false;
         };
         let listed = beginning.listed().await;
-        // Locked to the end: what the client is told of meanwhile is not older than what is compared.
+        // Locked to the end: a menu sent meanwhile is not older than the compared one.
         let mut turn = self.turn.lock().await;
         let Ok(iteration) = turn.offer(listed).await else {
             return false;
@@ -117,14 +120,14 @@ impl Session {
     }
 }
 
-/// What an iteration is for.
+/// The purpose of an iteration.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Purpose<'a> {
-    /// The client is told its menu, and knows it from then on.
+    /// The client receives its menu.
     Tell,
-    /// The menu is only looked at.
+    /// The menu is only checked.
     Look,
-    /// A tool of this name is called: only what decides on it is needed.
+    /// A tool of this name is called: only the sources for it are needed.
     Call(&'a str),
 }
 
@@ -137,32 +140,23 @@ impl<'a> Purpose<'a> {
     }
 }
 
-/// Where a request's iteration comes from.
+/// The source of a request's iteration.
 pub(super) enum Scope {
     /// An era with sessions.
     Session(Arc<Session>),
-    /// The stateless era: nothing is remembered but artifacts, and nothing can be activated.
+    /// The stateless era: only artifacts are remembered, and no skill can be activated.
     Request(Serving, Arc<Access>),
 }
 
-/// An iteration, and what lives as long.
+/// An iteration, and the values that must live as long.
 pub(super) struct Step {
     pub(super) iteration: Iteration,
-    /// Where to listen to it.
+    /// Its events.
     pub(super) events: Events,
-    pub(super) run_id: Arc<str>,
+    pub(super) turn_id: Arc<str>,
     pub(super) session: Option<Arc<Session>>,
     /// Dropping it would cancel the iteration's calls.
     _turn: Option<Turn>,
-}
-
-/// An iteration that did not begin.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum StepError {
-    #[error(transparent)]
-    Turn(#[from] TurnError),
-    #[error(transparent)]
-    Iteration(#[from] IterationError),
 }
 
 impl Scope {
@@ -174,12 +168,12 @@ impl Scope {
     }
 
     /// Begins an iteration.
-    pub(super) async fn step(&self, purpose: Purpose<'_>) -> Result<Step, StepError> {
+    pub(super) async fn step(&self, purpose: Purpose<'_>) -> Result<Step, TurnError> {
         match self {
             Self::Session(session) => Ok(Step {
                 iteration: session.iteration(purpose).await?,
                 events: session.events.clone(),
-                run_id: Arc::clone(&session.run_id),
+                turn_id: Arc::clone(&session.turn_id),
                 session: Some(Arc::clone(session)),
                 _turn: None,
             }),
@@ -194,8 +188,8 @@ impl Scope {
                 let mut turn = serving.gateway.engine.turn(options)?;
                 let listed = turn.begin_for(purpose.tool()).await?.listed().await;
                 let iteration = turn.offer(listed).await?;
-                let run_id = Arc::clone(turn.run_id());
-                Ok(Step { iteration, events, run_id, session: None, _turn: Some(turn) })
+                let turn_id = Arc::clone(turn.turn_id());
+                Ok(Step { iteration, events, turn_id, session: None, _turn: Some(turn) })
             }
         }
     }

@@ -1,11 +1,9 @@
-//! The sessions of one HTTP token. Another token's sessions are another of these, so that a
-//! session's id is worth nothing without the token that it was made with.
+//! The sessions of one HTTP token. Each token has separate sessions, so that a session's id is
+//! useless without the token that it was created with.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use futures_util::{FutureExt as _, Stream};
 use rmcp::{
@@ -26,10 +24,10 @@ use tokio::time::Instant;
 
 use super::connection::{Connection, Watched};
 
-/// After how long without a message a session ends.
+/// The idle timeout of a session.
 const IDLE: Duration = Duration::from_secs(30 * 60);
 
-/// How often at most a session whose calls do not pass through it is told that it is in use.
+/// The maximum rate of keeping a session alive whose calls bypass it.
 const TOUCH: Duration = Duration::from_secs(60);
 
 /// rmcp's sessions, whose requests know their session.
@@ -46,15 +44,15 @@ struct Open {
 impl Sessions {
     pub(super) fn new() -> Self {
         let mut sessions = LocalSessionManager::default();
-        // The last call may have come just before it would have been said.
+        // The last call may have come just before the next keep-alive.
         sessions.session_config.keep_alive = Some(IDLE + TOUCH);
         Self { sessions, open: Mutex::default() }
     }
 
-    /// The connection of an open session, for a call that does not pass through it. rmcp ends a
-    /// session through which nothing passed for long, so it is sent something that means nothing.
+    /// The connection of an open session, for a call that bypasses it. rmcp ends an idle session,
+    /// so it receives a message without meaning.
     ///
-    /// A session that cannot take it at once is at work, and is told at the next call.
+    /// A session that cannot accept it at once is busy, and gets it at the next call.
     pub(super) fn touched(&self, id: &str) -> Option<Connection> {
         let mut open = self.lock();
         let open = open.get_mut(id).filter(|open| !open.connection.is_gone())?;
@@ -77,7 +75,7 @@ impl Sessions {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Open>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }
 
@@ -87,7 +85,7 @@ impl SessionManager for Sessions {
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
         let (id, transport) = self.sessions.create_session().await?;
-        // A session ends because its client said so, or was silent for long.
+        // A session ends because its client ended it, or was idle for too long.
         let connection = Connection::new(Arc::clone(&id), Duration::ZERO);
         let open = Open { connection: connection.clone(), touched: Instant::now() };
         self.lock().insert(Arc::clone(&id), open);
@@ -154,7 +152,7 @@ mod tests {
 
     const NEARLY: Duration = Duration::from_secs(29 * 60);
 
-    /// A session that has begun, and the task that answers it, which ends when the session does.
+    /// A new session, and the task that serves it, which ends when the session does.
     async fn begun(sessions: &Arc<Sessions>) -> (SessionId, tokio::task::JoinHandle<()>) {
         let (id, mut transport) = sessions.create_session().await.unwrap();
         let serves = tokio::spawn(async move {

@@ -17,25 +17,25 @@ use super::{
     quoted::{LONGEST_ERROR, cut},
 };
 
-/// How long calls go on once the input has ended: enough to answer what was piped in, and less than
+/// How long calls continue after the input has ended: enough to answer piped input, and less than
 /// clients wait before they send signals.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long a client may take to read what is left, from the end of its input or the token.
+/// How long a client may take to read the rest, from the end of its input or the token.
 const READ_WITHIN: Duration = Duration::from_secs(5);
 
 impl Gateway {
-    /// Serves the one client at the other end of these pipes, as this access, until its input
-    /// ends or the token fires. Calls that still run then are cancelled, a second after the end of
-    /// the input, and nothing runs any more when this returns. A client that does not read its
-    /// output has five seconds for it then; what it did not read is lost.
+    /// Serves the one client at the other end of these pipes, as this access, until its input ends
+    /// or the token fires. Running calls are then cancelled, a second after the end of the input,
+    /// and nothing runs any more when this returns. A client that does not read its output has five
+    /// seconds for it then; unread output is lost.
     ///
-    /// A line of more than 4 MiB, and one that is no message of the protocol, is refused with an
-    /// error, which has the id of the request where one can be found.
+    /// A line of more than 4 MiB, and one that is not a message of the protocol, is refused with an
+    /// error, which has the id of the request if one can be found.
     ///
     /// # Errors
-    /// [`GatewayError`] when the access presets a skill that is not there or that it may not activate, or the client begins with
-    /// something that is not the protocol.
+    /// [`GatewayError`] if the access presets a skill that is unknown or that it may not activate,
+    /// or the client's first message is not of the protocol.
     pub async fn serve_stdio(
         &self,
         stdin: impl AsyncRead + Send + Unpin + 'static,
@@ -63,7 +63,8 @@ impl Gateway {
         let begun = serve_server_with_ct(handler, transport, serving.cancellation.clone()).await;
         let outcome = match begun {
             Ok(client) => {
-                // The other way to end is a panic inside rmcp, after which nothing is served either.
+                // The other way to end is a panic inside rmcp, after which nothing is served
+                // either.
                 let _ = client.waiting().await;
                 Ok(())
             }

@@ -1,4 +1,4 @@
-//! A server in this process that fails when told to.
+//! A server in this process that fails on demand.
 
 mod script;
 mod server;
@@ -12,17 +12,14 @@ use std::{
 use toolcrib_core::Tool;
 
 use self::script::{Refusal, Script};
-use crate::{
-    client::{McpClient, McpClientBuilder, McpError, Reach},
-    connection,
-};
+use crate::client::{McpClient, McpClientBuilder, McpError, pipe_mcp_client};
 
-/// A client in front of a server that offers these tools, over a pipe in memory and through the
-/// same protocol code as any other: what works with it works with a real server.
+/// A client of a server that offers these tools, over a pipe in memory and through the same
+/// protocol code as any other: code that works with it works with a real server.
 ///
-/// The server calls the tools by their own names, so a model calls them as `mcp__mock__<name>`. It
-/// runs their bodies without checking arguments, as servers do that leave it to their callers, and
-/// what a body says of its effects it tells the client.
+/// The server uses the tools' own names, so a model calls them as `mcp__mock__<name>`. It runs
+/// their bodies without checking arguments, like servers that leave this to their clients, and
+/// reports their annotations to the client.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -47,7 +44,7 @@ use crate::{
 /// );
 /// assert_eq!(call().await.unwrap().value, "Oslo: sunny");
 ///
-/// // It dies with the next call in its hands: whether it had an effect, nobody knows.
+/// // It dies during the next call: whether that had an effect is unknown.
 /// server.crash_during_call();
 /// assert_eq!(call().await.unwrap_err().code, ErrorCode::OutcomeUnknown);
 /// assert_eq!(server.calls(), 2);
@@ -62,7 +59,7 @@ pub fn mock_mcp_client(tools: impl IntoIterator<Item = Tool>) -> MockMcpBuilder 
     }
 }
 
-/// Builds a client and the server that it talks to; [`mock_mcp_client`] starts it.
+/// Builds a client and its server; [`mock_mcp_client`] starts it.
 #[must_use = "a builder makes nothing until it is built"]
 pub struct MockMcpBuilder {
     name: Arc<str>,
@@ -71,27 +68,27 @@ pub struct MockMcpBuilder {
 }
 
 impl MockMcpBuilder {
-    /// What the server is called. Default: `mock`.
+    /// The name of the server. Default: `mock`.
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Speaks no version of the protocol newer than 2025-11-25, the last one with sessions. Default:
-    /// the newest.
+    /// Supports no version of the protocol newer than 2025-11-25, the last one with sessions.
+    /// Default: the newest.
     pub fn legacy(mut self) -> Self {
         self.script.legacy = true;
         self
     }
 
-    /// How many tools a page of the list has at most, at least one. Default: all on one.
+    /// The limit of tools on a page of the list, at least one. Default: all on one.
     pub fn page_size(mut self, tools: usize) -> Self {
         self.script.page_size = tools.max(1);
         self
     }
 
-    /// Sets up the client, as `mcp_client` would be: `.client(|client| client.trusted())`. The last
-    /// one counts.
+    /// Configures the client, like `mcp_client`: `.client(|client| client.trusted())`. The last one
+    /// counts.
     pub fn client(
         mut self,
         change: impl FnOnce(McpClientBuilder) -> McpClientBuilder + Send + 'static,
@@ -100,15 +97,14 @@ impl MockMcpBuilder {
         self
     }
 
-    /// The client, and a handle on the server. Nothing is connected yet.
+    /// Builds the client, and a handle for the server. Nothing is connected yet.
     ///
     /// # Errors
     /// As [`McpClientBuilder::build`].
     pub fn build(self) -> Result<(McpClient, MockServer), McpError> {
         let script = Arc::new(self.script);
         let connections = Arc::clone(&script);
-        let connect = connection::pipe("mock", move || server::open(&connections));
-        let client = McpClientBuilder::new(self.name, Reach::Connect(connect));
+        let client = pipe_mcp_client(self.name, move || server::open(&connections));
         Ok(((self.change)(client).build()?, MockServer(script)))
     }
 }
@@ -119,14 +115,13 @@ impl fmt::Debug for MockMcpBuilder {
     }
 }
 
-/// What a test tells the server behind a [`mock_mcp_client`], and what it learns of it. Cloning
-/// shares it.
+/// A test's handle for the server of a [`mock_mcp_client`]. Clones share it.
 #[derive(Clone)]
 pub struct MockServer(Arc<Script>);
 
 impl MockServer {
-    /// Offers other tools from now on, and announces it. Done when the announcement was sent, not
-    /// when the client has it: wait for a tick of [`McpClient::changes`].
+    /// Offers other tools from now on, and announces the change. Done when the announcement was
+    /// sent, not when the client has received it: wait for a tick of [`McpClient::changes`].
     pub async fn set_tools(&self, tools: impl IntoIterator<Item = Tool>) {
         self.0.state().tools = tools.into_iter().collect();
         self.announce_changes(1).await;
@@ -139,27 +134,27 @@ impl MockServer {
         }
     }
 
-    /// Answers the next call with a protocol error; several wait in line.
+    /// Answers the next call with a protocol error; several are queued.
     pub fn fail_next_call(&self, code: i32, message: impl Into<String>) {
         self.0.state().fail_calls.push_back(Refusal { code, message: message.into() });
     }
 
-    /// Answers the next request for the list with a protocol error; several wait in line.
+    /// Answers the next request for the list with a protocol error; several are queued.
     pub fn fail_next_list(&self, code: i32, message: impl Into<String>) {
         self.0.state().fail_lists.push_back(Refusal { code, message: message.into() });
     }
 
-    /// Waits so long before it answers lists and calls, from now on.
+    /// Delays responses to lists and calls, from now on.
     pub fn delay(&self, time: Duration) {
         self.0.state().delay = time;
     }
 
-    /// Ends the connections there are, at once, as a process that dies does.
+    /// Ends the present connections, at once, like a process that dies.
     pub fn crash(&self) {
         self.0.crash();
     }
 
-    /// Ends the connection when the next call has been carried out, before it is answered.
+    /// Ends the connection when the next call has been executed, before its response.
     pub fn crash_during_call(&self) {
         self.0.state().crash_during_call = true;
     }
@@ -169,22 +164,22 @@ impl MockServer {
         self.0.state().refuse = times;
     }
 
-    /// How many calls have reached it.
+    /// The number of received calls.
     pub fn calls(&self) -> u64 {
         self.0.calls.load(Ordering::Relaxed)
     }
 
-    /// How many times its list was asked for; each page counts.
+    /// The number of list requests; each page counts.
     pub fn lists(&self) -> u64 {
         self.0.lists.load(Ordering::Relaxed)
     }
 
-    /// How many connections were begun, refused ones included.
+    /// The number of connections, refused ones included.
     pub fn connections(&self) -> u64 {
         self.0.connections.load(Ordering::Relaxed)
     }
 
-    /// How many calls were cancelled by the client while they were carried out.
+    /// The number of calls that the client cancelled during their execution.
     pub fn cancelled(&self) -> u64 {
         self.0.cancelled.load(Ordering::Relaxed)
     }

@@ -1,16 +1,13 @@
-//! What a server was told to do, and what it has counted.
+//! The configured behavior of a server, and its counters.
 
-use std::{
-    collections::VecDeque,
-    mem,
-    sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
-    time::Duration,
-};
+use std::{collections::VecDeque, mem, sync::atomic::AtomicU64, time::Duration};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use rmcp::{Peer, RoleServer, model::ErrorCode, service::SubscriptionSink};
 use toolcrib_core::{CancellationToken, Tool};
 
-/// What all connections of one server have in common.
+/// State shared by all connections of one server.
 pub(super) struct Script {
     pub(super) legacy: bool,
     pub(super) page_size: usize,
@@ -28,12 +25,12 @@ pub(super) struct State {
     pub(super) delay: Duration,
     pub(super) crash_during_call: bool,
     pub(super) refuse: usize,
-    /// What ends each of the connections.
+    /// The tokens that end each connection.
     pub(super) ends: Vec<CancellationToken>,
     pub(super) listeners: Vec<Listener>,
 }
 
-/// An answer that is an error of the protocol.
+/// A protocol error as a response.
 pub(super) struct Refusal {
     pub(super) code: i32,
     pub(super) message: String,
@@ -45,12 +42,12 @@ impl From<Refusal> for rmcp::ErrorData {
     }
 }
 
-/// One that is told when the tools change.
+/// A receiver of change notifications.
 #[derive(Clone)]
 pub(super) enum Listener {
-    /// Before 2026-07-28: whoever is connected.
+    /// Before 2026-07-28: every connected client.
     Peer(Peer<RoleServer>),
-    /// Since then: whoever asked to be told.
+    /// Since then: every subscriber.
     Subscription(SubscriptionSink),
 }
 
@@ -77,10 +74,10 @@ impl Script {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
-    /// Tells all who listen that the tools changed; who is gone is forgotten.
+    /// Announces changed tools to all receivers; those that are gone are removed.
     pub(super) async fn announce(&self) {
         let listeners = mem::take(&mut self.state().listeners);
         for listener in listeners {

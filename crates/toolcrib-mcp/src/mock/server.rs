@@ -27,14 +27,14 @@ use toolcrib_core::{CancellationToken, Progress, Tool, ToolContext, ToolContextP
 use super::script::{Listener, Script};
 use crate::wire;
 
-/// How many bytes may wait in the pipe, each way.
+/// The capacity of the pipe, each way.
 const PIPE_BYTES: usize = 64 * 1024;
-/// How long a body that was cancelled may take to end.
+/// How long a cancelled body may take to end.
 const CANCEL_GRACE: Duration = Duration::from_millis(250);
-/// How many progress messages of a body may wait.
+/// The number of buffered progress messages of a body.
 const PROGRESS_WAITING: usize = 64;
 
-/// Begins a connection and gives the client's end of it.
+/// Opens a connection and returns the client's end of it.
 pub(super) fn open(script: &Arc<Script>) -> io::Result<DuplexStream> {
     script.connections.fetch_add(1, Ordering::Relaxed);
     let end = CancellationToken::new();
@@ -42,7 +42,11 @@ pub(super) fn open(script: &Arc<Script>) -> io::Result<DuplexStream> {
         let mut state = script.state();
         if let Some(left) = state.refuse.checked_sub(1) {
             state.refuse = left;
-            return Err(io::Error::new(io::ErrorKind::ConnectionRefused, "it was told to refuse"));
+            return Err(io::Error::new(
+                io::ErrorKind::ConnectionRefused,
+                "the test refuses \
+                connections",
+            ));
         }
         state.ends.retain(|end| !end.is_cancelled());
         state.ends.push(end.clone());
@@ -129,7 +133,7 @@ impl ServerHandler for Handler {
             None => 0,
             Some(cursor) => cursor
                 .parse::<usize>()
-                .map_err(|_| ErrorData::invalid_params("there is no such page", None))?,
+                .map_err(|_| ErrorData::invalid_params("unknown cursor", None))?,
         };
         let state = self.script.state();
         let end = start.saturating_add(self.script.page_size);
@@ -168,7 +172,7 @@ impl ServerHandler for Handler {
             () = self.given_up(&context) => {
                 if !self.end.is_cancelled() {
                     self.script.cancelled.fetch_add(1, Ordering::Relaxed);
-                    // The body has heard of it too, and may have something to put in order.
+                    // The body is cancelled too, and may have to clean up.
                     let _ = timeout(CANCEL_GRACE, done).await;
                 }
                 return Err(given_up());
@@ -177,7 +181,7 @@ impl ServerHandler for Handler {
         };
         if crash {
             self.end.cancel();
-            // Nothing is said while there is anybody left to hear it.
+            // Sends nothing while a client is connected.
             self.over.cancelled().await;
             return Err(given_up());
         }
@@ -196,10 +200,10 @@ impl Handler {
 }
 
 fn given_up() -> ErrorData {
-    ErrorData::internal_error("nobody waits for it anymore", None)
+    ErrorData::internal_error("the client no longer waits", None)
 }
 
-/// Runs the tool's body, and passes on what it says meanwhile.
+/// Runs the tool's body, and forwards its progress meanwhile.
 async fn run(tool: &Tool, args: Value, context: &RequestContext<RoleServer>) -> CallToolResult {
     let (sender, mut progress) = mpsc::channel(PROGRESS_WAITING);
     let mut parts = ToolContextParts::detached();
@@ -218,7 +222,7 @@ async fn run(tool: &Tool, args: Value, context: &RequestContext<RoleServer>) -> 
             outcome = &mut body => break outcome,
         }
     };
-    // What it said last, it may have said as it ended.
+    // The last message may have come with its end.
     while let Ok(message) = progress.try_recv() {
         said += 1;
         tell(context, token.clone(), said, message).await;
@@ -245,7 +249,7 @@ async fn tell(
         None => ProgressNotificationParam::new(token, f64::from(said)),
     };
     params.message = Some(message.message);
-    // Whoever does not hear it has gone, and the call with it.
+    // If the client is gone, so is the call.
     let _ = context.peer.notify_progress(params).await;
 }
 

@@ -12,48 +12,47 @@ use super::{
 };
 use crate::ServerName;
 
-/// The keys of an entry that say how a server is reached.
+/// The keys of an entry for the transport of a server.
 const KEYS: [&str; 10] =
     ["type", "command", "args", "env", "cwd", "url", "serverUrl", "httpUrl", "headers", "disabled"];
 
 /// A server that a file declares.
 pub struct FileServer {
-    /// What it is called here: as the file has it, and what no [`ServerName`] can have as `_`.
+    /// Its name here: the name in the file, with invalid characters of a [`ServerName`] replaced by
+    /// `_`.
     pub name: Arc<str>,
-    /// Where it stands.
+    /// Its position.
     pub at: Spot,
-    /// Whether the file says that it is not used.
+    /// Whether the file disables it.
     pub disabled: bool,
-    /// Which of its tools the file leaves.
+    /// The tools that the file allows.
     pub tools: FileTools,
-    /// How it is reached; `None` where that is of no use, which is recorded, and where it is
-    /// disabled and was not looked at.
+    /// Its transport; `None` if it is invalid, which is recorded, and if the server is disabled and
+    /// was not checked.
     pub transport: Option<Transport>,
-    /// What nobody must read: values of variables, of its environment and of headers that are
-    /// called as secrets are.
+    /// Secret texts: values of variables, of its environment and of headers with names of secrets.
     pub secrets: Vec<String>,
-    /// All that is wrong with this server, or probably not as meant; the others can be used all the
-    /// same.
+    /// All errors and probable mistakes of this server; the others can still be used.
     pub problems: Diagnostics,
 }
 
-/// What stands in a file.
+/// The content of a file.
 #[derive(Debug)]
 pub struct ServersFile {
-    /// The servers, in the order of the file, broken ones included.
+    /// The servers, in the order of the file, including invalid ones.
     pub servers: Vec<FileServer>,
-    /// All that is wrong with the file or with the names in it, or probably not as meant; what is
-    /// wrong with a server stands there. No part of the file is repeated that may be a secret.
+    /// All errors and probable mistakes of the file or of the names in it; those of a server are in
+    /// the server. Parts of the file that may be a secret are not repeated.
     pub problems: Diagnostics,
 }
 
 /// Reads a file of servers: `mcpServers` as in `.mcp.json`, or VS Code's `servers`, with comments
 /// and trailing commas.
 ///
-/// `file` is what it is called in problems. `working_dir` is where its programs run, and what a
-/// relative `cwd` starts from. `variables` is the environment that [`expand`] puts into commands,
-/// arguments, `env`, `cwd`, URLs and headers. Keys of other products are ignored with a warning, but for
-/// those that narrow a server: they hold, and one that is not understood makes the server unusable.
+/// `file` is its name in problems. `working_dir` is where its programs run, and the base of a
+/// relative `cwd`. `variables` is the environment that [`expand`] uses in commands, arguments,
+/// `env`, `cwd`, URLs and headers. Keys of other products are ignored with a warning, except for
+/// those that restrict a server: they apply, and an unsupported one makes the server unusable.
 pub fn read_servers(
     file: &str,
     text: &str,
@@ -68,7 +67,7 @@ pub fn read_servers(
     ServersFile { servers: servers.unwrap_or_default(), problems: problems.into_diagnostics() }
 }
 
-/// What an entry is read with.
+/// The inputs to read an entry.
 struct Reader<'a> {
     file: &'a str,
     problems: &'a Problems,
@@ -76,7 +75,7 @@ struct Reader<'a> {
     variables: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// An entry as it is read.
+/// An entry being read.
 struct Entry<'a> {
     reader: &'a Reader<'a>,
     problems: &'a Problems,
@@ -91,7 +90,7 @@ impl Reader<'_> {
         let of_settings = || top.value("mcp")?.object()?.value("servers");
         let list = top.value("mcpServers").or_else(|| top.value("servers")).or_else(of_settings);
         let Some(list) = list else {
-            root.refuse("there is no `mcpServers` in this file", EXAMPLE);
+            root.refuse("`mcpServers` is missing in this file", EXAMPLE);
             return Vec::new();
         };
         let ignored = top.entries().find(|(key, _)| key.value == "servers");
@@ -99,26 +98,25 @@ impl Reader<'_> {
             let message = "`servers` is ignored, because the file has `mcpServers` too";
             self.problems.push(Diagnostic::warning(&ignored.at, message));
         }
-        let used = Servers::read(&top);
+        let rules = Servers::read(&top, self.working_dir);
         let mut servers: Vec<FileServer> = Vec::new();
         for (written, value) in list.object().iter().flat_map(Object::entries) {
             let Some(name) = self.name(&written) else { continue };
             if let Some(other) = servers.iter().find(|other| other.name == name) {
                 let message = format!(
-                    "{} would be called `{name}` here, as is the server at {}",
+                    "{} would be named `{name}` here, like the server at {}",
                     quoted(written.value),
                     other.at
                 );
                 self.refuse(&written.at, message, "rename one of them");
                 continue;
             }
-            let used = used.uses(written.value);
-            servers.push(self.server(name, written, &value, used));
+            servers.push(self.server(name, written, &value, &rules));
         }
         servers
     }
 
-    /// What a server is called here: what cannot stand in the name of a server is one `_`.
+    /// The name of a server here: invalid characters become one `_`.
     fn name(&self, written: &Located<&str>) -> Option<Arc<str>> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
         let words = written.value.split(|c| !is_plain(c)).filter(|word| !word.is_empty());
@@ -127,14 +125,14 @@ impl Reader<'_> {
             return Some(written.value.into());
         }
         if let Err(error) = ServerName::new(&*name) {
-            // Of what was written there is more to say than of what was made of it.
+            // An error about the original name is more helpful than one about the replaced name.
             let error =
                 if name.is_empty() { ServerName::new(written.value).err() } else { Some(error) };
             let message = error.map(|error| error.to_string()).unwrap_or_default();
             self.refuse(&written.at, message, "give it another name");
             return None;
         }
-        let message = format!("{} is called `{name}` here", quoted(written.value));
+        let message = format!("{} is named `{name}` here", quoted(written.value));
         self.problems.push(Diagnostic::warning(&written.at, message));
         Some(name.into())
     }
@@ -144,30 +142,38 @@ impl Reader<'_> {
         name: Arc<str>,
         written: Located<&str>,
         value: &Value<'_>,
-        used: bool,
+        rules: &Servers<'_>,
     ) -> FileServer {
         let problems = Problems::new(self.file);
         let mut server = FileServer {
             name,
             at: written.at,
-            disabled: !used,
+            disabled: !rules.uses(written.value),
             tools: FileTools::default(),
             transport: None,
             secrets: Vec::new(),
             problems: Diagnostics::default(),
         };
-        self.fill(&mut server, written.value, value, &problems);
+        self.fill(&mut server, written.value, value, rules, &problems);
         server.problems = problems.into_diagnostics();
         server
     }
 
-    fn fill(&self, server: &mut FileServer, written: &str, value: &Value<'_>, problems: &Problems) {
+    fn fill(
+        &self,
+        server: &mut FileServer,
+        written: &str,
+        value: &Value<'_>,
+        rules: &Servers<'_>,
+        problems: &Problems,
+    ) {
         let source = value.source(problems);
         let value = value.in_source(&source);
         let Some(object) = value.object() else { return };
         server.disabled |= narrow::is_disabled(&object);
         if !server.disabled {
             server.tools = FileTools::read(&object, written);
+            rules.denied(written).apply(&mut server.tools, &value);
             let secrets = Vec::new();
             let mut entry = Entry { reader: self, problems, name: written, object, secrets };
             entry.warn_of_other_keys();
@@ -182,7 +188,7 @@ impl Reader<'_> {
 }
 
 impl Entry<'_> {
-    /// Other products have keys of their own, and some are slips of the pen.
+    /// Other products have their own keys, and some keys are misspelled.
     fn warn_of_other_keys(&self) {
         let other = |(key, _): (Located<_>, _)| {
             (!KEYS.contains(&key.value) && !narrow::is_known(key.value)).then_some(key)
@@ -197,15 +203,15 @@ impl Entry<'_> {
         } else {
             let is_timeout = others.iter().any(|key| key.value == "timeout");
             is_timeout.then(|| {
-                "its unit differs from product to product; write `timeout` below a \
-                 [mcp.NAME] of the project"
+                "its unit differs between products; write `timeout` below a [mcp.NAME] of the \
+                 project"
                     .to_owned()
             })
         };
         self.problems.push(Diagnostic::warning(&first.at, message).help(help));
     }
 
-    /// How the server is reached; what is wrong is recorded.
+    /// The transport of the server; problems are recorded.
     fn transport(&mut self, whole: &Value<'_>) -> Option<Transport> {
         let url = ["url", "serverUrl", "httpUrl"].iter().find_map(|key| self.object.value(key));
         let command = self.object.value("command");
@@ -222,7 +228,7 @@ impl Entry<'_> {
             }
             (Some(_), Some(url), None) => {
                 let message = self.about("has both `command` and `url`");
-                url.refuse(message, "keep one of them, or say which by \"type\"");
+                url.refuse(message, "keep one of them, or choose one with \"type\"");
                 None
             }
             (None, _, Some(false)) => {
@@ -245,15 +251,15 @@ impl Entry<'_> {
         format!("server {} {what}", quoted(self.name))
     }
 
-    /// Whether it is reached over HTTP. `None` for what is unknown or not spoken, which is recorded.
+    /// Whether it uses HTTP. `None` if unknown or not supported, which is recorded.
     fn is_http(&self, kind: &Value<'_>) -> Option<bool> {
         match kind.text()? {
             "stdio" | "local" => Some(false),
             "http" | "streamable-http" | "streamableHttp" => Some(true),
             "sse" => {
                 let message = self.about(
-                    "is reached by HTTP+SSE (`sse`), which MCP gave up for Streamable HTTP, and \
-                     which is not spoken here",
+                    "uses HTTP+SSE (`sse`), which MCP replaced by Streamable HTTP, and which is \
+                     not supported here",
                 );
                 let help = "write \"type\": \"http\" and the server's URL for Streamable HTTP, \
                             which often ends in /mcp";
@@ -305,13 +311,13 @@ impl Entry<'_> {
         Some(http)
     }
 
-    /// A list of texts; all that is wrong in it is recorded.
+    /// A list of texts; all problems in it are recorded.
     fn texts(&mut self, list: &Value<'_>) -> Option<Vec<String>> {
         let texts: Vec<_> = list.items()?.iter().map(|item| self.expanded(item)).collect();
         texts.into_iter().collect()
     }
 
-    /// The entries of an object of texts, with the secrets among them noted.
+    /// The entries of an object of texts; secrets among them are collected.
     fn pairs(
         &mut self,
         key: &str,
@@ -332,7 +338,7 @@ impl Entry<'_> {
         pairs.into_iter().collect()
     }
 
-    /// A text with the values of variables in it.
+    /// A text with the values of its variables.
     fn expanded(&mut self, value: &Value<'_>) -> Option<String> {
         match expand(value.text()?, self.reader.variables) {
             Ok(expanded) => {
@@ -372,7 +378,7 @@ mod tests {
         read_servers(".mcp.json", text, Path::new("/work dir"), &variables)
     }
 
-    /// All problems, those of servers too.
+    /// All problems, including those of servers.
     fn problems(text: &str) -> Diagnostics {
         let found = read(text);
         let problems = Problems::new(".mcp.json");
@@ -401,7 +407,7 @@ mod tests {
             }"#;
         let found = read(text);
         insta::assert_snapshot!(problems(text), @r#"
-        .mcp.json:5:21: warning: `My docs` is called `My_docs` here
+        .mcp.json:5:21: warning: `My docs` is named `My_docs` here
         .mcp.json:12:25: warning: not used here, in server `files`: `alwaysAllow`, `autoApprove`
         "#);
         insta::assert_debug_snapshot!(found.servers, @r#"
@@ -525,7 +531,7 @@ mod tests {
             @".mcp.json:1:3: warning: `servers` is ignored, because the file has `mcpServers` too"
         );
         insta::assert_snapshot!(problems(r#"{ "tools": {} }"#), @r#"
-        .mcp.json:1:1: there is no `mcpServers` in this file
+        .mcp.json:1:1: `mcpServers` is missing in this file
             help: write { "mcpServers": { "git": { "command": "uvx", "args": ["mcp-server-git"] } } }
         "#);
         insta::assert_snapshot!(
@@ -550,12 +556,12 @@ mod tests {
 } }"#
             ),
             @r#"
-        .mcp.json:2:20: server `sse` is reached by HTTP+SSE (`sse`), which MCP gave up for Streamable HTTP, and which is not spoken here
+        .mcp.json:2:20: server `sse` uses HTTP+SSE (`sse`), which MCP replaced by Streamable HTTP, and which is not supported here
             help: write "type": "http" and the server's URL for Streamable HTTP, which often ends in /mcp
         .mcp.json:3:21: server `kind` has an unknown `type`: `htpp`
             help: did you mean `http`?
         .mcp.json:4:36: server `both` has both `command` and `url`
-            help: keep one of them, or say which by "type"
+            help: keep one of them, or choose one with "type"
         .mcp.json:5:11: server `none` has neither `command` nor `url`
             help: write "command": "…" for a program, or "url": "https://…"
         .mcp.json:6:13: server `comand` has neither `command` nor `url`
@@ -565,25 +571,25 @@ mod tests {
         .mcp.json:7:12: server `lacks` has no `url`
             help: write "url": "https://…"
         .mcp.json:8:27: server `unset` cannot be used: the environment variable `NOT_SET` is not set; set it, or write `${NOT_SET:-DEFAULT}`
-        .mcp.json:8:55: server `unset` cannot be used: `${workspaceFolder}` is known to an editor only; write what it stands for, or `${VAR}` with a variable of the environment
+        .mcp.json:8:55: server `unset` cannot be used: `${workspaceFolder}` is known to an editor only; write its value, or `${VAR}` with an environment variable
         .mcp.json:8:76: args[2] must be a text in quotes; this is a number
-        .mcp.json:8:79: server `unset` cannot be used: `${input:x}` is known to an editor only; write what it stands for, or `${VAR}` with a variable of the environment
+        .mcp.json:8:79: server `unset` cannot be used: `${input:x}` is known to an editor only; write its value, or `${VAR}` with an environment variable
         .mcp.json:9:25: `command` must be a text in quotes; this is a number
         .mcp.json:9:36: `args` must be a list; this is a text
         .mcp.json:9:55: `A` must be a text in quotes; this is a number
-        .mcp.json:9:58: `A` stands here twice; the first is at .mcp.json:9
+        .mcp.json:9:58: `A` occurs twice here; the first is at .mcp.json:9
             help: keep one of them
         .mcp.json:9:82: `disabled` must be `true` or `false`; this is a text
         .mcp.json:10:25: server `blank` has a blank `command`
         .mcp.json:11:30: warning: not used here, in server `waits`: `timeout`
-            help: its unit differs from product to product; write `timeout` below a [mcp.NAME] of the project
-        .mcp.json:13:3: `twice` stands here twice; the first is at .mcp.json:12
+            help: its unit differs between products; write `timeout` below a [mcp.NAME] of the project
+        .mcp.json:13:3: `twice` occurs twice here; the first is at .mcp.json:12
             help: keep one of them
-        .mcp.json:14:3: warning: `a b` is called `a_b` here
-        .mcp.json:15:3: warning: `a.b` is called `a_b` here
-        .mcp.json:15:3: `a.b` would be called `a_b` here, as is the server at .mcp.json:14
+        .mcp.json:14:3: warning: `a b` is named `a_b` here
+        .mcp.json:15:3: warning: `a.b` is named `a_b` here
+        .mcp.json:15:3: `a.b` would be named `a_b` here, like the server at .mcp.json:14
             help: rename one of them
-        .mcp.json:16:3: `…` cannot be the name of an MCP server: it contains '…'; use 1 to 32 of the characters a-z, A-Z, 0-9, `_` and `-`, without `__` and not ending in `_`
+        .mcp.json:16:3: `…` is not a valid name of an MCP server: it contains '…'; use 1 to 32 of the characters a-z, A-Z, 0-9, `_` and `-`, without `__` and not ending in `_`
             help: give it another name
         .mcp.json:17:13: `number` must be an object in `{…}`; this is a number
         "#

@@ -4,14 +4,14 @@ use std::{
     sync::Arc,
 };
 
-use toolcrib_scope::http::{HttpClientBuilder, Url, parse_url};
+use toolcrib_capabilities::http::{HttpClientBuilder, Url, parse_url};
 use url::Host;
 
 /// A server over Streamable HTTP.
 ///
-/// A URL with a literal loopback address or `localhost` may be dialled, for this server alone; other
-/// addresses that are not of the public internet need a [client](Self::client) that allows them.
-/// Redirects are refused.
+/// A URL with a literal loopback address or `localhost` is permitted, for this server alone; other
+/// addresses outside the public internet need a [client](Self::client) that allows them. Redirects
+/// are refused.
 #[derive(Clone)]
 pub struct Http {
     pub(crate) url: String,
@@ -26,23 +26,24 @@ impl Http {
     }
 
     /// Sends a header with every request, such as `Authorization`. A secret is sent by `https` or
-    /// within this machine only: with `http` to elsewhere, headers fail the build.
+    /// within this machine only: with `http` to other hosts, headers fail the build.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// Sets what dials: addresses that are allowed, certificate authorities that are trusted.
-    /// Default: the public internet, and the authorities of the system.
+    /// Sets the HTTP client: its allowed addresses and trusted certificate authorities. Default:
+    /// the public internet, and the authorities of the system.
     #[must_use]
     pub fn client(mut self, client: HttpClientBuilder) -> Self {
         self.client = Some(Arc::new(client));
         self
     }
 
-    /// The addresses of this machine that its URL names, which may be dialled without a
-    /// [client](Self::client) that allows them, on its port; none where it names another host or is no URL.
+    /// The addresses of this machine that its URL names, which are permitted without a
+    /// [client](Self::client) that allows them, on its port; empty if it names another host or is
+    /// not a valid URL.
     pub fn local_addresses(&self) -> Vec<SocketAddr> {
         parse_url(&self.url).map(|url| local_addresses(&url)).unwrap_or_default()
     }

@@ -1,19 +1,19 @@
-/// Why a server cannot be used as it is declared, whatever it would answer.
+/// Why a server cannot be used as declared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum InvalidServer {
-    /// There is nothing to start.
+pub enum InvalidServerError {
+    /// The command is empty.
     #[error("mcp server `{server}`: the command is empty; name a program, such as `npx`")]
     Command {
         /// The server.
         server: String,
     },
-    /// The URL leads nowhere.
+    /// The URL is invalid.
     #[error("mcp server `{server}`: {problem}")]
     Url {
         /// The server.
         server: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// A header that cannot be sent.
@@ -23,13 +23,12 @@ pub enum InvalidServer {
         server: String,
         /// The header's name.
         header: String,
-        /// What is wrong, as it is read after its name.
+        /// The problem, after the header's name.
         problem: &'static str,
     },
-    /// Headers that everybody on the way could read.
+    /// Headers that would be sent unencrypted.
     #[error(
-        "mcp server `{server}`: headers would go to `{host}` unencrypted; use https, or leave \
-         them out"
+        "mcp server `{server}`: headers would go to `{host}` unencrypted; use https, or remove them"
     )]
     HeadersInTheClear {
         /// The server.

@@ -1,4 +1,4 @@
-//! JSON as editors write it, with comments and trailing commas, and the place of everything.
+//! JSON as editors write it, with comments and trailing commas, and with positions.
 
 use std::{cell::RefCell, collections::HashMap, sync::Arc};
 
@@ -10,23 +10,23 @@ use jsonc_parser::{
 };
 use toolcrib_config::{Diagnostic, Help, Located, Problems, Spot, suggest};
 
-/// A text, and where problems with it are put.
+/// A text, and the list of its problems.
 pub(super) struct Source<'a> {
     text: &'a str,
     problems: &'a Problems,
-    /// The place that was told last, with its byte: most are told in the order of the text, and to
-    /// count from the start for each takes minutes in a long one.
+    /// The last position, with its byte: most lookups are in the order of the text, and counting
+    /// from the start for each takes minutes in a long one.
     last: RefCell<(usize, Spot)>,
 }
 
-/// A value in it, and how messages call it.
+/// A value in it, and its name in messages.
 pub(super) struct Value<'a> {
     source: &'a Source<'a>,
     what: String,
     value: &'a ast::Value<'a>,
 }
 
-/// An object whose keys are each there once.
+/// An object without duplicate keys.
 pub(super) struct Object<'a> {
     source: &'a Source<'a>,
     properties: Vec<&'a ObjectProp<'a>>,
@@ -37,7 +37,7 @@ impl<'a> Source<'a> {
         Self { text, problems, last: RefCell::new((0, Spot::start_of(file))) }
     }
 
-    /// Reads the text. `None` when it is no JSON, which is recorded.
+    /// Parses the text. `None` if it is not valid JSON, which is recorded.
     pub(super) fn parse(&self) -> Option<ast::Value<'_>> {
         let strict = ParseOptions {
             allow_loose_object_property_names: false,
@@ -81,7 +81,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// What a file looks like.
+/// An example of a file.
 pub(super) const EXAMPLE: &str =
     r#"write { "mcpServers": { "git": { "command": "uvx", "args": ["mcp-server-git"] } } }"#;
 
@@ -91,7 +91,7 @@ impl<'a> Value<'a> {
         Self { source, what: "this file".to_owned(), value }
     }
 
-    /// Its text again, with other problems.
+    /// The same text, with another list of problems.
     pub(super) fn source<'b>(&self, problems: &'b Problems) -> Source<'b>
     where
         'a: 'b,
@@ -99,7 +99,7 @@ impl<'a> Value<'a> {
         Source { text: self.source.text, problems, last: self.source.last.clone() }
     }
 
-    /// The same value, whose problems are put where that source has them.
+    /// The same value, whose problems go to that source.
     pub(super) fn in_source<'b>(&self, source: &'b Source<'b>) -> Value<'b>
     where
         'a: 'b,
@@ -112,10 +112,10 @@ impl<'a> Value<'a> {
         self.source.refuse(self.value.start(), message, help);
     }
 
-    /// Records an error at a byte of this text, as near as can be told.
+    /// Records an error at a byte of this text, as precisely as possible.
     pub(super) fn refuse_at(&self, offset: usize, message: impl Into<String>) {
         let start = self.value.start();
-        // A text with escapes is longer in the file than it is.
+        // A text with escapes is longer in the file than its value.
         let written = self.source.text.get(start + 1..).unwrap_or_default();
         let is_plain = self.text_silently().is_some_and(|text| written.starts_with(text));
         let offset = if is_plain { start + 1 + offset } else { start };
@@ -171,7 +171,7 @@ impl<'a> Value<'a> {
         Some(list.elements.iter().enumerate().map(item).collect())
     }
 
-    /// Its entries; a key that stands twice is recorded, and counts where it stands first.
+    /// Its entries; a duplicate key is recorded, and its first value counts.
     pub(super) fn object(&self) -> Option<Object<'a>> {
         let Some(object) = self.value.as_object() else {
             self.wrong_type("an object in `{…}`");
@@ -185,7 +185,7 @@ impl<'a> Value<'a> {
                 Some(first) => {
                     let first = self.source.spot(*first);
                     let message =
-                        format!("{} stands here twice; the first is at {first}", quoted(name));
+                        format!("{} occurs twice here; the first is at {first}", quoted(name));
                     self.source.refuse(property.start(), message, "keep one of them");
                 }
                 None => {
@@ -199,7 +199,7 @@ impl<'a> Value<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// What stands under a key. `null` is as if it were not there.
+    /// The value of a key. `null` counts as absent.
     pub(super) fn value(&self, key: &str) -> Option<Value<'a>> {
         let property = self.properties.iter().find(|property| property.name.as_str() == key)?;
         let is_null = property.value.as_null_keyword().is_some();

@@ -1,5 +1,6 @@
-//! What is declared of a server: where it is, and how it is reached.
+//! Declarations of a server: its address or program, and its settings.
 
+mod denied;
 mod file;
 mod http;
 mod invalid;
@@ -15,26 +16,26 @@ pub(crate) use self::http::local_addresses;
 pub use self::{
     file::{FileServer, ServersFile, read_servers},
     http::Http,
-    invalid::InvalidServer,
+    invalid::InvalidServerError,
     narrow::FileTools,
     stdio::Stdio,
     variables::{
-        Expanded, InvalidVariable, VariableProblem, expand, is_secret_header, is_secret_variable,
-        secrets_in,
+        Expanded, InvalidVariableError, VariableErrorKind, expand, is_secret_header,
+        is_secret_variable, secrets_in,
     },
 };
 
-/// How a server is reached.
+/// The transport of a server.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Transport {
     /// A program that is started here, over its standard input and output.
     Stdio(Stdio),
-    /// A server that is there already, over Streamable HTTP.
+    /// A running server, over Streamable HTTP.
     Http(Http),
 }
 
-/// What a transport starts or dials, for a person who decides whether it may.
+/// The program or endpoint of a transport, for a person who decides on it.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum Reach<'a> {
@@ -46,10 +47,10 @@ pub enum Reach<'a> {
         args: &'a [String],
         /// Its own environment, names and values.
         env: &'a [(String, String)],
-        /// The folder that it runs in.
+        /// Its working folder.
         working_dir: Option<&'a Path>,
     },
-    /// An endpoint is dialed.
+    /// A connection to an endpoint.
     Endpoint {
         /// Its URL.
         url: &'a str,
@@ -59,7 +60,7 @@ pub enum Reach<'a> {
 }
 
 impl Transport {
-    /// What it starts or dials. Values may be secrets.
+    /// The program or endpoint. Values may be secrets.
     pub fn reach(&self) -> Reach<'_> {
         match self {
             Self::Stdio(Stdio { command, args, env, working_dir, .. }) => {

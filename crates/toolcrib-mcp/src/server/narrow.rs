@@ -1,11 +1,14 @@
-//! What narrows a server in a file: some of its tools only, or the server not at all.
+//! Restrictions of a server in a file: some of its tools only, or disabled.
 //!
-//! A key that may narrow and is not understood makes the server unusable: its owner has forbidden
-//! something that would otherwise be offered.
+//! An unsupported key that may restrict makes the server unusable: otherwise a forbidden tool would
+//! be offered.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
-use super::json::{Object, Value, quoted};
+use super::{
+    denied::{Denial, Denied, off_in_projects},
+    json::{Object, Value, quoted},
+};
 
 /// Lists of the only tools that are offered, [plain](plain).
 const ONLY: [&str; 3] = ["includetools", "enabledtools", "allowedtools"];
@@ -14,19 +17,19 @@ const ONLY: [&str; 3] = ["includetools", "enabledtools", "allowedtools"];
 const EXCEPT: [&str; 5] =
     ["excludetools", "disabledtools", "disallowedtools", "blockedtools", "deniedtools"];
 
-/// A list of the only tools, or an object that says of each whether it is offered.
+/// A list of the only tools, or an object with a boolean for each.
 const TOOLS: &str = "tools";
 
-/// Keys that say by `false` that a server is not used, [plain](plain).
+/// Keys that disable a server with `false`, [plain](plain).
 const ENABLED: [&str; 4] = ["enabled", "isenabled", "active", "isactive"];
 
-/// Lists of servers beside those of a file, [plain](plain): those that are not used, and the only ones
-/// that are.
+/// Lists of servers next to those of a file, [plain](plain): disabled ones, and the only enabled
+/// ones.
 const EXCEPT_SERVERS: [&str; 3] =
     ["excludemcpservers", "disabledmcpservers", "disabledmcpjsonservers"];
 const ONLY_SERVERS: [&str; 3] = ["allowmcpservers", "enabledmcpservers", "enabledmcpjsonservers"];
 
-/// Parts of keys, in lower case, of which any may narrow what a server may do.
+/// Parts of keys, in lower case, that may restrict a server.
 const MAY_NARROW: [&str; 22] = [
     "tool",
     "allow",
@@ -52,29 +55,29 @@ const MAY_NARROW: [&str; 22] = [
     "inactive",
 ];
 
-/// Parts of keys beside a file's servers, in lower case, that say that a key is about these.
+/// Parts of keys next to a file's servers, in lower case, that refer to the servers.
 const OF_SERVERS: [&str; 3] = ["mcp", "server", "tool"];
 
-/// Beginnings of keys, in lower case, that let a model do more or do it unasked: nothing is lost where
-/// they are ignored.
+/// Prefixes of keys, in lower case, that permit a model more, or without a question: they can be
+/// ignored safely.
 const WIDENS: [&str; 3] = ["always", "auto", "trust"];
 
-/// Which tools a file leaves of a server, by the server's own names.
+/// The tools of a server that a file allows, by the server's own names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileTools {
-    /// The only ones; all where there is no such list.
+    /// The only ones; all without such a list.
     pub only: Option<Vec<Arc<str>>>,
-    /// Those that are left out, listed above or not.
+    /// The excluded ones, listed above or not.
     pub except: Vec<Arc<str>>,
 }
 
 impl FileTools {
-    /// Reads an entry of a server called `name`. What is not understood is recorded.
+    /// Reads an entry of a server called `name`. Unsupported keys are recorded.
     pub(super) fn read(entry: &Object<'_>, name: &str) -> Self {
         let mut tools = Self::default();
         for (key, _) in entry.entries() {
             let key = key.value;
-            // `null` is as if it were not there.
+            // `null` counts as absent.
             let Some(value) = entry.value(key) else { continue };
             if ONLY.contains(&&*plain(key)) {
                 tools.keep_only(names(&value));
@@ -84,18 +87,18 @@ impl FileTools {
                 tools.tools(&value);
             } else if may_narrow(key) && !is_known(key) {
                 let message = format!(
-                    "server {}: {} may keep tools from being offered, and is not understood here",
+                    "server {}: {} may keep tools from being offered, and is not supported here",
                     quoted(name),
                     quoted(key)
                 );
-                value.refuse(message, "write `includeTools` or `excludeTools` in its place");
+                value.refuse(message, "write `includeTools` or `excludeTools` instead");
             }
         }
         tools
     }
 
-    /// A list, or an object of booleans. Where one of them is `true`, what the object does not name
-    /// may be forbidden or not, so it is not offered.
+    /// A list, or an object of booleans. If one of them is `true`, tools that the object does not
+    /// name may be forbidden, so they are not offered.
     fn tools(&mut self, value: &Value<'_>) {
         if !value.is_object() {
             return self.keep_only(names(value));
@@ -114,7 +117,7 @@ impl FileTools {
         self.leave_out(except);
     }
 
-    /// Of several lists of the only ones, what stands in all.
+    /// Of several lists of the only ones, the intersection.
     fn keep_only(&mut self, names: Vec<Arc<str>>) {
         if names.iter().any(|name| **name == *"*") {
             return;
@@ -133,7 +136,7 @@ impl FileTools {
     }
 }
 
-/// Names of tools, or `*` for all of them. A pattern means other things in other products.
+/// Names of tools, or `*` for all of them. Patterns differ between products.
 fn names(list: &Value<'_>) -> Vec<Arc<str>> {
     let is_plain = |name: &str| {
         let odd = |c: char| c.is_whitespace() || c.is_control() || "*?[](){}!,".contains(c);
@@ -150,12 +153,12 @@ fn names(list: &Value<'_>) -> Vec<Arc<str>> {
     list.items().iter().flatten().filter_map(name).collect()
 }
 
-/// A key as it is compared: products write one word in different ways.
+/// A normalized key: products write one word in different ways.
 fn plain(key: &str) -> String {
     key.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
 }
 
-/// Whether a key of an entry is read here.
+/// Whether a key of an entry is supported.
 pub(super) fn is_known(key: &str) -> bool {
     let plain = plain(key);
     let is_in = |keys: &[&str]| keys.contains(&&*plain);
@@ -170,10 +173,10 @@ fn may_narrow(key: &str) -> bool {
         && (matches!(&*key, "off" | "state") || MAY_NARROW.iter().any(|word| key.contains(word)))
 }
 
-/// Whether an entry says that its server is not used. What is neither `true` nor `false` is recorded.
+/// Whether an entry disables its server. A value that is neither `true` nor `false` is recorded.
 pub(super) fn is_disabled(entry: &Object<'_>) -> bool {
     let mut disabled = false;
-    // All are looked at, so that all that is wrong is told.
+    // All are checked, so that all errors are reported.
     for (key, _) in entry.entries() {
         let says = || entry.value(key.value)?.boolean();
         disabled |= key.value == "disabled" && says() == Some(true);
@@ -182,18 +185,19 @@ pub(super) fn is_disabled(entry: &Object<'_>) -> bool {
     disabled
 }
 
-/// Which servers a file uses, by the names that it has for them.
-#[derive(Default)]
+/// The enabled servers of a file, by their names in it.
 pub(super) struct Servers<'a> {
     only: Option<Vec<&'a str>>,
     except: Vec<&'a str>,
+    denied: Denied<'a>,
 }
 
 impl<'a> Servers<'a> {
-    /// Reads the lists beside a file's servers, and those of its `mcp`. What may narrow and is not
-    /// understood is recorded.
-    pub(super) fn read(file: &Object<'a>) -> Self {
-        let mut servers = Self::default();
+    /// Reads the lists next to a file's servers, those of its `mcp`, its `permissions`, and its
+    /// `projects` for a folder. Unsupported keys that may restrict are recorded.
+    pub(super) fn read(file: &Object<'a>, folder: &Path) -> Self {
+        let except = off_in_projects(file, folder);
+        let mut servers = Self { only: None, except, denied: Denied::read(file) };
         for (key, _) in file.entries() {
             let Some(list) = file.value(key.value) else { continue };
             let plain = plain(key.value);
@@ -201,9 +205,9 @@ impl<'a> Servers<'a> {
                 servers.except.extend(texts(&list));
             } else if ONLY_SERVERS.contains(&&*plain) {
                 servers.keep_only(texts(&list));
-            } else if is_about_servers(&plain) {
+            } else if is_about_servers(&plain) || plain == TOOLS && !is_empty(&list) {
                 let message = format!(
-                    "{} may keep servers or tools from being used, and is not understood here",
+                    "{} may keep servers or tools from being used, and is not supported here",
                     quoted(key.value)
                 );
                 list.refuse(
@@ -221,7 +225,7 @@ impl<'a> Servers<'a> {
         servers
     }
 
-    /// Of several lists of the only ones, what stands in all.
+    /// Of several lists of the only ones, the intersection.
     fn keep_only(&mut self, names: Vec<&'a str>) {
         match &mut self.only {
             Some(only) => only.retain(|name| names.contains(name)),
@@ -229,18 +233,34 @@ impl<'a> Servers<'a> {
         }
     }
 
-    /// Whether a server is used.
+    /// The denials for a server's tools.
+    pub(super) fn denied(&self, name: &str) -> Denial<'a> {
+        self.denied.of(name)
+    }
+
+    /// Whether a server is enabled.
     pub(super) fn uses(&self, name: &str) -> bool {
         !self.except.contains(&name) && self.only.as_ref().is_none_or(|only| only.contains(&name))
     }
 }
 
-fn texts<'a>(list: &Value<'a>) -> Vec<&'a str> {
+pub(super) fn texts<'a>(list: &Value<'a>) -> Vec<&'a str> {
     list.items().iter().flatten().filter_map(Value::text).collect()
 }
 
-/// Whether a plain key beside a file's servers may narrow these. `mcpServers` and their like do not.
+/// Whether a list or an object is empty.
+fn is_empty(value: &Value<'_>) -> bool {
+    match value.is_object() {
+        true => value.object().is_some_and(|object| object.entries().next().is_none()),
+        false => value.items().is_some_and(|items| items.is_empty()),
+    }
+}
+
+/// Whether a plain key next to a file's servers may restrict these. `mcpServers` and the like do
+/// not.
 fn is_about_servers(key: &str) -> bool {
     let narrows = MAY_NARROW.iter().filter(|word| **word != "tool").any(|word| key.contains(word));
-    narrows && OF_SERVERS.iter().any(|word| key.contains(word))
+    // `chat.mcp.access` of VS Code, `permission` of OpenCode.
+    let is_limit = narrows || key.contains("access");
+    is_limit && OF_SERVERS.iter().any(|word| key.contains(word)) || key == "permission"
 }

@@ -1,11 +1,11 @@
 use std::{fmt, path::PathBuf};
 
-use toolcrib_scope::process::ProcessLimits;
+use toolcrib_capabilities::process::ProcessLimits;
 
-/// A server that is a program, started here and ended with all that it started.
+/// A server that is a program, started here and ended with all its child processes.
 ///
-/// Of the host's environment it gets `HOME`, `LANG`, `LC_ALL`, `LOGNAME`, `PATH`, `SHELL`, `TERM`,
-/// `TMPDIR` and `USER`, and beside them what is declared here. No shell is involved.
+/// Its environment consists of the host's `HOME`, `LANG`, `LC_ALL`, `LOGNAME`, `PATH`, `SHELL`,
+/// `TERM`, `TMPDIR` and `USER`, and the variables declared here. No shell is involved.
 #[derive(Clone)]
 pub struct Stdio {
     pub(crate) command: String,
@@ -29,8 +29,8 @@ impl Stdio {
         }
     }
 
-    /// Adds an argument, behind those added before. Everybody on the machine can see a program's
-    /// arguments, and so they stand in operators' texts too: pass secrets by [`env`](Self::env).
+    /// Adds an argument, after those added before. Every user of the machine can see a program's
+    /// arguments, and texts for operators contain them too: pass secrets by [`env`](Self::env).
     #[must_use]
     pub fn arg(mut self, arg: impl Into<String>) -> Self {
         self.args.push(arg.into());
@@ -51,29 +51,29 @@ impl Stdio {
         self
     }
 
-    /// The folder that it runs in. Default: the process's working folder.
+    /// Its working folder. Default: the process's working folder.
     #[must_use]
     pub fn working_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.working_dir = Some(dir.into());
         self
     }
 
-    /// The limits unless others are set: those of [`ProcessLimits`] without its limits on memory,
-    /// because runtimes such as Node reserve far more than they use, and on CPU time, because a
-    /// server may live for long.
+    /// The default limits: those of [`ProcessLimits`] without its limits on memory, because
+    /// runtimes such as Node reserve far more than they use, and on CPU time, because a server may
+    /// live for long.
     pub fn default_limits() -> ProcessLimits {
         ProcessLimits { memory: None, cpu_time: None, ..ProcessLimits::default() }
     }
 
-    /// What the kernel does not let it exceed. Default: [`default_limits`](Self::default_limits).
+    /// Limits enforced by the kernel. Default: [`default_limits`](Self::default_limits).
     #[must_use]
     pub fn limits(mut self, limits: ProcessLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Runs it even where what it starts could outlive it;
-    /// see [`toolcrib_scope::process::support`].
+    /// Runs it even if its child processes could outlive it; see
+    /// [`toolcrib_capabilities::process::support`].
     #[must_use]
     pub fn allow_stray_children(mut self) -> Self {
         self.allow_stray_children = true;

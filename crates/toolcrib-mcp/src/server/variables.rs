@@ -1,28 +1,28 @@
-//! `${VAR}` in what is declared of a server.
+//! `${VAR}` in declarations of a server.
 
-/// What variables stand for, where a text is put in for them.
+/// A text with its variables expanded.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Expanded {
     /// The text with values in place of variables.
     pub text: String,
-    /// The values of variables that are called as secrets are (see [`is_secret_variable`]).
+    /// The values of variables with names of secrets (see [`is_secret_variable`]).
     pub secrets: Vec<String>,
 }
 
-/// A variable that nothing can be put in for.
+/// A variable that cannot be expanded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
-pub struct InvalidVariable {
-    /// Where it begins in the text, in bytes.
+pub struct InvalidVariableError {
+    /// Its offset in the text, in bytes.
     pub offset: usize,
-    /// What is wrong with it.
-    pub problem: VariableProblem,
+    /// The problem.
+    pub problem: VariableErrorKind,
 }
 
-/// What is wrong with a variable.
+/// The problem of a variable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum VariableProblem {
+pub enum VariableErrorKind {
     /// It is not in the environment and has no default.
     #[error(
         "the environment variable `{name}` is not set; set it, or write `${{{name}:-DEFAULT}}`"
@@ -32,30 +32,32 @@ pub enum VariableProblem {
         name: String,
     },
     /// Its `}` is missing.
-    #[error("`${{` is not closed; write `${{VAR}}`, or `$${{` where it is meant as it stands")]
+    #[error("`${{` is not closed; write `${{VAR}}`, or `$${{` for a literal `${{`")]
     NotClosed,
-    /// What stands in the braces is a variable of an editor, which is known to that editor alone.
+    /// The name in the braces is a variable of an editor, which only that editor knows.
     #[error(
-        "`${{{name}}}` is known to an editor only; write what it stands for, or `${{VAR}}` with a variable of the environment"
+        "`${{{name}}}` is known to an editor only; write its value, or `${{VAR}}` with an \
+         environment variable"
     )]
     OfAnEditor {
-        /// What stands in the braces.
+        /// The name in the braces.
         name: String,
     },
-    /// What stands in the braces is not the name of a variable.
+    /// The text in the braces is not a valid name of a variable.
     #[error(
-        "{name:?} in `${{…}}` is no name of an environment variable; write `${{VAR}}`, or `$${{` where it is meant as it stands"
+        "{name:?} in `${{…}}` is not a valid name of an environment variable; write `${{VAR}}`, \
+         or `$${{` for a literal `${{`"
     )]
     NoName {
-        /// What stands in the braces.
+        /// The text in the braces.
         name: String,
     },
 }
 
-/// The shortest value that is taken for a secret because of its name, in characters.
+/// The minimum length of a value that counts as a secret because of its name, in characters.
 const SHORTEST: usize = 8;
 
-/// What editors put in by themselves, beside all that has a colon.
+/// Variables that editors define, in addition to all with a colon.
 const OF_EDITORS: [&str; 6] = [
     "workspaceFolder",
     "workspaceFolderBasename",
@@ -65,18 +67,18 @@ const OF_EDITORS: [&str; 6] = [
     "pathSeparator",
 ];
 
-/// Puts the values of environment variables in for `${VAR}`, `${env:VAR}` and
-/// `${VAR:-default}`, whose default counts where the variable is not set or empty.
+/// Expands `${VAR}`, `${env:VAR}` and `${VAR:-default}` to the values of environment variables. The
+/// default is used if the variable is not set or empty.
 ///
-/// Nothing else is done: what is put in is not looked at again, there is no shell, a `$` without a
+/// Nothing else is expanded: values are not expanded again, no shell is involved, a `$` without a
 /// brace is a `$`, and `$${` is `${`.
 ///
 /// # Errors
-/// [`InvalidVariable`] for the first that nothing can be put in for.
+/// [`InvalidVariableError`] for the first variable that cannot be expanded.
 pub fn expand(
     text: &str,
     variables: impl Fn(&str) -> Option<String>,
-) -> Result<Expanded, InvalidVariable> {
+) -> Result<Expanded, InvalidVariableError> {
     let mut expanded = Expanded { text: String::with_capacity(text.len()), secrets: Vec::new() };
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
@@ -88,9 +90,9 @@ pub fn expand(
             continue;
         }
         expanded.text.push_str(before);
-        let invalid = |problem| InvalidVariable { offset, problem };
+        let invalid = |problem| InvalidVariableError { offset, problem };
         let (inside, after) =
-            after.split_once('}').ok_or_else(|| invalid(VariableProblem::NotClosed))?;
+            after.split_once('}').ok_or_else(|| invalid(VariableErrorKind::NotClosed))?;
         let (name, value) = value(inside, &variables).map_err(invalid)?;
         if is_secret_variable(name) {
             expanded.secrets.extend(secrets_in(&value));
@@ -102,26 +104,26 @@ pub fn expand(
     Ok(expanded)
 }
 
-/// The variable that is meant by what stands in braces, and what is put in for it.
+/// The variable named in braces, and its value.
 fn value<'a>(
     inside: &'a str,
     variables: &impl Fn(&str) -> Option<String>,
-) -> Result<(&'a str, String), VariableProblem> {
+) -> Result<(&'a str, String), VariableErrorKind> {
     let (written, default) = match inside.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (inside, None),
     };
     let name = written.strip_prefix("env:").unwrap_or(written);
     if OF_EDITORS.contains(&name) || (name.contains(':') && is_name(name.split(':').next())) {
-        return Err(VariableProblem::OfAnEditor { name: name.to_owned() });
+        return Err(VariableErrorKind::OfAnEditor { name: name.to_owned() });
     }
     if !is_name(Some(name)) {
-        return Err(VariableProblem::NoName { name: name.to_owned() });
+        return Err(VariableErrorKind::NoName { name: name.to_owned() });
     }
     let value = variables(name).filter(|value| default.is_none() || !value.is_empty());
     match value.or_else(|| default.map(str::to_owned)) {
         Some(value) => Ok((name, value)),
-        None => Err(VariableProblem::NotSet { name: name.to_owned() }),
+        None => Err(VariableErrorKind::NotSet { name: name.to_owned() }),
     }
 }
 
@@ -131,15 +133,15 @@ fn is_name(name: Option<&str>) -> bool {
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Whether an environment variable is called as those are that hold a secret: it ends in `_KEY`,
-/// `_TOKEN`, `_SECRET` or `_PASSWORD`, or is such a word alone. Letter case counts for nothing.
+/// Whether an environment variable has the name of a secret: it ends in `_KEY`, `_TOKEN`, `_SECRET`
+/// or `_PASSWORD`, or is such a word alone, ignoring case.
 pub fn is_secret_variable(name: &str) -> bool {
     is_secret(name, '_')
 }
 
-/// Whether a header is one of those that hold a secret: `Authorization`, `Proxy-Authorization`,
-/// `Cookie`, or one that ends in `-Key`, `-Token`, `-Secret` or `-Password`, or is such a word
-/// alone. Letter case counts for nothing.
+/// Whether a header has the name of a secret: `Authorization`, `Proxy-Authorization`, `Cookie`, or
+/// one that ends in `-Key`, `-Token`, `-Secret` or `-Password`, or is such a word alone, ignoring
+/// case.
 pub fn is_secret_header(name: &str) -> bool {
     let known = ["authorization", "proxy-authorization", "cookie"];
     known.iter().any(|known| name.eq_ignore_ascii_case(known)) || is_secret(name, '-')
@@ -150,16 +152,16 @@ fn is_secret(name: &str, between: char) -> bool {
     ["key", "token", "secret", "password"].iter().any(|word| last.eq_ignore_ascii_case(word))
 }
 
-/// What is secret of a value that is called as secrets are: all of it, and what comes after a scheme
-/// such as `Bearer`, each if it has 8 characters or more. A shorter one, such as `none`, stands in
-/// too many texts that are no secrets.
+/// The secret parts of a value with the name of a secret: all of it, and the part after a scheme
+/// such as `Bearer`, each if it has 8 characters or more. A shorter one, such as `none`, occurs in
+/// too many other texts.
 pub fn secrets_in(value: &str) -> Vec<String> {
     let credentials = value.trim().split_once(' ').map(|(_, credentials)| credentials.trim());
     let parts = [Some(value), credentials].into_iter().flatten();
     parts.filter(|part| part.trim().chars().count() >= SHORTEST).map(str::to_owned).collect()
 }
 
-/// Without the texts: they may hold secrets.
+/// Without the texts: they may contain secrets.
 impl std::fmt::Debug for Expanded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Expanded").finish_non_exhaustive()
@@ -182,7 +184,7 @@ mod tests {
         }
     }
 
-    fn expanded(text: &str) -> Result<(String, Vec<String>), (usize, VariableProblem)> {
+    fn expanded(text: &str) -> Result<(String, Vec<String>), (usize, VariableErrorKind)> {
         expand(text, variables)
             .map(|done| (done.text, done.secrets))
             .map_err(|error| (error.offset, error.problem))
@@ -212,16 +214,16 @@ mod tests {
     fn what_cannot_be_put_in_is_told_with_its_place() {
         let name = |name: &str| name.to_owned();
         for (text, offset, problem) in [
-            ("é${NO}", 2, VariableProblem::NotSet { name: name("NO") }),
-            ("x${HOME", 1, VariableProblem::NotClosed),
+            ("é${NO}", 2, VariableErrorKind::NotSet { name: name("NO") }),
+            ("x${HOME", 1, VariableErrorKind::NotClosed),
             (
                 "${workspaceFolder}",
                 0,
-                VariableProblem::OfAnEditor { name: name("workspaceFolder") },
+                VariableErrorKind::OfAnEditor { name: name("workspaceFolder") },
             ),
-            ("${input:key}", 0, VariableProblem::OfAnEditor { name: name("input:key") }),
-            ("${}", 0, VariableProblem::NoName { name: name("") }),
-            ("${HOME}${A B}", 7, VariableProblem::NoName { name: name("A B") }),
+            ("${input:key}", 0, VariableErrorKind::OfAnEditor { name: name("input:key") }),
+            ("${}", 0, VariableErrorKind::NoName { name: name("") }),
+            ("${HOME}${A B}", 7, VariableErrorKind::NoName { name: name("A B") }),
         ] {
             assert_eq!(expanded(text), Err((offset, problem)), "{text}");
         }

@@ -11,4 +11,6 @@ mod client;
 mod doors;
 mod gateway;
 mod harm;
+#[cfg(not(portable))]
 mod peers;
+mod wire;

@@ -1,4 +1,4 @@
-//! Whether a rule holds for what is seen, and if not, why.
+//! Matches a rule against a request, with the reason for a mismatch.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -8,13 +8,11 @@ use toolcrib_config::suggest;
 use super::{
     rule::{Check, Condition, ResultCondition, Rule},
     seen::{LastResult, Seen, shown},
+    template::Captures,
 };
 
-/// The named groups of the rule's `user` patterns that took part in the match.
-pub(super) type Captures = Vec<(String, String)>;
-
 impl Rule {
-    /// The captures when all conditions hold, else the first condition that does not, in words.
+    /// The captures when all conditions are true, otherwise the first false condition, in words.
     pub(super) fn matches(&self, seen: &Seen<'_>) -> Result<Captures, String> {
         let captures = self.captures(seen)?;
         self.differs(&captures)?;
@@ -68,7 +66,7 @@ impl Rule {
             return Ok(());
         }
         let names = suggest::quoted(self.differ.iter().map(|name| &**name));
-        Err(format!("`differ`: {names} do not hold different texts"))
+        Err(format!("`differ`: {names} do not contain different texts"))
     }
 }
 
@@ -148,7 +146,7 @@ impl ResultCondition {
         }
     }
 
-    /// The subject as text: the result's own when no part is meant, a string as it is, other
+    /// The subject as text: without a pointer the result's own text, a string unchanged, other
     /// values as compact JSON.
     fn text<'s>(&self, result: &'s LastResult) -> Option<Cow<'s, str>> {
         match (&self.pointer, self.data(result)?) {

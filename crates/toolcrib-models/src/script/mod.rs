@@ -1,11 +1,11 @@
-//! The scripted model: from a script to rules, from a request to an answer.
+//! The scripted model: parses a script into rules, answers a request by a rule.
 //!
 //! ```text
 //! load     TOML text            -> rules, or every problem of the text
-//! seen     a request            -> what rules can look at
-//! matching a rule, what is seen -> captures, or the condition that fails
+//! seen     a request            -> the input of rules
+//! matching a rule, its input    -> captures, or the false condition
 //! reply    a rule, its captures -> text and calls                        (template)
-//! record   a conversation       -> TOML text that says it again
+//! record   a conversation       -> TOML text that repeats it
 //! ```
 
 mod load;
@@ -26,23 +26,21 @@ use toolcrib_core::{
 
 pub use self::record::record;
 use self::{
-    matching::Captures,
     rule::Rule,
     seen::Seen,
-    template::{Scope, Templates},
+    template::{Captures, Scope, Templates},
 };
 
-/// A deterministic model made of stateless rules: the first rule that matches what the model
-/// sees gives the answer.
+/// A deterministic model made of stateless rules: the first rule that matches the request gives the
+/// answer.
 ///
-/// It sees what any model sees: the conversation and the tool block. The format is described in
+/// Its input is that of any model: the conversation and the tool block. The format is described in
 /// `docs/scripted-model.md`.
 ///
-/// What goes wrong while it answers is a [`ModelError`] of class
-/// [`NoRule`](ModelErrorClass::NoRule): no rule matches (the message shows what was seen and
-/// which condition of each rule failed), a rule calls a tool that is not offered, or a template
-/// fails. A rule with `delay_ms` waits on tokio's clock, so it answers only inside a tokio
-/// runtime whose time driver is on.
+/// A failure to answer is a [`ModelError`] of class [`NoRule`](ModelErrorClass::NoRule): no rule
+/// matches (the message shows the input and which condition of each rule was false), a rule calls a
+/// tool that is not offered, or a template fails. A rule with `delay_ms` waits on tokio's clock, so
+/// it answers only inside a tokio runtime with its time driver enabled.
 ///
 /// ```
 /// use toolcrib_models::ScriptedModel;
@@ -69,12 +67,12 @@ pub struct ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// Reads a script. The name is what the model is called in events and errors; by convention
-    /// `script:` and the file's name.
+    /// Parses a script. `name` is the model's name in events and errors; by convention `script:`
+    /// and the file's name.
     ///
     /// # Errors
-    /// Every problem of the text, in the order in which they stand there; their file is the name
-    /// as given. A text that is no TOML is reported as such, and its rules are not looked at.
+    /// Every problem of the text, in the order of their positions, with `name` as the file. A text
+    /// that is not TOML is reported as such, and its rules are not checked.
     pub fn from_toml(name: &str, text: &str) -> Result<Self, Diagnostics> {
         let templates = Templates::new();
         let rules = load::rules(name, text, &templates)?;

@@ -1,22 +1,22 @@
-//! From a conversation to a script that says it again.
+//! Writes a script that repeats a conversation.
 
 use serde::Serialize;
 use serde_json::Value;
-use toolcrib_core::{Arguments, Message, PlainJson, Redact, ToolCall};
+use toolcrib_core::{__internal::PlainJson, Arguments, Message, Redact, ToolCall};
 
-/// What stands in a text in place of a secret.
+/// The replacement of a secret in a text.
 const REDACTED: &str = "[redacted]";
 
-/// How much of what the user said is looked for. Patterns have a limit.
+/// Maximum length of the user's text in a pattern. Patterns have a limit.
 const MAX_USER_CHARS: usize = 2000;
 
-/// Writes the last turn of a conversation as a script: what the model said and called since the last
-/// user message, one rule per answer. A [`ScriptedModel`](super::ScriptedModel) of it says the same
-/// to the same message, whatever the tools answer then: that is how a conversation with a real model
-/// becomes a test.
+/// Writes the last turn of a conversation as a script: the model's texts and calls since the last
+/// user message, one rule per answer. A [`ScriptedModel`](super::ScriptedModel) of it gives the
+/// same answers to the same message, whatever the tools return: this turns a conversation with a
+/// real model into a test.
 ///
-/// Nothing that is known to be a secret is written. `was_unknown` tells of a call's id whether no
-/// such tool was offered; the script then calls it all the same.
+/// No known secret is written. `was_unknown` returns for a call's id whether no such tool was
+/// offered; the script then calls it all the same.
 ///
 /// ```
 /// use toolcrib_core::{Message, Redact};
@@ -57,12 +57,12 @@ pub fn record(
         calls: calls.iter().map(|call| recorded(call, redact, &was_unknown)).collect(),
     });
     let script = RecordedScript { rule: rules.collect() };
-    // Text, numbers and tables: there is nothing in it that TOML does not have.
+    // Text, numbers and tables: TOML can represent all of it.
     let rules = toml::to_string_pretty(&script).unwrap_or_default();
     format!(
-        "# What a model said, step by step. `toolcrib run --model script:FILE` plays it back to the\n\
+        "# A model's answers, step by step. `toolcrib run --model script:FILE` plays it back to the\n\
          # same message. The format is that of docs/scripted-model.md: relax `user`, or add conditions,\n\
-         # where a test should hold for more than this one conversation.\n\n{rules}"
+         # if a test should pass for more than this one conversation.\n\n{rules}"
     )
 }
 
@@ -98,12 +98,10 @@ fn recorded(
     redact: &dyn Redact,
     was_unknown: &impl Fn(&str) -> bool,
 ) -> RecordedCall {
-    // Parsed before it is redacted: a secret may be spelt with escapes.
+    // Parsed before it is redacted: escapes may hide a secret.
     let parsed = match &call.arguments {
         Arguments::Json(value) => Ok(value.clone()),
-        Arguments::Text(text) => serde_json::from_str(text)
-            .map(|PlainJson(value)| value)
-            .map_err(|_| redact.redact(text)),
+        Arguments::Text(text) => PlainJson::read(text.as_bytes()).map_err(|_| redact.redact(text)),
     };
     let (args, raw) = match parsed.map(|value| redacted(value, redact)) {
         Ok(value) => match as_table(&value) {
@@ -138,8 +136,8 @@ fn redacted(value: Value, redact: &dyn Redact) -> Value {
     }
 }
 
-/// Arguments as a table of TOML with templates in it, if TOML has all of it: it knows no null, and
-/// integers of 64 bits, and writes what is a table itself behind all that is none.
+/// Arguments as a TOML table of templates, if TOML can represent them: it has no null, has integers
+/// of 64 bits, and writes tables after other values.
 fn as_table(value: &Value) -> Option<Value> {
     fn template(value: &Value) -> Option<Value> {
         match value {
@@ -169,15 +167,15 @@ fn as_table(value: &Value) -> Option<Value> {
 /// A template that renders to this text.
 fn literal(text: &str) -> String {
     let is_template = ["{{", "{%", "{#"].iter().any(|begin| text.contains(begin));
-    // A newline at the end is the template's own.
+    // A template drops a newline at the end.
     if is_template || text.ends_with('\n') {
-        // A string of JSON is one of Jinja.
+        // A JSON string is a valid Jinja string.
         return format!("{{{{ {} }}}}", Value::from(text));
     }
     text.to_owned()
 }
 
-/// A pattern for just this text; what was redacted may be anything.
+/// A pattern for exactly this text; redacted parts match anything.
 fn pattern(text: &str) -> String {
     let cut = text.char_indices().nth(MAX_USER_CHARS).map(|(at, _)| at);
     let kept = text.get(..cut.unwrap_or(text.len())).unwrap_or(text);

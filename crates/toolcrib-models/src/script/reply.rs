@@ -1,4 +1,4 @@
-//! The answer of a rule that matches.
+//! The answer of a matching rule.
 
 use serde_json::Value;
 use toolcrib_config::suggest;
@@ -10,7 +10,7 @@ use super::{
     template::Scope,
 };
 
-/// Builds the answer, or says in words what is wrong with the rule.
+/// Builds the answer, or describes the problem of the rule.
 pub(super) fn reply(
     rule: &Rule,
     scope: &Scope<'_>,
@@ -43,7 +43,7 @@ fn check_offered(call: &Call, seen: &Seen<'_>) -> Result<(), String> {
     let offered = if offered.is_empty() { "nothing".to_owned() } else { offered.join(", ") };
     Err(format!(
         "it calls `{}`, which is not offered; offered: {offered}{near} \
-         (a rule that means to call it all the same says `even_if_not_offered = true`)",
+         (to call it all the same, set `even_if_not_offered = true`)",
         call.tool.escape_debug()
     ))
 }
@@ -66,8 +66,8 @@ fn value(arg: &Arg, scope: &Scope<'_>) -> Result<Value, String> {
     }
 }
 
-/// What the rule states; the tokens that it does not state are estimated as a quarter of the
-/// characters, so that sums over a run grow as they would with a real model.
+/// The stated usage of the rule; missing token counts are estimated as a quarter of the characters,
+/// so that sums over a run grow as with a real model.
 fn usage(rule: &Rule, seen: &Seen<'_>, text: &str, calls: &[ToolCall]) -> Usage {
     let stated = &rule.usage;
     Usage {
@@ -108,7 +108,7 @@ fn tokens(chars: usize) -> u64 {
     u64::try_from(chars.div_ceil(4)).unwrap_or(u64::MAX)
 }
 
-/// A text in a few pieces of about one size, each but the last ending with white space.
+/// Splits a text into a few pieces of similar size; each but the last ends with whitespace.
 pub(super) fn pieces(text: &str) -> Vec<String> {
     const PIECES: usize = 4;
     let enough = text.len().div_ceil(PIECES);

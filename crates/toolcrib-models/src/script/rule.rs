@@ -1,4 +1,4 @@
-//! A rule as data: under which conditions it holds, and what it then answers.
+//! A rule as data: its conditions and its answer.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::template::Template;
 
-/// One rule. An absent condition holds for everything.
+/// One rule. An absent condition is true.
 #[derive(Debug)]
 pub(super) struct Rule {
     /// `rule 3`, or `rule "its name"`.
@@ -16,9 +16,9 @@ pub(super) struct Rule {
     pub(super) line: usize,
     /// All of these are found in the last user text.
     pub(super) user: Vec<Regex>,
-    /// Not all of these named groups hold the same text.
+    /// These named groups do not all contain the same text.
     pub(super) differ: Vec<Arc<str>>,
-    /// The model has answered this often since the last user message, this time included.
+    /// The number of this answer since the last user message, from 1.
     pub(super) step: Option<usize>,
     /// All of these are offered.
     pub(super) offered: Vec<Arc<str>>,
@@ -30,15 +30,15 @@ pub(super) struct Rule {
     pub(super) not_called: Vec<Arc<str>>,
     /// Whether the request lets the model call tools.
     pub(super) tools_allowed: Option<bool>,
-    /// All of these hold.
+    /// All of these are true.
     pub(super) when: Vec<Condition>,
-    /// How long the model waits before it answers.
+    /// The delay of the answer.
     pub(super) delay: Duration,
     /// The text of the answer.
     pub(super) text: Option<Template>,
     /// The calls of the answer.
     pub(super) calls: Vec<Call>,
-    /// What the answer is said to have used.
+    /// The stated usage of the answer.
     pub(super) usage: StatedUsage,
 }
 
@@ -53,7 +53,7 @@ impl fmt::Display for Rule {
 pub(super) enum Condition {
     /// Some tool's last result is an error.
     AnyError,
-    /// The last result of a certain tool is as wanted.
+    /// A condition on the last result of one tool.
     Result(ResultCondition),
 }
 
@@ -61,12 +61,12 @@ pub(super) enum Condition {
 #[derive(Debug)]
 pub(super) struct ResultCondition {
     pub(super) tool: String,
-    /// A JSON pointer to the part of the result that is meant; the result as a whole if absent.
+    /// A JSON pointer to a part of the result; absent for the whole result.
     pub(super) pointer: Option<String>,
     pub(super) check: Check,
 }
 
-/// What a condition asks of a result, or of a part of it.
+/// The check of a result, or of a part of it.
 #[derive(Debug)]
 pub(super) enum Check {
     Exists(bool),

@@ -1,4 +1,4 @@
-//! What a scripted model looks at in a request.
+//! The input of a scripted model.
 
 use std::fmt;
 
@@ -6,25 +6,25 @@ use indexmap::IndexMap;
 use serde_json::Value;
 use toolcrib_core::{Message, ModelRequest, ToolChoice, ToolName, unfence};
 
-/// What rules can look at. Made once per request.
+/// The input of rules. Created once per request.
 pub(super) struct Seen<'r> {
     pub(super) request: &'r ModelRequest,
-    /// The last user text; empty when nobody said anything.
+    /// The last user text; empty if there is none.
     pub(super) user: &'r str,
     /// The last result of each tool since the last user message, by the name that was called, in
     /// the order of the calls.
     pub(super) results: IndexMap<&'r str, LastResult>,
-    /// Which answer since the last user message is asked for, from 1.
+    /// The number of the requested answer since the last user message, from 1.
     pub(super) step: usize,
-    /// How many calls the conversation has so far.
+    /// The number of calls in the conversation so far.
     pub(super) calls: usize,
 }
 
 /// A tool's last result, without its fence.
 pub(super) struct LastResult {
-    /// What the model reads. A truncation marker behind the fence stays.
+    /// The model's text. A truncation marker after the fence is included.
     pub(super) text: String,
-    /// The JSON that stood inside the fence; a string of the text if it is no JSON.
+    /// The JSON inside the fence; a string of the text if it is not JSON.
     pub(super) data: Value,
     pub(super) is_error: bool,
 }
@@ -34,10 +34,10 @@ impl<'r> Seen<'r> {
         let mut user = "";
         let mut step = 1;
         let mut results = IndexMap::new();
-        // From the end: what is met first of a tool is its last result.
+        // From the end: the first one found for a tool is its last result.
         for message in request.messages.iter().rev() {
             match message {
-                // What the tool layer says meanwhile is not the user's.
+                // Notices of the tool layer are not the user's.
                 message if message.as_notice().is_some() => {}
                 Message::User { text } => {
                     user = text;
@@ -108,8 +108,8 @@ impl fmt::Display for Seen<'_> {
     }
 }
 
-/// A text as it stands in messages to the operator: its first 200 characters in quotes. What is
-/// not printable is escaped, because the text may come from anywhere.
+/// A text for messages to the operator: its first 200 characters in quotes. Unprintable characters
+/// are escaped, because the text may come from anywhere.
 pub(super) fn shown(text: &str) -> String {
     const LONGEST: usize = 200;
     let mut shown = String::from("\"");

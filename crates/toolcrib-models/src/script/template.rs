@@ -8,28 +8,31 @@ use minijinja::{
 use serde_json::Value as Json;
 use toolcrib_config::suggest;
 
-use super::{matching::Captures, seen::Seen};
+use super::seen::Seen;
 
-/// How many steps one template may take. A loop over a result of some hundred rows takes a few
-/// thousand; one that does not end takes this many in milliseconds.
+/// Maximum number of steps of one template. A loop over a result of some hundred rows takes a few
+/// thousand; an infinite loop takes this many in milliseconds.
 const STEPS: u64 = 50_000;
 
-/// The variables that a template may use beside captures. A capture must not hide one.
+/// The variables of a template, beside captures. A capture must not hide one.
 pub(super) const VARIABLES: [&str; 6] =
     ["user", "results", "result_texts", "errors", "error", "error_tool"];
 
-/// A template that has been checked. It is compiled again whenever it is rendered, which takes
-/// microseconds and keeps a rule free of borrowed parts.
+/// The named groups of the rule's `user` patterns that participated in the match.
+pub(super) type Captures = Vec<(String, String)>;
+
+/// A checked template. It is compiled again for each rendering, which takes microseconds and keeps
+/// a rule free of borrowed parts.
 #[derive(Debug)]
 pub(super) struct Template {
-    /// Where it stands in the rule, for messages: `calls[0].args.order_id`.
+    /// Its key in the rule, for messages: `calls[0].args.order_id`.
     field: String,
-    /// The whole template, or the expression alone when the value's type is kept.
+    /// The whole template, or only the expression if the value's type is kept.
     source: String,
     keeps_type: bool,
 }
 
-/// What is wrong with a template, and what to write instead.
+/// A problem in a template, and its fix.
 pub(super) struct TemplateProblem {
     pub(super) message: String,
     pub(super) help: Option<String>,
@@ -45,7 +48,7 @@ impl Templates {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_fuel(Some(STEPS));
-        // Without it an error does not say which value was undefined.
+        // Without it an error does not name the undefined value.
         environment.set_debug(true);
         environment.set_syntax(
             SyntaxConfig::builder()
@@ -60,7 +63,7 @@ impl Templates {
     }
 
     /// A template that renders to text. `captures` are the names that it may use beside
-    /// [`VARIABLES`]; any name is fine when they are not known.
+    /// [`VARIABLES`]; any name is valid when they are not known.
     pub(super) fn text(
         &self,
         field: &str,
@@ -77,7 +80,7 @@ impl Templates {
     }
 
     /// A template that keeps its value's type when it is exactly one `{{ expression }}`, and
-    /// renders to text when not.
+    /// otherwise renders to text.
     pub(super) fn value(
         &self,
         field: &str,
@@ -110,7 +113,7 @@ impl Templates {
         let unknown = used
             .into_iter()
             .filter(|name| !known().any(|known| known == name) && !is_global(name))
-            // The names come in no order; the message must not depend on it.
+            // The names are unordered; the message must not depend on that.
             .min();
         let Some(unknown) = unknown else {
             return Ok(());
@@ -122,7 +125,7 @@ impl Templates {
     }
 }
 
-/// What the templates of one answer can use.
+/// The variables for the templates of one answer.
 pub(super) struct Scope<'t> {
     templates: &'t Templates,
     variables: Value,
@@ -156,7 +159,8 @@ impl<'t> Scope<'t> {
             .map_err(|error| failure(template, &error))
     }
 
-    /// Renders to a value: of the expression's type if the template is one expression, else text.
+    /// Renders to a value: of the expression's type if the template is one expression, otherwise
+    /// text.
     pub(super) fn value(&self, template: &Template) -> Result<Json, String> {
         if !template.keeps_type {
             return self.text(template).map(Json::String);
@@ -186,17 +190,17 @@ fn reason(error: &Error) -> String {
     }
 }
 
-/// The expression of a template that is exactly one `{{ expression }}`. With more than one pair
-/// of braces in the source what comes out may be no expression at all.
+/// The expression of a template that is exactly one `{{ expression }}`. With more than one pair of
+/// braces in the source, the rest may not be an expression at all.
 fn lone_expression(source: &str) -> Option<&str> {
     let inside = source.strip_prefix("{{")?.strip_suffix("}}")?;
-    // `{{-` and `-}}` are marks for white space, not signs.
+    // `{{-` and `-}}` mark whitespace, they are not signs.
     let inside = inside.strip_prefix(['-', '+']).unwrap_or(inside);
     Some(inside.strip_suffix(['-', '+']).unwrap_or(inside))
 }
 
-/// A template's value in JSON. Unlike plain serialisation, which makes them null, it refuses what
-/// is undefined or no JSON number, at any depth.
+/// A template's value in JSON. Unlike plain serialization, which makes them null, it refuses
+/// undefined values and non-finite numbers, at any depth.
 fn json(value: &Value) -> Result<Json, Error> {
     match value.kind() {
         ValueKind::Undefined => {

@@ -1,4 +1,4 @@
-//! The APIs that are compared. OpenAI has two.
+//! The compared APIs. OpenAI has two.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub(crate) enum Api {
 }
 
 impl Api {
-    /// What its streams' folder and its SDK's script are called.
+    /// The name of its streams' folder and its SDK's script.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
@@ -34,7 +34,7 @@ impl Api {
         }
     }
 
-    /// A model that is spoken to by it.
+    /// A model with this API.
     pub(crate) fn of(self, model: VendorModelBuilder) -> VendorModelBuilder {
         match self {
             Self::Responses => model.api(OpenAiApi::Responses),

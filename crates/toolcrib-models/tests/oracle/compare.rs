@@ -14,16 +14,16 @@ use super::{
 pub(crate) struct Difference {
     /// A JSON pointer.
     pub(crate) at: String,
-    /// What is there of ours.
+    /// Our value.
     pub(crate) ours: Option<Value>,
-    /// What is there of the SDK's.
+    /// The SDK's value.
     pub(crate) theirs: Option<Value>,
 }
 
 /// All differences of one vendor.
 pub(crate) struct Comparison {
     listed: Vec<(&'static Listed, bool)>,
-    /// What differs, and in which runs.
+    /// The difference, and its runs.
     unlisted: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -46,7 +46,7 @@ impl Comparison {
                     && matches(listed.at, &difference.at)
                     && (listed.fits)(difference.ours.as_ref(), difference.theirs.as_ref())
             });
-            // All that fit: which stands first must not matter.
+            // All that match: their order must not matter.
             if fitting.map(|(_, occurs)| *occurs = true).count() == 0 {
                 let at = positions_left_out(&difference.at);
                 let (ours, theirs) = (shown(&difference.ours), shown(&difference.theirs));
@@ -56,7 +56,7 @@ impl Comparison {
         }
     }
 
-    /// What differs and is not listed, and what is listed and does not differ.
+    /// Differences that are not listed, and listed ones that do not occur.
     pub(crate) fn report(self) -> Result<(), String> {
         let mut report = String::new();
         for (what, runs) in &self.unlisted {
@@ -117,8 +117,8 @@ fn positions_left_out(at: &str) -> String {
     at.split('/').map(part).collect::<Vec<_>>().join("/")
 }
 
-/// Whether a path is what a pattern says: part by part, where `*` is any part, and `**` at the end
-/// is the rest.
+/// Whether a path matches a pattern: part by part, where `*` is any part, and `**` at the end is
+/// the rest.
 fn matches(pattern: &str, path: &str) -> bool {
     let mut parts = path.split('/');
     for wanted in pattern.split('/') {

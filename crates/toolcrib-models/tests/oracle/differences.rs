@@ -1,16 +1,16 @@
-//! Where our adapters do otherwise than the vendors' SDKs, and why.
+//! The differences between our adapters and the vendors' SDKs, with reasons.
 
 use serde_json::{Value, json};
 
 use super::api::Api;
 
-/// A difference that is meant. One that no longer occurs fails the test.
+/// An intended difference. One that no longer occurs fails the test.
 pub(crate) struct Listed {
     /// In which runs: `MODEL/cases/NAME`, `MODEL/streams/NAME`, with `*` for any.
     pub(crate) run: &'static str,
     /// Where in the transcript: `*` for any one key or position, `**` for the rest.
     pub(crate) at: &'static str,
-    /// Whether what stands there, ours and the SDK's, is what is meant.
+    /// Whether the values there, ours and the SDK's, are the intended ones.
     pub(crate) fits: Fits,
     pub(crate) why: &'static str,
 }
@@ -21,7 +21,7 @@ const fn listed(run: &'static str, at: &'static str, fits: Fits, why: &'static s
     Listed { run, at, fits, why }
 }
 
-/// All that are meant with a vendor.
+/// All intended differences for a vendor.
 pub(crate) fn of(api: Api) -> &'static [Listed] {
     match api {
         Api::OpenAi => OPENAI,
@@ -48,8 +48,8 @@ const OPENAI: &[Listed] = &[
     listed(
         "*/cases/image_in_result_shown",
         "/requests/*/body/messages/*/content/0/*",
-        |ours, theirs| is(ours, "text") || has(ours, "no words of the user's") || theirs.is_some(),
-        "a text stands before what a tool shows, so that it is not taken for the user's",
+        |ours, theirs| is(ours, "text") || has(ours, "not written by the user") || theirs.is_some(),
+        "a text before a tool's output, so that it is not mistaken for the user's",
     ),
     listed(
         "*/cases/image_in_result_shown",
@@ -76,7 +76,7 @@ const OPENAI: &[Listed] = &[
         "gpt-6-sol/cases/*",
         "/requests/*/body/reasoning_effort",
         |ours, theirs| is(ours, "none") && theirs.is_none(),
-        "models since 5.6 refuse tools here unless they are told not to reason",
+        "models since 5.6 refuse tools here unless reasoning is disabled",
     ),
     listed(
         "*/cases/schema_one_of_at_root",
@@ -293,7 +293,7 @@ const ANTHROPIC: &[Listed] = &[
         "*/streams/max_tokens_in_call",
         "/outcomes/*/calls/*/arguments",
         |ours, theirs| is(ours, "{\"order_id\":1") && theirs == Some(&json!({ "order_id": 1 })),
-        "the SDK completes JSON that is cut, and nobody can see that it was; here the call fails",
+        "the SDK silently completes truncated JSON; here the call fails",
     ),
 ];
 
@@ -362,7 +362,7 @@ const GEMINI: &[Listed] = &[
         "*/cases/schema_words_and_constants",
         "/requests/*/body/tools/*/functionDeclarations/*/parametersJsonSchema/properties/level/enum/*",
         |ours, theirs| ours.is_none() && theirs == Some(&Value::Null),
-        "an enumeration holds strings and numbers only",
+        "an enumeration contains strings and numbers only",
     ),
     listed(
         "*/cases/schema_boolean",
@@ -402,7 +402,7 @@ const GEMINI: &[Listed] = &[
         "gemini-3.5-flash/cases/*",
         "/requests/*/body/contents/*/parts/*/thoughtSignature",
         |ours, theirs| is(ours, "skip_thought_signature_validator") && theirs.is_none(),
-        "models of that series refuse calls that no Gemini signed, unless this stands there",
+        "models of that series refuse calls that no Gemini signed, unless this is there",
     ),
     listed(
         "*/cases/schema_one_of_at_root",
@@ -469,7 +469,7 @@ const OLLAMA: &[Listed] = &[
             let told = ["No tool can be called any more.", "Do not answer yet:"];
             told.iter().any(|told| has(said, told)) && theirs.is_none()
         },
-        "there is no tool choice, so the model is told",
+        "without a tool choice, the model receives an instruction",
     ),
     listed(
         "*/streams/calls_with_ids",

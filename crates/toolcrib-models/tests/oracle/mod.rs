@@ -1,12 +1,12 @@
 //! The vendors' own SDKs as the oracle of our adapters.
 //!
 //! Each conversation in `cases/` and each recorded answer in `streams/` is played twice against a
-//! local server: by the vendor's Python SDK (`sdk/`) and by our adapter. What both send and what
-//! both make of the answers must be equal, field by field, except where `differences` lists
-//! something else and why.
+//! local server: by the vendor's Python SDK (`sdk/`) and by our adapter. The requests of both and
+//! their results must be equal, field by field, except where `differences` lists a difference with
+//! its reason.
 //!
-//! `cargo xtask oracle`, or `test`, installs the SDKs and says by an environment variable where.
-//! Without it nothing is compared, and the log says so.
+//! `cargo xtask oracle`, or `test`, installs the SDKs and sets an environment variable with their
+//! path. Without it nothing is compared, and the log says so.
 #![expect(clippy::disallowed_methods, reason = "it starts the SDKs, and reads its own files")]
 
 mod api;
@@ -107,7 +107,7 @@ fn models(api: Api) -> &'static [&'static str] {
     }
 }
 
-/// As each SDK is told where its vendor's API is.
+/// How each SDK gets the address of its vendor's API.
 fn base_url(api: Api, server: &Server) -> String {
     match api {
         Api::OpenAi | Api::Responses => format!("{}/v1", server.url()),

@@ -1,4 +1,4 @@
-//! Our adapters, which hold the same conversations.
+//! The same conversations with our adapters.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::runtime::{self, Runtime};
+use toolcrib_capabilities::http::HttpClient;
 use toolcrib_core::{
     Arguments, ContentBlock, Menu, Message, Model, ModelChunk, ModelError, ModelRequest,
     ModelResponse, Secret, StopReason, Tool, ToolCall, ToolChoice, ToolName,
 };
 use toolcrib_models::{ReasoningEffort, VendorModel};
-use toolcrib_scope::http::HttpClient;
 
 use super::{api::Api, case::Case};
 
@@ -21,7 +21,7 @@ pub(crate) const MAX_TOKENS: u32 = 1000;
 pub(crate) struct Ours {
     api: Api,
     base_url: String,
-    /// One for all: reading what authorities the machine trusts takes its time.
+    /// One for all: loading the machine's certificate authorities takes time.
     client: HttpClient,
     runtime: Runtime,
 }
@@ -34,7 +34,7 @@ impl Ours {
         Self { api, base_url: base_url.to_owned(), client, runtime }
     }
 
-    /// Holds a conversation; what came of each request. It ends with the first error.
+    /// Plays a conversation; returns the result of each request. It ends with the first error.
     pub(crate) fn hold(&self, case: &Case, model: &str) -> Vec<Value> {
         let model = Arc::new(self.model(case, model));
         let mut outcomes = Vec::new();

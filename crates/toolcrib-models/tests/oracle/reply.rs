@@ -18,7 +18,7 @@ pub(crate) enum Form {
     CrLf,
 }
 
-/// An answer as a vendor's server gives it: head and body of a file in `streams/`.
+/// A response of a vendor's server: head and body of a file in `streams/`.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
     head: String,
@@ -26,7 +26,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// What there is of a vendor.
+    /// The replies of a vendor.
     pub(crate) fn names(api: Api) -> Vec<String> {
         names(&folder("streams").join(api.as_str()), ".http")
     }

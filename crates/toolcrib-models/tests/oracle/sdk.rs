@@ -1,4 +1,4 @@
-//! The vendors' SDKs, each in a process of its own that holds one conversation after the other.
+//! The vendors' SDKs, each in a separate process that plays one conversation after the other.
 
 use std::{
     env,
@@ -14,7 +14,7 @@ use super::{
     ours::MAX_TOKENS,
 };
 
-/// Where `cargo xtask` says which Python has the SDKs.
+/// The variable with the Python that has the SDKs, set by `cargo xtask`.
 const PYTHON: &str = "TOOLCRIB_ORACLE_PYTHON";
 
 pub(crate) struct Sdk {
@@ -24,7 +24,8 @@ pub(crate) struct Sdk {
 }
 
 impl Sdk {
-    /// Starts a vendor's, with the base URL that it is told; nothing where there is none, which is an error in CI.
+    /// Starts a vendor's SDK with its base URL; `None` if it is not installed, which is an error in
+    /// CI.
     pub(crate) fn start(api: Api, base_url: &str) -> Option<Self> {
         let Some(python) = env::var_os(PYTHON) else {
             assert!(
@@ -43,7 +44,7 @@ impl Sdk {
             .arg("-IB")
             .arg(folder("sdk"))
             .args([api.as_str(), base_url])
-            // Keys, base URLs and proxies of whoever runs this are none of its business.
+            // The environment's keys, base URLs and proxies must not affect it.
             .env_clear()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -56,7 +57,7 @@ impl Sdk {
         Some(Self { child, jobs, outcomes })
     }
 
-    /// Holds a conversation; what came of each request.
+    /// Plays a conversation; returns the result of each request.
     pub(crate) fn hold(&mut self, case: &Case, model: &str) -> Vec<Value> {
         let job = json!({
             "case": Case::path(&case.name),

@@ -1,4 +1,4 @@
-//! A server that records what it is asked, and answers what it is told.
+//! A server that records its requests, and sends configured responses.
 
 use std::{
     collections::VecDeque,
@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::reply::Reply;
 
-/// The headers that say something to a vendor.
+/// The headers that matter to a vendor.
 const HEADERS: [&str; 6] = [
     "anthropic-beta",
     "anthropic-version",
@@ -53,10 +53,10 @@ impl Server {
                 let Some(request) = record(&stream) else { continue };
                 let mut script = at.lock().unwrap();
                 script.requests.push(request);
-                // Whoever asks once too often is left without an answer.
+                // A surplus request gets no response.
                 let reply = script.replies.pop_front();
                 drop(script);
-                // Whoever has read enough goes away.
+                // A client that has read enough disconnects.
                 let _ = reply.map(|reply| send(&stream, &reply));
             }
         });
@@ -67,13 +67,13 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// Sets what is answered next, and forgets what was asked.
+    /// Sets the next responses, and clears the recorded requests.
     pub(crate) fn play(&self, replies: &[Reply]) {
         *self.script.lock().unwrap() =
             Script { replies: replies.iter().cloned().collect(), requests: Vec::new() };
     }
 
-    /// What was asked since.
+    /// The requests recorded since.
     pub(crate) fn requests(&self) -> Vec<Value> {
         self.script.lock().unwrap().requests.clone()
     }

@@ -1,10 +1,10 @@
-//! What the SDKs say, in our words.
+//! The SDKs' results, in our terms.
 
 use serde_json::{Value, json};
 
 use super::api::Api;
 
-/// What came of a request. `status` is the one of the answer.
+/// The result of a request. `status` is that of the response.
 pub(crate) fn in_our_words(api: Api, outcome: &Value, status: u16) -> Value {
     if let Some(error) = outcome.get("error") {
         let wait = error["retry_after"].as_str().map(|wait| wait.parse::<u64>().unwrap());

@@ -1,4 +1,4 @@
-//! What a rule answers.
+//! A rule's answer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -54,7 +54,7 @@ async fn the_first_error_in_the_order_of_the_calls_has_variables_of_its_own() {
     assert_eq!(text(script, &seen).await, "fine");
     let seen = seen.error("b", &fence("b", "first")).error("c", "second");
     assert_eq!(text(script, &seen).await, "b: first");
-    // What counts is where the last result of each tool stands.
+    // The position of each tool's last result decides.
     let seen = seen.error("b", "third");
     assert_eq!(text(script, &seen).await, "c: second");
     let seen = seen.result("c", 2);
@@ -133,7 +133,7 @@ async fn a_tool_that_is_not_offered_is_called_only_by_a_rule_that_says_so() {
         format!("[[rule]]\nname = 'pay back'\ncalls = [{{ tool = 'Refund_Charge'{more} }}]")
     };
     let seen = user("hi").offering(&["list_charges", "refund_charge"]);
-    insta::assert_snapshot!(failure(&call(""), &seen).await, @r#"rule "pay back" (line 1): it calls `Refund_Charge`, which is not offered; offered: list_charges, refund_charge; did you mean `refund_charge`? (a rule that means to call it all the same says `even_if_not_offered = true`)"#);
+    insta::assert_snapshot!(failure(&call(""), &seen).await, @r#"rule "pay back" (line 1): it calls `Refund_Charge`, which is not offered; offered: list_charges, refund_charge; did you mean `refund_charge`? (to call it all the same, set `even_if_not_offered = true`)"#);
     let nothing = failure(&call(""), &user("hi")).await;
     assert!(nothing.contains("offered: nothing ("), "{nothing}");
 

@@ -1,4 +1,4 @@
-//! The scripts in the format's reference do what the page says.
+//! The scripts in the format's reference behave as the page says.
 
 use serde_json::json;
 use toolcrib_core::{Arguments, ModelResponse, fence};
@@ -11,7 +11,7 @@ fn scripts() -> Vec<&'static str> {
     blocks.filter(|block| block.contains("[[rule]]")).collect()
 }
 
-/// What the full example answers: its text and its calls.
+/// The full example's answer: its text and its calls.
 async fn ask(conversation: &Conversation) -> String {
     let example = model(scripts().last().unwrap());
     let ModelResponse { text, calls, .. } = try_ask(&example, conversation).await.unwrap();

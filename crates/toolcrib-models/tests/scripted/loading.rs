@@ -1,4 +1,4 @@
-//! What is said about scripts that are wrong.
+//! Errors about invalid scripts.
 
 use proptest::{
     collection::vec,
@@ -60,7 +60,7 @@ calls = [
     script:test.toml:5:1: unknown key `nmae` in `[[rule]]`
         help: did you mean `name`?
     script:test.toml:6:8: `user` is not a regular expression: unclosed group
-        help: the syntax is that of https://docs.rs/regex; write patterns in '…', where TOML leaves backslashes alone
+        help: the syntax is that of https://docs.rs/regex; write patterns in '…', where TOML does not change backslashes
     script:test.toml:7:12: `offered[0]` must be a text in quotes; this is a whole number
     script:test.toml:8:10: `called` is an empty list
         help: write at least one text in it
@@ -76,7 +76,7 @@ calls = [
     script:test.toml:17:42: `cost_usd` must be a finite number from 0 up
     script:test.toml:17:46: unknown key `total` in `usage`
         help: the keys here are `input_tokens`, `cached_input_tokens`, `output_tokens`, `cost_usd`
-    script:test.toml:19:1: the rule answers nothing
+    script:test.toml:19:1: the rule has no answer
         help: give it `text`, `calls` or both
     script:test.toml:22:5: `result` is missing in a condition
         help: write for example: result = "refund"
@@ -84,16 +84,16 @@ calls = [
         help: write a `/` before every key and position, as in `/rows/0/amount`; in a key, `~` is `~0` and `/` is `~1`
     script:test.toml:23:31: `/a~2` is not a JSON pointer
         help: write a `/` before every key and position, as in `/rows/0/amount`; in a key, `~` is `~0` and `/` is `~1`
-    script:test.toml:24:5: the condition asks nothing
+    script:test.toml:24:5: the condition has no check
         help: a condition has exactly one of `exists`, `equals`, `matches`, `contains`, `min_items`, `max_items`, `is_error`
     script:test.toml:25:5: `exists` needs a `pointer`
-        help: to ask whether the tool has a result at all, use the rule's `called` or `not_called`
+        help: to check whether the tool has a result at all, use the rule's `called` or `not_called`
     script:test.toml:26:5: `is_error` is about the result as a whole
-        help: leave the `pointer` out
-    script:test.toml:27:5: the condition asks several things at once: `min_items`, `max_items`
+        help: remove the `pointer`
+    script:test.toml:27:5: the condition has several checks: `min_items`, `max_items`
         help: a condition has exactly one of `exists`, `equals`, `matches`, `contains`, `min_items`, `max_items`, `is_error`; write one condition for each
     script:test.toml:28:31: `matches` is not a regular expression: invalid character class range, the start must be <= the end
-        help: the syntax is that of https://docs.rs/regex; write patterns in '…', where TOML leaves backslashes alone
+        help: the syntax is that of https://docs.rs/regex; write patterns in '…', where TOML does not change backslashes
     script:test.toml:29:30: JSON has no dates and times
         help: write it as a text in quotes
     script:test.toml:29:42: unknown key `contians` in a condition
@@ -103,7 +103,7 @@ calls = [
         help: write for example: tool = "refund"
     script:test.toml:35:33: `calls[0].args.a.b[1]` is not a template: unexpected end of block
     script:test.toml:36:5: the call has both `args` and `raw`
-        help: `args` are data, `raw` is text in their place; keep one
+        help: `args` are data, `raw` is text instead; keep one
     script:test.toml:36:32: JSON has only finite numbers
         help: write another number, or a text in quotes
     script:test.toml:36:44: JSON has no dates and times
@@ -127,7 +127,7 @@ fn a_script_without_rules_or_with_misplaced_ones_is_refused() {
         help: write at least one `[[rule]]`
     "#);
     insta::assert_snapshot!(problems("[rule]\ntext = 'x'"), @r#"
-    script:test.toml:1:1: `[rule]` begins one table, and there may be several
+    script:test.toml:1:1: `[rule]` defines a single table, but a list of tables is expected
         help: write `[[rule]]`
     "#);
     insta::assert_snapshot!(problems("[[rules]]\ntext = 'x'"), @r#"
@@ -182,21 +182,21 @@ differ = ["a", "b"]
 text = "x"
 "#;
     insta::assert_snapshot!(problems(script), @r#"
-    script:test.toml:3:52: the capture `order` stands in two patterns
+    script:test.toml:3:52: the capture `order` is in two patterns
         help: give the capture another name
     script:test.toml:3:52: the capture `error` hides the variable `error`
         help: give the capture another name
-    script:test.toml:4:20: `differ` names `waht`, which is no group of `user`
+    script:test.toml:4:20: `differ` names `waht`, which is not a group of `user`
         help: did you mean `what`?
     script:test.toml:8:21: `user[1]` is blank
     script:test.toml:9:10: `differ` names one group only
-        help: name two groups or more, which then must not all hold the same text
+        help: name two groups or more, which then must not all contain the same text
     script:test.toml:13:8: `user` is an empty list
         help: write at least one text in it
-    script:test.toml:18:11: `differ` names `a`, which is no group of `user`
-        help: there are no groups of `user`
-    script:test.toml:18:16: `differ` names `b`, which is no group of `user`
-        help: there are no groups of `user`
+    script:test.toml:18:11: `differ` names `a`, which is not a group of `user`
+        help: no groups of `user` exist
+    script:test.toml:18:16: `differ` names `b`, which is not a group of `user`
+        help: no groups of `user` exist
     "#);
 }
 
@@ -215,16 +215,16 @@ when = [
 ]
 "#;
     insta::assert_snapshot!(problems(script), @r#"
-    script:test.toml:5:5: a condition on any tool asks only whether there is an error
+    script:test.toml:5:5: a condition on any tool can only check for an error
         help: `*` is for `is_error = true`; for everything else name the tool
-    script:test.toml:6:5: a condition on any tool asks only whether there is an error
+    script:test.toml:6:5: a condition on any tool can only check for an error
         help: `*` is for `is_error = true`; for everything else name the tool
     script:test.toml:7:32: `is_error` must be `true` or `false`; this is a text
-    script:test.toml:8:5: a condition on any tool asks only whether there is an error
+    script:test.toml:8:5: a condition on any tool can only check for an error
         help: `*` is for `is_error = true`; for everything else name the tool
-    script:test.toml:9:5: a condition on any tool asks only whether there is an error
+    script:test.toml:9:5: a condition on any tool can only check for an error
         help: `*` is for `is_error = true`; for everything else name the tool
-    script:test.toml:10:5: a condition on any tool asks only whether there is an error
+    script:test.toml:10:5: a condition on any tool can only check for an error
         help: `*` is for `is_error = true`; for everything else name the tool
     "#);
 }
@@ -242,7 +242,7 @@ proptest! {
         let _ = ScriptedModel::from_toml("script:test.toml", &text);
     }
 
-    /// Made of a script's own words, so that it comes further than the TOML parser.
+    /// Made of a script's own words, so that more of it passes the TOML parser.
     #[test]
     fn no_jumble_of_a_scripts_words_makes_the_loader_panic(
         words in vec(

@@ -1,4 +1,5 @@
-//! The scripted model as its users see it: a script and a request go in, an answer comes out.
+//! The scripted model from a user's point of view: a script and a request go in, an answer comes
+//! out.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -133,12 +134,12 @@ async fn respond(
     }
 }
 
-/// The text that a script of these rules answers.
+/// The answer's text by a script of these rules.
 async fn text(script: &str, conversation: &Conversation) -> String {
     try_ask(&model(script), conversation).await.unwrap().text
 }
 
-/// What a script of these rules fails with.
+/// The error of a script of these rules.
 async fn failure(script: &str, conversation: &Conversation) -> String {
     try_ask(&model(script), conversation).await.unwrap_err().to_string()
 }

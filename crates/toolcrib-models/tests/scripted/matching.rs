@@ -282,7 +282,7 @@ text = "x"
       rule 9 (line 38): `when[0]`: `refund` has no result since the last user message
       rule 10 (line 42): `when[0]`: the last result of `read_ticket` is "there is no such ticket"; expected no error
       rule 11 (line 46): `user[2]`: the pattern is not found in the last user text
-      rule 12 (line 50): `differ`: `a`, `b` do not hold different texts
+      rule 12 (line 50): `differ`: `a`, `b` do not contain different texts
     "#);
 }
 

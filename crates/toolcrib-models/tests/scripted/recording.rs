@@ -1,4 +1,4 @@
-//! What a model said, as a script that says it again.
+//! Recording a model's answers as a script that repeats them.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ fn parsed(calls: &[ToolCall]) -> Vec<(String, Result<String, String>)> {
     let arguments = |call: &ToolCall| match &call.arguments {
         Arguments::Json(value) => Ok(value.to_string()),
         Arguments::Text(text) => match serde_json::from_str::<Value>(text) {
-            // In the order in which they stand there.
+            // In the order of the text.
             Ok(value) => Ok(value.to_string()),
             Err(_) => Err(text.clone()),
         },
@@ -55,7 +55,7 @@ fn parsed(calls: &[ToolCall]) -> Vec<(String, Result<String, String>)> {
     calls.iter().map(|call| (call.name.to_string(), arguments(call))).collect()
 }
 
-/// Plays a conversation back, answer by answer, and finds the same.
+/// Plays a conversation back, answer by answer, and compares.
 fn assert_replays(messages: &[Message], script: &str) {
     let model = ScriptedModel::from_toml("script:recorded.toml", script)
         .unwrap_or_else(|problems| panic!("{problems}\n{script}"));
@@ -93,9 +93,9 @@ fn a_recording_is_a_readable_script() {
     );
     let script = record(&messages, &Word("s3cret-key"), |id| id == "c");
     insta::assert_snapshot!(script, @r#"
-    # What a model said, step by step. `toolcrib run --model script:FILE` plays it back to the
+    # A model's answers, step by step. `toolcrib run --model script:FILE` plays it back to the
     # same message. The format is that of docs/scripted-model.md: relax `user`, or add conditions,
-    # where a test should hold for more than this one conversation.
+    # if a test should pass for more than this one conversation.
 
     [[rule]]
     user = '(?s)^Refund order 1042 \(key .+\), please$'
@@ -171,7 +171,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Texts that mean something to TOML, to Jinja or to regular expressions.
+/// Texts with special characters of TOML, Jinja or regular expressions.
 fn text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         any::<char>().prop_map(String::from),

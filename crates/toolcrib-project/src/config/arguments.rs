@@ -1,4 +1,4 @@
-//! `args` of a `[[policy]]`: conditions on what a call passes.
+//! `args` of a `[[policy]]`: conditions on the arguments of a call.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use toolcrib_core::ArgumentMatch;
 /// One condition.
 #[derive(Debug)]
 pub(crate) struct ArgumentSection {
-    /// The JSON pointer, as it is written.
+    /// The JSON pointer as written.
     pub(crate) pointer: Located<Arc<str>>,
     pub(crate) condition: ArgumentMatch,
 }
 
 impl ArgumentSection {
-    /// Reads the table; what is wrong with a condition is recorded, and it is left out.
+    /// Reads the table. An invalid condition is recorded and left out.
     pub(super) fn read_all(rule: &Table<'_>) -> Vec<Self> {
         let Some(value) = rule.value("args") else { return Vec::new() };
         let Some(table) = value.entries("`args`") else { return Vec::new() };
@@ -23,7 +23,7 @@ impl ArgumentSection {
         if conditions.is_empty() {
             value.refuse(
                 "`args` is empty",
-                "write in it for example \"/path\" = { starts_with = \"/etc\" }",
+                "write for example \"/path\" = { starts_with = \"/etc\" }",
             );
         }
         conditions.into_iter().filter_map(|(pointer, value)| Self::read(pointer, &value)).collect()
@@ -44,7 +44,7 @@ impl ArgumentSection {
         if !value.is_table() {
             let help = "write { equals = … }, or another of the tests one_of, matches, starts_with, \
                         exists, less_than, greater_than";
-            value.refuse("this is not a test of an argument", help);
+            value.refuse("unknown test of an argument", help);
             return None;
         }
         let what = format!("the test of `{}`", pointer.value.escape_debug());
@@ -90,8 +90,8 @@ fn tested(
         let exists = exists.boolean()?;
         if !exists.value && given > 1 {
             value.refuse(
-                "what is not there fits no other test",
-                "write `exists = false` alone, in a rule of its own",
+                "an absent argument cannot pass another test",
+                "write `exists = false` alone, in a separate rule",
             );
             return None;
         }
@@ -104,7 +104,7 @@ fn tested(
         condition = condition.greater_than(number(&bound)?);
     }
     if given == 0 {
-        value.refuse("there is no test in it", "write for example { exists = true }");
+        value.refuse("the condition contains no test", "write for example { exists = true }");
         return None;
     }
     Some(condition)

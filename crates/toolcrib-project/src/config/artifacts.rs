@@ -1,18 +1,18 @@
-//! `[artifacts]`: what becomes of results that are too large for a model.
+//! `[artifacts]`: storage for results that are too large for a model.
 
 use std::{ops::RangeFrom, time::Duration};
 
 use toolcrib_config::Table;
 
-use super::tool::MAX_CHARS;
+use toolcrib_tools::MAX_RESULT_CHARS;
 
-/// How much may be kept.
+/// The permitted storage limits, in bytes.
 const BYTES: RangeFrom<u64> = 1..;
 
-/// The least of an answer that says something.
+/// The minimum length of a useful answer.
 const MIN_ANSWER_CHARS: usize = 500;
 
-/// `[artifacts]`: a project that has it keeps them.
+/// `[artifacts]`: its presence enables storage.
 #[derive(Debug)]
 pub(crate) struct ArtifactsSection {
     pub(crate) in_memory: bool,
@@ -33,7 +33,8 @@ impl ArtifactsSection {
             keep_for: table.age("keep_for"),
             max_turn_bytes: table.size("max_turn_bytes", BYTES),
             max_session_bytes: table.size("max_session_bytes", BYTES),
-            max_answer_chars: table.integer("max_answer_chars", MIN_ANSWER_CHARS..=MAX_CHARS),
+            max_answer_chars: table
+                .integer("max_answer_chars", MIN_ANSWER_CHARS..=MAX_RESULT_CHARS),
         }
     }
 }

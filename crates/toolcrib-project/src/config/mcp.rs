@@ -1,4 +1,4 @@
-//! `[mcp.NAME]`: an MCP server, or what is set of one that a file declares.
+//! `[mcp.NAME]`: an MCP server, or settings for a server that a file declares.
 
 use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
@@ -6,21 +6,20 @@ use toolcrib_config::{Diagnostic, Located, Table, Value};
 use toolcrib_core::{ListOrder, ToolBuilder};
 use toolcrib_engine::OnFailure;
 use toolcrib_mcp::ServerName;
+use toolcrib_tools::{MAX_RESULT_CHARS, command::ProcessLimitsSection};
 
 use super::{
-    process_limits::ProcessLimitsSection,
     remote::{read_on_failure, read_order},
     text::Text,
-    tool::MAX_CHARS,
 };
 
-/// How many sessions a server may have at the same time.
+/// The permitted number of concurrent sessions of a server.
 const SESSIONS: RangeInclusive<usize> = 1..=1024;
 
-/// The keys by which a program is declared, beside its own. What can also be set of a server that a
-/// file declares is looked at where it is known what that is.
+/// The keys for programs only. Keys that also apply to a server of a file are checked where its
+/// kind is known.
 const OF_PROGRAMS: [&str; 3] = ["args", "env", "cwd"];
-/// The same of an endpoint.
+/// The keys for endpoints only.
 const OF_ENDPOINTS: [&str; 1] = ["headers"];
 
 /// A section.
@@ -31,14 +30,14 @@ pub(crate) struct McpSection {
     pub(crate) settings: McpSettings,
 }
 
-/// How the server is reached.
+/// The transport of the server.
 #[derive(Debug)]
 pub(crate) enum Reach {
     Program(ProgramSection),
     Endpoint(EndpointSection),
-    /// As a file says that declares it.
+    /// Declared by a file.
     OfFile,
-    /// Somehow, but it is of no use; the problem is recorded.
+    /// Invalid; the problem is recorded.
     Broken,
 }
 
@@ -51,31 +50,31 @@ pub(crate) struct ProgramSection {
     pub(crate) cwd: Option<Text>,
 }
 
-/// A server behind a URL.
+/// A server at a URL.
 #[derive(Debug)]
 pub(crate) struct EndpointSection {
     pub(crate) url: Text,
     pub(crate) headers: Vec<Pair>,
 }
 
-/// A variable of an environment, or a header.
+/// An environment variable or a header.
 #[derive(Debug)]
 pub(crate) struct Pair {
     pub(crate) name: Located<Arc<str>>,
     pub(crate) value: Text,
 }
 
-/// What is set of a server, wherever it is declared.
+/// Settings of a server, wherever it is declared.
 #[derive(Debug, Default)]
 pub(crate) struct McpSettings {
     pub(crate) trusted: Option<bool>,
     pub(crate) on_failure: Option<OnFailure>,
-    /// The servers that rules may have asked instead, in order.
+    /// The alternative servers that rules may query, in order.
     pub(crate) alternatives: Vec<Located<Arc<str>>>,
     pub(crate) include: Option<Vec<Arc<str>>>,
     pub(crate) exclude: Vec<Arc<str>>,
     pub(crate) order: ListOrder,
-    /// The rules of the lint whose findings withhold no tool.
+    /// The lint rules whose findings withhold no tool.
     pub(crate) lint_allow: Vec<Located<Arc<str>>>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) start_timeout: Option<Duration>,
@@ -114,7 +113,7 @@ impl McpSection {
         })
     }
 
-    /// The texts in which secrets may stand.
+    /// The texts that may contain secrets.
     pub(crate) fn secret_texts(&self) -> impl Iterator<Item = &Text> {
         let pairs = match &self.reach {
             Reach::Program(program) => program.env.as_slice(),
@@ -128,9 +127,9 @@ impl McpSection {
 impl Reach {
     fn read(table: &Table<'_>) -> Self {
         let (command, url) = (table.value("command"), table.value("url"));
-        table.explain("working_dir", "it is called `cwd` here, as in `mcpServers` files");
-        table.explain("program", "it is called `command` here, as in `mcpServers` files");
-        table.explain("disabled", "leave the section out, or make it a comment");
+        table.explain("working_dir", "the key is `cwd`, as in `mcpServers` files");
+        table.explain("program", "the key is `command`, as in `mcpServers` files");
+        table.explain("disabled", "remove the section, or comment it out");
         table.explain("type", "it follows from `command` or `url`");
         match (command, url) {
             (Some(_), Some(url)) => {
@@ -161,9 +160,9 @@ impl Reach {
             (None, None) => {
                 for key in ["args", "env", "cwd", "headers"] {
                     if let Some(value) = table.value(key) {
-                        let help = "without `command` and `url` a section only sets something of a \
-                                    server that a file of `mcp_files` declares";
-                        value.refuse(format!("`{key}` says nothing by itself"), help);
+                        let help = "without `command` and `url` a section only changes settings \
+                            of a server that a file of `mcp_files` declares";
+                        value.refuse(format!("`{key}` has no effect alone"), help);
                     }
                 }
                 Self::OfFile
@@ -172,11 +171,11 @@ impl Reach {
     }
 }
 
-/// Keys that belong to the other kind of server.
+/// Refuses keys of the other kind of server.
 fn refuse_others(table: &Table<'_>, keys: &[&'static str], owner: &str) {
     for key in keys {
         if let Some(value) = table.value(key) {
-            value.refuse(format!("`{key}` is only for a server with {owner}"), "leave it out");
+            value.refuse(format!("`{key}` is only for a server with {owner}"), "remove it");
         }
     }
 }
@@ -210,7 +209,7 @@ impl McpSettings {
             start_timeout: table.duration("start_timeout"),
             list_timeout: table.duration("list_timeout"),
             max_result_chars: table
-                .integer("max_result_chars", ToolBuilder::MIN_RESULT_CHARS..=MAX_CHARS),
+                .integer("max_result_chars", ToolBuilder::MIN_RESULT_CHARS..=MAX_RESULT_CHARS),
             shares_session: table
                 .value("session")
                 .and_then(|value| value.word(&[("principal", false), ("shared", true)]))

@@ -1,5 +1,5 @@
-//! `toolcrib.toml` as typed data: what stands in the file, checked by itself, with the place of
-//! everything that is checked against something else later.
+//! `toolcrib.toml` as typed data: validated on its own, with positions for the later checks against
+//! other parts.
 
 mod arguments;
 mod artifacts;
@@ -11,7 +11,6 @@ mod params;
 mod personality;
 mod plugin;
 mod policy;
-mod process_limits;
 mod reliability;
 mod remote;
 mod schema;
@@ -24,8 +23,8 @@ mod tool;
 pub(crate) use self::{
     arguments::ArgumentSection,
     artifacts::ArtifactsSection,
-    database::DatabaseSection,
-    hub::{CallSection, HubSection},
+    database::{DatabaseSection, DatabaseSource},
+    hub::HubSection,
     mcp::{EndpointSection, McpSection, McpSettings, Pair, ProgramSection, Reach},
     model::{KeySource, ModelSection},
     personality::{NetworkSection, PersonalitySection},
@@ -38,10 +37,7 @@ pub(crate) use self::{
     serve::{ServeSection, TokenSection},
     settings::{AgentSection, LimitsSection, SkillsSection, SystemText, tools_mode},
     text::Text,
-    tool::{
-        CommandSection, HeaderSection, HttpSection, Input, Kind, OF_A_SHELL, SqlSection,
-        ToolSection, words,
-    },
+    tool::{Input, Kind, ToolSection},
 };
 
 use std::sync::Arc;
@@ -50,7 +46,7 @@ use toolcrib_config::{Document, Located, Problems, Table};
 
 use self::secrets::secret_reference;
 
-/// All of `toolcrib.toml`.
+/// The whole `toolcrib.toml`.
 #[derive(Debug, Default)]
 pub(crate) struct ProjectFile {
     pub(crate) name: Option<Arc<str>>,
@@ -61,7 +57,7 @@ pub(crate) struct ProjectFile {
     pub(crate) secrets: Vec<SecretSection>,
     pub(crate) databases: Vec<DatabaseSection>,
     pub(crate) models: Vec<ModelSection>,
-    /// The `mcpServers` files that are taken in.
+    /// The imported `mcpServers` files.
     pub(crate) mcp_files: Vec<Located<Arc<str>>>,
     pub(crate) declared: Declared,
     pub(crate) plugins: Vec<PluginSection>,
@@ -71,7 +67,7 @@ pub(crate) struct ProjectFile {
     pub(crate) personalities: Vec<PersonalitySection>,
 }
 
-/// What a project declares of tools, and a plugin of it alike.
+/// The declarations about tools, of a project or of a plugin.
 #[derive(Debug, Default)]
 pub(crate) struct Declared {
     pub(crate) mcp: Vec<McpSection>,
@@ -84,14 +80,14 @@ impl Declared {
         Self {
             mcp: McpSection::read_all(file),
             hubs: HubSection::read_all(file),
-            tools: file.tables("tool", ToolSection::read),
+            tools: file.tables("tool", ToolSection::read).into_iter().flatten().collect(),
         }
     }
 }
 
 impl ProjectFile {
-    /// Reads the file. `None` when it is no TOML at all; else what could be read, with every
-    /// problem recorded.
+    /// Reads the file. `None` if it is not TOML; else all readable parts, with every problem
+    /// recorded.
     pub(crate) fn read(document: &Document, problems: &Problems) -> Option<Self> {
         document.read(problems, |file| Self {
             name: file.text("name").map(|name| name.value),

@@ -1,4 +1,4 @@
-//! `[model.NAME]`: a model behind a vendor's API, under a name of the project's own.
+//! `[model.NAME]`: a vendor's model under a project name.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,11 +9,11 @@ use toolcrib_models::{OUTPUT_TOKENS, OpenAiApi, ReasoningEffort, TEMPERATURES, V
 #[derive(Debug)]
 pub(crate) struct ModelSection {
     pub(crate) name: Located<Arc<str>>,
-    /// `None` when it is of no use, which is recorded; likewise below.
+    /// `None` if invalid, which is recorded; the same applies below.
     pub(crate) vendor: Option<Vendor>,
-    /// What the vendor calls it; its default model when absent.
+    /// The vendor's name for it; the vendor's default model if absent.
     pub(crate) model: Option<Located<Arc<str>>>,
-    /// By which of OpenAI's APIs it is spoken to.
+    /// Which of OpenAI's APIs is used.
     pub(crate) api: Option<Located<OpenAiApi>>,
     pub(crate) base_url: Option<Located<Arc<str>>>,
     pub(crate) key: KeySource,
@@ -25,19 +25,19 @@ pub(crate) struct ModelSection {
     pub(crate) timeout: Option<Duration>,
 }
 
-/// Where a model's key comes from.
+/// The source of a model's key.
 #[derive(Debug)]
 pub(crate) enum KeySource {
-    /// The vendor's variable of the environment.
+    /// The vendor's environment variable.
     Environment,
     /// A secret of this name.
     Secret(Located<Arc<str>>),
-    /// What stands there is of no use, which is recorded.
+    /// Invalid, which is recorded.
     Unusable,
 }
 
 impl ModelSection {
-    /// The secret that holds the key.
+    /// The secret that contains the key.
     pub(crate) fn secret(&self) -> Option<&Located<Arc<str>>> {
         match &self.key {
             KeySource::Secret(name) => Some(name),
@@ -54,17 +54,17 @@ impl ModelSection {
 
     fn read(name: Located<Arc<str>>, value: &Value<'_>) -> Option<Self> {
         if !value.is_table() {
-            let help = "the model to use is named under [agent], model = \"…\"; one of your own \
-                        is written as `[model.NAME]`, with `vendor` and `model` below it";
+            let help = "the model to use is named under [agent], model = \"…\"; declare your own \
+                model as `[model.NAME]`, with `vendor` and `model` below it";
             value.refuse(format!("`{}` is not a model", name.value), help);
             return None;
         }
         let is_taken = &*name.value == "script" || name.value.parse::<Vendor>().is_ok();
         if is_taken || name.value.contains(':') || name.value.trim().is_empty() {
             let message =
-                format!("{} cannot be the name of a model here", suggest::quoted([&*name.value]));
-            let help = "choose another, without a colon; openai, anthropic, gemini, ollama and \
-                        script have a meaning already";
+                format!("{} is not a valid model name here", suggest::quoted([&*name.value]));
+            let help = "choose a name without a colon; openai, anthropic, gemini, ollama and \
+                script are reserved";
             value.problems().push(Diagnostic::error(&name.at, message).help(help));
         }
         let what = format!("`[model.{}]`", name.value);

@@ -7,7 +7,7 @@ use toolcrib_config::{Diagnostic, Problems, Spot, Value, suggest};
 
 use super::schema::{TYPES, check_schema};
 
-/// What a keyword's value is.
+/// The kind of a keyword's value.
 #[derive(Debug, Clone, Copy)]
 enum Shape {
     /// Data.
@@ -16,11 +16,11 @@ enum Shape {
     Schema,
     /// A list of schemas.
     Schemas,
-    /// A table of schemas under names of the author's own.
+    /// A table of schemas under names that the author chooses.
     NamedSchemas,
 }
 
-/// The keywords of JSON Schema 2020-12 that say something of a parameter.
+/// The keywords of JSON Schema 2020-12 for parameters.
 const KEYWORDS: &[(&str, Shape)] = &[
     ("type", Shape::Plain),
     ("description", Shape::Plain),
@@ -73,14 +73,14 @@ const KEYWORDS: &[(&str, Shape)] = &[
 pub(crate) struct Params {
     /// The schema of the arguments as a whole.
     pub(crate) schema: Json,
-    /// Where each part of it stands, by JSON pointer.
+    /// The position of each part, by JSON pointer.
     places: HashMap<String, Spot>,
-    /// Where the parameters begin.
+    /// The position of the parameters.
     at: Spot,
 }
 
 impl Params {
-    /// Reads the table; `None` when what is left of it is no schema.
+    /// Reads the table; `None` if no valid schema remains.
     pub(super) fn read(value: &Value<'_>) -> Option<Self> {
         let table = value.entries("`[tool.params]`")?;
         let mut this = Self { schema: Json::Null, places: HashMap::new(), at: value.at() };
@@ -88,7 +88,7 @@ impl Params {
         for (name, param) in table.rest() {
             if is_secret(&param) {
                 param.refuse(
-                    "this looks like a secret, and a parameter is a schema",
+                    "this looks like a secret, but a parameter is a schema",
                     format!(
                         "it belongs below [secrets]: {} = {{ env = \"VARIABLE\" }}",
                         name.value
@@ -117,8 +117,8 @@ impl Params {
         sound.then_some(this)
     }
 
-    /// Whether a parameter's schema is one; if not, that is recorded. Each is checked by itself,
-    /// so that what is wrong with one hides nothing of another.
+    /// Whether a parameter's schema is valid; if not, that is recorded. Each is checked separately,
+    /// so that an error in one does not hide errors in another.
     fn is_sound(&self, schema: &Json, pointer: &str, problems: &Problems) -> bool {
         let found = check_schema(schema);
         for problem in &found {
@@ -128,12 +128,8 @@ impl Params {
         found.is_empty()
     }
 
-    /// Where a parameter stands.
-    pub(crate) fn place_of(&self, name: &str) -> &Spot {
-        self.place(&format!("/properties/{}", escape(name)))
-    }
-
-    /// Where the part at a pointer stands, or the smallest part around it whose place is known.
+    /// The position of the part at a pointer, or of the smallest enclosing part with a known
+    /// position.
     fn place(&self, pointer: &str) -> &Spot {
         let mut pointer = pointer;
         loop {
@@ -147,8 +143,8 @@ impl Params {
         }
     }
 
-    /// Reads one schema. A parameter's own `optional` goes to where it says; schemas further
-    /// inside have none. `None` when something had to be refused, which is recorded.
+    /// Reads one schema. A parameter's `optional` is written to the given place; nested schemas
+    /// have none. `None` if a part was refused, which is recorded.
     fn schema(
         &mut self,
         value: &Value<'_>,
@@ -158,7 +154,7 @@ impl Params {
         self.places.insert(pointer.to_owned(), value.at());
         if !value.is_table() {
             let help = "write it as { type = \"integer\", description = \"…\" }";
-            value.refuse("this is not a schema", help);
+            value.refuse("a schema was expected", help);
             return None;
         }
         let (mut schema, mut sound) = (Map::new(), true);
@@ -213,12 +209,12 @@ impl Params {
                     .collect();
                 schemas.into_iter().collect::<Option<Map<_, _>>>().map(Json::Object)
             }
-            // A prefix for words of one's own, which validators pass over.
+            // A prefix for extension keywords, which validators ignore.
             None if keyword.starts_with("x-") => value.json(),
             None => {
                 let help = if keyword == "optional" {
-                    "only a parameter itself can say so; inside, what is not in `required` is \
-                     optional"
+                    "only a parameter itself can have `optional`; inside it, list the required \
+                     properties in `required`"
                         .to_owned()
                 } else {
                     let known = KEYWORDS.iter().map(|(known, _)| *known).chain(["optional"]);
@@ -232,8 +228,8 @@ impl Params {
     }
 }
 
-/// Whether a parameter is written as secrets are: where its value is, and nothing of a schema. The
-/// value itself may stand there, so none of it is repeated.
+/// Whether a parameter is written like a secret: with the source of a value, and no part of a
+/// schema. The value itself may be written there, so no part of it is repeated.
 fn is_secret(value: &Value<'_>) -> bool {
     let is_known = |key: &str| KEYWORDS.iter().any(|(known, _)| *known == key);
     let Some(table) = value.is_table().then(|| value.entries("a secret")).flatten() else {
@@ -242,17 +238,17 @@ fn is_secret(value: &Value<'_>) -> bool {
     table.has("env") && !table.rest().any(|(key, _)| is_known(&key.value))
 }
 
-/// A keyword that holds data. Three slips are told apart here, because what a validator would say
-/// of them does not help.
+/// A keyword that contains data. Three mistakes are detected here, because a validator's message
+/// would not help.
 fn plain(keyword: &str, value: &Value<'_>) -> Option<Json> {
     let json = value.json()?;
     if keyword == "required" && json.is_boolean() {
-        let help = "leave it out: a parameter is required unless it says `optional = true`";
-        value.refuse("`required` is no flag of a parameter", help);
+        let help = "remove it: a parameter is required unless it has `optional = true`";
+        value.refuse("`required` is not a flag of a parameter", help);
         return None;
     }
     if keyword == "enum" && value.items().is_none() {
-        // As it was meant, so that what else is wrong with the parameter is found too.
+        // The intended value, so that other problems of the parameter are found too.
         return Some(Json::Array(vec![json]));
     }
     if keyword == "type" {
@@ -276,7 +272,7 @@ fn is_type(value: &Value<'_>) -> bool {
     known
 }
 
-/// A name as a step of a JSON pointer.
+/// Escapes a name for a JSON pointer.
 pub(super) fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }

@@ -1,4 +1,4 @@
-//! `[[personality]]`: a name, and what a run under it reaches at most.
+//! `[[personality]]`: a name, and the maximum that a run with it can reach.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use toolcrib_config::{Located, Spot, Table, Value};
 
 use super::settings::SystemText;
 
-/// `[[personality]]`. A list that is absent admits everything of its kind, an empty one nothing.
+/// `[[personality]]`. An absent list allows everything of its kind, an empty one nothing.
 #[derive(Debug)]
 pub(crate) struct PersonalitySection {
     pub(crate) at: Spot,
@@ -23,7 +23,7 @@ pub(crate) struct PersonalitySection {
 /// `network = { allow, deny }`.
 #[derive(Debug, Default)]
 pub(crate) struct NetworkSection {
-    /// Where it stands, if it does.
+    /// Its position, if present.
     pub(crate) at: Option<Spot>,
     pub(crate) allow: Option<Names>,
     pub(crate) deny: Names,
@@ -57,7 +57,7 @@ impl PersonalitySection {
     }
 }
 
-/// One name or a list of them, which may be empty.
+/// One name or a list of names, which may be empty.
 fn names(table: &Table<'_>, key: &'static str) -> Option<Names> {
     let value = table.value(key)?;
     if value.is_text() {

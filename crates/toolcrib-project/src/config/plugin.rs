@@ -7,8 +7,8 @@ use toolcrib_core::ToolName;
 
 use super::Declared;
 
-/// What only the project says. In a plugin's file each of these is told so, where another unknown key
-/// is a slip.
+/// Keys that only the project's file may have. A plugin's file gets a specific message for them,
+/// not one about an unknown key.
 const OF_THE_PROJECT: [&str; 16] = [
     "agent",
     "artifacts",
@@ -28,7 +28,7 @@ const OF_THE_PROJECT: [&str; 16] = [
     "serve",
 ];
 
-/// A section: where a plugin lies, and what it may reach outside its folder.
+/// A section: the folder of a plugin, and its access outside the folder.
 #[derive(Debug)]
 pub(crate) struct PluginSection {
     pub(crate) name: Located<Arc<str>>,
@@ -78,14 +78,14 @@ impl PluginSection {
 }
 
 impl PluginFile {
-    /// Reads the file. `None` when it is no TOML at all.
+    /// Reads the file. `None` if it is not TOML.
     pub(crate) fn read(document: &Document, problems: &Problems) -> Option<Self> {
         document.read(problems, |file| {
             for key in OF_THE_PROJECT {
                 file.explain(
                     key,
-                    "a plugin adds tools, skills, MCP servers and hubs; everything else is said in \
-                     the project's own file",
+                    "a plugin adds tools, skills, MCP servers and hubs; everything else belongs \
+                     in the project's own file",
                 );
             }
             file.explain("mcp_files", "declare each server here: write `[mcp.NAME]`");
@@ -99,7 +99,7 @@ impl PluginFile {
 
 fn skill_folder(table: &Table<'_>) -> Option<Located<Arc<str>>> {
     for key in ["focus", "tools", "list_skills", "deactivate_skill"] {
-        table.explain(key, "it holds for all skills, and is said in the project's own file");
+        table.explain(key, "it applies to all skills, and belongs in the project's own file");
     }
     table.text("folder")
 }

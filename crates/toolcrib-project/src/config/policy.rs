@@ -7,7 +7,7 @@ use toolcrib_core::{AnnotationMatch, Effect, IterationRange, PolicyDefault};
 
 use super::ArgumentSection;
 
-/// What the file says of who may see and call what.
+/// The permissions that the file declares.
 #[derive(Debug, Default)]
 pub(crate) struct PolicySection {
     pub(crate) default: PolicyDefault,
@@ -21,17 +21,17 @@ pub(crate) struct RoleSection {
     pub(crate) name: Option<Located<Arc<str>>>,
     pub(crate) principals: Vec<Arc<str>>,
     pub(crate) tenants: Vec<Arc<str>>,
-    /// Each with the values of which one is enough.
+    /// Each with its values; one match is sufficient.
     pub(crate) claims: Vec<(Arc<str>, Vec<Arc<str>>)>,
 }
 
-/// `[[policy]]`. An empty list is a condition that was left out.
+/// `[[policy]]`. An empty list means that the condition is absent.
 #[derive(Debug)]
 pub(crate) struct RuleSection {
     pub(crate) at: Spot,
     pub(crate) effect: Option<Effect>,
     pub(crate) reason: Option<Arc<str>>,
-    pub(crate) tell_model: Option<Located<Arc<str>>>,
+    pub(crate) model_message: Option<Located<Arc<str>>>,
     pub(crate) tools: Vec<Located<Arc<str>>>,
     pub(crate) toolsets: Vec<Located<Arc<str>>>,
     pub(crate) origins: Vec<Located<Arc<str>>>,
@@ -58,7 +58,7 @@ impl PolicySection {
         if let (None, Some(first)) = (stated, rules.first()) {
             file.refuse_at(
                 &first.at,
-                "`policy_default` is missing: what holds for a tool that no `[[policy]]` matches?",
+                "`policy_default` is missing: it decides on a tool that no `[[policy]]` matches",
                 "write policy_default = \"allow\" or \"deny\" at the top of the file, before the \
                  first `[section]`",
             );
@@ -86,6 +86,7 @@ impl RoleSection {
 
 impl RuleSection {
     fn read(table: &Table<'_>) -> Self {
+        table.explain("tell_model", "the key is now `model_message`");
         Self {
             at: table.at().clone(),
             effect: table
@@ -93,7 +94,7 @@ impl RuleSection {
                 .and_then(|effect| effect.word(&EFFECTS))
                 .map(|effect| effect.value),
             reason: table.text("reason").map(|reason| reason.value),
-            tell_model: table.text("tell_model"),
+            model_message: table.text("model_message"),
             tools: table.texts("tool"),
             toolsets: table.texts("toolset"),
             origins: table.texts("origin"),
@@ -138,7 +139,7 @@ fn claims(role: &Table<'_>) -> Vec<(Arc<str>, Vec<Arc<str>>)> {
     let claims: Vec<_> =
         table.rest().map(|(claim, wanted)| (claim.value, values(wanted.texts()))).collect();
     if claims.is_empty() {
-        value.refuse("`claims` is empty", "write in it for example groups = [\"trainees\"]");
+        value.refuse("`claims` is empty", "write for example groups = [\"trainees\"]");
     }
     claims
 }
@@ -151,7 +152,7 @@ fn iterations(value: &Value<'_>) -> Option<IterationRange> {
     })?;
     match (range.at_least, range.at_most) {
         (None, None) => {
-            value.refuse("`iteration` says nothing", "write for example { at_least = 3 }");
+            value.refuse("`iteration` has no effect", "write for example { at_least = 3 }");
         }
         (Some(first), Some(last)) if first > last => {
             value.refuse(format!("no iteration is from {first} to {last}"), None);

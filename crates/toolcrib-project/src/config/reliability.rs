@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use toolcrib_config::{Located, Spot, Table, Value, suggest};
-use toolcrib_core::{Glob, ReliabilityState, Retry, Stage, StatusRange, WhenFailed};
-use toolcrib_engine::{BreakerConfig, RetryBudget};
+use toolcrib_core::{
+    BreakerConfig, FailureConditions, Glob, ReliabilityState, Retry, Stage, StatusRange,
+};
+use toolcrib_engine::RetryBudget;
 
-/// The most attempts of one rule; an engine makes no more whatever rules say.
+/// The maximum of attempts of one rule; an engine makes no more, whatever the rules are.
 const MAX_ATTEMPTS: u32 = 50;
-/// The most retries that may be made at once, and the most per second.
+/// The limit of retries at once, and per second.
 const MAX_BURST: u32 = 10_000;
 
-/// What the file says of what becomes of failures.
+/// The file's rules for failures.
 #[derive(Debug, Default)]
 pub(crate) struct ReliabilitySection {
     pub(crate) rules: Vec<ReliabilityRuleSection>,
@@ -23,8 +25,8 @@ pub(crate) struct ReliabilitySection {
 #[derive(Debug)]
 pub(crate) struct ReliabilityRuleSection {
     pub(crate) at: Spot,
-    pub(crate) when: WhenFailed,
-    /// Where `cost_usd_below` is, if the rule has it.
+    pub(crate) when: FailureConditions,
+    /// The position of `cost_usd_below`, if the rule has it.
     pub(crate) cost_at: Option<Spot>,
     pub(crate) then: Option<Located<Verb>>,
     pub(crate) kind: Option<Arc<str>>,
@@ -34,7 +36,7 @@ pub(crate) struct ReliabilityRuleSection {
     pub(crate) model: Option<Located<Arc<str>>>,
 }
 
-/// What a rule does, without what it does it with.
+/// The action of a rule, without its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
     Ok,
@@ -108,7 +110,7 @@ impl ReliabilityRuleSection {
     }
 }
 
-/// Refuses a key that says something of another verb.
+/// Refuses a key that belongs to another action.
 fn only_with(table: &Table<'_>, key: &'static str, verb: &str, fits: bool, unknown: bool) {
     if let Some(value) = table.value(key)
         && !fits
@@ -116,19 +118,19 @@ fn only_with(table: &Table<'_>, key: &'static str, verb: &str, fits: bool, unkno
     {
         table.refuse_at(
             &value.at(),
-            format!("`{key}` says nothing here: it is for then = \"{verb}\""),
-            format!("take it out, or write then = \"{verb}\""),
+            format!("`{key}` has no effect here: it is for then = \"{verb}\""),
+            format!("remove it, or write then = \"{verb}\""),
         );
     }
 }
 
-/// Refuses what cannot happen at the stage that a rule is about.
+/// Refuses actions that are impossible at the rule's stage.
 fn check_stage(table: &Table<'_>, then: &Located<Verb>, stage: Option<Stage>) {
     let (word, only, why) = match then.value {
         Verb::RetryOther => (
             "retry_other",
             [Stage::Model, Stage::Discover].as_slice(),
-            "only of models and sources there are others",
+            "only models and sources have alternatives",
         ),
         Verb::Fallback => {
             ("fallback", [Stage::Model].as_slice(), "the fallback of a project is a model")
@@ -139,18 +141,18 @@ fn check_stage(table: &Table<'_>, then: &Located<Verb>, stage: Option<Stage>) {
         let stages: Vec<_> = only.iter().map(|stage| format!("stage = \"{stage}\"")).collect();
         table.refuse_at(
             &then.at,
-            format!("then = \"{word}\" can do nothing at the stage `{stage}`: {why}"),
+            format!("then = \"{word}\" has no effect at the stage `{stage}`: {why}"),
             format!("write {} in `when`, or another `then`", stages.join(" or ")),
         );
     }
 }
 
-fn read_when(table: &Table<'_>) -> WhenFailed {
+fn read_when(table: &Table<'_>) -> FailureConditions {
     let stage = table.value("stage").and_then(|stage| stage.word(&STAGES));
     let stage = stage.map(|stage| stage.value);
     let stages = stage.map_or(Stage::ALL.to_vec(), |stage| vec![stage]);
     let classes: Vec<_> = stages.into_iter().flat_map(Stage::error_classes).collect();
-    let mut when = WhenFailed::default();
+    let mut when = FailureConditions::default();
     when.stage = stage;
     when.providers = values(table, "provider").into_iter().map(Glob::new).collect();
     when.error_classes = words(table, "error_class", &classes);
@@ -171,7 +173,7 @@ fn values(table: &Table<'_>, key: &'static str) -> Vec<Arc<str>> {
     table.texts(key).into_iter().map(|text| text.value).collect()
 }
 
-/// Words, each of which must be a known one.
+/// Words, each from a list of known ones.
 fn words(table: &Table<'_>, key: &'static str, known: &[&str]) -> Vec<Arc<str>> {
     let texts = table.texts(key);
     for text in &texts {

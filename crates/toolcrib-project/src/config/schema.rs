@@ -1,13 +1,14 @@
-//! Whether a JSON Schema is one.
+//! Validation of JSON Schemas.
 
 use jsonschema::{Draft, PatternOptions, ValidationError, error::ValidationErrorKind};
 use serde_json::Value as Json;
+use toolcrib_core::__internal::check_schema_work;
 
-/// The types that JSON Schema knows.
+/// The types of JSON Schema.
 pub(super) const TYPES: [&str; 7] =
     ["string", "integer", "number", "boolean", "array", "object", "null"];
 
-/// What is wrong with a schema, and in which part of it.
+/// A problem of a schema, and the part that has it.
 #[derive(Debug)]
 pub(crate) struct SchemaProblem {
     /// The JSON pointer of the part.
@@ -15,8 +16,8 @@ pub(crate) struct SchemaProblem {
     pub(crate) message: String,
 }
 
-/// All that is wrong with a schema: against its meta-schema; if that is fine, what can be seen
-/// only when it is compiled, such as a bad pattern or a reference to nowhere.
+/// All problems of a schema: against its meta-schema; if there are none, those that only compiling
+/// shows, such as a bad pattern or an unresolvable reference.
 pub(crate) fn check_schema(schema: &Json) -> Vec<SchemaProblem> {
     let meta = match Draft::default().detect(schema) {
         Draft::Draft4 => jsonschema::draft4::meta::validator(),
@@ -29,8 +30,8 @@ pub(crate) fn check_schema(schema: &Json) -> Vec<SchemaProblem> {
     if !problems.is_empty() {
         return problems;
     }
-    // A schema that is too much work is not compiled: the project may have been found somewhere.
-    if let Err(problem) = toolcrib_engine::check_schema_work(schema) {
+    // A schema that takes too much work is not compiled: the project may be untrusted.
+    if let Err(problem) = check_schema_work(schema) {
         let message = format!("this is not a JSON Schema: {problem}");
         return vec![SchemaProblem { pointer: String::new(), message }];
     }
@@ -47,12 +48,12 @@ pub(crate) fn check_schema(schema: &Json) -> Vec<SchemaProblem> {
 fn problem(error: &ValidationError<'_>) -> SchemaProblem {
     let pointer = error.instance_path().to_string();
     let message = match error.kind() {
-        // The only choice in the meta-schema is a type or a list of them.
+        // The only alternative in the meta-schema is a type or a list of types.
         ValidationErrorKind::AnyOf { .. } => {
             format!("it must be one of {}, or a list of them", TYPES.join(", "))
         }
         ValidationErrorKind::Referencing(_) => {
-            "a `$ref` leads to nothing in the schema itself, and nothing is fetched".to_owned()
+            "a `$ref` has no target in the schema itself, and schemas are not fetched".to_owned()
         }
         _ => error.to_string(),
     };

@@ -1,4 +1,4 @@
-//! `[[serve.token]]`: who may ask a gateway over HTTP, and as whom.
+//! `[[serve.token]]`: the identities that may use a gateway over HTTP.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) struct ServeSection {
 #[derive(Debug)]
 pub(crate) struct TokenSection {
     pub(crate) at: Spot,
-    /// The secret that holds the token; `None` when it is of no use, which is recorded.
+    /// The secret that contains the token; `None` if invalid, which is recorded.
     pub(crate) secret: Option<Located<Arc<str>>>,
     pub(crate) principal: Option<Arc<str>>,
     pub(crate) tenant: Option<Arc<str>>,

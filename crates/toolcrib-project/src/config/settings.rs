@@ -1,25 +1,25 @@
-//! The sections that only set something: `[agent]`, `[limits]`, `[skills]`.
+//! The sections with settings: `[agent]`, `[limits]`, `[skills]`.
 
 use std::{sync::Arc, time::Duration};
 
 use toolcrib_config::{Diagnostic, Located, Problems, Table, suggest};
 use toolcrib_engine::ToolsMode;
 
-/// The most iterations of one turn.
+/// The limit of iterations of one turn.
 const MAX_ITERATIONS: u32 = 1000;
 
 /// `[agent]`.
 #[derive(Debug, Default)]
 pub(crate) struct AgentSection {
     pub(crate) model: Option<Located<Arc<str>>>,
-    /// Whom rules may have asked instead, in order.
+    /// The alternative models that rules may query, in order.
     pub(crate) fallback_models: Vec<Located<Arc<str>>>,
     pub(crate) system: Option<SystemText>,
     pub(crate) max_iterations: Option<u32>,
     pub(crate) turn_timeout: Option<Duration>,
 }
 
-/// Where the system text stands.
+/// The source of the system text.
 #[derive(Debug)]
 pub(crate) enum SystemText {
     Here(Arc<str>),
@@ -27,7 +27,7 @@ pub(crate) enum SystemText {
 }
 
 impl SystemText {
-    /// Reads `system` or `system_file`, wherever they stand.
+    /// Reads `system` or `system_file`.
     pub(super) fn read(table: &Table<'_>) -> Option<Self> {
         let (here, file) = (table.text("system"), table.text("system_file"));
         if let (Some(_), Some(file)) = (&here, &file) {
@@ -63,7 +63,8 @@ pub(crate) struct LimitsSection {
 impl LimitsSection {
     pub(super) fn read(table: &Table<'_>) -> Self {
         Self {
-            batch_result_chars: table.integer("batch_result_chars", 1..=super::tool::MAX_CHARS),
+            batch_result_chars: table
+                .integer("batch_result_chars", 1..=toolcrib_tools::MAX_RESULT_CHARS),
             tool_timeout: table.duration("tool_timeout"),
         }
     }
@@ -74,7 +75,7 @@ impl LimitsSection {
 pub(crate) struct SkillsSection {
     pub(crate) folder: Option<Located<Arc<str>>>,
     pub(crate) focus: Option<bool>,
-    /// When tools of skills are offered that do not say it themselves.
+    /// When tools of skills are offered, unless a skill overrides it.
     pub(crate) tools: Option<ToolsMode>,
     pub(crate) list_skills: Option<bool>,
     pub(crate) deactivate_skill: Option<bool>,
@@ -94,7 +95,7 @@ impl SkillsSection {
     }
 }
 
-/// When tools of skills are offered, as a key of the project or of a skill says it. Anything else is
+/// When tools of skills are offered, from a key of the project or of a skill. Other values are
 /// recorded.
 pub(crate) fn tools_mode(
     key: &str,

@@ -1,16 +1,16 @@
-//! Texts that are read again later, by something that counts their characters.
+//! Texts that are parsed later, with errors at character positions.
 
 use std::sync::Arc;
 
 use toolcrib_config::{Spot, Value};
 
-/// A text in which something may be wrong at one character: a statement, a template.
+/// A text in which an error may be at one character: a statement, a template.
 #[derive(Debug, Clone)]
 pub(crate) struct Text {
     pub(crate) value: Arc<str>,
-    /// Where the value stands.
+    /// The position of the value.
     pub(crate) at: Spot,
-    /// Where its first character stands, if the file holds the text as it is.
+    /// The position of its first character, if the file contains the text literally.
     start: Option<Spot>,
 }
 
@@ -21,13 +21,13 @@ impl Text {
         Some(Self { value: text.value, at: text.at, start: value.text_start() })
     }
 
-    /// A text, be it blank or empty.
+    /// A text, which may be blank or empty.
     pub(super) fn read_any(value: &Value<'_>) -> Option<Self> {
         let text = value.any_text()?;
         Some(Self { value: text.value, at: text.at, start: value.text_start() })
     }
 
-    /// Where a byte of the text stands in the file; where the value stands if that cannot be told.
+    /// The position of a byte of the text in the file; the position of the value if it is unknown.
     pub(crate) fn place(&self, offset: Option<usize>) -> Spot {
         match (&self.start, offset.and_then(|offset| self.value.get(..offset))) {
             (Some(start), Some(before)) => start.after(before),

@@ -1,4 +1,4 @@
-//! From a project's files to a project: all that is wrong is said at once.
+//! Loads a project from its files, and reports all errors at once.
 
 use std::{
     io,
@@ -13,7 +13,11 @@ use toolcrib_engine::{Limits, Skill, Skills};
 use super::{Project, of};
 use crate::{
     PROJECT_FILE,
-    build::{
+    config::{LimitsSection, ProjectFile},
+    error::LoadError,
+    mcp::McpServer,
+    plugin::FolderPlugin,
+    resolve::{
         DatabaseSpecs, Databases, DeclaredHub, HubSources, McpFiles, McpSources, ModelSources,
         NamedModel, Names, Part, PersonalitySources, Reliability, build_artifacts, build_models,
         build_policy, build_reliability, build_secrets, build_skills, build_tokens, build_tools,
@@ -21,16 +25,13 @@ use crate::{
         report_captured_names, report_duplicate_tools, report_false_origins, report_taken_names,
         report_unreachable_hosts, report_unreachable_hubs, warn_of_unknown_costs,
     },
-    config::{LimitsSection, ProjectFile},
-    error::LoadError,
-    mcp::McpServer,
-    plugin::FolderPlugin,
-    root::{FileError, MAX_TEXT, Root},
+    root::Root,
     secrets::EnvironmentSecrets,
     skills::{SkillFolders, WatchedSkills},
     state::StateFolder,
     system::system_text,
-    trust::{Consent, held},
+    text_file::{FileError, MAX_TEXT},
+    trust::{Consent, Held, held},
 };
 
 /// How a project is loaded.
@@ -38,57 +39,60 @@ use crate::{
 pub struct LoadOptions {
     /// The state folder. Default: `.toolcrib` in the project.
     pub state: Option<PathBuf>,
-    /// Whether calls will be run. Default: they will not.
+    /// Whether calls will be run. Default: no.
     pub mode: Mode,
-    /// A model in place of the project's own, in the same notation. A script given here may lie
+    /// A model that replaces the project's own, in the same notation. A script given here may be
     /// outside the project; a relative path starts at the project's folder.
     pub model: Option<String>,
-    /// Where that model is, in place of the vendor's own base URL. No key of the environment goes
-    /// there.
+    /// The base URL of that model, which replaces the vendor's. API keys of the environment are not
+    /// sent there.
     pub base_url: Option<String>,
-    /// `mcpServers` files whose servers stand beside the project's own. They may lie outside the
-    /// project, and their programs run in this process's working folder. One that cannot be listed
-    /// is left out, with a notice, unless the project has a `[mcp.NAME]` for it that says otherwise.
-    /// One that cannot be used as it is declared fails so too, and is a warning.
+    /// `mcpServers` files whose servers are added to the project's own. They may be outside the
+    /// project, and their programs run in this process's working folder. A server that cannot be
+    /// listed is left out, with a notice, unless the project has a `[mcp.NAME]` for it that says
+    /// otherwise. A server that cannot be used as declared fails the same way, with a warning.
     pub imports: Vec<PathBuf>,
-    /// Whether what programs of imported files start may outlive them, where the project has no
-    /// `[mcp.NAME]` that says it. Default: no; then they are not started where that cannot be
-    /// prevented.
+    /// Whether child processes of imported servers may outlive them, unless a `[mcp.NAME]` of the
+    /// project sets it. Default: no; such a server is not started where this cannot be prevented.
     pub allow_stray_children: bool,
-    /// The ids of plugins that are added to the engine in code, so that personalities may name them.
+    /// The ids of plugins that are added to the engine in code, so that personalities may name
+    /// them.
     pub plugins: Vec<Arc<str>>,
-    /// Who decides for the user whether the project may be used, and its databases replaced. Default:
-    /// both are agreed to, as by a program that loads a project of its own.
+    /// Decides for the user whether the project may be used, and its databases replaced. Default:
+    /// both are permitted, as for a program that loads its own project.
     pub consent: Option<Arc<dyn Consent>>,
-    /// Whether nothing of the project is started or dialed. Default: no.
+    /// Whether the project must not start programs or open connections. Default: no.
     pub offline: bool,
-    /// Ends the wait for another process that makes the same database.
+    /// Ends the wait for another process that creates the same database.
     pub cancel: CancellationToken,
 }
 
-/// What a project is loaded for.
+/// The purpose of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// To look at it. Nothing is written, and a call to a tool over a database is refused.
+    /// To inspect it. Writes nothing, and refuses calls to tools over a database.
     #[default]
     Inspect,
-    /// To run calls. The state folder and declared databases that are missing are made.
+    /// The same, with databases as [`Run`](Self::Run) with `fresh` would create them: to evaluate
+    /// an action before they are replaced.
+    Preview,
+    /// To run calls. Creates the state folder and missing databases.
     Run {
-        /// Makes the declared databases anew from their seeds: none while one of them is in use, and
+        /// Recreates the declared databases from their seeds: none while one of them is in use, and
         /// none unless the project loads with all the new ones. The old files are kept.
         fresh: bool,
     },
 }
 
 impl Project {
-    /// Loads the project in a folder. Blocks: it reads files and may make databases.
+    /// Loads the project in a folder. Blocking: it reads files and may create databases.
     ///
-    /// In [`Mode::Run`] nothing is made as long as something is wrong in the project's files,
-    /// except that databases are made before the statements over them are checked, one after the
-    /// other, so that a seed that fails leaves those before it made.
+    /// In [`Mode::Run`] nothing is created while the project's files have errors. One exception:
+    /// databases are created before the statements over them are checked, one after the other, so
+    /// after a failed seed the earlier databases exist.
     ///
     /// # Errors
-    /// [`LoadError`]; all that is wrong in the project's files comes at once.
+    /// [`LoadError`], with all errors of the project's files at once.
     pub fn load(dir: &Path, options: &LoadOptions) -> Result<Self, LoadError> {
         let root = Root::new(dir).map_err(|_| LoadError::NoFolder { dir: dir.to_owned() })?;
         if !root.path().is_dir() {
@@ -97,7 +101,9 @@ impl Project {
         let problems = Problems::new(PROJECT_FILE);
         let text = match root.text(PROJECT_FILE, MAX_TEXT) {
             Ok(text) => text,
-            Err(FileError::NotFound) => return Err(LoadError::NoProject { dir: dir.to_owned() }),
+            Err(FileError::NotFound) => {
+                return Err(LoadError::NoProject { dir: dir.to_owned() });
+            }
             Err(error) => {
                 let at = Spot::start_of(PROJECT_FILE);
                 problems.push(Diagnostic::error(&at, format!("this {error}")));
@@ -120,13 +126,13 @@ impl Project {
         }
     }
 
-    /// A project without a folder: nothing but the servers of the
-    /// [`imports`](LoadOptions::imports). Its root is this process's working folder, of which
-    /// nothing is read; unless the options name one, its state folder is `toolcrib` among the user's
-    /// states, `$XDG_STATE_HOME` or `~/.local/state`. Blocks, as [`load`](Self::load) does.
+    /// A project without a folder: only the servers of the [`imports`](LoadOptions::imports). Its
+    /// root is this process's working folder, which is not read. Unless the options name one, its
+    /// state folder is `toolcrib` in the user's state folder, `$XDG_STATE_HOME` or
+    /// `~/.local/state`. Blocking, like [`load`](Self::load).
     ///
     /// # Errors
-    /// [`LoadError`]; all that is wrong in the files comes at once.
+    /// [`LoadError`], with all errors of the files at once.
     pub fn of_imports(options: &LoadOptions) -> Result<Self, LoadError> {
         let here = Path::new(".");
         let root = Root::new(here).map_err(|_| LoadError::NoFolder { dir: here.to_owned() })?;
@@ -181,16 +187,17 @@ impl Project {
             PersonalitySources { root, names: &names, models: own_models, problems: &problems }
                 .build(&file.personalities);
 
-        let databases = DatabaseSpecs::read(&file.databases, root, &state, &problems);
+        let databases = DatabaseSpecs::read(&file.databases, root, &state, &names, &problems);
         read_schemas(&parts);
-        // What is wrong with the rest is still worth knowing, but not worth making anything.
+        // The remaining problems are still reported, but nothing is created.
         let mode = if problems.has_errors() { Mode::Inspect } else { options.mode };
+        let runs = matches!(mode, Mode::Run { .. });
         let held = if problems.has_errors() {
-            None
+            Held::default()
         } else {
-            held(&file, &parts, &mcp_files, root, &state, options)?
+            held(&file, &parts, &mcp_files, &databases, root, &state, options)?
         };
-        if let Some(reason) = &held {
+        if let Some(reason) = &held.reason {
             mcp.iter_mut().for_each(|server| server.hold(reason));
             hubs.iter_mut().for_each(|hub| hub.hold(reason));
         }
@@ -202,10 +209,11 @@ impl Project {
             report_unreachable_hubs(&personalities, &parts, problems);
             tools
         };
-        if mode == (Mode::Run { fresh: true }) && !file.databases.is_empty() {
-            // Nothing is replaced for a project that does not load then.
+        if mode == (Mode::Run { fresh: true }) && databases.has_seeded() {
+            // Databases are not replaced for a project that would not load afterward.
             let trial = Problems::new(PROJECT_FILE);
-            tools_over(&databases.preview(&options.cancel, &trial), &trial);
+            let previewed = databases.open(Mode::Preview, &held, &secrets, &options.cancel, &trial);
+            tools_over(&previewed, &trial);
             if options.cancel.is_cancelled() {
                 return Err(LoadError::Cancelled);
             }
@@ -219,13 +227,13 @@ impl Project {
                 return Err(LoadError::NotReplaced);
             }
         }
-        if mode != Mode::Inspect && !file.databases.is_empty() {
+        if runs && databases.has_seeded() {
             state.make().map_err(cannot_make(state.path()))?;
         }
         let of_personalities = personalities.iter().filter_map(|one| one.model.as_ref());
         let all_models = model.iter().chain(&fallback_models).chain(of_personalities);
         warn_of_unknown_costs(&file.reliability, all_models, &problems);
-        let databases = databases.open(mode, &options.cancel, &problems);
+        let databases = databases.open(mode, &held, &secrets, &options.cancel, &problems);
         let tools = offered_with_secrets(tools_over(&databases, &problems), &secrets);
         root.reads().close();
         if problems.has_errors() {
@@ -234,7 +242,7 @@ impl Project {
         if options.cancel.is_cancelled() {
             return Err(LoadError::Cancelled);
         }
-        let databases = databases.into_usable()?;
+        let (databases, database_servers) = databases.into_usable()?;
         let GatheredSkills { all, watched, of_plugins } =
             gather_skills(&for_all_skills(&file.skills), &parts, skills, &names);
         let plugins = of_plugins.into_iter().map(|(id, skills)| FolderPlugin {
@@ -266,11 +274,12 @@ impl Project {
             mcp,
             hubs,
             artifacts,
-            artifacts_outlive_it: file.artifacts.as_ref().is_some_and(|section| !section.in_memory),
+            keeps_artifacts: file.artifacts.as_ref().is_some_and(|section| !section.in_memory),
             held,
             plugins,
             tokens,
             databases,
+            database_servers,
             warnings: problems.into_diagnostics(),
         })
     }
@@ -305,14 +314,14 @@ fn remote_sources(
     (mcp, hubs)
 }
 
-/// The models that are asked, and the rules on what becomes of their failures.
+/// The models, and the rules for their failures.
 struct Chosen {
     model: Option<Arc<dyn Model>>,
     fallback_models: Vec<Arc<dyn Model>>,
     reliability: Reliability,
 }
 
-/// Who chose a model wants no other of the project's asked in its place.
+/// An explicit model disables the project's fallback models.
 fn choose_models(
     file: &ProjectFile,
     sources: &ModelSources<'_>,
@@ -340,7 +349,7 @@ fn choose_models(
     Ok(Chosen { model, fallback_models, reliability })
 }
 
-/// The skills of a project as they are when it is loaded, and where they are looked for later.
+/// The skills at load time, and the folders to search for them later.
 struct GatheredSkills {
     all: Skills,
     watched: Option<WatchedSkills>,
@@ -357,7 +366,7 @@ fn gather_skills(
         GatheredSkills { all: for_all.clone(), watched: None, of_plugins: Vec::new() };
     for (part, skills) in parts.iter().zip(skills) {
         let skills: Vec<_> = skills.into_iter().map(Arc::new).collect();
-        // Two of one name were recorded.
+        // Duplicate names were recorded.
         let with = |all: &Skills| all.with_shared(skills.iter().cloned());
         gathered.all = with(&gathered.all).unwrap_or(gathered.all);
         let watched = WatchedSkills::new(part, names.clone(), with(for_all).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! A project as it is used: loaded once, then everything in it is known to be sound.
+//! A loaded project: everything in it was validated once.
 
 mod load;
 
@@ -11,28 +11,29 @@ use std::{
 use futures_util::future::join_all;
 use toolcrib_agent::{Agent, AgentBuilder};
 use toolcrib_artifacts::Artifacts;
+use toolcrib_capabilities::database::{Database, postgres::PostgresDatabase};
 use toolcrib_config::Diagnostics;
 use toolcrib_core::{Model, Policy, ReliabilityRule, Secret, SecretError, Tool};
 use toolcrib_engine::{Engine, EngineBuilder, Limits, Personality, Redactor, Skills};
 use toolcrib_mcp::McpClient;
-use toolcrib_scope::database::Database;
 
 pub use self::load::{LoadOptions, Mode};
 use crate::{
-    build::{
-        DeclaredHub, DeclaredModel, DeclaredPersonality, Reliability, WithAlternatives, sources,
-    },
     mcp::McpServer,
     plugin::FolderPlugin,
+    resolve::{
+        DeclaredHub, DeclaredModel, DeclaredPersonality, Reliability, WithAlternatives, sources,
+    },
     secrets::EnvironmentSecrets,
     serve::{ServeToken, TokenError, TokenFile, token_file},
     skills::{InstallError, InstalledSkill, WatchedSkills},
     state::StateFolder,
+    trust::Held,
 };
 
 /// A loaded project: everything that `toolcrib.toml` and the skill folders declare, checked.
 ///
-/// As long as it lives no other process can make its databases anew.
+/// While it exists, no other process can recreate its databases.
 #[derive(Clone)]
 pub struct Project {
     name: Arc<str>,
@@ -40,7 +41,7 @@ pub struct Project {
     state: StateFolder,
     tools: Vec<Tool>,
     skills: Skills,
-    /// The same while the project is in use; `None` where it has no folder.
+    /// The skills while the project is in use; `None` without a skills folder.
     watched: Option<WatchedSkills>,
     policy: Policy,
     personalities: Vec<DeclaredPersonality>,
@@ -56,16 +57,17 @@ pub struct Project {
     mcp: Vec<McpServer>,
     hubs: Vec<DeclaredHub>,
     artifacts: Option<Artifacts>,
-    artifacts_outlive_it: bool,
-    held: Option<Arc<str>>,
+    keeps_artifacts: bool,
+    held: Held,
     plugins: Vec<FolderPlugin>,
     tokens: Vec<ServeToken>,
     databases: Vec<Database>,
+    database_servers: Vec<PostgresDatabase>,
     warnings: Diagnostics,
 }
 
 impl Project {
-    /// The project's name; its folder's unless the file gives one.
+    /// The project's name; by default its folder's.
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
@@ -75,42 +77,41 @@ impl Project {
         &self.root
     }
 
-    /// Where it writes, absolute. The folder may be missing while nothing had to be written.
+    /// The state folder, absolute. It may not exist until something is written.
     pub fn state(&self) -> &Path {
         self.state.path()
     }
 
-    /// The declared tools, in the order of the file, then those of plugins. `read_skill` is not among
-    /// them.
+    /// The declared tools, in the order of the file, then those of plugins. `read_skill` is not
+    /// included.
     pub fn tools(&self) -> &[Tool] {
         &self.tools
     }
 
-    /// The skills, by name, then those of plugins, as they were when the project was loaded. An
-    /// [engine](Self::engine_builder) of it has them as their files are whenever a turn begins.
+    /// The skills, by name, then those of plugins, as of the time of loading. An
+    /// [engine](Self::engine_builder) reloads changed skills at the start of a turn.
     pub fn skills(&self) -> &Skills {
         &self.skills
     }
 
-    /// Whether it has a folder of skills, which is looked at anew when a turn begins.
+    /// Whether it has a skills folder, which is checked for changes at the start of each turn.
     pub fn watches_skills(&self) -> bool {
         self.watched.is_some()
     }
 
-    /// The plugins that are folders of it, in the order of the file.
+    /// The plugins in folders of the project, in the order of the file.
     pub fn plugins(&self) -> impl ExactSizeIterator<Item = &str> {
         self.plugins.iter().map(|plugin| &*plugin.id)
     }
 
-    /// Unpacks an archive, `.zip` or `.tar.gz`, into the folder of skills, as one more skill. It is
-    /// checked first, as the project's own skills are, and put in place as a whole or not at all; one
-    /// of its name that is there is only replaced where `replace` says so, and one of a plugin never.
-    /// Blocks.
+    /// Installs the skill of an archive, `.zip` or `.tar.gz`, into the skills folder. It is checked
+    /// first, like the project's own skills, and installed as a whole or not at all. An existing
+    /// skill of the same name is replaced only with `replace`, one of a plugin never. Blocking.
     ///
-    /// Whoever installs a skill trusts it: a model that activates it follows what it says.
+    /// An installed skill is trusted: a model that activates it follows its instructions.
     ///
     /// # Errors
-    /// [`InstallError`]; nothing has changed then, but for [`InstallError::Displaced`].
+    /// [`InstallError`]; nothing has changed then, except for [`InstallError::Displaced`].
     pub fn install_skill(
         &self,
         archive: &Path,
@@ -125,18 +126,27 @@ impl Project {
         }
     }
 
-    /// Roles, rules and what holds without one.
+    /// Deletes the folder of a skill from the skills folder, and returns its path. Skills of plugins
+    /// belong to their plugin. Blocking.
+    ///
+    /// # Errors
+    /// [`InstallError`]; nothing has changed then.
+    pub fn remove_skill(&self, id: &str) -> Result<PathBuf, InstallError> {
+        self.watched.as_ref().ok_or(InstallError::NoProject)?.remove(id)
+    }
+
+    /// Roles, rules and the default effect.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// The declared personalities, in the order of the file. An engine has one called `default` in any
-    /// case.
+    /// The declared personalities, in the order of the file. An engine always has one named
+    /// `default`.
     pub fn personalities(&self) -> impl ExactSizeIterator<Item = &Personality> {
         self.personalities.iter().map(|declared| &declared.personality)
     }
 
-    /// The model of a declared personality that has one of its own.
+    /// The own model of a declared personality, if it has one.
     pub fn personality_model(&self, personality: &str) -> Option<&Arc<dyn Model>> {
         let mut all = self.personalities.iter();
         all.find(|declared| declared.personality.id() == personality)?.model.as_ref()
@@ -147,17 +157,17 @@ impl Project {
         self.model.as_ref()
     }
 
-    /// The models that rules may have asked instead, in order; none where the options name a model.
+    /// The alternative models for rules, in order; none if the options name a model.
     pub fn fallback_models(&self) -> &[Arc<dyn Model>] {
         &self.fallback_models
     }
 
-    /// The rules on what becomes of failures, in order.
+    /// The rules for failures, in order.
     pub fn reliability(&self) -> &[ReliabilityRule] {
         self.reliability.rules()
     }
 
-    /// The models that have a name of the project's own, in the order of the file.
+    /// The models with a project name, in the order of the file.
     pub fn models(&self) -> &[DeclaredModel] {
         &self.models
     }
@@ -167,17 +177,17 @@ impl Project {
         self.system.as_ref()
     }
 
-    /// The limits of a batch of calls; the engine's defaults where the file says nothing.
+    /// The limits of a batch of calls; the engine's defaults unless the file sets them.
     pub fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// How many iterations a turn may have before it is wrapped up, if the file says it.
+    /// The limit of iterations of a turn, after which it is wrapped up, if the file sets it.
     pub fn max_iterations(&self) -> Option<u32> {
         self.max_iterations
     }
 
-    /// How long a turn may take, if the file says it.
+    /// The timeout of a turn, if the file sets it.
     pub fn turn_timeout(&self) -> Option<Duration> {
         self.turn_timeout
     }
@@ -193,31 +203,31 @@ impl Project {
         &self.hubs
     }
 
-    /// Where results that are too large for a model are kept; `None` where the project does not
-    /// say so.
+    /// The store for results that are too large for a model; `None` if the project does not enable
+    /// it.
     pub fn artifacts(&self) -> Option<&Artifacts> {
         self.artifacts.as_ref()
     }
 
-    /// Whether artifacts of a conversation with a name are still there when this process has ended.
-    pub fn artifacts_outlive_it(&self) -> bool {
-        self.artifacts_outlive_it
+    /// Whether artifacts of a named conversation remain after this process has ended.
+    pub fn keeps_artifacts(&self) -> bool {
+        self.keeps_artifacts
     }
 
-    /// Why no server of it is started or dialed, if so: it is not trusted, or the options say it. Ends
-    /// a sentence about a server.
+    /// Why no server is started or connected, if so: it is not trusted, or the options forbid it.
+    /// Ends a sentence about a server.
     pub fn held(&self) -> Option<&str> {
-        self.held.as_deref()
+        self.held.reason.as_deref()
     }
 
-    /// Ends all MCP servers and waits until nothing of them is left: no process, no task. From then
-    /// on their tools answer `not_available`, in each engine of this project.
+    /// Shuts down all MCP servers and waits until their processes and tasks have ended. From then
+    /// on their tools return `not_available`, in each engine of this project.
     pub async fn close(&self) {
         let clients = self.mcp.iter().filter_map(|server| server.client().ok());
         join_all(clients.map(McpClient::close)).await;
     }
 
-    /// The tokens of a gateway over HTTP that the project declares.
+    /// The declared tokens of a gateway over HTTP.
     pub fn serve_tokens(&self) -> &[ServeToken] {
         &self.tokens
     }
@@ -225,13 +235,13 @@ impl Project {
     /// The value of a declared token, read now.
     ///
     /// # Errors
-    /// [`SecretError`] says why its secret cannot be had.
+    /// [`SecretError`] if its secret is not available.
     pub fn token(&self, token: &ServeToken) -> Result<Secret, SecretError> {
         self.secrets.get(&token.secret)
     }
 
-    /// The token of a gateway over HTTP where none is declared: kept in the state folder, in a file
-    /// that only its owner can read, and made there if it is missing. Blocks.
+    /// The generated token of a gateway over HTTP without declared ones: stored in the state
+    /// folder, in a file that only its owner can read, and created if it is missing. Blocking.
     ///
     /// # Errors
     /// [`TokenError`], also for a file that others can read.
@@ -241,18 +251,32 @@ impl Project {
         token_file(self.state())
     }
 
-    /// The declared databases, in the order of the file.
+    /// The declared databases in files, in the order of the project file.
     pub fn databases(&self) -> &[Database] {
         &self.databases
     }
 
-    /// What is probably not as meant, though the project loads.
+    /// The declared databases on servers, in the order of the project file.
+    pub fn database_servers(&self) -> &[PostgresDatabase] {
+        &self.database_servers
+    }
+
+    /// Warnings about programs that others may change: those that fetch packages without a fixed
+    /// version, and files outside the project that another user may write. Each has its position.
+    /// They are separate from [`warnings`](Self::warnings), because they matter for the decision to
+    /// trust the project, not for each call. None if the load had no
+    /// [consent](crate::LoadOptions::consent) to query.
+    pub fn program_warnings(&self) -> &Diagnostics {
+        &self.held.warnings
+    }
+
+    /// Probable mistakes in a project that loads.
     pub fn warnings(&self) -> &Diagnostics {
         &self.warnings
     }
 
-    /// An engine with the project's tools, MCP servers, hubs, skills, plugins, policy, secrets and
-    /// limits, to be added to or built. The values of its secrets are redacted from the start.
+    /// An engine builder with the project's tools, MCP servers, hubs, skills, plugins, policy,
+    /// secrets and limits. The values of its secrets are redacted from the start.
     pub fn engine_builder(&self) -> EngineBuilder {
         let redactor = self.redactor();
         let engine = Engine::builder()
@@ -275,21 +299,21 @@ impl Project {
         let of_hubs = sources(&self.hubs.iter().filter(|hub| hub.plugin().is_none()));
         let engine = of_servers.into_iter().chain(of_hubs).fold(engine, |engine, source| {
             let WithAlternatives { provider, alternatives, on_failure } = source;
-            engine.source_with_alternatives(provider, alternatives, on_failure)
+            engine.provider_with_alternatives(provider, alternatives, on_failure)
         });
         self.plugins.iter().cloned().fold(engine, EngineBuilder::plugin)
     }
 
-    /// What takes the project's secrets out of a text: those of the process, those that are
-    /// declared, and those that stand in what is declared of MCP servers.
+    /// A redactor for the project's secrets: those of the process, the declared ones, and those in
+    /// declarations of MCP servers.
     pub fn redactor(&self) -> Redactor {
         let redactor = self.secrets.redactor();
         self.mcp.iter().for_each(|server| server.hide_from(&redactor));
         redactor
     }
 
-    /// An agent over such an engine, with the project's model, system text and limits, to be
-    /// changed or built. It cannot be built while there is no [`model`](Self::model).
+    /// An agent builder over such an engine, with the project's model, system text and limits. It
+    /// cannot be built without a [`model`](Self::model).
     pub fn agent_builder(&self) -> AgentBuilder {
         let mut agent = Agent::builder().engine(|_| self.engine_builder());
         if let Some(model) = &self.model {
@@ -326,7 +350,7 @@ impl std::fmt::Debug for Project {
     }
 }
 
-/// Those of a list that one part of the project has.
+/// The items of a list that belong to one part of the project.
 fn of<T: Clone>(all: &[T], is_of_part: impl Fn(&&T) -> bool) -> Vec<T> {
     all.iter().filter(is_of_part).cloned().collect()
 }

@@ -11,24 +11,24 @@ use toolcrib_engine::{MAX_SKILL_FILE, SkillFileError, SkillFiles};
 use super::SKILL_FILE;
 use crate::{
     open::{entries, open_file},
-    root::{FileError, text_of},
+    text_file::{FileError, text_of},
+    trust::check_below,
 };
 
-/// More files than these are not listed; they can be read.
+/// The limit of listed files; others can still be read.
 const MOST_LISTED: usize = 1000;
-/// Folders that nest deeper are not listed.
+/// The depth limit of listed folders.
 const DEEPEST: usize = 8;
 
-/// The files in one skill's folder. What is hidden, and what symbolic links lead out to, is not among
-/// them.
+/// The files in one skill's folder, without hidden ones and symlinks that lead out of it.
 #[derive(Debug)]
 pub(crate) struct FolderFiles {
-    /// As it really lies on disk.
+    /// Its real path.
     folder: PathBuf,
 }
 
 impl FolderFiles {
-    /// Of a folder as it really lies on disk.
+    /// For the real path of a folder.
     pub(crate) fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
@@ -68,12 +68,18 @@ impl SkillFiles for FolderFiles {
         if path.contains('\0') || !Path::new(path).components().all(is_plain) {
             return Err(SkillFileError::NotThere);
         }
-        // What symbolic links lead to counts, not what they are called.
+        // The targets of symlinks count, not their names.
         let real = self.folder.join(path).canonicalize().map_err(|_| SkillFileError::NotThere)?;
         if !real.starts_with(&self.folder) {
             return Err(SkillFileError::NotThere);
         }
-        let text = open_file(&real).and_then(|file| text_of(file, MAX_SKILL_FILE));
+        let text = open_file(&real).and_then(|file| {
+            let found = file.metadata().map_err(FileError::Unreadable)?;
+            // It is read long after the project was trusted.
+            check_below(&self.folder, &real, &found)
+                .map_err(|foreign| FileError::Unreadable(io::Error::other(foreign)))?;
+            text_of(file, MAX_SKILL_FILE)
+        });
         text.map_err(|error| match error {
             FileError::NotText => SkillFileError::NotText,
             FileError::TooLarge { .. } => SkillFileError::TooLarge,

@@ -9,11 +9,11 @@ use super::{
     yaml::{self, Node},
 };
 
-/// A Markdown file, taken apart.
+/// A Markdown file in parts.
 pub(super) struct Markdown<'t> {
-    /// What stands between the two `---`.
+    /// The text between the two `---`.
     pub(super) frontmatter: &'t str,
-    /// What stands below.
+    /// The text below.
     pub(super) body: &'t str,
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Markdown<'t> {
 pub(super) const FIRST_LINE: usize = 2;
 
 impl<'t> Markdown<'t> {
-    /// Takes a file apart. `None` when it does not begin with frontmatter, or that has no end.
+    /// Splits a file. `None` if it does not begin with complete frontmatter.
     pub(super) fn split(text: &'t str) -> Option<Self> {
         let is_fence = |line: &str| line.trim_end() == "---";
         let mut lines = text.split_inclusive('\n');
@@ -40,7 +40,7 @@ impl<'t> Markdown<'t> {
     }
 }
 
-/// A name with what is remarked of it.
+/// A name with a remark.
 #[derive(Debug)]
 pub(crate) struct Remarked {
     pub(crate) name: Located<Arc<str>>,
@@ -57,8 +57,8 @@ impl Remarked {
     }
 }
 
-/// A mapping of frontmatter. Its getters give `None` for a key that is not there, and for one
-/// whose value is of no use, which they record.
+/// A mapping of frontmatter. Its getters return `None` for an absent key, and for an invalid value,
+/// which they record.
 pub(super) struct Keys<'a> {
     entries: Vec<(Located<Arc<str>>, Located<Node>)>,
     pub(super) at: Spot,
@@ -67,7 +67,7 @@ pub(super) struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    /// The keys of the frontmatter of a file; `None` when it is no mapping.
+    /// The keys of a file's frontmatter; `None` if it is not a mapping.
     pub(super) fn of_file(
         frontmatter: &str,
         file: &Arc<str>,
@@ -103,7 +103,7 @@ impl<'a> Keys<'a> {
             };
             let key = Located { value: text.text, at: key.at };
             if entries.iter().any(|(earlier, _)| earlier.value == key.value) {
-                let message = format!("`{}` stands twice in {what}", key.value);
+                let message = format!("`{}` occurs twice in {what}", key.value);
                 problems.push(Diagnostic::error(&key.at, message));
             } else {
                 entries.push((key, value));
@@ -118,12 +118,12 @@ impl<'a> Keys<'a> {
         Some(self.entries.remove(position).1)
     }
 
-    /// Takes a key whose value is nobody's business here.
+    /// Accepts a key whose value is ignored.
     pub(super) fn pass(&mut self, key: &'static str) {
         self.take(key);
     }
 
-    /// A scalar, or what is wrong with it, as the end of a sentence about the key.
+    /// A scalar, or its problem, as the end of a sentence about the key.
     pub(super) fn text(
         &mut self,
         key: &'static str,
@@ -138,7 +138,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// A scalar that must be there and not be blank.
+    /// A scalar that is required and must not be blank.
     pub(super) fn required_text(
         &mut self,
         key: &'static str,
@@ -156,8 +156,8 @@ impl<'a> Keys<'a> {
         None
     }
 
-    /// Names in one text, separated as `is_separator` says, or in a list of texts. What is neither
-    /// is left out, and recorded with the given severity.
+    /// Names in one text, split by `is_separator`, or in a list of texts. Other values are left
+    /// out, and recorded with the given severity.
     pub(super) fn names(
         &mut self,
         key: &'static str,
@@ -196,8 +196,8 @@ impl<'a> Keys<'a> {
         Some(names)
     }
 
-    /// Texts with a remark each, in order: a list of `name` and `name: remark`, or one text with such
-    /// a line for each.
+    /// Texts with a remark each, in order: a list of `name` and `name: remark`, or one text with
+    /// such a line for each.
     pub(super) fn remarked(&mut self, key: &'static str) -> Option<Vec<Remarked>> {
         let value = self.take(key)?;
         let problems = self.problems;
@@ -246,7 +246,7 @@ impl<'a> Keys<'a> {
         Some(remarked)
     }
 
-    /// The mapping under a key; nothing written there is an empty one.
+    /// The mapping under a key; an empty value is an empty mapping.
     pub(super) fn map(&mut self, key: &'static str) -> Option<Self> {
         let value = self.take(key)?;
         if matches!(&value.value, Node::Text(text) if text.text.is_empty()) {
@@ -255,7 +255,7 @@ impl<'a> Keys<'a> {
         Self::of(value, &format!("`{key}`"), self.problems)
     }
 
-    /// The keys that were not asked for, each with the known one that is near.
+    /// The remaining keys, each with a similar known one.
     pub(super) fn unknown(self) -> impl Iterator<Item = (Located<Arc<str>>, Option<&'static str>)> {
         let known = self.known;
         self.entries.into_iter().map(move |(key, _)| {

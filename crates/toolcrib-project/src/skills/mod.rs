@@ -1,4 +1,4 @@
-//! Skill folders: a `SKILL.md` each.
+//! Skill folders, each with a `SKILL.md`.
 
 mod files;
 mod frontmatter;
@@ -13,44 +13,45 @@ use std::{fs, io, path::Path, sync::Arc};
 
 use toolcrib_config::{Diagnostic, Located, Problems, Spot};
 
-pub use self::install::{InstallError, InstalledSkill, RefusedArchive};
+pub use self::install::{InstallError, InstalledSkill, RefusedArchiveError};
 pub(crate) use self::{
     files::FolderFiles,
     skill_file::SkillFile,
     stamps::{SkillStamp, Stamps},
     watched::WatchedSkills,
 };
-use crate::root::{FileError, MAX_TEXT, Root};
+use crate::root::Root;
+use crate::text_file::{FileError, MAX_TEXT};
 
-/// The folder that is looked into when the project file names none.
+/// The default skills folder.
 const DEFAULT_FOLDER: &str = "skills";
 /// The file that makes a folder a skill.
 const SKILL_FILE: &str = "SKILL.md";
-/// How the hidden folder begins that a skill lies in while another takes its place; its id follows,
-/// then `-` and something that no other has.
+/// The prefix of the hidden folder of a skill while it is being replaced; followed by its id, `-`
+/// and a unique suffix.
 const REPLACED: &str = ".replaced-";
 
 /// The skills of a project.
 #[derive(Debug, Default)]
 pub(crate) struct SkillFolders {
-    /// The names of all folders with a `SKILL.md`, broken ones included, sorted.
+    /// The names of all folders with a `SKILL.md`, including invalid ones, sorted.
     pub(crate) names: Vec<Arc<str>>,
-    /// The skills that could be read, in the same order.
+    /// The valid skills, in the same order.
     pub(crate) skills: Vec<SkillFile>,
-    /// What was there right before they were read.
+    /// The state of the files right before they were read.
     pub(crate) stamps: Stamps,
-    /// The folder that they lie in; `None` where there is no project.
+    /// Their folder; `None` without a project.
     pub(crate) folder: Option<Arc<str>>,
 }
 
-/// The folder that the skills of a project or plugin lie in.
+/// The skills folder of a project or plugin.
 fn folder_of(named: Option<&Located<Arc<str>>>) -> &str {
     named.map_or(DEFAULT_FOLDER, |folder| &folder.value).trim_end_matches('/')
 }
 
 impl SkillFolders {
-    /// Reads all skills in the folder that a file names, or in the default one; `file` is where it
-    /// begins. Every problem is recorded.
+    /// Reads all skills in the named folder, or in the default one; `file` is the position of
+    /// errors. Every problem is recorded.
     pub(crate) fn read(
         root: &Root,
         named: Option<&Located<Arc<str>>>,
@@ -60,7 +61,7 @@ impl SkillFolders {
         let folder = folder_of(named);
         let at = named.map_or(file, |named| &named.at);
         let mut this = Self {
-            // Why it cannot be looked at is said below.
+            // The error is reported below.
             stamps: Stamps::of(root, folder).unwrap_or_default(),
             folder: Some(folder.into()),
             ..Self::default()
@@ -87,12 +88,12 @@ impl SkillFolders {
         this
     }
 
-    /// Whether there is a folder at all; imported servers alone have none.
+    /// Whether there is a skills folder; imported servers alone have none.
     pub(crate) fn has_folder(&self) -> bool {
         self.folder.is_some()
     }
 
-    /// The names of all skills, each with where its file begins.
+    /// The names of all skills, each with the position of its file's start.
     pub(crate) fn places(&self, root: &Root) -> impl Iterator<Item = (&Arc<str>, Spot)> {
         let folder = self.folder.as_deref().unwrap_or_default();
         let at = move |name| Spot::start_of(root.shown(&skill_file(folder, name)));
@@ -100,15 +101,15 @@ impl SkillFolders {
     }
 }
 
-/// Where the file of a skill lies, from the root on.
+/// The path of a skill's file, relative to the root.
 pub(crate) fn skill_file(folder: &str, name: &str) -> String {
     format!("{folder}/{name}/{SKILL_FILE}")
 }
 
-/// What a folder among the skills holds.
+/// The content of one skill's folder.
 pub(crate) enum Read {
     Skill(Box<SkillFile>),
-    /// A skill that cannot be used, which is recorded.
+    /// An invalid skill, which is recorded.
     Broken,
     /// No `SKILL.md`, which is recorded as a warning.
     NoSkill,
@@ -127,7 +128,7 @@ pub(crate) fn read(root: &Root, folder: &str, name: &str, problems: &Problems) -
         Err(FileError::NotFound) => {
             problems.push(
                 Diagnostic::warning(&start, format!("folder `{name}` has no {SKILL_FILE}"))
-                    .help("write one, or move the folder out of the skills"),
+                    .help("write one, or move the folder out of the skills folder"),
             );
             Read::NoSkill
         }
@@ -138,16 +139,16 @@ pub(crate) fn read(root: &Root, folder: &str, name: &str, problems: &Problems) -
     }
 }
 
-/// The names of the folders in a folder, sorted: the order of a listing differs from disk to
-/// disk. Hidden ones are left out.
+/// The names of the subfolders, sorted, since the order of a listing depends on the disk. Without
+/// hidden ones.
 fn folders_in(path: &Path) -> Result<Vec<Arc<str>>, FileError> {
     let mut names = all_folders_in(path)?;
     names.retain(|name| !name.starts_with('.'));
     Ok(names)
 }
 
-/// The same with hidden ones. What cannot be told to be a folder is taken for one, so that whoever
-/// looks into it says why that cannot be done.
+/// The same with hidden ones. An entry of unknown type counts as a folder, so that reading it
+/// reports the error.
 fn all_folders_in(path: &Path) -> Result<Vec<Arc<str>>, FileError> {
     let mut names = Vec::new();
     for entry in fs::read_dir(path).map_err(FileError::Unreadable)? {

@@ -1,5 +1,5 @@
-//! Frontmatter that is nearly YAML: a text with `: ` in it that does not stand in quotes, as in
-//! `description: Use this: when x`. Other readers of skill files take it, so files have it.
+//! Frontmatter that is nearly YAML: an unquoted text with `: ` in it, as in `description: Use this:
+//! when x`. Other readers of skill files accept it, so such files exist.
 
 use std::sync::Arc;
 
@@ -7,12 +7,13 @@ use toolcrib_config::{Diagnostic, Located, Problems, Spot};
 
 use super::yaml::{self, Node};
 
-/// What begins a value that is no plain text: quotes, lists, maps, blocks, comments and the like.
+/// The first characters of values that are not plain text: quotes, lists, maps, blocks, comments
+/// and the like.
 const NOT_PLAIN: &[char] =
     &['"', '\'', '[', ']', '{', '}', '|', '>', '&', '*', '!', '%', '@', '`', '#', '-', '?', ','];
 
-/// Parses frontmatter as if the values of top-level keys that have a `: ` in them stood in quotes,
-/// with a warning for each. `None` when there are none, or it is no YAML with quotes either.
+/// Parses frontmatter as if the values of top-level keys with a `: ` in them were quoted, with a
+/// warning for each. `None` if there are none, or if it is not YAML with quotes either.
 pub(super) fn parse(
     frontmatter: &str,
     file: &Arc<str>,
@@ -39,7 +40,7 @@ pub(super) fn parse(
     }
     let node = yaml::parse(&text, file, first_line).ok()?;
     for (at, key) in found {
-        let message = "a text with `: ` in it stands without quotes; it is read as if it had them";
+        let message = "a text with `: ` in it is not quoted; it is read as if it were";
         problems.push(
             Diagnostic::warning(&at, message).help(format!("write {} \"…\"", key.trim_end())),
         );
@@ -47,15 +48,16 @@ pub(super) fn parse(
     Some(node)
 }
 
-/// Takes the line of a top-level key apart whose value must stand in quotes and does not: key with
-/// colon and space, value, end of the line.
+/// Splits the line of a top-level key whose value needs quotes and has none: key with colon and
+/// space, value, end of the line.
 fn unquoted(line: &str) -> Option<(&str, &str, &str)> {
     let colon = line.find(": ")?;
     let (name, rest) = line.split_at(colon);
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
     let value = rest.get(1..)?.trim();
-    // What looks like a comment is judged as one, and is part of the text where that needs quotes.
+    // A part that looks like a comment is treated as one, but belongs to the text if that needs
+    // quotes.
     let text = value.split(" #").next()?;
     let needs_quotes = text.contains(": ") || text.ends_with(':');
     if !is_name || !needs_quotes || value.starts_with(NOT_PLAIN) {

@@ -11,37 +11,37 @@ use crate::config::tools_mode;
 
 /// The longest id of a skill, in characters.
 const MAX_ID: usize = 64;
-/// The longest description without a warning, in characters: every description is always before the
-/// model.
+/// The longest description without a warning, in characters: every description is part of every
+/// model request.
 const LONG_DESCRIPTION: usize = 1024;
-/// How our own keys begin.
+/// The prefix of Toolcrib's keys.
 const OURS: &str = "toolcrib";
-/// Our own keys in `metadata`.
+/// Toolcrib's keys in `metadata`.
 const KEYS: [&str; 4] =
     ["toolcrib-tools", "toolcrib-tools-mode", "toolcrib-steps", "toolcrib-on-skip"];
 
-/// A skill as its file has it. Whether the tools exist is not known here.
+/// A skill as in its file. Whether the tools exist is checked later.
 #[derive(Debug)]
 pub(crate) struct SkillFile {
-    /// The folder's name: unlike the `name` in the file it is always there, and there once.
+    /// The folder's name: unlike the `name` in the file it always exists and is unique.
     pub(crate) id: SkillId,
     pub(crate) description: Arc<str>,
     pub(crate) body: Arc<str>,
-    /// `metadata.toolcrib-tools`, each once.
+    /// `metadata.toolcrib-tools`, without duplicates.
     pub(crate) tools: Vec<Located<Arc<str>>>,
     /// `metadata.toolcrib-tools-mode`.
     pub(crate) tools_mode: Option<ToolsMode>,
-    /// `metadata.toolcrib-steps`: tools, with what is noted of each.
+    /// `metadata.toolcrib-steps`: tools with remarks.
     pub(crate) steps: Vec<Remarked>,
     /// `metadata.toolcrib-on-skip`.
     pub(crate) on_skip: OnSkip,
-    /// `allowed-tools`, which other hosts read.
+    /// `allowed-tools`, for other hosts.
     pub(crate) allowed_tools: Vec<Located<Arc<str>>>,
 }
 
 impl SkillFile {
-    /// Reads the file of the skill in a folder of that name. `None` when something in it had to
-    /// be refused, which is recorded.
+    /// Reads the file of the skill in a folder of that name. `None` if a part was refused, which is
+    /// recorded.
     pub(super) fn read(
         file: &Arc<str>,
         folder: &str,
@@ -56,7 +56,7 @@ impl SkillFile {
                     "the file does not begin with frontmatter between two lines of `---`",
                 )
                 .help(format!(
-                    "begin it with: --- / name: {folder} / description: What it is for. / ---"
+                    "begin it with: --- / name: {folder} / description: Its purpose. / ---"
                 )),
             );
             return None;
@@ -96,7 +96,7 @@ impl SkillFile {
     }
 }
 
-/// What our own keys in `metadata` say.
+/// The values of Toolcrib's keys in `metadata`.
 #[derive(Default)]
 struct Ours {
     tools: Vec<Located<Arc<str>>>,
@@ -105,7 +105,7 @@ struct Ours {
     on_skip: OnSkip,
 }
 
-/// Reads our own keys in `metadata`. Other keys there are other hosts' business.
+/// Reads Toolcrib's keys in `metadata`. Other keys belong to other hosts.
 fn metadata(mut keys: Keys<'_>) -> Ours {
     let listed =
         keys.names("toolcrib-tools", char::is_whitespace, Severity::Error).unwrap_or_default();
@@ -113,8 +113,8 @@ fn metadata(mut keys: Keys<'_>) -> Ours {
     let mut tools: Vec<Located<Arc<str>>> = Vec::with_capacity(listed.len());
     for tool in listed {
         if tools.iter().any(|earlier| earlier.value == tool.value) {
-            let message = format!("`{}` stands twice in `toolcrib-tools`", tool.value);
-            problems.push(Diagnostic::warning(&tool.at, message).help("leave one of them out"));
+            let message = format!("`{}` occurs twice in `toolcrib-tools`", tool.value);
+            problems.push(Diagnostic::warning(&tool.at, message).help("remove one of them"));
         } else {
             tools.push(tool);
         }
@@ -124,10 +124,9 @@ fn metadata(mut keys: Keys<'_>) -> Ours {
     let steps = keys.remarked("toolcrib-steps").unwrap_or_default();
     let on_skip = choice(&mut keys, "toolcrib-on-skip").map(|choice| {
         if steps.is_empty() {
-            let message = "`toolcrib-on-skip` says what becomes of steps, and there are none";
+            let message = "`toolcrib-on-skip` applies to steps, and there are none";
             problems.push(
-                Diagnostic::error(&choice.at, message)
-                    .help("write `toolcrib-steps`, or leave it out"),
+                Diagnostic::error(&choice.at, message).help("write `toolcrib-steps`, or remove it"),
             );
         }
         on_skip(&choice, problems)
@@ -135,7 +134,7 @@ fn metadata(mut keys: Keys<'_>) -> Ours {
     for (key, near) in keys.unknown().filter(|(key, _)| key.value.starts_with(OURS)) {
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("ours are there: {}", suggest::quoted(KEYS)),
+            None => format!("Toolcrib's keys are: {}", suggest::quoted(KEYS)),
         };
         let message = format!("unknown key `{}` in `metadata`", key.value);
         problems.push(Diagnostic::error(&key.at, message).help(help));
@@ -143,7 +142,7 @@ fn metadata(mut keys: Keys<'_>) -> Ours {
     Ours { tools, tools_mode, steps, on_skip: on_skip.unwrap_or_default() }
 }
 
-/// The text of a key of ours; anything else is recorded.
+/// The text of a Toolcrib key; other values are recorded.
 fn choice(keys: &mut Keys<'_>, key: &'static str) -> Option<Located<Arc<str>>> {
     keys.text(key).unwrap_or_else(|wrong| {
         keys.problems.push(Diagnostic::error(&wrong.at, format!("`{key}` {}", wrong.value)));
@@ -168,7 +167,10 @@ fn skill_id(folder: &str, file: &Arc<str>, problems: &Problems) -> Option<SkillI
         && folder.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
     if !is_id {
         let at = Spot::start_of(Arc::clone(file));
-        let message = format!("a skill is called by its folder, and `{folder}` cannot be its name");
+        let message = format!(
+            "a skill has the name of its folder, and `{folder}` is not a valid \
+            name"
+        );
         problems.push(Diagnostic::error(&at, message).help(format!(
             "rename the folder: use 1 to {MAX_ID} of the characters a-z, A-Z, 0-9, `_` and `-`"
         )));
@@ -177,19 +179,20 @@ fn skill_id(folder: &str, file: &Arc<str>, problems: &Problems) -> Option<SkillI
     SkillId::new(folder).ok()
 }
 
-/// Says so where the file gives the skill another name than its folder's, or none.
+/// Warns if the name in the file differs from the folder's, or is missing.
 fn name(keys: &mut Keys<'_>, folder: &str) {
     let (at, message) = match keys.text("name") {
         Ok(Some(name)) if *name.value == *folder => return,
-        Ok(Some(name)) => {
-            (name.at, format!("the name `{}` is not the folder's and is not used", name.value))
-        }
+        Ok(Some(name)) => (
+            name.at,
+            format!("the name `{}` differs from the folder's and is not used", name.value),
+        ),
         Ok(None) => (keys.at.clone(), "`name` is missing in the frontmatter".to_owned()),
         Err(wrong) => (wrong.at, format!("`name` {}", wrong.value)),
     };
     keys.problems.push(
         Diagnostic::warning(&at, message)
-            .help(format!("the skill is called `{folder}`, as its folder is")),
+            .help(format!("the skill has the name of its folder, `{folder}`")),
     );
 }
 
@@ -200,8 +203,8 @@ fn description(text: &Located<Arc<str>>, problems: &Problems) -> Arc<str> {
         problems.push(
             Diagnostic::warning(&text.at, format!("`description` has {chars} characters")).help(
                 format!(
-                    "all of them stand before the model at all times; keep it within \
-                     {LONG_DESCRIPTION}, and move the rest into the body"
+                    "every model request contains it; keep it within {LONG_DESCRIPTION}, and move \
+                     the rest into the body"
                 ),
             ),
         );

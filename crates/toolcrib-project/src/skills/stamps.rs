@@ -1,11 +1,12 @@
-//! What tells that a skill has changed, without reading it.
+//! Detects that a skill has changed, without reading it.
 
 use std::{fs, path::Path, sync::Arc, time::SystemTime};
 
 use super::{REPLACED, SKILL_FILE, all_folders_in};
-use crate::root::{FileError, Root};
+use crate::root::Root;
+use crate::text_file::FileError;
 
-/// What lay in the folder of skills at one moment.
+/// The content of a skills folder at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Stamps(Vec<SkillStamp>);
 
@@ -13,31 +14,30 @@ pub(crate) struct Stamps(Vec<SkillStamp>);
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SkillStamp {
     pub(crate) name: Arc<str>,
-    /// `None` where there is no `SKILL.md`.
+    /// `None` without a `SKILL.md`.
     file: Option<FileStamp>,
-    /// Whether there is something beside the `SKILL.md`.
+    /// Whether there are files besides the `SKILL.md`.
     pub(crate) has_files: bool,
-    /// The hidden folder that it lies in, where it is not in its place because another skill is
-    /// just taking it.
+    /// The hidden folder of a skill that is just being replaced.
     pub(crate) moved_to: Option<Arc<str>>,
 }
 
-/// A file that has another one, or none of these times, has changed.
+/// A file with another inode or another time has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FileStamp {
     len: u64,
     modified: Option<SystemTime>,
-    /// The file itself, and when anything about it changed: what is put in place by renaming is
-    /// another file, whatever time it bears.
+    /// The inode, and the time of any change: a file put in place by renaming is another file,
+    /// whatever its modification time.
     #[cfg(unix)]
     node: (u64, i64, i64),
 }
 
 impl Stamps {
-    /// Of the folders in a project's folder of skills; none where that is not there.
+    /// Of the folders in a project's skills folder; empty if that does not exist.
     ///
     /// # Errors
-    /// Why it cannot be told what lies in it, which is another thing than nothing.
+    /// Why its content is unknown, which differs from empty.
     pub(crate) fn of(root: &Root, folder: &str) -> Result<Self, FileError> {
         let path = match root.folder(folder) {
             Err(FileError::NotFound) => return Ok(Self::default()),
@@ -64,7 +64,7 @@ impl Stamps {
         self.0.iter()
     }
 
-    /// What is known of one skill.
+    /// The stamp of one skill.
     pub(crate) fn get(&self, name: &str) -> Option<&SkillStamp> {
         self.0.iter().find(|stamp| *stamp.name == *name)
     }

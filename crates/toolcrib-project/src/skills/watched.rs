@@ -1,6 +1,8 @@
-//! The skills of a project while an engine of it lives: as their files are whenever a turn begins.
+//! The skills of a project while an engine of it exists: reloaded at the start of a turn.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use toolcrib_config::{Diagnostic, Problems, Spot};
 use toolcrib_engine::{LoadedSkills, Skill, SkillSource, Skills};
@@ -8,11 +10,11 @@ use toolcrib_engine::{LoadedSkills, Skill, SkillSource, Skills};
 use super::{Read, SkillFolders, SkillStamp, Stamps, read, skill_file};
 use crate::{
     PROJECT_FILE,
-    build::{Names, Part, SkillPlace, build_skill},
+    resolve::{Names, Part, SkillPlace, build_skill},
     root::Root,
 };
 
-/// Looks at the folder of skills whenever a turn begins, and reads those that have changed.
+/// Checks the skills folder at the start of each turn, and reads changed skills.
 #[derive(Debug, Clone)]
 pub(crate) struct WatchedSkills(Arc<Watched>);
 
@@ -20,7 +22,7 @@ pub(crate) struct WatchedSkills(Arc<Watched>);
 struct Watched {
     root: Root,
     folder: Arc<str>,
-    /// Whose they are, if not the project's own.
+    /// Their plugin, if they are not the project's own.
     plugin: Option<Arc<str>>,
     names: Names,
     state: Mutex<State>,
@@ -30,14 +32,13 @@ struct Watched {
 struct State {
     stamps: Stamps,
     loaded: LoadedSkills,
-    /// The folders of the skills that could not be used. They are read at each look: what was wrong
-    /// need not have been in a file.
+    /// The folders of invalid skills. They are read at each check: the error may have been outside
+    /// the files.
     broken: Vec<Arc<str>>,
 }
 
 impl WatchedSkills {
-    /// The skills that were loaded from a folder of a part when this lay in it; `None` where it has
-    /// no folder.
+    /// The skills that were loaded from a part's folder; `None` without a folder.
     pub(crate) fn new(part: &Part, names: Names, skills: Skills) -> Option<Self> {
         let (root, plugin) = (part.root.clone(), part.plugin_id().cloned());
         let SkillFolders { folder, stamps, .. } = &part.skills;
@@ -55,7 +56,7 @@ impl WatchedSkills {
         &self.0.folder
     }
 
-    /// Whose they are, if not the project's own.
+    /// Their plugin, if they are not the project's own.
     pub(crate) fn plugin(&self) -> Option<&Arc<str>> {
         self.0.plugin.as_ref()
     }
@@ -68,16 +69,16 @@ impl WatchedSkills {
 impl SkillSource for WatchedSkills {
     fn skills(&self) -> LoadedSkills {
         let this = &*self.0;
-        let mut state = this.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = this.state.lock();
         match Stamps::of(&this.root, &this.folder) {
             Ok(now) if now == state.stamps && state.loaded.problems.is_empty() => {}
             Ok(now) => this.reload(&mut state, now),
-            // That the skills cannot be looked at does not take them away: fewer skills can mean
-            // more tools.
+            // A folder that cannot be read does not remove the skills: fewer skills can mean more
+            // tools.
             Err(error) => {
                 let folder = this.root.shown(&this.folder);
                 let problem =
-                    format!("the skill folder `{folder}` {error}; the skills stay as they were");
+                    format!("the skill folder `{folder}` {error}; the previous skills stay in use");
                 state.loaded.problems = Arc::new([problem.into()]);
             }
         }
@@ -86,9 +87,9 @@ impl SkillSource for WatchedSkills {
 }
 
 impl Watched {
-    /// Reads the skills that have changed. Those that have not stay the very same, and those that
-    /// cannot be used any more stay as they were. A skill goes with its folder, not with its
-    /// `SKILL.md`: editors and installations take that away for a moment.
+    /// Reads the changed skills. Unchanged ones keep their `Arc`s, and those that became invalid
+    /// keep their previous version. A skill is removed with its folder, not with its `SKILL.md`:
+    /// editors and installations remove that for a moment.
     fn reload(&self, state: &mut State, now: Stamps) {
         let before = Arc::clone(&state.loaded.skills);
         let mut skills = Vec::new();
@@ -128,7 +129,7 @@ impl Watched {
             }
         }
         let with_none = before.without_any();
-        // Folders have different names, and so have these skills.
+        // Folder names are unique, and so are these skills' names.
         let skills = with_none.with_shared(skills).unwrap_or(with_none);
         let is_same = before.iter_shared().len() == skills.iter_shared().len()
             && before.iter_shared().zip(skills.iter_shared()).all(|(a, b)| Arc::ptr_eq(a, b));
@@ -140,25 +141,27 @@ impl Watched {
         state.stamps = now;
     }
 
-    /// Of a skill that is there no more, though its folder is.
+    /// For a removed skill whose folder still exists.
     fn gone(&self, stamp: &SkillStamp) -> Diagnostic {
         let (folder, name) = (self.root.shown(&self.folder), &stamp.name);
         let at = Spot::start_of(skill_file(&folder, name));
         let (message, remains) = match &stamp.moved_to {
-            None => ("this is gone", name),
-            Some(moved_to) => ("this is gone: another skill was taking its place", moved_to),
+            None => ("this file no longer exists", name),
+            Some(moved_to) => {
+                ("this file no longer exists: another skill was replacing it", moved_to)
+            }
         };
-        Diagnostic::error(&at, format!("{message}; the skill stays as it was"))
-            .help(format!("if it is to go too, remove `{folder}/{remains}`"))
+        Diagnostic::error(&at, format!("{message}; the previous version of the skill stays in use"))
+            .help(format!("to remove the skill too, delete `{folder}/{remains}`"))
     }
 }
 
-/// The skill itself, or the one before it if nothing about it is another.
+/// The skill itself, or the previous one if nothing differs.
 fn as_before(skill: Skill, before: Option<&Arc<Skill>>) -> Arc<Skill> {
     let Some(before) = before else { return Arc::new(skill) };
     let mut alike = skill.clone();
     if skill.files.is_some() && before.files.is_some() {
-        // They lie in the same folder.
+        // Both are in the same folder.
         alike.files.clone_from(&before.files);
     }
     if alike == **before { Arc::clone(before) } else { Arc::new(skill) }

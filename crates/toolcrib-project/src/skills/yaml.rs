@@ -1,11 +1,11 @@
-//! YAML as a small tree with positions: as much of it as frontmatter needs.
+//! YAML as a small tree with positions: the subset that frontmatter needs.
 
 use std::sync::Arc;
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span};
 use toolcrib_config::{Diagnostic, Located, Spot};
 
-/// How deep frontmatter may nest. Bounds what dropping a tree takes of the stack.
+/// The depth limit of frontmatter. It bounds the stack use of dropping a tree.
 const DEEPEST: usize = 32;
 
 /// A node.
@@ -17,7 +17,7 @@ pub(super) enum Node {
     List(Vec<Located<Node>>),
     /// A mapping, in the order of the file.
     Map(Vec<(Located<Node>, Located<Node>)>),
-    /// A reference to another node. Frontmatter has no use for them; they are not followed.
+    /// A reference to another node. Frontmatter does not need aliases; they are not resolved.
     Alias,
 }
 
@@ -25,17 +25,18 @@ pub(super) enum Node {
 #[derive(Debug)]
 pub(super) struct YamlText {
     pub(super) text: Arc<str>,
-    /// Where its first character stands, if the file holds the text as it is on one line.
+    /// The position of its first character, if the file contains the text literally on one line.
     pub(super) start: Option<Spot>,
 }
 
-/// A list or map that is not at its end yet.
+/// A list or map that is still open.
 enum Open {
     List(Vec<Located<Node>>),
     Map { entries: Vec<(Located<Node>, Located<Node>)>, key: Option<Located<Node>> },
 }
 
-/// Parses the first document of a text that begins at a line of a file. `None` when it is empty.
+/// Parses the first document of a text that begins at a given line of a file. `None` if it is
+/// empty.
 pub(super) fn parse(
     yaml: &str,
     file: &Arc<str>,
@@ -51,7 +52,7 @@ pub(super) fn parse(
     while let Some(event) = parser.next_event() {
         let (event, span) = event.map_err(|error| {
             Diagnostic::error(&spot(error.marker()), format!("this is not YAML: {}", error.info()))
-                .help("a text with `: ` or ` #` in it must stand in quotes")
+                .help("a text with `: ` or ` #` in it must be quoted")
         })?;
         let at = spot(&span.start);
         let done = match event {

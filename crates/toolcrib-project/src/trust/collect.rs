@@ -1,26 +1,31 @@
-//! From what a project declares to what it may do with its user's authority.
+//! Collects the actions that a project performs with its user's authority.
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use toolcrib_config::{Located, Spot};
 use toolcrib_mcp::server::{self, expand};
 use toolcrib_models::{ModelName, Vendor};
+use toolcrib_tools::{self as tools, DeclaredKind};
 
-use super::{Action, Power, Reads, pin::unpinned, programs::note_programs};
+use super::{
+    Action, Foreign, Power, Reads, pin::unpinned, programs::note_programs, variables::shown,
+};
 use crate::{
-    build::{McpFiles, Part, references},
     config::{
-        CommandSection, HttpSection, HubSection, Kind, McpSection, McpSettings, ModelSection, Pair,
-        ProjectFile, Reach, Text, ToolSection,
+        HubSection, McpSection, McpSettings, ModelSection, Pair, ProjectFile, Reach, Text,
+        ToolSection,
     },
+    resolve::{DatabaseEntry, DatabaseSpecs, McpFiles, Part, references_in},
     root::Root,
 };
 
-/// All that a project may do with its user's authority. Notes the programs of the project on the way.
+/// All actions that a project may perform with its user's authority. Records the programs of the
+/// project.
 pub(crate) fn powers(
     file: &ProjectFile,
     parts: &[Part],
     mcp_files: &McpFiles,
+    databases: &DatabaseSpecs,
     root: &Root,
 ) -> Vec<Power> {
     let collector = Collector { file, project: root.path(), reads: root.reads() };
@@ -28,19 +33,20 @@ pub(crate) fn powers(
     for part in parts {
         let of_part = &part.declared;
         powers.extend(of_part.mcp.iter().filter_map(|section| collector.mcp(section, &part.root)));
-        powers.extend(of_part.hubs.iter().flat_map(|hub| collector.hub(hub)));
-        powers.extend(of_part.tools.iter().filter_map(|tool| collector.tool(tool, &part.root)));
+        powers.extend(of_part.hubs.iter().flat_map(|hub| collector.hub(hub, &part.root)));
+        powers.extend(of_part.tools.iter().flat_map(|tool| collector.tool(tool, &part.root)));
     }
     powers.extend(mcp_files.declared().map(|(name, at, transport)| {
         let mut sections = parts.iter().flat_map(|part| &part.declared.mcp);
         let section = sections.find(|section| *section.name.value == **name);
         collector.of_file(name, at, transport, section.map(|section| &section.settings))
     }));
+    powers.extend(databases.entries().iter().filter_map(|database| collector.database(database)));
     powers.extend(file.models.iter().filter_map(|model| collector.model(model)));
     powers.extend(collector.named_models());
     powers.extend(file.serve.tokens.iter().filter_map(|token| {
         let secret = token.secret.as_ref()?;
-        let reads = collector.variables_of([&secret.value]);
+        let reads = collector.variables_of([&*secret.value]);
         Some(power(&token.at, "a token of `serve`".to_owned(), Action::Read, reads))
     }));
     powers
@@ -53,13 +59,14 @@ struct Collector<'a> {
 }
 
 fn power(at: &Spot, of: String, action: Action, reads: BTreeSet<String>) -> Power {
-    Power { origin: at.to_string().into(), of, action, reads: reads.into_iter().collect() }
+    Power { at: at.clone(), of, action, reads: reads.into_iter().collect(), foreign: Vec::new() }
 }
 
 impl Collector<'_> {
     fn mcp(&self, section: &McpSection, root: &Root) -> Option<Power> {
         let of = format!("MCP server `{}`", section.name.value);
         let addresses = addresses(&section.settings.allow_addresses);
+        let mut foreign = Vec::new();
         let (action, texts, pairs): (_, Vec<&Text>, &[Pair]) = match &section.reach {
             Reach::Program(program) => {
                 let words = || std::iter::once(&program.command).chain(&program.args);
@@ -68,13 +75,13 @@ impl Collector<'_> {
                     Some(cwd) => root.path().join(value(cwd).unwrap_or_default()),
                     None => root.path().to_owned(),
                 };
-                self.note(&expanded.unwrap_or_default(), &dir, &dir);
+                foreign = self.note(&expanded.unwrap_or_default(), &dir, &dir);
                 let command: Vec<_> = words().map(|word| word.value.to_string()).collect();
                 let action = Action::Start {
                     unpinned: unpinned(&command),
                     command,
                     working_dir: program.cwd.as_ref().map(|cwd| cwd.value.to_string()),
-                    sets: names(&program.env),
+                    sets: shown(texts_of(&program.env)),
                 };
                 (action, words().chain(&program.cwd).collect(), &program.env)
             }
@@ -85,7 +92,10 @@ impl Collector<'_> {
             Reach::OfFile | Reach::Broken => return None,
         };
         let texts = texts.into_iter().chain(pairs.iter().map(|pair| &pair.value));
-        Some(power(&section.name.at, of, action, self.read_by(texts)))
+        Some(Power {
+            foreign,
+            ..power(&section.name.at, of, action, self.read_by(texts.map(|text| &*text.value)))
+        })
     }
 
     fn of_file(
@@ -95,11 +105,12 @@ impl Collector<'_> {
         (used, written): (&server::Transport, &server::Transport),
         settings: Option<&McpSettings>,
     ) -> Power {
+        let mut foreign = Vec::new();
         if let server::Reach::Program { command, args, working_dir, .. } = used.reach() {
             let words: Vec<_> =
                 std::iter::once(command.to_owned()).chain(args.iter().cloned()).collect();
             let dir = working_dir.unwrap_or(self.project);
-            self.note(&words, dir, dir);
+            foreign = self.note(&words, dir, dir);
         }
         let mut reads = BTreeSet::new();
         let mut read = |text: &str| reads.extend(variables(text));
@@ -116,7 +127,7 @@ impl Collector<'_> {
                     unpinned: unpinned(&command),
                     command,
                     working_dir: dir,
-                    sets: env.iter().map(|(name, _)| name.clone()).collect(),
+                    sets: shown(env.iter().map(|(name, value)| (name.as_str(), value.as_str()))),
                 }
             }
             server::Reach::Endpoint { url, headers } => {
@@ -127,66 +138,71 @@ impl Collector<'_> {
             }
             _ => Action::Read,
         };
-        power(at, format!("MCP server `{name}`"), action, reads)
+        Power { foreign, ..power(at, format!("MCP server `{name}`"), action, reads) }
     }
 
-    fn hub(&self, hub: &HubSection) -> Vec<Power> {
-        let of = format!("hub `{}`", hub.name.value);
-        let reads = self.read_by(hub.secret_texts());
-        let calls =
-            hub.call.iter().map(|call| (call.http.url.as_ref(), &call.http.allow_addresses));
-        let all = std::iter::once((hub.url.as_ref(), &hub.allow_addresses)).chain(calls);
-        all.filter_map(|(url, nets)| {
-            let url = url?.value.to_string();
-            let action = Action::Dial { url, addresses: addresses(nets) };
-            Some(power(&hub.name.at, of.clone(), action, reads.clone()))
-        })
-        .collect()
+    fn hub(&self, section: &HubSection, root: &Root) -> Vec<Power> {
+        let of = format!("hub `{}`", section.name.value);
+        self.declared(&section.hub, &section.name.at, &of, root)
     }
 
-    fn tool(&self, tool: &ToolSection, root: &Root) -> Option<Power> {
+    /// A database file in the project has no authority of the user's.
+    fn database(&self, database: &DatabaseEntry) -> Option<Power> {
+        let (action, reads) = match (database.outside(), database.server()) {
+            (Some((file, writable)), _) => {
+                let file = file.to_string_lossy().into_owned();
+                (Action::Open { file, writable }, BTreeSet::new())
+            }
+            (None, Some((secret, writable))) => {
+                (Action::Connect { writable }, self.variables_of([secret]))
+            }
+            (None, None) => return None,
+        };
+        Some(power(&database.at, format!("database `{}`", database.name), action, reads))
+    }
+
+    /// A tool that sends no secret to the public internet has no authority of the user's.
+    fn tool(&self, tool: &ToolSection, root: &Root) -> Vec<Power> {
         let name = tool.name.as_ref().map(|name| name.value.as_str()).unwrap_or_default();
         let of = format!("tool `{name}`");
-        match &tool.kind {
-            Kind::Command(command) => Some(self.command(tool, command, of, root)),
-            Kind::Http(http) => self.http(tool, http, of),
-            Kind::Sql(_) | Kind::Unknown => None,
-        }
+        let Some(kind) = tool.kind.declared() else { return Vec::new() };
+        let mut powers = self.declared(kind, &tool.at, &of, root);
+        powers.retain(|power| match &power.action {
+            Action::Dial { addresses, .. } => !power.reads.is_empty() || !addresses.is_empty(),
+            _ => true,
+        });
+        powers
     }
 
-    fn command(
-        &self,
-        tool: &ToolSection,
-        command: &CommandSection,
-        of: String,
-        root: &Root,
-    ) -> Power {
-        let words = command.program.iter().map(|program| &program.value);
-        let words = words.chain(command.args.iter().map(|arg| &arg.value.value));
-        let words: Vec<_> = words.map(ToString::to_string).collect();
-        let dir = command.working_dir.as_ref().map(|dir| dir.value.to_string());
-        let full = dir.as_ref().map_or_else(|| root.path().to_owned(), |dir| root.path().join(dir));
-        self.note(&words, root.path(), &full);
-        let mut reads = self.read_by(command.env.iter().map(|variable| &variable.value));
-        reads.extend(command.inherit_env.iter().map(|name| name.value.to_string()));
-        let action = Action::Start {
-            unpinned: unpinned(&words),
-            command: words,
-            working_dir: dir,
-            sets: command.env.iter().map(|variable| variable.name.value.to_string()).collect(),
-        };
-        power(&tool.at, of, action, reads)
-    }
-
-    /// One that sends no secret to the public internet has no authority of the user's.
-    fn http(&self, tool: &ToolSection, http: &HttpSection, of: String) -> Option<Power> {
-        let reads = self.read_by(http.headers.iter().map(|header| &header.value));
-        let addresses = addresses(&http.allow_addresses);
-        if reads.is_empty() && addresses.is_empty() {
-            return None;
+    /// A power for each thing that a declared kind reaches.
+    fn declared(&self, kind: &dyn DeclaredKind, at: &Spot, of: &str, root: &Root) -> Vec<Power> {
+        let texts = kind.secret_texts();
+        let secrets = texts.iter().map(|(_, text)| *text);
+        let mut reads = self.read_by(secrets);
+        let mut powers = Vec::new();
+        for reach in kind.reaches() {
+            let (action, foreign) = match reach {
+                // A declared database has its own power.
+                tools::Reach::Database(_) => continue,
+                tools::Reach::Program { command, working_dir, env, inherit_env } => {
+                    let command: Vec<_> = command.into_iter().map(str::to_owned).collect();
+                    let dir = working_dir
+                        .map_or_else(|| root.path().to_owned(), |dir| root.path().join(dir));
+                    let foreign = self.note(&command, root.path(), &dir);
+                    reads.extend(inherit_env.iter().cloned());
+                    let sets = shown(env.iter().map(|(name, value)| (&**name, &**value)));
+                    let (unpinned, working_dir) =
+                        (unpinned(&command), working_dir.map(str::to_owned));
+                    (Action::Start { unpinned, command, working_dir, sets }, foreign)
+                }
+                tools::Reach::Host { url, allow_addresses } => {
+                    let addresses = addresses(allow_addresses);
+                    (Action::Dial { url: url.to_owned(), addresses }, Vec::new())
+                }
+            };
+            powers.push(Power { foreign, ..power(at, of.to_owned(), action, reads.clone()) });
         }
-        let url = http.url.as_ref()?.value.to_string();
-        Some(power(&tool.at, of, Action::Dial { url, addresses }, reads))
+        powers
     }
 
     fn model(&self, model: &ModelSection) -> Option<Power> {
@@ -194,8 +210,8 @@ impl Collector<'_> {
         let of = format!("model `{}`", model.name.value);
         let own = model.base_url.as_ref().map(|url| url.value.to_string());
         let reads = match (model.secret(), &own) {
-            (Some(secret), _) => self.variables_of([&secret.value]),
-            // A base URL of the project's own does not get the key of the environment.
+            (Some(secret), _) => self.variables_of([&*secret.value]),
+            // A base URL of the project does not get the key of the environment.
             (None, Some(_)) => BTreeSet::new(),
             (None, None) => of_vendor(vendor),
         };
@@ -203,7 +219,7 @@ impl Collector<'_> {
         Some(power(&model.name.at, of, Action::Dial { url, addresses: Vec::new() }, reads))
     }
 
-    /// Models of vendors that are named without a section of their own.
+    /// Vendors' models that are named without a section.
     fn named_models(&self) -> impl Iterator<Item = Power> {
         let agent = &self.file.agent;
         let own = self.file.personalities.iter().filter_map(|one| one.model.as_ref());
@@ -222,28 +238,24 @@ impl Collector<'_> {
         })
     }
 
-    fn note(&self, command: &[String], program_dir: &Path, working_dir: &Path) {
-        note_programs(command, program_dir, working_dir, self.project, self.reads);
+    fn note(&self, command: &[String], program_dir: &Path, working_dir: &Path) -> Vec<Foreign> {
+        note_programs(command, program_dir, working_dir, self.project, self.reads)
     }
 
-    /// The variables that texts refer to, by their names or as secrets.
-    fn read_by<'t>(&self, texts: impl Iterator<Item = &'t Text>) -> BTreeSet<String> {
+    /// The variables that texts refer to, by name or as secrets.
+    fn read_by<'t>(&self, texts: impl Iterator<Item = &'t str>) -> BTreeSet<String> {
         let mut all = BTreeSet::new();
         for text in texts {
-            all.extend(variables(&text.value));
-            let secrets = references(text);
-            all.extend(self.variables_of(secrets.iter().map(|secret| &secret.value)));
+            all.extend(variables(text));
+            all.extend(self.variables_of(references_in(text).into_iter().map(|(_, name)| name)));
         }
         all
     }
 
-    /// The variables in which secrets are.
-    fn variables_of<'n>(
-        &self,
-        secrets: impl IntoIterator<Item = &'n Arc<str>>,
-    ) -> BTreeSet<String> {
-        let of = |name: &Arc<str>| {
-            let section = self.file.secrets.iter().find(|section| section.name.value == *name)?;
+    /// The variables of secrets.
+    fn variables_of<'n>(&self, secrets: impl IntoIterator<Item = &'n str>) -> BTreeSet<String> {
+        let of = |name: &str| {
+            let section = self.file.secrets.iter().find(|section| *section.name.value == *name)?;
             Some(section.env.as_ref()?.value.to_string())
         };
         secrets.into_iter().filter_map(of).collect()
@@ -258,11 +270,11 @@ fn addresses(nets: &[Located<Arc<str>>]) -> Vec<String> {
     nets.iter().map(|net| net.value.to_string()).collect()
 }
 
-fn names(pairs: &[Pair]) -> Vec<String> {
-    pairs.iter().map(|pair| pair.name.value.to_string()).collect()
+fn texts_of(pairs: &[Pair]) -> impl Iterator<Item = (&str, &str)> {
+    pairs.iter().map(|pair| (&*pair.name.value, &*pair.value.value))
 }
 
-/// A text with the values of variables in it.
+/// A text with the values of its variables.
 fn value(text: &Text) -> Option<String> {
     expand(&text.value, |name| std::env::var(name).ok()).ok().map(|expanded| expanded.text)
 }

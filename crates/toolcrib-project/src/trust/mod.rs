@@ -1,9 +1,9 @@
-//! Whether a project may use its user's authority: what it would do, whose its files are, and what
-//! the user has agreed to.
+//! Decides whether a project may use its user's authority: its actions, the owners of its files,
+//! and the user's consent.
 //!
 //! ```text
 //! reads    the bytes of every file that a load reads, and its owner
-//! collect  typed data -> powers: programs, hosts that are asked, variables that are read
+//! collect  typed data -> powers: programs, hosts that are asked, files outside, variables
 //! store    what the user has agreed to, in the user's configuration folder
 //! ```
 
@@ -14,9 +14,11 @@ mod power;
 mod programs;
 mod reads;
 mod store;
+mod variables;
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
+use toolcrib_config::{Diagnostics, Problems};
 use toolcrib_core::Digest;
 
 use self::{collect::powers, owner::Owned};
@@ -25,23 +27,25 @@ pub use self::{
     power::{Action, Power},
     store::{Standing, TrustError, TrustStore, Trusted},
 };
-pub(crate) use self::{owner::check_owner, reads::Reads};
+pub(crate) use self::{
+    owner::{check_below, check_owner},
+    reads::Reads,
+};
 use crate::{
-    LoadError, LoadOptions,
-    build::{McpFiles, Part},
+    LoadError, LoadOptions, PROJECT_FILE,
     config::ProjectFile,
+    resolve::{DatabaseSpecs, McpFiles, Part},
     root::Root,
     state::StateFolder,
 };
 
-/// What there is to know of a project before it is used: read from the very bytes that it is built
-/// from.
+/// The facts about a project before it is used, from the same bytes that it is built from.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Review {
     /// The project's folder, resolved; `None` for imported servers alone.
     pub folder: Option<PathBuf>,
-    /// What it may do with the user's authority.
+    /// The actions that it may perform with the user's authority.
     pub powers: Vec<Power>,
     /// The digest of all files of the project that were read, and of its programs.
     pub digest: Digest,
@@ -49,33 +53,44 @@ pub struct Review {
     pub(crate) owned: Vec<Owned>,
 }
 
-/// What may be done with a project.
+/// The decision on a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// Everything.
     Use,
-    /// It is only looked at: no server of it is started or dialed. For this reason, which ends the
-    /// sentence "it is not asked: …".
+    /// It is only inspected: no server is started or connected. The reason ends the sentence "it is
+    /// not asked: …".
     LookOnly(Arc<str>),
-    /// Nothing; it is not loaded. With the text for the user.
+    /// It is not loaded. With the text for the user.
     Refuse(String),
 }
 
-/// Whoever decides for the user while a project is loaded. Called on the loading thread, which may
-/// block.
+/// Decides for the user while a project is loaded. Called on the loading thread, which may block.
 pub trait Consent: fmt::Debug + Send + Sync {
-    /// Whether the project may be used. Asked once, before anything is made, started or dialed.
+    /// Whether the project may be used. Called once, before anything is created, started or
+    /// connected.
     fn review(&self, review: &Review) -> Verdict;
 
-    /// Whether these databases may be replaced by new ones. Asked when the project is known to load
-    /// with the new ones.
+    /// Whether these databases may be replaced by new ones. Called after the project was loaded
+    /// successfully with the new ones.
     fn replace(&self, files: &[PathBuf]) -> bool;
 }
 
-/// Why nothing is asked where the options say so.
-const OFFLINE: &str = "nothing is started or dialed (--offline)";
+/// Why no source is queried if the options forbid it.
+const OFFLINE: &str = "no program is started and no connection opened (--offline)";
 
-/// Why nothing of a project that is being loaded may be started or dialed, if so.
+/// The decision on a project that is being loaded.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Held {
+    /// Why nothing may be started or connected, if so.
+    pub(crate) reason: Option<Arc<str>>,
+    /// Why files outside the project may not be opened, if so: the user does not trust it.
+    pub(crate) untrusted: Option<Arc<str>>,
+    /// Programs that others may change.
+    pub(crate) warnings: Diagnostics,
+}
+
+/// Decides whether a project that is being loaded may be used.
 ///
 /// # Errors
 /// [`LoadError::NotTrusted`].
@@ -83,24 +98,35 @@ pub(crate) fn held(
     file: &ProjectFile,
     parts: &[Part],
     mcp_files: &McpFiles,
+    databases: &DatabaseSpecs,
     root: &Root,
     state: &StateFolder,
     options: &LoadOptions,
-) -> Result<Option<Arc<str>>, LoadError> {
-    let offline = || options.offline.then(|| OFFLINE.into());
-    let Some(consent) = &options.consent else { return Ok(offline()) };
-    let powers = powers(file, parts, mcp_files, root);
-    // A load of nothing but imported files reads nothing of its folder.
+) -> Result<Held, LoadError> {
+    let offline = options.offline.then(|| OFFLINE.into());
+    let Some(consent) = &options.consent else {
+        return Ok(Held { reason: offline, ..Held::default() });
+    };
+    let powers = powers(file, parts, mcp_files, databases, root);
+    // A load of imported files alone reads nothing of the current folder.
     let is_project = parts.first().is_some_and(|own| own.skills.has_folder());
     let folder = is_project.then(|| root.path().to_owned());
     let mut owned = root.reads().owned();
     if state.is_default() {
-        owned.extend(Owned::folder(state.path()));
+        owned.extend(Owned::at(state.path()));
     }
-    let digest = root.reads().digest_below(root.path());
-    match consent.review(&Review { folder, powers, digest, owned }) {
-        Verdict::Use => Ok(offline()),
-        Verdict::LookOnly(reason) => Ok(offline().or(Some(reason))),
-        Verdict::Refuse(message) => Err(LoadError::NotTrusted { message }),
+    let mut digest = root.reads().digest_below(root.path());
+    let foreign: Vec<_> = powers.iter().flat_map(|power| &power.foreign).collect();
+    if !foreign.is_empty() {
+        // A changed owner of a program outside needs new consent.
+        digest = Digest::of_all([digest, Digest::of(format!("{foreign:?}"))].iter());
     }
+    let warnings = Problems::new(PROJECT_FILE);
+    powers.iter().flat_map(Power::warnings).for_each(|warning| warnings.push(warning));
+    let (reason, untrusted) = match consent.review(&Review { folder, powers, digest, owned }) {
+        Verdict::Use => (offline, None),
+        Verdict::LookOnly(reason) => (offline.or(Some(Arc::clone(&reason))), Some(reason)),
+        Verdict::Refuse(message) => return Err(LoadError::NotTrusted { message }),
+    };
+    Ok(Held { reason, untrusted, warnings: warnings.into_diagnostics() })
 }

@@ -1,4 +1,4 @@
-//! Whose files are: the user's, the system's, or somebody else's.
+//! File owners: the user, the system, or another user.
 
 use std::{
     collections::BTreeSet,
@@ -9,7 +9,7 @@ use std::{
 
 use super::power::plain;
 
-/// A file or folder that was read, as its owner and mode were then.
+/// The owner and mode of a file or folder at the time of reading.
 #[derive(Debug, Clone)]
 pub(crate) struct Owned {
     pub(crate) path: PathBuf,
@@ -18,11 +18,11 @@ pub(crate) struct Owned {
     pub(crate) is_folder: bool,
 }
 
-/// A file or folder that somebody else decides about.
+/// A file or folder that another user controls.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Foreign {
-    /// It belongs to neither the user nor the system.
+    /// Its owner is neither the user nor the system.
     #[error("{} belongs to another user (uid {uid})", shown(path))]
     Owner {
         /// The file or folder.
@@ -52,20 +52,24 @@ impl Foreign {
 }
 
 impl Owned {
-    /// A folder as it is now.
-    pub(crate) fn folder(path: &Path) -> io::Result<Self> {
-        let found = fs::metadata(path)?;
-        let (uid, mode) = (found.uid(), found.mode());
-        Ok(Self { path: path.to_owned(), uid, mode, is_folder: true })
+    /// A file or folder as it is now.
+    pub(crate) fn at(path: &Path) -> io::Result<Self> {
+        Ok(Self::of(path, &fs::metadata(path)?))
     }
 
-    /// Whether somebody else decides about it. `accepted` is the owner that was accepted for a path.
-    pub(super) fn foreign(&self, accepted: &impl Fn(&Path) -> Option<u32>) -> Option<Foreign> {
+    /// From its metadata.
+    pub(crate) fn of(path: &Path, found: &fs::Metadata) -> Self {
+        let (uid, mode) = (found.uid(), found.mode());
+        Self { path: path.to_owned(), uid, mode, is_folder: found.is_dir() }
+    }
+
+    /// Whether another user controls it. `accepted` returns the accepted owner of a path.
+    pub(crate) fn foreign(&self, accepted: &impl Fn(&Path) -> Option<u32>) -> Option<Foreign> {
         const OTHERS_WRITE: u32 = 0o002;
         const STICKY: u32 = 0o1000;
         let path = || self.path.clone();
         let is_mine = self.uid == rustix::process::geteuid().as_raw() || self.uid == 0;
-        // Into a sticky folder everybody may put files, and none takes away those of others.
+        // In a sticky folder every user may create files, but not remove those of others.
         let is_open = self.mode & OTHERS_WRITE != 0 && !(self.is_folder && self.mode & STICKY != 0);
         if is_mine && !is_open {
             return None;
@@ -78,7 +82,8 @@ impl Owned {
     }
 }
 
-/// The files, and the folders that lead to them: up to the project's, else the one that each lies in.
+/// The files, and the folders that lead to them: up to the project's, else the one that contains
+/// each.
 pub(super) fn with_folders(files: Vec<Owned>, project: Option<&Path>) -> Vec<Owned> {
     let mut folders: BTreeSet<&Path> = project.into_iter().collect();
     for file in &files {
@@ -89,22 +94,37 @@ pub(super) fn with_folders(files: Vec<Owned>, project: Option<&Path>) -> Vec<Own
             None => folders.extend(above.take(1)),
         }
     }
-    let folders: Vec<_> = folders.into_iter().filter_map(|path| Owned::folder(path).ok()).collect();
+    let folders: Vec<_> = folders.into_iter().filter_map(|path| Owned::at(path).ok()).collect();
     folders.into_iter().chain(files).collect()
 }
 
-/// Whether somebody else decides about the nearest folder that is there on the way to a path: into
-/// such a one nothing is written.
+/// Whether another user controls the nearest existing folder of a path: nothing is written into
+/// such a folder.
 ///
 /// # Errors
-/// [`Foreign`] says whose it is.
+/// [`Foreign`] names the owner.
 pub(crate) fn check_owner(
     path: &Path,
     accepted: impl Fn(&Path) -> Option<u32>,
 ) -> Result<(), Foreign> {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let there = path.ancestors().find_map(|path| Owned::folder(&path.canonicalize().ok()?).ok());
+    let there = path.ancestors().find_map(|path| Owned::at(&path.canonicalize().ok()?).ok());
     match there.and_then(|there| there.foreign(&accepted)) {
+        Some(foreign) => Err(foreign),
+        None => Ok(()),
+    }
+}
+
+/// Whether another user controls a file below a folder that is already used, or a folder between
+/// them. An owner accepted for the folder is accepted for the file.
+///
+/// # Errors
+/// [`Foreign`] names the owner.
+pub(crate) fn check_below(folder: &Path, file: &Path, found: &fs::Metadata) -> Result<(), Foreign> {
+    let accepted = Owned::at(folder).ok().filter(|one| one.foreign(&|_| None).is_some());
+    let accepted = accepted.map(|one| one.uid);
+    let owned = with_folders(vec![Owned::of(file, found)], Some(folder));
+    match owned.iter().find_map(|one| one.foreign(&|_| accepted)) {
         Some(foreign) => Err(foreign),
         None => Ok(()),
     }

@@ -1,174 +1,183 @@
-//! Programs that fetch what they run: whether the version is fixed.
+//! Detects programs that fetch code without a fixed version. The launchers are a table; a launcher
+//! is also found after `env` and its like, and in the text of a shell. A script that fetches by
+//! itself is not detected.
 
-/// What a command fetches and runs without a fixed version, if it does. Looks at the well-known
-/// launchers, also behind `env` and in the text of a shell.
+mod launchers;
+mod version;
+
+use self::launchers::{LAUNCHERS, Launcher, Words};
+
+/// The limit of words read from a command.
+const MOST_WORDS: usize = 2000;
+
+/// Programs that start another one: a shell from its text, the others from their arguments.
+const STARTERS: [&str; 26] = [
+    "sh",
+    "bash",
+    "dash",
+    "zsh",
+    "ash",
+    "ksh",
+    "fish",
+    "busybox",
+    "cmd",
+    "powershell",
+    "pwsh",
+    "env",
+    "sudo",
+    "doas",
+    "su",
+    "nice",
+    "timeout",
+    "nohup",
+    "exec",
+    "time",
+    "xargs",
+    "setsid",
+    "stdbuf",
+    "tini",
+    "dumb-init",
+    "systemd-run",
+];
+
+/// Programs that fetch a URL.
+const FETCHERS: [&str; 5] = ["curl", "wget", "fetch", "iwr", "irm"];
+
+/// Shell words that run fetched code, in addition to [`STARTERS`]. A word with a `/` does so too.
+const RUNNERS: [&str; 11] =
+    ["python", "python3", "node", "perl", "ruby", "php", "deno", "eval", "source", ".", "iex"];
+
+/// The package or URL that a command fetches and runs without a fixed version, if any.
 pub(super) fn unpinned(command: &[String]) -> Option<String> {
-    let words: Vec<&str> = command.iter().map(String::as_str).collect();
-    of_words(&words, 2)
-}
-
-fn of_words(words: &[&str], depth: u8) -> Option<String> {
+    let words: Vec<&str> = command.iter().map(String::as_str).take(MOST_WORDS).collect();
     let (first, rest) = words.split_first()?;
-    let program = first.rsplit('/').next()?;
-    let program = program.strip_suffix(".cmd").or(program.strip_suffix(".exe")).unwrap_or(program);
-    match program {
-        "npx" | "pnpx" | "bunx" => package(rest, &["-p", "--package"], &["-c"], npm_is_pinned),
-        "npm" | "pnpm" | "yarn" | "bun" => {
-            let (_, rest) = behind(rest, &["exec", "x", "dlx"])?;
-            package(rest, &["-p", "--package"], &["-c"], npm_is_pinned)
-        }
-        "uvx" => package(rest, &["--from"], UV_VALUES, python_is_pinned),
-        "uv" => {
-            let (_, rest) = behind(rest, &["tool"])?;
-            let (_, rest) = behind(rest, &["run"])?;
-            package(rest, &["--from"], UV_VALUES, python_is_pinned)
-        }
-        "pipx" => {
-            let (_, rest) = behind(rest, &["run"])?;
-            package(rest, &["--spec"], &["--python"], python_is_pinned)
-        }
-        "go" => {
-            let (_, rest) = behind(rest, &["run"])?;
-            let module = rest.iter().find(|word| !word.starts_with('-'))?;
-            let version = module.split_once('@').map(|(_, version)| version);
-            let is_local = module.starts_with('.') || module.starts_with('/');
-            (!is_local && version.is_some_and(|v| !v.starts_with('v'))).then(|| (*module).into())
-        }
-        "deno" => {
-            let (_, rest) = behind(rest, &["run"])?;
-            let source = rest.iter().find(|word| !word.starts_with('-'))?;
-            let is_fetched = ["npm:", "jsr:", "http:", "https:"].iter();
-            let is_fetched = is_fetched.clone().any(|scheme| source.starts_with(scheme));
-            (is_fetched && !npm_is_pinned(source)).then(|| (*source).into())
-        }
-        "docker" | "podman" | "nerdctl" => {
-            let (_, rest) = behind(rest, &["run"])?;
-            let image = image(rest)?;
-            (!image_is_pinned(image)).then(|| image.into())
-        }
-        // A shell's text, and what only starts another program.
-        "sh" | "bash" | "dash" | "zsh" | "env" | "cmd" | "sudo" | "nice" | "timeout" => {
-            let depth = depth.checked_sub(1)?;
-            let split: Vec<&str> =
-                rest.iter().flat_map(|word| word.split_whitespace()).take(1000).collect();
-            (0..split.len()).find_map(|start| of_words(split.get(start..)?, depth))
-        }
-        _ => None,
+    if !STARTERS.contains(&name(first)) {
+        return launched(&words);
     }
+    let commands = commands_of(rest);
+    let mut starts = commands
+        .iter()
+        .flat_map(|command| (0..command.len()).filter_map(|start| command.get(start..)));
+    starts.find_map(launched).or_else(|| fetched(&commands))
 }
 
-/// Options of uv that have a value.
-const UV_VALUES: &[&str] = &["-p", "--python", "--with", "-w", "--index", "--index-url", "-i"];
-
-/// What is behind the first of some words.
-fn behind<'a, 'b>(words: &'b [&'a str], one_of: &[&str]) -> Option<(&'a str, &'b [&'a str])> {
-    let at = words.iter().position(|word| one_of.contains(word))?;
-    Some((words.get(at)?, words.get(at + 1..)?))
+/// The name of a program, without its folder and the extension of Windows.
+fn name(program: &str) -> &str {
+    let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
+    [".cmd", ".exe"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }
 
-/// The package that a launcher is given, unless it is pinned: the value of one of `named`, else the
-/// first word that is no option.
-fn package(
-    words: &[&str],
-    named: &[&str],
-    with_value: &[&str],
-    is_pinned: impl Fn(&str) -> bool,
-) -> Option<String> {
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let (option, value) = word.split_once('=').unwrap_or((word, ""));
-        let spec = if named.contains(&option) {
-            if value.is_empty() { words.next()? } else { value }
-        } else if with_value.contains(&option) {
-            if value.is_empty() {
-                words.next();
+/// The commands in the text of a shell, each as its words. Quotes are ignored.
+fn commands_of<'a>(words: &[&'a str]) -> Vec<Vec<&'a str>> {
+    let mut commands = vec![Vec::new()];
+    let mut left = MOST_WORDS;
+    for text in words {
+        for (at, command) in text.split([';', '|', '&', '(', ')', '`', '\n']).enumerate() {
+            if at > 0 {
+                commands.push(Vec::new());
             }
-            continue;
-        } else if word.starts_with('-') {
-            continue;
-        } else {
-            word
-        };
-        let is_local = spec.starts_with(['.', '/']) || spec.starts_with("file:");
-        return (!is_local && !is_pinned(spec)).then(|| spec.to_owned());
-    }
-    None
-}
-
-/// `name@1.2.3`, with a scope or without.
-fn npm_is_pinned(spec: &str) -> bool {
-    let name_ends = spec.rfind('@').filter(|at| *at > 0);
-    let version = name_ends.and_then(|at| spec.get(at + 1..)).unwrap_or_default();
-    is_exact(version) || is_commit(spec.rsplit('#').next().unwrap_or_default())
-}
-
-/// `name==1.2.3`, `name@1.2.3`, or a commit of a repository.
-fn python_is_pinned(spec: &str) -> bool {
-    let version = spec.split_once("==").or(spec.rsplit_once('@')).map(|(_, version)| version);
-    version.is_some_and(|version| is_exact(version) || is_commit(version))
-}
-
-/// A whole version with its numbers, and no range.
-fn is_exact(version: &str) -> bool {
-    let mut numbers = version.split(['-', '+']).next().unwrap_or_default().split('.');
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let first = numbers.next().is_some_and(is_number);
-    let others: Vec<_> = numbers.collect();
-    first
-        && !others.is_empty()
-        && others.iter().all(|part| part.starts_with(|c: char| c.is_ascii_digit()))
-        && !version.contains(['^', '~', '*', '<', '>', '|', ' '])
-}
-
-fn is_commit(text: &str) -> bool {
-    text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// The image of `docker run`: the first word that is neither an option nor its value.
-fn image<'a>(words: &[&'a str]) -> Option<&'a str> {
-    const ALONE: [&str; 14] = [
-        "--rm",
-        "--init",
-        "--interactive",
-        "--tty",
-        "--detach",
-        "--privileged",
-        "--read-only",
-        "--no-healthcheck",
-        "--oom-kill-disable",
-        "--publish-all",
-        "--sig-proxy",
-        "--quiet",
-        "--replace",
-        "--help",
-    ];
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        if !word.starts_with('-') {
-            return Some(word);
-        }
-        let is_short_flags =
-            !word.starts_with("--") && word.bytes().skip(1).all(|flag| b"itdPq".contains(&flag));
-        if !(word.contains('=') || ALONE.contains(word) || is_short_flags) {
-            words.next();
+            let quotes = |c| matches!(c, '\'' | '"');
+            let words = command.split_whitespace().map(|word| word.trim_matches(quotes));
+            let words: Vec<_> = words.filter(|word| !word.is_empty()).take(left).collect();
+            left -= words.len();
+            commands.last_mut().into_iter().for_each(|last| last.extend(&words));
         }
     }
-    None
+    commands
 }
 
-/// A digest, or a tag that is not `latest`.
-fn image_is_pinned(image: &str) -> bool {
-    let last = image.rsplit('/').next().unwrap_or(image);
-    image.contains("@sha256:")
-        || last.split_once(':').is_some_and(|(_, tag)| !tag.is_empty() && tag != "latest")
+/// The unpinned argument of a launcher, which is the first of the words.
+fn launched(words: &[&str]) -> Option<String> {
+    let (first, rest) = words.split_first()?;
+    let program = name(first);
+    if program.starts_with("python") && rest.first() == Some(&"-m") {
+        return launched(rest.get(1..)?);
+    }
+    LAUNCHERS.iter().filter(|launcher| launcher.programs.contains(&program)).find_map(|launcher| {
+        let words = launcher.after_verbs(rest)?;
+        launcher.unpinned(words)
+    })
+}
+
+/// The URL that one command fetches, if another one may run the result.
+fn fetched(commands: &[Vec<&str>]) -> Option<String> {
+    let is_url = |word: &&&str| word.contains("://") || word.starts_with('$');
+    let fetches = |command: &Vec<&str>| {
+        let at = command.iter().position(|word| FETCHERS.contains(&name(word)))?;
+        command.get(at..)?.iter().find(is_url).map(|url| (*url).to_owned())
+    };
+    let runs = |command: &Vec<&str>| {
+        let named = |word: &&str| STARTERS.contains(&name(word)) || RUNNERS.contains(&name(word));
+        // `.` runs a file only as the command itself; elsewhere it is a folder or a filter.
+        let mut words = command.iter().enumerate().filter(|(at, word)| *at == 0 || **word != ".");
+        words.any(|(_, word)| named(word) || word.starts_with("./"))
+    };
+    let (fetching, others): (Vec<_>, Vec<_>) =
+        commands.iter().partition(|command| fetches(command).is_some());
+    let url = fetching.into_iter().find_map(fetches)?;
+    others.into_iter().any(runs).then_some(url)
+}
+
+impl Launcher {
+    /// The words after the subcommands; `None` if these do not match.
+    fn after_verbs<'a, 'w>(&self, mut words: &'w [&'a str]) -> Option<&'w [&'a str]> {
+        for verbs in self.verbs {
+            let at = words.iter().position(|word| verbs.contains(word))?;
+            words = words.get(at + 1..)?;
+        }
+        Some(words)
+    }
+
+    /// The first package without a fixed version, if there is one.
+    fn unpinned(&self, words: &[&str]) -> Option<String> {
+        let has_version = words.iter().enumerate().any(|(at, word)| {
+            let (option, value) = word.split_once('=').unwrap_or((word, ""));
+            let value = if value.is_empty() { words.get(at + 1).copied() } else { Some(value) };
+            self.versions.contains(&option) && value.is_some_and(version::is_fixed)
+        });
+        let mut named = false;
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let (option, value) = word.split_once('=').unwrap_or((word, ""));
+            let mut of_option =
+                || if value.is_empty() { words.next().copied() } else { Some(value) };
+            let is_option = word.starts_with('-');
+            let spec = if is_option && self.packages.contains(&option) {
+                named |= self.instead.contains(&option);
+                of_option()?
+            } else if is_option {
+                if (self.takes_value)(word) || self.versions.contains(&option) {
+                    of_option();
+                }
+                continue;
+            } else if named || self.words == Words::None {
+                return None;
+            } else {
+                word
+            };
+            let mut specs = spec.split(',').filter(|spec| !spec.is_empty());
+            let is_loose = |spec: &&str| {
+                let is_local = spec.starts_with(['.', '/', '~']) || spec.starts_with("file:");
+                !is_local && !has_version && !(self.is_pinned)(spec)
+            };
+            if let Some(spec) = specs.find(is_loose) {
+                return Some(spec.to_owned());
+            }
+            if !is_option && self.words == Words::First {
+                return None;
+            }
+        }
+        None
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// `|` separates words, `¦` is a pipe.
     fn found(line: &str) -> Option<String> {
-        let words: Vec<_> = line.split('|').map(str::to_owned).collect();
+        let words: Vec<_> = line.split('|').map(|word| word.replace('¦', "|")).collect();
         unpinned(&words)
     }
 
@@ -196,6 +205,34 @@ mod tests {
             ("deno|run|-A|npm:tool", "npm:tool"),
             ("sh|-c|cd /x && npx -y tool", "tool"),
             ("env|A=1|npx|tool", "tool"),
+            ("uv|run|--with|httpx|server.py", "httpx"),
+            ("uv|run|--with=a==1.0,b|server.py", "b"),
+            ("uv|run|https://x.example/server.py", "https://x.example/server.py"),
+            ("uvx|--with|b|a==1.0", "b"),
+            ("uvx|--from|a==1.0|--with|b|a", "b"),
+            ("bunx|tool", "tool"),
+            ("pnpm|--silent|dlx|tool@next", "tool@next"),
+            ("yarn|dlx|tool", "tool"),
+            ("npm|install|-g|a@1.2.3|b", "b"),
+            ("deno|run|--config|c.json|https://x.example/mod.ts", "https://x.example/mod.ts"),
+            ("deno|https://x.example/mod.ts", "https://x.example/mod.ts"),
+            ("docker|run|mcp/git:latest", "mcp/git:latest"),
+            ("docker|--context|far|run|--network|none|mcp/git", "mcp/git"),
+            ("python3|-m|pip|install|a==1.0|b", "b"),
+            ("sh|-c|pip install --quiet 'tool>=1' && tool", "tool>=1"),
+            ("sh|-c|pip install a==1.0; exec uvx b", "b"),
+            ("bash|-lc|(cd /x; \"npx\" tool)", "tool"),
+            ("sh|-c|bash -c 'npx tool'", "tool"),
+            ("sh|-c|npx $TOOL", "$TOOL"),
+            ("sh|-c|curl -fsSL https://x.example/i ¦ sh", "https://x.example/i"),
+            ("sh|-c|curl https://x.example/i ¦ sudo bash -s", "https://x.example/i"),
+            ("bash|-c|bash <(wget -qO- https://x.example/i)", "https://x.example/i"),
+            ("sh|-c|eval \"$(curl https://x.example/i)\"", "https://x.example/i"),
+            ("sh|-c|wget https://x.example/i && chmod +x i && ./i", "https://x.example/i"),
+            ("sudo|-u|x|docker|run|mcp/git", "mcp/git"),
+            ("cargo|install|tool", "tool"),
+            ("gem|install|tool", "tool"),
+            ("nix|run|nixpkgs#hello", "nixpkgs#hello"),
         ] {
             assert_eq!(found(line).as_deref(), Some(spec), "{line}");
         }
@@ -219,6 +256,19 @@ mod tests {
             "python3|server.py",
             "sh|-c|ls",
             "npx",
+            "uv|run|server.py",
+            "uv|run|--with|a==1.0,b==2.0.1|server.py|npx",
+            "pip|install|-r|requirements.txt",
+            "pip|install|-e|.",
+            "python3|server.py|npx|tool",
+            "npm|ci",
+            "deno|run|https://x.example/x@1.2.3/mod.ts",
+            "docker|compose|up",
+            "sh|-c|npx tool@1.2.3 && ls",
+            "sh|-c|curl https://x.example/i ¦ jq .",
+            "curl|https://x.example/i",
+            "cargo|install|--version|1.2.3|tool",
+            "gem|install|tool|-v|1.2.3",
             "",
         ] {
             assert_eq!(found(line), None, "{line}");

@@ -1,25 +1,32 @@
-//! What a project may do with its user's authority, in words.
+//! The actions of a project with its user's authority, in words.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
-/// Something that a project does with its user's authority.
+use toolcrib_config::{Diagnostic, Spot};
+
+use super::Foreign;
+
+/// An action of a project with its user's authority.
 ///
-/// Its [`Display`](fmt::Display) is for a person, in full. What stands in the project's files is
-/// escaped: it cannot drive a terminal, and it cannot add lines of its own.
+/// Its [`Display`](fmt::Display) is for a person, in full. Texts of the project's files are
+/// escaped: they cannot control a terminal or add lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Power {
-    /// Where it is declared: `toolcrib.toml:12`.
-    pub origin: Arc<str>,
-    /// What has it: ``MCP server `git` ``.
+    /// The position of the declaration.
+    pub at: Spot,
+    /// The part that performs it: ``MCP server `git` ``.
     pub of: String,
-    /// What it does.
+    /// The action.
     pub action: Action,
-    /// The variables of this process's environment whose values it receives.
+    /// The environment variables of this process whose values it receives.
     pub reads: Vec<String>,
+    /// Programs outside the project that it starts and that another user controls, or their
+    /// folders.
+    pub foreign: Vec<Foreign>,
 }
 
-/// What a [`Power`] does.
+/// The action of a [`Power`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {
@@ -27,27 +34,65 @@ pub enum Action {
     Start {
         /// The program and its arguments, as they are declared.
         command: Vec<String>,
-        /// The folder that it runs in, as it is declared; the project's if absent.
+        /// The folder that it runs in, as declared; the project's if absent.
         working_dir: Option<String>,
-        /// The variables that are set in its environment.
+        /// The variables that are set in its environment: `NAME`, or `NAME=VALUE` as declared if
+        /// the value decides which code runs.
         sets: Vec<String>,
-        /// What it fetches and runs without a fixed version.
+        /// The package or URL that it fetches and runs without a fixed version.
         unpinned: Option<String>,
     },
     /// It sends requests.
     Dial {
-        /// To this URL, as it is declared.
+        /// The URL, as declared.
         url: String,
-        /// Addresses that are not of the public internet and that it may reach.
+        /// Addresses outside the public internet that it may reach.
         addresses: Vec<String>,
+    },
+    /// It opens a database file outside the project.
+    Open {
+        /// The file, resolved.
+        file: String,
+        /// Whether it may also write it.
+        writable: bool,
+    },
+    /// It connects to the database server of a URL in a variable.
+    Connect {
+        /// Whether it may also write.
+        writable: bool,
     },
     /// It only reads variables.
     Read,
 }
 
+impl Power {
+    /// Warnings if others may change the code that runs.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = Diagnostic> {
+        let unpinned = match &self.action {
+            Action::Start { unpinned, .. } => unpinned.as_deref(),
+            _ => None,
+        };
+        let of = plain(&self.of);
+        let warn = |message| Diagnostic::warning(&self.at, message);
+        let unpinned = unpinned.map(|spec| {
+            warn(format!("{of}: {} {NOT_FIXED}", word(spec))).help(
+                "name a complete version, a commit or a digest, or keep the fetched files in the \
+                 project",
+            )
+        });
+        let foreign = self.foreign.iter().map(move |foreign| {
+            warn(format!("{of} runs a program that another user controls: {foreign}"))
+                .help("use a program of your own or of the system")
+        });
+        unpinned.into_iter().chain(foreign)
+    }
+}
+
+const NOT_FIXED: &str = "has no fixed version, so its code may change any day";
+
 impl fmt::Display for Power {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", plain(&self.of), plain(&self.origin))?;
+        write!(f, "{} ({})", plain(&self.of), plain(&self.at.to_string()))?;
         let list = |words: &[String]| words.iter().map(|w| word(w)).collect::<Vec<_>>().join(", ");
         match &self.action {
             Action::Start { command, working_dir, sets, unpinned } => {
@@ -60,11 +105,7 @@ impl fmt::Display for Power {
                     write!(f, "\n  with these variables set: {}", list(sets))?;
                 }
                 if let Some(unpinned) = unpinned {
-                    write!(
-                        f,
-                        "\n  not pinned: {} has no fixed version, so what runs may change any day",
-                        word(unpinned)
-                    )?;
+                    write!(f, "\n  not pinned: {} {NOT_FIXED}", word(unpinned))?;
                 }
             }
             Action::Dial { url, addresses } => {
@@ -73,7 +114,18 @@ impl fmt::Display for Power {
                     write!(f, "\n  also at addresses of your network: {}", list(addresses))?;
                 }
             }
+            Action::Open { file, writable } => {
+                let does = if *writable { "reads and writes" } else { "reads" };
+                write!(f, "\n  {does} the database: {}", word(file))?;
+            }
+            Action::Connect { writable } => {
+                let does = if *writable { "reads and writes" } else { "reads" };
+                write!(f, "\n  {does} the database of a URL in your environment")?;
+            }
             Action::Read => {}
+        }
+        for foreign in &self.foreign {
+            write!(f, "\n  runs a program that another user controls: {foreign}")?;
         }
         if !self.reads.is_empty() {
             write!(f, "\n  receives from your environment: {}", list(&self.reads))?;
@@ -82,7 +134,7 @@ impl fmt::Display for Power {
     }
 }
 
-/// A word as it would be typed: in quotes, and escaped, unless it is of plain characters.
+/// A word as typed in a shell: quoted and escaped, unless it consists of plain characters.
 fn word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,={}$~?&#[]".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
@@ -91,13 +143,13 @@ fn word(text: &str) -> String {
     format!("\"{}\"", text.chars().map(escaped).collect::<String>())
 }
 
-/// A text without what drives a terminal or begins a line.
+/// A text without characters that control a terminal or begin a line.
 pub(super) fn plain(text: &str) -> String {
     text.chars().map(escaped).collect()
 }
 
-/// Everything but printable ASCII and Latin letters stands as an escape: letters of some scripts turn
-/// the direction of the text around them.
+/// Escapes everything but printable ASCII and Latin letters: letters of some scripts change the
+/// direction of the text around them.
 fn escaped(c: char) -> String {
     match c {
         '\'' => c.into(),

@@ -1,40 +1,42 @@
-//! Programs of the project itself: their bytes belong to what is trusted.
+//! The programs that a command starts. The bytes of the project's own are part of the trust digest;
+//! the others are reported if another user controls them.
 
 use std::{
     fs::File,
     io::Read as _,
-    os::unix::fs::PermissionsExt as _,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
-use super::Reads;
+use toolcrib_capabilities::process::find_program;
 
-/// What files of programs are called.
+use super::{Foreign, Owned, Reads};
+
+/// Extensions of program files.
 const EXTENSIONS: [&str; 24] = [
     "bash", "bat", "cjs", "cmd", "exe", "fish", "jar", "js", "lua", "mjs", "mts", "php", "pl",
     "ps1", "py", "pyc", "pyz", "r", "rb", "scm", "sh", "ts", "wasm", "zsh",
 ];
 
-/// Beginnings of the names of programs that run a file, whatever that is called.
+/// Prefixes of the names of programs that run a file, whatever its name.
 const INTERPRETERS: [&str; 27] = [
     "ash", "awk", "bash", "bun", "busybox", "dash", "deno", "env", "fish", "gawk", "java", "ksh",
     "lua", "make", "mawk", "node", "perl", "php", "pwsh", "python", "ruby", "rscript", "sed", "sh",
     "tclsh", "uv", "zsh",
 ];
 
-/// Notes the program of a command and each argument that is a program's file, where they are files of
-/// the project. `program_dir` is where a relative program starts, `working_dir` where arguments do.
+/// Records the program of a command and each argument that is a program file, if they are files of
+/// the project. Returns those outside that another user controls. `program_dir` is the base of a
+/// relative program, `working_dir` that of arguments.
 pub(super) fn note_programs(
     command: &[String],
     program_dir: &Path,
     working_dir: &Path,
     project: &Path,
     reads: &Reads,
-) {
-    let Some((program, args)) = command.split_first() else { return };
-    if program.contains('/') {
-        note(&program_dir.join(program), project, reads);
-    }
+) -> Vec<Foreign> {
+    let Some((program, args)) = command.split_first() else { return Vec::new() };
+    let mut files: Vec<_> = find_program(program, program_dir).ok().into_iter().collect();
     // `--flag=FILE` counts as its file.
     let values = args.iter().map(|arg| match arg.split_once('=') {
         Some((option, value)) if option.starts_with('-') => value,
@@ -42,11 +44,12 @@ pub(super) fn note_programs(
     });
     let mut is_run = interprets(program);
     for path in values.map(|value| working_dir.join(value)).filter(|path| path.is_file()) {
-        // An interpreter runs the first file that it is given; the others are data.
+        // An interpreter runs its first file argument; the others are data.
         if std::mem::take(&mut is_run) || is_program(&path) {
-            note(&path, project, reads);
+            files.push(path);
         }
     }
+    files.iter().filter_map(|file| note(file, project, reads)).collect()
 }
 
 fn interprets(program: &str) -> bool {
@@ -57,24 +60,37 @@ fn interprets(program: &str) -> bool {
     })
 }
 
-fn note(path: &Path, project: &Path, reads: &Reads) {
-    let Ok(real) = path.canonicalize() else { return };
-    if real.starts_with(project) {
-        reads.program(&real);
-    }
-    // A link of the project may be made to lead elsewhere.
+fn note(path: &Path, project: &Path, reads: &Reads) -> Option<Foreign> {
+    let real = path.canonicalize().ok()?;
+    // A symlink of the project may be changed to lead elsewhere.
     let path = plain(path);
     if path != real && path.starts_with(project) {
         reads.link(&path, &real);
     }
+    if real.starts_with(project) {
+        reads.program(&real);
+        return None;
+    }
+    // The folder of a symlink decides its target.
+    [real.as_path(), path.parent()?, real.parent()?].into_iter().find_map(foreign)
 }
 
-/// A path without `.`, as it is compared.
+/// Another user who controls a file outside the project.
+fn foreign(path: &Path) -> Option<Foreign> {
+    // In a user namespace, files of root may have another uid.
+    let system = Path::new("/usr").metadata().ok().map(|usr| usr.uid());
+    let owned = Owned::at(path).ok()?;
+    let foreign = owned.foreign(&|_| None)?;
+    let is_systems = system == Some(owned.uid) && matches!(foreign, Foreign::Owner { .. });
+    (!is_systems).then_some(foreign)
+}
+
+/// A path without `.`, for comparison.
 fn plain(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
-/// Whether a file looks like one that something runs. Data that a program reads may change daily.
+/// Whether a file looks like a program. Data that a program reads may change daily.
 fn is_program(path: &Path) -> bool {
     let Ok(found) = path.metadata() else { return false };
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();

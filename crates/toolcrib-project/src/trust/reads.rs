@@ -1,28 +1,30 @@
-//! What a load reads, each file once: the bytes that are judged are those that are used.
+//! The files that a load reads, each once: the checked bytes are the bytes that are used.
 
 use std::{
     collections::BTreeMap,
     io::Read as _,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
+
+use parking_lot::Mutex;
 
 use toolcrib_core::Digest;
 
 use super::Owned;
 use crate::{
     open::open_file,
-    root::{FileError, MAX_SEED, MAX_TEXT, decoded},
+    text_file::{FileError, MAX_SEED, MAX_TEXT, decoded},
 };
 
-/// The files that were read so far. Clones share them.
+/// The files read so far. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reads(Arc<Mutex<Files>>);
 
 #[derive(Debug, Default)]
 struct Files {
-    /// Whether the load is over, so that nothing is kept anymore.
+    /// Whether the load is over; then nothing is stored any more.
     closed: bool,
     by_path: BTreeMap<PathBuf, Seen>,
 }
@@ -30,15 +32,15 @@ struct Files {
 #[derive(Debug)]
 struct Seen {
     digest: Digest,
-    /// `None` of what is only a digest.
+    /// `None` for files with a digest only.
     owner: Option<(u32, u32)>,
     /// Kept for a second reader, unless it is large.
     text: Option<Arc<str>>,
 }
 
 impl Reads {
-    /// The text of a file by its resolved path, of at most `limit` bytes. A byte-order mark is taken
-    /// off.
+    /// The text of a file by its resolved path, of at most `limit` bytes, without a byte order
+    /// mark.
     pub(crate) fn text(&self, path: &Path, limit: u64) -> Result<String, FileError> {
         let kept = self.with(|files| files.by_path.get(path)?.text.clone());
         if let Some(text) = kept {
@@ -52,8 +54,8 @@ impl Reads {
         Ok(text)
     }
 
-    /// Notes the bytes of a program by its resolved path. One that is too large is noted by its size
-    /// and its time of change, one that cannot be read by that alone.
+    /// Records the bytes of a program by its resolved path. A too large one is recorded by its size
+    /// and its time of change, an unreadable one by that time alone.
     pub(crate) fn program(&self, path: &Path) {
         let (digest, owner) = match read(path, MAX_SEED) {
             Ok((bytes, owner)) => (Digest::of(bytes), Some(owner)),
@@ -69,13 +71,13 @@ impl Reads {
         self.note(path, Seen { digest, owner, text: None });
     }
 
-    /// Notes where a link leads.
+    /// Records the target of a symlink.
     pub(crate) fn link(&self, link: &Path, to: &Path) {
         let digest = Digest::of(to.as_os_str().as_encoded_bytes());
         self.note(link, Seen { digest, owner: None, text: None });
     }
 
-    /// The digest of what was read below a folder, and of its paths.
+    /// The digest of the files read below a folder, and of their paths.
     pub(crate) fn digest_below(&self, folder: &Path) -> Digest {
         self.with(|files| {
             let below = files.by_path.iter().filter_map(|(path, seen)| {
@@ -97,7 +99,7 @@ impl Reads {
         })
     }
 
-    /// Forgets everything, and keeps nothing from now on.
+    /// Clears everything, and stores nothing from now on.
     pub(crate) fn close(&self) {
         self.with(|files| *files = Files { closed: true, by_path: BTreeMap::new() });
     }
@@ -111,11 +113,12 @@ impl Reads {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Files) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.0.lock())
     }
 }
 
-/// The bytes of a regular file by its resolved path, with the owner and the mode of what was opened.
+/// The bytes of a regular file by its resolved path, with the owner and the mode of the opened
+/// file.
 fn read(path: &Path, limit: u64) -> Result<(Vec<u8>, (u32, u32)), FileError> {
     let file = open_file(path)?;
     let found = file.metadata().map_err(FileError::Unreadable)?;

@@ -1,5 +1,5 @@
-//! What the user has agreed to, kept in the user's configuration folder: one file for each folder
-//! that is trusted, replaced as a whole.
+//! The user's consent, stored in the user's configuration folder: one file for each trusted folder,
+//! replaced as a whole.
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},
@@ -15,10 +15,10 @@ use uuid::Uuid;
 
 use super::{Foreign, Review, owner::with_folders};
 
-/// A longer record is none of ours.
+/// A longer record is not valid.
 const MOST_BYTES: u64 = 64 * 1024;
 
-/// How a project stands with its user.
+/// Whether the user trusts a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Standing {
@@ -28,62 +28,62 @@ pub enum Standing {
     Unknown,
     /// It was trusted, and its files have changed since.
     Changed,
-    /// Somebody else decides about one of its files.
+    /// Another user controls one of its files.
     Foreign(Foreign),
 }
 
-/// A folder or file that the user has agreed to.
+/// A folder or file that the user has trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Trusted {
     /// The folder or file, resolved.
     pub path: PathBuf,
-    /// The digest of the project in it that may be used.
+    /// The digest of the trusted project in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
-    /// The owner, beside the user and the system, whose files in it are accepted.
+    /// The owner, besides the user and the system, whose files in it are accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<u32>,
 }
 
-/// What the user has agreed to cannot be kept.
+/// Trust cannot be stored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrustError {
     /// The user has no configuration folder.
-    #[error("trust cannot be kept: neither XDG_CONFIG_HOME nor HOME is set to an absolute path")]
+    #[error("trust cannot be stored: neither XDG_CONFIG_HOME nor HOME is set to an absolute path")]
     NoHome,
     /// The record cannot be written or removed.
-    #[error("trust cannot be kept in {}: {source}", path.display())]
+    #[error("trust cannot be stored in {}: {source}", path.display())]
     Io {
-        /// Where.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// What a user has agreed to. Records that somebody else could have written are not believed.
+/// The trust records of a user. Records that another user could have written are ignored.
 #[derive(Debug, Clone)]
 pub struct TrustStore {
-    /// `None` where the user has no configuration folder: nothing is trusted then.
+    /// `None` if the user has no configuration folder: then nothing is trusted.
     folder: Option<PathBuf>,
 }
 
 impl TrustStore {
-    /// That of the user: in `toolcrib/trust` below `$XDG_CONFIG_HOME` or `~/.config`.
+    /// The user's store: `toolcrib/trust` in `$XDG_CONFIG_HOME` or `~/.config`.
     pub fn of_user() -> Self {
         let folder = |name| {
             let path = PathBuf::from(std::env::var_os(name)?);
-            // What is relative would be found in the project.
+            // A relative path would be found in the project.
             path.is_absolute().then_some(path)
         };
         let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")));
         Self { folder: config.map(|config| config.join("toolcrib").join("trust")) }
     }
 
-    /// How a project stands that is loaded. One that was `found`, in place of being named, may use
-    /// the user's authority only as it was when it was trusted.
+    /// Whether a project may be used. If it was `found`, not named, its digest must be the trusted
+    /// one.
     pub fn standing(&self, review: &Review, found: bool) -> Standing {
         let owned = with_folders(review.owned.clone(), review.folder.as_deref());
         let foreign = owned.iter().find_map(|one| one.foreign(&|path| self.accepted_owner(path)));
@@ -101,7 +101,7 @@ impl TrustStore {
         }
     }
 
-    /// The owner that was accepted for a path: for itself, or for the nearest folder above it.
+    /// The accepted owner of a path: of itself, or of the nearest folder above it.
     pub fn accepted_owner(&self, path: &Path) -> Option<u32> {
         path.ancestors().find_map(|path| self.read(path)?.owner)
     }
@@ -117,10 +117,10 @@ impl TrustStore {
         self.write(&Trusted { path, digest: Some(review.digest), owner })
     }
 
-    /// Accepts the owner of a folder or file, for it and all that is below it.
+    /// Accepts the owner of a folder or file, for it and everything below it.
     ///
     /// # Errors
-    /// [`TrustError`]; also where there is no such file.
+    /// [`TrustError`], also if the file does not exist.
     pub fn accept_owner(&self, path: &Path) -> Result<Trusted, TrustError> {
         let fail = |source| TrustError::Io { path: path.to_owned(), source };
         let path = path.canonicalize().map_err(fail)?;
@@ -131,7 +131,7 @@ impl TrustStore {
         Ok(record)
     }
 
-    /// Takes back what was agreed to; says whether something was.
+    /// Revokes the trust in a path; returns whether there was any.
     ///
     /// # Errors
     /// [`TrustError`].
@@ -145,7 +145,7 @@ impl TrustStore {
         }
     }
 
-    /// All that was agreed to, by path.
+    /// All trusted paths, by path.
     pub fn list(&self) -> Vec<Trusted> {
         let folder = self.folder.iter().filter(|folder| is_private(folder));
         let entries = folder.filter_map(|folder| folder.read_dir().ok());
@@ -176,8 +176,8 @@ impl TrustStore {
         let fail = |source| TrustError::Io { path: folder.clone(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(fail)?;
         if ![folder.parent(), Some(folder)].into_iter().flatten().all(is_private) {
-            let open = "this folder, or the one above it, is a link, belongs to another user, or can \
-                        be changed by one";
+            let open = "this folder, or the one above it, is a symlink, belongs to another user, \
+                or can be changed by one";
             return Err(fail(io::Error::other(open)));
         }
         let text = serde_json::to_string(record).map_err(|error| fail(error.into()))?;
@@ -197,7 +197,7 @@ impl TrustStore {
     }
 }
 
-/// Whether a folder is the user's own, and nobody else can change it.
+/// Whether a folder belongs to the user, and no other user can change it.
 fn is_private(folder: &Path) -> bool {
     fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir() && is_mine(&found))
 }

@@ -1,4 +1,4 @@
-//! `alternatives`: sources that rules have asked in place of others.
+//! `alternatives`: sources that rules query instead of others.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use toolcrib_engine::{Engine, IterationError, TurnOptions};
+use toolcrib_engine::{Engine, TurnError, TurnOptions};
 
 use crate::folder::Folder;
 
@@ -41,7 +41,7 @@ fn hub(name: &str, at: SocketAddr, more: &str) -> String {
 const RULE: &str = "[[reliability]]\nwhen = { stage = 'discover' }\nthen = 'retry_other'\n";
 const ONE: &str = r#"[{"name":"find","description":"Finds."}]"#;
 
-fn names(engine: &Engine) -> Result<Vec<String>, IterationError> {
+fn names(engine: &Engine) -> Result<Vec<String>, TurnError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let mut turn = engine.turn(TurnOptions::default()).unwrap();
@@ -50,7 +50,7 @@ fn names(engine: &Engine) -> Result<Vec<String>, IterationError> {
     })
 }
 
-/// What the engine says it did about failures: from whom to whom.
+/// The engine's events about failures: from which source to which.
 fn moves(engine: &Engine) -> Arc<Mutex<Vec<String>>> {
     let moves: Arc<Mutex<Vec<String>>> = Arc::default();
     let into = Arc::clone(&moves);
@@ -83,10 +83,10 @@ fn a_hub_that_fails_is_listed_by_the_next_of_its_alternatives() {
             r#""retry_other" "cached > hub:second" "cached > hub:third""#
         ]
     );
-    // Who stands in for others lists nothing beside them.
+    // An alternative lists nothing in addition to its source.
     let first = engine(format!("{RULE}{}", hubs(fine, fine, fine)));
     assert_eq!(names(&first).unwrap(), ["crm_find"]);
-    // Without a rule nobody is asked instead.
+    // Without a rule no alternative is queried.
     assert!(names(&engine(hubs(broken, fine, fine))).unwrap().is_empty());
     let all_broken = format!("{RULE}{}", hubs(broken, broken, broken));
     assert!(names(&engine(all_broken)).unwrap().is_empty());
@@ -136,9 +136,9 @@ fn one_that_is_named_twice_is_refused() {
     ];
     insta::assert_snapshot!(Folder::with(&project.concat()).problems(), @"
     toolcrib.toml:10:27: the hub `c` is an alternative already, at toolcrib.toml:10
-        help: it is asked in place of one other, one time: name it there alone
+        help: an alternative belongs to one source: name it only there
     toolcrib.toml:18:17: the hub `c` is an alternative already, at toolcrib.toml:10
-        help: it is asked in place of one other, one time: name it there alone
+        help: an alternative belongs to one source: name it only there
     ");
 }
 
@@ -151,9 +151,9 @@ fn that_no_rule_has_them_asked_is_said_where_they_are_named() {
     let project = [hub("a", at, "alternatives = ['b', 'c']\n"), hub("b", at, ""), hub("c", at, "")];
     let project = format!("{}{MIRROR}", project.concat());
     insta::assert_snapshot!(Folder::with(&project).load().warnings(), @r#"
-    toolcrib.toml:7:17: warning: nobody is asked in place of `a`, and tools of its alternatives are never offered: no rule says `retry_other` at the stage `discover`
+    toolcrib.toml:7:17: warning: the alternatives of `a` are never queried, and their tools never offered: no rule has `retry_other` at the stage `discover`
         help: write a [[reliability]] with when = { stage = "discover" } and then = "retry_other"
-    toolcrib.toml:25:17: warning: nobody is asked in place of `git`, and tools of its alternatives are never offered: no rule says `retry_other` at the stage `discover`
+    toolcrib.toml:25:17: warning: the alternatives of `git` are never queried, and their tools never offered: no rule has `retry_other` at the stage `discover`
         help: write a [[reliability]] with when = { stage = "discover" } and then = "retry_other"
     "#);
     for when in ["stage = 'discover'", "attempt_below = 3"] {
@@ -165,7 +165,7 @@ fn that_no_rule_has_them_asked_is_said_where_they_are_named() {
     assert!(!Folder::with(&format!("{other}{project}")).load().warnings().is_empty());
 }
 
-/// What a source is called is in the names and facts of its tools, and an alternative has its own.
+/// A source's name is in the names and facts of its tools, and an alternative has a separate one.
 #[test]
 fn who_speaks_of_a_source_and_not_of_its_alternative_is_warned() {
     let at = "127.0.0.1:9".parse().unwrap();
@@ -182,26 +182,26 @@ fn who_speaks_of_a_source_and_not_of_its_alternative_is_warned() {
                  exclude = ['mcp__git__log']\n";
     let project = format!("{rules}{RULE}{hubs}{MIRROR}");
     insta::assert_snapshot!(Folder::with(&project).load().warnings(), @"
-    toolcrib.toml:4:11: warning: `first` is meant here, and its alternative `second` is not: this does not hold for the tools that come from there
+    toolcrib.toml:4:11: warning: `first` is matched here, and its alternative `second` is not: this does not apply to the tools of the alternative
         help: name both
-    toolcrib.toml:7:14: warning: `git` is meant here, and its alternative `mirror` is not: this does not hold for the tools that come from there
+    toolcrib.toml:7:14: warning: `git` is matched here, and its alternative `mirror` is not: this does not apply to the tools of the alternative
         help: name both
-    toolcrib.toml:10:8: warning: `git` is meant here, and its alternative `mirror` is not: this does not hold for the tools that come from there
+    toolcrib.toml:10:8: warning: `git` is matched here, and its alternative `mirror` is not: this does not apply to the tools of the alternative
         help: name both
-    toolcrib.toml:13:11: warning: `git` is meant here, and its alternative `mirror` is not: this does not hold for the tools that come from there
+    toolcrib.toml:13:11: warning: `git` is matched here, and its alternative `mirror` is not: this does not apply to the tools of the alternative
         help: name both
-    toolcrib.toml:13:22: warning: `first` is meant here, and its alternative `second` is not: this does not hold for the tools that come from there
+    toolcrib.toml:13:22: warning: `first` is matched here, and its alternative `second` is not: this does not apply to the tools of the alternative
         help: name both
-    toolcrib.toml:25:16: warning: `git` is meant here, and its alternative `mirror` is not: this does not hold for the tools that come from there
+    toolcrib.toml:25:16: warning: `git` is matched here, and its alternative `mirror` is not: this does not apply to the tools of the alternative
         help: name both
-    toolcrib.toml:26:12: warning: `first` is meant here, and its alternative `second` is not: this does not hold for the tools that come from there
+    toolcrib.toml:26:12: warning: `first` is matched here, and its alternative `second` is not: this does not apply to the tools of the alternative
         help: name both
-    toolcrib.toml:27:12: warning: `git` is meant here, and its alternative `mirror` is not: this does not hold for the tools that come from there
+    toolcrib.toml:27:12: warning: `git` is matched here, and its alternative `mirror` is not: this does not apply to the tools of the alternative
         help: name both
     ");
 }
 
-/// Names and patterns of tools say by their beginning whose they may be.
+/// The prefix of names and patterns of tools shows their possible sources.
 #[test]
 fn who_means_tools_of_a_source_and_none_of_its_alternative_is_warned() {
     let at = "127.0.0.1:9".parse().unwrap();
@@ -223,7 +223,7 @@ fn who_means_tools_of_a_source_and_none_of_its_alternative_is_warned() {
         said.map(|(_, said)| said.split(':').next().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let unnamed = |source: &str, alternative: &str| {
-        format!("`{source}` is meant here, and its alternative `{alternative}` is not")
+        format!("`{source}` is matched here, and its alternative `{alternative}` is not")
     };
     let (git, first) = (unnamed("git", "mirror"), unnamed("first", "second"));
     for (tools, expected) in [
@@ -270,34 +270,34 @@ fn alternatives_that_are_unknown_themselves_or_in_a_circle_are_refused() {
         "[[reliability]]\nwhen = { stage = 'tool' }\nthen = 'retry_other'\n".to_owned(),
     ];
     insta::assert_snapshot!(Folder::with(&project.concat()).problems(), @r#"
-    toolcrib.toml:7:17: the hub `b` is only asked in place of `a`, and names alternatives of its own
-        help: name all that may be asked, in order, where it is that others stand in for
-    toolcrib.toml:7:17: warning: nobody is asked in place of `a`, and tools of its alternatives are never offered: no rule says `retry_other` at the stage `discover`
+    toolcrib.toml:7:17: the hub `b` is an alternative of `a`, and cannot have alternatives
+        help: name all alternatives, in order, at the source that they replace
+    toolcrib.toml:7:17: warning: the alternatives of `a` are never queried, and their tools never offered: no rule has `retry_other` at the stage `discover`
         help: write a [[reliability]] with when = { stage = "discover" } and then = "retry_other"
-    toolcrib.toml:7:22: there is no hub `d`
+    toolcrib.toml:7:22: unknown hub `d`
         help: the hubs are `a`, `b`, `c`
-    toolcrib.toml:7:27: the hub `a` is no alternative to itself
-        help: name all that may be asked, in order, where it is that others stand in for
-    toolcrib.toml:15:17: the hub `c` is only asked in place of `b`, and names alternatives of its own
-        help: name all that may be asked, in order, where it is that others stand in for
-    toolcrib.toml:15:17: warning: nobody is asked in place of `b`, and tools of its alternatives are never offered: no rule says `retry_other` at the stage `discover`
+    toolcrib.toml:7:27: the hub `a` cannot be its own alternative
+        help: name all alternatives, in order, at the source that they replace
+    toolcrib.toml:15:17: the hub `c` is an alternative of `b`, and cannot have alternatives
+        help: name all alternatives, in order, at the source that they replace
+    toolcrib.toml:15:17: warning: the alternatives of `b` are never queried, and their tools never offered: no rule has `retry_other` at the stage `discover`
         help: write a [[reliability]] with when = { stage = "discover" } and then = "retry_other"
-    toolcrib.toml:23:17: the hub `a` is only asked in place of `c`, and names alternatives of its own
-        help: name all that may be asked, in order, where it is that others stand in for
-    toolcrib.toml:23:17: warning: nobody is asked in place of `c`, and tools of its alternatives are never offered: no rule says `retry_other` at the stage `discover`
+    toolcrib.toml:23:17: the hub `a` is an alternative of `c`, and cannot have alternatives
+        help: name all alternatives, in order, at the source that they replace
+    toolcrib.toml:23:17: warning: the alternatives of `c` are never queried, and their tools never offered: no rule has `retry_other` at the stage `discover`
         help: write a [[reliability]] with when = { stage = "discover" } and then = "retry_other"
-    toolcrib.toml:27:17: there is no MCP server `a`
+    toolcrib.toml:27:17: unknown MCP server `a`
         help: the MCP servers are `one`, `two`
-    toolcrib.toml:27:17: warning: nobody is asked in place of `one`, and tools of its alternatives are never offered: no rule says `retry_other` at the stage `discover`
+    toolcrib.toml:27:17: warning: the alternatives of `one` are never queried, and their tools never offered: no rule has `retry_other` at the stage `discover`
         help: write a [[reliability]] with when = { stage = "discover" } and then = "retry_other"
-    toolcrib.toml:27:22: the MCP server `two` is only asked in place of `one`, and names alternatives of its own
-        help: name all that may be asked, in order, where it is that others stand in for
+    toolcrib.toml:27:22: the MCP server `two` is an alternative of `one`, and cannot have alternatives
+        help: name all alternatives, in order, at the source that they replace
     toolcrib.toml:27:29: `alternatives[2]` must be a text in quotes; this is a whole number
-    toolcrib.toml:30:17: the MCP server `one` is only asked in place of `two`, and names alternatives of its own
-        help: name all that may be asked, in order, where it is that others stand in for
-    toolcrib.toml:30:17: warning: nobody is asked in place of `two`, and tools of its alternatives are never offered: no rule says `retry_other` at the stage `discover`
+    toolcrib.toml:30:17: the MCP server `one` is an alternative of `two`, and cannot have alternatives
+        help: name all alternatives, in order, at the source that they replace
+    toolcrib.toml:30:17: warning: the alternatives of `two` are never queried, and their tools never offered: no rule has `retry_other` at the stage `discover`
         help: write a [[reliability]] with when = { stage = "discover" } and then = "retry_other"
-    toolcrib.toml:33:8: then = "retry_other" can do nothing at the stage `tool`: only of models and sources there are others
+    toolcrib.toml:33:8: then = "retry_other" has no effect at the stage `tool`: only models and sources have alternatives
         help: write stage = "model" or stage = "discover" in `when`, or another `then`
     "#);
 }

@@ -1,4 +1,4 @@
-//! Whatever stands in the files, nothing panics.
+//! Whatever the files contain, nothing panics.
 
 use proptest::{
     collection::vec,

@@ -1,4 +1,4 @@
-//! What becomes of results that are too large for a model.
+//! Results that are too large for a model.
 
 use serde_json::{Value, json};
 use toolcrib_core::{ToolCall, ToolResult, unfence};
@@ -9,7 +9,7 @@ use crate::{
     folder::{Folder, RUN},
 };
 
-/// A program that writes as many numbers as it is asked for.
+/// A program that writes the requested count of numbers.
 const COUNT: &str = r#"
 [limits]
 batch_result_chars = 2000
@@ -83,8 +83,9 @@ async fn what_is_cut_lies_in_the_state_folder_which_is_made_only_then() {
 #[tokio::test]
 async fn a_store_in_memory_writes_nothing_and_a_tool_may_want_or_refuse_it() {
     let store = "\n[artifacts]\nstore = 'memory'\n";
-    let always = COUNT.replace("args =", "spooling = 'always'\nartifact_kind = 'csv'\nargs =");
-    let never = COUNT.replace("args =", "spooling = 'never'\nargs =");
+    let always =
+        COUNT.replace("args =", "artifact_policy = 'always'\nartifact_kind = 'csv'\nargs =");
+    let never = COUNT.replace("args =", "artifact_policy = 'never'\nargs =");
     for (text, ends) in [
         (COUNT, "chars total; the rest: artifact_read call_1]"),
         (&always, "\n5\n…"),
@@ -118,7 +119,7 @@ kind = "command"
 name = "artifact_read"
 description = "Reads."
 program = "true"
-spooling = "sometimes"
+artifact_policy = "sometimes"
 artifact_kind = "cvs"
 "#,
     );
@@ -133,18 +134,19 @@ artifact_kind = "cvs"
         help: the keys here are `store`, `keep_for`, `max_turn_bytes`, `max_session_bytes`, `max_answer_chars`
     toolcrib.toml:10:8: `artifact_read` is a tool that Toolcrib has for artifacts
         help: give the tool another name
-    toolcrib.toml:13:12: `spooling` cannot be `sometimes`
+    toolcrib.toml:13:19: `artifact_policy` cannot be `sometimes`
         help: the values are `when_cut`, `always`, `never`
     toolcrib.toml:14:17: there is no kind of artifact `cvs`
         help: did you mean `csv`?
     "#);
-    let without = COUNT.replace("args =", "spooling = 'always'\nartifact_kind = 'csv'\nargs =");
+    let without =
+        COUNT.replace("args =", "artifact_policy = 'always'\nartifact_kind = 'csv'\nargs =");
     insta::assert_snapshot!(Folder::with(&without).problems(), @r"
-    toolcrib.toml:9:12: this project keeps no artifacts
+    toolcrib.toml:9:19: this project keeps no artifacts
         help: add a section `[artifacts]`, which may be empty, or take this out
     toolcrib.toml:10:17: this project keeps no artifacts
         help: add a section `[artifacts]`, which may be empty, or take this out
     ");
     // To keep nothing of a tool needs no section.
-    Folder::with(&COUNT.replace("args =", "spooling = 'never'\nargs =")).load();
+    Folder::with(&COUNT.replace("args =", "artifact_policy = 'never'\nargs =")).load();
 }

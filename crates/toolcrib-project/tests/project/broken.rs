@@ -1,4 +1,4 @@
-//! What is wrong with a project file, its policy, its databases and its skills.
+//! Errors in a project file, its policy, its databases and its skills.
 
 use toolcrib_project::PROJECT_FILE;
 
@@ -26,7 +26,7 @@ name = "find"
 description = "Finds."
 max_rows = 0
 timeout = "2 days"
-colour = "red"
+color = "red"
 statements = [{ sql = "SELECT 1", onempty = "x" }]
 [[role]]
 name = "trainee"
@@ -49,20 +49,20 @@ annotation = { readonly = true }
     toolcrib.toml:8:22: `batch_result_chars` must be from 1 to 10000000
     toolcrib.toml:10:1: unknown key `focuss` in `[skills]`
         help: did you mean `focus`?
-    toolcrib.toml:12:8: `a/b.db` is not a plain file name
-        help: the database lies in the state folder; write a name such as "desk.db"
+    toolcrib.toml:12:8: `a/b.db` does not exist
+        help: correct `file`; to create a new database, declare a `seed`
     toolcrib.toml:13:1: unknown key `sed` in `[database.desk]`
         help: did you mean `seed`?
     toolcrib.toml:18:12: `max_rows` must be from 1 to 1000000
     toolcrib.toml:19:11: `timeout` is longer than a day
         help: write a duration such as "500ms", "30s", "5m" or "1h 30m"
-    toolcrib.toml:20:1: unknown key `colour` in `[[tool]]`
-        help: the keys here are `kind`, `name`, `toolset`, `description`, `read_only`, `destructive`, `idempotent`, `untrusted`, `always_include`, `timeout`, `max_result_chars`, `spooling`, `artifact_kind`, `params`, `schema_file`, `database`, `max_rows`, `statements`
+    toolcrib.toml:20:1: unknown key `color` in `[[tool]]`
+        help: the keys here are `kind`, `name`, `toolset`, `description`, `read_only`, `destructive`, `idempotent`, `untrusted`, `always_include`, `timeout`, `max_result_chars`, `artifact_policy`, `artifact_kind`, `params`, `schema_file`, `database`, `max_rows`, `statements`
     toolcrib.toml:21:35: unknown key `onempty` in this statement
         help: did you mean `on_empty`?
     toolcrib.toml:24:1: unknown key `principal` in `[[role]]`
         help: did you mean `principals`?
-    toolcrib.toml:25:1: `policy_default` is missing: what holds for a tool that no `[[policy]]` matches?
+    toolcrib.toml:25:1: `policy_default` is missing: it decides on a tool that no `[[policy]]` matches
         help: write policy_default = "allow" or "deny" at the top of the file, before the first `[section]`
     toolcrib.toml:27:8: `tool` must be a text in quotes or a list of them; this is a whole number
     toolcrib.toml:28:16: unknown key `readonly` in `annotation`
@@ -76,7 +76,7 @@ fn errors_of_syntax_are_reported_with_their_places() {
     insta::assert_snapshot!(folder.problems(), @r#"
     toolcrib.toml:1:8: this is not TOML: string values must be quoted, expected literal string
     toolcrib.toml:2:7: this is not TOML: invalid literal string, expected `'`
-    toolcrib.toml:4:2: there is a table `y` already
+    toolcrib.toml:4:2: table `y` is already defined
         help: make them one table; where there may be several, write `[[y]]` above each
     "#);
 }
@@ -118,19 +118,19 @@ reason = "No effect."
         help: write at least one text in it
     toolcrib.toml:18:8: role `trainee` is declared twice; the first is at toolcrib.toml:15
         help: put all its principals into one list
-    toolcrib.toml:20:1: `policy_default` is missing: what holds for a tool that no `[[policy]]` matches?
+    toolcrib.toml:20:1: `policy_default` is missing: it decides on a tool that no `[[policy]]` matches
         help: write policy_default = "allow" or "deny" at the top of the file, before the first `[section]`
     toolcrib.toml:21:10: `effect` cannot be `refuse`
         help: the values are `allow`, `deny`, `ask`, `halt`
-    toolcrib.toml:22:9: there is no tool `list_charge`
+    toolcrib.toml:22:9: unknown tool `list_charge`
         help: did you mean `list_charges`?
     toolcrib.toml:22:40: warning: no tool matches `refund_*`
-    toolcrib.toml:23:12: there is no toolset `biling`
+    toolcrib.toml:23:12: unknown toolset `biling`
         help: did you mean `billing`?
     toolcrib.toml:23:31: warning: no toolset matches `ship*`
-    toolcrib.toml:24:8: there is no role `trainees`
+    toolcrib.toml:24:8: unknown role `trainees`
         help: did you mean `trainee`?
-    toolcrib.toml:25:9: there is no skill `biling`
+    toolcrib.toml:25:9: unknown skill `biling`
         help: did you mean `billing`?
     toolcrib.toml:26:10: `tenant` is an empty list
         help: write at least one text in it
@@ -143,8 +143,8 @@ reason = "No effect."
 fn read_skill_is_known_only_where_there_are_skills_and_no_tool_may_take_its_name() {
     let rule = "policy_default = \"allow\"\n[[policy]]\neffect = \"deny\"\ntool = \"read_skill\"\n";
     insta::assert_snapshot!(Folder::with(rule).problems(), @r#"
-    toolcrib.toml:4:8: there is no tool `read_skill`
-        help: there are no tools
+    toolcrib.toml:4:8: unknown tool `read_skill`
+        help: no tools exist
     "#);
     Folder::with(rule).skill("billing", SKILL).load();
     let taken = format!("{DATABASE}{}", TOOL.replace("list_charges", "read_skill"));
@@ -185,23 +185,23 @@ statements = ["SELECT 1"]
     .file("broken.sql", "CREATE TABLE a (x);\n\nINSERT INTO b VALUES (1);\n");
     insta::assert_snapshot!(folder.problems(), @r#"
     toolcrib.toml:2:5: `x` is not a database
-        help: write `[database.NAME]`, with a name of your choice, and below it `file` and `seed`
-    toolcrib.toml:5:8: `nope.sql` is not there
+        help: write `[database.NAME]`, with a name of your choice, and below it `file`
+    toolcrib.toml:5:8: `nope.sql` does not exist
     toolcrib.toml:7:8: `one.db` is the file of database `a` already
-        help: give each its own file
+        help: give each database a separate file
     toolcrib.toml:8:8: `/etc/passwd` is an absolute path; write it relative to the project's folder
     toolcrib.toml:10:8: `../c.db` is not a plain file name
-        help: the database lies in the state folder; write a name such as "desk.db"
-    toolcrib.toml:11:8: `sub/../../c.sql` leaves the project's folder; copy what is needed into the project
+        help: a database with a seed is stored in the state folder: write a name such as "desk.db"; for an existing file of your own, remove `seed`
+    toolcrib.toml:11:8: `sub/../../c.sql` leads out of the project's folder; copy the needed files into the project
     toolcrib.toml:13:8: `.gitignore` is not a plain file name
-        help: the database lies in the state folder; write a name such as "desk.db"
-    toolcrib.toml:18:1: `database` is missing: there is more than one
+        help: a database with a seed is stored in the state folder: write a name such as "desk.db"; for an existing file of your own, remove `seed`
+    toolcrib.toml:18:1: `database` is missing: more than one is declared
         help: write database = "a" or "b" or "c" or "d" or "e"
     broken.sql:3:1: the seed fails: no such table: b
     "#);
     insta::assert_snapshot!(Folder::with(TOOL).problems(), @r#"
     toolcrib.toml:2:1: the tool needs a database, and none is declared
-        help: write below a [database.NAME]: file = "NAME.db" and seed = "seed.sql"
+        help: write below a [database.NAME]: file = "../NAME.db" for an existing one, or file = "NAME.db" and seed = "seed.sql" for a new one
     "#);
 }
 
@@ -220,14 +220,14 @@ fn no_database_may_have_the_name_of_what_another_keeps_beside_its_own() {
         declared("fine_too", "notes"),
     ];
     insta::assert_snapshot!(Folder::with(&all.concat()).problems(), @r#"
-    toolcrib.toml:2:8: `notes.db.lock` is a name that database `notes` needs for itself, beside `notes.db`
-        help: give it a name of its own, such as "other.db"
-    toolcrib.toml:5:8: `notes.db-wal` is a name that database `notes` needs for itself, beside `notes.db`
-        help: give it a name of its own, such as "other.db"
-    toolcrib.toml:11:8: `notes.db.new` is a name that database `notes` needs for itself, beside `notes.db`
-        help: give it a name of its own, such as "other.db"
-    toolcrib.toml:14:8: `notes.db.new-journal` is a name that database `notes` needs for itself, beside `notes.db`
-        help: give it a name of its own, such as "other.db"
+    toolcrib.toml:2:8: `notes.db.lock` is a side file of database `notes`, next to `notes.db`
+        help: choose another file name, such as "other.db"
+    toolcrib.toml:5:8: `notes.db-wal` is a side file of database `notes`, next to `notes.db`
+        help: choose another file name, such as "other.db"
+    toolcrib.toml:11:8: `notes.db.new` is a side file of database `notes`, next to `notes.db`
+        help: choose another file name, such as "other.db"
+    toolcrib.toml:14:8: `notes.db.new-journal` is a side file of database `notes`, next to `notes.db`
+        help: choose another file name, such as "other.db"
     "#);
 }
 
@@ -235,7 +235,7 @@ fn no_database_may_have_the_name_of_what_another_keeps_beside_its_own() {
 fn the_model_and_the_system_text_are_checked_with_the_rest() {
     let folder = Folder::with("[agent]\nmodel = 'opnai:x'\nsystem = 'x'\nsystem_file = 's.md'\n");
     insta::assert_snapshot!(folder.problems(), @r#"
-    toolcrib.toml:2:9: there is no model `opnai:x`
+    toolcrib.toml:2:9: unknown model `opnai:x`
         help: did you mean `openai`?
     toolcrib.toml:4:15: `system` and `system_file` both give the system text
         help: keep one of them
@@ -245,7 +245,7 @@ fn the_model_and_the_system_text_are_checked_with_the_rest() {
         .file("s.md", [0xff, 0xfe]);
     insta::assert_snapshot!(folder.problems(), @r#"
     toolcrib.toml:3:15: `s.md` is not UTF-8 text
-    s.toml:1:1: the rule answers nothing
+    s.toml:1:1: the rule has no answer
         help: give it `text`, `calls` or both
     s.toml:2:1: unknown key `txt` in `[[rule]]`
         help: did you mean `text`?
@@ -286,47 +286,47 @@ metadata:
 body"#,
         );
     insta::assert_snapshot!(folder.problems(), @r#"
-    skills/a b/SKILL.md:1:1: a skill is called by its folder, and `a b` cannot be its name
+    skills/a b/SKILL.md:1:1: a skill has the name of its folder, and `a b` is not a valid name
         help: rename the folder: use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`
     skills/colon/SKILL.md:3:22: this is not YAML: mapping values are not allowed in this context
-        help: a text with `: ` or ` #` in it must stand in quotes
+        help: a text with `: ` or ` #` in it must be quoted
     skills/deep/SKILL.md:2:35: frontmatter may not nest deeper than 32 levels
     skills/empty/SKILL.md:1:1: warning: folder `empty` has no SKILL.md
-        help: write one, or move the folder out of the skills
+        help: write one, or move the folder out of the skills folder
     skills/foreign/SKILL.md:6:1: warning: unknown key `licence` in the frontmatter
         help: did you mean `license`?
     skills/foreign/SKILL.md:7:1: warning: unknown key `version` in the frontmatter
-    skills/foreign/SKILL.md:8:16: warning: `allowed-tools` names `Bash`, which is no tool of this project
-        help: nothing acts on it; tools of a skill are named in `metadata.toolcrib-tools`
+    skills/foreign/SKILL.md:8:16: warning: `allowed-tools` names `Bash`, which is not a tool of this project
+        help: it has no effect; tools of a skill are named in `metadata.toolcrib-tools`
     skills/foreign/SKILL.md:9:1: `toolcrib-tools` belongs under `metadata`
         help: write below `metadata:`, indented: toolcrib-tools: NAME NAME
     skills/foreign/SKILL.md:12:3: unknown key `toolcrib-tols` in `metadata`
         help: did you mean `toolcrib-tools`?
-    skills/foreign/SKILL.md:13:20: there is no tool `refund`
-        help: there are no tools
-    skills/foreign/SKILL.md:13:27: there is no tool `list_charges`
-        help: there are no tools
+    skills/foreign/SKILL.md:13:20: unknown tool `refund`
+        help: no tools exist
+    skills/foreign/SKILL.md:13:27: unknown tool `list_charges`
+        help: no tools exist
     skills/huge/SKILL.md:1:1: this is larger than 1 MiB
-    skills/list/SKILL.md:4:29: there is no tool `a`
-        help: there are no tools
+    skills/list/SKILL.md:4:29: unknown tool `a`
+        help: no tools exist
     skills/list/SKILL.md:4:32: `toolcrib-tools` must be names, in one text or in a list
     skills/none/SKILL.md:1:1: the file does not begin with frontmatter between two lines of `---`
-        help: begin it with: --- / name: none / description: What it is for. / ---
+        help: begin it with: --- / name: none / description: Its purpose. / ---
     skills/open/SKILL.md:1:1: the file does not begin with frontmatter between two lines of `---`
-        help: begin it with: --- / name: open / description: What it is for. / ---
-    skills/other/SKILL.md:2:7: warning: the name `othr` is not the folder's and is not used
-        help: the skill is called `other`, as its folder is
+        help: begin it with: --- / name: open / description: Its purpose. / ---
+    skills/other/SKILL.md:2:7: warning: the name `othr` differs from the folder's and is not used
+        help: the skill has the name of its folder, `other`
     skills/other/SKILL.md:3:14: `description` is blank
     skills/sequence/SKILL.md:2:1: the frontmatter must be a mapping of keys to values
     skills/twice/SKILL.md:2:1: `description` is missing in the frontmatter
         help: write for example: description: What it is for, and when to use it.
-    skills/twice/SKILL.md:3:1: `name` stands twice in the frontmatter
+    skills/twice/SKILL.md:3:1: `name` occurs twice in the frontmatter
     "#);
 }
 
 #[test]
 fn a_skill_folder_that_is_named_must_be_there() {
-    insta::assert_snapshot!(Folder::with("[skills]\nfolder = \"abilities\"").problems(), @r#"toolcrib.toml:2:10: skill folder `abilities` is not there"#);
+    insta::assert_snapshot!(Folder::with("[skills]\nfolder = \"abilities\"").problems(), @r#"toolcrib.toml:2:10: skill folder `abilities` does not exist"#);
     insta::assert_snapshot!(Folder::with("[skills]\nfolder = \"seed.sql\"").problems(), @r#"toolcrib.toml:2:10: skill folder `seed.sql` is not a folder"#);
     assert!(Folder::with("").load().skills().is_empty());
 }
@@ -346,8 +346,8 @@ fn symbolic_links_may_not_lead_out_of_the_project() {
     fs::create_dir(folder.path().join("skills")).unwrap();
     symlink(outside.path(), folder.path().join("skills/away")).unwrap();
     insta::assert_snapshot!(folder.problems(), @r#"
-    toolcrib.toml:3:8: `link.sql` leaves the project's folder; copy what is needed into the project
-    skills/away/SKILL.md:1:1: this leaves the project's folder; copy what is needed into the project
+    toolcrib.toml:3:8: `link.sql` leads out of the project's folder; copy the needed files into the project
+    skills/away/SKILL.md:1:1: this leads out of the project's folder; copy the needed files into the project
     "#);
 
     fs::remove_file(folder.path().join("link.sql")).unwrap();
@@ -357,7 +357,7 @@ fn symbolic_links_may_not_lead_out_of_the_project() {
 }
 
 #[test]
-fn problems_serialise_with_their_place_and_help() {
+fn problems_serialize_with_their_place_and_help() {
     let problems = Folder::with("nam = 1").problems();
     let json = serde_json::to_string(&problems.errors().collect::<Vec<_>>()).unwrap();
     insta::assert_snapshot!(json, @r#"[{"file":"toolcrib.toml","line":1,"column":1,"message":"unknown key `nam` in this file","help":"did you mean `name`?"}]"#);

@@ -1,4 +1,4 @@
-//! What is wrong with tools of the kinds `command` and `http`.
+//! Errors in tools of the kinds `command` and `http`.
 
 use crate::folder::Folder;
 
@@ -27,7 +27,7 @@ program = "wc"
 max_rows = 3
 [[tool]]
 name = "nothing"
-colour = "red"
+color = "red"
 "#,
     );
     insta::assert_snapshot!(folder.problems(), @r#"
@@ -44,7 +44,7 @@ colour = "red"
     toolcrib.toml:20:1: unknown key `max_rows` in `[[tool]]`
         help: only a tool of the kind `sql` has it
     toolcrib.toml:21:1: `kind` is missing in `[[tool]]`
-        help: write for example: kind = "sql", "command" or "http"
+        help: write for example: kind = "sql", "sql_explore", "command" or "http"
     "#);
 }
 
@@ -126,31 +126,31 @@ perhaps = { type = "string" }
     toolcrib.toml:8:21: `X-A` must be a text in quotes; this is a whole number
     toolcrib.toml:9:15: JSON has no dates and times
         help: write it as a text in quotes
-    toolcrib.toml:10:18: `max_body_bytes` is not a size: there is no unit `MB`
+    toolcrib.toml:10:18: `max_body_bytes` is not a size: unknown unit `MB`
         help: write a size such as "64KiB", "1MiB" or "2GiB", or a number of bytes
     toolcrib.toml:11:17: `max_redirects` must be from 0 to 20
     toolcrib.toml:12:34: `localhost` is neither an address nor a net
         help: write an address such as "127.0.0.1" or a net such as "10.1.0.0/16", with a port if it is not that of the URL: "127.0.0.1:8080"
     toolcrib.toml:18:36: the URL: there is no parameter `citi`; declare it, or use one of `city`, `days`, `spare`
-    toolcrib.toml:18:57: the URL: `days` stands in a name of the query; only behind a `=` may an argument stand
+    toolcrib.toml:18:57: the URL: `days` is in a name of the query; an argument may only follow a `=`
     toolcrib.toml:19:11: `pointer`: this is no JSON pointer; write `/data/0`, with `~1` for a `/` inside a key and `~0` for a `~`
         help: did you mean `/data/0`?
     toolcrib.toml:21:25: the header `Authorization`: a secret inside a text is written `{secret:NAME}`
-    toolcrib.toml:22:1: the header `Content Type`: this is no header's name
+    toolcrib.toml:22:1: the header `Content Type`: this is not a valid header name
     toolcrib.toml:23:1: the header `Host`: this header is set by the client alone; leave it out
     toolcrib.toml:24:8: the header `x-a`: `{` has no `}`; write `{parameter}`, or `{{` for the brace itself
     toolcrib.toml:27:10: the body at `/text`: there is no parameter `citi`; declare it, or use one of `city`, `days`, `spare`
     toolcrib.toml:29:3: the body at `/list/1/inner`: `}` ends no `{parameter}`; write `}}` for the brace itself
-    toolcrib.toml:30:16: the body: its key `key {days}` holds a place, which only a value may; write it out, with `{{` and `}}` for braces
+    toolcrib.toml:30:16: the body: its key `key {days}` contains a place, which only a value may; write it out, with `{{` and `}}` for braces
     toolcrib.toml:37:8: `{origin}` is not a tool name: it contains '{'; use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`
-    toolcrib.toml:39:29: the URL: no secret may stand here, where other programs and logs can read it; give it in the environment or in a header
+    toolcrib.toml:39:29: the URL: no secret is allowed here, where other programs and logs can read it; give it in the environment or in a header
     toolcrib.toml:40:8: the body: a GET has no body; put the arguments into the query, or use POST
-    toolcrib.toml:48:27: the URL: `page` stands in the path and is optional; make it required
+    toolcrib.toml:48:27: the URL: `page` is part of the path and optional; make it required
     toolcrib.toml:48:34: the URL: there is no parameter `other`; declare it, or use one of `page`, `unused`
     toolcrib.toml:49:11: `pointer`: the answer to a HEAD has no body to point into; use GET, or drop it
     toolcrib.toml:52:10: the parameter `unused`: nothing uses it; write `{unused}` where it belongs, or drop it
     toolcrib.toml:57:7: the URL: it begins with `ftp:`, and with neither http:// nor https://
-    toolcrib.toml:59:8: this is not a schema
+    toolcrib.toml:59:8: a schema was expected
         help: write it as { type = "integer", description = "…" }
     toolcrib.toml:60:1: `url` is missing in `[[tool]]`
         help: write for example: url = "https://api.example.com/v1/{city}?days={days}"
@@ -247,9 +247,9 @@ page = { type = "string" }
     toolcrib.toml:9:13: `A` must be a text in quotes; this is a whole number
     toolcrib.toml:10:15: `inherit_env` must be a list in `[…]`; this is a text
         help: write inherit_env = ["PATH"]
-    toolcrib.toml:11:15: `nowhere` is not there
+    toolcrib.toml:11:15: `nowhere` does not exist
     toolcrib.toml:12:20: `max_output_bytes` must be from 1 byte to 256MiB
-    toolcrib.toml:13:14: `memory_max` is not a size: there is no unit `kb`
+    toolcrib.toml:13:14: `memory_max` is not a size: unknown unit `kb`
         help: write a size such as "64KiB", "1MiB" or "2GiB", or a number of bytes
     toolcrib.toml:14:24: `allow_stray_children` must be `true` or `false`; this is a text
     toolcrib.toml:15:21: `ok_exit_codes[1]` must be from 0 to 255
@@ -257,26 +257,26 @@ page = { type = "string" }
     toolcrib.toml:20:11: there is no program `no-such-program` on the PATH; install it, or name its file with a `/` in it
     toolcrib.toml:21:15: `seed.sql` is not a folder
     toolcrib.toml:22:24: there is no parameter `citi`; declare it, or use one of `city`, `verbose`
-    toolcrib.toml:23:2: no secret may stand here, where other programs and logs can read it; give it in the environment or in a header
+    toolcrib.toml:23:2: no secret is allowed here, where other programs and logs can read it; give it in the environment or in a header
     toolcrib.toml:23:25: there is no parameter `verbos`; declare it, or use one of `city`, `verbose`
     toolcrib.toml:23:39: unknown key `valu` in this item of `args`
         help: did you mean `value`?
-    toolcrib.toml:25:1: the environment variable `A=B`: a variable's name is not empty and holds neither `=` nor NUL bytes
+    toolcrib.toml:25:1: the environment variable `A=B`: a variable's name is not empty and contains neither `=` nor NUL bytes
     toolcrib.toml:26:7: the environment variable `C`: the environment takes no arguments of a call; pass `city` in `args` or on stdin, and write `{{` for the brace itself
     toolcrib.toml:27:13: the environment variable `D`: a secret inside a text is written `{secret:NAME}`
-    toolcrib.toml:35:11: `../outside/run` leaves the project's folder; copy what is needed into the project
+    toolcrib.toml:35:11: `../outside/run` leads out of the project's folder; copy the needed files into the project
         help: or name it by an absolute path
-    toolcrib.toml:36:24: the variable `A=B` of `inherit_env`: a variable's name is not empty and holds neither `=` nor NUL bytes
+    toolcrib.toml:36:24: the variable `A=B` of `inherit_env`: a variable's name is not empty and contains neither `=` nor NUL bytes
     toolcrib.toml:36:31: the variable `C` of `inherit_env`: this variable is declared twice; a program would see one of the values
     toolcrib.toml:38:44: there is no parameter `other`; declare it, or use one of `flag`, `spare`
     toolcrib.toml:39:17: `ok_exit_codes` is an empty list: every call would fail
-        help: write the exit codes that are no failure, such as [0, 1]; without the key it is 0 alone
+        help: write the exit codes that are not failures, such as [0, 1]; without the key it is 0 alone
     toolcrib.toml:42:9: the parameter `spare`: nothing uses it; write `{spare}` in an item of `args`, pass all as JSON on stdin, or drop it
-    toolcrib.toml:47:11: /desk/./plain.sh is no program: there is no executable file of that name
+    toolcrib.toml:47:11: /desk/./plain.sh is not an executable file
         help: make it executable: chmod +x /desk/./plain.sh
-    toolcrib.toml:48:15: `../..` leaves the project's folder; copy what is needed into the project
-    toolcrib.toml:53:11: /desk/tools/none.sh is no program: there is no executable file of that name
-    toolcrib.toml:64:8: this is not a schema
+    toolcrib.toml:48:15: `../..` leads out of the project's folder; copy the needed files into the project
+    toolcrib.toml:53:11: /desk/tools/none.sh is not an executable file
+    toolcrib.toml:64:8: a schema was expected
         help: write it as { type = "integer", description = "…" }
     toolcrib.toml:65:1: `program` is missing in `[[tool]]`
         help: write for example: program = "wc"

@@ -1,4 +1,4 @@
-//! What is wrong with secrets.
+//! Errors in secrets.
 
 use crate::folder::Folder;
 
@@ -27,22 +27,22 @@ digit = { env = "1A" }
     let problems = folder.problems();
     assert!(!problems.to_string().contains("1234567890"), "{problems}");
     insta::assert_snapshot!(problems, @r#"
-    toolcrib.toml:3:9: this does not say where the secret is
+    toolcrib.toml:3:9: the source of the secret is missing
         help: write { env = "VARIABLE" }; the value itself does not belong in this file
-    toolcrib.toml:4:18: this is not a name of an environment variable
-        help: write its name alone, of letters, digits and `_`: env = "WEATHER_KEY"; the value itself does not belong in this file
-    toolcrib.toml:5:18: this is not a name of an environment variable
-        help: write its name alone, of letters, digits and `_`: env = "WEATHER_KEY"; the value itself does not belong in this file
+    toolcrib.toml:4:18: this is not a valid name of an environment variable
+        help: write only its name, of letters, digits and `_`: env = "WEATHER_KEY"; the value itself does not belong in this file
+    toolcrib.toml:5:18: this is not a valid name of an environment variable
+        help: write only its name, of letters, digits and `_`: env = "WEATHER_KEY"; the value itself does not belong in this file
     toolcrib.toml:6:9: `env` is missing in secret `empty`
         help: write for example: env = "VARIABLE"
-    toolcrib.toml:7:1: `two words` is not a name of a secret
+    toolcrib.toml:7:1: `two words` is not a valid name of a secret
         help: use letters without accents, digits, `_`, `-` and `.`
     toolcrib.toml:8:1: warning: nothing refers to the secret `from`
-        help: use it, or leave it out
+        help: use it, or remove it
     toolcrib.toml:8:10: unknown key `file` in secret `from`
         help: there is only `env`
-    toolcrib.toml:9:17: this is not a name of an environment variable
-        help: write its name alone, of letters, digits and `_`: env = "WEATHER_KEY"; the value itself does not belong in this file
+    toolcrib.toml:9:17: this is not a valid name of an environment variable
+        help: write only its name, of letters, digits and `_`: env = "WEATHER_KEY"; the value itself does not belong in this file
     "#);
 }
 
@@ -57,14 +57,14 @@ fn what_a_tool_refers_to_must_be_declared() {
     .concat();
     let declared = "[secrets]\nWEATHER_KEY = { env = \"PATH\" }\nOTHER = { env = \"PATH\" }\n";
     insta::assert_snapshot!(Folder::with(&format!("{declared}{tools}")).problems(), @r#"
-    toolcrib.toml:9:21: there is no secret `WEATHER_KEYS`
+    toolcrib.toml:9:21: unknown secret `WEATHER_KEYS`
         help: did you mean `WEATHER_KEY`?
-    toolcrib.toml:15:24: there is no secret `GEO_KEY`
+    toolcrib.toml:15:24: unknown secret `GEO_KEY`
         help: the secrets are `WEATHER_KEY`, `OTHER`
     toolcrib.toml:27:21: the environment variable `A`: a secret inside a text is written `{secret:NAME}`
     "#);
     insta::assert_snapshot!(Folder::with(&tool("a", "secret:KEY")).problems(), @r#"
-    toolcrib.toml:6:21: there is no secret `KEY`
+    toolcrib.toml:6:21: unknown secret `KEY`
         help: write below a [secrets]: KEY = { env = "VARIABLE" }
     "#);
 }
@@ -80,8 +80,8 @@ fn a_variable_that_gives_no_secret_and_a_secret_that_nothing_needs_are_warnings(
     .load();
     insta::assert_snapshot!(project.warnings(), @r#"
     toolcrib.toml:2:15: warning: the environment variable `TOOLCRIB_TEST_NOT_SET` is not set
-        help: until that is changed, tools that need the secret `KEY` are not offered
+        help: until this is changed, tools that need the secret `KEY` are not offered
     toolcrib.toml:3:1: warning: nothing refers to the secret `SPARE`
-        help: use it, or leave it out
+        help: use it, or remove it
     "#);
 }

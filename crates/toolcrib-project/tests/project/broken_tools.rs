@@ -1,4 +1,4 @@
-//! What is wrong with tools.
+//! Errors in tools.
 
 use toolcrib_project::Mode;
 
@@ -63,7 +63,7 @@ spare = {{ type = "string" }}
     toolcrib.toml:21:8: statement 3: no such column: amont
     toolcrib.toml:26:8: two tools are called `list_charges`; the first is at toolcrib.toml:16
         help: rename one of them
-    toolcrib.toml:28:12: there is no database `dsk`
+    toolcrib.toml:28:12: unknown database `dsk`
         help: did you mean `desk`?
     toolcrib.toml:29:14: `statements` must be a list in `[…]`; this is a text
         help: write statements = ["SELECT 1"]
@@ -102,12 +102,12 @@ j = {{ anyOf = [{{ type = "string", optional = true }}] }}
     toolcrib.toml:13:36: this is not a JSON Schema: `minLength`: -1 is less than the minimum of 0
     toolcrib.toml:13:47: `enum` must be a list in `[…]`; this is a text
         help: write enum = ["a"]
-    toolcrib.toml:14:5: this is not a schema
+    toolcrib.toml:14:5: a schema was expected
         help: write it as { type = "integer", description = "…" }
     toolcrib.toml:15:45: unknown keyword `tpe` in a schema
         help: did you mean `type`?
-    toolcrib.toml:16:35: `required` is no flag of a parameter
-        help: leave it out: a parameter is required unless it says `optional = true`
+    toolcrib.toml:16:35: `required` is not a flag of a parameter
+        help: remove it: a parameter is required unless it has `optional = true`
     toolcrib.toml:17:40: `type` cannot be `strng`
         help: did you mean `string`?
     toolcrib.toml:18:34: JSON has no dates and times
@@ -121,7 +121,7 @@ j = {{ anyOf = [{{ type = "string", optional = true }}] }}
         help: write another number, or a text in quotes
     toolcrib.toml:20:50: this whole number needs more than 64 bits
     toolcrib.toml:21:35: unknown keyword `optional` in a schema
-        help: only a parameter itself can say so; inside, what is not in `required` is optional
+        help: only a parameter itself can have `optional`; inside it, list the required properties in `required`
     "#);
 }
 
@@ -140,12 +140,12 @@ fn schema_files_must_hold_the_schema_of_an_object() {
         .file("odd.json", r#"{ "type": "object", "properties": { "a": { "type": "strin" } } }"#)
         .file("outside.json", r#"{ "type": "object", "$ref": "http://localhost/x" }"#);
     insta::assert_snapshot!(folder.problems(), @r#"
-    toolcrib.toml:33:15: `missing.json` is not there
+    toolcrib.toml:33:15: `missing.json` does not exist
     broken.json:2:11: this is not JSON: expected value
     list.json:1:1: the schema is not of an object: models pass arguments as one
         help: write at the top level: "type": "object"
     odd.json:1:1: at /properties/a/type: this is not a JSON Schema: `type`: it must be one of string, integer, number, boolean, array, object, null, or a list of them
-    outside.json:1:1: this is not a JSON Schema: the `$ref` to `http://localhost/x` leads to nothing in the schema, and nothing is fetched
+    outside.json:1:1: this is not a JSON Schema: the `$ref` to `http://localhost/x` has no target in the schema, and remote references are not fetched
     "#);
 }
 

@@ -1,14 +1,20 @@
-//! What stands in `docs/project-file.md` loads.
+//! The TOML blocks of the pages load.
 
 use toolcrib_core::Annotations;
 
 use crate::folder::Folder;
 
-const PAGE: &str = include_str!("../../../../docs/project-file.md");
+/// The pages that say how a project file is written.
+pub(crate) const PAGES: [&str; 3] = [
+    include_str!("../../../../docs/project-file.md"),
+    include_str!("../../../../docs/mcp.md"),
+    include_str!("../../../../docs/reliability.md"),
+];
 
-/// The first TOML block behind a heading.
+/// The first TOML block after a heading.
 pub(crate) fn block(heading: &str) -> &'static str {
-    let section = PAGE.split_once(&format!("\n{heading}\n")).unwrap().1;
+    let after = |page: &&'static str| page.split_once(&format!("\n{heading}\n"));
+    let (_, section) = PAGES.iter().find_map(after).unwrap();
     section.split_once("```toml\n").unwrap().1.split_once("```").unwrap().0
 }
 

@@ -69,7 +69,7 @@ impl Folder {
         self.load_as(Mode::Inspect).unwrap()
     }
 
-    /// What is wrong with one that does not.
+    /// The problems of one that does not.
     pub(crate) fn problems(&self) -> Diagnostics {
         match self.load_as(Mode::Inspect) {
             Err(LoadError::Diagnostics(problems)) => problems,

@@ -1,5 +1,6 @@
 //! Faults that were found from outside: one module per kind, run by `cargo xtask harm`.
 
+mod bounded_work;
 mod fresh_data;
 mod small_holes_files;
 mod trust;

@@ -5,7 +5,7 @@ use std::{
     net::TcpListener,
 };
 
-use toolcrib_engine::{IterationError, TurnOptions};
+use toolcrib_engine::{TurnError, TurnOptions};
 
 use crate::{documented::block, folder::Folder};
 
@@ -21,8 +21,7 @@ fn the_documented_hub_loads_and_fails_without_a_tenant() {
     let project = Folder::with(&format!("{secrets}{documented}")).load();
     let engine = project.engine_builder().build().unwrap();
     let fails = |options| {
-        let Err(IterationError::Discovery(error)) =
-            block_on(engine.turn(options).unwrap().iteration())
+        let Err(TurnError::Discovery(error)) = block_on(engine.turn(options).unwrap().iteration())
         else {
             panic!("it cannot be listed")
         };
@@ -30,7 +29,7 @@ fn the_documented_hub_loads_and_fails_without_a_tenant() {
     };
     assert_eq!(
         fails(TurnOptions::default()),
-        "provider `hub:crm`: its request needs a tenant, and the run names none; behind a cache, the \
+        "provider `hub:crm`: its request needs a tenant, and the run names none; with a cache, the \
          key has to declare it"
     );
     let without_key = fails(TurnOptions::default().tenant("acme"));
@@ -115,8 +114,8 @@ call = {{ method = "GET", url = "http://{address}/{{tool}}", headers = {{ K = "s
     let iteration = block_on(turn.iteration()).unwrap();
     server.join().unwrap();
     assert_eq!(iteration.menu().names().count(), 0);
-    let reason = iteration.withheld().why("crm_find").unwrap().reason;
-    insta::assert_snapshot!(reason, @"it is not available now: the secret `KEY` cannot be had: the environment variable `TOOLCRIB_TEST_NOT_SET` is not set");
+    let reason = iteration.withheld().tool("crm_find").unwrap().reason;
+    insta::assert_snapshot!(reason, @"it is not available now: the secret `KEY` is not available: the environment variable `TOOLCRIB_TEST_NOT_SET` is not set");
 }
 
 #[test]
@@ -153,7 +152,7 @@ flat = "https://a.example/"
     toolcrib.toml:2:1: `call` is missing in `[hub.empty]`
         help: write for example: call = { method = "POST", url = "https://registry.example/run/{tool}", body = "{arguments}" }
     toolcrib.toml:4:38: the URL: there is no place `principle` here; use one of `tenant`, `principal`, `cursor`
-    toolcrib.toml:5:29: there is no secret `KEY`
+    toolcrib.toml:5:29: unknown secret `KEY`
         help: write below a [secrets]: KEY = { env = "VARIABLE" }
     toolcrib.toml:6:8: `list`: this is no JSON pointer; write `/data/tools`, with `~1` for a `/` inside a key and `~0` for a `~`
     toolcrib.toml:7:10: `prefix`: `a.x` is not a tool name: it contains '.'; use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`
@@ -162,7 +161,7 @@ flat = "https://a.example/"
     toolcrib.toml:9:7: `ttl` is not a duration: expected number at 0
         help: write a duration such as "500ms", "30s", "5m" or "1h 30m"
     toolcrib.toml:10:16: in `call`, the URL: nothing says which tool is called; write `{tool}` into the URL, a header or the body
-    toolcrib.toml:12:27: `{tenant}` stands in the request, and `key` does not declare it, so it is never known
+    toolcrib.toml:12:27: `{tenant}` is in the request, and `key` does not declare it, so it is never known
         help: add "tenant" to `key`
     toolcrib.toml:15:14: `on_failure` cannot be `ignore`
         help: the values are `fail`, `stale`, `omit`

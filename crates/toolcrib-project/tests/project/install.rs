@@ -120,7 +120,7 @@ fn a_skill_lies_in_a_folder_or_at_the_top_of_its_archive() {
     let mode = |path: &str| {
         fs::metadata(installed.folder.join(path)).unwrap().permissions().mode() & 0o7777
     };
-    // What the umask leaves of it, without the set-user-id bit.
+    // The mode after the umask, without the set-user-id bit.
     assert_eq!((mode("scripts/sum.sh") & 0o7700, mode("SKILL.md") & 0o7700), (0o700, 0o600));
     let project = desk.folder.load();
     let ids: Vec<_> = project.skills().iter().map(|skill| skill.id.to_string()).collect();
@@ -152,7 +152,7 @@ fn an_archive_without_a_name_says_that_the_skill_has_none() {
     let zip = zipped(&[("SKILL.md", SKILL.as_bytes())]);
     let error = Desk::new().install(".zip", &zip).unwrap_err().to_string();
     assert!(
-        error.contains("a skill is called by its folder, and `` cannot be its name"),
+        error.contains("a skill has the name of its folder, and `` is not a valid name"),
         "{error}"
     );
 }
@@ -208,7 +208,7 @@ fn what_no_skill_needs_is_refused_and_leaves_nothing() {
     this archive is refused: `billing/a\nb` has a control character, a backslash or a colon in its path
     this archive is refused: `billing//a` has an empty part in its path
     this archive is refused: `billing/./a` has an empty part in its path
-    this archive is refused: `beside/a` lies beside the skill's folder `billing`
+    this archive is refused: `beside/a` is outside the skill's folder `billing`
     this archive is refused: `billing/�` has a name that is not UTF-8
     this archive is refused: `billing/l` is neither a file nor a folder: links and devices are refused
     this archive is refused: `billing/l` is neither a file nor a folder: links and devices are refused
@@ -241,14 +241,14 @@ fn names_that_stand_there_twice_or_differ_in_case_are_refused() {
     }
     said.push(desk.refuses(&twice));
     insta::assert_snapshot!(said.join("\n"), @"
-    this archive is refused: `billing/SKILL.md` is in it twice
-    this archive is refused: `billing/A.md` differs from `billing/a.md` in case only
-    this archive is refused: `billing/X` differs from `billing/x` in case only
-    this archive is refused: `billing/x` is in it twice
-    this archive is refused: `other/SKILL.md` is one more SKILL.md; install one skill at a time
-    this archive is refused: there is no SKILL.md in it
-    this archive is refused: `a/b/SKILL.md` lies deeper than in one folder at the top of the archive
-    this archive is refused: some file is in it twice
+    this archive is refused: `billing/SKILL.md` occurs twice
+    this archive is refused: `billing/A.md` differs from `billing/a.md` only in case
+    this archive is refused: `billing/X` differs from `billing/x` only in case
+    this archive is refused: `billing/x` occurs twice
+    this archive is refused: `other/SKILL.md` is a second SKILL.md; install one skill at a time
+    this archive is refused: it contains no SKILL.md
+    this archive is refused: `a/b/SKILL.md` is more than one folder below the top of the archive
+    this archive is refused: it contains a file twice
     ");
 }
 
@@ -285,12 +285,12 @@ fn bombs_are_refused_before_they_go_off() {
     insta::assert_snapshot!(said.join("\n"), @"
     this archive is refused: it unpacks to more than 32 MiB, or to a hundred times its size
     this archive is refused: `billing/noise` is larger than 8 MiB
-    this archive is refused: there are more than 1,000 entries in it, or no list of them
+    this archive is refused: it contains more than 1,000 entries, or no list of entries
     this archive is refused: it unpacks to more than 32 MiB, or to a hundred times its size
     this archive is refused: it is larger than 16 MiB
     this archive is refused: it is neither a .zip nor a .tar.gz file
     this archive is refused: it is neither a .zip nor a .tar.gz file
-    this archive is refused: there are more than 1,000 entries in it, or no list of them
+    this archive is refused: it contains more than 1,000 entries, or no list of entries
     ");
 }
 
@@ -309,16 +309,16 @@ fn the_skill_in_it_is_checked_as_those_of_the_project_are() {
     billing/SKILL.md:2:1: `description` is missing in the frontmatter
         help: write for example: description: What it is for, and when to use it.
     the skill in this archive cannot be used:
-    bill ing/SKILL.md:1:1: a skill is called by its folder, and `bill ing` cannot be its name
+    bill ing/SKILL.md:1:1: a skill has the name of its folder, and `bill ing` is not a valid name
         help: rename the folder: use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`
-    bill ing/SKILL.md:2:7: warning: the name `billing` is not the folder's and is not used
-        help: the skill is called `bill ing`, as its folder is
+    bill ing/SKILL.md:2:7: warning: the name `billing` differs from the folder's and is not used
+        help: the skill has the name of its folder, `bill ing`
     this archive is refused: `billing/SKILL.md` is not text of at most 1 MiB
     the skill in this archive cannot be used:
-    .hidden/SKILL.md:1:1: a skill is called by its folder, and `.hidden` cannot be its name
+    .hidden/SKILL.md:1:1: a skill has the name of its folder, and `.hidden` is not a valid name
         help: rename the folder: use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`
-    .hidden/SKILL.md:2:7: warning: the name `billing` is not the folder's and is not used
-        help: the skill is called `.hidden`, as its folder is
+    .hidden/SKILL.md:2:7: warning: the name `billing` differs from the folder's and is not used
+        help: the skill has the name of its folder, `.hidden`
     ");
 }
 
@@ -397,7 +397,7 @@ fn a_name_that_a_skill_of_a_plugin_has_is_taken() {
     for replace in [false, true] {
         let refused = desk.install_over("billing.zip", &archive, replace).unwrap_err();
         insta::allow_duplicates! {
-            insta::assert_snapshot!(refused, @"there is a skill `billing` already, at plugins/crm/skills/billing/SKILL.md (plugin `crm`); rename one of them");
+            insta::assert_snapshot!(refused, @"a skill `billing` exists already, at plugins/crm/skills/billing/SKILL.md (plugin `crm`); rename one of them");
         }
     }
     assert!(!desk.folder.path().join("skills").exists());

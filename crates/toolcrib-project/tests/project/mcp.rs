@@ -111,47 +111,47 @@ toolset = "mcp"
 } }"#,
     );
     insta::assert_snapshot!(folder.problems(), @r#"
-    toolcrib.toml:2:27: `missing.json` is not there
+    toolcrib.toml:2:27: `missing.json` does not exist
     toolcrib.toml:5:8: `flat` is not an MCP server
         help: write `[mcp.NAME]`, with a name of your choice, and below it `command` for a program, or `url`
     toolcrib.toml:8:7: `command` and `url` both say where the server is
         help: keep one of them
-    toolcrib.toml:9:6: `a b` cannot be the name of an MCP server: it contains ' '; use 1 to 32 of the characters a-z, A-Z, 0-9, `_` and `-`, without `__` and not ending in `_`
-    toolcrib.toml:11:6: `[mcp.nowhere]` does not say where the server is
-        help: write `command` for a program, or `url`; without them it must be a server of a file of `mcp_files`
-    toolcrib.toml:13:6: `[mcp.times]` does not say where the server is
+    toolcrib.toml:9:6: `a b` is not a valid name of an MCP server: it contains ' '; use 1 to 32 of the characters a-z, A-Z, 0-9, `_` and `-`, without `__` and not ending in `_`
+    toolcrib.toml:11:6: `[mcp.nowhere]` has no `command` and no `url`
+        help: write `command` for a program, or `url`; a section without them must name a server of a file of `mcp_files`
+    toolcrib.toml:13:6: `[mcp.times]` has no `command` and no `url`
         help: did you mean `[mcp.time]`?
     toolcrib.toml:17:1: unknown key `working_dir` in `[mcp.slips]`
-        help: it is called `cwd` here, as in `mcpServers` files
+        help: the key is `cwd`, as in `mcpServers` files
     toolcrib.toml:18:14: `on_failure` cannot be `ignore`
         help: the values are `fail`, `stale`, `omit`
     toolcrib.toml:19:11: `timeout` must be a duration in quotes, such as "30s"; this is a whole number
     toolcrib.toml:20:20: `max_result_chars` must be from 100 to 10000000
     toolcrib.toml:23:8: `args` is only for a server with `command`
-        help: leave it out
-    toolcrib.toml:24:14: `memory_max` is only for a program
-        help: leave it out
+        help: remove it
+    toolcrib.toml:24:14: `memory_max` applies only to a program
+        help: remove it
     toolcrib.toml:27:10: the environment variable `TOOLCRIB_TEST_NOT_SET` is not set; set it, or write `${TOOLCRIB_TEST_NOT_SET:-DEFAULT}`
-    toolcrib.toml:27:47: no secret may stand here: other programs of this machine can read it
-        help: give it to a program in its `env`, to an endpoint in its `headers`
-    toolcrib.toml:28:23: there is no secret `NONE`
+    toolcrib.toml:27:47: no secret is allowed here: other programs of this machine can read it
+        help: pass it to a program in its `env`, to an endpoint in its `headers`
+    toolcrib.toml:28:23: unknown secret `NONE`
         help: there is only `KEY`
-    toolcrib.toml:28:36: `${workspaceFolder}` is known to an editor only; write what it stands for, or `${VAR}` with a variable of the environment
+    toolcrib.toml:28:36: `${workspaceFolder}` is known to an editor only; write its value, or `${VAR}` with an environment variable
     toolcrib.toml:31:20: `10.0.0.0/99` is neither an address nor a net
         help: write an address such as "127.0.0.1" or a net such as "10.1.0.0/16", with a port if it is not that of the URL: "127.0.0.1:8080"
-    toolcrib.toml:32:6: mcp server `clear`: headers would go to `far.example` unencrypted; use https, or leave them out
+    toolcrib.toml:32:6: mcp server `clear`: headers would go to `far.example` unencrypted; use https, or remove them
     toolcrib.toml:35:6: mcp server `link`: the URL cannot be used: it begins with `mailto:`, and with neither http:// nor https://
-    toolcrib.toml:37:6: there is an MCP server `time` already, at .mcp.json:2
-        help: rename one of them; without `command` and `url` the section sets something of that one
+    toolcrib.toml:37:6: an MCP server `time` exists already, at .mcp.json:2
+        help: rename one of them; a section without `command` and `url` changes settings of the existing one
     toolcrib.toml:43:1: `secret` is missing in `[[serve.token]]`
         help: write for example: secret = "secret:NAME"
-    toolcrib.toml:46:10: this is no reference to a secret
+    toolcrib.toml:46:10: this is not a reference to a secret
         help: write secret = "secret:NAME", and below a [secrets]: NAME = { env = "VARIABLE" }; the secret itself does not belong in this file
-    toolcrib.toml:48:10: there is no secret `NOPE`
+    toolcrib.toml:48:10: unknown secret `NOPE`
         help: there is only `KEY`
     toolcrib.toml:50:1: warning: nothing refers to the secret `KEY`
-        help: use it, or leave it out
-    toolcrib.toml:53:9: there is no MCP server `gti`
+        help: use it, or remove it
+    toolcrib.toml:53:9: unknown MCP server `gti`
         help: the MCP servers are `a b`, `both`, `clear`, `files`, `link`, `mixed`, `nets`, `nowhere`, `off`, `slips`, `time`, `times`, `variables`
     toolcrib.toml:53:60: warning: no tool matches `delete_*`
     toolcrib.toml:53:72: warning: no tool matches `mcp__x_*`
@@ -170,14 +170,14 @@ fn names_of_remote_tools_are_taken_for_servers_that_there_are() {
     let with = |tool| Folder::with(SERVER).skill("s", &skill(tool));
     assert!(with("mcp__git__log").load().warnings().is_empty());
     insta::assert_snapshot!(with("mcp__got__log").problems(), @r#"
-    skills/s/SKILL.md:6:19: there is no MCP server `got`
+    skills/s/SKILL.md:6:19: unknown MCP server `got`
         help: did you mean `mcp__git__log`?
     "#);
     let nothing = Folder::with("").skill("s", &skill("mcp__got__log"));
     insta::assert_snapshot!(nothing.problems(), @r#"
-    skills/s/SKILL.md:4:16: warning: `allowed-tools` names `mcp__git__log`, which is no tool of this project
-        help: nothing acts on it; tools of a skill are named in `metadata.toolcrib-tools`
-    skills/s/SKILL.md:6:19: there is no MCP server `got`
+    skills/s/SKILL.md:4:16: warning: `allowed-tools` names `mcp__git__log`, which is not a tool of this project
+        help: it has no effect; tools of a skill are named in `metadata.toolcrib-tools`
+    skills/s/SKILL.md:6:19: unknown MCP server `got`
         help: write `[mcp.got]`, and below it `command` or `url`
     "#);
 }
@@ -192,12 +192,12 @@ fn what_is_missing_of_a_server_is_a_warning() {
     )
     .load();
     insta::assert_snapshot!(project.warnings(), @r#"
-    toolcrib.toml:1:6: warning: there is no program `toolcrib-no-such-program` on the PATH; install it, or name its file with a `/` in it
-        help: until that is changed, the MCP server `git` cannot be used
+    toolcrib.toml:1:6: warning: no program `toolcrib-no-such-program` on the PATH; install it, or write its path, with a `/` in it
+        help: until this is changed, the MCP server `git` cannot be used
     toolcrib.toml:5:45: warning: the secret `KEY` cannot be read: the environment variable `TOOLCRIB_TEST_NOT_SET` is not set
-        help: until that is changed, the MCP server `docs` cannot be used
+        help: until this is changed, the MCP server `docs` cannot be used
     toolcrib.toml:7:10: warning: the secret `KEY` cannot be read: the environment variable `TOOLCRIB_TEST_NOT_SET` is not set
-        help: until that is changed, `serve --http` does not start
+        help: until this is changed, `serve --http` does not start
     "#);
     let [git, docs] = project.mcp_servers() else { panic!() };
     assert!(git.client().is_ok());
@@ -239,11 +239,11 @@ fn files_are_imported_with_a_project_and_without() {
     insta::assert_snapshot!(
         refused(Project::load(folder.path(), &options(&[import("b.json")]))),
         @r#"
-    toolcrib.toml:1:6: there is an MCP server `git` already, at DIR/b.json:1
-        help: rename one of them; without `command` and `url` the section sets something of that one
+    toolcrib.toml:1:6: an MCP server `git` exists already, at DIR/b.json:1
+        help: rename one of them; a section without `command` and `url` changes settings of the existing one
     "#
     );
-    insta::assert_snapshot!(refused(Project::of_imports(&options(&[import("c.json")]))), @"DIR/c.json: it is not there; did you mean `DIR/a.json`?");
+    insta::assert_snapshot!(refused(Project::of_imports(&options(&[import("c.json")]))), @"DIR/c.json: it does not exist; did you mean `DIR/a.json`?");
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn of_an_imported_file_a_server_that_cannot_be_used_costs_no_other() {
         assert!(warned.contains(words), "{words}: {warned}");
     }
 
-    // The project's own files are held to what they say.
+    // Errors in the project's own files are errors of the project.
     let own = Folder::with("mcp_files = [\"a.json\"]\n").file(
         "a.json",
         r#"{ "mcpServers": { "old": { "type": "sse", "url": "https://a.example/sse" } } }"#,
@@ -314,7 +314,7 @@ fn a_server_without_its_secret_stands_for_the_names_that_its_tools_would_have() 
     let iteration = runtime.block_on(turn.iteration()).unwrap();
     let withheld: Vec<_> = iteration
         .withheld()
-        .explain()
+        .tools()
         .map(|tool| (tool.name.to_string(), tool.origin.to_string()))
         .collect();
     assert_eq!(withheld, [("mcp__git__*".to_owned(), "mcp:git".to_owned())]);
@@ -334,14 +334,14 @@ fn the_token_is_made_once_and_kept_from_others() {
     assert_eq!(fs::read_dir(project.state()).unwrap().count(), 2, "the token and .gitignore");
 
     fs::set_permissions(&made.path, fs::Permissions::from_mode(0o640)).unwrap();
-    assert!(project.token_file().unwrap_err().to_string().contains("by others"));
+    assert!(project.token_file().unwrap_err().to_string().contains("by other users"));
     fs::set_permissions(&made.path, fs::Permissions::from_mode(0o600)).unwrap();
     fs::write(&made.path, " \n").unwrap();
-    assert!(project.token_file().unwrap_err().to_string().contains("holds no token"));
+    assert!(project.token_file().unwrap_err().to_string().contains("contains no token"));
 
     fs::remove_file(&made.path).unwrap();
-    // To open a pipe that nobody writes into would never end.
+    // Opening a pipe without a writer would never end.
     let pipe = std::process::Command::new("mkfifo").arg(&made.path).status().unwrap();
     assert!(pipe.success());
-    assert!(project.token_file().unwrap_err().to_string().contains("holds no token"));
+    assert!(project.token_file().unwrap_err().to_string().contains("contains no token"));
 }

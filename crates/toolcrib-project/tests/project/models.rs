@@ -43,7 +43,7 @@ fn without_its_key_a_model_is_there_and_a_warning() {
     .load();
     insta::assert_snapshot!(project.warnings(), @r#"
     toolcrib.toml:5:7: warning: the secret `KEY` cannot be read: the environment variable `TOOLCRIB_TEST_NOT_SET` is not set
-        help: until that is changed, a run on this model fails
+        help: until this is changed, a run on this model fails
     "#);
     assert!(project.models()[0].model.no_key().unwrap().contains("TOOLCRIB_TEST_NOT_SET"));
     assert!(project.agent_builder().build().is_ok());
@@ -109,27 +109,27 @@ HOME = { env = "PATH" }
     // Warnings are of the tester's environment.
     let errors: Vec<_> = folder.problems().errors().map(ToString::to_string).collect();
     insta::assert_snapshot!(errors.join("\n"), @r#"
-    toolcrib.toml:3:9: there is no model `locl`
+    toolcrib.toml:3:9: unknown model `locl`
         help: did you mean `local`?
     toolcrib.toml:5:8: `name` is not a model
-        help: the model to use is named under [agent], model = "…"; one of your own is written as `[model.NAME]`, with `vendor` and `model` below it
-    toolcrib.toml:6:8: `openai` cannot be the name of a model here
-        help: choose another, without a colon; openai, anthropic, gemini, ollama and script have a meaning already
-    toolcrib.toml:9:8: `a:b` cannot be the name of a model here
-        help: choose another, without a colon; openai, anthropic, gemini, ollama and script have a meaning already
+        help: the model to use is named under [agent], model = "…"; declare your own model as `[model.NAME]`, with `vendor` and `model` below it
+    toolcrib.toml:6:8: `openai` is not a valid model name here
+        help: choose a name without a colon; openai, anthropic, gemini, ollama and script are reserved
+    toolcrib.toml:9:8: `a:b` is not a valid model name here
+        help: choose a name without a colon; openai, anthropic, gemini, ollama and script are reserved
     toolcrib.toml:13:10: `vendor` cannot be `opnai`
         help: did you mean `openai`?
-    toolcrib.toml:17:7: this is no reference to a secret
+    toolcrib.toml:17:7: this is not a reference to a secret
         help: write key = "secret:NAME", and below a [secrets]: NAME = { env = "VARIABLE" }; the key itself does not belong in this file
-    toolcrib.toml:20:7: there is no secret `NONE`
+    toolcrib.toml:20:7: unknown secret `NONE`
         help: there is only `HOME`
     toolcrib.toml:23:12: the base URL cannot be used: it begins with `ftp:`, and with neither http:// nor https://
-    toolcrib.toml:26:12: the base URL cannot be used: it holds a user or a password; give them in a header
-    toolcrib.toml:29:12: the base URL is http to `models.example`, and everybody on the way could read the key; use https, or give no key
-    toolcrib.toml:31:8: `[model.unnamed]` does not say which model of ollama it is
-        help: write model = "…", as the vendor calls it
-    toolcrib.toml:35:9: `a b` is no name of a model: it holds white space, control characters, or parts of a path
-    toolcrib.toml:38:7: gemini has one API, and `responses` is one of OpenAI's; choose none
+    toolcrib.toml:26:12: the base URL cannot be used: it contains a user or a password; pass them in a header
+    toolcrib.toml:29:12: the base URL is http to `models.example`, which would send the key unencrypted; use https, or set no key
+    toolcrib.toml:31:8: `[model.unnamed]` does not name a model of ollama
+        help: write model = "…", with the vendor's name of the model
+    toolcrib.toml:35:9: `a b` is not a valid model name: it contains whitespace, control characters or path segments
+    toolcrib.toml:38:7: gemini has one API, and `responses` is one of OpenAI's; set none
     toolcrib.toml:42:7: `api` cannot be `response`
         help: did you mean `responses`?
     toolcrib.toml:46:21: `max_output_tokens` must be from 1 to 10000000
@@ -146,14 +146,14 @@ HOME = { env = "PATH" }
 #[test]
 fn a_model_that_is_chosen_must_be_one() {
     let folder = Folder::with("[model.local]\nvendor = 'openai'\nbase_url = 'http://[::1]:1/v1'\n");
-    insta::assert_snapshot!(refused(&folder, "gpt", None), @r#"there is no model `gpt`; write anthropic:MODEL, openai:MODEL, gemini:MODEL, ollama:MODEL, "script:FILE" for a scripted model, or the name of a [model.NAME] of the project"#);
-    insta::assert_snapshot!(refused(&folder, "locl", None), @r#"there is no model `locl`; did you mean `local`?"#);
-    insta::assert_snapshot!(refused(&folder, "antropic:claude", None), @r#"there is no model `antropic:claude`; did you mean `anthropic`?"#);
+    insta::assert_snapshot!(refused(&folder, "gpt", None), @r#"unknown model `gpt`; write anthropic:MODEL, openai:MODEL, gemini:MODEL, ollama:MODEL, "script:FILE" for a scripted model, or the name of a [model.NAME] of the project"#);
+    insta::assert_snapshot!(refused(&folder, "locl", None), @r#"unknown model `locl`; did you mean `local`?"#);
+    insta::assert_snapshot!(refused(&folder, "antropic:claude", None), @r#"unknown model `antropic:claude`; did you mean `anthropic`?"#);
     insta::assert_snapshot!(refused(&folder, "ollama", None), @r#"no model is named; write `ollama:MODEL`"#);
-    insta::assert_snapshot!(refused(&folder, "local", Some("http://[::1]:2/v1")), @r#"a base URL is for a model of a vendor, and `local` is none; write for example openai:MODEL"#);
+    insta::assert_snapshot!(refused(&folder, "local", Some("http://[::1]:2/v1")), @r#"a base URL requires a vendor's model, and `local` is not one; write for example openai:MODEL"#);
     insta::assert_snapshot!(refused(&folder, "openai:m", Some("http//x")), @r#"the base URL cannot be used: it begins with neither http:// nor https://"#);
     insta::assert_snapshot!(refused(&folder, "openai:m", Some("https://x/v1?a=b")), @r#"the base URL has a query (`?…`); give the part before it"#);
-    insta::assert_snapshot!(refused(&folder, "openai:m\n", Some("https://x/v1")), @r#"`m\n` is no name of a model: it holds white space, control characters, or parts of a path"#);
+    insta::assert_snapshot!(refused(&folder, "openai:m\n", Some("https://x/v1")), @r#"`m\n` is not a valid model name: it contains whitespace, control characters or path segments"#);
     let options = LoadOptions {
         model: Some("openai:m".to_owned()),
         base_url: Some("http://far.example/v1/".to_owned()),

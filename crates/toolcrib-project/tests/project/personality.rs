@@ -8,7 +8,7 @@ use crate::{
     folder::{DATABASE, Folder, TOOL, block_on},
 };
 
-/// A tool that asks a host.
+/// A tool that requests a host.
 fn asks(name: &str, host: &str) -> String {
     format!(
         "[[tool]]\nkind = \"http\"\nname = \"{name}\"\ndescription = \"x\"\ntoolset = \"web\"\n\
@@ -107,39 +107,39 @@ KEY = {{ env = 'PATH' }}
     insta::assert_snapshot!(folder.problems(), @r#"
     toolcrib.toml:18:1: `name` is missing in `[[personality]]`
         help: write for example: name = "support"
-    toolcrib.toml:19:12: there is no tool and no toolset `biling`
+    toolcrib.toml:19:12: unknown tool or toolset `biling`
         help: did you mean `billing`?
-    toolcrib.toml:19:22: there is no tool and no toolset `list_charge`
+    toolcrib.toml:19:22: unknown tool or toolset `list_charge`
         help: did you mean `list_charges`?
-    toolcrib.toml:19:37: `mcp` is of MCP servers, of which `toolset` says nothing
+    toolcrib.toml:19:37: `mcp` belongs to MCP servers, to which `toolset` does not apply
         help: name the servers in `mcp_servers`
-    toolcrib.toml:19:44: `mcp__git__log` is of MCP servers, of which `toolset` says nothing
+    toolcrib.toml:19:44: `mcp__git__log` belongs to MCP servers, to which `toolset` does not apply
         help: name the servers in `mcp_servers`
     toolcrib.toml:19:61: `toolset[4]` must be a text in quotes; this is a whole number
-    toolcrib.toml:20:16: there is no MCP server `gti`
+    toolcrib.toml:20:16: unknown MCP server `gti`
         help: did you mean `git`?
-    toolcrib.toml:21:12: there is no plugin `billing`
-        help: there are no plugins
-    toolcrib.toml:22:12: there is no tool `list_charg`
+    toolcrib.toml:21:12: unknown plugin `billing`
+        help: no plugins exist
+    toolcrib.toml:22:12: unknown tool `list_charg`
         help: did you mean `list_charges`?
     toolcrib.toml:22:26: warning: no tool matches `lost_*`
-    toolcrib.toml:22:36: there is no MCP server `hg`
+    toolcrib.toml:22:36: unknown MCP server `hg`
         help: there is only `git`
-    toolcrib.toml:23:9: there is no model `anthropi:x`
+    toolcrib.toml:23:9: unknown model `anthropi:x`
         help: did you mean `anthropic`?
     toolcrib.toml:25:15: `system` and `system_file` both give the system text
         help: keep one of them
     toolcrib.toml:26:1: unknown key `memory` in `[[personality]]`
         help: the keys here are `name`, `system`, `system_file`, `model`, `exclude`, `toolset`, `mcp_servers`, `plugins`, `network`
-    toolcrib.toml:29:22: `https://a.test` names no host; write `api.example.com`, or `*.example.com` for all below that name, without scheme, port and path
-    toolcrib.toml:29:48: `a.test:1` names no host; write `api.example.com`, or `*.example.com` for all below that name, without scheme, port and path
+    toolcrib.toml:29:22: `https://a.test` is not a valid host; write `api.example.com`, or `*.example.com` for all below that name, without scheme, port and path
+    toolcrib.toml:29:48: `a.test:1` is not a valid host; write `api.example.com`, or `*.example.com` for all below that name, without scheme, port and path
     toolcrib.toml:29:60: unknown key `ports` in `network`
         help: the keys here are `allow`, `deny`
-    toolcrib.toml:31:8: two personalities are called `twice`; the first is at toolcrib.toml:28
+    toolcrib.toml:31:8: two personalities are named `twice`; the first is at toolcrib.toml:28
         help: rename one of them
-    toolcrib.toml:32:15: `missing.md` is not there
+    toolcrib.toml:32:15: `missing.md` does not exist
     toolcrib.toml:33:11: `toolset` must be a list in `[…]`; this is a table
-    toolcrib.toml:36:15: there is no personality `twise`
+    toolcrib.toml:36:15: unknown personality `twise`
         help: did you mean `twice`?
     "#);
 }
@@ -168,10 +168,10 @@ network = {{ allow = [] }}
 "
     ));
     insta::assert_snapshot!(folder.problems(), @r#"
-    toolcrib.toml:35:11: personality `bound` reaches the tool `news`, and its `network` does not let it ask `news.test`
-        help: let it with network.allow and network.deny, or leave the tool out: exclude = ["news"]
-    toolcrib.toml:35:11: personality `bound` reaches the tool `maps`, and its `network` does not let it ask `maps.test`
-        help: let it with network.allow and network.deny, or leave the tool out: exclude = ["maps"]
+    toolcrib.toml:35:11: personality `bound` reaches the tool `news`, but its `network` denies it `news.test`
+        help: permit the host with network.allow and network.deny, or exclude the tool: exclude = ["news"]
+    toolcrib.toml:35:11: personality `bound` reaches the tool `maps`, but its `network` denies it `maps.test`
+        help: permit the host with network.allow and network.deny, or exclude the tool: exclude = ["maps"]
     "#);
 }
 
@@ -204,10 +204,10 @@ network = { allow = [] }
 ",
     );
     insta::assert_snapshot!(folder.problems(), @r#"
-    toolcrib.toml:11:11: personality `all` reaches tools of the hub `crm`, and its `network` does not let them ask `crm.test`
-        help: let them with network.allow and network.deny, or leave them out: exclude = ["crm_*"]
-    toolcrib.toml:15:11: personality `one` reaches tools of the hub `crm`, and its `network` does not let them ask `crm.test`
-        help: let them with network.allow and network.deny, or leave them out: exclude = ["crm_*"]
+    toolcrib.toml:11:11: personality `all` reaches tools of the hub `crm`, but its `network` denies them `crm.test`
+        help: permit the host with network.allow and network.deny, or exclude the tools: exclude = ["crm_*"]
+    toolcrib.toml:15:11: personality `one` reaches tools of the hub `crm`, but its `network` denies them `crm.test`
+        help: permit the host with network.allow and network.deny, or exclude the tools: exclude = ["crm_*"]
     "#);
 }
 
@@ -223,7 +223,7 @@ fn a_tool_whose_secret_is_missing_is_not_offered_and_the_reason_names_the_variab
     let engine = project.engine_builder().build().unwrap();
     let reason = block_on(async {
         let mut turn = engine.turn(TurnOptions::default()).unwrap();
-        turn.iteration().await.unwrap().withheld().why("keyed").unwrap().reason
+        turn.iteration().await.unwrap().withheld().tool("keyed").unwrap().reason
     });
-    insta::assert_snapshot!(reason, @"it is not available now: the secret `KEY` cannot be had: the environment variable `TOOLCRIB_TEST_NOT_SET` is not set");
+    insta::assert_snapshot!(reason, @"it is not available now: the secret `KEY` is not available: the environment variable `TOOLCRIB_TEST_NOT_SET` is not set");
 }

@@ -38,7 +38,7 @@ fn engine(project: &Project) -> Engine {
     project.engine_builder().build().unwrap()
 }
 
-/// What is offered, each with its plugin.
+/// The offered tools, each with its plugin.
 fn offered(engine: &Engine, options: TurnOptions) -> Vec<(String, Option<String>)> {
     block_on(async {
         let mut turn = engine.turn(options).unwrap();
@@ -58,7 +58,7 @@ fn why(engine: &Engine, personality: &str, tool: &str) -> String {
         let options = TurnOptions::default().personality(personality);
         let mut turn = engine.turn(options).unwrap();
         let iteration = turn.iteration().await.unwrap();
-        iteration.withheld().why(tool).unwrap().reason.to_string()
+        iteration.withheld().tool(tool).unwrap().reason.to_string()
     })
 }
 
@@ -85,7 +85,7 @@ personality = 'default'
     let of_crm: Vec<_> =
         project.tools().iter().filter(|tool| tool.plugin() == Some("crm")).collect();
     assert_eq!(of_crm.len(), 1);
-    assert_eq!(of_crm[0].comes_from(), "plugins/crm/plugin.toml:1 (plugin `crm`)");
+    assert_eq!(of_crm[0].origin_label(), "plugins/crm/plugin.toml:1 (plugin `crm`)");
     let engine = engine(&project);
     assert_eq!(engine.plugins().collect::<Vec<_>>(), ["crm"]);
     assert_eq!(engine.skills().get("customers").unwrap().plugin.as_deref(), Some("crm"));
@@ -141,7 +141,7 @@ fn a_skill_whose_name_is_taken_meanwhile_is_left_out_and_all_else_goes_on() {
     let _folder = folder.skill("customers", &text("customers")).skill("returns", &text("returns"));
     assert_eq!(ids(), ["customers None", "returns None"]);
     drop(engine.turn(TurnOptions::default()).unwrap());
-    insta::assert_snapshot!(told.lock().unwrap().join("\n"), @"two skills are called `customers`: skills/customers/SKILL.md and plugins/crm/skills/customers/SKILL.md (plugin `crm`); the latter is left out until one of them is renamed");
+    insta::assert_snapshot!(told.lock().unwrap().join("\n"), @"two skills are called `customers`: skills/customers/SKILL.md and plugins/crm/skills/customers/SKILL.md (plugin `crm`); the latter is omitted until one of them is renamed");
 }
 
 #[test]
@@ -169,22 +169,22 @@ fn a_hub_of_a_plugin_takes_no_names_of_others() {
     let of_other = ASKS.replace("find_customer", "desk_find");
     let folder = desk(&project, &plugin).file("plugins/desk/plugin.toml", of_other);
     insta::assert_snapshot!(folder.problems(), @r#"
-    plugins/crm/plugin.toml:5:10: `list_charges` begins with the prefix `list_` of the hub `a` and is not of the plugin `crm`
-        help: write another, such as prefix = "crm_"
-    plugins/crm/plugin.toml:11:10: `own_` begins with the prefix `o` of the hub `b` and is not of the plugin `crm`
-        help: write another, such as prefix = "crm_"
-    plugins/crm/plugin.toml:13:6: `read_skill` begins with the prefix `read_` of the hub `read` and is not of the plugin `crm`
-        help: write another, such as prefix = "crm_"
-    plugins/crm/plugin.toml:22:10: `own_` begins with the prefix `own_` of the hub `d` and is not of the plugin `crm`
-        help: write another, such as prefix = "crm_"
-    plugins/crm/plugin.toml:24:6: `mcp__` begins with the prefix `mcp_` of the hub `mcp` and is not of the plugin `crm`
-        help: write another, such as prefix = "crm_"
-    plugins/crm/plugin.toml:24:6: `mcp` is the toolset of the tools of MCP servers
-        help: rename the hub; its tools have its name as their toolset
-    plugins/crm/plugin.toml:33:10: the names of tools of MCP servers begin with `mcp__`, and no others
-        help: write another, such as prefix = "crm_"
-    plugins/crm/plugin.toml:39:10: `desk_find` begins with the prefix `desk` of the hub `g` and is not of the plugin `crm`
-        help: write another, such as prefix = "crm_"
+    plugins/crm/plugin.toml:5:10: `list_charges` begins with the prefix `list_` of the hub `a` and does not belong to the plugin `crm`
+        help: write another prefix, such as prefix = "crm_"
+    plugins/crm/plugin.toml:11:10: `own_` begins with the prefix `o` of the hub `b` and does not belong to the plugin `crm`
+        help: write another prefix, such as prefix = "crm_"
+    plugins/crm/plugin.toml:13:6: `read_skill` begins with the prefix `read_` of the hub `read` and does not belong to the plugin `crm`
+        help: write another prefix, such as prefix = "crm_"
+    plugins/crm/plugin.toml:22:10: `own_` begins with the prefix `own_` of the hub `d` and does not belong to the plugin `crm`
+        help: write another prefix, such as prefix = "crm_"
+    plugins/crm/plugin.toml:24:6: `mcp__` begins with the prefix `mcp_` of the hub `mcp` and does not belong to the plugin `crm`
+        help: write another prefix, such as prefix = "crm_"
+    plugins/crm/plugin.toml:24:6: the toolset `mcp` is reserved for tools of MCP servers
+        help: rename the hub; its name is the toolset of its tools
+    plugins/crm/plugin.toml:33:10: the prefix `mcp__` is reserved for tools of MCP servers
+        help: write another prefix, such as prefix = "crm_"
+    plugins/crm/plugin.toml:39:10: `desk_find` begins with the prefix `desk` of the hub `g` and does not belong to the plugin `crm`
+        help: write another prefix, such as prefix = "crm_"
     "#);
 }
 
@@ -195,7 +195,7 @@ fn a_personality_reaches_its_own_tools_whatever_hubs_of_plugins_begin_with() {
     let hub = "[hub.list]\nurl = 'https://a.example/'\nkey = []\nttl = '60s'\n\
                call = { method = 'POST', url = 'https://a.example/{tool}', body = '{arguments}' }\n";
     let problems = desk(project, hub).problems().to_string();
-    assert!(!problems.contains("is of a plugin"), "{problems}");
+    assert!(!problems.contains("belongs to a plugin"), "{problems}");
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn two_plugins_have_two_folders() {
     let folder = desk(project, ASKS).file("plugins/crm/skills/billing/SKILL.md", SKILL);
     insta::assert_snapshot!(folder.problems(), @"
     toolcrib.toml:5:8: `plugins/crm` is the folder of the plugin `again`
-        help: give each plugin a folder of its own, or leave one of the two out
+        help: give each plugin a separate folder, or remove one of the two
     ");
 }
 
@@ -250,28 +250,28 @@ trusted = true
     );
     insta::assert_snapshot!(folder.problems(), @"
     plugins/crm/plugin.toml:2:1: unknown key `policy_default` in this file
-        help: a plugin adds tools, skills, MCP servers and hubs; everything else is said in the project's own file
+        help: a plugin adds tools, skills, MCP servers and hubs; everything else belongs in the project's own file
     plugins/crm/plugin.toml:3:1: unknown key `mcp_files` in this file
         help: declare each server here: write `[mcp.NAME]`
     plugins/crm/plugin.toml:4:1: unknown key `limts` in this file
         help: the keys here are `skills`, `mcp`, `hub`, `tool`
     plugins/crm/plugin.toml:5:2: unknown key `agent` in this file
-        help: a plugin adds tools, skills, MCP servers and hubs; everything else is said in the project's own file
+        help: a plugin adds tools, skills, MCP servers and hubs; everything else belongs in the project's own file
     plugins/crm/plugin.toml:7:2: unknown key `secrets` in this file
-        help: a plugin adds tools, skills, MCP servers and hubs; everything else is said in the project's own file
+        help: a plugin adds tools, skills, MCP servers and hubs; everything else belongs in the project's own file
     plugins/crm/plugin.toml:9:3: unknown key `policy` in this file
-        help: a plugin adds tools, skills, MCP servers and hubs; everything else is said in the project's own file
+        help: a plugin adds tools, skills, MCP servers and hubs; everything else belongs in the project's own file
     plugins/crm/plugin.toml:11:3: unknown key `personality` in this file
-        help: a plugin adds tools, skills, MCP servers and hubs; everything else is said in the project's own file
-    plugins/crm/plugin.toml:14:10: skill folder `skills` is not there
+        help: a plugin adds tools, skills, MCP servers and hubs; everything else belongs in the project's own file
+    plugins/crm/plugin.toml:14:10: skill folder `skills` does not exist
     plugins/crm/plugin.toml:15:1: unknown key `focus` in `[skills]`
-        help: it holds for all skills, and is said in the project's own file
-    plugins/crm/plugin.toml:16:6: `[mcp.files]` does not say where the server is
-        help: write `command` for a program, or `url`; without them it must be a server of a file of `mcp_files`
+        help: it applies to all skills, and belongs in the project's own file
+    plugins/crm/plugin.toml:16:6: `[mcp.files]` has no `command` and no `url`
+        help: write `command` for a program, or `url`; a section without them must name a server of a file of `mcp_files`
     ");
 }
 
-/// What reaches out of the folder is what the project has to grant.
+/// Access outside the folder must be granted by the project.
 #[test]
 fn a_plugin_reaches_nothing_outside_its_folder_that_is_not_granted() {
     let plugin = format!(
@@ -290,34 +290,35 @@ fn a_plugin_reaches_nothing_outside_its_folder_that_is_not_granted() {
     let denied = desk(project, &plugin).file("plugins/crm/export.sh", "#!/bin/sh\n");
     executable(&denied, "plugins/crm/export.sh");
     insta::assert_snapshot!(denied.problems(), @r#"
-    plugins/crm/plugin.toml:5:11: the plugin `crm` runs programs, which the project does not grant it
-        help: if that is meant, write below [plugin.crm]: programs = true
-    plugins/crm/plugin.toml:6:16: the plugin `crm` reads no variable of the environment: secrets stand there
-        help: write "secret:NAME" in `env` or `headers`, and let the project grant it
-    plugins/crm/plugin.toml:7:15: `..` leaves the plugin's folder; copy what is needed into it
-    plugins/crm/plugin.toml:15:20: the plugin `crm` dials `127.0.0.1`, which the project does not grant it
-        help: if that is meant, write below [plugin.crm]: allow_addresses = ["127.0.0.1"]
-    plugins/crm/plugin.toml:16:29: the plugin `crm` needs the secret `KEY`, which the project does not grant it
-        help: if that is meant, write below [plugin.crm]: secrets = ["KEY"]
-    plugins/crm/plugin.toml:23:12: the plugin `crm` uses the database `desk`, which the project does not grant it
-        help: if that is meant, write below [plugin.crm]: databases = ["desk"]
-    plugins/crm/plugin.toml:26:1: the plugin `crm` uses the database `desk`, which the project does not grant it
-        help: if that is meant, write below [plugin.crm]: databases = ["desk"]
-    plugins/crm/plugin.toml:32:11: the plugin `crm` runs programs, which the project does not grant it
-        help: if that is meant, write below [plugin.crm]: programs = true
-    plugins/crm/plugin.toml:33:10: the plugin `crm` reads no variable of the environment: secrets stand there
-        help: write "secret:NAME" in `env` or `headers`, and let the project grant it
-    plugins/crm/plugin.toml:34:7: `../..` leaves the plugin's folder; copy what is needed into it
-    plugins/crm/plugin.toml:35:23: the plugin `crm` needs the secret `KEY`, which the project does not grant it
-        help: if that is meant, write below [plugin.crm]: secrets = ["KEY"]
-    plugins/crm/plugin.toml:40:25: the plugin `crm` needs the secret `KEY`, which the project does not grant it
-        help: if that is meant, write below [plugin.crm]: secrets = ["KEY"]
-    plugins/crm/plugin.toml:41:20: the plugin `crm` dials `10.0.0.0/8`, which the project does not grant it
-        help: if that is meant, write below [plugin.crm]: allow_addresses = ["10.0.0.0/8"]
+    plugins/crm/plugin.toml:5:11: the plugin `crm` runs programs, which the project does not grant
+        help: to permit it, write below [plugin.crm]: programs = true
+    plugins/crm/plugin.toml:6:16: the plugin `crm` may not read environment variables: they can contain secrets
+        help: write "secret:NAME" in `env` or `headers`, and let the project grant the secret
+    plugins/crm/plugin.toml:7:15: `..` leads out of the plugin's folder; copy the needed files into it
+    plugins/crm/plugin.toml:15:20: the plugin `crm` dials `127.0.0.1`, which the project does not grant
+        help: to permit it, write below [plugin.crm]: allow_addresses = ["127.0.0.1"]
+    plugins/crm/plugin.toml:16:29: the plugin `crm` needs the secret `KEY`, which the project does not grant
+        help: to permit it, write below [plugin.crm]: secrets = ["KEY"]
+    plugins/crm/plugin.toml:23:12: the plugin `crm` uses the database `desk`, which the project does not grant
+        help: to permit it, write below [plugin.crm]: databases = ["desk"]
+    plugins/crm/plugin.toml:26:1: the plugin `crm` uses the database `desk`, which the project does not grant
+        help: to permit it, write below [plugin.crm]: databases = ["desk"]
+    plugins/crm/plugin.toml:32:11: the plugin `crm` runs programs, which the project does not grant
+        help: to permit it, write below [plugin.crm]: programs = true
+    plugins/crm/plugin.toml:33:10: the plugin `crm` may not read environment variables: they can contain secrets
+        help: write "secret:NAME" in `env` or `headers`, and let the project grant the secret
+    plugins/crm/plugin.toml:34:7: `../..` leads out of the plugin's folder; copy the needed files into it
+    plugins/crm/plugin.toml:35:23: the plugin `crm` needs the secret `KEY`, which the project does not grant
+        help: to permit it, write below [plugin.crm]: secrets = ["KEY"]
+    plugins/crm/plugin.toml:40:25: the plugin `crm` needs the secret `KEY`, which the project does not grant
+        help: to permit it, write below [plugin.crm]: secrets = ["KEY"]
+    plugins/crm/plugin.toml:41:20: the plugin `crm` dials `10.0.0.0/8`, which the project does not grant
+        help: to permit it, write below [plugin.crm]: allow_addresses = ["10.0.0.0/8"]
     "#);
 }
 
-/// Such a server is dialled without `allow_addresses`, so that nothing else of it would be looked at.
+/// Such a server is dialed without `allow_addresses`, so that nothing else of it would be looked
+/// at.
 #[test]
 fn a_plugins_mcp_server_dials_this_machine_only_where_that_is_granted() {
     let plugin = "[mcp.a]\nurl = 'http://127.0.0.1:8080/mcp'\n\
@@ -326,14 +327,14 @@ fn a_plugins_mcp_server_dials_this_machine_only_where_that_is_granted() {
                   [mcp.d]\nurl = 'http://0x7f.2/mcp'\n\
                   [mcp.e]\nurl = 'https://mcp.example/mcp'\n";
     insta::assert_snapshot!(desk("", plugin).problems(), @r#"
-    plugins/crm/plugin.toml:2:7: the plugin `crm` dials this machine, which the project does not grant it
-        help: if that is meant, write below [plugin.crm]: allow_addresses = ["127.0.0.1"]
-    plugins/crm/plugin.toml:4:7: the plugin `crm` dials this machine, which the project does not grant it
-        help: if that is meant, write below [plugin.crm]: allow_addresses = ["127.0.0.1", "::1"]
-    plugins/crm/plugin.toml:6:7: the plugin `crm` dials this machine, which the project does not grant it
-        help: if that is meant, write below [plugin.crm]: allow_addresses = ["::1"]
-    plugins/crm/plugin.toml:8:7: the plugin `crm` dials this machine, which the project does not grant it
-        help: if that is meant, write below [plugin.crm]: allow_addresses = ["127.0.0.2"]
+    plugins/crm/plugin.toml:2:7: the plugin `crm` connects to this machine, which the project does not grant
+        help: to permit it, write below [plugin.crm]: allow_addresses = ["127.0.0.1"]
+    plugins/crm/plugin.toml:4:7: the plugin `crm` connects to this machine, which the project does not grant
+        help: to permit it, write below [plugin.crm]: allow_addresses = ["127.0.0.1", "::1"]
+    plugins/crm/plugin.toml:6:7: the plugin `crm` connects to this machine, which the project does not grant
+        help: to permit it, write below [plugin.crm]: allow_addresses = ["::1"]
+    plugins/crm/plugin.toml:8:7: the plugin `crm` connects to this machine, which the project does not grant
+        help: to permit it, write below [plugin.crm]: allow_addresses = ["127.0.0.2"]
     "#);
     let granted = |nets: &str| {
         let project = format!("{PLUGIN}allow_addresses = [{nets}]\n");
@@ -341,12 +342,12 @@ fn a_plugins_mcp_server_dials_this_machine_only_where_that_is_granted() {
     };
     granted("'127.0.0.0/8', '::1'").load();
     insta::assert_snapshot!(granted("'127.0.0.1', '10.0.0.0/8'").problems(), @r#"
-    plugins/crm/plugin.toml:4:7: the plugin `crm` dials this machine, which the project does not grant it
-        help: if that is meant, write below [plugin.crm]: allow_addresses = ["127.0.0.1", "::1"]
-    plugins/crm/plugin.toml:6:7: the plugin `crm` dials this machine, which the project does not grant it
-        help: if that is meant, write below [plugin.crm]: allow_addresses = ["::1"]
-    plugins/crm/plugin.toml:8:7: the plugin `crm` dials this machine, which the project does not grant it
-        help: if that is meant, write below [plugin.crm]: allow_addresses = ["127.0.0.2"]
+    plugins/crm/plugin.toml:4:7: the plugin `crm` connects to this machine, which the project does not grant
+        help: to permit it, write below [plugin.crm]: allow_addresses = ["127.0.0.1", "::1"]
+    plugins/crm/plugin.toml:6:7: the plugin `crm` connects to this machine, which the project does not grant
+        help: to permit it, write below [plugin.crm]: allow_addresses = ["::1"]
+    plugins/crm/plugin.toml:8:7: the plugin `crm` connects to this machine, which the project does not grant
+        help: to permit it, write below [plugin.crm]: allow_addresses = ["127.0.0.2"]
     "#);
 }
 
@@ -392,15 +393,15 @@ fn what_is_granted_works_and_no_path_leaves_the_folder() {
     );
     insta::assert_snapshot!(leaves.problems(), @"
     toolcrib.toml:2:1: warning: nothing refers to the secret `KEY`
-        help: use it, or leave it out
-    plugins/crm/plugin.toml:2:10: skill folder `../../skills` leaves the plugin's folder; copy what is needed into it
-    plugins/crm/plugin.toml:7:11: `../../outside.sh` leaves the plugin's folder; copy what is needed into it
+        help: use it, or remove it
+    plugins/crm/plugin.toml:2:10: skill folder `../../skills` leads out of the plugin's folder; copy the needed files into it
+    plugins/crm/plugin.toml:7:11: `../../outside.sh` leads out of the plugin's folder; copy the needed files into it
         help: or name it by an absolute path
-    plugins/crm/plugin.toml:8:15: `..` leaves the plugin's folder; copy what is needed into it
-    plugins/crm/plugin.toml:15:15: `link.json` leaves the plugin's folder; copy what is needed into it
-    plugins/crm/plugin.toml:17:11: `../../outside.sh` leaves the plugin's folder; copy what is needed into it
+    plugins/crm/plugin.toml:8:15: `..` leads out of the plugin's folder; copy the needed files into it
+    plugins/crm/plugin.toml:15:15: `link.json` leads out of the plugin's folder; copy the needed files into it
+    plugins/crm/plugin.toml:17:11: `../../outside.sh` leads out of the plugin's folder; copy the needed files into it
         help: or name it by an absolute path
-    plugins/crm/plugin.toml:18:7: `../..` leaves the plugin's folder; copy what is needed into it
+    plugins/crm/plugin.toml:18:7: `../..` leads out of the plugin's folder; copy the needed files into it
     ");
 }
 
@@ -457,43 +458,43 @@ url = 'https://a.example/'
         .file("plugins/crm/skills/broken/SKILL.md", "no frontmatter");
     symlink("/tmp", folder.path().join("plugins/link")).unwrap();
     insta::assert_snapshot!(folder.problems(), @r#"
-    toolcrib.toml:6:8: `plugins/dsk` is not there
+    toolcrib.toml:6:8: `plugins/dsk` does not exist
         help: did you mean `plugins/desk`?
-    toolcrib.toml:7:12: there is no secret `NONE`
-        help: there are no secrets
-    toolcrib.toml:8:14: there is no database `none`
+    toolcrib.toml:7:12: unknown secret `NONE`
+        help: no secrets exist
+    toolcrib.toml:8:14: unknown database `none`
         help: there is only `desk`
     toolcrib.toml:10:8: `.` is the project's own folder
-        help: give the plugin a folder of its own, such as "plugins/crm"
-    toolcrib.toml:12:8: `../up` leaves the project's folder; copy what is needed into the project
-    toolcrib.toml:14:8: `plugins/plugin.toml` is not there
-        help: a plugin's folder holds one that says what it adds
-    toolcrib.toml:16:8: `plugins/link` leaves the project's folder; copy what is needed into the project
+        help: give the plugin a separate folder, such as "plugins/crm"
+    toolcrib.toml:12:8: `../up` leads out of the project's folder; copy the needed files into the project
+    toolcrib.toml:14:8: `plugins/plugin.toml` does not exist
+        help: a plugin's folder must contain it
+    toolcrib.toml:16:8: `plugins/link` leads out of the project's folder; copy the needed files into the project
     toolcrib.toml:17:1: `path` is missing in `[plugin.no name]`
         help: write for example: path = "plugins/crm"
     toolcrib.toml:17:9: the name of a plugin follows the rules of tool names: `no name` is not a tool name: it contains ' '; use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`
     toolcrib.toml:19:8: `flat` is not a plugin
         help: write `[plugin.NAME]`, with a name of your choice, and below it `path`
-    toolcrib.toml:22:12: there is no plugin `crn`
+    toolcrib.toml:22:12: unknown plugin `crn`
         help: did you mean `crm`?
-    toolcrib.toml:23:12: `find_customer` is of a plugin, of which `toolset` says nothing
+    toolcrib.toml:23:12: `find_customer` belongs to a plugin, to which `toolset` does not apply
         help: name the plugin in `plugins`: ["crm"]
-    toolcrib.toml:23:29: `customers` is of a plugin, of which `toolset` says nothing
+    toolcrib.toml:23:29: `customers` belongs to a plugin, to which `toolset` does not apply
         help: name the plugin in `plugins`: ["crm"]
-    toolcrib.toml:26:10: there is no plugin `crn`
+    toolcrib.toml:26:10: unknown plugin `crn`
         help: did you mean `crm`?
     plugins/crm/plugin.toml:10:8: two tools are called `list_charges`; the first is at toolcrib.toml:41
         help: rename one of them
-    plugins/crm/plugin.toml:15:6: there is a hub `h` already, at toolcrib.toml:27
+    plugins/crm/plugin.toml:15:6: a hub `h` exists already, at toolcrib.toml:27
         help: rename one of them
-    plugins/crm/plugin.toml:15:6: `h_` begins with the prefix `h_` of the hub `h` and is not of the plugin `crm`
-        help: write another, such as prefix = "crm_"
-    plugins/crm/plugin.toml:20:6: there is an MCP server `git` already, at toolcrib.toml:32
+    plugins/crm/plugin.toml:15:6: `h_` begins with the prefix `h_` of the hub `h` and does not belong to the plugin `crm`
+        help: write another prefix, such as prefix = "crm_"
+    plugins/crm/plugin.toml:20:6: an MCP server `git` exists already, at toolcrib.toml:32
         help: rename one of them
-    plugins/crm/skills/billing/SKILL.md:1:1: there is a skill `billing` already, at skills/billing/SKILL.md:1
+    plugins/crm/skills/billing/SKILL.md:1:1: a skill `billing` exists already, at skills/billing/SKILL.md:1
         help: rename one of them
     plugins/crm/skills/broken/SKILL.md:1:1: the file does not begin with frontmatter between two lines of `---`
-        help: begin it with: --- / name: broken / description: What it is for. / ---
+        help: begin it with: --- / name: broken / description: Its purpose. / ---
     "#);
 }
 
@@ -505,7 +506,7 @@ fn an_id_that_a_plugin_in_code_has_is_taken() {
         panic!("it loads")
     };
     insta::assert_snapshot!(problems, @"
-    toolcrib.toml:2:9: a plugin `crm` is added in code already
+    toolcrib.toml:2:9: a plugin `crm` is already added in code
         help: rename one of them
     ");
 }
@@ -522,7 +523,7 @@ fn a_skill_that_a_plugin_has_is_not_installed_beside_it() {
     let error = folder.load().install_skill(&archive, true).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is a skill `billing` already, at plugins/crm/skills/billing/SKILL.md (plugin `crm`); \
+        "a skill `billing` exists already, at plugins/crm/skills/billing/SKILL.md (plugin `crm`); \
          rename one of them"
     );
     assert!(!folder.path().join("skills").exists());

@@ -30,7 +30,7 @@ fn with(rules: &str) -> Folder {
         .skill("billing", SKILL)
 }
 
-/// What a call of `pay` comes to: its code and cause.
+/// The result of a call of `pay`: its code and cause.
 fn paying(project: &Project, args: serde_json::Value) -> (Option<ErrorCode>, Option<String>) {
     let engine = project.engine_builder().build().unwrap();
     block_on(async {
@@ -94,7 +94,7 @@ principal = ["intern", "bob"]
 personality = "default"
 iteration = { at_least = 2, at_most = 4 }
 origin = "toolcrib.toml*"
-tell_model = "Stop."
+model_message = "Stop."
 [[policy]]
 effect = "ask"
 tool = "pay"
@@ -106,7 +106,7 @@ tool = "pay"
     assert_eq!(holders.claims["groups"].len(), 2);
     let [halt, ask] = project.policy().rules.as_slice() else { panic!("two rules") };
     assert_eq!(halt.effect, toolcrib_core::Effect::Halt);
-    assert_eq!(halt.tell_model.as_deref(), Some("Stop."));
+    assert_eq!(halt.model_message.as_deref(), Some("Stop."));
     assert_eq!(halt.when.principals.len(), 2);
     assert_eq!(&*halt.when.personalities[0], "default");
     assert_eq!(halt.tools.origins[0].as_str(), "toolcrib.toml*");
@@ -149,40 +149,40 @@ args = {}
     );
     insta::assert_snapshot!(folder.problems(), @r#"
     toolcrib.toml:24:10: `claims` is empty
-        help: write in it for example groups = ["trainees"]
+        help: write for example groups = ["trainees"]
     toolcrib.toml:26:10: `effect` cannot be `dney`
         help: did you mean `deny`?
-    toolcrib.toml:27:15: there is no personality `defualt`
+    toolcrib.toml:27:15: unknown personality `defualt`
         help: did you mean `default`?
-    toolcrib.toml:28:13: `iteration` says nothing
+    toolcrib.toml:28:13: `iteration` has no effect
         help: write for example { at_least = 3 }
     toolcrib.toml:28:15: unknown key `at_lest` in `iteration`
         help: did you mean `at_least`?
-    toolcrib.toml:32:22: there is no test in it
+    toolcrib.toml:32:22: the condition contains no test
         help: write for example { exists = true }
     toolcrib.toml:32:24: unknown key `greater_then` in the test of `/amuont`
         help: did you mean `greater_than`?
-    toolcrib.toml:32:44: `to` is no JSON pointer; write `/` and the argument's name, such as `/path`
+    toolcrib.toml:32:44: `to` is not a valid JSON pointer; write `/` and the argument's name, such as `/path`
         help: did you mean "/to"?
-    toolcrib.toml:35:17: this is not a test of an argument
+    toolcrib.toml:35:17: unknown test of an argument
         help: write { equals = … }, or another of the tests one_of, matches, starts_with, exists, less_than, greater_than
-    toolcrib.toml:35:29: there is no test in it
+    toolcrib.toml:35:29: the condition contains no test
         help: write for example { exists = true }
-    toolcrib.toml:35:40: what is not there fits no other test
-        help: write `exists = false` alone, in a rule of its own
-    toolcrib.toml:35:91: `(` is not a pattern that can be searched for: unclosed group
-    toolcrib.toml:36:14: there is no MCP server `gti`
-        help: there are no MCP servers
-    toolcrib.toml:37:10: there is no MCP server `gti`
-        help: there are no MCP servers
-    toolcrib.toml:38:10: there is no plugin `calendar`
-        help: there are no plugins
+    toolcrib.toml:35:40: an absent argument cannot pass another test
+        help: write `exists = false` alone, in a separate rule
+    toolcrib.toml:35:91: `(` is not a valid regular expression: unclosed group
+    toolcrib.toml:36:14: unknown MCP server `gti`
+        help: no MCP servers exist
+    toolcrib.toml:37:10: unknown MCP server `gti`
+        help: no MCP servers exist
+    toolcrib.toml:38:10: unknown plugin `calendar`
+        help: no plugins exist
     toolcrib.toml:39:13: no iteration is from 5 to 3
     toolcrib.toml:43:36: `less_than` must be a number
     toolcrib.toml:43:62: `one_of` is an empty list
         help: write at least one value in it
     toolcrib.toml:47:8: `args` is empty
-        help: write in it for example "/path" = { starts_with = "/etc" }
+        help: write for example "/path" = { starts_with = "/etc" }
     "#);
 }
 
@@ -201,24 +201,21 @@ origin = ["hub:crm", "hub:*", "hub:cmr"]
 "#,
     );
     let problems = folder.problems().to_string();
-    assert!(
-        problems.contains("there is no hub `cmr`\n    help: did you mean `crm`?"),
-        "{problems}"
-    );
+    assert!(problems.contains("unknown hub `cmr`\n    help: did you mean `crm`?"), "{problems}");
     assert_eq!(problems.lines().count(), 2, "{problems}");
 }
 
 #[test]
 fn words_that_no_model_reads_are_warned_about() {
     let folder = with(
-        "[[policy]]\neffect = 'deny'\ntool = 'pay'\ntell_model = 'no'\n\
-         [[policy]]\neffect = 'allow'\ntool = 'pay'\ntell_model = 'no'\n\
+        "[[policy]]\neffect = 'deny'\ntool = 'pay'\nmodel_message = 'no'\n\
+         [[policy]]\neffect = 'allow'\ntool = 'pay'\nmodel_message = 'no'\n\
          [[policy]]\neffect = 'deny'\ntool = 'pay'\nargs = { '/to' = { exists = true } }\n\
-         tell_model = 'no'\n[[policy]]\neffect = 'ask'\ntool = 'pay'\ntell_model = 'no'\n",
+         model_message = 'no'\n[[policy]]\neffect = 'ask'\ntool = 'pay'\nmodel_message = 'no'\n",
     );
     let warnings = folder.load().warnings().to_string();
     insta::assert_snapshot!(warnings, @r#"
-    toolcrib.toml:24:14: warning: no model ever reads this: the rule hides the tools that it speaks of, and to the model they are not there
-    toolcrib.toml:28:14: warning: no model ever reads this: the rule refuses nothing
+    toolcrib.toml:24:17: warning: no model ever receives this: the rule hides its tools, so the model cannot call them
+    toolcrib.toml:28:17: warning: no model ever receives this: the rule refuses nothing
     "#);
 }

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use toolcrib_core::{DiscoveryError, Listing, ReliabilityState, Retry, Stage, Then, ToolProvider};
-use toolcrib_engine::{Engine, GaveUpCode, IterationError, TurnOptions};
+use toolcrib_core::{
+    DiscoveryError, Listing, ReliabilityAction, ReliabilityState, Retry, Stage, ToolProvider,
+};
+use toolcrib_engine::{Engine, ExhaustedReason, TurnError, TurnOptions};
 use toolcrib_project::{LoadOptions, Project};
 
 use crate::{
@@ -34,12 +36,8 @@ impl ToolProvider for Down {
         "hub"
     }
 
-    fn list(
-        self: std::sync::Arc<Self>,
-        _: &toolcrib_core::ListContext,
-        into: toolcrib_core::Catalog,
-    ) -> Listing {
-        Listing::failed(into, (self.0)())
+    fn list(self: std::sync::Arc<Self>, _: &toolcrib_core::ListContext) -> Listing {
+        Listing::failed((self.0)())
     }
 }
 
@@ -51,17 +49,17 @@ fn the_rules_of_the_discovery_guide_hold_as_they_stand_in_a_project() {
         let engine: Engine = project.engine_builder().provider(hub).build().unwrap();
         let mut turn = engine.turn(TurnOptions::default()).unwrap();
         match block_on(turn.iteration()) {
-            Err(IterationError::Reliability(error)) => *error,
+            Err(TurnError::Reliability { exhausted, .. }) => exhausted,
             other => panic!("{other:?}"),
         }
     };
     let transient = gives_up(|| DiscoveryError::source_failed("hub unreachable: timed out"));
-    assert_eq!((transient.kind(), transient.attempts()), ("discovery-transient", 3));
-    assert_eq!(transient.code(), GaveUpCode::RetriesExhausted);
-    assert_eq!(&*transient.gave_up.rule, "reliability rule 1 (toolcrib.toml:2)");
+    assert_eq!((&*transient.kind, transient.attempts), ("discovery-transient", 3));
+    assert_eq!(transient.code, ExhaustedReason::RetriesExhausted);
+    assert_eq!(&*transient.rule, "reliability rule 1 (toolcrib.toml:2)");
     let aborted = gives_up(DiscoveryError::cancelled);
-    assert_eq!((aborted.kind(), aborted.attempts()), ("cancelled", 1));
-    assert_eq!(aborted.code(), GaveUpCode::FailFast);
+    assert_eq!((&*aborted.kind, aborted.attempts), ("cancelled", 1));
+    assert_eq!(aborted.code, ExhaustedReason::FailFast);
 }
 
 #[test]
@@ -75,7 +73,7 @@ fn what_stands_in_the_documentation_loads_as_it_says() {
     assert!(project.warnings().is_empty(), "{}", project.warnings());
     assert_eq!(project.fallback_models()[0].name(), "script:small.toml");
     let rules = project.reliability();
-    let Then::Retry(retry) = rules[0].then else { panic!("{rules:?}") };
+    let ReliabilityAction::Retry(retry) = rules[0].then else { panic!("{rules:?}") };
     let expected =
         Retry { attempts: 3, base: Duration::from_millis(200), cap: Duration::from_secs(20) };
     assert_eq!(retry, expected);
@@ -83,13 +81,13 @@ fn what_stands_in_the_documentation_loads_as_it_says() {
     let mut state = ReliabilityState::new(Stage::Discover, "mcp:git");
     state.error_class = "source";
     state.message = "hub unreachable";
-    assert!(rules[0].when.holds(&state).unwrap());
+    assert!(rules[0].when.matches(&state).unwrap());
     state.attempt = 3;
-    assert!(!rules[0].when.holds(&state).unwrap());
+    assert!(!rules[0].when.matches(&state).unwrap());
     assert!(project.agent_builder().build().is_ok());
 }
 
-/// Who names a model for a run wants that one, and no other that costs money.
+/// An explicit model disables other models that cost money.
 #[test]
 fn a_model_that_is_chosen_for_a_run_has_no_others_behind_it() {
     let script = "[[rule]]\ntext = \"Hi.\"\n";
@@ -149,16 +147,16 @@ share = -1
     toolcrib.toml:8:117: `http_status` cannot be `9xx`
         help: write 429, "5xx" or "500-503", from 100 to 599
     toolcrib.toml:8:124: `http_status[2]` must be from 100 to 599
-    toolcrib.toml:9:8: then = "retry_other" can do nothing at the stage `discover`: no source names `alternatives`
+    toolcrib.toml:9:8: then = "retry_other" has no effect at the stage `discover`: no source has `alternatives`
         help: write below a [hub.NAME] or [mcp.NAME]: alternatives = ["OTHER"]
-    toolcrib.toml:10:12: `attempts` says nothing here: it is for then = "retry"
-        help: take it out, or write then = "retry"
+    toolcrib.toml:10:12: `attempts` has no effect here: it is for then = "retry"
+        help: remove it, or write then = "retry"
     toolcrib.toml:11:1: `model` is missing in `[[reliability]]`
         help: write for example: model = "openai:gpt-5-mini"
-    toolcrib.toml:15:9: the agent has no model `script:other.toml`
+    toolcrib.toml:15:9: unknown model of the agent: `script:other.toml`
         help: did you mean `script:s.toml`?
-    toolcrib.toml:16:7: `cap` says nothing here: it is for then = "retry"
-        help: take it out, or write then = "retry"
+    toolcrib.toml:16:7: `cap` has no effect here: it is for then = "retry"
+        help: remove it, or write then = "retry"
     toolcrib.toml:16:7: `cap` is zero; it would end before it began
         help: write a duration such as "500ms", "30s", "5m" or "1h 30m"
     toolcrib.toml:17:1: `then` is missing in `[[reliability]]`

@@ -66,12 +66,12 @@ fn what_is_wrong_with_modes_and_steps_is_said_where_it_stands() {
         help: did you mean `while_active`?
     skills/modes/SKILL.md:5:24: `toolcrib-tools-mode` is one of `while_active`, `always`, `latest_only`, `hidden_until_active`, not `allways`
         help: did you mean `always`?
-    skills/modes/SKILL.md:6:21: `toolcrib-on-skip` says what becomes of steps, and there are none
-        help: write `toolcrib-steps`, or leave it out
+    skills/modes/SKILL.md:6:21: `toolcrib-on-skip` applies to steps, and there are none
+        help: write `toolcrib-steps`, or remove it
     skills/modes/SKILL.md:6:21: `toolcrib-on-skip` is `advance` or `hold`, not `stay`
     skills/modes/SKILL.md:7:3: unknown key `toolcrib-step` in `metadata`
         help: did you mean `toolcrib-steps`?
-    skills/steps/SKILL.md:6:7: there is no tool `list_charge`
+    skills/steps/SKILL.md:6:7: unknown tool `list_charge`
         help: did you mean `list_charges`?
     skills/steps/SKILL.md:7:7: `toolcrib-steps` must be a list of `NAME` and `NAME: NOTE`
         help: write below `toolcrib-steps:`, indented: - NAME: NOTE
@@ -131,7 +131,7 @@ fn files_stay_within_the_folder_of_their_skill() {
         "a\0b",
     ] {
         let read = files.read(outside);
-        // What leads out and comes back is within.
+        // A path that leads out and back is inside.
         let back = outside.starts_with("up/skills");
         assert_eq!(matches!(read, Err(SkillFileError::NotThere)), !back, "{outside}: {read:?}");
     }
@@ -208,7 +208,7 @@ fn a_skill_that_is_edited_wrongly_stays_as_it_was_and_every_turn_says_so() {
     skills/billing/SKILL.md:2:1: `description` is missing in the frontmatter
         help: write for example: description: What it is for, and when to use it.
     skills/new/SKILL.md:1:1: the file does not begin with frontmatter between two lines of `---`
-        help: begin it with: --- / name: new / description: What it is for. / ---
+        help: begin it with: --- / name: new / description: Its purpose. / ---
     ");
     let folder = folder.skill("billing", &SKILL.replace("Charges.", "Mended."));
     fs::remove_dir_all(folder.path().join("skills/new")).unwrap();
@@ -240,12 +240,12 @@ fn skills_that_cannot_be_looked_at_or_are_gone_for_a_moment_stay_as_they_were() 
         (ids.join(" "), std::mem::take(&mut *told.lock().unwrap()).join("\n"))
     };
     let both = || ("audit billing".to_owned(), String::new());
-    // What is there and is no folder says nothing of skills.
+    // An entry other than a folder is ignored.
     fs::rename(at("skills"), at("aside")).unwrap();
     fs::write(at("skills"), "").unwrap();
     let (ids, why) = look();
     assert_eq!(ids, "audit billing");
-    insta::assert_snapshot!(why, @"the skill folder `skills` is not a folder; the skills stay as they were");
+    insta::assert_snapshot!(why, @"the skill folder `skills` is not a folder; the previous skills stay in use");
     fs::remove_file(at("skills")).unwrap();
     fs::rename(at("aside"), at("skills")).unwrap();
     assert_eq!(look(), both());
@@ -254,8 +254,8 @@ fn skills_that_cannot_be_looked_at_or_are_gone_for_a_moment_stay_as_they_were() 
     let (ids, why) = look();
     assert_eq!(ids, "audit billing");
     insta::assert_snapshot!(why, @"
-    skills/billing/SKILL.md:1:1: this is gone; the skill stays as it was
-        help: if it is to go too, remove `skills/billing`
+    skills/billing/SKILL.md:1:1: this file no longer exists; the previous version of the skill stays in use
+        help: to remove the skill too, delete `skills/billing`
     ");
     fs::rename(at("kept.md"), at("skills/billing/SKILL.md")).unwrap();
     assert_eq!(look(), both());
@@ -264,8 +264,8 @@ fn skills_that_cannot_be_looked_at_or_are_gone_for_a_moment_stay_as_they_were() 
     let (ids, why) = look();
     assert_eq!(ids, "audit billing");
     insta::assert_snapshot!(why, @"
-    skills/billing/SKILL.md:1:1: this is gone: another skill was taking its place; the skill stays as it was
-        help: if it is to go too, remove `skills/.replaced-billing-0`
+    skills/billing/SKILL.md:1:1: this file no longer exists: another skill was replacing it; the previous version of the skill stays in use
+        help: to remove the skill too, delete `skills/.replaced-billing-0`
     ");
     fs::remove_dir_all(at("skills/.replaced-billing-0")).unwrap();
     assert_eq!(look(), ("audit".to_owned(), String::new()));

@@ -24,11 +24,11 @@ fn a_command_line_is_a_program_and_its_arguments() {
     let problems = folder.problems().to_string().replace(root.to_str().unwrap(), "/desk");
     assert!(!problems.contains(&std::env::var("PATH").unwrap()), "{problems}");
     insta::assert_snapshot!(problems, @r#"
-    toolcrib.toml:5:11: there is no program `wc -l` on the PATH; `program` is one name, and what is passed to it stands in `args`
+    toolcrib.toml:5:11: there is no program `wc -l` on the PATH; `program` is one name; its arguments belong in `args`
         help: write program = "wc" and args = ["-l"]
-    toolcrib.toml:10:11: there is no program `cat notes | wc -l` on the PATH; `program` is one name, and what is passed to it stands in `args`
+    toolcrib.toml:10:11: there is no program `cat notes | wc -l` on the PATH; `program` is one name; its arguments belong in `args`
         help: there is no shell; write a script into the project and name it: program = "./NAME"
-    toolcrib.toml:15:11: /desk/./run.sh  --fast {x} is no program: there is no executable file of that name
+    toolcrib.toml:15:11: /desk/./run.sh  --fast {x} is not an executable file
         help: write program = "./run.sh" and args = ["--fast", "{x}"]
     toolcrib.toml:21:8: `args` must be a list in `[…]`; this is a text
         help: write args = ["-l", "{file}"]
@@ -36,9 +36,9 @@ fn a_command_line_is_a_program_and_its_arguments() {
         help: write ok_exit_codes = [0]
     toolcrib.toml:28:8: `args` must be a list in `[…]`; this is a text
         help: write args = ["…", "…"], one text for each argument
-    toolcrib.toml:33:11: there is no program `wc -l` on the PATH; `program` is one name, and what is passed to it stands in `args`
+    toolcrib.toml:33:11: there is no program `wc -l` on the PATH; `program` is one name; its arguments belong in `args`
         help: write program = "wc" and args = ["-l", …]
-    toolcrib.toml:40:15: `tols` is not there
+    toolcrib.toml:40:15: `tols` does not exist
         help: did you mean `tools`?
     "#);
 }
@@ -67,16 +67,16 @@ fn a_secret_is_told_from_a_parameter() {
     assert!(!problems.to_string().contains("1234567890"), "{problems}");
     insta::assert_snapshot!(problems, @r#"
     toolcrib.toml:8:32: the URL: `KEY` is a secret
-        help: no secret may stand here; give it in a header
+        help: no secret is allowed here; give it in a header
     toolcrib.toml:9:26: the header `A`: `KEY` is a secret
         help: write `{secret:KEY}`
     toolcrib.toml:10:10: the body: `OTHER` is a secret
-        help: no secret may stand here; give it in a header
+        help: no secret is allowed here; give it in a header
     toolcrib.toml:17:17: `KEY` is a secret
-        help: no secret may stand here; give it in the environment: env = { KEY = "secret:KEY" }
+        help: no secret is allowed here; give it in the environment: env = { KEY = "secret:KEY" }
     toolcrib.toml:18:15: the environment variable `K`: `KEY` is a secret
         help: write `{secret:KEY}`
-    toolcrib.toml:32:9: this looks like a secret, and a parameter is a schema
+    toolcrib.toml:32:9: this looks like a secret, but a parameter is a schema
         help: it belongs below [secrets]: TOKEN = { env = "VARIABLE" }
     toolcrib.toml:33:12: unknown keyword `env` in a schema
         help: the keywords of a schema are `type`, `description`, `enum`, `const`, `default`, `examples`, `title`, `format`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `multipleOf`, `minLength`, `maxLength`, `pattern`, `minItems`, `maxItems`, `uniqueItems`, `minContains`, `maxContains`, `minProperties`, `maxProperties`, `required`, `dependentRequired`, `deprecated`, `$comment`, `items`, `contains`, `additionalProperties`, …
@@ -126,17 +126,17 @@ fn one_table_where_there_may_be_several_is_told_once() {
     let rules = "policy_default = \"allow\"\n[policy]\neffect = \"deny\"\ntool = \"list_charges\"\n\
                  role = \"clerk\"\n[role]\nname = \"clerk\"\nprincipals = \"ann\"\n";
     insta::assert_snapshot!(Folder::with(&format!("{rules}{DATABASE}{one}")).problems(), @r#"
-    toolcrib.toml:2:1: `[policy]` begins one table, and there may be several
+    toolcrib.toml:2:1: `[policy]` defines a single table, but a list of tables is expected
         help: write `[[policy]]`
-    toolcrib.toml:6:1: `[role]` begins one table, and there may be several
+    toolcrib.toml:6:1: `[role]` defines a single table, but a list of tables is expected
         help: write `[[role]]`
-    toolcrib.toml:14:1: `[tool]` begins one table, and there may be several
+    toolcrib.toml:14:1: `[tool]` defines a single table, but a list of tables is expected
         help: write `[[tool]]`
     "#);
     let params = "[tool.params]\nid = { type = \"integer\" }\n";
     let twice = format!("{one}{params}").repeat(3);
     insta::assert_snapshot!(Folder::with(&twice).problems(), @r#"
-    toolcrib.toml:12:2: there is a table `tool` already
+    toolcrib.toml:12:2: table `tool` is already defined
         help: make them one table; where there may be several, write `[[tool]]` above each
     "#);
 }
@@ -147,17 +147,17 @@ fn a_file_that_is_not_there_points_at_one_that_is_near() {
                 [database.desk]\nfile = \"desk.db\"\nseed = \"sed.sql\"\n";
     let folder = Folder::with(file).file("scripts/script.toml", "").file("system.md", "");
     insta::assert_snapshot!(folder.problems(), @r#"
-    toolcrib.toml:2:9: script `scripts/scrpt.toml` is not there
+    toolcrib.toml:2:9: script `scripts/scrpt.toml` does not exist
         help: did you mean `scripts/script.toml`?
-    toolcrib.toml:3:15: `system.txt` is not there
+    toolcrib.toml:3:15: `system.txt` does not exist
         help: did you mean `system.md`?
-    toolcrib.toml:6:8: `sed.sql` is not there
+    toolcrib.toml:6:8: `sed.sql` does not exist
         help: did you mean `seed.sql`?
     "#);
 }
 
 #[test]
-fn a_private_host_that_may_not_be_dialled_is_a_warning() {
+fn a_private_host_that_may_not_be_dialed_is_a_warning() {
     let at = |name: &str, host: &str, allowed: &str| {
         tool("http", name, &format!("url = \"{host}/x\"\nallow_addresses = [{allowed}]"))
     };

@@ -1,4 +1,4 @@
-//! What a sound project comes to.
+//! A valid project.
 
 use std::path::Path;
 
@@ -102,20 +102,20 @@ fn a_model_that_the_caller_chooses_may_lie_anywhere() {
         Err(LoadError::Model { problem }) => problem,
         other => panic!("{other:?}"),
     };
-    insta::assert_snapshot!(refused("gpt"), @r#"there is no model `gpt`; write anthropic:MODEL, openai:MODEL, gemini:MODEL, ollama:MODEL, "script:FILE" for a scripted model, or the name of a [model.NAME] of the project"#);
-    insta::assert_snapshot!(refused("script:none.toml"), @r#"script `none.toml` is not there"#);
-    insta::assert_snapshot!(refused("script:sed.sql"), @r#"script `sed.sql` is not there; did you mean `seed.sql`?"#);
+    insta::assert_snapshot!(refused("gpt"), @r#"unknown model `gpt`; write anthropic:MODEL, openai:MODEL, gemini:MODEL, ollama:MODEL, "script:FILE" for a scripted model, or the name of a [model.NAME] of the project"#);
+    insta::assert_snapshot!(refused("script:none.toml"), @r#"script `none.toml` does not exist"#);
+    insta::assert_snapshot!(refused("script:sed.sql"), @r#"script `sed.sql` does not exist; did you mean `seed.sql`?"#);
     let near = format!("script:{}", elsewhere.path().join("n.toml").display());
-    let meant = format!("/n.toml` is not there; did you mean `{}`?", path.display());
+    let meant = format!("/n.toml` does not exist; did you mean `{}`?", path.display());
     assert!(refused(&near).ends_with(&meant), "{}", refused(&near));
     let a_folder = refused(&format!("script:{}", folder.path().join("..").display()));
     assert!(a_folder.ends_with("/..` is a folder, not a file"), "{a_folder}");
-    // What is wrong inside a script has a place.
+    // Errors inside a script have a position.
     let broken = elsewhere.file("broken.toml", "[[rule]]\ntxt = 'x'\n");
     let broken = broken.path().join("broken.toml");
     let problems = load(format!("script:{}", broken.display())).unwrap_err();
     assert!(problems.to_string().contains("/broken.toml:2:1: unknown key `txt`"), "{problems}");
-    insta::assert_snapshot!(folder.problems(), @r#"toolcrib.toml:2:9: script `gone.toml` is not there"#);
+    insta::assert_snapshot!(folder.problems(), @r#"toolcrib.toml:2:9: script `gone.toml` does not exist"#);
 }
 
 #[test]
@@ -141,23 +141,23 @@ fn skill_files_from_elsewhere_load_unchanged() {
         .load();
     insta::assert_snapshot!(project.warnings(), @r#"
     skills/Big/SKILL.md:3:14: warning: `description` has 1025 characters
-        help: all of them stand before the model at all times; keep it within 1024, and move the rest into the body
+        help: every model request contains it; keep it within 1024, and move the rest into the body
     skills/blank/SKILL.md:2:5: warning: `name` is blank
-        help: the skill is called `blank`, as its folder is
-    skills/colon/SKILL.md:3:14: warning: a text with `: ` in it stands without quotes; it is read as if it had them
+        help: the skill has the name of its folder, `blank`
+    skills/colon/SKILL.md:3:14: warning: a text with `: ` in it is not quoted; it is read as if it were
         help: write description: "…"
-    skills/colon/SKILL.md:4:10: warning: a text with `: ` in it stands without quotes; it is read as if it had them
+    skills/colon/SKILL.md:4:10: warning: a text with `: ` in it is not quoted; it is read as if it were
         help: write license: "…"
     skills/colon/SKILL.md:6:1: warning: unknown key `version` in the frontmatter
     skills/list/SKILL.md:2:7: warning: `name` must be a text
-        help: the skill is called `list`, as its folder is
+        help: the skill has the name of its folder, `list`
     skills/list/SKILL.md:4:17: warning: `allowed-tools` must be names, in one text or in a list
     skills/no_name/SKILL.md:2:1: warning: `name` is missing in the frontmatter
-        help: the skill is called `no_name`, as its folder is
-    skills/skill-creator/SKILL.md:2:7: warning: the name `Skill Creator` is not the folder's and is not used
-        help: the skill is called `skill-creator`, as its folder is
-    skills/twice/SKILL.md:5:34: warning: `list_charges` stands twice in `toolcrib-tools`
-        help: leave one of them out
+        help: the skill has the name of its folder, `no_name`
+    skills/skill-creator/SKILL.md:2:7: warning: the name `Skill Creator` differs from the folder's and is not used
+        help: the skill has the name of its folder, `skill-creator`
+    skills/twice/SKILL.md:5:34: warning: `list_charges` occurs twice in `toolcrib-tools`
+        help: remove one of them
     "#);
     let skill = |id: &str| project.skills().get(id).unwrap();
     assert_eq!(&*skill("skill-creator").description, "Makes skills.");
@@ -181,9 +181,9 @@ fn the_nearest_project_upward_is_found() {
         let said = Project::load(path, &LoadOptions::default()).unwrap_err().to_string();
         said.replace(path.to_str().unwrap(), "PATH")
     };
-    insta::assert_snapshot!(said(Folder::new().path()), @r#"there is no toolcrib.toml in `PATH`; `toolcrib init` writes a small project"#);
-    insta::assert_snapshot!(said(&root.join("nowhere")), @r#"there is no folder `PATH`; name the one in which toolcrib.toml lies"#);
-    insta::assert_snapshot!(said(&root.join("toolcrib.toml")), @r#"`PATH` is a file; name the folder in which toolcrib.toml lies"#);
+    insta::assert_snapshot!(said(Folder::new().path()), @r#"`PATH` contains no toolcrib.toml; `toolcrib init` writes a small project"#);
+    insta::assert_snapshot!(said(&root.join("nowhere")), @r#"the folder `PATH` does not exist; name the folder that contains toolcrib.toml"#);
+    insta::assert_snapshot!(said(&root.join("toolcrib.toml")), @r#"`PATH` is a file; name the folder that contains toolcrib.toml"#);
 }
 
 #[test]
@@ -202,12 +202,12 @@ calls = [{ tool = "teleport", even_if_not_offered = false }]
     let file = format!("[agent]\nmodel = \"script:sub/s.toml\"\n{DATABASE}{TOOL}");
     let folder = Folder::with(&file).file("sub/s.toml", script);
     insta::assert_snapshot!(folder.load().warnings(), @r#"
-    sub/s.toml:5:14: warning: the project has no tool `list_charge`: a run that comes to this call fails
+    sub/s.toml:5:14: warning: the project has no tool `list_charge`: a run that reaches this call fails
         help: did you mean `list_charges`?
-    sub/s.toml:6:14: warning: the project has no tool `read_skill`: a run that comes to this call fails
-        help: if that is meant, write even_if_not_offered = true in the call
-    sub/s.toml:10:19: warning: the project has no tool `teleport`: a run that comes to this call fails
-        help: if that is meant, write even_if_not_offered = true in the call
+    sub/s.toml:6:14: warning: the project has no tool `read_skill`: a run that reaches this call fails
+        help: if this is intended, write even_if_not_offered = true in the call
+    sub/s.toml:10:19: warning: the project has no tool `teleport`: a run that reaches this call fails
+        help: if this is intended, write even_if_not_offered = true in the call
     "#);
     let folder = folder.skill("billing", SKILL);
     assert_eq!(folder.load().warnings().iter().len(), 2, "read_skill is there");

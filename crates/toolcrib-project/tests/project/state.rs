@@ -1,10 +1,10 @@
-//! What is written, and when.
+//! Files that are written, and when.
 
 use std::fs;
 
+use toolcrib_capabilities::database::{Database, DatabaseError, DatabaseSpec, Seed};
 use toolcrib_core::CancellationToken;
 use toolcrib_project::{LoadError, LoadOptions, Mode, Project};
-use toolcrib_scope::database::{Database, DatabaseError, DatabaseSpec, Seed};
 
 use crate::folder::{DATABASE, Folder, RUN, TOOL};
 

@@ -45,7 +45,7 @@ fn a_new_project_overwrites_nothing() {
     for dir in [&file, &file.join("below/it")] {
         let error = init(dir).unwrap_err();
         assert!(matches!(error, InitError::NotAFolder { .. }), "{error}");
-        let expected = format!("{} is a file; give the folder", file.display());
+        let expected = format!("{} is a file; name a folder", file.display());
         assert!(error.to_string().starts_with(&expected), "{error}");
     }
     assert_eq!(folder.listing(), before);

@@ -1,4 +1,4 @@
-//! One listing, whatever a provider does.
+//! A single listing with all its failure modes.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -7,25 +7,24 @@ use std::{
 };
 
 use futures_util::{FutureExt as _, future::BoxFuture};
-use serde_json::Value;
 use tokio::runtime::Handle;
 use toolcrib_core::{
-    CancellationToken, Catalog, FailedListing, ListContext, Listing, Tool, ToolContext,
-    ToolProvider, panic_text,
+    __internal::panic_text, CancellationToken, Catalog, DiscoveryError, ListContext, Listing,
+    ToolProvider,
 };
 
 use super::{Clause, Findings};
 
 pub(super) type Answer = Result<Catalog, Problem>;
 
-/// Why there is no list.
+/// A failure of a listing.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Problem {
-    #[error("it failed: {}", .0.error)]
-    Failed(FailedListing),
+    #[error("it failed: {0}")]
+    Failed(DiscoveryError),
     #[error("it panicked: {0}")]
     Panicked(String),
-    #[error("there was no answer within {0:?}")]
+    #[error("it did not answer within {0:?}")]
     Late(Duration),
 }
 
@@ -40,29 +39,24 @@ impl Problem {
     }
 }
 
-fn listing(
-    provider: &Arc<dyn ToolProvider>,
-    cx: &ListContext,
-    into: Catalog,
-) -> Result<Listing, Problem> {
-    catch_unwind(AssertUnwindSafe(|| Arc::clone(provider).list(cx, into)))
+fn listing(provider: &Arc<dyn ToolProvider>, cx: &ListContext) -> Result<Listing, Problem> {
+    catch_unwind(AssertUnwindSafe(|| Arc::clone(provider).list(cx)))
         .map_err(|panic| Problem::Panicked(panicked(&*panic)))
 }
 
-async fn later(future: BoxFuture<'static, Result<Catalog, FailedListing>>) -> Answer {
+async fn later(future: BoxFuture<'static, Result<Catalog, DiscoveryError>>) -> Answer {
     match AssertUnwindSafe(future).catch_unwind().await {
         Ok(answer) => answer.map_err(Problem::Failed),
         Err(panic) => Err(Problem::Panicked(panicked(&*panic))),
     }
 }
 
-/// Asks at once; only the answer may wait.
+/// Starts the listing immediately; only the result may be asynchronous.
 pub(super) fn ask(
     provider: &Arc<dyn ToolProvider>,
     cx: &ListContext,
-    into: Catalog,
 ) -> BoxFuture<'static, Answer> {
-    match listing(provider, cx, into) {
+    match listing(provider, cx) {
         Ok(Listing::Now(answer)) => Box::pin(async { answer.map_err(Problem::Failed) }),
         Ok(Listing::Later(future)) => Box::pin(later(future)),
         Err(problem) => Box::pin(async { Err(problem) }),
@@ -73,26 +67,13 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> String {
     panic_text(panic).to_owned()
 }
 
-/// The same context with a token of its own.
+/// The same context with a new token.
 pub(super) fn fresh(context: &ListContext) -> (ListContext, CancellationToken) {
     let token = CancellationToken::new();
     let cx = ListContext::new(Arc::clone(context.identity()), token.clone())
         .with_iteration(context.iteration())
         .with_active_skills(Arc::clone(context.active_skills()));
     (cx, token)
-}
-
-/// A list that others have put something into.
-pub(super) fn handed() -> Catalog {
-    let mut catalog = Catalog::new();
-    for name in ["check_handed_first", "check_handed_second"] {
-        let tool = Tool::builder(name).description("Was in the list before.");
-        if let Ok(tool) = tool.handler(|_: Value, _: ToolContext| async { "" }) {
-            catalog.hold_back(tool.clone(), "check".into(), "held back before");
-            catalog.offer(tool);
-        }
-    }
-    catalog
 }
 
 pub(super) fn alive_tasks() -> usize {

@@ -1,34 +1,35 @@
-//! A tool's body, run without an engine.
+//! Runs a tool's body without an engine.
 
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::task::{JoinHandle, yield_now};
-use toolcrib_core::{CancellationToken, Tool, ToolContextParts, ToolError, ToolOutput, panic_text};
+use toolcrib_core::{
+    __internal::panic_text, CancellationToken, Tool, ToolContextParts, ToolError, ToolOutput,
+};
 
 use crate::clock::within;
 
-/// How a body ended.
-pub(super) enum Ended {
+/// The end of a body.
+pub(super) enum BodyOutcome {
     Returned(Result<ToolOutput, ToolError>),
     Panicked(String),
     Late,
 }
 
-/// Runs a tool's body as an engine does: spawned, with a token of its own.
+/// Runs a tool's body as an engine does: spawned, with a separate token.
 pub(super) struct Body {
     pub(super) tool: Tool,
     pub(super) context: Box<dyn Fn() -> ToolContextParts + Send + Sync>,
 }
 
 impl Body {
-    pub(super) async fn run(&self, args: &Value, limit: Duration) -> Ended {
+    pub(super) async fn run(&self, args: &Value, limit: Duration) -> BodyOutcome {
         self.start(args).ended(limit).await
     }
 
-    /// Runs, cancels while the body waits for something, and says how it ended then. `None` when
-    /// it was over before.
-    pub(super) async fn cancel(&self, args: &Value, limit: Duration) -> Option<Ended> {
+    /// Runs the body, cancels while it waits, and returns how it ended. `None` if it ended before.
+    pub(super) async fn cancel(&self, args: &Value, limit: Duration) -> Option<BodyOutcome> {
         let mut running = self.start(args);
         for _ in 0..3 {
             yield_now().await;
@@ -49,20 +50,20 @@ impl Body {
     }
 }
 
-/// A body that is told and ended when nobody waits for it any more.
+/// Cancels and aborts the body when it is dropped.
 struct Running {
     handle: JoinHandle<Result<ToolOutput, ToolError>>,
     token: CancellationToken,
 }
 
 impl Running {
-    async fn ended(&mut self, limit: Duration) -> Ended {
+    async fn ended(&mut self, limit: Duration) -> BodyOutcome {
         match within(limit, &mut self.handle).await {
-            None => Ended::Late,
-            Some(Ok(outcome)) => Ended::Returned(outcome),
+            None => BodyOutcome::Late,
+            Some(Ok(outcome)) => BodyOutcome::Returned(outcome),
             Some(Err(error)) => match error.try_into_panic() {
-                Ok(panic) => Ended::Panicked(panic_text(&*panic).to_owned()),
-                Err(error) => Ended::Panicked(error.to_string()),
+                Ok(panic) => BodyOutcome::Panicked(panic_text(&*panic).to_owned()),
+                Err(error) => BodyOutcome::Panicked(error.to_string()),
             },
         }
     }

@@ -1,28 +1,28 @@
-//! What an engine leaves of a result under its tool's own cap.
+//! Truncation of a result to its tool's cap.
 
 use serde_json::{Value, json};
 use toolcrib_core::{Tool, ToolCall, ToolContext, ToolOutput, ToolResult};
 use toolcrib_engine::{Engine, Redactor, TurnOptions};
 
-/// Whether something readable is left, and the data whole.
+/// Whether readable text remains, and the data is complete.
 pub(super) async fn fits(tool: &Tool, output: &ToolOutput, cap: usize) -> Result<(), String> {
     let result = cut(tool, output, cap).await?;
     if result.value.starts_with("[truncated — ") {
         return Err(format!(
-            "a text of {} characters is over the cap of {cap}, and nothing of it is left when it \
+            "a text of {} characters exceeds the cap of {cap}, and nothing of it is left when it \
              is cut",
             output.value.chars().count()
         ));
     }
     if result.structured != output.structured {
         return Err(format!(
-            "its data is over the cap of {cap} characters, so programs get none of it"
+            "its data exceeds the cap of {cap} characters, so programs get none of it"
         ));
     }
     Ok(())
 }
 
-/// Takes an output that is there already through an engine, so that the body need not run again.
+/// Passes an existing output through an engine, so that the body need not run again.
 async fn cut(tool: &Tool, output: &ToolOutput, cap: usize) -> Result<ToolResult, String> {
     let mut stand_in = Tool::builder(tool.name().as_str())
         .description(tool.description())

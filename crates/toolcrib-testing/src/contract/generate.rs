@@ -1,17 +1,17 @@
-//! Values that fit a schema, for schemas of the common kind. What is not understood is passed
-//! over: who asks holds every value against the schema before it is used.
+//! Generates values for common schemas. Unsupported keywords are ignored: callers validate every
+//! value against the schema before use.
 
 use serde_json::{Map, Value, json};
 
 use crate::random::Random;
 
-/// A text that stands nowhere else, to be found again in an error.
+/// A unique text, to be detected in an error.
 const CANARY: &str = "canary-51c0ffee";
 
 const DEEPEST: usize = 6;
 
-/// Values for the schema of a tool's arguments, from a seed. Some are whole, some are one of the
-/// samples with one part made anew, which fits more often where parts depend on each other.
+/// Values for the schema of a tool's arguments, from a seed. Some are generated whole, some are a
+/// sample with one part generated, which is valid more often if parts depend on each other.
 pub(super) struct Generator<'a> {
     root: &'a Value,
     samples: &'a [Value],
@@ -187,8 +187,8 @@ fn size(schema: &Map<String, Value>, key: &str) -> Option<usize> {
     schema.get(key).and_then(Value::as_u64).and_then(|size| usize::try_from(size).ok())
 }
 
-/// The texts in arguments that a schema does not know: an error that holds one repeats it. Short
-/// ones are passed over, because they may stand in any sentence.
+/// Texts of arguments that do not appear in the schema: an error that contains one repeats an
+/// argument. Short ones are skipped, because they may appear in any sentence.
 pub(super) fn telling_texts(args: &Value, schema: &str) -> Vec<String> {
     const SHORTEST: usize = 8;
     let mut texts = Vec::new();

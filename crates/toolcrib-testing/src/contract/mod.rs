@@ -1,4 +1,4 @@
-//! Checks that hold an implementation to its contract.
+//! Contract checks for implementations.
 
 mod asking;
 mod body;
@@ -16,99 +16,95 @@ pub use self::{
     tool::{ToolCheck, check_tool},
 };
 
-/// How many violations of one clause are reported; further ones say nothing new.
+/// The maximum number of reported violations per clause.
 const MOST_OF_A_CLAUSE: usize = 3;
 
-/// What a contract demands, clause by clause. [`check_provider()`] and [`check_tool()`] say of each
-/// whether they could try it.
+/// The clauses of the contracts. [`check_provider()`] and [`check_tool()`] report for each whether
+/// they could test it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Clause {
-    /// Of a provider: its id and its path are there and always the same.
+    /// Provider: id and path are not blank and never change.
     IdStable,
-    /// Of a provider: it answers, and in time.
+    /// Provider: it responds in time.
     Answers,
-    /// Of a provider: it does not offer two tools of one name, unless the later one declares
+    /// Provider: it does not offer two tools of one name, unless the later one declares
     /// `on_collision`.
     NamesUnique,
-    /// Of a provider: the same context gives the same list, in order, tool by tool: name,
-    /// description, schema, and what else is declared. What the list held before plays no part.
+    /// Provider: the same context gives the same list, in order, tool by tool: name, description,
+    /// schema, and the rest of the declaration.
     SameList,
-    /// Of a provider: what the list held before comes back in front, as it was.
-    KeepsTheList,
-    /// Of a provider: listings at the same time, in the same and in different contexts, each come
-    /// to what they come to alone.
+    /// Provider: concurrent listings, in the same and in different contexts, have the same results
+    /// as listings alone.
     Reentrant,
-    /// Of a provider: when cancelled, it fails as cancelled or answers, and does not blame its
-    /// source.
+    /// Provider: when cancelled, it fails as cancelled or responds, and does not report a failure
+    /// of its source.
     SaysCancelled,
-    /// Of a provider: a listing that was dropped, cancelled or answered leaves no task behind, and
-    /// the next one works.
+    /// Provider: a listing that was dropped, cancelled or finished leaves no task running, and the
+    /// next one works.
     LeavesNothing,
-    /// Of a provider, or of a tool's body: what waits when the token fires ends soon after.
+    /// Provider or tool body: a wait ends soon after the token fires.
     StopsWhenCancelled,
-    /// Of a provider, or of a tool's body: it does not panic.
+    /// Provider or tool body: it does not panic.
     NeverPanics,
-    /// Of a tool: its schema is one, and can be enforced.
+    /// Tool: its schema is valid and can be enforced.
     SchemaEnforceable,
-    /// Of a tool: its schema accepts the arguments that it should.
+    /// Tool: its schema accepts the arguments that it should.
     SchemaAccepts,
-    /// Of a tool: its schema rejects the arguments that it should.
+    /// Tool: its schema rejects the arguments that it should.
     SchemaRejects,
-    /// Of a tool: made a second time, it is the same to a model, byte for byte.
+    /// Tool: made a second time, it is the same for a model, byte for byte.
     SameDefinition,
-    /// Of a tool's body: it ends within the tool's own `timeout`, else within the engine's.
+    /// Tool body: it ends within the tool's own `timeout`, else within the engine's.
     EndsInTime,
-    /// Of a tool's body: a result has a text, or blocks that stand for one, so that a model can
-    /// react to it.
+    /// Tool body: a result has a text or blocks, so that a model can react to it.
     HasText,
-    /// Of a tool's body: a result keeps within the tool's own `max_result_chars`, or can be cut to
-    /// it with something left: a text of more than the marker, and the data whole.
+    /// Tool body: a result is within the tool's `max_result_chars`, or can be truncated to it with
+    /// readable text left (more than the marker) and complete data.
     FitsItsCap,
-    /// Of a tool's body: it is `read_only`, so the same call twice gives the same result.
+    /// Tool body: if it is `read_only`, repeating a call gives the same result.
     Repeatable,
-    /// Of a tool's body: the texts of its errors do not repeat values of arguments; a model has
-    /// no need of them, and they may be somebody's secret or instruction. Looked for are texts of 8
-    /// characters or more that the schema itself does not hold.
+    /// Tool body: the texts of its errors do not repeat values of arguments; a model does not need
+    /// them, and they may contain a secret or an injected instruction. Checked are texts of 8
+    /// characters or more that do not appear in the schema.
     ErrorsWithoutValues,
-    /// Of a tool's body: it does not panic on, and does not hang over, whatever its schema accepts.
+    /// Tool body: it neither panics nor hangs on arguments that its schema accepts.
     TakesWhatItsSchemaTakes,
 }
 
-/// What is demanded; a [`Violation`] says behind it what is instead.
+/// The requirement; a [`Violation`] adds the actual behavior.
 impl fmt::Display for Clause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::IdStable => "id and path must be there and stay the same",
+            Self::IdStable => "id and path must not be blank or change",
             Self::Answers => "it must answer",
             Self::NamesUnique => "names must be unique",
             Self::SameList => "the same context must give the same list",
-            Self::KeepsTheList => "what the list held before must come back in front",
-            Self::Reentrant => "listings at the same time must not disturb each other",
-            Self::SaysCancelled => "when cancelled, it must say so",
-            Self::LeavesNothing => "a listing must leave nothing behind",
+            Self::Reentrant => "concurrent listings must not affect each other",
+            Self::SaysCancelled => "when cancelled, it must report the cancellation",
+            Self::LeavesNothing => "a listing must not leave tasks running",
             Self::StopsWhenCancelled => "it must stop when cancelled",
             Self::NeverPanics => "it must not panic",
-            Self::SchemaEnforceable => "it must be possible to enforce the schema",
+            Self::SchemaEnforceable => "the schema must be enforceable",
             Self::SchemaAccepts => "the schema must accept each sample",
-            Self::SchemaRejects => "the schema must reject what `rejects` lists",
-            Self::SameDefinition => "made again, it must be the same tool to a model",
+            Self::SchemaRejects => "the schema must reject the arguments of `rejects`",
+            Self::SameDefinition => "made again, it must be the same tool for a model",
             Self::EndsInTime => "it must end within its timeout",
             Self::HasText => "a result must have a text",
-            Self::FitsItsCap => "a result must keep within its cap, or be such that it can be cut",
+            Self::FitsItsCap => "a result must be within its cap, or readable after truncation",
             Self::Repeatable => "it is read-only, so the same call must give the same result",
             Self::ErrorsWithoutValues => "errors must not repeat values of arguments",
-            Self::TakesWhatItsSchemaTakes => "it must take whatever its schema takes",
+            Self::TakesWhatItsSchemaTakes => "it must accept whatever its schema accepts",
         })
     }
 }
 
-/// A clause that was broken, and how.
+/// A violated clause with details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// What was demanded.
+    /// The violated clause.
     pub clause: Clause,
-    /// What was found instead.
+    /// The actual behavior.
     pub found: String,
 }
 
@@ -118,8 +114,8 @@ impl fmt::Display for Violation {
     }
 }
 
-/// All that an implementation breaks of its contract; at most three of each clause. `Debug` is
-/// readable too, so that `unwrap` shows what is wrong.
+/// All violations of a contract; at most three per clause. `Debug` is readable too, so that
+/// `unwrap` shows the violations.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Violations {
     subject: String,
@@ -127,12 +123,12 @@ pub struct Violations {
 }
 
 impl Violations {
-    /// Each, in the order in which they were found. There is at least one.
+    /// The violations, in the order in which they were found. At least one.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Violation> {
         self.list.iter()
     }
 
-    /// The clauses that are broken, each once.
+    /// The violated clauses, each once.
     pub fn clauses(&self) -> BTreeSet<Clause> {
         self.list.iter().map(|violation| violation.clause).collect()
     }
@@ -153,26 +149,26 @@ impl fmt::Debug for Violations {
 
 impl Error for Violations {}
 
-/// What a check that found nothing wrong has tried. A clause that it could not try is not in it:
-/// a provider that answers at once cannot be cancelled while it waits.
+/// The clauses tested by a successful check. A clause that could not be tested is missing: a
+/// provider with an immediate listing cannot be cancelled while it waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
     tried: BTreeSet<Clause>,
 }
 
 impl Checked {
-    /// Whether a clause was tried.
+    /// Whether a clause was tested.
     pub fn tried(&self, clause: Clause) -> bool {
         self.tried.contains(&clause)
     }
 
-    /// The clauses that were tried.
+    /// The tested clauses.
     pub fn clauses(&self) -> &BTreeSet<Clause> {
         &self.tried
     }
 }
 
-/// What a check finds on its way.
+/// The findings of a check.
 #[derive(Debug)]
 struct Findings {
     subject: String,
@@ -186,14 +182,14 @@ impl Findings {
         Self { subject, without, tried: BTreeSet::new(), list: Vec::new() }
     }
 
-    /// A clause was tried and holds.
+    /// Records that a clause was tested and is satisfied.
     fn holds(&mut self, clause: Clause) {
         if !self.without.contains(&clause) {
             self.tried.insert(clause);
         }
     }
 
-    /// A clause was tried and is broken.
+    /// Records a violation of a clause.
     fn broken(&mut self, clause: Clause, found: impl Into<String>) {
         self.holds(clause);
         let violation = Violation { clause, found: found.into() };
@@ -206,7 +202,7 @@ impl Findings {
         }
     }
 
-    /// A clause was tried.
+    /// Records the outcome of a test of a clause.
     fn hold(&mut self, clause: Clause, outcome: Result<(), String>) {
         match outcome {
             Ok(()) => self.holds(clause),

@@ -10,28 +10,28 @@ use std::{
 use futures_util::{FutureExt as _, future::BoxFuture};
 use tokio::{task::JoinSet, time::sleep};
 use toolcrib_core::{
-    CancellationToken, Catalog, DiscoveryErrorClass, Identity, ListContext, ToolProvider,
-    panic_text,
+    __internal::panic_text, CancellationToken, DiscoveryErrorClass, Identity, ListContext,
+    ToolProvider,
 };
 
 use super::{
     Checked, Clause, Findings, Violations,
-    asking::{Answer, Problem, alive_tasks, ask, fresh, handed},
+    asking::{Answer, Problem, alive_tasks, ask, fresh},
     shape::Shape,
 };
 use crate::{clock::within, fail::fail};
 
-/// How many listings of one context run at the same time.
+/// The number of concurrent listings of one context.
 const AT_ONCE: usize = 8;
 
-/// Holds a provider to the contract that [`ToolProvider`] states. Await it for a `Result`, or end
-/// it with [`assert`](ProviderCheck::assert).
+/// Checks a provider against the contract of [`ToolProvider`]. Await it for a `Result`, or finish
+/// with [`assert`](ProviderCheck::assert).
 ///
-/// The provider must work meanwhile: its source is there and does not change. It is asked some
-/// dozen times. Run it with a [paused](crate::paused()) clock where the provider waits for
-/// nothing but the clock, so that one that does not stop is found at once; and on a runtime that
-/// does nothing else, because tasks that are left behind are found by counting. A provider that
-/// blocks the thread hangs the check as it would hang an engine.
+/// The provider must work during the check: its source is available and does not change. It is
+/// queried some dozen times. Use a [paused](crate::paused()) clock if the provider waits only for
+/// the clock, so that one that does not stop is found immediately; and a runtime without other
+/// tasks, because leaked tasks are found by counting. A provider that blocks the thread hangs the
+/// check as it would hang an engine.
 ///
 /// ```
 /// use std::time::Duration;
@@ -71,35 +71,35 @@ pub struct ProviderCheck {
 }
 
 impl ProviderCheck {
-    /// Adds a context to ask in; its cancellation is not used. Several that give different lists
-    /// make the check stronger. Default: the first two iterations of a conversation.
+    /// Adds a context for listings; its cancellation is not used. Several contexts with different
+    /// lists make the check stronger. Default: the first two iterations of a conversation.
     pub fn context(mut self, context: ListContext) -> Self {
         self.contexts.push(context);
         self
     }
 
-    /// Sets how long an answer may take. Default: 30 seconds.
+    /// Sets the timeout of a listing. Default: 30 seconds.
     pub fn answer_within(mut self, limit: Duration) -> Self {
         self.answer_within = limit;
         self
     }
 
-    /// Sets how long the provider may take to stop once its token fired. Default: 1 second.
+    /// Sets the time within which the provider must stop after its token fired. Default: 1 second.
     pub fn stop_within(mut self, limit: Duration) -> Self {
         self.stop_within = limit;
         self
     }
 
-    /// Leaves a clause out that does not hold by design.
+    /// Excludes a clause that is violated by design.
     pub fn without(mut self, clause: Clause) -> Self {
         self.without.insert(clause);
         self
     }
 
-    /// The check as an assertion.
+    /// Runs the check as an assertion.
     ///
     /// # Panics
-    /// When the provider breaks its contract, naming what.
+    /// If the provider violates its contract, with the violations.
     pub async fn assert(self) -> Checked {
         match self.await {
             Ok(checked) => checked,
@@ -130,7 +130,7 @@ impl ProviderCheck {
                 alone.push((context, list));
             }
         }
-        // What does not even answer alone has no list to be compared with.
+        // A listing that fails alone cannot be compared.
         if alone.len() == self.contexts.len() {
             self.together(&alone, &mut findings).await;
             for (context, list) in &alone {
@@ -159,10 +159,10 @@ impl ProviderCheck {
         Ok(())
     }
 
-    /// Asks in one context, one listing after the other.
+    /// Lists in one context, one listing after the other.
     async fn alone(&self, context: &ListContext, findings: &mut Findings) -> Option<Shape> {
         let (cx, _token) = fresh(context);
-        let first = match self.answer(self.ask(&cx, Catalog::new())).await {
+        let first = match self.answer(self.ask(&cx)).await {
             Ok(catalog) => Shape::of(&catalog),
             Err(problem) => {
                 problem.report(findings);
@@ -174,45 +174,28 @@ impl ProviderCheck {
         findings.hold(
             Clause::NamesUnique,
             match first.offered_twice() {
-                Some(name) => Err(format!("`{name}` is offered twice, and neither yields")),
+                Some(name) => Err(format!("`{name}` is offered twice, without `on_collision`")),
                 None => Ok(()),
             },
         );
-        match self.answer(self.ask(&cx, Catalog::new())).await {
+        match self.answer(self.ask(&cx)).await {
             Ok(catalog) => {
                 let difference = first.difference(&Shape::of(&catalog));
                 findings.hold(Clause::SameList, difference.map_or(Ok(()), Err));
             }
             Err(problem) => problem.report(findings),
         }
-        match self.answer(self.ask(&cx, handed())).await {
-            Ok(catalog) => self.kept(&first, &catalog, findings),
-            Err(problem) => problem.report(findings),
-        }
         Some(first)
     }
 
-    fn kept(&self, first: &Shape, catalog: &Catalog, findings: &mut Findings) {
-        let Some(added) = Shape::of(catalog).behind(&Shape::of(&handed())) else {
-            let found =
-                "the list that it was handed did not come back; add to `into` and return it";
-            return findings.broken(Clause::KeepsTheList, found);
-        };
-        findings.holds(Clause::KeepsTheList);
-        if let Some(difference) = first.difference(&added) {
-            let found = format!("with something in the list already, {difference}");
-            findings.broken(Clause::SameList, found);
-        }
-    }
-
-    /// Asks in all contexts at the same time.
+    /// Lists in all contexts concurrently.
     async fn together(&self, alone: &[(&ListContext, Shape)], findings: &mut Findings) {
-        // Asked in order and answered the other way round: what one listing leaves in the
-        // provider must not be taken by another.
+        // Started in order and polled in reverse: state that one listing leaves in the provider
+        // must not be used by another.
         let mut asked = Vec::new();
         for (context, list) in alone {
             let (cx, token) = fresh(context);
-            asked.push((self.ask(&cx, Catalog::new()), token, list));
+            asked.push((self.ask(&cx), token, list));
         }
         for (listing, _token, list) in asked.into_iter().rev() {
             same_as_alone(self.answer(listing).await, list, findings);
@@ -226,7 +209,7 @@ impl ProviderCheck {
             let provider = Arc::clone(&self.provider);
             tasks.spawn(async move {
                 let _token = token;
-                (at, ask(&provider, &cx, Catalog::new()).await)
+                (at, ask(&provider, &cx).await)
             });
         }
         let all = async {
@@ -243,24 +226,24 @@ impl ProviderCheck {
         };
         if within(self.answer_within, all).await.is_none() {
             let found = format!(
-                "{} at the same time do not end within {:?}",
+                "{} concurrent listings do not end within {:?}",
                 AT_ONCE * alone.len(),
                 self.answer_within
             );
             findings.broken(Clause::Reentrant, found);
-            // They must be gone before others are asked.
+            // They must end before others start.
             within(self.stop_within, tasks.shutdown()).await;
         }
     }
 
-    /// Asks with a token that has fired, and with one that fires while the answer is awaited.
+    /// Lists with a token that has fired, and with one that fires during the listing.
     async fn cancelled(&self, context: &ListContext, list: &Shape, findings: &mut Findings) {
         let (cx, token) = fresh(context);
         token.cancel();
-        self.stopped(self.ask(&cx, Catalog::new()), list, findings).await;
+        self.stopped(self.ask(&cx), list, findings).await;
 
         let (cx, token) = fresh(context);
-        let mut listing = Box::pin(self.ask(&cx, Catalog::new()));
+        let mut listing = Box::pin(self.ask(&cx));
         if (&mut listing).now_or_never().is_none() {
             token.cancel();
             findings.holds(Clause::StopsWhenCancelled);
@@ -281,17 +264,16 @@ impl ProviderCheck {
             ),
             Some(Ok(catalog)) => {
                 let difference = list.difference(&Shape::of(&catalog));
-                let half =
-                    |difference| format!("cancelled, it answered all the same, and {difference}");
+                let half = |difference| format!("cancelled, it still answered, and {difference}");
                 findings.hold(Clause::SameList, difference.map_or(Ok(()), |d| Err(half(d))));
             }
-            Some(Err(Problem::Failed(failed))) => findings.hold(
+            Some(Err(Problem::Failed(error))) => findings.hold(
                 Clause::SaysCancelled,
-                match failed.error.class() {
+                match error.class() {
                     DiscoveryErrorClass::Cancelled => Ok(()),
                     class => Err(format!(
                         "its error has the class {class:?}, not Cancelled: {}",
-                        failed.error.message()
+                        error.message()
                     )),
                 },
             ),
@@ -299,26 +281,26 @@ impl ProviderCheck {
         }
     }
 
-    /// Drops a listing that waits, and asks again.
+    /// Drops a pending listing, and lists again.
     async fn dropped(&self, context: &ListContext, list: &Shape, findings: &mut Findings) {
         let tasks = alive_tasks();
         let (cx, _token) = fresh(context);
-        let mut listing = Box::pin(self.ask(&cx, Catalog::new()));
+        let mut listing = Box::pin(self.ask(&cx));
         if (&mut listing).now_or_never().is_some() {
             return;
         }
         drop(listing);
         self.settled(tasks, "a listing was dropped", findings).await;
-        let after = match self.answer(self.ask(&cx, Catalog::new())).await {
+        let after = match self.answer(self.ask(&cx)).await {
             Ok(catalog) => list.difference(&Shape::of(&catalog)),
             Err(problem) => Some(problem.to_string()),
         };
         let found =
-            after.map(|after| format!("after a listing was dropped, the next went wrong: {after}"));
+            after.map(|after| format!("after a listing was dropped, the next failed: {after}"));
         findings.hold(Clause::LeavesNothing, found.map_or(Ok(()), Err));
     }
 
-    /// Whether all tasks have gone that listings began.
+    /// Whether all tasks started by listings have ended.
     async fn settled(&self, before: usize, when: &str, findings: &mut Findings) {
         let gone = async {
             while alive_tasks() > before {
@@ -336,8 +318,8 @@ impl ProviderCheck {
         findings.hold(Clause::LeavesNothing, found);
     }
 
-    fn ask(&self, cx: &ListContext, into: Catalog) -> BoxFuture<'static, Answer> {
-        ask(&self.provider, cx, into)
+    fn ask(&self, cx: &ListContext) -> BoxFuture<'static, Answer> {
+        ask(&self.provider, cx)
     }
 
     async fn answer(&self, listing: impl Future<Output = Answer>) -> Answer {
@@ -366,6 +348,6 @@ fn same_as_alone(answer: Answer, list: &Shape, findings: &mut Findings) {
         Ok(catalog) => list.difference(&Shape::of(&catalog)),
         Err(problem) => Some(problem.to_string()),
     };
-    let found = found.map(|found| format!("alone and then beside others, {found}"));
+    let found = found.map(|found| format!("alone and then concurrently, {found}"));
     findings.hold(Clause::Reentrant, found.map_or(Ok(()), Err));
 }

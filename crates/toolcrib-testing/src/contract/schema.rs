@@ -4,14 +4,14 @@ use serde_json::Value;
 use toolcrib_core::{ErrorCode, Tool, ToolCall, ToolContext};
 use toolcrib_engine::{Engine, Redactor, TurnOptions};
 
-/// An engine with one tool, which has the schema that is tried and a body that always succeeds.
+/// An engine with one tool that has the tested schema and a body that always succeeds.
 pub(super) struct Schema {
     engine: Engine,
     name: String,
 }
 
 impl Schema {
-    /// The schema of a tool, or why it cannot be enforced.
+    /// The schema of a tool, or the reason why it cannot be enforced.
     pub(super) fn of(tool: &Tool) -> Result<Self, String> {
         let stand_in = Tool::builder(tool.name().as_str())
             .description(tool.description())
@@ -24,7 +24,7 @@ impl Schema {
         Ok(Self { engine, name: tool.name().to_string() })
     }
 
-    /// Why arguments are refused; `None` when they are accepted.
+    /// The reason why arguments are rejected; `None` if they are accepted.
     pub(super) async fn refusal(&self, args: &Value) -> Option<String> {
         let call = ToolCall::new("check", self.name.as_str(), args.clone());
         let mut turn = self.engine.turn(TurnOptions::default()).ok()?;

@@ -1,4 +1,4 @@
-//! A list as it can be compared with another.
+//! A comparable form of a list.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use toolcrib_core::{
     Annotations, Capabilities, Catalog, Digest, Lifetime, OnCollision, Tool, ToolName,
 };
 
-/// What a provider added to a list.
+/// The tools that a provider lists.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Shape {
     offered: Vec<ToolShape>,
-    held_back: Vec<(ToolShape, String, String)>,
+    withheld_by_provider: Vec<(ToolShape, String, String)>,
 }
 
-/// All that is declared of a tool.
+/// The declaration of a tool.
 #[derive(Debug, Clone, PartialEq)]
 struct ToolShape {
     name: ToolName,
@@ -50,28 +50,18 @@ impl ToolShape {
 }
 
 impl Shape {
-    /// A whole list.
+    /// The form of a whole list.
     pub(super) fn of(catalog: &Catalog) -> Self {
-        let held_back = catalog.held_back().iter().map(|held| {
+        let withheld_by_provider = catalog.withheld_by_provider().iter().map(|held| {
             (ToolShape::of(&held.tool), held.gate.to_string(), held.reason.to_string())
         });
         Self {
             offered: catalog.offered().iter().map(ToolShape::of).collect(),
-            held_back: held_back.collect(),
+            withheld_by_provider: withheld_by_provider.collect(),
         }
     }
 
-    /// What stands behind another list; `None` when it does not begin with that.
-    pub(super) fn behind(self, front: &Self) -> Option<Self> {
-        let (offered, held_back) = (front.offered.len(), front.held_back.len());
-        (self.offered.starts_with(&front.offered) && self.held_back.starts_with(&front.held_back))
-            .then(|| Self {
-                offered: self.offered.into_iter().skip(offered).collect(),
-                held_back: self.held_back.into_iter().skip(held_back).collect(),
-            })
-    }
-
-    /// The first difference, in words; `None` when both are the same.
+    /// The first difference as text; `None` if both are equal.
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
         if self == other {
             return None;
@@ -87,11 +77,11 @@ impl Shape {
         let changed = self.offered.iter().zip(&other.offered).find(|(a, b)| a != b);
         Some(match changed {
             Some((tool, _)) => format!("`{}` is declared differently the second time", tool.name),
-            None => "it holds other tools back, or for other reasons, the second time".to_owned(),
+            None => "it withholds other tools, or for other reasons, the second time".to_owned(),
         })
     }
 
-    /// A name that is offered twice without a word on who yields.
+    /// A name that is offered twice without `on_collision`.
     pub(super) fn offered_twice(&self) -> Option<&ToolName> {
         let clash = self.offered.iter().enumerate().find(|(at, tool)| {
             tool.on_collision == OnCollision::Fail

@@ -9,30 +9,29 @@ use toolcrib_engine::Limits;
 
 use super::{
     Checked, Clause, Findings, Violations,
-    body::{Body, Ended},
+    body::{Body, BodyOutcome},
     cap::fits,
     generate::{Generator, telling_texts},
     schema::Schema,
 };
 use crate::fail::{fail, shown, shown_json};
 
-/// How many values are made for a tool that says that it changes nothing.
+/// The number of generated values for a read-only tool.
 const GENERATED: usize = 64;
-/// How many values are tried for one that fits the schema.
+/// The number of attempts to generate a valid value.
 const TRIES: usize = 8;
 
-/// Holds a tool to its contract, with arguments as it should take them. Await it for a `Result`,
-/// or end it with [`assert`](ToolCheck::assert).
+/// Checks a tool against its contract, with sample arguments that it should accept. Await it for a
+/// `Result`, or finish with [`assert`](ToolCheck::assert).
 ///
 /// **The body runs, with all its effects.** Each sample is called once, once more if the tool is
-/// `read_only`, and once to be cancelled; a tool that says that it is `read_only` is also called
-/// with 64 made-up values that fit its schema. Give it a state that may be changed. The body is
-/// called without an engine, as [`Tool::call`] does; schema and cap are those that an engine
-/// enforces.
+/// `read_only`, and once to be cancelled; a tool that declares `read_only` is also called with 64
+/// generated values that fit its schema. Give it a state that may be changed. The body is called
+/// without an engine, as [`Tool::call`] does; schema and cap are enforced as by an engine.
 ///
-/// With a [paused](crate::paused()) clock a tool that waits for nothing but the clock is checked
-/// at once. A body on the blocking pool that ignores its token is found on any clock; the runtime
-/// still waits for it in the end.
+/// With a [paused](crate::paused()) clock a tool that waits only for the clock is checked
+/// immediately. A body on the blocking pool that ignores its token is detected with any clock; the
+/// runtime still waits for it in the end.
 ///
 /// ```
 /// use serde_json::json;
@@ -60,7 +59,7 @@ const TRIES: usize = 8;
 ///     .rejects([json!({}), json!({ "order": "1042" }), json!({ "order": -1 })])
 ///     .again(&find_order()?);
 /// paused(check.assert());
-/// # Ok::<(), toolcrib_core::InvalidTool>(())
+/// # Ok::<(), toolcrib_core::InvalidToolError>(())
 /// ```
 pub fn check_tool(tool: &Tool, samples: impl IntoIterator<Item = Value>) -> ToolCheck {
     ToolCheck {
@@ -89,20 +88,20 @@ pub struct ToolCheck {
 }
 
 impl ToolCheck {
-    /// Adds arguments that the schema must refuse. The body is not called with them.
+    /// Adds arguments that the schema must reject. The body is not called with them.
     pub fn rejects(mut self, args: impl IntoIterator<Item = Value>) -> Self {
         self.rejects.extend(args);
         self
     }
 
-    /// Gives the same tool, made a second time, as another process would make it.
+    /// Sets the same tool, made a second time, as another process would make it.
     pub fn again(mut self, tool: &Tool) -> Self {
         self.again = Some(tool.clone());
         self
     }
 
-    /// Sets what the body sees of the call: a working folder, secrets, an identity. The
-    /// cancellation is the check's own. Default: [`ToolContextParts::detached`].
+    /// Sets the context of calls: a working folder, secrets, an identity. The check uses its own
+    /// cancellation. Default: [`ToolContextParts::detached`].
     pub fn context(
         mut self,
         context: impl Fn() -> ToolContextParts + Send + Sync + 'static,
@@ -111,30 +110,30 @@ impl ToolCheck {
         self
     }
 
-    /// Sets how many made-up values the body is called with, and their seed. Default: 64 for a
-    /// `read_only` tool, else 0.
+    /// Sets the number of generated values and their seed. Default: 64 for a `read_only` tool, else
+    /// 0.
     pub fn generate(mut self, values: usize, seed: u64) -> Self {
         (self.generate, self.seed) = (values, seed);
         self
     }
 
-    /// Sets how long the body may take to end once its token fired. Default: 1 second.
+    /// Sets the time within which the body must end after its token fired. Default: 1 second.
     pub fn stop_within(mut self, limit: Duration) -> Self {
         self.stop_within = limit;
         self
     }
 
-    /// Leaves a clause out that does not hold by design: a tool that tells the time is read-only
-    /// and not repeatable.
+    /// Excludes a clause that is violated by design: a tool that returns the time is read-only and
+    /// not repeatable.
     pub fn without(mut self, clause: Clause) -> Self {
         self.without.insert(clause);
         self
     }
 
-    /// The check as an assertion.
+    /// Runs the check as an assertion.
     ///
     /// # Panics
-    /// When the tool breaks its contract, naming what.
+    /// If the tool violates its contract, with the violations.
     pub async fn assert(self) -> Checked {
         match self.await {
             Ok(checked) => checked,
@@ -202,7 +201,7 @@ impl ToolCheck {
         }
         match self.body.cancel(args, self.stop_within).await {
             None => {}
-            Some(Ended::Late) => findings.broken(
+            Some(BodyOutcome::Late) => findings.broken(
                 Clause::StopsWhenCancelled,
                 format!("it still ran {:?} after its token fired", self.stop_within),
             ),
@@ -213,25 +212,25 @@ impl ToolCheck {
         }
     }
 
-    /// What holds however a call ends. Gives what came back, if something did.
+    /// Checks that apply to every end of a call. Returns the result, if any.
     fn ended(
         &self,
         args: &Value,
-        ended: Ended,
+        ended: BodyOutcome,
         findings: &mut Findings,
     ) -> Option<Result<ToolOutput, ToolError>> {
         match ended {
-            Ended::Late => {
+            BodyOutcome::Late => {
                 let found = format!("it did not end within {:?}", self.timeout());
                 findings.broken(Clause::EndsInTime, found);
                 None
             }
-            Ended::Panicked(message) => {
+            BodyOutcome::Panicked(message) => {
                 findings.holds(Clause::EndsInTime);
                 findings.broken(Clause::NeverPanics, format!("it panicked: {message}"));
                 None
             }
-            Ended::Returned(outcome) => {
+            BodyOutcome::Returned(outcome) => {
                 findings.holds(Clause::EndsInTime);
                 findings.holds(Clause::NeverPanics);
                 if let Err(error) = &outcome {
@@ -248,7 +247,7 @@ impl ToolCheck {
             return;
         }
         let found = match texts.iter().find(|text| error.message.contains(text.as_str())) {
-            Some(text) => Err(format!("{} holds {}", shown(&error.message), shown(text))),
+            Some(text) => Err(format!("{} contains {}", shown(&error.message), shown(text))),
             None => Ok(()),
         };
         findings.hold(Clause::ErrorsWithoutValues, found);
@@ -267,9 +266,9 @@ impl ToolCheck {
             }
             left -= 1;
             let found = match self.body.run(&args, self.timeout()).await {
-                Ended::Late => Err(format!("no end within {:?}", self.timeout())),
-                Ended::Panicked(message) => Err(format!("it panicked: {message}")),
-                Ended::Returned(outcome) => {
+                BodyOutcome::Late => Err(format!("it did not end within {:?}", self.timeout())),
+                BodyOutcome::Panicked(message) => Err(format!("it panicked: {message}")),
+                BodyOutcome::Returned(outcome) => {
                     if let Err(error) = &outcome {
                         self.error(&args, error, findings);
                     }
@@ -308,7 +307,7 @@ fn same_definition(tool: &Tool, again: &Tool) -> Result<(), String> {
     Err(format!("it was {}, and is {}", tool.rendering(), again.rendering()))
 }
 
-/// Whether two calls came to the same. What they cost may differ.
+/// Whether two calls have the same result. Their costs may differ.
 fn same_outcome(
     first: &Result<ToolOutput, ToolError>,
     second: &Result<ToolOutput, ToolError>,

@@ -1,4 +1,4 @@
-//! One answer of a model, and how it is given.
+//! A response of a test model and its timing.
 
 use std::{
     future::pending,
@@ -19,9 +19,10 @@ use toolcrib_core::{
 use super::request::calls_so_far;
 use crate::fail::fail;
 
-/// One answer of a model: what it says, how fast, and how it ends.
+/// A response of a model: content, speed and end.
 ///
-/// A text, a call, a list of calls, a whole [`ModelResponse`] or a [`ModelError`] is one by itself:
+/// A text, a call, a list of calls, a whole [`ModelResponse`] or a [`ModelError`] converts into
+/// one:
 ///
 /// ```
 /// use std::time::Duration;
@@ -53,7 +54,7 @@ enum End {
 }
 
 impl Answer {
-    /// A text. It arrives word by word.
+    /// A text, streamed word by word.
     pub fn text(text: impl Into<String>) -> Self {
         Self::from(ModelResponse { text: text.into(), ..ModelResponse::default() })
     }
@@ -70,50 +71,49 @@ impl Answer {
         self
     }
 
-    /// Leaves the calls' ids as they are, missing ones too.
+    /// Leaves the calls' ids unchanged, missing ones too.
     pub fn keep_ids(mut self) -> Self {
         self.keep_ids = true;
         self
     }
 
-    /// Says what the answer used and cost. Default: nothing.
+    /// Sets usage and cost. Default: nothing.
     pub fn usage(mut self, usage: Usage) -> Self {
         self.response.usage = usage;
         self
     }
 
-    /// Thinks first, where that can be read. It arrives word by word.
+    /// Adds reasoning before the text, streamed word by word.
     pub fn reasoning(mut self, text: impl Into<String>) -> Self {
         self.reasoning = text.into();
         self
     }
 
-    /// Says why it stopped. Default: it has finished.
+    /// Sets the finish reason. Default: finished.
     pub fn stops(mut self, stop: StopReason) -> Self {
         self.response.stop = stop;
         self
     }
 
-    /// Waits before each piece and before the end, on tokio's clock; instead of what the model
-    /// says for all its answers.
+    /// Waits before each piece and before the end, on tokio's clock; overrides the model's setting.
     pub fn slowly(mut self, pause: Duration) -> Self {
         self.pause = Some(pause);
         self
     }
 
-    /// Ends in an error, after the text.
+    /// Ends with an error, after the text.
     pub fn fails(mut self, class: ModelErrorClass, message: impl Into<String>) -> Self {
         self.end = End::Fails(class, message.into());
         self
     }
 
-    /// Ends after the text, without the end that a whole answer has.
+    /// Ends after the text, without the final piece of a complete response.
     pub fn breaks_off(mut self) -> Self {
         self.end = End::BreaksOff;
         self
     }
 
-    /// Never ends: nothing comes after the text.
+    /// Never ends: no piece follows the text.
     pub fn stalls(mut self) -> Self {
         self.end = End::Stalls;
         self
@@ -125,12 +125,12 @@ impl Answer {
         self
     }
 
-    /// Gives the answer. Dropping the stream ends whatever it waits for.
+    /// Streams the response. Dropping the stream ends its waits.
     pub(super) fn stream(
         self,
         request: &ModelRequest,
         pause: Duration,
-        streaming: Streaming,
+        streaming: StreamCount,
     ) -> ModelStream {
         let Self { reasoning, mut response, keep_ids, pause: own_pause, end } = self;
         let pause = own_pause.unwrap_or(pause);
@@ -170,7 +170,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
     text.split_inclusive(char::is_whitespace).map(str::to_owned)
 }
 
-/// Without a pause no clock is asked, so that such a model needs none.
+/// Without a pause no clock is used, so that such a model needs none.
 async fn wait(pause: Duration) {
     if !pause.is_zero() {
         sleep(pause).await;
@@ -219,17 +219,17 @@ impl<const N: usize> From<[ToolCall; N]> for Answer {
     }
 }
 
-/// Counts the answers that are being given.
-pub(super) struct Streaming(Arc<AtomicUsize>);
+/// Counts the responses in progress.
+pub(super) struct StreamCount(Arc<AtomicUsize>);
 
-impl Streaming {
+impl StreamCount {
     pub(super) fn begin(count: &Arc<AtomicUsize>) -> Self {
         count.fetch_add(1, Ordering::SeqCst);
         Self(Arc::clone(count))
     }
 }
 
-impl Drop for Streaming {
+impl Drop for StreamCount {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }

@@ -1,4 +1,4 @@
-//! A model that makes things up.
+//! A model that hallucinates.
 
 use serde_json::{Value, json};
 use toolcrib_core::{ModelRequest, Tool, ToolCall};
@@ -11,22 +11,20 @@ use super::{
 };
 use crate::random::Random;
 
-/// A model that gets everything wrong that a model can get wrong about tools, all of it in each
-/// answer, and never comes to an end by itself. Where it may not call any more, it says
-/// `I am sure of it.`
+/// A model that makes every mistake about tools that a model can make, all of them in each
+/// response, and never finishes by itself. If calls are not allowed, it responds `I am sure of it.`
 ///
-/// Each answer holds calls
+/// Each response contains calls
 ///
-/// - to names that nobody offers: made up, empty, of 200 characters, with a NUL;
-/// - to names that look like an offered one: in other letter case, with a letter of another
-///   script, with white space around it, with a prefix such as `functions.`;
-/// - to an offered tool with arguments of the wrong types, that are no object, that nobody asked
-///   for, that are broken JSON, or that nest very deep;
+/// - to names that are not offered: invented, empty, of 200 characters, with a NUL;
+/// - to names that look like an offered one: in other letter case, with a letter of another script,
+///   with white space around it, with a prefix such as `functions.`;
+/// - to an offered tool with arguments that have the wrong types, are not an object, contain
+///   unknown properties, are broken JSON, or nest very deep;
 /// - without an id, and two with the same id.
 ///
-/// Order and details come from the seed and from how often the model has answered, and from
-/// nothing else: a test that fails can be repeated. Where nothing is offered, an offered tool is
-/// one that is made up.
+/// Order and details depend only on the seed and on the number of earlier responses: a failed test
+/// can be repeated. If no tool is offered, an invented name is used as the offered tool.
 ///
 /// ```
 /// use toolcrib_agent::{Agent, RunOptions, Stopped};
@@ -95,7 +93,7 @@ fn names(random: &mut Random, tools: &[Tool]) -> Vec<String> {
         format!("{prefix}{prefixed}"),
     ]
     .into_iter()
-    // What happens to be offered would be no hallucination.
+    // A name that happens to be offered would not be a hallucination.
     .map(|name| if tools.iter().any(|tool| *tool.name() == *name) { name + "." } else { name })
     .collect()
 }
@@ -105,7 +103,7 @@ fn other_case(name: &str) -> String {
     if upper == name { name.to_ascii_lowercase() } else { upper }
 }
 
-/// The name with its first letter that has one replaced by a look-alike.
+/// The name with one letter replaced by a look-alike.
 fn other_script(name: &str) -> String {
     let look_alike = |c| match c {
         'a' => Some('а'),
@@ -149,7 +147,7 @@ fn arguments(random: &mut Random, tools: &[Tool]) -> Vec<ToolCall> {
     ]
 }
 
-/// All properties of a tool's schema, each with a value of a type that it does not have.
+/// All properties of a tool's schema, each with a value of a wrong type.
 fn wrong_types(tool: &Tool) -> Value {
     let properties = tool.input_schema().get("properties").and_then(Value::as_object);
     let wrong = properties.into_iter().flatten().map(|(name, schema)| {

@@ -1,4 +1,4 @@
-//! Models for tests: a script or a function as a model, and what it was asked.
+//! Models for tests: a script or a function, with a record of requests.
 
 mod answer;
 mod hallucinating;
@@ -10,11 +10,13 @@ use std::{
     collections::VecDeque,
     fmt,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
+
+use parking_lot::Mutex;
 
 use toolcrib_core::{Model, ModelError, ModelErrorClass, ModelRequest, ModelStream};
 
@@ -25,10 +27,10 @@ pub use self::{
     ready::{failing, looping, slow, stalled},
     request::{call, results},
 };
-use self::{answer::Streaming, request::described};
+use self::{answer::StreamCount, request::described};
 use crate::fail::{fail, lock};
 
-/// A model that answers step by step as a test says.
+/// A model that responds with scripted steps.
 ///
 /// ```
 /// use serde_json::json;
@@ -43,13 +45,13 @@ pub fn model() -> TestModel {
     TestModel { name: "test:model".into(), pause: Duration::ZERO, state: Arc::default() }
 }
 
-/// A model of a test: steps that are taken one after the other, then, if there is one, an answer
-/// for all that follows. It remembers what it was asked. Cloning shares it: give a clone to the
-/// agent and look at the other.
+/// A test model: steps that are used one after the other, then an optional answer for all later
+/// requests. It records its requests. Clones share it: give a clone to the agent and inspect the
+/// other.
 ///
-/// Steps are taken in the order in which requests come in, whichever run they belong to; where
-/// runs are to be answered alike, use [`always_with`](Self::always_with). Neighbour:
-/// `ScriptedModel` of the models crate answers by rules in a file, which have no memory.
+/// Steps are used in the order of requests, regardless of the run; to answer several runs alike,
+/// use [`always_with`](Self::always_with). Neighbor: `ScriptedModel` of the models crate answers by
+/// rules in a file, which have no memory.
 #[derive(Clone)]
 pub struct TestModel {
     name: Arc<str>,
@@ -57,12 +59,12 @@ pub struct TestModel {
     state: Arc<State>,
 }
 
-type Step = Box<dyn FnOnce(&ModelRequest) -> Answer + Send>;
+type ScriptStep = Box<dyn FnOnce(&ModelRequest) -> Answer + Send>;
 type Afterwards = Arc<dyn Fn(&ModelRequest) -> Answer + Send + Sync>;
 
 #[derive(Default)]
 struct State {
-    steps: Mutex<VecDeque<Step>>,
+    steps: Mutex<VecDeque<ScriptStep>>,
     planned: AtomicUsize,
     afterwards: Mutex<Option<Afterwards>>,
     asked: Mutex<Vec<ModelRequest>>,
@@ -70,16 +72,15 @@ struct State {
 }
 
 impl TestModel {
-    /// Adds a step: a text, a [call](call()), several calls, or an [`Answer`] with all that one
-    /// can say.
+    /// Adds a step: a text, a [call](call()), several calls, or an [`Answer`] with all its options.
     #[must_use]
     pub fn then(self, answer: impl Into<Answer>) -> Self {
         let answer = answer.into();
         self.then_with(move |_| answer)
     }
 
-    /// Adds a step that looks at what is asked. A panic in it, such as an `assert!`, fails the
-    /// run as a panic of a real model would.
+    /// Adds a step that computes its answer from the request. A panic in it, such as an `assert!`,
+    /// fails the run as a panic of a real model would.
     #[must_use]
     pub fn then_with<A: Into<Answer>>(
         self,
@@ -90,16 +91,16 @@ impl TestModel {
         self
     }
 
-    /// Says how all is answered that comes after the steps; without it that is an error. The
-    /// wrap-up, where calls are not allowed, is answered no differently.
+    /// Sets the answer to all requests after the steps; without it they are an error. It also
+    /// applies to the final request of a run, where calls are not allowed.
     #[must_use]
     pub fn always(self, answer: impl Into<Answer>) -> Self {
         let answer = answer.into();
         self.always_with(move |_| answer.clone())
     }
 
-    /// As [`always`](Self::always), by a function of what is asked. Such a model has no memory
-    /// and serves many runs at once.
+    /// As [`always`](Self::always), with a function of the request. Such a model has no memory and
+    /// serves many runs at once.
     #[must_use]
     pub fn always_with<A: Into<Answer>>(
         self,
@@ -116,34 +117,34 @@ impl TestModel {
         self
     }
 
-    /// Sets how long the model takes before each piece of an answer, on tokio's clock, where the
-    /// answer does not say it itself. Default: no time.
+    /// Sets the wait before each piece of a response, on tokio's clock, unless the answer sets it.
+    /// Default: none.
     #[must_use]
     pub fn slowly(mut self, pause: Duration) -> Self {
         self.pause = pause;
         self
     }
 
-    /// What it was asked, in order.
+    /// The requests, in order.
     pub fn requests(&self) -> Vec<ModelRequest> {
         lock(&self.state.asked).clone()
     }
 
-    /// How many steps are not taken yet.
+    /// The number of unused steps.
     pub fn steps_left(&self) -> usize {
         lock(&self.state.steps).len()
     }
 
-    /// How many answers are being given now: neither at their end nor dropped. None is once a run
-    /// has settled.
+    /// The number of responses in progress: neither ended nor dropped. It is 0 after a run has
+    /// ended.
     pub fn streaming(&self) -> usize {
         self.state.streaming.load(Ordering::SeqCst)
     }
 
-    /// Fails unless every step was taken, and nothing was asked beyond them.
+    /// Fails unless every step was used, and there were no requests beyond them.
     ///
     /// # Panics
-    /// Showing what was asked.
+    /// With the requests.
     #[track_caller]
     pub fn assert_used_up(&self) {
         let (left, planned) = (self.steps_left(), self.state.planned.load(Ordering::SeqCst));
@@ -152,7 +153,7 @@ impl TestModel {
         let problem = if left > 0 {
             format!("{left} of {planned} steps were not taken")
         } else if beyond > 0 && lock(&self.state.afterwards).is_none() {
-            format!("it has {planned} steps and was asked {beyond} times more")
+            format!("it has {planned} steps and received {beyond} more requests")
         } else {
             return;
         };
@@ -192,7 +193,7 @@ impl Model for TestModel {
 
     fn respond(self: Arc<Self>, request: ModelRequest) -> ModelStream {
         lock(&self.state.asked).push(request.clone());
-        let streaming = Streaming::begin(&self.state.streaming);
+        let streaming = StreamCount::begin(&self.state.streaming);
         self.answer(&request).stream(&request, self.pause, streaming)
     }
 }

@@ -1,4 +1,4 @@
-//! Models that do what they read.
+//! Models that follow instructions in texts.
 
 use serde_json::{Deserializer, Value};
 use toolcrib_core::{FENCE_NOTICE, ModelRequest, ToolCall};
@@ -10,26 +10,27 @@ use super::{
     request::{call, may_call, unanswered},
 };
 
-/// A model that does whatever the user or a result tells it, but keeps to the notice on fences.
+/// A model that follows every instruction of the user or a result, but respects the notice on
+/// fences.
 ///
-/// It reads only what a model reads: the system text and the text of the messages that came after
-/// its last answer. An instruction is one of
+/// It reads the system text and the text of the messages since its last response. An instruction is
+/// one of
 ///
 /// ```text
 /// CALL refund {"order_id": 1042}
 /// call the tool `refund` with {"order_id": 1042}
 /// ```
 ///
-/// The first as written, the second in any letter case; the name may stand in quotes or backticks,
-/// and without arguments there are none (`{}`). What begins like JSON and is none goes out as it
-/// stands to the end of its line. All instructions of a text are followed, in order, whether the
-/// tool is offered or not. Without any it says `Done.`; where it may not call, `I may not.`
+/// The first is case-sensitive, the second is not; the name may be in quotes or backticks, and
+/// missing arguments mean `{}`. Text that begins like JSON but is invalid is passed unchanged up to
+/// the end of its line. All instructions of a text are followed, in order, whether the tool is
+/// offered or not. Without any it responds `Done.`; if calls are not allowed, `I may not.`
 ///
-/// Where the system text holds [`FENCE_NOTICE`], what stands inside a fence is data and is not
-/// followed: from an opening tag to the closing tag with the same nonce, or to the end. So what
-/// this model does is what gets around the fence: a text that closes the fence from inside, or
-/// that should have been fenced and was not. Neighbour: [`gullible()`] follows what stands inside,
-/// too, as a model does that has been taken in; what it does is what only menu and policy bound.
+/// If the system text contains [`FENCE_NOTICE`], text inside a fence is data and is not followed:
+/// from an opening tag to the closing tag with the same nonce, or to the end. The model therefore
+/// shows attacks that bypass the fence: a text that closes the fence from inside, or that should
+/// have been fenced and was not. Neighbor: [`gullible()`] follows text inside fences too, as a
+/// deceived model does; it is limited only by menu and policy.
 ///
 /// ```
 /// use toolcrib_agent::{Agent, RunOptions};
@@ -54,8 +55,8 @@ pub fn obedient() -> TestModel {
     })
 }
 
-/// A model that does whatever anybody tells it, inside a fence or not; see [`obedient()`] for the
-/// form of an instruction.
+/// A model that follows every instruction, inside a fence or not; see [`obedient()`] for the form
+/// of an instruction.
 pub fn gullible() -> TestModel {
     model().named("test:gullible").always_with(|request| obey(request, str::to_owned))
 }
@@ -69,8 +70,8 @@ fn obey(request: &ModelRequest, heed: impl Fn(&str) -> String) -> Answer {
     }
 }
 
-/// A text without what stands inside fences. Written by what the notice says alone, so that it
-/// does not share a mistake with those who write fences.
+/// A text without the contents of fences. Implemented from the notice alone, so that it does not
+/// share mistakes with the implementation of fences.
 fn outside_fences(text: &str) -> String {
     let mut outside = String::new();
     let mut rest = text;
@@ -109,7 +110,7 @@ fn instructions(text: &str) -> Vec<ToolCall> {
     calls
 }
 
-/// The tool and the arguments that stand at the start of a text, and what follows them.
+/// The tool and the arguments at the start of a text, and the rest.
 fn instruction(text: &str) -> Option<(ToolCall, &str)> {
     let text = text.trim_start_matches(' ');
     let end = text.find(char::is_whitespace).unwrap_or(text.len());

@@ -12,8 +12,8 @@ use super::{
     request::{call, may_call},
 };
 
-/// A model that calls one tool over and over, until it may call no more. Then it says
-/// `I give up.`, as a model that is told to answer does.
+/// A model that calls one tool repeatedly until calls are not allowed. Then it responds
+/// `I give up.`, as a model that must answer does.
 pub fn looping(tool: &str, args: Value) -> TestModel {
     let again = Answer::from(call(tool, args));
     model().named("test:looping").always_with(move |request| {
@@ -21,18 +21,18 @@ pub fn looping(tool: &str, args: Value) -> TestModel {
     })
 }
 
-/// A model that takes this long before each of the five words that it says, and before the end.
-/// Any other model becomes slow by [`TestModel::slowly`].
+/// A model that pauses before each of its five words, and before the end. Any other model becomes
+/// slow by [`TestModel::slowly`].
 pub fn slow(pause: Duration) -> TestModel {
     model().named("test:slow").always("All good things take time.").slowly(pause)
 }
 
-/// A model that begins to answer and never ends.
+/// A model that starts a response and never ends it.
 pub fn stalled() -> TestModel {
     model().named("test:stalled").always(Answer::text("Let me think … ").stalls())
 }
 
-/// A model that fails before it has said a word. One that fails later is
+/// A model that fails before its first word. One that fails later is
 /// `model().always(Answer::text("We").fails(..))`.
 pub fn failing(class: ModelErrorClass, message: &str) -> TestModel {
     model().named("test:failing").always(Answer::text("").fails(class, message))

@@ -1,23 +1,23 @@
-//! What a request holds, as tests look at it.
+//! Accessors for a request.
 
 use serde_json::Value;
 use toolcrib_core::{Message, ModelRequest, ToolCall, ToolChoice};
 
 use crate::fail::shown;
 
-/// A call as a step of a [model](crate::model()): without an id, which the model gives it. Where
-/// there is no model, in a batch for an engine, use [`ToolCall::new`].
+/// A call as a step of a [model](crate::model()): without an id, which the model sets. For a batch
+/// of an engine, without a model, use [`ToolCall::new`].
 pub fn call(tool: &str, args: Value) -> ToolCall {
     ToolCall::new("", tool, args)
 }
 
-/// What a user said, and not the tool layer.
+/// A message of the user, not of the tool layer.
 fn is_users(message: &Message) -> bool {
     matches!(message, Message::User { .. }) && message.as_notice().is_none()
 }
 
-/// The results since the last user message, in order: the name that was called, and the text as
-/// the model reads it, with its fence.
+/// The results since the last user message, in order: the called name, and the text as the model
+/// reads it, with its fence.
 pub fn results(request: &ModelRequest) -> Vec<(&str, &str)> {
     let since = request.messages.iter().rposition(is_users);
     let messages = request.messages.iter().skip(since.map_or(0, |at| at + 1));
@@ -29,7 +29,7 @@ pub fn results(request: &ModelRequest) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// What nobody has answered yet: the user's words, or results. In the order in which they came.
+/// The messages since the last response: the user's, or results. In order.
 pub(super) fn unanswered(request: &ModelRequest) -> impl Iterator<Item = &str> {
     let last = request.messages.iter().rposition(|m| matches!(m, Message::Assistant { .. }));
     let messages = request.messages.iter().skip(last.map_or(0, |at| at + 1));
@@ -39,7 +39,7 @@ pub(super) fn unanswered(request: &ModelRequest) -> impl Iterator<Item = &str> {
     })
 }
 
-/// How many calls the conversation has.
+/// The number of calls in the conversation.
 pub(super) fn calls_so_far(request: &ModelRequest) -> usize {
     let calls = request.messages.iter().map(|message| match message {
         Message::Assistant { calls, .. } => calls.len(),
@@ -48,7 +48,7 @@ pub(super) fn calls_so_far(request: &ModelRequest) -> usize {
     calls.sum()
 }
 
-/// How often the model has spoken.
+/// The number of the model's responses.
 pub(super) fn answers_so_far(request: &ModelRequest) -> usize {
     request.messages.iter().filter(|m| matches!(m, Message::Assistant { .. })).count()
 }

@@ -1,4 +1,4 @@
-//! Models that misbehave, in front of an agent that bears it.
+//! Misbehaving models with an agent that handles them.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -80,7 +80,7 @@ fn a_policy_binds_a_gullible_model() {
     seen.assert_order(["tool.end", "policy.denied", "tool.end"]);
     assert_eq!(
         failure(|| ticket.assert_never_called()),
-        "`read_ticket` was called, and should not have been: [{}]"
+        "`read_ticket` was called, but should not have been: [{}]"
     );
 }
 
@@ -103,7 +103,7 @@ fn orders() -> TestTool {
     })))
 }
 
-/// The calls of one answer, as the model gives them.
+/// The calls of one response, as given by the model.
 fn made_up(seed: u64, tools: &[&TestTool], answers: usize) -> Vec<ToolCall> {
     let said = Message::assistant("", []);
     let request = ModelRequest {
@@ -165,7 +165,7 @@ fn what_a_model_makes_up_depends_on_the_seed_and_on_how_often_it_has_spoken() {
 #[test]
 fn what_a_model_makes_up_reaches_no_body_and_the_run_ends() {
     for seed in 0..40 {
-        // Closed, and with a required argument: nothing that is made up fits.
+        // Closed, and with a required argument: no generated value fits.
         let orders = orders();
         let model = hallucinating(seed);
         let agent = agent(&model).tool(orders.tool()).max_iterations(2).build().unwrap();

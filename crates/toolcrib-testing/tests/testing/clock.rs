@@ -10,7 +10,7 @@ use toolcrib_testing::{Fault, faulty, in_time, model, paused, stalled, tool};
 
 use crate::support::{agent, engine, failure};
 
-/// The longest that an hour may take here. If any deadline were on another clock than tokio's,
+/// The maximum real time for an hour of test time. If any deadline used another clock than tokio's,
 /// these tests would take an hour.
 const AT_ONCE: Duration = Duration::from_secs(60);
 

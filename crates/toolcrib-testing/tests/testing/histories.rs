@@ -1,4 +1,4 @@
-//! Histories that can and cannot be replayed.
+//! Conversations that can and cannot be replayed.
 
 use serde_json::json;
 use toolcrib_core::{Message, ToolCall};
@@ -27,16 +27,22 @@ fn each_way_in_which_vendors_refuse_a_history_is_named() {
     let user = || Message::user("Hi");
     for (history, problem) in [
         (vec![calls(["a"])], "the call `a` has no result"),
-        (vec![calls(["a", "b"]), result("a"), user()], "message 2 stands before `b` has a result"),
-        (vec![calls(["a"]), calls(["b"]), result("b")], "message 1 stands before `a` has a result"),
-        (vec![user(), result("a")], "message 1 is the result of `a`, for which no call waits"),
-        (vec![calls(["a"]), result("a"), result("a")], "for which no call waits"),
+        (vec![calls(["a", "b"]), result("a"), user()], "message 2 appears before `b` has a result"),
+        (
+            vec![calls(["a"]), calls(["b"]), result("b")],
+            "message 1 appears before `a` has a result",
+        ),
+        (
+            vec![user(), result("a")],
+            "message 1 is the result of `a`, which belongs to no open call",
+        ),
+        (vec![calls(["a"]), result("a"), result("a")], "which belongs to no open call"),
         (
             vec![calls(["a", "b"]), result("b"), result("a")],
             "message 1 is the result of `b`, where that of `a` was due",
         ),
-        (vec![calls(["a", "a"]), result("a"), result("a")], "whose id `a` is empty or was there"),
-        (vec![calls([""]), result("")], "whose id `` is empty or was there"),
+        (vec![calls(["a", "a"]), result("a"), result("a")], "whose id `a` is empty or was used"),
+        (vec![calls([""]), result("")], "whose id `` is empty or was used"),
     ] {
         let text = failure(|| assert_replayable(&history));
         assert!(text.contains(problem), "{problem}\n{text}");

@@ -1,5 +1,5 @@
-//! The kit as its users see it. For each rule of a contract check there is an implementation that
-//! breaks it.
+//! The test kit from its users' view. For each clause of a contract there is an implementation that
+//! violates it.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

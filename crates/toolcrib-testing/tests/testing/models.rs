@@ -23,7 +23,7 @@ fn request(messages: Vec<Message>) -> ModelRequest {
     }
 }
 
-/// All that a model streams, errors as texts.
+/// All streamed pieces of a model, errors as texts.
 fn streamed(model: &TestModel) -> Vec<Result<ModelChunk, String>> {
     let stream = Arc::new(model.clone()).respond(request(vec![Message::user("Hi")]));
     paused(stream.map(|chunk| chunk.map_err(|error| error.to_string())).collect())
@@ -127,7 +127,7 @@ fn a_script_that_is_asked_too_often_says_so_to_the_run_and_to_the_test() {
          the last the result of `t` \"a\\nresult\", and 1 tools"
     );
     let text = failure(|| model.assert_used_up());
-    assert!(text.contains("it has 1 steps and was asked 1 times more; it was asked:"), "{text}");
+    assert!(text.contains("it has 1 steps and received 1 more requests; it was asked:"), "{text}");
     assert!(text.contains("- with 1 messages, the last the user's \"Go\", and 1 tools"), "{text}");
 }
 

@@ -1,4 +1,4 @@
-//! The check of providers: sound ones pass, and for each clause one that breaks it is found.
+//! The check of providers: valid ones pass, and for each clause a violation is found.
 
 use std::{
     future::pending,
@@ -12,33 +12,33 @@ use std::{
 use serde_json::Value;
 use tokio::time::sleep;
 use toolcrib_core::{
-    CancellationToken, Catalog, DiscoveryError, DiscoveryErrorClass, FailedListing, Identity,
-    ListContext, Listing, OnCollision, SkillId, Tool, ToolContext, ToolProvider, ToolRegistry,
-    concat, gated_tools, skill_scoped_tools, static_tools,
+    CancellationToken, Catalog, DiscoveryError, Identity, ListContext, Listing, OnCollision,
+    SkillId, Tool, ToolContext, ToolProvider, ToolRegistry, concat, gated_tools,
+    skill_scoped_tools, static_tools,
 };
 use toolcrib_testing::{Checked, Clause, Fault, Violations, check_provider, faulty, paused, tool};
 
 use crate::support::failure;
 
-/// A provider by a function.
+/// A provider made from a function.
 struct By<F>(F);
 
 impl<F> ToolProvider for By<F>
 where
-    F: Fn(&ListContext, Catalog) -> Listing + Send + Sync + 'static,
+    F: Fn(&ListContext) -> Listing + Send + Sync + 'static,
 {
     fn id(&self) -> &str {
         "by"
     }
 
-    fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
-        (self.0)(cx, into)
+    fn list(self: Arc<Self>, cx: &ListContext) -> Listing {
+        (self.0)(cx)
     }
 }
 
 fn by<F>(list: F) -> Arc<dyn ToolProvider>
 where
-    F: Fn(&ListContext, Catalog) -> Listing + Send + Sync + 'static,
+    F: Fn(&ListContext) -> Listing + Send + Sync + 'static,
 {
     Arc::new(By(list))
 }
@@ -47,16 +47,15 @@ fn named(name: &str) -> Tool {
     tool(name).tool()
 }
 
-fn with(mut into: Catalog, name: &str) -> Catalog {
-    into.offer(named(name));
-    into
+fn one(name: &str) -> Catalog {
+    [named(name)].into()
 }
 
 fn check(provider: Arc<dyn ToolProvider>) -> Result<Checked, Violations> {
     paused(check_provider(provider))
 }
 
-/// That exactly these clauses are broken; the whole text.
+/// Asserts that exactly these clauses are violated; returns the whole text.
 #[track_caller]
 fn breaks<const N: usize>(provider: Arc<dyn ToolProvider>, clauses: [Clause; N]) -> String {
     let violations = check(provider).unwrap_err();
@@ -65,13 +64,10 @@ fn breaks<const N: usize>(provider: Arc<dyn ToolProvider>, clauses: [Clause; N])
 }
 
 /// Waits, and stops at cancellation.
-async fn patiently(cx: ListContext, into: Catalog, name: String) -> Result<Catalog, FailedListing> {
+async fn patiently(cx: ListContext, name: String) -> Result<Catalog, DiscoveryError> {
     tokio::select! {
-        () = cx.cancellation().cancelled() => {
-            let error = DiscoveryError::new(DiscoveryErrorClass::Cancelled, "the run was cancelled");
-            Err(FailedListing { error, catalog: into })
-        }
-        () = sleep(Duration::from_secs(5)) => Ok(with(into, &name)),
+        () = cx.cancellation().cancelled() => Err(DiscoveryError::cancelled()),
+        () = sleep(Duration::from_secs(5)) => Ok(one(&name)),
     }
 }
 
@@ -89,21 +85,20 @@ fn the_providers_of_the_house_keep_the_contract() {
     {
         let checked = check(provider).unwrap();
         assert!(!checked.tried(Clause::StopsWhenCancelled), "they answer at once");
-        let tried = [Clause::SameList, Clause::KeepsTheList, Clause::Reentrant, Clause::IdStable];
+        let tried = [Clause::SameList, Clause::Reentrant, Clause::IdStable];
         assert!(tried.into_iter().all(|clause| checked.tried(clause)));
     }
 }
 
 #[test]
 fn a_sound_provider_that_waits_is_tried_for_everything() {
-    let provider = by(|cx, into| Listing::later(patiently(cx.clone(), into, "t".into())));
+    let provider = by(|cx| Listing::later(patiently(cx.clone(), "t".into())));
     let checked = check(concat([static_tools([named("first")]), provider])).unwrap();
     let all = [
         Clause::IdStable,
         Clause::Answers,
         Clause::NamesUnique,
         Clause::SameList,
-        Clause::KeepsTheList,
         Clause::Reentrant,
         Clause::SaysCancelled,
         Clause::LeavesNothing,
@@ -115,14 +110,14 @@ fn a_sound_provider_that_waits_is_tried_for_everything() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_check_also_holds_on_several_threads_and_a_clock_that_runs() {
-    let provider = by(|cx, into| {
+    let provider = by(|cx| {
         let cx = cx.clone();
         Listing::later(async move {
             tokio::select! {
                 () = cx.cancellation().cancelled() => {}
                 () = sleep(Duration::from_millis(5)) => {}
             }
-            Ok(with(into, &format!("in_{}", cx.iteration())))
+            Ok(one(&format!("in_{}", cx.iteration())))
         })
     });
     let checked = check_provider(provider).assert().await;
@@ -149,9 +144,9 @@ fn contexts_of_ones_own_reach_the_provider() {
 #[test]
 fn a_list_that_changes_is_found() {
     let count = AtomicUsize::new(0);
-    let growing = by(move |_, into| {
+    let growing = by(move |_| {
         let n = count.fetch_add(1, Ordering::SeqCst);
-        Listing::now(with(into, &format!("t{n}")))
+        Listing::now(one(&format!("t{n}")))
     });
     let text = breaks(growing, [Clause::SameList, Clause::Reentrant]);
     assert!(
@@ -164,7 +159,7 @@ fn a_list_that_changes_is_found() {
     // Each time another definition or another declaration under one name.
     for change in [0, 1, 2] {
         let count = AtomicUsize::new(0);
-        let changing = by(move |_, mut into| {
+        let changing = by(move |_| {
             let n = count.fetch_add(1, Ordering::SeqCst);
             let builder = Tool::builder("t").description("A tool.");
             let builder = match change {
@@ -174,95 +169,55 @@ fn a_list_that_changes_is_found() {
                     builder.input_schema(serde_json::json!({"type": "object", "minProperties": n}))
                 }
             };
-            into.offer(builder.handler(|_: Value, _: ToolContext| async { "" }).unwrap());
-            Listing::now(into)
+            Listing::now([builder.handler(|_: Value, _: ToolContext| async { "" }).unwrap()])
         });
         let text = breaks(changing, [Clause::SameList, Clause::Reentrant]);
         assert!(text.contains("`t` is declared differently the second time"), "{text}");
     }
     let count = AtomicUsize::new(0);
-    let moody = by(move |_, mut into| {
+    let moody = by(move |_| {
         let n = count.fetch_add(1, Ordering::SeqCst);
-        into.hold_back(named("t"), "mood".into(), format!("it is {n} o'clock"));
-        Listing::now(into)
+        let mut catalog = Catalog::new();
+        catalog.withhold(named("t"), "mood".into(), format!("it is {n} o'clock"));
+        Listing::now(catalog)
     });
     let text = breaks(moody, [Clause::SameList, Clause::Reentrant]);
-    assert!(text.contains("holds other tools back, or for other reasons"), "{text}");
-}
-
-#[test]
-fn a_list_that_depends_on_what_others_put_in_is_found() {
-    let shy = by(|_, into| {
-        let name = if into.offered().is_empty() { "alone" } else { "in_company" };
-        Listing::now(with(into, name))
-    });
-    let text = breaks(shy, [Clause::SameList]);
-    assert!(
-        text.contains("with something in the list already, it offered [alone], then [in_company]")
-    );
-}
-
-#[test]
-fn a_list_that_was_handed_in_and_is_lost_changed_or_no_longer_in_front_is_found() {
-    let own = by(|_, _| Listing::now(with(Catalog::new(), "t")));
-    let text = breaks(own, [Clause::KeepsTheList]);
-    assert!(text.contains("add to `into` and return it"), "{text}");
-    let reversed = by(|_, into| {
-        let mut turned = Catalog::new();
-        turned.offer(named("t"));
-        turned.offer_all(into.offered());
-        for held in into.held_back() {
-            turned.hold_back(held.tool.clone(), held.gate.clone(), held.reason.clone());
-        }
-        Listing::now(turned)
-    });
-    breaks(reversed, [Clause::KeepsTheList]);
-    let forgetful = by(|_, into| {
-        let mut offered_only = Catalog::new();
-        offered_only.offer_all(into.offered());
-        Listing::now(with(offered_only, "t"))
-    });
-    breaks(forgetful, [Clause::KeepsTheList]);
-    breaks(
-        faulty(static_tools([named("t")])).always(Fault::OwnList).provider(),
-        [Clause::KeepsTheList],
-    );
+    assert!(text.contains("withholds other tools, or for other reasons"), "{text}");
 }
 
 #[test]
 fn listings_that_share_a_place_are_found() {
-    // What is asked last is answered to everybody.
+    // The last request determines the answer to all.
     let last = Arc::new(Mutex::new(0));
-    let mixing = by(move |cx, into| {
+    let mixing = by(move |cx| {
         *last.lock().unwrap() = cx.iteration();
         let last = Arc::clone(&last);
         Listing::later(async move {
             tokio::task::yield_now().await;
             let iteration = *last.lock().unwrap();
-            Ok(with(into, &format!("in_{iteration}")))
+            Ok(one(&format!("in_{iteration}")))
         })
     });
     let text = breaks(mixing, [Clause::Reentrant]);
-    assert!(text.contains("alone and then beside others, it offered [in_"), "{text}");
-    // Only one at a time, and the others fail.
+    assert!(text.contains("alone and then concurrently, it offered [in_"), "{text}");
+    // Only one at a time; the others fail.
     let busy = Arc::new(Mutex::new(()));
-    let single = by(move |_, into| {
+    let single = by(move |_| {
         let busy = Arc::clone(&busy);
         Listing::later(async move {
             let taken = Arc::strong_count(&busy) > 2;
             tokio::task::yield_now().await;
             if taken {
-                let error = DiscoveryError::source_failed("busy");
-                return Err(FailedListing { error, catalog: into });
+                return Err(DiscoveryError::source_failed("busy"));
             }
-            Ok(with(into, "t"))
+            Ok(one("t"))
         })
     });
     let text = breaks(single, [Clause::Reentrant]);
     assert!(text.contains("it failed: busy"), "{text}");
-    // Two at the same time wait for each other.
+    // Two concurrent listings wait for each other.
     let waiting = Arc::new(AtomicUsize::new(0));
-    let deadlocking = by(move |_, into| {
+    let deadlocking = by(move |_| {
         let waiting = Arc::clone(&waiting);
         let before = waiting.fetch_add(1, Ordering::SeqCst);
         struct Leave(Arc<AtomicUsize>);
@@ -278,11 +233,11 @@ fn listings_that_share_a_place_are_found() {
             if before > 2 {
                 pending::<()>().await;
             }
-            Ok(with(into, "t"))
+            Ok(one("t"))
         })
     });
     let text = breaks(deadlocking, [Clause::Reentrant]);
-    assert!(text.contains("16 at the same time do not end within 30s"), "{text}");
+    assert!(text.contains("16 concurrent listings do not end within 30s"), "{text}");
 }
 
 #[test]
@@ -300,14 +255,11 @@ fn a_provider_that_does_not_stop_is_found() {
 
 #[test]
 fn a_provider_that_blames_its_source_for_a_cancellation_is_found() {
-    let blaming = by(|cx, into| {
+    let blaming = by(|cx| {
         let cx = cx.clone();
         Listing::later(async move {
-            match patiently(cx, into, "t".into()).await {
-                Err(FailedListing { catalog, .. }) => {
-                    let error = DiscoveryError::source_failed("connection closed");
-                    Err(FailedListing { error, catalog })
-                }
+            match patiently(cx, "t".into()).await {
+                Err(_) => Err(DiscoveryError::source_failed("connection closed")),
                 answer => answer,
             }
         })
@@ -318,48 +270,45 @@ fn a_provider_that_blames_its_source_for_a_cancellation_is_found() {
 
 #[test]
 fn a_provider_that_answers_half_when_cancelled_is_found() {
-    let half = by(|cx, into| {
+    let half = by(|cx| {
         let cx = cx.clone();
         Listing::later(async move {
-            match patiently(cx, into, "t".into()).await {
-                Err(FailedListing { catalog, .. }) => Ok(catalog),
+            match patiently(cx, "t".into()).await {
+                Err(_) => Ok(Catalog::new()),
                 answer => answer,
             }
         })
     });
     let text = breaks(half, [Clause::SameList]);
-    assert!(
-        text.contains("cancelled, it answered all the same, and it offered [t], then []"),
-        "{text}"
-    );
+    assert!(text.contains("cancelled, it still answered, and it offered [t], then []"), "{text}");
 }
 
 #[test]
 fn work_that_outlives_its_listing_is_found() {
-    let leaking = by(|cx, into| {
+    let leaking = by(|cx| {
         let cx = cx.clone();
         tokio::spawn(sleep(Duration::from_secs(60)));
-        Listing::later(patiently(cx, into, "t".into()))
+        Listing::later(patiently(cx, "t".into()))
     });
     let text = breaks(leaking, [Clause::LeavesNothing]);
     assert!(text.contains("1s after a listing was dropped, 1 of its tasks still run"), "{text}");
-    let at_once = by(|_, into| {
+    let at_once = by(|_| {
         tokio::spawn(pending::<()>());
-        Listing::now(with(into, "t"))
+        Listing::now(one("t"))
     });
     let text = breaks(at_once, [Clause::LeavesNothing]);
     assert!(text.contains("after all listings were over"), "{text}");
-    // One that ends soon leaves nothing.
-    let brief = by(|cx, into| {
+    // A task that ends soon is not a leak.
+    let brief = by(|cx| {
         tokio::spawn(sleep(Duration::from_millis(5)));
-        Listing::later(patiently(cx.clone(), into, "t".into()))
+        Listing::later(patiently(cx.clone(), "t".into()))
     });
     check(brief).unwrap();
 }
 
 #[test]
 fn a_provider_that_a_dropped_listing_breaks_is_found() {
-    // Remembers that it is being asked, and not that the question was dropped.
+    // Remembers that a listing is pending, but not that it was dropped.
     let broken = Arc::new(AtomicUsize::new(0));
     struct Asking(Arc<AtomicUsize>, bool);
     impl Drop for Asking {
@@ -369,26 +318,21 @@ fn a_provider_that_a_dropped_listing_breaks_is_found() {
             }
         }
     }
-    let fragile = by(move |cx, into| {
+    let fragile = by(move |cx| {
         let (cx, broken) = (cx.clone(), Arc::clone(&broken));
         Listing::later(async move {
             let before = broken.load(Ordering::SeqCst);
             let mut asking = Asking(broken, false);
-            let answer = patiently(cx, into, "t".into()).await;
+            let answer = patiently(cx, "t".into()).await;
             asking.1 = true;
             match answer {
-                Ok(catalog) if before > 0 => {
-                    let error = DiscoveryError::source_failed("still locked");
-                    Err(FailedListing { error, catalog })
-                }
+                Ok(_) if before > 0 => Err(DiscoveryError::source_failed("still locked")),
                 answer => answer,
             }
         })
     });
     let text = breaks(fragile, [Clause::LeavesNothing]);
-    assert!(
-        text.contains("after a listing was dropped, the next went wrong: it failed: still locked")
-    );
+    assert!(text.contains("after a listing was dropped, the next failed: it failed: still locked"));
 }
 
 #[test]
@@ -403,7 +347,7 @@ fn panics_errors_and_silence_are_found() {
     let text = breaks(faulty(Fault::Error("refused".into())), [Clause::Answers]);
     assert!(text.ends_with("it must answer: it failed: refused"), "{text}");
     let text = breaks(faulty(Fault::Never), [Clause::Answers]);
-    assert!(text.ends_with("it must answer: there was no answer within 30s"), "{text}");
+    assert!(text.ends_with("it must answer: it did not answer within 30s"), "{text}");
     let slow = faulty(Fault::None.after(Duration::from_secs(5)));
     let hasty = check_provider(slow).answer_within(Duration::from_secs(2));
     assert!(paused(hasty).unwrap_err().clauses().contains(&Clause::Answers));
@@ -412,15 +356,15 @@ fn panics_errors_and_silence_are_found() {
 #[test]
 fn a_panic_at_the_second_listing_or_at_cancellation_is_found() {
     let count = AtomicUsize::new(0);
-    let second = by(move |_, into| {
+    let second = by(move |_| {
         assert!(count.fetch_add(1, Ordering::SeqCst) != 1, "bug in the second");
-        Listing::now(with(into, "t"))
+        Listing::now(one("t"))
     });
     breaks(second, [Clause::NeverPanics]);
-    let at_cancellation = by(|cx, into| {
+    let at_cancellation = by(|cx| {
         let cx = cx.clone();
         Listing::later(async move {
-            let answer = patiently(cx.clone(), into, "t".into()).await;
+            let answer = patiently(cx.clone(), "t".into()).await;
             assert!(!cx.cancellation().is_cancelled(), "bug at cancellation");
             answer
         })
@@ -432,7 +376,7 @@ fn a_panic_at_the_second_listing_or_at_cancellation_is_found() {
 #[test]
 fn two_tools_of_one_name_are_found_unless_the_later_one_says_who_yields() {
     let text = breaks(static_tools([named("t"), named("u"), named("t")]), [Clause::NamesUnique]);
-    assert!(text.contains("`t` is offered twice, and neither yields"), "{text}");
+    assert!(text.contains("`t` is offered twice, without `on_collision`"), "{text}");
     let yielding = Tool::builder("t").description("Another.").on_collision(OnCollision::Keep);
     let yielding = yielding.handler(|_: Value, _: ToolContext| async { "" }).unwrap();
     check(static_tools([named("t"), yielding])).unwrap();
@@ -447,8 +391,8 @@ fn a_name_that_is_blank_or_changes_or_panics_is_found() {
             self.1.lock().unwrap().push(id);
             id
         }
-        fn list(self: Arc<Self>, _: &ListContext, into: Catalog) -> Listing {
-            Listing::now(with(into, "t"))
+        fn list(self: Arc<Self>, _: &ListContext) -> Listing {
+            Listing::now(one("t"))
         }
     }
     let named =
@@ -464,20 +408,16 @@ fn a_name_that_is_blank_or_changes_or_panics_is_found() {
     let text = breaks(named(|| panic!("no name")), [Clause::IdStable]);
     assert_eq!(
         text,
-        "the provider breaks its contract:\n- id and path must be there and stay the same: no name"
+        "the provider breaks its contract:\n- id and path must not be blank or change: no name"
     );
 }
 
 #[test]
 fn the_assertion_shows_all_violations_and_so_does_unwrap() {
     let two = || {
-        by(|_, _| {
-            Listing::now({
-                let mut own = Catalog::new();
-                own.offer(named("t"));
-                own.offer(named("t"));
-                own
-            })
+        by(|_| {
+            tokio::spawn(pending::<()>());
+            Listing::now([named("t"), named("t")])
         })
     };
     let text = failure(|| paused(check_provider(two()).assert()));
@@ -489,6 +429,6 @@ fn the_assertion_shows_all_violations_and_so_does_unwrap() {
     let first = violations.iter().next().unwrap();
     assert_eq!(
         (first.clause, first.to_string().as_str()),
-        (Clause::NamesUnique, "names must be unique: `t` is offered twice, and neither yields")
+        (Clause::NamesUnique, "names must be unique: `t` is offered twice, without `on_collision`")
     );
 }

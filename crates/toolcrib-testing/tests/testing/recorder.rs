@@ -1,10 +1,10 @@
-//! What was heard, and how assertions on it fail.
+//! Recorded events, and messages of failed assertions.
 
 use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
 use toolcrib_agent::{Agent, RunOptions};
-use toolcrib_core::{EventKind, Events, Identity, RunEvents};
+use toolcrib_core::{EventKind, Events, Identity, TurnEvents};
 use toolcrib_testing::{Answer, EventRecorder, call, model, paused, tool};
 
 use crate::support::{agent, failure};
@@ -65,12 +65,12 @@ fn a_missing_event_is_named_with_how_far_the_order_went_and_the_whole_record() {
     assert_eq!(text.lines().count(), 5 + seen.events().len());
     assert!(text.contains("\"value\":\"it ran\""), "{text}");
     let text = failure(|| seen.assert_none("tool.*"));
-    assert!(text.starts_with("expected no `tool.*`, and there is one at "), "{text}");
+    assert!(text.starts_with("expected no `tool.*`, found one at "), "{text}");
     assert!(text.contains("agent.turn_end"), "{text}");
     let text = failure(|| seen.assert_count("tool.end", 3));
-    assert!(text.starts_with("expected 3 of `tool.end`, there are 2\nthe record:\n"), "{text}");
+    assert!(text.starts_with("expected 3 of `tool.end`, found 2\nthe record:\n"), "{text}");
     let text = failure(|| EventRecorder::new().assert_order(["a"]));
-    assert!(text.ends_with("(nothing was heard)\n"), "{text}");
+    assert!(text.ends_with("(no events)\n"), "{text}");
 }
 
 #[test]
@@ -85,7 +85,10 @@ fn a_record_of_several_runs_names_them_and_cuts_what_is_long() {
     seen.assert_complete();
     let text = seen.to_string();
     for run in [a, b] {
-        assert!(text.contains(&format!("agent.turn_end             run {}", run.run_id)), "{text}");
+        assert!(
+            text.contains(&format!("agent.turn_end             run {}", run.turn_id)),
+            "{text}"
+        );
     }
     assert!(text.lines().all(|line| line.chars().count() < 400), "{text}");
     assert!(text.contains('…'));
@@ -118,10 +121,10 @@ fn what_is_waited_for_in_vain_fails_with_the_record() {
     assert!(text.starts_with("no `policy.denied` came within 30s\nthe record:\n   1 "), "{text}");
 }
 
-fn pen(seen: &EventRecorder) -> RunEvents {
+fn pen(seen: &EventRecorder) -> TurnEvents {
     let events = Events::new();
     events.on("*", seen.listener()).unwrap();
-    RunEvents::new("r".into(), Arc::new(Identity::conversation("c")), events, Events::new())
+    TurnEvents::new("r".into(), Arc::new(Identity::conversation("c")), events, Events::new())
 }
 
 #[test]
@@ -141,7 +144,7 @@ fn a_record_that_is_not_whole_says_what_is_missing() {
     };
     for (kinds, problem) in [
         (vec![start()], "a tool.start of call `c1` has no end"),
-        (vec![end()], "an end stands before its agent.iteration_start"),
+        (vec![end()], "an end precedes its agent.iteration_start"),
         (vec![turn()], "`agent.turn_end` is not its last event"),
     ] {
         let seen = EventRecorder::new();
@@ -151,7 +154,7 @@ fn a_record_that_is_not_whole_says_what_is_missing() {
         }
         let text = failure(|| seen.assert_complete());
         assert!(
-            text.starts_with(&format!("the record of run r is not whole: {problem}")),
+            text.starts_with(&format!("the record of run r is incomplete: {problem}")),
             "{text}"
         );
     }

@@ -1,5 +1,4 @@
-//! The check of tools: sound ones pass, and for each clause one that breaks it is found. And the
-//! tools of tests.
+//! The check of tools: valid ones pass, and for each clause a violation is found. Also test tools.
 
 use std::{
     path::Path,
@@ -34,7 +33,7 @@ fn sample() -> Value {
     json!({ "order": 1042 })
 }
 
-/// A tool by a plain function.
+/// A tool made from a plain function.
 fn by<T: IntoToolOutput>(
     builder: ToolBuilder,
     body: impl Fn(&Value) -> T + Send + Sync + 'static,
@@ -146,9 +145,9 @@ fn a_schema_that_accepts_or_rejects_the_wrong_things_is_found() {
     let violations = paused(check).unwrap_err();
     assert_eq!(violations.clauses(), [Clause::SchemaRejects].into());
     assert!(
-        violations
-            .to_string()
-            .ends_with(r#"the schema must reject what `rejects` lists: it accepts {"order":0}"#),
+        violations.to_string().ends_with(
+            r#"the schema must reject the arguments of `rejects`: it accepts {"order":0}"#
+        ),
         "{violations}"
     );
     spy.assert_never_called();
@@ -169,7 +168,7 @@ fn a_tool_that_is_another_one_when_made_again_is_found() {
 fn a_body_that_panics_is_found_with_samples_and_with_what_is_made_up() {
     let text = breaks(&TestTool::of(builder()).panics("bug").tool(), [Clause::NeverPanics]);
     assert!(text.ends_with("it must not panic: it panicked: bug"), "{text}");
-    // A first letter, of a text that may be empty.
+    // The first letter of a text that may be empty.
     let tool = by(builder().read_only(), |args| match args["note"].as_str() {
         Some(note) => note.chars().next().expect("a letter").to_string(),
         None => "no note".to_owned(),
@@ -177,12 +176,12 @@ fn a_body_that_panics_is_found_with_samples_and_with_what_is_made_up() {
     let text = breaks(&tool, [Clause::TakesWhatItsSchemaTakes]);
     assert!(text.contains("it panicked: a letter, with"), "{text}");
     assert!(text.contains(r#""note":"""#), "{text}");
-    // An order that is too large to count with.
+    // An order that is too large for arithmetic.
     let tool = by(builder().read_only(), |args| {
         i32::try_from(args["order"].as_i64().unwrap()).unwrap().to_string()
     });
     breaks(&tool, [Clause::TakesWhatItsSchemaTakes]);
-    // One that hangs over what nobody thought of.
+    // A tool that hangs on an unexpected value.
     let tool = builder().read_only().handler(|args: Value, cx: ToolContext| async move {
         if args["note"].is_string() {
             cx.cancellation().cancelled().await;
@@ -190,7 +189,7 @@ fn a_body_that_panics_is_found_with_samples_and_with_what_is_made_up() {
         "done"
     });
     let text = breaks(&tool.unwrap(), [Clause::TakesWhatItsSchemaTakes]);
-    assert!(text.contains("no end within 60s"), "{text}");
+    assert!(text.contains("did not end within 60s"), "{text}");
 }
 
 #[test]
@@ -227,7 +226,7 @@ fn a_body_that_does_not_stop_when_cancelled_is_found() {
     paused(check_tool(&tool, [sample()]).without(Clause::StopsWhenCancelled).assert());
 }
 
-/// The clock stands still while the blocking pool works, so only real time finds this one.
+/// The clock does not advance while the blocking pool works, so only real time detects this one.
 #[test]
 fn a_blocking_body_that_does_not_stop_is_found_on_a_clock_that_stands_still() {
     let calls = AtomicUsize::new(0);
@@ -275,15 +274,15 @@ fn a_result_without_a_text_is_found() {
 fn a_result_of_which_its_cap_leaves_nothing_is_found() {
     let fenced = by(builder().untrusted().max_result_chars(100), |_| "x".repeat(500));
     let text = breaks(&fenced, [Clause::FitsItsCap]);
-    let found = "a text of 500 characters is over the cap of 100, and nothing of it is left";
+    let found = "a text of 500 characters exceeds the cap of 100, and nothing of it is left";
     assert!(text.contains(found), "{text}");
     let rows = |n: usize| json!({ "rows": vec!["a row of some length"; n] });
     let tool = by(builder().max_result_chars(200), move |_| {
         ToolOutput::text("many rows").structured(rows(100))
     });
     let text = breaks(&tool, [Clause::FitsItsCap]);
-    assert!(text.contains("its data is over the cap of 200 characters"), "{text}");
-    // Within the cap; over it and cut with something left; no cap at all; a fence counts too.
+    assert!(text.contains("its data exceeds the cap of 200 characters"), "{text}");
+    // Within the cap; over it and truncated with text left; no cap at all; a fence counts too.
     check(&by(builder().max_result_chars(600), |_| "x".repeat(500))).unwrap();
     check(&by(builder().max_result_chars(300), |_| "x".repeat(500))).unwrap();
     check(&by(builder(), |_| "x".repeat(100_000))).unwrap();
@@ -313,7 +312,7 @@ fn a_read_only_tool_that_changes_is_found() {
     check(&counting(builder(), false)).unwrap();
     let clock = check_tool(&counting(builder().read_only(), false), [sample()]);
     paused(clock.without(Clause::Repeatable).assert());
-    // What it cost may differ.
+    // The cost may differ.
     let cost = AtomicUsize::new(0);
     let paid = by(builder().read_only(), move |_| {
         ToolOutput::text("the same").cost(if cost.fetch_add(1, Ordering::SeqCst) == 0 {
@@ -333,17 +332,17 @@ fn an_error_that_repeats_an_argument_is_found() {
     };
     let violations = paused(check_tool(&quoting(builder()), [secret.clone()])).unwrap_err();
     assert_eq!(violations.clauses(), [Clause::ErrorsWithoutValues].into());
-    assert!(violations.to_string().ends_with(r#"holds "sk-very-secret""#), "{violations}");
-    // Nothing to tell by: the sample holds no text. What is made up does.
+    assert!(violations.to_string().ends_with(r#"contains "sk-very-secret""#), "{violations}");
+    // Not detectable: the sample contains no text. Generated values do.
     check(&quoting(builder())).unwrap();
     breaks(&quoting(builder().read_only()), [Clause::ErrorsWithoutValues]);
-    // A cause is the operator's.
+    // A cause is for the operator.
     let causing = by(builder(), |args| {
         Err::<String, _>(ToolError::failed("I do not take that").caused_by(args.to_string()))
     });
     let checked = paused(check_tool(&causing, [secret])).unwrap();
     assert!(checked.tried(Clause::ErrorsWithoutValues));
-    // What the schema says is nobody's secret.
+    // The schema's own texts are not secret.
     let choice = Tool::builder("t").description("A choice.").input_schema(json!({
         "type": "object", "properties": { "kind": { "enum": ["by-parcel", "by-letter"] } }
     }));
@@ -407,7 +406,7 @@ fn where_a_value_cannot_be_made_up_parts_of_samples_help() {
     assert!(paused(check.assert()).tried(Clause::TakesWhatItsSchemaTakes));
     assert!(spy.calls().iter().all(|args| args["code"] == "ABC-1234"));
     assert!(spy.calls().iter().any(|args| args["n"] != 1));
-    // Where nothing helps, the check says that it did not try.
+    // If no value can be generated, the clause counts as not tested.
     let check = check_tool(&spy.tool(), []).generate(20, 0);
     assert!(!paused(check.assert()).tried(Clause::TakesWhatItsSchemaTakes));
 }

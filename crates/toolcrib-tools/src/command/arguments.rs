@@ -10,7 +10,7 @@ use crate::{
     template::{Part, Template},
 };
 
-/// What ends the options of most programs.
+/// The end of the options of most programs.
 const END_OF_OPTIONS: &str = "--";
 
 /// An item of the argument vector, read.
@@ -99,7 +99,7 @@ fn joined(
 /// An argument, unless it cannot be passed.
 fn passable<'a>(text: Cow<'a, str>, parameter: &str) -> Result<Cow<'a, str>, ToolError> {
     if text.contains('\0') {
-        return Err(refused(parameter, "holds a NUL character, which no program can be passed"));
+        return Err(refused(parameter, "contains a NUL character, which no program can be passed"));
     }
     Ok(text)
 }

@@ -7,36 +7,41 @@ use std::{
 };
 
 use serde_json::Value;
+use toolcrib_capabilities::process::{FindProgramError, ProcessLimits, Processes, find_program};
 use toolcrib_core::{Capabilities, Tool, ToolContext};
-use toolcrib_scope::process::{ProcessLimits, Processes, find_program};
 
 use super::{
     ArgItem, CommandToolSpec, Stdin,
     arguments::ArgTemplate,
     environment::Environment,
-    error::{CommandToolError, CommandToolErrors, CommandToolPart, CommandToolProblem},
     run::Body,
+    table::{OF_A_SHELL, env_field, words},
 };
 use crate::{
-    making::{Parameters, ToolErrors},
+    ToolErrors,
+    findings::{Field, Findings},
+    making::declare_or_use,
     template::{SECRET, Template, TemplateError},
 };
 
-pub(super) fn build(spec: CommandToolSpec) -> Result<Tool, CommandToolErrors> {
+pub(super) fn build(spec: CommandToolSpec) -> Result<Tool, ToolErrors> {
     let CommandToolSpec { mut declaration, base_dir, working_dir, .. } = spec;
     declaration.close_schema();
     let name = declaration.name.clone();
     let read_only = declaration.annotations.read_only;
-    let mut check = Check::new(&declaration.input_schema);
-    // Where the host stands later may be elsewhere.
+    let mut check = Check(Findings::of(&declaration));
+    // The host's working folder may change later.
     let base_dir = path::absolute(&base_dir).unwrap_or(base_dir);
-    let program = check.program(&spec.program, &base_dir);
+    let program = check.program(&spec.program, !spec.args.is_empty(), &base_dir);
     let args = check.args(spec.args);
     let environment = check.environment(spec.env, spec.inherit_env);
     let working_dir = working_dir.map(|folder| check.folder(base_dir.join(folder)));
     check.limits(spec.max_output_bytes, &spec.limits);
     check.exit_codes(&spec.ok_exit_codes);
-    let errors = check.finish(spec.stdin);
+    if spec.stdin == Stdin::None {
+        check.unused();
+    }
+    let found = check.0.finish();
     let secrets = Capabilities::none().secrets(environment.secrets());
     let body = Arc::new(Body {
         processes: Processes::any().only([&program]),
@@ -56,171 +61,205 @@ pub(super) fn build(spec: CommandToolSpec) -> Result<Tool, CommandToolErrors> {
         .capabilities(secrets)
         .open_world()
         .handler(move |args: Value, cx: ToolContext| Arc::clone(&body).call(args, cx));
-    ToolErrors::or_tool(name, errors, made)
+    found.or_tool(name, made)
 }
 
-/// What is found while the parts are read.
-struct Check<'a> {
-    parameters: Parameters<'a>,
-    errors: Vec<CommandToolError>,
-}
+struct Check<'a>(Findings<'a>);
 
-impl<'a> Check<'a> {
-    fn new(schema: &'a Value) -> Self {
-        Self { parameters: Parameters::of(schema), errors: Vec::new() }
-    }
-
-    fn wrong(
-        &mut self,
-        part: CommandToolPart,
-        offset: Option<usize>,
-        problem: impl Into<CommandToolProblem>,
-    ) {
-        self.errors.push(CommandToolError { part, offset, problem: problem.into() });
-    }
-
-    /// The program's file. Where there is none, there is an error, and so no tool.
-    fn program(&mut self, name: &str, base_dir: &Path) -> PathBuf {
-        match find_program(name, base_dir) {
-            Ok(program) => program,
-            Err(error) => {
-                self.wrong(CommandToolPart::Program, None, error);
-                PathBuf::new()
-            }
+impl Check<'_> {
+    /// The program's file; an empty path after an error.
+    fn program(&mut self, name: &str, has_args: bool, base_dir: &Path) -> PathBuf {
+        if self.0.is_unreadable(name) {
+            return PathBuf::new();
         }
+        let field = Field::new("the program", "/program").clear_in_file();
+        find_program(name, base_dir).unwrap_or_else(|error| {
+            let help = program_help(name, has_args, &error);
+            self.0.wrong_with(&field, None, program_problem(&error), help);
+            PathBuf::new()
+        })
     }
 
     fn args(&mut self, items: Vec<ArgItem>) -> Vec<ArgTemplate> {
         let mut read = Vec::with_capacity(items.len());
         for (position, ArgItem { text, when, allow_leading_dash }) in items.into_iter().enumerate()
         {
+            let field = |before, key| {
+                let label = format!("{before}item {} of `args`", position + 1);
+                Field::new(label, format!("/args/{position}/{key}")).clear_in_file()
+            };
             if let Some(parameter) = &when {
-                self.uses(&CommandToolPart::ArgWhen { position }, None, parameter);
+                self.uses(&field("`when` of ", "when"), None, parameter);
             }
-            let part = CommandToolPart::Arg { position };
-            if let Some(template) = self.arg(&part, &text) {
+            if let Some(template) = self.arg(&field("", "value"), &text) {
                 read.push(ArgTemplate { template, when, allow_leading_dash });
             }
         }
         read
     }
 
-    fn arg(&mut self, part: &CommandToolPart, text: &str) -> Option<Template> {
-        if text.contains('\0') {
-            self.wrong(part.clone(), text.find('\0'), CommandToolProblem::Nul);
-        }
+    fn arg(&mut self, field: &Field, text: &str) -> Option<Template> {
+        self.refuse_nul(field, text);
         let template = match bare_secret(text) {
-            // Whoever writes it means the secret, and the word would be passed.
+            // The author means the secret, and the word would be passed.
             Some(offset) => Err(TemplateError::SecretNotHere { offset }),
             None => Template::parse(text),
         };
-        let template = self.readable(part, template)?;
+        let template = self.0.template(field, template)?;
         for (parameter, offset) in template.params() {
-            self.uses(part, Some(offset), parameter);
+            self.uses(field, Some(offset), parameter);
         }
         Some(template)
     }
 
-    fn readable(
-        &mut self,
-        part: &CommandToolPart,
-        template: Result<Template, TemplateError>,
-    ) -> Option<Template> {
-        template
-            .map_err(|error| {
-                self.parameters.not_all_read();
-                self.wrong(part.clone(), Some(error.offset()), error);
-            })
-            .ok()
+    fn refuse_nul(&mut self, field: &Field, text: &str) {
+        if let Some(offset) = text.find('\0') {
+            self.0.wrong(
+                field,
+                Some(offset),
+                "it contains a NUL byte, which no program can be passed",
+            );
+        }
     }
 
-    fn uses(&mut self, part: &CommandToolPart, offset: Option<usize>, parameter: &str) {
-        if let Err(declared) = self.parameters.uses(parameter) {
-            let parameter = parameter.to_owned();
-            let problem = CommandToolProblem::UnknownParameter { parameter, declared };
-            self.wrong(part.clone(), offset, problem);
-        }
+    fn uses(&mut self, field: &Field, offset: Option<usize>, parameter: &str) {
+        let Err(declared) = self.0.parameters.uses(parameter) else { return };
+        let (message, help) = if self.0.source.is_secret(parameter) {
+            let help = format!(
+                "no secret is allowed here; give it in the environment: env = {{ {parameter} = \
+                 \"secret:{parameter}\" }}"
+            );
+            (format!("`{parameter}` is a secret"), Some(help))
+        } else {
+            let next = declare_or_use(&declared);
+            (format!("there is no parameter `{parameter}`; {next}"), None)
+        };
+        self.0.wrong_with(field, offset, message, help);
     }
 
     fn environment(&mut self, env: Vec<(String, String)>, passed_on: Vec<String>) -> Environment {
         let mut names = HashSet::new();
         let mut read = Environment::default();
-        for (position, (name, text)) in env.into_iter().enumerate() {
-            let part = CommandToolPart::Env { position, name: name.clone() };
-            self.variable(&part, &name, &mut names);
-            if text.contains('\0') {
-                self.wrong(part.clone(), text.find('\0'), CommandToolProblem::Nul);
-            }
-            let template = self.readable(&part, Template::parse_with_secrets(&text));
+        for (name, text) in env {
+            let field = env_field(&name);
+            self.variable(&field.key(), &name, &mut names);
+            self.refuse_nul(&field, &text);
+            let template = self.0.template(&field, Template::parse_with_secrets(&text));
             let Some(template) = template else { continue };
             for (parameter, offset) in template.params() {
-                let problem = CommandToolProblem::PlaceInEnv { parameter: parameter.to_owned() };
-                self.wrong(part.clone(), Some(offset), problem);
+                let is_secret = self.0.source.is_secret(parameter);
+                let message = if is_secret {
+                    format!("`{parameter}` is a secret")
+                } else {
+                    format!(
+                        "the environment takes no arguments of a call; pass `{parameter}` in `args` \
+                         or on stdin, and write `{{{{` for the brace itself"
+                    )
+                };
+                let help = is_secret.then(|| format!("write `{{secret:{parameter}}}`"));
+                self.0.wrong_with(&field, Some(offset), message, help);
             }
             read.declared.push((name, template));
         }
         for (position, name) in passed_on.into_iter().enumerate() {
-            let part = CommandToolPart::InheritEnv { position, name: name.clone() };
-            self.variable(&part, &name, &mut names);
+            if !self.0.is_unreadable(&name) {
+                let label = format!("the variable `{}` of `inherit_env`", name.escape_debug());
+                let field = Field::new(label, format!("/inherit_env/{position}"));
+                self.variable(&field, &name, &mut names);
+            }
             read.passed_on.push(name);
         }
         read
     }
 
-    fn variable(&mut self, part: &CommandToolPart, name: &str, names: &mut HashSet<String>) {
+    fn variable(&mut self, field: &Field, name: &str, names: &mut HashSet<String>) {
         if name.is_empty() || name.contains(['=', '\0']) {
-            self.wrong(part.clone(), None, CommandToolProblem::VariableName);
+            let message = "a variable's name is not empty and contains neither `=` nor NUL bytes";
+            self.0.wrong(field, None, message);
         }
         if !names.insert(name.to_owned()) {
-            self.wrong(part.clone(), None, CommandToolProblem::VariableTwice);
+            let message = "this variable is declared twice; a program would see one of the values";
+            self.0.wrong(field, None, message);
         }
     }
 
     fn folder(&mut self, path: PathBuf) -> PathBuf {
         if !path.is_dir() {
-            let problem = CommandToolProblem::NoFolder { path: path.clone() };
-            self.wrong(CommandToolPart::WorkingDir, None, problem);
+            let field = Field::new("the working folder", "/working_dir");
+            self.0.wrong(&field, None, format!("there is no folder {}", path.display()));
         }
         path
     }
 
     fn limits(&mut self, max_output_bytes: usize, limits: &ProcessLimits) {
-        if max_output_bytes == 0 {
-            self.wrong(CommandToolPart::MaxOutputBytes, None, CommandToolProblem::Zero);
-        }
-        let zero = [
-            (CommandToolPart::MemoryMax, limits.memory == Some(0)),
-            (CommandToolPart::ProcessesMax, limits.processes == Some(0)),
-            (CommandToolPart::FileMax, limits.file_size == Some(0)),
-            (CommandToolPart::CpuMax, limits.cpu_time.is_some_and(|time| time.is_zero())),
+        let is_zero = [
+            ("max_output_bytes", max_output_bytes == 0),
+            ("memory_max", limits.memory == Some(0)),
+            ("processes_max", limits.processes == Some(0)),
+            ("file_max", limits.file_size == Some(0)),
+            ("cpu_max", limits.cpu_time.is_some_and(|time| time.is_zero())),
         ];
-        for (part, _) in zero.into_iter().filter(|(_, is_zero)| *is_zero) {
-            self.wrong(part, None, CommandToolProblem::Zero);
+        for (key, _) in is_zero.into_iter().filter(|(_, is_zero)| *is_zero) {
+            let field = Field::new(format!("`{key}`"), format!("/{key}"));
+            self.0.wrong(&field, None, "it is 0; it must be at least 1");
         }
     }
 
     fn exit_codes(&mut self, codes: &[i32]) {
+        let field = Field::new("`ok_exit_codes`", "/ok_exit_codes");
         if codes.is_empty() {
-            self.wrong(CommandToolPart::OkExitCodes, None, CommandToolProblem::NoExitCode);
+            let message = "it names no exit code, so every call would fail; 0 is the usual one";
+            self.0.wrong(&field, None, message);
         }
-        for code in codes.iter().copied().filter(|code| !(0..=255).contains(code)) {
-            let problem = CommandToolProblem::ExitCode { code };
-            self.wrong(CommandToolPart::OkExitCodes, None, problem);
+        for code in codes.iter().filter(|code| !(0..=255).contains(*code)) {
+            let message = format!("{code} is not an exit code; they lie between 0 and 255");
+            self.0.wrong(&field, None, message);
         }
     }
 
-    fn finish(mut self, stdin: Stdin) -> Vec<CommandToolError> {
-        if stdin == Stdin::None {
-            for parameter in self.parameters.unused() {
-                let part = CommandToolPart::Parameter(parameter.clone());
-                self.wrong(part, None, CommandToolProblem::UnusedParameter { parameter });
-            }
-        }
-        self.errors
+    fn unused(&mut self) {
+        self.0.report_unused(|name| {
+            format!(
+                "nothing uses it; write `{{{name}}}` in an item of `args`, pass all as JSON on \
+                 stdin, or drop it"
+            )
+        });
     }
 }
 
-/// Where a text holds `secret:NAME`, outside of braces or in them.
+/// Without the `PATH` itself, which is long and says little.
+fn program_problem(error: &FindProgramError) -> String {
+    match error {
+        FindProgramError::NotOnPath { name, .. } if name.contains(char::is_whitespace) => format!(
+            "there is no program `{name}` on the PATH; `program` is one name; its \
+             arguments belong in `args`"
+        ),
+        FindProgramError::NotOnPath { name, .. } => format!(
+            "there is no program `{name}` on the PATH; install it, or name its file with a `/` in it"
+        ),
+        other => other.to_string(),
+    }
+}
+
+/// The next step where a program is not found, other than installing it.
+fn program_help(program: &str, has_args: bool, error: &FindProgramError) -> Option<String> {
+    if let FindProgramError::NoProgram { file } = error
+        && file.is_file()
+    {
+        return Some(format!("make it executable: chmod +x {}", file.display()));
+    }
+    let (first, rest) = program.trim().split_once(char::is_whitespace)?;
+    if first.contains(OF_A_SHELL) || rest.contains(OF_A_SHELL) {
+        return Some(
+            "there is no shell; write a script into the project and name it: program = \"./NAME\""
+                .to_owned(),
+        );
+    }
+    let more = if has_args { ", …" } else { "" };
+    Some(format!("write program = \"{first}\" and args = [{}{more}]", words(rest)))
+}
+
+/// The offset of `secret:NAME` in a text, outside or inside braces.
 fn bare_secret(text: &str) -> Option<usize> {
     let names = |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
     text.match_indices(SECRET)

@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeSet, ffi::OsString};
 
+use toolcrib_capabilities::process::inherited;
 use toolcrib_core::{Secret, ToolContext, ToolError};
-use toolcrib_scope::process::inherited;
 
 use crate::template::{Part, Template};
 
-/// What a program has of an environment.
+/// The environment of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Environment {
     /// Names, and values without places for arguments.
@@ -50,7 +50,7 @@ fn passable<'a>(secret: &'a Secret, variable: &str) -> Result<&'a str, ToolError
     let value = secret.expose();
     if value.contains('\0') {
         return Err(ToolError::not_set_up("a credential")
-            .caused_by(format!("a secret of the variable `{variable}` holds a NUL byte")));
+            .caused_by(format!("a secret of the variable `{variable}` contains a NUL byte")));
     }
     Ok(value)
 }

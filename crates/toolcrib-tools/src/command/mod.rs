@@ -1,13 +1,13 @@
 //! A tool made from a program.
 //!
 //! A call runs the program once, never through a shell, and what it starts ends with it: see
-//! [`toolcrib_scope::process`], which also says what a program is started with. The tool's deadline
+//! [`toolcrib_capabilities::process`], which also says what a program is started with. The tool's deadline
 //! is the program's: it gets SIGTERM, and SIGKILL shortly after.
 //!
 //! # Arguments
-//! Each [`ArgItem`] becomes one argument of the program, whatever the values hold. `{title}` is the
+//! Each [`ArgItem`] becomes one argument of the program, whatever the values contain. `{title}` is the
 //! place of the property `title` of the input schema, `{{` and `}}` are braces; a place for what is
-//! not declared is an error, and so is a property that nothing uses. Strings stand as they are, all
+//! not declared is an error, and so is a property that nothing uses. Strings are passed unchanged, all
 //! else as compact JSON.
 //!
 //! - An item with a place for an argument that is absent or `null` is left out.
@@ -21,22 +21,22 @@
 //! need not use them.
 //!
 //! # Environment
-//! Only what is declared: values, in which secrets may stand (`secret:NAME`, `Bearer
+//! Only what is declared: values, which may contain secrets (`secret:NAME`, `Bearer
 //! {secret:NAME}`), and names that are passed on from the host. Not even `PATH` is there unless it
 //! is declared.
 //!
 //! # Result
-//! The text is stdout without the line ends behind it, or stderr where stdout is empty. Bytes that
+//! The text is stdout without trailing line ends, or stderr where stdout is empty. Bytes that
 //! are no UTF-8 become U+FFFD; a first line in brackets says so, and what was cut at
 //! [`max_output_bytes`](CommandToolSpec::max_output_bytes). The data is
 //! `{"exit_code":0,"stdout":"…","stderr":"…","truncated":false}`.
 //!
-//! What an engine keeps as an artifact of such a result is stdout itself, byte for byte but for secrets,
+//! The artifact that an engine keeps of such a result is stdout itself, byte for byte but for secrets,
 //! and nothing where it is empty, unless stderr has to be cut.
 //!
 //! A stdout of more bytes than that becomes an artifact as it comes, where an engine keeps any, and is
-//! never in memory as a whole. The text is then the artifact's handle, and its id stands in the data
-//! as `artifact` in the place of `stdout`. If it cannot be kept, the text has its beginning and its
+//! never in memory as a whole. The text is then the artifact's handle, and the data contains its id
+//! as `artifact` instead of `stdout`. If it cannot be kept, the text has its beginning and its
 //! end, and says why. Of a program that was cut off nothing is kept.
 //!
 //! While the program runs, the lines of its stdout, up to 8 KiB, are progress for dashboards.
@@ -45,27 +45,32 @@
 //! - An exit code that is not among [`ok_exit_codes`](CommandToolSpec::ok_exit_codes), and an end by
 //!   a signal, are `execution_failed` with the last 2,000 characters of stderr, or of stdout where
 //!   stderr is empty. A program that reaches one of its limits ends in one of these ways.
-//! - One that was cut off is `cancelled` if the tool is `read_only`, else `outcome_unknown`; what it
-//!   had written until then stands in the text.
+//! - One that was cut off is `cancelled` if the tool is `read_only`, else `outcome_unknown`; the text
+//!   contains its output until then.
 //! - A program that cannot be run here is `not_available`, and arguments that are too long for the
 //!   system are `input_invalid`.
 
 mod arguments;
 mod check;
 mod environment;
-mod error;
+mod limits;
 mod outcome;
 mod progress;
 mod run;
+mod table;
 mod whole;
 
 use std::path::PathBuf;
 
+use toolcrib_capabilities::process::{DEFAULT_MAX_OUTPUT_BYTES, ProcessLimits};
 use toolcrib_core::Tool;
-use toolcrib_scope::process::{DEFAULT_MAX_OUTPUT_BYTES, ProcessLimits};
 
-pub use self::error::{CommandToolError, CommandToolErrors, CommandToolPart, CommandToolProblem};
-use crate::Declaration;
+#[doc(hidden)]
+pub use self::{
+    limits::ProcessLimitsSection,
+    table::{DeclaredCommand, KEYS},
+};
+use crate::{Declaration, ToolErrors};
 
 /// One item of a program's argument vector.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -85,7 +90,7 @@ impl From<&str> for ArgItem {
     }
 }
 
-/// What a program reads on its stdin.
+/// The stdin of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stdin {
     /// Nothing.
@@ -95,20 +100,20 @@ pub enum Stdin {
     Json,
 }
 
-/// What is declared of a command tool. Start from [`new`](Self::new), set fields, and
+/// The declaration of a command tool. Start from [`new`](Self::new), set fields, and
 /// [`build`](Self::build) it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandToolSpec {
-    /// What every tool has.
+    /// The part that all kinds have.
     pub declaration: Declaration,
     /// The program. One without `/` is looked up on the `PATH` of this process when the tool is
     /// built; others are paths, relative to [`base_dir`](Self::base_dir).
     pub program: String,
     /// The folder from which paths here are relative.
     pub base_dir: PathBuf,
-    /// What the program is passed.
+    /// The arguments of the program.
     pub args: Vec<ArgItem>,
-    /// What it reads on stdin; nothing unless set.
+    /// Its stdin; nothing unless set.
     pub stdin: Stdin,
     /// Its environment: names and values, the values with places for secrets.
     pub env: Vec<(String, String)>,
@@ -121,12 +126,12 @@ pub struct CommandToolSpec {
     /// How many bytes are kept of its stdout, and of its stderr; [`DEFAULT_MAX_OUTPUT_BYTES`] unless
     /// set.
     pub max_output_bytes: usize,
-    /// What the kernel does not let it exceed; [`ProcessLimits::default`] unless set.
+    /// Its limits in the kernel; [`ProcessLimits::default`] unless set.
     pub limits: ProcessLimits,
     /// Whether it is run even where what it starts could outlive it, as
-    /// [`support`](toolcrib_scope::process::support) says.
+    /// [`support`](toolcrib_capabilities::process::support) says.
     pub allow_stray_children: bool,
-    /// The exit codes, 0 to 255, that are no failure; 0 unless set.
+    /// The exit codes, 0 to 255, of success; 0 unless set.
     pub ok_exit_codes: Vec<i32>,
 }
 
@@ -157,7 +162,7 @@ impl CommandToolSpec {
     ///
     /// # Errors
     /// All that is wrong with it, not only the first.
-    pub fn build(self) -> Result<Tool, CommandToolErrors> {
+    pub fn build(self) -> Result<Tool, ToolErrors> {
         check::build(self)
     }
 }

@@ -1,11 +1,11 @@
-//! What a program that ran comes to.
+//! The result of a program that ran.
 
 use serde_json::json;
 use toolcrib_artifacts::Artifact;
+use toolcrib_capabilities::process::{Captured, Ended, Finished};
 use toolcrib_core::{ToolContext, ToolOutput};
-use toolcrib_scope::process::{Captured, Ended, Finished};
 
-/// How much of the end of an output stands in an error, in characters.
+/// The length of the end of an output in an error, in characters.
 const SHOWN_CHARS: usize = 2000;
 
 /// The result of a program that ended as it should.
@@ -45,7 +45,7 @@ pub(super) fn success(
     if stdout.is_truncated() { output } else { output.original(stdout.head()) }
 }
 
-/// What is said of a program that failed. All that it wrote may help to see why.
+/// The error of a program that failed. All of its output may help to see why.
 pub(super) fn failure(
     program: &str,
     finished: &Finished,
@@ -77,7 +77,7 @@ fn failed(program: &str, finished: &Finished, cx: &ToolContext) -> String {
     }
 }
 
-/// What is said of a program that was cut off.
+/// The error of a program that was cut off.
 pub(super) fn cut_off(program: &str, finished: &Finished, cx: &ToolContext) -> String {
     let mut said = format!("`{program}` was stopped before it was done");
     for (output, captured) in [("stdout", &finished.stdout), ("stderr", &finished.stderr)] {
@@ -90,7 +90,7 @@ pub(super) fn cut_off(program: &str, finished: &Finished, cx: &ToolContext) -> S
 }
 
 /// An output as a model reads it; a line in brackets says what it does not show, and why that was not
-/// kept where it should have been. It stands in front, where no later cut takes it away.
+/// kept where it should have been. It comes first, where no later cut removes it.
 fn readable(captured: &Captured, not_kept: Option<&str>, cx: &ToolContext) -> String {
     let (mut shown, replaced) = text(captured, cx);
     shown.truncate(shown.trim_end_matches(['\n', '\r']).len());

@@ -1,9 +1,9 @@
-//! What a running program prints, for those who watch.
+//! The output of a running program as progress, for dashboards.
 
+use toolcrib_capabilities::process::Output;
 use toolcrib_core::{Audience, Progress, ToolContext};
-use toolcrib_scope::process::Output;
 
-/// How much of stdout is told while the program runs: it is there to show that something happens.
+/// The limit of stdout that becomes progress: enough to show activity.
 const TOLD_BYTES: usize = 8 * 1024;
 
 /// Tells the lines of stdout, each as it is complete.
@@ -26,7 +26,7 @@ impl<'a> Lines<'a> {
         }
         self.left -= piece.len();
         let mut lines = piece.split(|byte| *byte == b'\n');
-        // What follows the last line end is no line yet.
+        // The text after the last line end is not a complete line.
         let rest = lines.next_back().unwrap_or_default();
         for line in lines {
             self.begun.extend_from_slice(line);
@@ -37,7 +37,7 @@ impl<'a> Lines<'a> {
 
     fn tell(&mut self) {
         let line = String::from_utf8_lossy(&self.begun);
-        // A program's colours and cursor movements are not for the terminal of who watches.
+        // A program's colors and cursor movements are not for the terminal of who watches.
         let message: String = line.chars().filter(|c| !c.is_control()).collect();
         if !message.is_empty() {
             self.cx.progress(Progress {

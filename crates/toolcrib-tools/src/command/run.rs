@@ -7,10 +7,10 @@ use std::{
 
 use futures_util::future::join;
 use serde_json::Value;
-use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
-use toolcrib_scope::process::{
+use toolcrib_capabilities::process::{
     Ended, Finished, ProcessError, ProcessLimits, ProcessSpec, Processes, RunSpec,
 };
+use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
 
 use super::{
     Stdin,
@@ -21,7 +21,7 @@ use super::{
     whole,
 };
 
-/// What runs when the tool is called.
+/// The handler of the tool.
 pub(super) struct Body {
     pub(super) processes: Processes,
     pub(super) program: PathBuf,
@@ -93,7 +93,7 @@ impl Body {
         Ok(RunSpec { process, stdin, max_output_bytes, whole_stdout: None })
     }
 
-    /// What a program that was stopped may have done is known where it can do nothing.
+    /// The effect of a stopped program is known where it cannot have any.
     fn cut_off(&self) -> ErrorCode {
         if self.read_only { ErrorCode::Cancelled } else { ErrorCode::OutcomeUnknown }
     }

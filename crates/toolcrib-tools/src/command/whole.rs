@@ -5,12 +5,12 @@ use tokio::{
     task::{JoinError, spawn_blocking},
 };
 use toolcrib_artifacts::{Artifact, ArtifactWriter, CallArtifacts};
-use toolcrib_core::{SpoolError, ToolContext};
+use toolcrib_core::{ArtifactStoreError, ToolContext};
 
 /// How many pieces may wait to be written before the program has to.
 const PIECES: usize = 16;
 
-/// Where the pieces of a stdout go, and what takes them; neither where there is no place for
+/// The writer of a stdout's pieces and their receiver; neither where nothing is kept of
 /// artifacts.
 pub(super) fn places(cx: &ToolContext) -> (Option<Sender<Vec<u8>>>, Option<Taker>) {
     let Ok(artifacts) = cx.handle::<CallArtifacts>() else { return (None, None) };
@@ -56,7 +56,7 @@ impl Taken {
     }
 }
 
-fn joined<T>(ended: Result<Result<T, SpoolError>, JoinError>) -> Result<T, String> {
+fn joined<T>(ended: Result<Result<T, ArtifactStoreError>, JoinError>) -> Result<T, String> {
     match ended {
         Ok(written) => written.map_err(|error| error.to_string()),
         Err(_) => Err("the store of artifacts failed".to_owned()),

@@ -1,10 +1,10 @@
-//! What an answer comes to.
+//! The result of an HTTP response.
 
 use std::fmt::Write;
 
 use serde_json::Value;
+use toolcrib_capabilities::http::{HttpResponse, StatusCode, header};
 use toolcrib_core::{ToolContext, ToolOutput};
-use toolcrib_scope::http::{HttpResponse, StatusCode, header};
 
 /// How much of the body of a failure is shown, in characters.
 const SHOWN_BODY: usize = 500;
@@ -14,7 +14,7 @@ const SHOWN_KEY: usize = 60;
 /// How much is shown of what a header says, in characters.
 const SHOWN_HEADER: usize = 60;
 
-/// What a body is, by what its server says of it.
+/// The type of a response body, by its response header.
 enum Kind {
     Json,
     Text,
@@ -59,7 +59,7 @@ pub(super) fn read(
     }
 }
 
-/// What is said of an answer whose status is no success.
+/// The error for a response whose status is not a success.
 pub(super) fn failure(response: &HttpResponse, cx: &ToolContext) -> String {
     let status = response.status;
     let mut text = format!("`{}` answered {}", host(response), status.as_u16());
@@ -109,7 +109,7 @@ fn part(
     }
 }
 
-/// What is there where a pointer leads no further.
+/// The value at which a pointer ends too early.
 fn there(json: &Value, pointer: &str, cx: &ToolContext) -> String {
     let mut at = pointer;
     let reached = loop {

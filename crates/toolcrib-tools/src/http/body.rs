@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use super::{
-    check::Check,
-    error::{HttpToolPart, HttpToolProblem},
-};
+use toolcrib_config::pointer_step;
+
+use super::check::Check;
 use crate::{
     arguments::text,
+    findings::Field,
     template::{Part, Template},
 };
 
@@ -32,17 +32,21 @@ impl BodyTemplate {
         Self::read_at(body, "", DEEPEST_BODY, check)
     }
 
-    /// Reads a part of a body, that stands at a JSON pointer and may be so deep.
+    /// Reads the part of a body at a JSON pointer, with a limit on its depth.
     fn read_at(body: &Value, at: &str, levels: usize, check: &mut Check<'_>) -> Option<Self> {
-        let part = || HttpToolPart::Body(at.to_owned());
+        let label = match at {
+            "" => "the body".to_owned(),
+            at => format!("the body at `{at}`"),
+        };
+        let field = Field::new(&label, format!("/body{at}"));
         let inside = |key: &str, value: &Value, check: &mut Check<'_>| {
-            let at = format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
+            let at = format!("{at}/{}", pointer_step(key));
             Self::read_at(value, &at, levels - 1, check)
         };
         // All of it is read, so that all that is wrong is reported.
         match body {
             Value::Array(_) | Value::Object(_) if levels == 0 => {
-                check.wrong(part(), None, HttpToolProblem::BodyTooDeep { limit: DEEPEST_BODY });
+                check.wrong(&field, None, format!("it nests deeper than {DEEPEST_BODY} levels"));
                 None
             }
             Value::Array(items) => {
@@ -54,18 +58,22 @@ impl BodyTemplate {
             Value::Object(members) => {
                 let mut read = Vec::with_capacity(members.len());
                 for (key, value) in members {
-                    let key_template = check.template(part(), key, Template::parse);
+                    let key_template = check.template(&field, key, Template::parse);
                     let name = key_template.as_ref().and_then(literal);
                     if key_template.is_some() && name.is_none() {
-                        let key = key.clone();
-                        check.wrong(part(), None, HttpToolProblem::PlaceInKey { key });
+                        let field = Field::new(&label, format!("/body{at}/{}", pointer_step(key)));
+                        let message = format!(
+                            "its key `{key}` contains a place, which only a value may; write it out, \
+                             with `{{{{` and `}}}}` for braces"
+                        );
+                        check.wrong(&field, None, message);
                     }
                     read.push(name.zip(inside(key, value, check)));
                 }
                 read.into_iter().collect::<Option<_>>().map(Self::Members)
             }
             Value::String(text) => {
-                let template = check.template(part(), text, Template::parse)?;
+                let template = check.template(&field, text, Template::parse)?;
                 Some(match template.parts() {
                     [Part::Param { name, .. }] => Self::Argument(name.clone()),
                     _ => match literal(&template) {

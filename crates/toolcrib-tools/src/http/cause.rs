@@ -1,25 +1,25 @@
-//! What the operator reads of a call that failed: which request, and what came of it.
+//! The operator's text on a call that failed: the request and its result.
 //!
-//! A URL stands there up to its query. Its path may hold arguments, which the operator may see;
-//! secrets stand in headers alone.
+//! It contains the URL up to its query. The path may contain arguments, which the operator may
+//! see; only headers contain secrets.
 
 use std::{error::Error, fmt};
 
+use toolcrib_capabilities::http::{HttpError, HttpRequest, HttpResponse, IpNet, parse_url};
 use toolcrib_core::ToolContext;
-use toolcrib_scope::http::{HttpError, HttpRequest, HttpResponse, IpNet, parse_url};
 
 use super::answer::shortened;
 
 /// How much of a URL is shown, in characters.
 const SHOWN_URL: usize = 500;
 
-/// A request as it stands in a cause: `GET https://api.example.com/v1/Oslo/forecast`.
+/// A request in a cause: `GET https://api.example.com/v1/Oslo/forecast`.
 pub(super) fn asked(request: &HttpRequest, cx: &ToolContext) -> String {
     let url = request.url.split(['?', '#']).next().unwrap_or_default();
     format!("{} {}", request.method, shortened(url, SHOWN_URL, cx))
 }
 
-/// What was answered. Where redirects led to another server, that one is named, and not the rest of
+/// The response. Where redirects led to another server, that one is named, and not the rest of
 /// a URL that others have made up.
 pub(super) fn answered(asked: &str, response: &HttpResponse) -> String {
     let status = response.status;
@@ -49,7 +49,7 @@ impl fmt::Display for Failed {
 }
 
 impl Error for Failed {
-    /// What lies behind what the text says.
+    /// The cause of the error in the text.
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         let mut error = &self.error;
         while let HttpError::Redirected { source, .. } = error {

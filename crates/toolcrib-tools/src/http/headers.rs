@@ -3,8 +3,8 @@
 use std::{borrow::Cow, collections::HashMap};
 
 use serde_json::Value;
+use toolcrib_capabilities::http::{HeaderMap, HeaderName, HeaderValue};
 use toolcrib_core::{Secret, ToolContext, ToolError};
-use toolcrib_scope::http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::{
     arguments::{refused, text},
@@ -29,7 +29,7 @@ enum Piece<'a> {
     Secret(&'a str),
 }
 
-/// Whether a header can hold it.
+/// Whether it is a valid header value.
 pub(super) fn fits(text: &str) -> bool {
     HeaderValue::from_bytes(text.as_bytes()).is_ok()
 }
@@ -48,7 +48,7 @@ impl HeaderTemplate {
                     Some(_) => {
                         return Err(refused(
                             name,
-                            "holds a line end or another control character, which cannot be sent",
+                            "contains a line end or another control character, which cannot be sent",
                         ));
                     }
                 },
@@ -83,7 +83,7 @@ pub(super) async fn with_secrets(
         // Only a secret can be wrong by now: all else has been looked at.
         let mut value = HeaderValue::from_bytes(text.as_bytes()).map_err(|_| {
             ToolError::not_set_up("a credential").caused_by(format!(
-                "a secret of the header `{name}` holds a line end or another control character"
+                "a secret of the header `{name}` contains a line end or another control character"
             ))
         })?;
         value.set_sensitive(sensitive);

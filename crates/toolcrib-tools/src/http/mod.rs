@@ -1,20 +1,20 @@
 //! A tool made from an HTTP endpoint.
 //!
 //! # Places
-//! URL, headers and body hold places for the call's arguments: `{city}` is the property `city` of
-//! the input schema; both sets must be equal. `{{` and `}}` are braces. What has a place for an
-//! argument that is absent is left out: a pair of the query, a header, a key or an item of the
+//! URL, headers and body have places for the call's arguments: `{city}` is the property `city` of
+//! the input schema; both sets must be equal. `{{` and `}}` are braces. A part with a place
+//! for an absent argument is left out: a pair of the query, a header, a key or an item of the
 //! body. In URL, headers and texts of the body `null` is absent as well.
 //!
 //! - **URL**: scheme, host and port have no places, and neither have the names of the query. In
 //!   the path an argument stays inside its segment, and an empty one or one that would make the
 //!   segment `.` or `..` is `input_invalid`. A list as the value of a pair of the query repeats
 //!   the pair.
-//! - **Headers** may hold secrets, `secret:NAME` or `Bearer {secret:NAME}`, which are asked for
+//! - **Headers** may contain secrets, `secret:NAME` or `Bearer {secret:NAME}`, which are asked for
 //!   when a call is about to be sent and not before. An argument with a line end or another
 //!   control character is `input_invalid`.
 //! - **Body**: JSON. A string that is a place and nothing else becomes the argument with its type;
-//!   in other strings it stands as text. `Content-Type` is `application/json` unless a header says
+//!   in other strings it becomes text. `Content-Type` is `application/json` unless a header says
 //!   otherwise.
 //!
 //! # Result
@@ -31,33 +31,34 @@
 //!   500 and more except 501 and 503.
 //!
 //! Where it may go, and what ends it, is the client's:
-//! [`toolcrib_scope::http`].
+//! [`toolcrib_capabilities::http`].
 
 mod answer;
 mod body;
 mod cause;
 pub(crate) mod check;
-mod error;
 mod headers;
 pub(crate) mod run;
+pub(crate) mod table;
 mod url;
 
 use serde_json::Value;
+use toolcrib_capabilities::http::{DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_REDIRECTS, HttpClient};
 use toolcrib_core::Tool;
-use toolcrib_scope::http::{DEFAULT_MAX_BODY_BYTES, DEFAULT_MAX_REDIRECTS, HttpClient};
 
-pub use self::error::{HttpToolError, HttpToolErrors, HttpToolPart, HttpToolProblem};
-pub use toolcrib_scope::http::Method;
+#[doc(hidden)]
+pub use self::table::{DeclaredHttp, KEYS};
+pub use toolcrib_capabilities::http::Method;
 
-use crate::{Declaration, template::Template};
+use crate::{Declaration, ToolErrors, template::Template};
 
-/// What is declared of an HTTP tool. Start from [`new`](Self::new), set fields, and
+/// The declaration of an HTTP tool. Start from [`new`](Self::new), set fields, and
 /// [`build`](Self::build) it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpToolSpec {
-    /// What every tool has.
+    /// The part that all kinds have.
     pub declaration: Declaration,
-    /// What to do; anything but `CONNECT` and `TRACE`.
+    /// The method; any but `CONNECT` and `TRACE`.
     pub method: Method,
     /// Where, with places for arguments behind host and port.
     pub url: String,
@@ -90,14 +91,15 @@ impl HttpToolSpec {
         }
     }
 
-    /// The secrets that its headers refer to, and which header that is; one that stands in several
-    /// comes several times. A header that cannot be read has none.
-    pub fn secrets(&self) -> Vec<(HttpToolPart, String)> {
+    /// The secrets in its headers, each with its field as in
+    /// [`FieldError::field`](crate::FieldError::field), once per occurrence. An unreadable header has
+    /// none.
+    pub fn secrets(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();
-        for (position, (name, text)) in self.headers.iter().enumerate() {
+        for (name, text) in &self.headers {
             let Ok(template) = Template::parse_with_secrets(text) else { continue };
-            let part = HttpToolPart::Header { position, name: name.clone() };
-            all.extend(template.secrets().map(|secret| (part.clone(), secret.to_owned())));
+            let field = check::header_field(name).pointer();
+            all.extend(template.secrets().map(|secret| (field.clone(), secret.to_owned())));
         }
         all
     }
@@ -107,7 +109,7 @@ impl HttpToolSpec {
     ///
     /// # Errors
     /// All that is wrong with it, not only the first.
-    pub fn build(self, client: &HttpClient) -> Result<Tool, HttpToolErrors> {
+    pub fn build(self, client: &HttpClient) -> Result<Tool, ToolErrors> {
         check::build(self, client)
     }
 }

@@ -3,11 +3,11 @@
 use std::{borrow::Cow, sync::Arc};
 
 use serde_json::Value;
-use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
-use toolcrib_scope::http::{
+use toolcrib_capabilities::http::{
     HeaderMap, HeaderValue, HttpClient, HttpError, HttpRequest, HttpResponse, Method, StatusCode,
     header,
 };
+use toolcrib_core::{ErrorCode, ToolContext, ToolError, ToolOutput};
 
 use super::{
     answer,
@@ -17,7 +17,7 @@ use super::{
     url::UrlTemplate,
 };
 
-/// What runs when the tool is called.
+/// The handler of the tool.
 pub(crate) struct Body {
     pub(crate) client: HttpClient,
     pub(super) method: Method,
@@ -61,7 +61,7 @@ impl Body {
         })
     }
 
-    /// What is sent for these arguments.
+    /// The request for these arguments.
     pub(crate) async fn request(
         &self,
         args: &Value,
@@ -90,7 +90,7 @@ impl Body {
 
     fn answered(&self, response: &HttpResponse, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
         if !response.status.is_success() {
-            // What broke in the midst of its work may have done some of it.
+            // A request that broke may have had part of its effect.
             let knows = match response.status {
                 StatusCode::REQUEST_TIMEOUT => false,
                 StatusCode::NOT_IMPLEMENTED | StatusCode::SERVICE_UNAVAILABLE => true,
@@ -102,7 +102,7 @@ impl Body {
         answer::read(response, self.pointer.as_deref(), cx).map_err(|problem| self.unsure(&problem))
     }
 
-    /// What failed after a server may have done what it was asked for.
+    /// The error after a server may have executed the request.
     fn unsure(&self, text: &str) -> ToolError {
         if self.read_only {
             return ToolError::failed(text);

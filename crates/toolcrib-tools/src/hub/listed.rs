@@ -1,31 +1,31 @@
-//! What a catalogue lists, made into tools.
+//! The tools of a catalog.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    BoxFuture, Capabilities, DefinitionCheck, Digest, Identity, InvalidTool, ListOrder, Reason,
-    RemoteDescription, RemoteListing, Tool, ToolBody, ToolBuilder, ToolContext, ToolError,
+    BoxFuture, Capabilities, DefinitionCheck, Digest, Identity, InvalidToolError, ListOrder,
+    Reason, RemoteDefinition, RemoteListing, Tool, ToolBody, ToolBuilder, ToolContext, ToolError,
     ToolName, ToolOutput,
 };
 
 use crate::{Declaration, http::run::Body};
 
-/// A tool as the catalogue describes it.
+/// A tool as the catalog describes it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RemoteTool {
-    /// Its own name; none where the catalogue has no text there.
+    /// Its own name; none where the catalog has no text there.
     pub(super) name: Option<String>,
     pub(super) description: Option<String>,
     pub(super) schema: Option<Value>,
 }
 
-/// One catalogue.
+/// One catalog.
 pub(super) type Listed = RemoteListing<RemoteTool>;
 
-/// Makes tools of what a catalogue lists.
+/// Makes tools of what a catalog lists.
 pub(super) struct Definitions {
-    /// `hub:crm`: where all its tools come from, and what holds some of them back.
+    /// `hub:crm`: the origin of all its tools, and of withheld ones.
     origin: Arc<str>,
     name: Arc<str>,
     prefix: String,
@@ -97,7 +97,7 @@ impl Definitions {
         Listed::new(remotes, self.order, before, &self.origin, check, |remote| self.tool(remote))
     }
 
-    /// The tool, and why it is held back if it is. What cannot be a tool is shown by one of the same
+    /// The tool, and the reason if it is withheld. An invalid tool is shown by a placeholder of the same
     /// name that is never offered.
     fn tool(&self, remote: &RemoteTool) -> Option<(Tool, Option<Reason>)> {
         let raw = remote.name.as_deref().unwrap_or("unnamed");
@@ -112,7 +112,7 @@ impl Definitions {
 
     fn offerable(&self, name: &ToolName, raw: &str, remote: &RemoteTool) -> Result<Tool, String> {
         if remote.name.is_none() {
-            return Err("the catalogue gives it no name".to_owned());
+            return Err("the catalog gives it no name".to_owned());
         }
         let description = remote.description.as_deref().map(str::trim);
         let description = description.filter(|text| !text.is_empty()).unwrap_or(raw);
@@ -122,7 +122,7 @@ impl Definitions {
         self.finish(builder, raw).map_err(|invalid| invalid.to_string())
     }
 
-    /// What holds for all tools.
+    /// The builder with everything that is the same for all tools.
     fn builder(&self, name: &ToolName) -> ToolBuilder {
         let Declaration { toolset, annotations, max_result_chars, timeout, .. } = &self.declaration;
         let mut builder = Tool::builder(name.as_str())
@@ -145,12 +145,12 @@ impl Definitions {
         builder
     }
 
-    fn finish(&self, builder: ToolBuilder, raw: &str) -> Result<Tool, InvalidTool> {
+    fn finish(&self, builder: ToolBuilder, raw: &str) -> Result<Tool, InvalidToolError> {
         builder.body(HubCall { parts: Arc::clone(&self.call), tool: raw.into() })
     }
 }
 
-impl RemoteDescription for RemoteTool {
+impl RemoteDefinition for RemoteTool {
     fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
@@ -192,7 +192,7 @@ impl CallParts {
 /// The body of one tool.
 struct HubCall {
     parts: Arc<CallParts>,
-    /// Its own name in the catalogue.
+    /// Its own name in the catalog.
     tool: Arc<str>,
 }
 

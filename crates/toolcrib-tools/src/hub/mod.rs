@@ -1,23 +1,23 @@
-//! Tools from a catalogue that an HTTP server keeps: a registry, a marketplace, a policy service.
+//! Tools from a catalog that an HTTP server keeps: a registry, a marketplace, a policy service.
 //!
-//! The catalogue is JSON. Where in it the list, a name, a description, a schema and the next page
-//! stand is said by JSON pointers; one template says how any of its tools is called. An
+//! The catalog is JSON. JSON pointers lead to the list, a name, a description, a schema and the
+//! next page; one template says how any of its tools is called. An
 //! [`HttpHub`] is a [`ToolHub`]: it asks whenever it is asked. Put [`cached`](toolcrib_core::cached())
 //! around its provider, with a key of what its request names.
 //!
 //! # Places
 //! As in the kind [`http`](crate::http), with these names:
 //!
-//! | place | in the catalogue's request | in a call |
+//! | place | in the catalog's request | in a call |
 //! |---|---|---|
 //! | `{tenant}`, `{principal}` | on whose behalf | on whose behalf |
 //! | `{cursor}` | in the query: what the page before gives for the next one | – |
-//! | `{tool}` | – | the tool's own name in the catalogue |
+//! | `{tool}` | – | the tool's own name in the catalog |
 //! | `{arguments}` | – | all that the model passes, as JSON |
 //! | `{secret:NAME}` in headers | asked for at each fetch | asked for at each call |
 //!
-//! A tenant or principal that has a place and is not named by the run fails: nobody is sent the
-//! catalogue of nobody in particular by accident.
+//! A tenant or principal that has a place and is not named by the turn fails:
+//! no client receives a catalog without identity by accident.
 //!
 //! # Pages
 //! [`next`](HubPointers::next) points to the next page: its cursor, where the URL has a place for
@@ -26,56 +26,53 @@
 //!
 //! # What is offered
 //! Tools sorted by their own names, so that a server that lists them in another order changes
-//! nothing. A tool that is no tool (no name, a schema that is none, a definition of more than
+//! nothing. An invalid tool (no name, an invalid schema, a definition of more than
 //! 64 KiB) is held back with the reason, and so is a second one of a name; the others are offered.
 //! A tool whose description did not change is the very one that it was before. Where the server
 //! sends an `ETag`, it is asked with it the next time, and 304 means that nothing changed.
 //!
-//! Results are untrusted. Where it may go is the client's: [`toolcrib_scope::http`].
+//! Results are untrusted. Where it may go is the client's: [`toolcrib_capabilities::http`].
 
-mod catalogue;
-mod error;
+mod catalog;
 mod listed;
 mod pages;
 mod spec;
+mod table;
 
-use std::{
-    collections::VecDeque,
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{fmt, sync::Arc};
+
+use parking_lot::Mutex;
 
 use toolcrib_core::{
-    BoxFuture, Catalog, CatalogRequest, DiscoveryError, Secrets, ToolHub, ToolProvider, discovery,
+    __internal::Bounded, BoxFuture, Catalog, CatalogRequest, DiscoveryError, Lanes, Secrets,
+    ToolHub, ToolProvider, discovery,
 };
 
+pub use self::spec::{HubLimits, HubPointers, HubSpec};
+#[doc(hidden)]
+pub use self::table::{HubTable, read_order};
 use self::{
-    catalogue::{Catalogue, Whom},
+    catalog::{HubCatalog, Whom, source},
     listed::{Definitions, Listed},
     pages::Page,
 };
-pub use self::{
-    error::{HubError, HubErrors, HubPart, HubProblem},
-    spec::{HubLimits, HubPointers, HubSpec},
-};
 
-/// For how many tenants or principals the last catalogue is remembered, for `ETag` and so that
+/// For how many tenants or principals the last catalog is remembered, for `ETag` and so that
 /// tools stay the same ones.
 const MOST_REMEMBERED: usize = 64;
 
-/// A catalogue behind HTTP; cloning shares it. Made of a [`HubSpec`].
+/// A catalog behind HTTP; cloning shares it. Made of a [`HubSpec`].
 #[derive(Clone)]
 pub struct HttpHub(Arc<Inner>);
 
 struct Inner {
-    catalogue: Catalogue,
-    definitions: Definitions,
+    catalog: HubCatalog,
+    definitions: Arc<Definitions>,
     secrets: Option<Arc<dyn Secrets>>,
-    /// The one that was asked for last stands last.
-    seen: Mutex<VecDeque<(Whom, Arc<Seen>)>>,
+    seen: Mutex<Bounded<Whom, Arc<Seen>>>,
 }
 
-/// The last catalogue of somebody.
+/// The last catalog of one tenant or principal.
 struct Seen {
     pages: Vec<Arc<Page>>,
     listed: Arc<Listed>,
@@ -104,44 +101,33 @@ impl ToolHub for HttpHub {
 
 impl Inner {
     async fn fetch(&self, request: &CatalogRequest) -> Result<Catalog, DiscoveryError> {
-        let whom = self.catalogue.whom(request.identity())?;
-        let before = self.seen(&whom);
+        let whom = self.catalog.whom(request.identity())?;
+        let before = self.seen.lock().get(&whom).map(|seen| Arc::clone(seen));
         let pages_before = before.as_ref().map(|seen| &*seen.pages).unwrap_or_default();
         let cancellation = request.cancellation();
         let pages =
-            self.catalogue.pages(&whom, pages_before, self.secrets.clone(), cancellation).await?;
+            self.catalog.pages(&whom, pages_before, self.secrets.clone(), cancellation).await?;
         if let Some(before) = &before
             && before.pages.len() == pages.len()
             && before.pages.iter().zip(&pages).all(|(before, now)| Arc::ptr_eq(before, now))
         {
-            return Ok(catalog_of(&before.listed));
+            return Ok(before.listed.catalog().clone());
         }
-        let remotes = pages.iter().flat_map(|page| page.tools.iter().cloned()).collect();
-        let listed = self.definitions.make(remotes, before.as_ref().map(|seen| &*seen.listed));
-        let catalog = catalog_of(&listed);
-        self.remember(whom, Seen { pages, listed: Arc::new(listed) });
+        let bytes = pages.iter().map(|page| page.bytes).sum();
+        let (definitions, from) = (Arc::clone(&self.definitions), pages.clone());
+        let make = move || {
+            let remotes = from.iter().flat_map(|page| page.tools.iter().cloned()).collect();
+            definitions.make(remotes, before.as_ref().map(|seen| &*seen.listed))
+        };
+        let made = Lanes::of_process().run_large(bytes, self.definitions.origin(), make).await;
+        let listed = made.map_err(|problem| source(format!("its catalog: {problem}")))?;
+        let catalog = listed.catalog().clone();
+        let seen = Arc::new(Seen { pages, listed: Arc::new(listed) });
+        let gone = self.seen.lock().insert(whom, seen);
+        // Outside the lock: tools may do anything when they are dropped.
+        drop(gone);
         Ok(catalog)
     }
-
-    fn seen(&self, whom: &Whom) -> Option<Arc<Seen>> {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.iter().find(|(of, _)| of == whom).map(|(_, seen)| Arc::clone(seen))
-    }
-
-    fn remember(&self, whom: Whom, now: Seen) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.retain(|(of, _)| *of != whom);
-        if seen.len() >= MOST_REMEMBERED {
-            seen.pop_front();
-        }
-        seen.push_back((whom, Arc::new(now)));
-    }
-}
-
-fn catalog_of(listed: &Listed) -> Catalog {
-    let mut catalog = Catalog::new();
-    listed.fill(&mut catalog);
-    catalog
 }
 
 impl fmt::Debug for HttpHub {

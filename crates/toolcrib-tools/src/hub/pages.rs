@@ -1,24 +1,20 @@
-//! One page of a catalogue.
+//! One page of a catalog.
 
 use serde_json::Value;
-use toolcrib_scope::http::{HeaderValue, HttpResponse, Url, header};
+use toolcrib_capabilities::http::{HeaderValue, HttpResponse, Url, header, parse_url};
 
-use super::{
-    HubPointers,
-    catalogue::{host, leads_on, same_origin},
-    listed::RemoteTool,
-};
+use super::{HubPointers, listed::RemoteTool};
 
 /// A page, as it was read.
 #[derive(Debug)]
 pub(super) struct Page {
-    /// What was asked.
+    /// The requested URL.
     pub(super) url: String,
     /// Who answered, after redirects.
     pub(super) final_url: Url,
     pub(super) etag: Option<HeaderValue>,
     pub(super) tools: Vec<RemoteTool>,
-    /// The next page's cursor or URL, as it stands.
+    /// The next page's cursor or URL, as listed.
     pub(super) next: Option<String>,
     pub(super) bytes: usize,
 }
@@ -33,15 +29,12 @@ impl Page {
         let body = response.body.as_ref();
         let json: Value =
             serde_json::from_slice(body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body))
-                .map_err(|error| format!("the catalogue of `{host}` is no JSON: {error}"))?;
+                .map_err(|error| format!("the catalog of `{host}` is no JSON: {error}"))?;
         let list = json.pointer(&pointers.list).ok_or_else(|| {
-            format!(
-                "the catalogue of `{host}` has nothing at `{}`, where its list is",
-                pointers.list
-            )
+            format!("the catalog of `{host}` has nothing at `{}`, where its list is", pointers.list)
         })?;
         let list = list.as_array().ok_or_else(|| {
-            format!("what the catalogue of `{host}` has at `{}` is no list", pointers.list)
+            format!("what the catalog of `{host}` has at `{}` is not a list", pointers.list)
         })?;
         let text = |tool: &Value, pointer: &str| {
             tool.pointer(pointer).and_then(Value::as_str).map(str::to_owned)
@@ -62,7 +55,7 @@ impl Page {
         })
     }
 
-    /// Whether both read the same, so that the one may stand for the other the next time too.
+    /// Whether both are equal, so that the older one can be reused.
     pub(super) fn same(&self, other: &Self) -> bool {
         self.url == other.url
             && self.etag == other.etag
@@ -77,12 +70,34 @@ impl Page {
 pub(super) fn next_page(first: &str, from: &Url, next: &str) -> Result<String, String> {
     let url = from
         .join(next)
-        .map_err(|error| format!("its catalogue names a next page that is no URL: {error}"))?;
+        .map_err(|error| format!("its catalog names a next page that is no URL: {error}"))?;
     if !same_origin(first, url.as_str()) {
         return Err(format!(
-            "its catalogue names a next page on another server, `{}`, which is not asked",
+            "its catalog names a next page on another server, `{}`, which is not asked",
             url.origin().ascii_serialization()
         ));
     }
     Ok(url.into())
+}
+
+/// The host that answered.
+pub(super) fn host(response: &HttpResponse) -> &str {
+    response.final_url.host_str().unwrap_or_default()
+}
+
+/// Whether two URLs lead to one server.
+fn same_origin(a: &str, b: &str) -> bool {
+    match (parse_url(a), parse_url(b)) {
+        (Ok(a), Ok(b)) => a.origin() == b.origin(),
+        _ => false,
+    }
+}
+
+/// Text of the value at the pointer to a cursor or URL; none at the end.
+fn leads_on(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
 }

@@ -1,47 +1,46 @@
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
 
 use serde_json::{Value, json};
+use toolcrib_capabilities::http::{DEFAULT_TIMEOUT, HttpClient, Method};
 use toolcrib_core::{
-    Annotations, Capabilities, DefinitionCheck, IntoAvailability, ListOrder, Secrets, ToolName,
+    __internal::Bounded, Annotations, Capabilities, DefinitionCheck, IntoAvailability, ListOrder,
+    Secrets, ToolName,
 };
-use toolcrib_scope::http::{DEFAULT_TIMEOUT, HttpClient, Method};
 
 use super::{
-    HttpHub, Inner,
-    catalogue::Catalogue,
-    error::{HubError, HubErrors, HubPart, HubProblem},
+    HttpHub, Inner, MOST_REMEMBERED,
+    catalog::HubCatalog,
     listed::{CallParts, Definitions},
 };
 use crate::{
-    Declaration,
+    Declaration, FieldError, Source, ToolErrors,
+    findings::{Field, Findings},
     http::{
-        HttpToolError, HttpToolPart, HttpToolProblem, HttpToolSpec,
-        check::{is_pointer, read},
+        HttpToolSpec,
+        check::{Names, is_pointer, read},
     },
 };
 
-/// What is declared of a hub. Start from [`new`](Self::new), set fields, and
+/// The declaration of a hub. Start from [`new`](Self::new), set fields, and
 /// [`build`](Self::build) it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HubSpec {
-    /// What it is called: in the provider's id, `hub:NAME`, and as the toolset of its tools.
+    /// Its name: in the provider's id, `hub:NAME`, and as the toolset of its tools.
     pub name: String,
-    /// Where the catalogue is, with places behind host and port.
+    /// Where the catalog is, with places behind host and port.
     pub url: String,
     /// Names and values, the values with places.
     pub headers: Vec<(String, String)>,
-    /// Where in the catalogue what stands.
+    /// The places of the parts in the catalog.
     pub pointers: HubPointers,
     /// How a tool is called: method, URL, headers, body, and the part of the answer that counts. It
     /// needs a place for `{tool}`. Of what it declares of the tool, annotations, timeout and
-    /// `max_result_chars` hold for all tools; name, description and schema are the catalogue's.
+    /// `max_result_chars` apply to all tools; name, description and schema are the catalog's.
     /// Unless annotations are set, the worst is assumed, but for `GET` and `HEAD`.
     pub call: HttpToolSpec,
-    /// What all names begin with; nothing unless set.
+    /// The prefix of all names; empty unless set.
     pub prefix: String,
     /// In which order its tools are offered; by their own names unless set.
     pub order: ListOrder,
@@ -50,9 +49,11 @@ pub struct HubSpec {
     /// How long one page may take; 30 s unless set. For all of them, see
     /// [`with_timeout`](toolcrib_core::with_timeout()).
     pub timeout: Duration,
+    /// The table that it was read from, for the places of errors; [`Source::default`] for code.
+    pub source: Source,
 }
 
-/// JSON pointers (RFC 6901) into the catalogue.
+/// JSON pointers (RFC 6901) into the catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HubPointers {
     /// To the list of tools in a page; the page itself (`""`) unless set.
@@ -81,7 +82,7 @@ impl Default for HubPointers {
     }
 }
 
-/// How much of a catalogue is taken; more is an error, since half a catalogue reads like a whole
+/// How much of a catalog is taken; more is an error, since half a catalog reads like a whole
 /// one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HubLimits {
@@ -100,7 +101,7 @@ impl Default for HubLimits {
 }
 
 impl HubSpec {
-    /// A hub whose catalogue is at a URL, and whose tools are called by a method and a URL; see the
+    /// A hub whose catalog is at a URL, and whose tools are called by a method and a URL; see the
     /// fields for the defaults. Set [`call`](Self::call) for headers and body.
     pub fn new(
         name: impl Into<String>,
@@ -125,22 +126,21 @@ impl HubSpec {
             order: ListOrder::default(),
             limits: HubLimits::default(),
             timeout: DEFAULT_TIMEOUT,
+            source: Source::default(),
         }
     }
 
-    /// The secrets that its headers refer to, those of the catalogue's request and those of calls.
-    pub fn secrets(&self) -> Vec<(HubPart, String)> {
-        let of_catalogue = self.catalogue_request().secrets().into_iter();
+    /// The secrets in its headers, of the catalog's request and of calls, each with its field as in
+    /// [`FieldError::field`].
+    pub fn secrets(&self) -> Vec<(String, String)> {
         let of_calls = self.call.secrets().into_iter();
-        of_catalogue
-            .map(|(part, secret)| (HubPart::Catalogue(part), secret))
-            .chain(of_calls.map(|(part, secret)| (HubPart::Call(part), secret)))
-            .collect()
+        let of_calls = of_calls.map(|(field, secret)| (format!("/call{field}"), secret));
+        self.catalog_request().secrets().into_iter().chain(of_calls).collect()
     }
 
     /// Reads all places and makes the hub. It asks and calls through the client, and so only where
-    /// that one may go. `secrets` are those of the catalogue's request; those of a call come from the
-    /// engine, as with any tool. Nobody is asked yet.
+    /// that one may go. `secrets` are those of the catalog's request; those of a call come from the
+    /// engine, as with any tool. Sends no request yet.
     ///
     /// # Errors
     /// All that is wrong with it, not only the first.
@@ -148,7 +148,7 @@ impl HubSpec {
         self,
         client: &HttpClient,
         secrets: Option<Arc<dyn Secrets>>,
-    ) -> Result<HttpHub, HubErrors> {
+    ) -> Result<HttpHub, ToolErrors> {
         self.build_checked(client, secrets, None, || true)
     }
 
@@ -164,21 +164,25 @@ impl HubSpec {
         secrets: Option<Arc<dyn Secrets>>,
         definition_check: Option<DefinitionCheck>,
         check: impl Fn() -> A + Send + Sync + 'static,
-    ) -> Result<HttpHub, HubErrors> {
-        let mut errors = Vec::new();
-        self.check(&mut errors);
-        let catalogue = read(self.catalogue_request(), client);
-        let call = read(self.call_request(), client);
-        errors.extend(catalogue.errors.into_iter().map(|error| of(HubPart::Catalogue, error)));
-        let call_is_sound = call.errors.is_empty();
-        errors.extend(call.errors.into_iter().map(|error| of(HubPart::Call, error)));
+    ) -> Result<HttpHub, ToolErrors> {
+        let mut errors = self.check();
+        let catalog = read(self.catalog_request(), client, Names::OfHub);
+        let call = read(self.call_request(), client, Names::OfHub);
+        errors.extend(catalog.found.errors);
         let names_tool = call.used.iter().any(|place| place == "tool");
-        if call_is_sound && !names_tool {
-            let part = HubPart::Call(HttpToolPart::Url);
-            errors.push(HubError { part, offset: None, problem: HubProblem::ToolNotNamed });
+        let mut of_call = call.found.errors;
+        if of_call.is_empty() && !names_tool {
+            let source = &self.call.declaration.source;
+            let schema = Value::Null;
+            let mut found = Findings::new(source, &schema);
+            let message = "nothing says which tool is called; write `{tool}` into the URL, a \
+                           header or the body";
+            found.wrong(&Field::new("the URL", "/url"), None, message);
+            of_call = found.finish().errors;
         }
+        errors.extend(of_call.into_iter().map(in_call));
         if !errors.is_empty() {
-            return Err(HubErrors { tool: self.name, errors });
+            return Err(ToolErrors { tool: self.name, errors });
         }
         let capabilities =
             Capabilities::none().secrets(self.call.secrets().into_iter().map(|(_, name)| name));
@@ -189,23 +193,25 @@ impl HubSpec {
             .definition_check(definition_check)
             .available_if(move || check().into_availability());
         Ok(HttpHub(Arc::new(Inner {
-            catalogue: Catalogue {
-                body: Arc::new(catalogue.body),
-                needs_tenant: catalogue.used.iter().any(|place| place == "tenant"),
-                needs_principal: catalogue.used.iter().any(|place| place == "principal"),
-                takes_cursor: catalogue.used.iter().any(|place| place == "cursor"),
-                pointers,
+            catalog: HubCatalog {
+                body: Arc::new(catalog.body),
+                needs_tenant: catalog.used.iter().any(|place| place == "tenant"),
+                needs_principal: catalog.used.iter().any(|place| place == "principal"),
+                takes_cursor: catalog.used.iter().any(|place| place == "cursor"),
+                origin: Arc::clone(definitions.origin()),
+                pointers: Arc::new(pointers),
                 limits,
                 timeout,
             },
-            definitions,
+            definitions: Arc::new(definitions),
             secrets,
-            seen: Mutex::new(VecDeque::new()),
+            seen: Mutex::new(Bounded::new(MOST_REMEMBERED)),
         })))
     }
 
-    fn check(&self, errors: &mut Vec<HubError>) {
-        let mut wrong = |part, problem| errors.push(HubError { part, offset: None, problem });
+    fn check(&self) -> Vec<FieldError> {
+        let schema = Value::Null;
+        let mut found = Findings::new(&self.source, &schema);
         let HubPointers { list, name, description, schema, next } = &self.pointers;
         let pointers = [
             ("list", Some(list)),
@@ -214,27 +220,34 @@ impl HubSpec {
             ("schema", Some(schema)),
             ("next", next.as_ref()),
         ];
-        for (which, pointer) in pointers {
+        for (key, pointer) in pointers {
             if pointer.is_some_and(|pointer| !is_pointer(pointer)) {
-                wrong(HubPart::Pointer(which), HubProblem::Pointer);
+                let field = Field::new(format!("`{key}`"), format!("/{key}"));
+                let message = "this is no JSON pointer; write `/data/tools`, with `~1` for a `/` \
+                               inside a key and `~0` for a `~`";
+                found.wrong(&field, None, message);
             }
         }
         if self.name.trim().is_empty() {
-            wrong(HubPart::Name, HubProblem::NoName);
+            let message = "it is blank; events and messages contain it";
+            found.wrong(&Field::new("the name", ""), None, message);
         }
         if let Err(error) = ToolName::fitted(&self.prefix, &self.name, "x") {
-            wrong(HubPart::Prefix, HubProblem::Prefix(error));
+            found.wrong(&Field::new("`prefix`", "/prefix"), None, error);
         }
         let HubLimits { pages, tools, bytes } = self.limits;
         if pages == 0 || tools == 0 || bytes == 0 {
-            wrong(HubPart::Limits, HubProblem::NoLimit);
+            let message = "one of them is 0; each must be at least 1";
+            found.wrong(&Field::new("the limits", "/limits"), None, message);
         }
+        found.finish().errors
     }
 
-    fn catalogue_request(&self) -> HttpToolSpec {
+    fn catalog_request(&self) -> HttpToolSpec {
         let declaration = Declaration {
             input_schema: places(&["tenant", "principal"], &["cursor"]),
-            ..Declaration::new("catalogue", "The catalogue of a hub.")
+            source: self.source.clone(),
+            ..Declaration::new("catalog", "The catalog of a hub.")
         };
         let spec = HttpToolSpec::new(declaration, Method::GET, &self.url);
         HttpToolSpec { headers: self.headers.clone(), ..spec }
@@ -247,18 +260,11 @@ impl HubSpec {
     }
 }
 
-/// What is wrong with a request, as what is wrong with the hub.
-fn of(part: fn(HttpToolPart) -> HubPart, error: HttpToolError) -> HubError {
-    HubError {
-        part: part(error.part),
-        offset: error.offset,
-        problem: match error.problem {
-            HttpToolProblem::UnknownParameter { parameter, declared } => {
-                HubProblem::UnknownPlace { place: parameter, known: declared }
-            }
-            other => HubProblem::Http(other),
-        },
-    }
+/// An error in `call` as an error in the hub.
+fn in_call(error: FieldError) -> FieldError {
+    let (field, message) =
+        (format!("/call{}", error.field), format!("in `call`, {}", error.message));
+    FieldError { field, message, ..error }
 }
 
 /// A schema whose properties are places.

@@ -1,8 +1,8 @@
 //! From a call's arguments to what is bound.
 
 use serde_json::{Number, Value};
+use toolcrib_capabilities::database::rusqlite::types::Value as SqlValue;
 use toolcrib_core::ToolError;
-use toolcrib_scope::database::rusqlite::types::Value as SqlValue;
 
 use crate::making::properties;
 
@@ -44,7 +44,7 @@ impl Parameter {
                 Ok(SqlValue::Integer(real as i64))
             }
             _ => Err(ToolError::input_invalid(format!(
-                "`{}` is a whole number that the database cannot hold; it must lie between {} \
+                "`{}` is a whole number that the database cannot store; it must lie between {} \
                  and {}",
                 self.name,
                 i64::MIN,

@@ -1,4 +1,4 @@
-//! A tool made from SQL statements over a declared database.
+//! A tool made from SQL statements over a declared database: SQLite, or PostgreSQL.
 //!
 //! All statements of a call run in one transaction, with the arguments bound by name and never
 //! spliced into the text. A tool whose annotations say `read_only` gets a connection that cannot
@@ -17,29 +17,43 @@
 //! [`max_rows`](SqlToolSpec::max_rows) or at about [`MAX_ROWS_BYTES`], `"more":true` follows, and a
 //! `"note"` where one row alone is larger than that; whatever the statements write is written all
 //! the same. A text, a blob or a row that is larger than
-//! [`MAX_VALUE_BYTES`](toolcrib_scope::database::MAX_VALUE_BYTES) fails the call.
+//! [`MAX_VALUE_BYTES`](toolcrib_capabilities::database::MAX_VALUE_BYTES) fails the call.
 //!
 //! A statement with [`on_empty`](SqlStatement::on_empty) that gives no row and changes none ends the
 //! call: the rest is skipped, all is rolled back, and the result, a success, is
 //! `{"rows":[],"changed":0,"note":"…"}`.
+//!
+//! # PostgreSQL
+//! Arguments are passed as text, which the server reads as the type of the parameter. Cells of the
+//! type `numeric` are text, exactly; times are text as in ISO 8601; `json` is JSON. A type without a
+//! form in JSON needs a cast, which is checked when the tool is made. `changed` counts the rows of
+//! statements that begin with `INSERT`, `UPDATE`, `DELETE` or `MERGE`. Whether a statement with rows
+//! writes is not known before the call: a read-only transaction refuses it there.
 
 mod arguments;
 mod check;
-mod error;
+mod database;
 mod outcome;
 mod run;
+mod table;
 
 use toolcrib_core::Tool;
-use toolcrib_scope::database::Database;
 
-use crate::Declaration;
+use crate::{Declaration, ToolErrors};
 
-pub use self::{
-    error::{SqlToolError, SqlToolErrors},
-    outcome::MAX_ROWS_BYTES,
+pub use self::database::SqlDatabase;
+pub use self::outcome::MAX_ROWS_BYTES;
+#[doc(hidden)]
+pub use self::table::{DeclaredSql, KEYS};
+pub(crate) use self::{
+    check::unless_withheld,
+    database::SqlHandle,
+    outcome::Rows,
+    run::{limits, tool_error},
+    table::MAX_ROWS,
 };
 
-/// How many rows a result holds unless a tool says otherwise.
+/// The maximum number of rows of a result unless a tool sets another.
 pub const DEFAULT_MAX_ROWS: usize = 200;
 
 /// One statement of an SQL tool.
@@ -47,7 +61,7 @@ pub const DEFAULT_MAX_ROWS: usize = 200;
 pub struct SqlStatement {
     /// The statement, exactly one.
     pub sql: String,
-    /// What the model is told when the statement gives no row and changes none; the call then ends
+    /// The model's text when the statement gives no row and changes none; the call then ends
     /// there and nothing is written. Without it such a statement is like any other.
     pub on_empty: Option<String>,
 }
@@ -62,12 +76,12 @@ impl From<&str> for SqlStatement {
 /// fields, and [`build`](Self::build) it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SqlToolSpec {
-    /// What does not depend on the kind. `annotations.read_only` decides which connection the tool
+    /// The part that all kinds have. `annotations.read_only` decides which connection the tool
     /// gets.
     pub declaration: Declaration,
-    /// What is run, in order, in one transaction; at least one.
+    /// The statements, run in order in one transaction; at least one.
     pub statements: Vec<SqlStatement>,
-    /// How many rows a result holds at most; [`DEFAULT_MAX_ROWS`] unless set.
+    /// The maximum number of rows of a result; [`DEFAULT_MAX_ROWS`] unless set.
     pub max_rows: usize,
 }
 
@@ -92,7 +106,7 @@ impl SqlToolSpec {
     ///
     /// # Errors
     /// All that is wrong with it, not only the first.
-    pub fn build(self, database: &Database) -> Result<Tool, SqlToolErrors> {
-        check::build(self, database)
+    pub fn build(self, database: impl Into<SqlDatabase>) -> Result<Tool, ToolErrors> {
+        check::build(self, &database.into())
     }
 }

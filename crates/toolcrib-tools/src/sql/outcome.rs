@@ -1,18 +1,21 @@
-//! What a call came to, as JSON.
+//! The result of a call, as JSON.
 
 use serde_json::{Map, Number, Value, json};
-use toolcrib_scope::database::rusqlite::{self, Row, Statement, types::ValueRef};
+use toolcrib_capabilities::database::{
+    postgres::Ran,
+    rusqlite::{self, Row, Statement, types::ValueRef},
+};
 
-/// About how many bytes of rows a result holds, before any budget of text: 1 MiB, counting names
+/// About how many bytes of rows a result contains, before any budget of text: 1 MiB, counting names
 /// of columns and texts as they are, and every other cell as 24 bytes.
 pub const MAX_ROWS_BYTES: usize = 1024 * 1024;
 
-/// What a cell that is no text counts for.
+/// The size that a cell other than text counts for.
 const OTHER_CELL_BYTES: usize = 24;
 
 /// The rows of one statement, as far as they are kept.
 #[derive(Default)]
-pub(super) struct Rows {
+pub(crate) struct Rows {
     rows: Vec<Value>,
     more: bool,
     /// Whether they end before a row that is too large by itself.
@@ -21,7 +24,7 @@ pub(super) struct Rows {
 
 impl Rows {
     /// Runs a statement that has its values, and keeps its rows within the limits.
-    pub(super) fn collect(
+    pub(crate) fn collect(
         statement: &mut Statement<'_>,
         max_rows: usize,
     ) -> rusqlite::Result<Self> {
@@ -43,18 +46,24 @@ impl Rows {
             } else if !writes {
                 break;
             }
-            // What writes is run to its end, whatever is kept of it.
+            // A statement that writes runs to its end, however many rows are kept.
         }
         Ok(kept)
     }
 
     /// Whether the statement gave no row at all.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty() && !self.more
     }
 }
 
-/// What a call came to.
+impl From<Ran> for Rows {
+    fn from(ran: Ran) -> Self {
+        Self { rows: ran.rows, more: ran.more, too_large: ran.too_large }
+    }
+}
+
+/// The result of a call.
 pub(super) enum Outcome {
     /// All statements ran.
     Done { rows: Rows, changed: u64 },
@@ -62,22 +71,31 @@ pub(super) enum Outcome {
     Empty { note: String },
 }
 
+impl Rows {
+    /// The rows as JSON; `changed` is left out for a statement that can only read.
+    pub(crate) fn into_json(self, changed: Option<u64>) -> Value {
+        let mut json = Map::new();
+        json.insert("rows".into(), self.rows.into());
+        if let Some(changed) = changed {
+            json.insert("changed".into(), changed.into());
+        }
+        if self.more {
+            json.insert("more".into(), true.into());
+        }
+        if self.too_large {
+            let most = MAX_ROWS_BYTES / 1024 / 1024;
+            let note =
+                format!("A row is larger than {most} MiB; it and those after it were left out.");
+            json.insert("note".into(), note.into());
+        }
+        json.into()
+    }
+}
+
 impl From<Outcome> for Value {
     fn from(outcome: Outcome) -> Self {
         match outcome {
-            Outcome::Done { rows: Rows { rows, more: false, .. }, changed } => {
-                json!({ "rows": rows, "changed": changed })
-            }
-            Outcome::Done { rows: Rows { rows, more: true, too_large: false }, changed } => {
-                json!({ "rows": rows, "changed": changed, "more": true })
-            }
-            Outcome::Done { rows: Rows { rows, more: true, too_large: true }, changed } => {
-                let note = format!(
-                    "A row is larger than {} MiB; it and those after it were left out.",
-                    MAX_ROWS_BYTES / 1024 / 1024
-                );
-                json!({ "rows": rows, "changed": changed, "more": true, "note": note })
-            }
+            Outcome::Done { rows, changed } => rows.into_json(Some(changed)),
             Outcome::Empty { note } => json!({ "rows": [], "changed": 0, "note": note }),
         }
     }

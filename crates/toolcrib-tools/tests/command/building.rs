@@ -1,12 +1,12 @@
-//! What is found wrong before a call, and what the tool then says of itself.
+//! Errors before a call, and the definition of the built tool.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use serde_json::json;
-use toolcrib_scope::process::{DEFAULT_MAX_OUTPUT_BYTES, FindProgramError, ProcessLimits};
+use toolcrib_capabilities::process::{DEFAULT_MAX_OUTPUT_BYTES, ProcessLimits};
 use toolcrib_tools::{
-    Declaration, TemplateError,
-    command::{ArgItem, CommandToolPart, CommandToolProblem, CommandToolSpec, Stdin},
+    Declaration,
+    command::{ArgItem, CommandToolSpec, Stdin},
 };
 
 use crate::support::{call, errors, sh, texts, tool};
@@ -28,7 +28,7 @@ fn what_is_declared_is_what_the_tool_says() {
     assert_eq!(tool.input_schema()["additionalProperties"], false);
     let secrets: Vec<&str> = tool.capabilities().secrets.iter().map(AsRef::as_ref).collect();
     assert_eq!(secrets, ["ONE", "TWO"]);
-    assert!(!tool.capabilities().need_scoper());
+    assert!(!tool.capabilities().requires_granter());
 }
 
 #[test]
@@ -52,33 +52,30 @@ fn everything_that_is_wrong_is_said_at_once() {
     spec.ok_exit_codes = vec![0, 256, -1];
     let found = errors(spec);
     assert_eq!(found.tool, "no name");
-    let env = |position, name: &str| CommandToolPart::Env { position, name: name.to_owned() };
-    let passed =
-        |position, name: &str| CommandToolPart::InheritEnv { position, name: name.to_owned() };
-    let places: Vec<_> = found.errors.iter().map(|e| (e.part.clone(), e.offset)).collect();
+    let fields: Vec<_> = found.errors.iter().map(|e| (&*e.field, e.offset)).collect();
     assert_eq!(
-        places,
+        fields,
         [
-            (CommandToolPart::Declaration, None),
-            (CommandToolPart::Program, None),
-            (CommandToolPart::Arg { position: 0 }, Some(5)),
-            (CommandToolPart::Arg { position: 1 }, Some(0)),
-            (CommandToolPart::Arg { position: 2 }, Some(8)),
-            (CommandToolPart::Arg { position: 3 }, Some(1)),
-            (CommandToolPart::Arg { position: 4 }, Some(1)),
-            (CommandToolPart::ArgWhen { position: 5 }, None),
-            (env(0, "OK"), Some(2)),
-            (env(1, "A=B"), None),
-            (env(1, "A=B"), Some(1)),
-            (env(2, "OK"), None),
-            (env(2, "OK"), Some(0)),
-            (passed(1, "OK"), None),
-            (passed(2, ""), None),
-            (CommandToolPart::WorkingDir, None),
-            (CommandToolPart::MaxOutputBytes, None),
-            (CommandToolPart::MemoryMax, None),
-            (CommandToolPart::OkExitCodes, None),
-            (CommandToolPart::OkExitCodes, None),
+            ("", None),
+            ("/program", None),
+            ("/args/0/value", Some(5)),
+            ("/args/1/value", Some(0)),
+            ("/args/2/value", Some(8)),
+            ("/args/3/value", Some(1)),
+            ("/args/4/value", Some(1)),
+            ("/args/5/when", None),
+            ("/env/OK", Some(2)),
+            ("/env/A=B", None),
+            ("/env/A=B", Some(1)),
+            ("/env/OK", None),
+            ("/env/OK", Some(0)),
+            ("/inherit_env/1", None),
+            ("/inherit_env/2", None),
+            ("/working_dir", None),
+            ("/max_output_bytes", None),
+            ("/memory_max", None),
+            ("/ok_exit_codes", None),
+            ("/ok_exit_codes", None),
         ],
         "{found}"
     );
@@ -88,19 +85,18 @@ fn everything_that_is_wrong_is_said_at_once() {
         "the program: there is no program `no-such-program-anywhere` on the PATH; install it",
         "item 1 of `args`: there is no parameter `y`; declare it, or use one of `used_nowhere`",
         "`when` of item 6 of `args`: there is no parameter `z`",
-        "item 5 of `args`: it holds a NUL byte",
+        "item 5 of `args`: it contains a NUL byte",
         "the environment variable `OK`: a secret inside a text is written `{secret:NAME}`",
         "the environment variable `A=B`: the environment takes no arguments of a call",
         "the variable `OK` of `inherit_env`: this variable is declared twice",
         "the working folder: there is no folder /no/such/folder",
-        "256 is no exit code; they lie between 0 and 255",
+        "256 is not an exit code; they lie between 0 and 255",
     ] {
         assert!(text.contains(said), "{said}\n{text}");
     }
     for position in [4, 5] {
-        let secret = &found.errors[position].problem;
-        let refused = CommandToolProblem::Template(TemplateError::SecretNotHere { offset: 0 });
-        assert_eq!(secret.to_string(), refused.to_string());
+        let secret = &found.errors[position].message;
+        assert!(secret.contains("no secret is allowed here"), "{secret}");
     }
 }
 
@@ -110,14 +106,14 @@ fn what_nothing_uses_is_an_error_unless_all_goes_to_stdin() {
     spec.args.push(ArgItem { when: Some("c".into()), ..ArgItem::from("-c") });
     let found = errors(spec.clone());
     assert_eq!(found.errors.len(), 1, "{found}");
-    assert_eq!(found.errors[0].part, CommandToolPart::Parameter("b".to_owned()));
+    assert_eq!(found.errors[0].field, "/params/b");
     assert!(found.to_string().contains("write `{b}` in an item of `args`"), "{found}");
     spec.stdin = Stdin::Json;
     spec.build().unwrap();
     let mut spec = tool("true", &[], texts(&[]));
     spec.ok_exit_codes.clear();
     let found = errors(spec);
-    assert!(matches!(found.errors[0].problem, CommandToolProblem::NoExitCode), "{found}");
+    assert!(found.errors[0].message.contains("it names no exit code"), "{found}");
 }
 
 #[tokio::test]
@@ -129,11 +125,8 @@ async fn programs_and_folders_are_relative_to_the_base() {
     let mut spec =
         CommandToolSpec::new(Declaration::new("where", "Where."), "./bin/where", base.path());
     let found = errors(spec.clone());
-    let missing = &found.errors[0].problem;
-    assert!(
-        matches!(missing, CommandToolProblem::Program(FindProgramError::NoProgram { .. })),
-        "{found}"
-    );
+    let help = found.errors[0].help.as_deref().unwrap();
+    assert!(help.starts_with("make it executable: chmod +x "), "{found}: {help}");
     fs::set_permissions(at("bin/where"), fs::Permissions::from_mode(0o755)).unwrap();
     spec.working_dir = Some("bin".into());
     let output = call(spec.clone(), json!({})).await.unwrap();

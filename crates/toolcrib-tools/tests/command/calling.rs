@@ -1,4 +1,4 @@
-//! What a call gives back of a program that did as it should.
+//! Results of programs that succeed.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a call gives back of a program that failed, misbehaved or was stopped.
+//! Results of programs that fail, misbehave or are stopped.
 
 use std::{path::Path, sync::Arc};
 
@@ -87,7 +87,7 @@ async fn a_program_that_blocks_ends_with_the_call_and_says_what_it_had_said() {
         ),
         "{text}"
     );
-    // What may have had its effect is not known to have had none.
+    // A program that may have had its effect is not known to have had none.
     let mut writes = spec;
     writes.declaration.annotations.read_only = false;
     assert_eq!(stopped_at_first_line(writes).await.unwrap_err().code, ErrorCode::OutcomeUnknown);

@@ -5,8 +5,8 @@ use std::{io, thread::sleep, time::Duration};
 use serde_json::{Value, json};
 use toolcrib_artifacts::{Artifacts, FileStore, MemoryStore};
 use toolcrib_core::{
-    CommitError, ErrorCode, Identity, IfTaken, SpoolEntry, SpoolError, SpoolNote, SpoolStore,
-    SpoolWriter, Spooled, Spooling, ToolCall, ToolResult, unfence,
+    ArtifactEntry, ArtifactMeta, ArtifactPolicy, ArtifactStore, ArtifactStoreError, CommitError,
+    ErrorCode, Identity, OnConflict, StoreWriter, StoredBytes, ToolCall, ToolResult, unfence,
 };
 use toolcrib_engine::{Engine, Redactor, Turn, TurnOptions};
 use toolcrib_tools::command::CommandToolSpec;
@@ -20,7 +20,7 @@ const SECRET: &str = "hunter2hunter2";
 const LINES: &str = "i=0; echo warned >&2; while [ $i -lt 10000 ]; do \
      echo line $i; echo; echo hunter2hunter2; i=$((i+1)); done";
 
-fn engine(spec: CommandToolSpec, store: impl SpoolStore) -> Engine {
+fn engine(spec: CommandToolSpec, store: impl ArtifactStore) -> Engine {
     Engine::builder()
         .tool(spec.build().unwrap())
         .redactor(Redactor::new([SECRET.to_owned()]))
@@ -73,9 +73,11 @@ async fn a_large_stdout_is_an_artifact_as_it_came_but_redacted() {
 
 #[tokio::test]
 async fn what_fits_is_no_artifact_unless_the_tool_asks_for_one() {
-    for (spooling, expected) in [(Spooling::WhenCut, "hello"), (Spooling::Always, "[artifact ")] {
+    for (artifact_policy, expected) in
+        [(ArtifactPolicy::WhenCut, "hello"), (ArtifactPolicy::Always, "[artifact ")]
+    {
         let mut spec = small("echo hello");
-        spec.declaration.spooling = spooling;
+        spec.declaration.artifact_policy = artifact_policy;
         let engine = engine(spec, MemoryStore::new());
         let mut turn = engine.turn(TurnOptions::default()).unwrap();
         let result = call(&mut turn, "run_it", json!({})).await;
@@ -83,7 +85,7 @@ async fn what_fits_is_no_artifact_unless_the_tool_asks_for_one() {
     }
     // One artifact, not one of the other's handle.
     let mut spec = small(LINES);
-    spec.declaration.spooling = Spooling::Always;
+    spec.declaration.artifact_policy = ArtifactPolicy::Always;
     spec.declaration.artifact_kind = Some("csv".into());
     let engine = engine(spec, MemoryStore::new());
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
@@ -93,16 +95,16 @@ async fn what_fits_is_no_artifact_unless_the_tool_asks_for_one() {
 }
 
 /// All bytes of the artifact `call_1` of the conversation `c`.
-fn kept(store: &impl SpoolStore) -> Vec<u8> {
-    let spooled = store.open(&Identity::conversation("c"), "call_1").unwrap();
-    let mut bytes = vec![0; usize::try_from(spooled.entry.bytes).unwrap()];
-    assert_eq!(spooled.reader.read_at(0, &mut bytes).unwrap(), bytes.len());
+fn kept(store: &impl ArtifactStore) -> Vec<u8> {
+    let stored = store.open(&Identity::conversation("c"), "call_1").unwrap();
+    let mut bytes = vec![0; usize::try_from(stored.entry.bytes).unwrap()];
+    assert_eq!(stored.reader.read_at(0, &mut bytes).unwrap(), bytes.len());
     bytes
 }
 
 #[tokio::test]
 async fn what_is_kept_of_a_small_stdout_is_what_the_program_wrote_but_redacted() {
-    // As `printf` is told them; what is left of a secret; and what comes before it as the model reads it.
+    // As `printf` receives them; the rest of a secret; and the text before it as the model reads it.
     let outputs: [(&str, &[u8], &str); 5] = [
         ("\\n\\n  lead\\nx\\n\\n\\n", b"\n\n  lead\nx\n\n\n", "\n\n  lead\nx\n"),
         ("a,b\\r\\n1,2\\r\\n", b"a,b\r\n1,2\r\n", "a,b\r\n"),
@@ -112,7 +114,7 @@ async fn what_is_kept_of_a_small_stdout_is_what_the_program_wrote_but_redacted()
     ];
     for (printed, expected, read) in outputs {
         let mut spec = small(&format!("printf '{printed}'"));
-        spec.declaration.spooling = Spooling::Always;
+        spec.declaration.artifact_policy = ArtifactPolicy::Always;
         let store = MemoryStore::new();
         let engine = engine(spec, store.clone());
         let mut turn = engine.turn(TurnOptions::default().conversation("c")).unwrap();
@@ -141,7 +143,7 @@ async fn what_is_kept_of_a_small_stdout_is_what_the_program_wrote_but_redacted()
 async fn of_a_program_that_wrote_nothing_nothing_is_kept() {
     for (script, read) in [("true", "done, without output"), ("echo warned >&2", "warned")] {
         let mut spec = small(script);
-        spec.declaration.spooling = Spooling::Always;
+        spec.declaration.artifact_policy = ArtifactPolicy::Always;
         spec.declaration.artifact_kind = Some("csv".into());
         let engine = engine(spec, MemoryStore::new());
         let mut turn = engine.turn(TurnOptions::default()).unwrap();
@@ -214,36 +216,36 @@ enum Strange {
     Slow(MemoryStore),
 }
 
-struct StrangeWriter(Option<Box<dyn SpoolWriter>>);
+struct StrangeWriter(Option<Box<dyn StoreWriter>>);
 
-impl SpoolStore for Strange {
-    fn create(&self, owner: &Identity) -> Result<Box<dyn SpoolWriter>, SpoolError> {
+impl ArtifactStore for Strange {
+    fn create(&self, owner: &Identity) -> Result<Box<dyn StoreWriter>, ArtifactStoreError> {
         Ok(Box::new(StrangeWriter(match self {
             Self::Full => None,
             Self::Slow(store) => Some(store.create(owner)?),
         })))
     }
 
-    fn open(&self, owner: &Identity, id: &str) -> Result<Spooled, SpoolError> {
+    fn open(&self, owner: &Identity, id: &str) -> Result<StoredBytes, ArtifactStoreError> {
         match self {
-            Self::Full => Err(SpoolError::Unknown { id: id.into() }),
+            Self::Full => Err(ArtifactStoreError::Unknown { id: id.into() }),
             Self::Slow(store) => store.open(owner, id),
         }
     }
 
-    fn entries(&self, _: &Identity) -> Result<Vec<SpoolEntry>, SpoolError> {
+    fn entries(&self, _: &Identity) -> Result<Vec<ArtifactEntry>, ArtifactStoreError> {
         Ok(Vec::new())
     }
 
-    fn remove(&self, _: &Identity, _: &str) -> Result<(), SpoolError> {
+    fn remove(&self, _: &Identity, _: &str) -> Result<(), ArtifactStoreError> {
         Ok(())
     }
 }
 
-impl SpoolWriter for StrangeWriter {
-    fn write(&mut self, bytes: &[u8]) -> Result<(), SpoolError> {
+impl StoreWriter for StrangeWriter {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), ArtifactStoreError> {
         match &mut self.0 {
-            None => Err(SpoolError::Full { source: io::ErrorKind::StorageFull.into() }),
+            None => Err(ArtifactStoreError::Full { source: io::ErrorKind::StorageFull.into() }),
             Some(writer) => {
                 sleep(Duration::from_millis(30));
                 writer.write(bytes)
@@ -254,12 +256,14 @@ impl SpoolWriter for StrangeWriter {
     fn commit(
         self: Box<Self>,
         id: &str,
-        note: SpoolNote,
-        if_taken: IfTaken,
-    ) -> Result<SpoolEntry, CommitError> {
+        note: ArtifactMeta,
+        on_conflict: OnConflict,
+    ) -> Result<ArtifactEntry, CommitError> {
         match self.0 {
-            None => Err(SpoolError::Full { source: io::ErrorKind::StorageFull.into() }.into()),
-            Some(writer) => writer.commit(id, note, if_taken),
+            None => {
+                Err(ArtifactStoreError::Full { source: io::ErrorKind::StorageFull.into() }.into())
+            }
+            Some(writer) => writer.commit(id, note, on_conflict),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What of a call reaches the program, and what does not.
+//! Arguments of a call that reach the program, and others that do not.
 
 use serde_json::{Value, json};
 use toolcrib_core::{ErrorCode, ToolContextParts};
@@ -51,7 +51,7 @@ async fn values_are_data_whatever_they_hold() {
         }
     }
     let why = refused(&spec, json!({ "a": "x\0y" })).await;
-    assert_eq!(why, "`a` holds a NUL character, which no program can be passed");
+    assert_eq!(why, "`a` contains a NUL character, which no program can be passed");
     let inside = printing(&["--x={a}"], texts(&["a"]), &json!(["a"]));
     assert!(refused(&inside, json!({ "a": "\0" })).await.contains("NUL"));
     let why = refused(&spec, json!({ "a": "x".repeat(4 * 1024 * 1024) })).await;
@@ -67,7 +67,7 @@ async fn a_value_makes_no_option_unless_it_is_said_that_it_may() {
         spec
     };
     let dashed = json!({ "a": "-rf", "b": "x" });
-    // Behind a literal, and behind the end of options.
+    // After a literal, and after the end of options.
     assert_eq!(printed(&any(&["n{a}", "-{b}"]), dashed.clone()).await, "[n-rf][-x]");
     assert_eq!(printed(&any(&["{b}", "--", "{a}"]), dashed.clone()).await, "[x][--][-rf]");
     // Numbers, elements of lists, and what several values make together.

@@ -10,7 +10,7 @@ use toolcrib_tools::command::CommandToolSpec;
 
 use crate::support::{OneSecret, sh};
 
-/// Of letters that stand in no digest and no nonce.
+/// Of letters that no digest and no nonce contains.
 const SECRET: &str = "SEKRIT-zqxjkvwy-ZQXJKVWYHG-pqrstuvwxyz-mlkjihg";
 
 /// One call through an engine; its result, and all events as JSON.
@@ -37,7 +37,7 @@ fn with_secret(script: &str) -> CommandToolSpec {
     spec
 }
 
-/// Whether four characters in a row of the secret stand anywhere.
+/// Whether four characters in a row of the secret are anywhere.
 fn shows(secret: &str, text: &str) -> bool {
     let letters: Vec<char> = secret.chars().filter(|c| *c != '\n').collect();
     letters.windows(4).any(|part| text.contains(&part.iter().collect::<String>()))

@@ -8,8 +8,8 @@ use toolcrib_core::{
     ToolOutput,
 };
 use toolcrib_tools::{
-    Declaration,
-    command::{ArgItem, CommandToolErrors, CommandToolSpec},
+    Declaration, ToolErrors,
+    command::{ArgItem, CommandToolSpec},
 };
 
 /// A tool with these items, and properties that are all required.
@@ -68,7 +68,7 @@ pub(crate) async fn call_in(
     tokio::time::timeout(std::time::Duration::from_secs(60), called).await.expect("it hangs")
 }
 
-pub(crate) fn errors(spec: CommandToolSpec) -> CommandToolErrors {
+pub(crate) fn errors(spec: CommandToolSpec) -> ToolErrors {
     spec.build().unwrap_err()
 }
 

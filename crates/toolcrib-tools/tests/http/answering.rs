@@ -1,4 +1,4 @@
-//! What a call that goes well gives back.
+//! Results of calls that succeed.
 
 use serde_json::{Value, json};
 use toolcrib_core::ErrorCode;

@@ -1,4 +1,4 @@
-//! What a call sends.
+//! Requests of calls.
 
 use std::sync::Arc;
 
@@ -106,9 +106,9 @@ async fn what_cannot_be_sent_is_the_arguments_fault() {
         ..get(&server.url("/{b}"), &["a", "b"])
     };
     for (args, named) in [
-        (json!({ "a": "x\r\nX-Evil: 1", "b": "b" }), "`a` holds a line end"),
-        (json!({ "a": "x\ny", "b": "b" }), "`a` holds a line end"),
-        (json!({ "a": "\0", "b": "b" }), "`a` holds a line end"),
+        (json!({ "a": "x\r\nX-Evil: 1", "b": "b" }), "`a` contains a line end"),
+        (json!({ "a": "x\ny", "b": "b" }), "`a` contains a line end"),
+        (json!({ "a": "\0", "b": "b" }), "`a` contains a line end"),
         (json!({ "a": "a", "b": ".." }), "`b` must not make a part of the path `.` or `..`"),
         (json!({ "a": "a", "b": "" }), "`b` must not be empty"),
         (json!({ "a": "a", "b": "x".repeat(20_000) }), "with these arguments the URL cannot"),

@@ -1,25 +1,25 @@
-//! What can be said of a tool before it is called.
+//! Errors before a call.
 
 use serde_json::{Value, json};
-use toolcrib_tools::http::{HttpToolPart, HttpToolProblem, HttpToolSpec, Method};
+use toolcrib_tools::http::{HttpToolSpec, Method};
 
 use crate::support::{client, get, post, spec};
 
-/// What is wrong with it: each part, where it is wrong, and the text.
-fn wrong(spec: HttpToolSpec) -> Vec<(HttpToolPart, Option<usize>, String)> {
+/// Its errors: each field, the offset, and the text.
+fn wrong(spec: HttpToolSpec) -> Vec<(String, Option<usize>, String)> {
     let errors = spec.build(&client()).unwrap_err().errors;
-    errors.into_iter().map(|error| (error.part, error.offset, error.problem.to_string())).collect()
+    errors.into_iter().map(|error| (error.field, error.offset, error.message)).collect()
 }
 
 /// The only thing that is wrong with it.
-fn only(spec: HttpToolSpec) -> (HttpToolPart, Option<usize>, String) {
+fn only(spec: HttpToolSpec) -> (String, Option<usize>, String) {
     let mut all = wrong(spec);
     assert_eq!(all.len(), 1, "{all:?}");
     all.remove(0)
 }
 
-fn header(position: usize, name: &str) -> HttpToolPart {
-    HttpToolPart::Header { position, name: name.to_owned() }
+fn header(name: &str) -> String {
+    format!("/headers/{name}")
 }
 
 fn with_headers(headers: &[(&str, &str)], properties: &[&str]) -> HttpToolSpec {
@@ -56,22 +56,25 @@ fn the_schema_is_closed() {
 fn places_and_parameters_are_the_same_set() {
     let all = wrong(get("https://a.example/{ix}?q={q}", &["id?", "q"]));
     let (part, offset, text) = &all[0];
-    assert_eq!((part, *offset), (&HttpToolPart::Url, Some(19)));
-    assert_eq!(text, "there is no parameter `ix`; declare it, or use one of `id`, `q`");
-    assert_eq!(all[1].0, HttpToolPart::Parameter("id".into()));
+    assert_eq!((&**part, *offset), ("/url", Some(19)));
+    assert_eq!(text, "the URL: there is no parameter `ix`; declare it, or use one of `id`, `q`");
+    assert_eq!(all[1].0, "/params/id");
     let (part, _, text) = only(get("https://a.example/{id}", &["id", "q"]));
-    assert_eq!(part, HttpToolPart::Parameter("q".into()));
-    assert_eq!(text, "nothing uses it; write `{q}` where it belongs, or drop it");
+    assert_eq!(part, "/params/q");
+    assert_eq!(
+        text,
+        "the parameter `q`: nothing uses it; write `{q}` where it belongs, or drop it"
+    );
 }
 
 #[test]
 fn a_url_says_which_server_is_asked() {
     let (part, offset, text) = only(get("https://{host}/", &["host"]));
-    assert_eq!((part, offset), (HttpToolPart::Url, Some(9)));
+    assert_eq!((&*part, offset), ("/url", Some(9)));
     assert!(text.contains("may not depend on an argument"), "{text}");
     let (_, offset, text) = only(get("https://a.example/x/{id}", &["id?"]));
     assert_eq!(offset, Some(21));
-    assert_eq!(text, "`id` stands in the path and is optional; make it required");
+    assert_eq!(text, "the URL: `id` is part of the path and optional; make it required");
     for (url, begins) in [
         ("api.example.com/v1?at=https://b.example", "neither http:// nor https://"),
         ("//a.example/", "neither http:// nor https://"),
@@ -79,7 +82,7 @@ fn a_url_says_which_server_is_asked() {
         ("localhost:8000/v1", "`localhost:`, and with neither http:// nor https://"),
     ] {
         let (_, _, text) = only(get(url, &[]));
-        assert_eq!(text, format!("it begins with {begins}"));
+        assert_eq!(text, format!("the URL: it begins with {begins}"));
     }
 }
 
@@ -87,11 +90,11 @@ fn a_url_says_which_server_is_asked() {
 fn a_secret_stands_in_headers_only() {
     for url in ["https://a.example/{secret:KEY}", "https://a.example/?k=secret:KEY"] {
         let (part, offset, text) = only(get(url, &[]));
-        assert_eq!((part, offset), (HttpToolPart::Url, url.find("secret:")));
-        assert!(text.contains("no secret may stand here"), "{text}");
+        assert_eq!((&*part, offset), ("/url", url.find("secret:")));
+        assert!(text.contains("no secret is allowed here"), "{text}");
     }
     let (part, _, text) = only(post("https://a.example/", &[], json!({ "a": ["secret:KEY"] })));
-    assert_eq!(part, HttpToolPart::Body("/a/0".into()));
+    assert_eq!(part, "/body/a/0");
     assert!(text.contains("in a header"), "{text}");
 
     let spec = with_headers(
@@ -102,9 +105,9 @@ fn a_secret_stands_in_headers_only() {
     assert_eq!(
         secrets,
         [
-            (header(0, "A"), "ONE".to_owned()),
-            (header(2, "C"), "TWO".to_owned()),
-            (header(2, "C"), "ONE".to_owned()),
+            (header("A"), "ONE".to_owned()),
+            (header("C"), "TWO".to_owned()),
+            (header("C"), "ONE".to_owned()),
         ]
     );
 }
@@ -112,22 +115,22 @@ fn a_secret_stands_in_headers_only() {
 #[test]
 fn a_header_that_cannot_be_sent_is_said() {
     for (name, value, part_of_text) in [
-        ("", "x", "no header's name"),
-        ("a b", "x", "no header's name"),
-        ("X-A\r\nX-B", "x", "no header's name"),
+        ("", "x", "not a valid header name"),
+        ("a b", "x", "not a valid header name"),
+        ("X-A\r\nX-B", "x", "not a valid header name"),
         ("Host", "x", "set by the client"),
         ("Transfer-Encoding", "x", "set by the client"),
         ("accept-encoding", "x", "set by the client"),
-        ("X-A", "a\r\nX-B: c", "may not hold line ends"),
-        ("X-A", "\0", "may not hold line ends"),
+        ("X-A", "a\r\nX-B: c", "must not contain line ends"),
+        ("X-A", "\0", "must not contain line ends"),
         ("X-A", "Bearer secret:KEY", "a secret inside a text"),
     ] {
         let (part, _, text) = only(with_headers(&[(name, value)], &[]));
-        assert_eq!(part, header(0, name));
+        assert_eq!(part, header(name));
         assert!(text.contains(part_of_text), "{name}: {text}");
     }
     let (part, _, text) = only(with_headers(&[("X-A", "1"), ("x-a", "2")], &[]));
-    assert_eq!(part, header(1, "x-a"));
+    assert_eq!(part, header("x-a"));
     assert!(text.contains("declared twice"), "{text}");
 }
 
@@ -137,18 +140,18 @@ fn a_body_has_its_method_and_its_depth() {
     for method in [Method::GET, Method::HEAD] {
         let (part, _, text) =
             only(HttpToolSpec { body: body.clone(), ..spec(method, "https://a.example/", &[]) });
-        assert_eq!(part, HttpToolPart::Body(String::new()));
+        assert_eq!(part, "/body");
         assert!(text.contains("has no body"), "{text}");
     }
     let (part, _, text) =
         only(post("https://a.example/", &["k"], json!({ "a~/b": [{ "{k}": 1 }] })));
-    assert_eq!(part, HttpToolPart::Body("/a~0~1b/0".into()));
+    assert_eq!(part, "/body/a~0~1b/0/{k}");
     assert!(text.contains("`{k}`"), "{text}");
 
     let deep = |levels| (0..levels).fold(json!(1), |inner, _| Value::Array(vec![inner]));
     post("https://a.example/", &[], deep(128)).build(&client()).unwrap();
     let (_, _, text) = only(post("https://a.example/", &[], deep(129)));
-    assert_eq!(text, "it nests deeper than 128 levels");
+    assert!(text.ends_with("`: it nests deeper than 128 levels"), "{text}");
 }
 
 #[test]
@@ -162,10 +165,10 @@ fn a_pointer_points_into_an_answer() {
     }
     for bad in ["a", "a/b", "/a~", "/~2", "/~/a", "$.a"] {
         let (part, _, text) = only(pointing(bad, Method::GET));
-        assert_eq!(part, HttpToolPart::Pointer, "{bad}");
+        assert_eq!(part, "/pointer", "{bad}");
         assert!(text.contains("no JSON pointer"), "{text}");
     }
-    assert_eq!(only(pointing("/a", Method::HEAD)).0, HttpToolPart::Pointer);
+    assert_eq!(only(pointing("/a", Method::HEAD)).0, "/pointer");
 }
 
 #[test]
@@ -182,22 +185,21 @@ fn all_that_is_wrong_is_said_at_once() {
     assert_eq!(
         parts,
         [
-            HttpToolPart::Declaration,
-            HttpToolPart::Method,
-            HttpToolPart::Url,
-            HttpToolPart::Url,
-            header(0, "X-A"),
-            header(1, "Host"),
-            HttpToolPart::Body("/a".into()),
-            HttpToolPart::Body("/b".into()),
-            HttpToolPart::Pointer,
-            HttpToolPart::MaxBodyBytes,
+            "",
+            "/method",
+            "/url",
+            "/url",
+            "/headers/X-A",
+            "/headers/Host",
+            "/body/a",
+            "/body/b",
+            "/pointer",
+            "/max_body_bytes",
         ]
     );
     let errors = spec.build(&client()).unwrap_err();
-    assert!(matches!(errors.errors[0].problem, HttpToolProblem::Definition(_)));
     let text = errors.to_string();
-    assert!(text.starts_with("tool `no name`: the declaration: "), "{text}");
+    assert!(text.starts_with("tool `no name`: `no name` is not a tool name"), "{text}");
     assert!(text.contains("; the header `Host`: this header is set by the client alone"), "{text}");
     assert!(text.contains("; the body at `/a`: there is no parameter `z`"), "{text}");
 }

@@ -1,10 +1,10 @@
-//! What a call that does not go well says.
+//! Errors of calls that fail.
 
 use std::sync::Arc;
 
 use serde_json::json;
+use toolcrib_capabilities::http::HttpClient;
 use toolcrib_core::{CancellationToken, ErrorCode, NetworkRules, ToolContextParts};
-use toolcrib_scope::http::HttpClient;
 use toolcrib_tools::http::{HttpToolSpec, Method};
 
 use crate::support::{Server, answer, client, client_of, fails, get, ok, post, spec};
@@ -128,7 +128,7 @@ async fn where_the_client_may_not_go_nothing_is_available() {
         (
             narrow,
             "is not among the hosts that this tool may ask",
-            "`127.0.0.1` is not among the hosts that may be asked",
+            "`127.0.0.1` is not among the permitted hosts",
         ),
     ] {
         let tool = post(&server.url("/"), &[], json!({})).build(&client).unwrap();
@@ -143,7 +143,7 @@ async fn where_the_client_may_not_go_nothing_is_available() {
 
 #[tokio::test]
 async fn the_operator_reads_which_request_failed_and_never_its_query() {
-    // Another server, under a path of which nobody knows what it holds.
+    // Another server, under a path with unknown content.
     let there = Server::answering(answer("500 No", "", "")).await;
     let cause = async |spec: HttpToolSpec| {
         let tool = spec.build(&client_of(&there)).unwrap();
@@ -205,7 +205,7 @@ async fn redirects_and_sizes_are_bound_by_the_tool() {
     let server = Server::answering(answer("302 Found", "Location: /x\r\n", "")).await;
     let tool = HttpToolSpec { max_redirects: 0, ..get(&server.url("/"), &[]) };
     let (_, message) = fails(tool, json!({})).await;
-    assert!(message.contains("more than the 0 times"), "{message}");
+    assert!(message.contains("more than the limit of 0"), "{message}");
     let server = Server::answering(answer("200 OK", "", &"x".repeat(101))).await;
     let tool = HttpToolSpec { max_body_bytes: 100, ..get(&server.url("/"), &[]) };
     let (code, message) = fails(tool, json!({})).await;

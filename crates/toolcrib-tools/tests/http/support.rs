@@ -11,11 +11,11 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
 };
+use toolcrib_capabilities::http::HttpClient;
 use toolcrib_core::{
     CancellationToken, ErrorCode, Secret, SecretError, Secrets, Tool, ToolContextParts, ToolError,
     ToolOutput,
 };
-use toolcrib_scope::http::HttpClient;
 use toolcrib_tools::{
     Declaration,
     http::{HttpToolSpec, Method},
@@ -39,7 +39,7 @@ impl Asked {
     }
 }
 
-/// What a server does once it has read a request; then it closes.
+/// The server's response to a request; then it closes.
 enum Manner {
     Answers(Vec<u8>),
     /// Waits until the other side has gone.
@@ -84,7 +84,7 @@ impl Server {
                         seen.len()
                     };
                     got.cancel();
-                    // The other side may have gone, which is no matter.
+                    // The client may have disconnected, which does not matter.
                     match &manner {
                         Manner::Answers(bytes) => drop(stream.write_all(bytes).await),
                         Manner::IsSilent => drop(stream.read(&mut [0]).await),
@@ -145,12 +145,12 @@ pub(crate) fn answer(status: &str, headers: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\n\r\n{body}", body.len())
 }
 
-/// What dials this machine.
+/// A client that dials this machine.
 pub(crate) fn client() -> HttpClient {
     HttpClient::builder().allow_addresses(["127.0.0.1/32".parse().unwrap()]).build()
 }
 
-/// What dials this machine, and may be redirected to a server there.
+/// A client that dials this machine, and follows redirects to a server there.
 pub(crate) fn client_of(server: &Server) -> HttpClient {
     let here = "127.0.0.1/32".parse().unwrap();
     HttpClient::builder().allow_addresses([here, server.address.into()]).build()

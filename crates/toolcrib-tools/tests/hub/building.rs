@@ -1,4 +1,4 @@
-//! What is said of a hub before anybody is asked.
+//! Errors in a hub before any request.
 
 use toolcrib_tools::{
     http::Method,
@@ -39,14 +39,14 @@ fn all_that_is_wrong_is_said() {
         [
             &format!("`list`: {pointer}"),
             &format!("`next`: {pointer}"),
-            "the name: it is blank; it stands in events and messages",
+            "the name: it is blank; events and messages contain it",
             "`prefix`: `crm.x` is not a tool name: it contains '.'; use 1 to 64 of the characters \
              a-z, A-Z, 0-9, `_` and `-`",
             "the limits: one of them is 0; each must be at least 1",
             "the URL: there is no place `arguments` here; use one of `tenant`, `principal`, `cursor`",
             "the header `Host`: this header is set by the client alone; leave it out",
             "in `call`, the method: `TRACE` is not for asking; use GET, POST, PUT, PATCH or DELETE",
-            "in `call`, the URL: `tool` stands where scheme, host and port do; those may not depend \
+            "in `call`, the URL: `tool` is in the scheme, host or port; those may not depend \
              on an argument",
         ]
     );

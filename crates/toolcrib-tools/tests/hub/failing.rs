@@ -1,4 +1,4 @@
-//! What a hub that fails says, and what it never says.
+//! Errors of a hub, and text that they never contain.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -33,21 +33,20 @@ async fn pages_that_never_end_are_given_up() {
     })
     .await;
     let loops = |page: usize| {
-        let message =
-            format!("page {page} of its catalogue names a next page that was there before");
+        let message = format!("page {page} of its catalog names a next page that was there before");
         source(Some("page_loop"), &message)
     };
     assert_eq!(fails_with(in_pages(&server, "/cursor?c={cursor}")).await, loops(2));
     assert_eq!(fails_with(in_pages(&server, "/url")).await, loops(2));
     let bounded = |limits| HubSpec { limits, ..in_pages(&server, "/more?c={cursor}") };
     let limits = HubLimits { pages: 3, ..HubLimits::default() };
-    let too_many = source(None, "its catalogue has more than 3 pages");
+    let too_many = source(None, "its catalog has more than 3 pages");
     assert_eq!(fails_with(bounded(limits)).await, too_many);
     let limits = HubLimits { tools: 2, ..HubLimits::default() };
-    let too_many = source(None, "its catalogue lists more than 2 tools");
+    let too_many = source(None, "its catalog lists more than 2 tools");
     assert_eq!(fails_with(bounded(limits)).await, too_many);
     let limits = HubLimits { bytes: 100, ..HubLimits::default() };
-    let too_large = source(Some("too_large"), "its catalogue has more than 100 bytes");
+    let too_large = source(Some("too_large"), "its catalog has more than 100 bytes");
     assert_eq!(fails_with(bounded(limits)).await, too_large);
 }
 
@@ -62,12 +61,12 @@ async fn a_next_page_on_another_server_is_not_asked() {
 }
 
 #[tokio::test]
-async fn what_is_no_catalogue_is_said_to_be_none() {
+async fn what_is_no_catalog_is_said_to_be_none() {
     let text = |body: &'static str| Server::start(move |_| status(200, &[], body));
     for (body, problem) in [
-        ("<html>", "the catalogue of `127.0.0.1` is no JSON: expected value at line 1 column 1"),
-        ("{}", "the catalogue of `127.0.0.1` has nothing at `/tools`, where its list is"),
-        (r#"{"tools":{}}"#, "what the catalogue of `127.0.0.1` has at `/tools` is no list"),
+        ("<html>", "the catalog of `127.0.0.1` is no JSON: expected value at line 1 column 1"),
+        ("{}", "the catalog of `127.0.0.1` has nothing at `/tools`, where its list is"),
+        (r#"{"tools":{}}"#, "what the catalog of `127.0.0.1` has at `/tools` is not a list"),
     ] {
         let server = text(body).await;
         assert_eq!(fails_with(in_pages(&server, "/")).await, source(None, problem));
@@ -122,11 +121,11 @@ async fn a_server_that_is_silent_times_out_and_one_that_is_not_there_is_unreacha
 }
 
 #[tokio::test]
-async fn whom_a_catalogue_is_for_has_to_be_said() {
+async fn whom_a_catalog_is_for_has_to_be_said() {
     let server = Server::of(json!([])).await;
     for (path, what) in [("/{tenant}", "tenant"), ("/?p={principal}", "principal")] {
         let message = format!(
-            "its request needs a {what}, and the run names none; behind a cache, the key has to \
+            "its request needs a {what}, and the run names none; with a cache, the key has to \
              declare it"
         );
         let expected = source(Some("identity_missing"), &message);
@@ -138,7 +137,7 @@ async fn whom_a_catalogue_is_for_has_to_be_said() {
     };
     let evil = of(Some("a\r\nx-admin: 1"), None);
     let error = build(in_header).fetch_catalog(&evil.into()).await.unwrap_err();
-    assert!(error.message().contains("`tenant` holds a line end"), "{error}");
+    assert!(error.message().contains("`tenant` contains a line end"), "{error}");
     assert!(server.asked().is_empty());
 }
 
@@ -157,6 +156,6 @@ async fn a_secret_is_sent_and_never_told() {
     assert_eq!(echo.asked()[0].header("authorization"), Some(&*format!("Bearer {SECRET}")));
     assert!(!format!("{error:?}").contains(SECRET), "{error:?}");
     let unknown = fails(with("OTHER")).await;
-    assert_eq!(unknown.message(), "its catalogue cannot be asked for: there is no secret `OTHER`");
+    assert_eq!(unknown.message(), "its catalog cannot be asked for: secret `OTHER` does not exist");
     assert_eq!((unknown.code(), echo.asked().len()), (Some("not_set_up"), 1));
 }

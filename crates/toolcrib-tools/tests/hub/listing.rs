@@ -1,4 +1,4 @@
-//! What becomes of a catalogue: names, order, what is held back.
+//! From a catalog to tools: names, order, withheld tools.
 
 use serde_json::json;
 use toolcrib_core::ToolHub as _;
@@ -26,7 +26,7 @@ async fn one_tool_that_is_none_does_not_take_the_others_along() {
     assert_eq!(catalog.offered()[1].toolset(), Some("h"));
     assert!(catalog.offered()[1].untrusted() && catalog.offered()[1].annotations().destructive);
     let mut held: Vec<_> = catalog
-        .held_back()
+        .withheld_by_provider()
         .iter()
         .map(|held| {
             assert_eq!(&*held.gate, "hub:h");
@@ -37,17 +37,17 @@ async fn one_tool_that_is_none_does_not_take_the_others_along() {
     assert_eq!(
         held,
         [
-            "large: its definition has 70066 bytes; 65536 are the most",
+            "large: its definition has 70066 bytes; the limit is 65536",
             "list: the input schema of tool `list` must be of `type: \"object\"`",
-            "twin: another tool of the same name is listed",
-            "unnamed: the catalogue gives it no name",
-            "unnamed: the catalogue gives it no name",
+            "twin: another listed tool has the same name",
+            "unnamed: the catalog gives it no name",
+            "unnamed: the catalog gives it no name",
         ]
     );
 }
 
 #[tokio::test]
-async fn whatever_order_a_catalogue_has_the_same_tools_come_out() {
+async fn whatever_order_a_catalog_has_the_same_tools_come_out() {
     let page = |order: [&str; 3]| json!(order.map(|name| json!({ "name": name })));
     let flips = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let server =
@@ -77,7 +77,7 @@ async fn pages_are_followed_by_their_url_on_the_same_server() {
 }
 
 #[tokio::test]
-async fn a_catalogue_is_remembered_for_each_for_whom_it_was_asked() {
+async fn a_catalog_is_remembered_for_each_for_whom_it_was_asked() {
     let server =
         Server::start(|asked| json(&json!([{ "name": "t", "description": asked.uri.path() }])))
             .await;

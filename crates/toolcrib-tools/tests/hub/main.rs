@@ -9,6 +9,7 @@
 
 mod building;
 mod failing;
+mod harm;
 mod listing;
 mod recipes;
 mod support;

@@ -1,4 +1,4 @@
-//! A server that keeps a catalogue, and hubs that ask it.
+//! A server that keeps a catalog, and hubs that ask it.
 
 use std::{
     net::SocketAddr,
@@ -11,11 +11,11 @@ use axum::{
     http::{HeaderMap, Method, Response, Uri},
 };
 use serde_json::Value;
+use toolcrib_capabilities::http::HttpClient;
 use toolcrib_core::{
     CancellationToken, Catalog, DiscoveryError, Identity, ListContext, Secret, SecretError,
     Secrets, ToolHub as _, secrets_fn,
 };
-use toolcrib_scope::http::HttpClient;
 use toolcrib_tools::{
     http::Method as CallMethod,
     hub::{HttpHub, HubPointers, HubSpec},
@@ -110,7 +110,7 @@ pub(crate) fn status(code: u16, headers: &[(&str, &str)], body: impl Into<Body>)
     response.body(body.into()).unwrap()
 }
 
-/// What dials this machine.
+/// A client that dials this machine.
 pub(crate) fn client() -> HttpClient {
     HttpClient::builder().allow_addresses(["127.0.0.1/32".parse().unwrap()]).build()
 }

@@ -1,11 +1,11 @@
-//! What is found wrong before a call, and what the tool then says of itself.
+//! Errors before a call, and the definition of the built tool.
 
 use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
+use toolcrib_capabilities::database::Database;
 use toolcrib_core::{CancellationToken, ErrorCode};
-use toolcrib_scope::database::Database;
-use toolcrib_tools::sql::{DEFAULT_MAX_ROWS, SqlToolError, SqlToolSpec};
+use toolcrib_tools::sql::{DEFAULT_MAX_ROWS, SqlToolSpec};
 
 use crate::support::{Desk, any, call, reads, writes};
 
@@ -72,7 +72,7 @@ fn a_schema_is_closed_whatever_it_says() {
     assert_eq!(tool.input_schema(), &json!({ "additionalProperties": false, "type": "object" }));
     spec.declaration.input_schema = json!({ "type": "array" });
     let wrong = desk.build(spec).unwrap_err();
-    assert!(matches!(&wrong.errors[..], [SqlToolError::Definition(_)]), "{wrong}");
+    assert_eq!((wrong.errors.len(), &*wrong.errors[0].field), (1, ""), "{wrong}");
 }
 
 #[test]
@@ -94,11 +94,11 @@ fn everything_that_is_wrong_is_said_at_once() {
     spec.max_rows = 0;
     let found = desk.build(spec).unwrap_err();
     assert_eq!(found.tool, "no name");
-    let statements: Vec<_> = found.errors.iter().map(SqlToolError::statement).collect();
-    assert_eq!(
-        statements,
-        [None, None, Some(0), Some(1), Some(1), Some(2), Some(3), Some(4), Some(5), Some(6)]
-    );
+    let fields: Vec<_> = found.errors.iter().map(|error| &*error.field).collect();
+    let of_statements = [0, 1, 1, 2, 3, 4, 5, 6].map(|n| format!("/statements/{n}/sql"));
+    assert_eq!(fields[..2], ["", "/max_rows"]);
+    assert_eq!(fields[2..], of_statements);
+    assert!(found.errors.iter().all(|error| error.at.is_none()));
     let texts: Vec<_> = found.errors.iter().map(ToString::to_string).collect();
     for (text, part) in texts.iter().zip([
         "`no name` is not a tool name",
@@ -107,15 +107,15 @@ fn everything_that_is_wrong_is_said_at_once() {
         "statement 2 gives two columns named `id`; rename one with `AS`",
         "statement 2 has the parameter `?`; write it as `:name`",
         "statement 3: the statement is empty",
-        "statement 4: the text holds more than one statement",
+        "statement 4: the text contains more than one statement",
         "statement 5 writes, and the tool is declared `read_only`; drop one or the other",
         "statement 6 uses `:order`, and there is no parameter of that name; \
          declare it, or use one of `order_id`",
-        "statement 7: the statements run in one transaction already; leave BEGIN, COMMIT",
+        "statement 7: the statements already run in one transaction; remove BEGIN, COMMIT",
     ]) {
         assert!(text.contains(part), "{text}");
     }
-    assert_eq!(found.errors[2].offset(), Some(7));
+    assert_eq!(found.errors[2].offset, Some(7));
     assert!(found.to_string().starts_with("tool `no name`: `no name` is not"), "{found}");
 }
 
@@ -142,7 +142,7 @@ fn names_and_parameters_must_be_the_same_set() {
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].contains(&format!("has the parameter `{written}`")), "{said:?}");
     }
-    // Each may be used by a statement of its own, and more than once.
+    // Separate statements may use them, and more than once.
     let both = reads(&["SELECT :a AS a", "SELECT :b AS a, :b AS b"], any(&["a", "b"]));
     Desk::new().build(both).unwrap();
     assert_eq!(errors(writes(&[], any(&["a"]))), ["it has no statement; write at least one"]);
@@ -154,7 +154,11 @@ fn only_a_tool_that_is_not_read_only_writes() {
     let insert = "INSERT INTO audit VALUES ('x')";
     desk.build(writes(&[insert], json!({}))).unwrap();
     let refused = desk.build(reads(&[insert], json!({}))).unwrap_err();
-    assert!(matches!(&refused.errors[..], [SqlToolError::Writes { statement: 0 }]), "{refused}");
+    let said = refused.errors.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(
+        said,
+        ["statement 1 writes, and the tool is declared `read_only`; drop one or the other"]
+    );
 }
 
 #[tokio::test]

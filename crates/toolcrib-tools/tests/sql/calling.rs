@@ -1,8 +1,8 @@
-//! What is bound, what comes back, and what is cut.
+//! Bound arguments, returned rows and cut results.
 
 use serde_json::{Value, json};
+use toolcrib_capabilities::database::MAX_VALUE_BYTES;
 use toolcrib_core::{ErrorCode, ToolContextParts};
-use toolcrib_scope::database::MAX_VALUE_BYTES;
 use toolcrib_tools::sql::{MAX_ROWS_BYTES, SqlToolSpec};
 
 use crate::support::{Desk, any, call, call_in, or_else, reads, writes};
@@ -152,7 +152,7 @@ async fn rows_of_too_many_bytes_are_cut_and_that_is_said() {
     let cut = desk.call(spec, json!({})).await.unwrap();
     let note = "A row is larger than 1 MiB; it and those after it were left out.";
     assert_eq!(cut, json!({ "rows": [], "changed": 0, "more": true, "note": note }));
-    // Rows before it are kept. What is cut for another reason has no note.
+    // Rows before it are kept. A result that is cut for another reason has no note.
     let sql = format!("SELECT 'a' AS t UNION ALL {sql}");
     let tool = |max_rows| SqlToolSpec { max_rows, ..reads(&[&sql], json!({})) };
     let cut = desk.call(tool(2), json!({})).await.unwrap();
@@ -185,8 +185,8 @@ async fn a_value_that_is_too_large_fails_the_call_and_undoes_what_it_did() {
         assert_eq!(error.code, ErrorCode::ExecutionFailed);
         assert_eq!(
             error.message,
-            "database `desk`: a text, a blob or a row has more than 4 MiB, which is the most that a \
-             statement may pass, build or read; ask for less at a time, or pass less"
+            "database `desk`: a text, a blob or a row has more than 4 MiB, the limit of a \
+             statement; ask for less at a time, or pass less"
         );
         assert!(error.cause_chain().unwrap().contains("too big"));
     }

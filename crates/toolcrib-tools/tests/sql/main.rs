@@ -10,5 +10,7 @@
 
 mod building;
 mod calling;
+mod exploring;
+mod server;
 mod support;
 mod writing;

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
+use toolcrib_capabilities::database::{Database, DatabaseSpec, Seed};
 use toolcrib_core::{CancellationToken, Tool, ToolContext, ToolContextParts, ToolError};
-use toolcrib_scope::database::{Database, DatabaseSpec, Seed};
 use toolcrib_tools::{
-    Declaration,
-    sql::{SqlStatement, SqlToolErrors, SqlToolSpec},
+    Declaration, ToolErrors,
+    sql::{SqlStatement, SqlToolSpec},
 };
 
 const SEED: &str = "
@@ -38,7 +38,7 @@ impl Desk {
         Self { _folder: folder, spec, database }
     }
 
-    pub(crate) fn build(&self, spec: SqlToolSpec) -> Result<Tool, SqlToolErrors> {
+    pub(crate) fn build(&self, spec: SqlToolSpec) -> Result<Tool, ToolErrors> {
         spec.build(&self.database)
     }
 

@@ -1,8 +1,8 @@
 //! One call, one transaction: all of it or none.
 
 use serde_json::json;
+use toolcrib_capabilities::database::Database;
 use toolcrib_core::{CancellationToken, ErrorCode};
-use toolcrib_scope::database::Database;
 use toolcrib_tools::sql::SqlToolSpec;
 
 use crate::support::{Desk, any, call, or_else, reads, writes};
@@ -43,7 +43,7 @@ async fn a_refund_is_made_once_and_every_refusal_writes_nothing() {
         call(&tool, json!({ "order_id": 1 })).await.unwrap().to_string(),
         r#"{"rows":[{"order_id":1,"amount":500}],"changed":2}"#
     );
-    // What stood before the empty statement is undone: the audit holds one line, not two.
+    // The statement before the empty one is rolled back: the audit contains one line, not two.
     assert_eq!(
         call(&tool, json!({ "order_id": 1 })).await.unwrap().to_string(),
         r#"{"rows":[],"changed":0,"note":"It is refunded already."}"#

@@ -1,9 +1,10 @@
-//! From whatever a function returns to an output or an error.
+//! Converts a function's return value to an output or an error (autoref specialization).
 //!
-//! Several of the ways are open to many types, and the compiler has no rule for which to prefer.
-//! Method lookup has one: it tries a receiver as it stands, then with one reference less, and so
-//! on. So each way is a trait for [`Returned`] behind its own number of references, the best way
-//! behind the most, and `(&&&&&&&Returned::of(&value)).answer(value)` takes the best that is open.
+//! Several conversions apply to many types, and trait selection cannot rank them. Method lookup
+//! can: it tries a receiver as written, then with one reference less, and so on. Each conversion is
+//! therefore a trait for [`Returned`] with a certain number of references, the preferred one with
+//! the most, and `(&&&&&&&Returned::of(&value)).answer(value)` selects the preferred one that
+//! applies.
 
 use std::{error::Error, marker::PhantomData};
 
@@ -22,7 +23,7 @@ impl<T> Returned<T> {
     }
 }
 
-/// What is an output by itself, and a `Result` of it with an error that says its class.
+/// Types that are outputs, and `Result`s of them with an error that has an error code.
 pub trait Output<T> {
     fn answer(&self, value: T) -> Outcome;
 }
@@ -44,8 +45,8 @@ impl<T: Serialize, E: Into<ToolError>> DataOrError<T, E> for &&&&&Returned<Resul
     }
 }
 
-/// A `Result` of an output with something that can be made an error: a boxed one, a text. What
-/// cannot is found here too, and does not compile.
+/// A `Result` of an output with any type that converts to an error: a boxed one, a text. Types that
+/// do not convert are selected here too, and do not compile.
 pub trait OutputOrAnyError<T, E> {
     fn answer(&self, value: Result<T, E>) -> Outcome
     where
@@ -61,7 +62,7 @@ impl<T: IntoToolOutput, E> OutputOrAnyError<T, E> for &&&&Returned<Result<T, E>>
     }
 }
 
-/// The same of data.
+/// The same for data.
 pub trait DataOrAnyError<T, E> {
     fn answer(&self, value: Result<T, E>) -> Outcome
     where
@@ -77,7 +78,7 @@ impl<T: Serialize, E> DataOrAnyError<T, E> for &&&Returned<Result<T, E>> {
     }
 }
 
-/// Any other `Result`. It does not compile. It stands before [`Data`], which some of these are too:
+/// Any other `Result`. It does not compile. It precedes [`Data`], which also matches some of these:
 /// there a failure would look like a success.
 pub trait OtherResult<T, E> {
     fn answer(&self, value: Result<T, E>) -> Outcome
@@ -123,7 +124,7 @@ impl<T> OtherValue<T> for Returned<T> {
     }
 }
 
-/// What nothing is, so that the compiler says what a tool can return.
+/// Implemented by no type, so that the compiler lists the valid return types.
 #[diagnostic::on_unimplemented(
     message = "a tool cannot return `{Self}`",
     label = "neither an output nor data",
@@ -134,7 +135,7 @@ pub trait ToolAnswer {
     fn into_output(self) -> Outcome;
 }
 
-/// What can be made an error of a tool, besides [`ToolError`] itself.
+/// Types that convert to a tool's error, besides [`ToolError`] itself.
 #[diagnostic::on_unimplemented(
     message = "a tool cannot fail with `{Self}`",
     label = "not an error that a tool can return",

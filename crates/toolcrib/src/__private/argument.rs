@@ -1,15 +1,15 @@
-//! What a tool can take.
+//! Argument types of tools.
 //!
-//! serde and schemars ask much of a type, and the compiler would complain of each thing that it
-//! cannot do. So a type that is no argument is told apart by method lookup, which passes over
-//! [`Taken::value`] where its bounds do not hold and finds [`NotTaken::value`]: that one alone does
-//! not compile, and has a type with which all the rest does.
+//! serde and schemars have many trait bounds, and the compiler would report each missing one.
+//! Method lookup detects an invalid type instead: it skips [`Taken::value`] if its bounds are not
+//! met and finds [`NotTaken::value`]. Only that fails to compile, and its type satisfies all other
+//! bounds.
 
 use std::{borrow::Cow, convert::Infallible, marker::PhantomData, ops::Deref};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error as _};
-use toolcrib_core::{IntoToolOutput, InvalidTool, Tool, ToolBuilder, ToolContext};
+use toolcrib_core::{IntoToolOutput, Tool, ToolBuilder, ToolContext};
 
 /// The type of one argument, or of all.
 pub struct Taken<T>(NotTaken<T>);
@@ -21,7 +21,7 @@ impl<T> Taken<T> {
 }
 
 impl<T: DeserializeOwned + JsonSchema> Taken<T> {
-    /// Never called; what counts is the type.
+    /// Never called; only its type matters.
     pub fn value(&self, never: Infallible) -> T {
         match never {}
     }
@@ -35,7 +35,7 @@ impl<T> Deref for Taken<T> {
     }
 }
 
-/// A type that is no argument.
+/// An invalid argument type.
 pub struct NotTaken<T>(PhantomData<fn(T)>);
 
 impl<T> NotTaken<T> {
@@ -48,7 +48,7 @@ impl<T> NotTaken<T> {
     }
 }
 
-/// What nothing is, so that the compiler says what an argument can be.
+/// Implemented by no type, so that the compiler describes the valid argument types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a tool",
     label = "not both `serde::Deserialize` and `schemars::JsonSchema`",
@@ -58,7 +58,7 @@ impl<T> NotTaken<T> {
 )]
 pub trait Argument {}
 
-/// Stands for a value of a type that is no argument.
+/// Replaces a value of an invalid argument type.
 pub struct NoArgument<T>(Infallible, PhantomData<fn(T)>);
 
 impl<'de, T> Deserialize<'de> for NoArgument<T> {
@@ -77,7 +77,7 @@ impl<T> JsonSchema for NoArgument<T> {
     }
 }
 
-/// From what is deserialised to what the function takes, which is the same.
+/// Converts the deserialized value to the function's parameter type, which is the same.
 pub trait Give<T> {
     fn give(self) -> T;
 }
@@ -94,13 +94,13 @@ impl<T> Give<T> for NoArgument<T> {
     }
 }
 
-/// A value of any type. Never called: what `match never {}` is, in a place where the compiler would
-/// see and say that nothing gets behind it.
+/// A value of any type. Never called: equivalent to `match never {}`, in places where the compiler
+/// would warn about unreachable code.
 pub fn any<T>(never: Infallible) -> T {
     match never {}
 }
 
-/// The type of all arguments, as the function that would make them says it.
+/// The type of all arguments, inferred from the function that would make them.
 pub struct Arguments<A>(PhantomData<fn(A)>);
 
 impl<A> Arguments<A> {
@@ -110,22 +110,22 @@ impl<A> Arguments<A> {
 }
 
 impl<A: DeserializeOwned + JsonSchema + Send + 'static> Arguments<A> {
-    /// Ends with the builder's method of that name.
-    pub fn handler<F, Fut>(self, builder: ToolBuilder, function: F) -> Result<Tool, InvalidTool>
+    /// Calls the builder's method with this name.
+    pub fn handler<F, Fut>(self, builder: ToolBuilder, function: F) -> Tool
     where
         F: Fn(A, ToolContext) -> Fut + Send + Sync + 'static,
         Fut: Future + Send + 'static,
         Fut::Output: IntoToolOutput,
     {
-        builder.input_schema(super::schema::<A>()).handler(function)
+        Tool::declared(builder.input_schema(super::schema::<A>()).handler(function))
     }
 
-    /// Ends with the builder's method of that name.
-    pub fn blocking<F, T>(self, builder: ToolBuilder, function: F) -> Result<Tool, InvalidTool>
+    /// Calls the builder's method with this name.
+    pub fn blocking<F, T>(self, builder: ToolBuilder, function: F) -> Tool
     where
         F: Fn(A, ToolContext) -> T + Send + Sync + 'static,
         T: IntoToolOutput + 'static,
     {
-        builder.input_schema(super::schema::<A>()).blocking(function)
+        Tool::declared(builder.input_schema(super::schema::<A>()).blocking(function))
     }
 }

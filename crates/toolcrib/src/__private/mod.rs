@@ -1,4 +1,4 @@
-//! What the code that `#[tool]` writes refers to. It may change with any version.
+//! Support for code that `#[tool]` generates. It may change with any version.
 
 mod answer;
 mod argument;
@@ -14,7 +14,7 @@ pub use self::{
     state::keep,
 };
 
-/// The ways from a return value to an output, for a glob import.
+/// The conversions of return values, for a glob import.
 pub mod answers {
     pub use super::answer::{
         Data, DataOrAnyError, DataOrError, OtherResult, OtherValue, Output, OutputOrAnyError,

@@ -3,11 +3,11 @@
 use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform::RecursiveTransform};
 use serde_json::{Value, json};
 
-/// The schema of a type, as short as it can be said: every model reads it in every request.
+/// The schema of a type, as short as possible: every model reads it in every request.
 ///
-/// Types stand where they are used, and in `$defs` only where they contain themselves. A number's
-/// range is said in numbers: formats such as `uint32` are no part of JSON Schema, and nobody would
-/// check them. What may be anything is `{}`, because not every model API takes `true` for a schema.
+/// Types are inlined, and in `$defs` only if they are recursive. A number's range is given by
+/// bounds: formats such as `uint32` are not part of JSON Schema, and no validator would check them.
+/// Unrestricted values are `{}`, because some model APIs reject `true` as a schema.
 pub(super) fn schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12()
         .with(|settings| {
@@ -16,7 +16,7 @@ pub(super) fn schema<T: JsonSchema>() -> Value {
         })
         .with_transform(RecursiveTransform(plain));
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
-    // The name of a Rust type says nothing to a model.
+    // The name of a Rust type is irrelevant to a model.
     schema.remove("title");
     schema.to_value()
 }
@@ -31,8 +31,8 @@ fn plain(schema: &mut Schema) {
     let range = match format {
         "int32" => json!({ "minimum": i32::MIN, "maximum": i32::MAX }),
         "uint32" => json!({ "maximum": u32::MAX }),
-        // The range of the smaller ones stands there already; the larger ones are as large as JSON
-        // numbers are anyway.
+        // The smaller types already have bounds; the larger ones are as large as JSON numbers are
+        // anyway.
         "int8" | "uint8" | "int16" | "uint16" | "int64" | "uint64" | "int128" | "uint128"
         | "int" | "uint" | "float" | "double" => json!({}),
         _ => return,

@@ -1,12 +1,12 @@
-//! What a tool is made with.
+//! The state that a tool is made with.
 
-/// A value of which every call gets a clone.
+/// A value that is cloned for every call.
 pub struct Kept<T> {
     value: T,
     clone: fn(&T) -> T,
 }
 
-/// Here alone is asked what the value can do, so that there is one error if it cannot.
+/// The only place with these bounds, so that an unsuitable type causes one error.
 pub fn keep<T: Clone + Send + Sync + 'static>(value: T) -> Kept<T> {
     Kept { value, clone: T::clone }
 }

@@ -4,7 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolcrib::{prelude::*, schemars::JsonSchema};
+use toolcrib::{
+    policy::RuleConditions,
+    prelude::*,
+    provider::{Catalog, discovery_fn, skill_scoped_tools},
+    schemars::JsonSchema,
+    skills::InvalidSkillError,
+    tool::{IntoTool, ToolContextParts},
+};
 
 use crate::support::{call, made, text};
 
@@ -150,7 +157,7 @@ async fn all_arguments_may_be_one_type() {
     let words = &tool.input_schema()["properties"]["words"];
     assert_eq!(*words, json!({ "type": "string", "description": "What to look for." }));
     let query = Query { words: "direct".into(), page: 1 };
-    let context = toolcrib::ToolContextParts::detached().into();
+    let context = ToolContextParts::detached().into();
     assert_eq!(search(Args(query), context).await, "direct 1 call");
 }
 
@@ -182,12 +189,48 @@ fn no_object(Args(list): Args<Vec<u8>>) -> usize {
     list.len()
 }
 
-#[test]
-fn arguments_that_are_no_object_are_an_error_where_the_tool_is_made() {
-    let error = no_object_tool().unwrap_err();
-    assert!(error.to_string().contains("`no_object` must be of `type: \"object\"`"), "{error}");
+#[tokio::test]
+async fn arguments_that_are_not_an_object_fail_the_build_and_are_withheld_from_a_provider() {
+    const PROBLEM: &str = "`no_object` must be of `type: \"object\"`";
+    let error = no_object_tool().into_tool().unwrap_err();
+    assert!(error.to_string().contains(PROBLEM), "{error}");
     let error = Engine::builder().tool(no_object_tool()).build().unwrap_err();
     assert!(error.to_string().contains("no_object"), "{error}");
+
+    let provider = static_tools([no_object_tool(), search_tool()]);
+    let engine = Engine::builder().provider(provider).build().unwrap();
+    let mut turn = engine.turn(TurnOptions::default()).unwrap();
+    let mut iteration = turn.iteration().await.unwrap();
+    assert_eq!(iteration.menu().len(), 1);
+    let why = iteration.why("no_object").unwrap();
+    assert!(!why.offered && why.chain.last().unwrap().text.contains(PROBLEM), "{why:?}");
+    let call = ToolCall::new("call_1", "no_object", json!({}));
+    assert_eq!(iteration.execute(vec![call]).await[0].code, Some(ErrorCode::NotAvailable));
+}
+
+#[test]
+fn constructors_and_registries_take_what_the_attribute_makes() {
+    let registry = ToolRegistry::try_from(vec![search_tool()]).unwrap();
+    registry.register(look_up_tool()).unwrap();
+    registry.overwrite(search_tool());
+    let mut catalog = Catalog::from_iter([search_tool()]);
+    catalog.offer(look_up_tool());
+    let scoped = skill_scoped_tools("search", [search_tool(), look_up_tool()]).unwrap();
+    let gated = gated_tools("open", scoped, |tool, cx| cx.iteration() < 3 || tool.sequential());
+    assert_eq!(gated.path(), "gated(open) > skill-scoped:search");
+    let hub = discovery_fn(async |request| match request.active_skill() {
+        Some(_) => vec![search_tool()],
+        None => vec![],
+    });
+    assert_eq!(hub.build().id(), "discovery");
+    let skill = Skill::new("search", "Searches.", "Search.").tools(["search", "look_up"]);
+    assert!(Skills::new(vec![skill]).is_ok());
+    let blank = Skill::new(" ", "Blank.", "");
+    assert!(matches!(Skills::new(vec![blank]), Err(InvalidSkillError::BlankId(_))));
+    let wrong = Skill::new("x", "Wrong.", "").tools(["look up"]);
+    assert!(matches!(Skills::new(vec![wrong]), Err(InvalidSkillError::ToolName { .. })));
+    let _ = TurnOptions::default().skill("search");
+    let _ = RuleConditions::default().skills(["search"]);
 }
 
 /// A type of one's own that is called like one of ours.

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolcrib::{Annotations, Capabilities, Lifetime, OnCollision, prelude::*};
+use toolcrib::{
+    prelude::*,
+    tool::{Annotations, Capabilities, Lifetime, OnCollision},
+};
 
 use crate::support::{call, made, text};
 

@@ -23,7 +23,7 @@ struct Err;
 struct Arc;
 struct Tool;
 struct ToolOutput;
-struct InvalidTool;
+struct InvalidToolError;
 struct Returned;
 struct Output;
 struct Data;

@@ -2,7 +2,9 @@
 
 use serde_json::json;
 use toolcrib::{
-    Approval, Policy, Rule, Secret, SecretError, call_approver, prelude::*, secrets_fn,
+    policy::{Approval, call_approver},
+    prelude::*,
+    secrets::{Secret, SecretError, secrets_fn},
 };
 
 /// Pays an amount out, with a key.

@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::BTreeMap, error::Error, fmt, io};
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use toolcrib::{IntoTool, IntoToolOutput, prelude::*};
+use toolcrib::{prelude::*, tool::IntoToolOutput};
 
 use crate::support::call;
 
@@ -122,7 +122,7 @@ async fn found(order: u32) -> Result<Order, ToolError> {
 #[tokio::test]
 async fn every_kind_of_answer_is_readable_and_data_where_it_is_data() {
     let order = json!({ "id": 7, "open": true });
-    let cases: [(Result<Tool, _>, &str, Option<Value>); 15] = [
+    let cases: [(Tool, &str, Option<Value>); 15] = [
         (string_tool(), "text", None),
         (borrowed_tool(), "text", None),
         (cow_tool(), "text", Some(json!("text"))),
@@ -144,7 +144,6 @@ async fn every_kind_of_answer_is_readable_and_data_where_it_is_data() {
         ),
     ];
     for (tool, value, structured) in cases {
-        let tool = tool.into_tool().unwrap();
         let name = tool.name().to_string();
         let result = call(tool, json!({})).await;
         assert_eq!((result.code, &*result.value), (None, value), "{name}");
@@ -217,7 +216,7 @@ async fn boxed_data() -> Result<Vec<Order>, Box<dyn Error + Send + Sync>> {
     Ok(read().map_err(Unreadable)?)
 }
 
-/// A text as an error; that both are serialisable makes no data of it.
+/// A text as an error; that both are serializable makes no data of it.
 #[tool]
 fn told() -> Result<Vec<u8>, String> {
     Err("the orders cannot be read".into())

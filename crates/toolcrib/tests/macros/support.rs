@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 use toolcrib::{
-    Engine, IntoTool, SecretError, Tool, ToolCall, ToolResult, TurnOptions, secrets_fn,
+    Engine, Tool,
+    secrets::{SecretError, secrets_fn},
+    tool::{IntoTool, ToolCall, ToolResult},
+    turn::TurnOptions,
 };
 
 /// The tool, as an engine takes it.

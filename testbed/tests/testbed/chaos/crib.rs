@@ -10,7 +10,7 @@ use toolcrib_mcp::{McpClient, McpClientBuilder, mcp_client, server::Stdio};
 
 use super::left;
 
-/// What `chaos-mcp` counted.
+/// The log of `chaos-mcp`.
 pub(crate) struct Log(Vec<String>);
 
 impl Log {
@@ -33,7 +33,7 @@ impl Log {
     }
 }
 
-/// What one call came to.
+/// The outcome of one call.
 pub(crate) struct Made {
     pub(crate) id: String,
     /// Which iteration made it, from 1.
@@ -52,7 +52,7 @@ pub(crate) struct Crib {
 }
 
 impl Crib {
-    /// Two servers on one engine; `set` gives the client of the one with the fault its limits.
+    /// Two servers on one engine; `set` configures the client of the faulty one.
     pub(crate) fn new(fault: &str, set: impl FnOnce(McpClientBuilder) -> McpClientBuilder) -> Self {
         let tasks_before = left::tasks();
         let folder = tempfile::tempdir().unwrap();
@@ -67,7 +67,7 @@ impl Crib {
         let good = mcp_client("good", program("good.log", "none")).build().unwrap();
         let chaos = set(mcp_client("chaos", program("chaos.log", fault))).build().unwrap();
         let engine = Engine::builder()
-            .source(Arc::new(chaos.clone()), OnFailure::Omit)
+            .provider_with(Arc::new(chaos.clone()), OnFailure::Omit)
             .provider(Arc::new(good.clone()))
             .build()
             .unwrap();
@@ -75,8 +75,8 @@ impl Crib {
         Self { folder, tasks_before, good, chaos, turn, made: 0 }
     }
 
-    /// One iteration with two calls to each server, all at the same time. Those to the good one go
-    /// well; the others are given back.
+    /// One iteration with two concurrent calls to each server. Those to the good one succeed;
+    /// returns the others.
     pub(crate) async fn iterate(&mut self) -> Vec<Made> {
         let mut iteration = self.turn.iteration().await.unwrap();
         let calls: Vec<ToolCall> = ["chaos", "good", "chaos", "good"]
@@ -106,7 +106,7 @@ impl Crib {
             .collect()
     }
 
-    /// Ends everything, and finds nothing left. What the server with the fault counted.
+    /// Ends everything, and checks that nothing is left. Returns the log of the faulty server.
     pub(crate) async fn end(self, by_close: bool) -> Log {
         let Self { folder, tasks_before, good, chaos, turn, made } = self;
         if by_close {
@@ -125,5 +125,5 @@ impl Crib {
     }
 }
 
-/// Short enough not to be waited for, long enough for a busy machine.
+/// Short enough for a test, long enough for a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(2);

@@ -1,24 +1,24 @@
-//! Each fault, and what a call to the server comes to that has it.
+//! Each fault, and the outcome of calls to the faulty server.
 
 use toolcrib_core::ErrorCode::{self, NotAvailable, OutcomeUnknown};
 use toolcrib_mcp::McpClientBuilder;
 
 use super::crib::{Crib, Log, Made, SOON};
 
-/// What is expected of a fault.
+/// The expected outcome of a fault.
 struct Expected {
-    /// What calls of the first iteration come to.
+    /// The outcomes of calls of the first iteration.
     first: &'static [Option<ErrorCode>],
-    /// What later ones come to.
+    /// The outcomes of later ones.
     later: &'static [Option<ErrorCode>],
     set: fn(McpClientBuilder) -> McpClientBuilder,
 }
 
 const OK: &[Option<ErrorCode>] = &[None];
-/// The server is left out.
+/// The server is omitted.
 const OMITTED: &[Option<ErrorCode>] = &[Some(NotAvailable)];
 const UNKNOWN: &[Option<ErrorCode>] = &[Some(OutcomeUnknown)];
-/// It ends at each call, so now and then it is not tried again yet.
+/// It exits at each call, so sometimes it is not retried yet.
 const BROKEN: &[Option<ErrorCode>] = &[Some(OutcomeUnknown), Some(NotAvailable)];
 
 fn always(codes: &'static [Option<ErrorCode>]) -> Expected {
@@ -29,7 +29,7 @@ fn broken() -> Expected {
     Expected { first: UNKNOWN, later: BROKEN, set: |client| client }
 }
 
-/// Runs a fault twice, once closed and once dropped; looks at what was made and counted.
+/// Runs a fault twice, once closed and once dropped; checks the calls and the log.
 async fn check(fault: &str, expected: Expected, look: impl Fn(&[Made], &Log)) {
     for by_close in [true, false] {
         let mut crib = Crib::new(fault, expected.set);
@@ -74,7 +74,7 @@ fn its_own_id(made: &[Made], _: &Log) {
     }
 }
 
-/// One test per fault, so that what fails is named.
+/// One test per fault, so that the failing one is named.
 macro_rules! faults {
     ($($name:ident: $fault:literal, $expected:expr, $look:expr;)*) => {
         $(
@@ -95,7 +95,7 @@ faults! {
         Expected { set: |client| client.list_timeout(SOON), ..always(OMITTED) }, nothing_more;
     hangs_when_it_is_called: "hang-at-call",
         Expected { set: |client| client.call_timeout(SOON), ..always(UNKNOWN) },
-        // Those of the last iteration may be overtaken by the end of everything.
+        // Those of the last iteration may come after the end.
         |made, log| assert!(log.count("cancelled ") >= made.len() - 2);
     crashes_on_the_first_call: "crash-on-call=1", broken(), nothing_more;
     crashes_on_the_third_call: "crash-on-call=3",

@@ -1,18 +1,18 @@
-//! What is left of servers and clients.
+//! Processes and tasks that servers and clients leave.
 
 use std::{fs, path::Path, time::Duration};
 
 use tokio::{runtime::Handle, time::sleep};
 
-/// How long it may take until something is gone that nobody waits for.
+/// Time limit for something to disappear that no one waits for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The running programs that a path stands in the command line of.
+/// The running programs with a path in their command line.
 pub(crate) fn processes(path: &Path) -> Vec<String> {
     let path = path.to_str().unwrap();
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap() {
-        // One that ends meanwhile has no command line any more, and nor has a zombie.
+        // A process that ends meanwhile has no command line any more, nor has a zombie.
         let line = fs::read(entry.unwrap().path().join("cmdline")).unwrap_or_default();
         let line = String::from_utf8_lossy(&line).replace('\0', " ");
         if line.contains(path) {
@@ -39,7 +39,7 @@ pub(crate) fn tasks() -> usize {
     Handle::current().metrics().num_alive_tasks()
 }
 
-/// Waits until no more tasks are there than before.
+/// Waits until there are no more tasks than before.
 pub(crate) async fn no_task(before: usize) {
     for _ in 0..PATIENCE.as_millis() / 20 {
         if tasks() <= before {

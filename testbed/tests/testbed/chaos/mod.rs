@@ -1,5 +1,5 @@
-//! MCP servers that break a rule, each beside one that breaks none, on one engine: every call is
-//! answered with the right code, no call is executed twice, the good server notices nothing, and
+//! MCP servers that break a rule, each with a correct one on the same engine: every call is
+//! answered with the right code, no call is executed twice, the correct server is unaffected, and
 //! afterwards nothing is left.
 
 mod crib;

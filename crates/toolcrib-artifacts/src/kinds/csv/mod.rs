@@ -1,4 +1,4 @@
-//! The kinds `csv`, `tsv` and `csv-semicolon`: records of fields, of which the first names the columns.
+//! The kinds `csv`, `tsv` and `csv-semicolon`: records of fields with a header.
 
 mod table;
 
@@ -9,7 +9,7 @@ use toolcrib_core::{CancellationToken, ToolError};
 
 use self::table::{LazyRows, Table, broken};
 use super::{
-    ArtifactKind, Asked, Index, Query, Start, arguments,
+    ArtifactKind, ContentHead, Index, Query, QueryRequest, arguments,
     condition::{OPS, Op},
     limit_properties,
 };
@@ -18,13 +18,13 @@ use crate::{
     page::{Answer, Items},
 };
 
-/// How many rows one page shows, if nobody says.
+/// The default number of rows per page.
 const ROWS: u64 = 100;
 
-/// How many records at the start have to be alike.
+/// The number of records at the start that must have the same length.
 const ALIKE: usize = 20;
 
-/// Tables whose fields are separated by a character, as RFC 4180 quotes them.
+/// Tables with a separator between fields, quoted as in RFC 4180.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Csv {
     name: &'static str,
@@ -42,7 +42,7 @@ impl Csv {
         Self { name: "tsv", delimiter: b'\t' }
     }
 
-    /// `csv-semicolon`, as it is written where the comma is in numbers.
+    /// `csv-semicolon`, for locales with decimal commas.
     pub fn semicolons() -> Self {
         Self { name: "csv-semicolon", delimiter: b';' }
     }
@@ -87,16 +87,16 @@ impl ArtifactKind for Csv {
         "csv"
     }
 
-    fn detect(&self, start: &Start<'_>) -> bool {
+    fn detect(&self, start: &ContentHead<'_>) -> bool {
         let text = start.text();
-        let whole = if start.is_whole() { text.len() } else { text.rfind('\n').unwrap_or(0) };
+        let whole = if start.is_complete() { text.len() } else { text.rfind('\n').unwrap_or(0) };
         let text = text.get(..whole).unwrap_or_default();
         let mut reader = ReaderBuilder::new()
             .delimiter(self.delimiter)
             .has_headers(false)
             .from_reader(text.as_bytes());
         let (mut records, mut fields) = (0, 0);
-        // A record with another number of fields is an error of this reader.
+        // The reader reports a record with another number of fields as an error.
         for record in reader.byte_records().take(ALIKE) {
             let Ok(record) = record else { return false };
             records += 1;
@@ -108,14 +108,14 @@ impl ArtifactKind for Csv {
     fn queries(&self) -> Vec<Query> {
         vec![
             Query::new("columns", "The names of the columns, each with its number from 0."),
-            Query::new("row_count", "How many rows there are, without the names of the columns."),
-            Query::new("rows", "Rows from `start` (0 is the first) up to, and without, `end`.")
+            Query::new("row_count", "The number of rows, without the header."),
+            Query::new("rows", "Rows from `start` (0 is the first) to `end`, exclusive.")
                 .takes(json!({
                     "start": { "type": "integer", "minimum": 0, "default": 0 },
                     "end": { "type": "integer", "minimum": 0 },
                 }))
                 .paged(),
-            Query::new("select", "Some columns of the rows of which a column compares as said.")
+            Query::new("select", "Some columns of the rows whose column matches a comparison.")
                 .takes(json!({
                     "columns": {
                         "type": "array", "items": { "type": "string" }, "maxItems": 64,
@@ -145,7 +145,7 @@ impl ArtifactKind for Csv {
         Ok(Index::new(LazyRows::new()))
     }
 
-    fn query(&self, asked: &Asked<'_>) -> Result<Answer, ToolError> {
+    fn query(&self, asked: &QueryRequest<'_>) -> Result<Answer, ToolError> {
         match asked.query {
             "columns" => {
                 let Nothing {} = arguments(asked)?;
@@ -177,7 +177,7 @@ impl ArtifactKind for Csv {
                     .map(|condition| {
                         let Condition { column, op, value } = condition;
                         let value = op.operand("where.value", value)?;
-                        Ok::<_, ToolError>((table.number(&column)?, Compared { op, value }))
+                        Ok::<_, ToolError>((table.number(&column)?, Comparison { op, value }))
                     })
                     .transpose()?;
                 let limit = limit.unwrap_or(ROWS);
@@ -193,33 +193,33 @@ impl ArtifactKind for Csv {
     }
 }
 
-/// How a field of each row is compared, and with what.
-struct Compared {
+/// A comparison of a column's fields.
+struct Comparison {
     op: Op,
     value: Value,
 }
 
-/// What of a table is shown.
+/// The part of a table to show.
 struct Part<'n> {
-    /// The numbers of the columns; all of them if it is empty.
+    /// The column indexes; all columns if empty.
     columns: &'n [usize],
-    /// The row behind the last.
+    /// The row after the last.
     end: Option<u64>,
-    /// How many rows one page has at most.
+    /// The maximum number of rows per page.
     limit: u64,
-    /// How many rows of the part stand in front of where the table is.
+    /// The number of rows of the part before the table's position.
     shown_before: u64,
 }
 
 impl Csv {
-    fn table<'a>(&self, asked: &Asked<'a>) -> Result<Table<'a>, ToolError> {
+    fn table<'a>(&self, asked: &QueryRequest<'a>) -> Result<Table<'a>, ToolError> {
         Table::of(asked, self.delimiter)
     }
 
-    /// The rows that are kept, below the names of their columns.
+    /// The selected rows, after their header.
     fn show<'a>(
         &self,
-        asked: &Asked<'a>,
+        asked: &QueryRequest<'a>,
         mut table: Table<'a>,
         part: &Part<'_>,
         keep: impl Fn(&ByteRecord) -> bool,
@@ -268,18 +268,18 @@ impl Csv {
     }
 }
 
-impl Compared {
+impl Comparison {
     fn holds(&self, field: Option<&[u8]>) -> bool {
         let field = field.map(String::from_utf8_lossy);
         let found = field.map(|field| match self.value {
             Value::Number(_) => number(&field).unwrap_or(Value::Null),
             _ => field.into(),
         });
-        self.op.holds(found.as_ref(), &self.value)
+        self.op.matches(found.as_ref(), &self.value)
     }
 }
 
-/// The number that a field is.
+/// A field as a number.
 fn number(field: &str) -> Option<Value> {
     let field = field.trim();
     let whole = field.parse::<i64>().ok().map(Number::from);

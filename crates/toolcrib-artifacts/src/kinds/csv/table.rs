@@ -1,4 +1,4 @@
-//! A table as it is gone through, and where its rows are.
+//! Iteration over a table, and an index of its rows.
 
 use std::{
     io::{self, Read},
@@ -8,19 +8,18 @@ use std::{
 use ::csv::{ByteRecord, Reader, ReaderBuilder};
 use toolcrib_core::ToolError;
 
-use crate::{content::ContentStream, kinds::Asked};
+use crate::{content::ContentStream, kinds::QueryRequest};
 
-/// How long one row may be, in bytes: a quote that is never closed makes a row of all the rest.
+/// The maximum length of a row, in bytes: an unclosed quote would make a row of the whole rest.
 const LONGEST_ROW: usize = 16 * 1024 * 1024;
 
-/// How many rows lie between two that are remembered, at first. A row that is nearer to the beginning
-/// is walked to.
+/// The initial distance between indexed rows. Rows nearer to the start are reached by reading.
 const NEAR: u64 = 1_024;
 
-/// How many rows are remembered; with more of them, every other one is forgotten.
+/// The maximum number of indexed rows; beyond it, every other one is removed.
 const MOST_MARKS: usize = 4_096;
 
-/// Where some of the rows begin, so that one far behind is found without reading all before it.
+/// A sparse index of row offsets, so that a distant row is found without reading all before it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Rows {
     /// The offsets of rows 0, `every`, 2 × `every`, …
@@ -29,7 +28,7 @@ pub(super) struct Rows {
     pub(super) count: u64,
 }
 
-/// The rows of a table, once somebody wants to know them: that takes going through all of it.
+/// The index, built on first use: that takes reading the whole table.
 pub(super) type LazyRows = OnceLock<Rows>;
 
 impl Rows {
@@ -37,7 +36,7 @@ impl Rows {
         Self { marks: Vec::new(), every: NEAR, count: 0 }
     }
 
-    /// The next row begins here.
+    /// Adds the start of the next row.
     fn push(&mut self, offset: u64) {
         if self.count.is_multiple_of(self.every) && self.marks.len() == MOST_MARKS {
             let mut is_odd = true;
@@ -53,7 +52,7 @@ impl Rows {
         self.count += 1;
     }
 
-    /// The last row that is remembered in front of this one, or is it, and where it begins.
+    /// The nearest indexed row at or before this one, and its offset.
     fn before(&self, row: u64) -> Option<(u64, u64)> {
         let last = self.marks.len().checked_sub(1)?;
         let at = usize::try_from(row / self.every).unwrap_or(last).min(last);
@@ -61,19 +60,19 @@ impl Rows {
     }
 }
 
-/// A table that is gone through.
+/// A table iterator.
 pub(super) struct Table<'a> {
     reader: Reader<RowBounded<'a>>,
     delimiter: u8,
     pub(super) columns: Vec<String>,
     pub(super) row: ByteRecord,
-    /// How many rows there were.
+    /// The number of rows read.
     pub(super) number: u64,
 }
 
 impl<'a> Table<'a> {
-    /// A table whose fields are separated so, from its first row on.
-    pub(super) fn of(asked: &Asked<'a>, delimiter: u8) -> Result<Self, ToolError> {
+    /// A table with this separator, starting at its first row.
+    pub(super) fn of(asked: &QueryRequest<'a>, delimiter: u8) -> Result<Self, ToolError> {
         let mut reader = reader(asked, delimiter, 0, true);
         let columns = reader.byte_headers().map_err(|error| broken(&error))?;
         let columns =
@@ -81,10 +80,10 @@ impl<'a> Table<'a> {
         Ok(Self { reader, delimiter, columns, row: ByteRecord::new(), number: 0 })
     }
 
-    /// Reads the next row. Whether there is one.
-    pub(super) fn next(&mut self, asked: &Asked<'a>) -> Result<bool, ToolError> {
+    /// Reads the next row. Returns whether there was one.
+    pub(super) fn next(&mut self, asked: &QueryRequest<'a>) -> Result<bool, ToolError> {
         if self.number.is_multiple_of(1_024) {
-            asked.unless_cancelled()?;
+            asked.check_cancelled()?;
         }
         self.reader.get_mut().left = LONGEST_ROW;
         let found = self.reader.read_byte_record(&mut self.row).map_err(|error| broken(&error))?;
@@ -92,8 +91,8 @@ impl<'a> Table<'a> {
         Ok(found)
     }
 
-    /// Goes on to where a row is the next, or to the end.
-    pub(super) fn forward(&mut self, asked: &Asked<'a>, row: u64) -> Result<(), ToolError> {
+    /// Advances until a row is the next, or to the end.
+    pub(super) fn forward(&mut self, asked: &QueryRequest<'a>, row: u64) -> Result<(), ToolError> {
         if row > NEAR
             && let Some((number, offset)) = Self::rows(asked, self.delimiter)?.before(row)
         {
@@ -104,15 +103,16 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// The number of a column.
+    /// The index of a column.
     pub(super) fn number(&self, column: &str) -> Result<usize, ToolError> {
-        self.columns.iter().position(|name| name == column).ok_or_else(|| {
-            ToolError::input_invalid("there is no such column; `columns` has their names")
-        })
+        self.columns
+            .iter()
+            .position(|name| name == column)
+            .ok_or_else(|| ToolError::input_invalid("unknown column; `columns` lists the names"))
     }
 
-    /// Where the rows are; found out with the first who asks.
-    pub(super) fn rows<'i>(asked: &Asked<'i>, delimiter: u8) -> Result<&'i Rows, ToolError> {
+    /// The row index; built on first use.
+    pub(super) fn rows<'i>(asked: &QueryRequest<'i>, delimiter: u8) -> Result<&'i Rows, ToolError> {
         let Some(rows) = asked.index.get::<LazyRows>() else { return Err(asked.unknown()) };
         if let Some(rows) = rows.get() {
             return Ok(rows);
@@ -126,14 +126,14 @@ impl<'a> Table<'a> {
             }
             found.push(offset);
         }
-        // Of two who found out at once, both found the same.
+        // Concurrent builders find the same.
         Ok(rows.get_or_init(|| found))
     }
 }
 
 /// A reader of rows from an offset on.
 fn reader<'a>(
-    asked: &Asked<'a>,
+    asked: &QueryRequest<'a>,
     delimiter: u8,
     offset: u64,
     has_headers: bool,
@@ -146,7 +146,7 @@ fn reader<'a>(
         .from_reader(RowBounded { stream, left: LONGEST_ROW })
 }
 
-/// A stream of which one row cannot take more than memory has room for.
+/// A stream with bounded rows, so that no row exceeds memory.
 struct RowBounded<'a> {
     stream: ContentStream<'a>,
     left: usize,
@@ -165,9 +165,9 @@ impl Read for RowBounded<'_> {
     }
 }
 
-/// What is wrong with a table, for the model.
+/// The problem of a table, for the model.
 pub(super) fn broken(error: &::csv::Error) -> ToolError {
     ToolError::failed(format!(
-        "it cannot be read as a table: {error}; artifact_read and artifact_search work all the same"
+        "it cannot be read as a table: {error}; use artifact_read or artifact_search instead"
     ))
 }

@@ -1,14 +1,14 @@
-//! JSON values of a size that memory has room for.
+//! JSON values of bounded size.
 
 use std::{cell::Cell, fmt};
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// What is said of a value that is larger than its budget, for whoever looks at the error.
+/// The message if a value exceeds its budget.
 const OVER: &str = "the value is larger than its budget";
 
-/// How much of JSON may come into memory.
+/// The budget for JSON in memory.
 #[derive(Debug)]
 pub(super) struct Budget {
     values: Cell<usize>,
@@ -17,12 +17,12 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// So many values, counting those inside of others, and so many bytes of text in them.
+    /// A number of values, including nested ones, and a number of bytes of text in them.
     pub(super) fn new(values: usize, bytes: usize) -> Self {
         Self { values: Cell::new(values), bytes: Cell::new(bytes), is_over: Cell::new(false) }
     }
 
-    /// Whether something was larger.
+    /// Whether the budget was exceeded.
     pub(super) fn is_over(&self) -> bool {
         self.is_over.get()
     }
@@ -39,7 +39,7 @@ impl Budget {
     }
 }
 
-/// Reads a value within a budget. Of keys that stand twice the last counts, as everywhere in
+/// Deserializes a value within a budget. Of duplicate keys the last counts, as everywhere in
 /// `serde_json`.
 pub(super) struct Bounded<'b>(pub(super) &'b Budget);
 

@@ -1,4 +1,4 @@
-//! The items that an answer shows.
+//! The items of an answer.
 
 use std::ops::Range;
 
@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::{ITEMS, items::EachItem};
 use crate::{
-    kinds::Asked,
+    kinds::QueryRequest,
     page::{Answer, Items, Page},
 };
 
-/// What becomes of the items of one answer.
+/// Processes the items of one answer.
 pub(super) struct Each<F> {
     items: Items,
     limit: u64,
@@ -21,7 +21,7 @@ pub(super) struct Each<F> {
 }
 
 impl<F: Fn(u64, &Value) -> Option<String>> Each<F> {
-    pub(super) fn new(asked: &Asked<'_>, limit: Option<u64>, show: F) -> Self {
+    pub(super) fn new(asked: &QueryRequest<'_>, limit: Option<u64>, show: F) -> Self {
         let limit = limit.unwrap_or(ITEMS);
         Self {
             items: Items::new(asked.page, limit),

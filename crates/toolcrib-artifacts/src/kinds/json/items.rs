@@ -1,4 +1,4 @@
-//! The items of an array, and the keys of objects, one after the other.
+//! Iteration over the items of an array, and over the keys of objects.
 
 use std::{collections::HashSet, fmt};
 
@@ -10,35 +10,35 @@ use super::{
     walk::Sink,
 };
 
-/// How large one item may be: how many values it holds, and how many bytes of text.
+/// The maximum size of one item: number of values, and bytes of text.
 pub(super) const ITEM: (usize, usize) = (50_000, 2 * 1024 * 1024);
 
-/// How many different keys are told apart.
+/// The maximum number of distinct keys.
 const MOST_KEYS: usize = 10_000;
 
-/// What becomes of each item.
+/// A consumer of items.
 pub(super) trait EachItem {
-    /// Begins anew.
+    /// Resets the consumer.
     fn restart(&mut self);
 
-    /// Whether the item at that place has to be read.
+    /// Whether the item at this index must be read.
     fn wants(&mut self, at: u64) -> bool;
 
-    /// Takes an item that it wanted.
+    /// Processes a requested item.
     fn item(&mut self, at: u64, item: &Value);
 
-    /// Whether nothing will be wanted any more.
+    /// Whether no further item is needed.
     fn is_done(&self) -> bool;
 }
 
-/// Goes through the items of an array.
+/// Iterates over the items of an array.
 pub(super) struct ItemsSink<'e, E> {
     pub(super) each: &'e mut E,
-    /// Whether to fail once nothing is wanted any more: nothing else is of interest then.
+    /// Whether to fail when no further item is needed, to stop early.
     pub(super) stops: bool,
-    /// Whether the value is no array.
+    /// Whether the value is not an array.
     pub(super) is_other: bool,
-    /// The first item that is larger than [`ITEM`].
+    /// The first item that exceeds [`ITEM`].
     pub(super) too_large: Option<u64>,
 }
 
@@ -108,7 +108,7 @@ impl<'de, E: EachItem> Visitor<'de> for ItemsVisitor<'_, '_, E> {
         let sink = self.0;
         for at in 0.. {
             if sink.stops && sink.each.is_done() {
-                return Err(A::Error::custom("the rest is not wanted"));
+                return Err(A::Error::custom("the rest is not needed"));
             }
             if sink.each.wants(at) {
                 let budget = Budget::new(ITEM.0, ITEM.1);
@@ -128,16 +128,16 @@ impl<'de, E: EachItem> Visitor<'de> for ItemsVisitor<'_, '_, E> {
     }
 }
 
-/// The keys of an object, or of all objects in an array, each once.
+/// The distinct keys of an object, or of all objects in an array.
 #[derive(Default)]
 pub(super) struct KeysSink {
     pub(super) keys: Vec<String>,
     known: HashSet<String>,
-    /// The first key that stands twice in one object.
+    /// The first duplicate key within one object.
     pub(super) twice: Option<String>,
-    /// Whether there are more than are told apart.
+    /// Whether there are more keys than the maximum.
     pub(super) is_cut: bool,
-    /// Whether there is an object at all.
+    /// Whether an object was found.
     pub(super) is_object: bool,
 }
 
@@ -170,7 +170,7 @@ impl Sink for KeysSink {
 
 struct KeysVisitor<'s> {
     sink: &'s mut KeysSink,
-    /// Arrays inside of arrays are not looked into.
+    /// Nested arrays are not searched.
     is_item: bool,
 }
 

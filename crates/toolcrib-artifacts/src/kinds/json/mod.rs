@@ -1,5 +1,5 @@
-//! The kinds `json` and `jsonl`. A document is never in memory as a whole: queries go through it and
-//! keep what they show.
+//! The kinds `json` and `jsonl`. A document is never in memory as a whole: queries stream through
+//! it and keep only the shown parts.
 //!
 //! ```text
 //! walk.rs       down a JSON Pointer, and what is done where it ends
@@ -26,27 +26,27 @@ use self::{
     each::Each,
     items::{EachItem, ItemsSink, KeysSink},
     path::{LONGEST_PATH, Path},
-    records::{Broken, Watched, add, broken, each_record},
+    records::{CancellableStream, InvalidLines, add, broken, each_record},
     walk::{Descend, ShapeSink, Sink, ValueSink, place, steps},
 };
 use super::{
-    ArtifactKind, Asked, Query, Start, arguments,
+    ArtifactKind, ContentHead, Query, QueryRequest, arguments,
     condition::{OPS, Op, there},
     limit_properties,
 };
 use crate::page::{Answer, Items};
 
-/// What a path may be evaluated over: how many values, and how many bytes of text in them.
+/// The maximum size of a document for a path: number of values, and bytes of text.
 const DOCUMENT: (usize, usize) = (500_000, 16 * 1024 * 1024);
 
-/// How many items one page shows, if nobody says.
+/// The default number of items per page.
 const ITEMS: u64 = 100;
 
-/// JSON, as one document (`json`) or one on each line (`jsonl`). Both are asked the same, and a
-/// `jsonl` is asked as if its records were the items of an array.
+/// JSON, as one document (`json`) or one per line (`jsonl`). Both have the same queries; a `jsonl`
+/// is treated as an array of its records.
 ///
-/// Numbers are those of [`Value`]: of one that has more than 64 bits or 17 digits, answers show the
-/// nearest that they can, and `artifact_read` what stands there.
+/// Numbers are those of [`Value`]: for a number with more than 64 bits or 17 digits, answers show
+/// the nearest one, and `artifact_read` shows the original.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Json {
     lines: bool,
@@ -58,7 +58,7 @@ impl Json {
         Self { lines: false }
     }
 
-    /// One document on each line.
+    /// One document per line.
     pub fn lines() -> Self {
         Self { lines: true }
     }
@@ -120,17 +120,18 @@ impl ArtifactKind for Json {
         "json"
     }
 
-    fn detect(&self, start: &Start<'_>) -> bool {
+    fn detect(&self, start: &ContentHead<'_>) -> bool {
         if self.lines {
             let mut records = start.lines().filter(|line| !line.trim().is_empty());
-            let mut whole = records.by_ref().take(2).filter(|line| is_json(line) == Looks::Whole);
+            let mut whole =
+                records.by_ref().take(2).filter(|line| is_json(line) == JsonShape::Whole);
             return whole.by_ref().count() == 2;
         }
         let text = start.text();
         match is_json(text) {
-            Looks::Whole | Looks::Begun => true,
-            // The end of what was looked at may stand in a character or a number.
-            Looks::Other => false,
+            JsonShape::Whole | JsonShape::Truncated => true,
+            // The examined part may end within a character or a number.
+            JsonShape::Other => false,
         }
     }
 
@@ -138,19 +139,19 @@ impl ArtifactKind for Json {
         let at = || {
             json!({ "at": {
                 "type": "string", "default": "",
-                "description": "JSON Pointer to the part that is asked, such as /rows/0. In jsonl, \
+                "description": "JSON Pointer to the part to query, such as /rows/0. In jsonl, \
                                 the first step is the record, from 0.",
             } })
         };
         let limit = limit_properties;
         vec![
-            Query::new("type", "What it is: an object, an array, and of how many.").takes(at()),
+            Query::new("type", "The type, and the number of items or keys.").takes(at()),
             Query::new("keys", "The keys of an object, or of all objects in an array.")
                 .takes(at())
                 .paged(),
-            Query::new("length", "How many items, keys, records or characters.").takes(at()),
+            Query::new("length", "The number of items, keys, records or characters.").takes(at()),
             Query::new("get", "The value at a place.").takes(at()).paged(),
-            Query::new("slice", "Items of an array, from `start` up to, and without, `end`.")
+            Query::new("slice", "Items of an array, from `start` to `end`, exclusive.")
                 .takes(at())
                 .takes(json!({
                     "start": { "type": "integer", "minimum": 0, "default": 0 },
@@ -166,7 +167,7 @@ impl ArtifactKind for Json {
                 .takes(limit())
                 .requires(["fields"])
                 .paged(),
-            Query::new("filter", "The items of an array of which a field compares as said.")
+            Query::new("filter", "The items of an array whose field matches a comparison.")
                 .takes(at())
                 .takes(json!({
                     "field": {
@@ -176,13 +177,13 @@ impl ArtifactKind for Json {
                     },
                     "op": { "enum": OPS },
                     "value": {
-                        "description": "What it is compared with; needed by all but `exists`.",
+                        "description": "The value to compare with; required by all but `exists`.",
                     },
                 }))
                 .takes(limit())
                 .requires(["field", "op"])
                 .paged(),
-            Query::new("path", "What a JSONPath (RFC 9535) finds. In jsonl, in each record.")
+            Query::new("path", "The matches of a JSONPath (RFC 9535). In jsonl, in each record.")
                 .takes(json!({ "path": {
                     "type": "string", "maxLength": LONGEST_PATH,
                     "description": "Such as $.rows[?@.total > 100].id",
@@ -194,7 +195,7 @@ impl ArtifactKind for Json {
         ]
     }
 
-    fn query(&self, asked: &Asked<'_>) -> Result<Answer, ToolError> {
+    fn query(&self, asked: &QueryRequest<'_>) -> Result<Answer, ToolError> {
         match asked.query {
             "type" => {
                 let At { at } = arguments(asked)?;
@@ -233,7 +234,7 @@ impl ArtifactKind for Json {
                 let value = op.operand("value", value)?;
                 let each = Each::new(asked, limit, |number, item| {
                     let found = field(item, &name);
-                    op.holds(found, &value).then(|| format!("{number}: {item}"))
+                    op.matches(found, &value).then(|| format!("{number}: {item}"))
                 });
                 self.items(asked, &at, each)
             }
@@ -244,8 +245,8 @@ impl ArtifactKind for Json {
 }
 
 impl Json {
-    /// What is at a place, in words, and its length.
-    fn shape(self, asked: &Asked<'_>, at: &str) -> Result<(String, Option<u64>), ToolError> {
+    /// A description of the value at a place, and its length.
+    fn shape(self, asked: &QueryRequest<'_>, at: &str) -> Result<(String, Option<u64>), ToolError> {
         let steps = steps(at)?;
         if self.lines && steps.is_empty() {
             let mut records = 0;
@@ -267,11 +268,11 @@ impl Json {
         Ok((shape.to_string(), length))
     }
 
-    fn keys(self, asked: &Asked<'_>) -> Result<Answer, ToolError> {
+    fn keys(self, asked: &QueryRequest<'_>) -> Result<Answer, ToolError> {
         let At { at } = arguments(asked)?;
         let steps = steps(&at)?;
         let mut sink = KeysSink::default();
-        let mut broken_lines = Broken::default();
+        let mut broken_lines = InvalidLines::default();
         if self.lines && steps.is_empty() {
             each_record(asked, |line, record| {
                 let mut deserializer = Deserializer::from_slice(record);
@@ -285,7 +286,7 @@ impl Json {
             self.descend(asked, &steps, &mut sink)?;
         }
         if !sink.is_object {
-            return Err(ToolError::input_invalid("there is no object there, so there are no keys"));
+            return Err(ToolError::input_invalid("the value is not an object, so it has no keys"));
         }
         let mut items = Items::new(asked.page, u64::MAX);
         for key in &sink.keys {
@@ -293,16 +294,16 @@ impl Json {
         }
         let mut answer = items.answer("keys");
         if let Some(key) = sink.twice {
-            add(&mut answer, format!("`{key}` stands twice in one object; the last one counts"));
+            add(&mut answer, format!("`{key}` appears twice in one object; the last one counts"));
         }
         if sink.is_cut {
-            add(&mut answer, format!("there are more than these {} keys", sink.keys.len()));
+            add(&mut answer, format!("more than these {} keys exist", sink.keys.len()));
         }
         broken_lines.tell(&mut answer);
         Ok(answer)
     }
 
-    fn get(self, asked: &Asked<'_>) -> Result<Answer, ToolError> {
+    fn get(self, asked: &QueryRequest<'_>) -> Result<Answer, ToolError> {
         let At { at } = arguments(asked)?;
         let steps = steps(&at)?;
         if self.lines && steps.is_empty() {
@@ -322,13 +323,18 @@ impl Json {
     }
 
     /// Shows items of an array.
-    fn items<F>(self, asked: &Asked<'_>, at: &str, mut each: Each<F>) -> Result<Answer, ToolError>
+    fn items<F>(
+        self,
+        asked: &QueryRequest<'_>,
+        at: &str,
+        mut each: Each<F>,
+    ) -> Result<Answer, ToolError>
     where
         F: Fn(u64, &Value) -> Option<String>,
     {
         let steps = steps(at)?;
         if self.lines && steps.is_empty() {
-            let mut broken_lines = Broken::default();
+            let mut broken_lines = InvalidLines::default();
             let mut number = 0;
             each_record(asked, |line, record| {
                 if each.wants(number) {
@@ -352,7 +358,7 @@ impl Json {
         let (is_other, too_large, is_done) = (sink.is_other, sink.too_large, sink.each.is_done());
         if let Some(item) = too_large {
             return Err(ToolError::input_invalid(format!(
-                "item {item} is too large to be looked at as a whole; ask for a part of it with \
+                "item {item} is too large to be read as a whole; request a part of it with \
                  `at`"
             )));
         }
@@ -362,13 +368,13 @@ impl Json {
         if is_other {
             let (shape, _) = self.shape(asked, at)?;
             return Err(ToolError::input_invalid(format!(
-                "there is no array there, what is there is: {shape}; name one with `at`"
+                "the value is not an array but: {shape}; point to one with `at`"
             )));
         }
         Ok(each.answer())
     }
 
-    fn path(self, asked: &Asked<'_>) -> Result<Answer, ToolError> {
+    fn path(self, asked: &QueryRequest<'_>) -> Result<Answer, ToolError> {
         let JsonPathArgs { path, at, limit } = arguments(asked)?;
         let path = Path::parse(&path)?;
         let steps = steps(&at)?;
@@ -378,7 +384,7 @@ impl Json {
                 if found.is_full() {
                     break;
                 }
-                // Nothing is written out that is not shown.
+                // Only shown items are serialized.
                 if found.wants_next() {
                     found.push(&value.to_string());
                 } else {
@@ -388,7 +394,7 @@ impl Json {
             Ok::<_, ToolError>(())
         };
         if self.lines && steps.is_empty() {
-            let mut broken_lines = Broken::default();
+            let mut broken_lines = InvalidLines::default();
             each_record(asked, |line, record| {
                 match serde_json::from_slice(record) {
                     Ok(document) => push(&document, &mut found)?,
@@ -404,10 +410,10 @@ impl Json {
         Ok(found.answer("matches"))
     }
 
-    /// The value at a place, if it is not too large.
+    /// The value at a place, unless it is too large.
     fn value(
         self,
-        asked: &Asked<'_>,
+        asked: &QueryRequest<'_>,
         steps: &[String],
         (values, bytes): (usize, usize),
     ) -> Result<Value, ToolError> {
@@ -416,8 +422,8 @@ impl Json {
         let outcome = self.descend(asked, steps, &mut sink);
         if budget.is_over() {
             return Err(ToolError::input_invalid(format!(
-                "there is more than {values} values or {bytes} bytes of text there, too much to be \
-                 looked at as a whole; name a part of it with `at`, or use `slice`, `pluck` or \
+                "the value has more than {values} values or {bytes} bytes of text, too much to be \
+                 read as a whole; point to a part of it with `at`, or use `slice`, `pluck` or \
                  `filter`"
             )));
         }
@@ -425,10 +431,10 @@ impl Json {
         sink.value.ok_or_else(not_found)
     }
 
-    /// Goes down to a place, and lets the sink take what is there.
+    /// Descends to a place, and passes its value to the sink.
     fn descend<S: Sink>(
         self,
-        asked: &Asked<'_>,
+        asked: &QueryRequest<'_>,
         steps: &[String],
         sink: &mut S,
     ) -> Result<(), ToolError> {
@@ -450,41 +456,42 @@ impl Json {
             })?;
             found
         } else {
-            let mut deserializer = Deserializer::from_reader(Watched::new(asked)?);
+            let mut deserializer = Deserializer::from_reader(CancellableStream::new(asked)?);
             let found = Descend { steps, sink }
                 .deserialize(&mut deserializer)
                 .and_then(|found| deserializer.end().map(|()| found));
-            asked.unless_cancelled()?;
+            asked.check_cancelled()?;
             found.map_err(|error| broken(&error, 0))?
         };
         if found { Ok(()) } else { Err(not_found()) }
     }
 }
 
-/// A field of an item: by its name, or by a JSON Pointer from the item on. Empty is the item itself.
+/// A field of an item: by its name, or by a JSON Pointer from the item on. Empty is the item
+/// itself.
 fn field<'v>(item: &'v Value, field: &str) -> Option<&'v Value> {
     if field.is_empty() || field.starts_with('/') { item.pointer(field) } else { item.get(field) }
 }
 
 fn not_found() -> ToolError {
-    ToolError::input_invalid("there is nothing at that place; look with `type` and `keys`")
+    ToolError::input_invalid("no value at that place; inspect with `type` and `keys`")
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Looks {
+enum JsonShape {
     Whole,
-    Begun,
+    Truncated,
     Other,
 }
 
 /// Whether a text is an object or an array, or the beginning of one.
-fn is_json(text: &str) -> Looks {
+fn is_json(text: &str) -> JsonShape {
     if !text.trim_start().starts_with(['{', '[']) {
-        return Looks::Other;
+        return JsonShape::Other;
     }
     match serde_json::from_str::<serde::de::IgnoredAny>(text) {
-        Ok(_) => Looks::Whole,
-        Err(error) if error.is_eof() => Looks::Begun,
-        Err(_) => Looks::Other,
+        Ok(_) => JsonShape::Whole,
+        Err(error) if error.is_eof() => JsonShape::Truncated,
+        Err(_) => JsonShape::Other,
     }
 }

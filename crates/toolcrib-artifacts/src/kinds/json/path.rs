@@ -1,29 +1,30 @@
-//! JSONPath (RFC 9535), as far as it is worth its time.
+//! JSONPath (RFC 9535) with limited cost.
 //!
 //! An evaluation cannot be stopped, and some short paths take a time that grows with a power of the
-//! document. So what a path may cost is worked out before, and one that may cost too much is refused.
+//! document. The cost of a path is therefore estimated before, and one that may be too expensive is
+//! refused.
 
 use serde_json::Value;
 use serde_json_path::JsonPath;
 use toolcrib_core::ToolError;
 
-/// How long a path may be, in characters.
+/// The maximum length of a path, in characters.
 pub(super) const LONGEST_PATH: usize = 500;
 
-/// How deep its brackets may nest: the parser goes down with them.
+/// The maximum nesting of its brackets: the parser is recursive.
 const DEEPEST_PATH: usize = 8;
 
-/// How many values may be looked at, at about 200 ns each.
+/// The maximum number of visited values, at about 200 ns each.
 const MOST_STEPS: u128 = 1_000_000;
 
-/// What the smallest regular expression costs, which is compiled for each value that it is held
+/// The cost of the smallest regular expression, which is compiled for each value that it is matched
 /// against.
 const REGEX_COST: u128 = 100;
 
-/// What a character more of it costs.
+/// The cost of each further character.
 const CHARACTER_COST: u128 = 4;
 
-/// What an escape in it may multiply that by: `\w` and `\p{L}` stand for hundreds of ranges.
+/// The factor of an escape: `\w` and `\p{L}` expand to hundreds of ranges.
 const ESCAPE_COST: u128 = 10;
 
 /// A path that can be evaluated.
@@ -33,25 +34,26 @@ pub(super) struct Path {
     cost: Cost,
 }
 
-/// What makes a path look at a value more than once.
+/// The features that make a path visit a value more than once.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Cost {
-    /// `..`, inside and outside of filters.
+    /// `..`, inside and outside filters.
     descents: u32,
-    /// `$` in filters: they begin at the top again.
+    /// `$` in filters: they restart at the root.
     roots: u32,
     /// Filters.
     filters: u32,
-    /// Selectors beside others.
+    /// Additional selectors in a bracket.
     commas: u32,
-    /// What the regular expressions cost for each value; none where one may come from the document.
+    /// The cost of the regular expressions for each value; `None` if one may come from the
+    /// document.
     regex: Option<u128>,
 }
 
 impl Path {
     pub(super) fn parse(text: &str) -> Result<Self, ToolError> {
         let invalid = |why: String| {
-            ToolError::input_invalid(format!("`path` is no JSONPath that can be used: {why}"))
+            ToolError::input_invalid(format!("`path` is not a usable JSONPath: {why}"))
         };
         if text.chars().nth(LONGEST_PATH).is_some() {
             return Err(invalid(format!("it has more than {LONGEST_PATH} characters")));
@@ -65,12 +67,12 @@ impl Path {
         Ok(Self { path, cost })
     }
 
-    /// What it finds, in order.
+    /// The matches, in order.
     pub(super) fn query<'v>(&self, document: &'v Value) -> Result<Vec<&'v Value>, ToolError> {
         if self.cost.on(document) > MOST_STEPS {
             return Err(ToolError::input_invalid(
                 "`path` may take too long on this much JSON: use fewer `..`, no `$` and no \
-                 match() or search() in filters, or look at a part only, with `at`",
+                 match() or search() in filters, or only a part, with `at`",
             ));
         }
         Ok(self.path.query(document).all())
@@ -78,7 +80,7 @@ impl Path {
 }
 
 impl Cost {
-    /// Reads it off a path; `None` when that nests too deep.
+    /// Computes the cost of a path; `None` if it nests too deep.
     fn of(path: &str) -> Option<Self> {
         let mut cost = Self::default();
         let mut quote = None;
@@ -113,11 +115,11 @@ impl Cost {
         Some(cost)
     }
 
-    /// How many values may be looked at in this document, at most.
+    /// The maximum number of visited values in this document.
     fn on(self, document: &Value) -> u128 {
         let (values, depth) = size(document);
         let power = |base: u128, exponent: u32| base.saturating_pow(exponent);
-        // A value is reached by one way, unless `..` reaches it from each of those above it.
+        // A value is reached by one way, unless `..` reaches it from each of its ancestors.
         let descents = power(depth, self.descents.saturating_sub(1));
         let filters = power(depth, self.filters.saturating_sub(1));
         let regex = self.regex.unwrap_or(MOST_STEPS);
@@ -127,8 +129,8 @@ impl Cost {
     }
 }
 
-/// What `match()` and `search()` cost for each value. Counts multiply the size of a pattern: 15
-/// characters compile for 10 ms.
+/// The cost of `match()` and `search()` for each value. Repetition counts multiply the size of a
+/// pattern: 15 characters compile for 10 ms.
 fn regex_cost(path: &str) -> Option<u128> {
     let mut calls = ["match(", "search("].into_iter().flat_map(|call| path.split(call).skip(1));
     if !calls.all(ends_with_a_literal) {
@@ -138,21 +140,21 @@ fn regex_cost(path: &str) -> Option<u128> {
         return Some(1);
     }
     if path.contains("\\u") {
-        // It may hide a count.
+        // It may hide a repetition count.
         return None;
     }
     let escapes = if path.contains('\\') { ESCAPE_COST } else { 1 };
     let inside = path.split('{').skip(1).filter_map(|rest| rest.split('}').next());
     let counts = inside.flat_map(|inside| inside.split(',')).filter_map(|count| {
         let count = count.trim();
-        // One that is too large to be read is too large to be compiled, too.
+        // A count that is too large to parse is too large to compile, too.
         count.starts_with(|c: char| c.is_ascii_digit()).then(|| count.parse().unwrap_or(MOST_STEPS))
     });
     let smallest = (REGEX_COST + CHARACTER_COST * path.len() as u128) * escapes;
     Some(counts.fold(smallest, |cost, count: u128| cost.saturating_mul(count.max(1))))
 }
 
-/// Whether the last argument of a call that is open here is a text.
+/// Whether the last argument of the call that is open here is a literal.
 fn ends_with_a_literal(rest: &str) -> bool {
     let (mut quote, mut depth, mut last, mut is_escaped) = (None, 1_usize, ' ', false);
     for c in rest.chars() {
@@ -176,7 +178,7 @@ fn ends_with_a_literal(rest: &str) -> bool {
     true
 }
 
-/// How many values there are, and how deep they nest, from 1.
+/// The number of values, and their depth, from 1.
 fn size(document: &Value) -> (u128, u128) {
     let (mut count, mut deepest) = (0, 1);
     let mut ahead = vec![(document, 1)];

@@ -1,4 +1,4 @@
-//! Goes down a JSON Pointer through JSON that is not in memory, and does something where it ends.
+//! Resolves a JSON Pointer in streamed JSON, and passes the value to a sink.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use toolcrib_core::ToolError;
 
 use super::bounded::{Bounded, Budget};
 
-/// How many steps a pointer may have.
+/// The maximum number of segments of a pointer.
 const MOST_STEPS: usize = 64;
 
-/// The steps of a JSON Pointer (RFC 6901).
+/// The segments of a JSON Pointer (RFC 6901).
 pub(super) fn steps(pointer: &str) -> Result<Vec<String>, ToolError> {
     if pointer.is_empty() {
         return Ok(Vec::new());
@@ -24,28 +24,28 @@ pub(super) fn steps(pointer: &str) -> Result<Vec<String>, ToolError> {
     let steps: Vec<_> =
         rest.split('/').map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
     if steps.len() > MOST_STEPS {
-        let message = format!("`at` has more than {MOST_STEPS} steps");
+        let message = format!("`at` has more than {MOST_STEPS} segments");
         return Err(ToolError::input_invalid(message));
     }
     Ok(steps)
 }
 
-/// The place in an array that a step names: without a sign, and without zeros in front.
+/// The array index of a segment: without a sign, and without leading zeros.
 pub(super) fn place(step: &str) -> Option<u64> {
     let is_plain = step == "0" || !step.starts_with(['0', '+']);
     step.parse().ok().filter(|_| is_plain)
 }
 
-/// What is done with the value that a pointer leads to.
+/// A consumer of the value that a pointer leads to.
 pub(super) trait Sink {
-    /// Forgets everything: the value was not the one, because its key stands there again.
+    /// Discards the value: its key appears again.
     fn restart(&mut self);
 
-    /// Takes the value.
+    /// Processes the value.
     fn take<'de, D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<(), D::Error>;
 }
 
-/// Goes down some steps. Gives back whether they lead to something.
+/// Descends some segments. Returns whether a value exists there.
 pub(super) struct Descend<'s, S> {
     pub(super) steps: &'s [String],
     pub(super) sink: &'s mut S,
@@ -133,7 +133,7 @@ impl<'de, S: Sink> Visitor<'de> for Step<'_, S> {
     }
 }
 
-/// What a value is, without what it holds.
+/// The type and size of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     Null,
@@ -157,7 +157,7 @@ impl fmt::Display for Shape {
     }
 }
 
-/// Finds out what a value is. Keys that stand twice count twice.
+/// Determines the shape of a value. Duplicate keys count twice.
 #[derive(Default)]
 pub(super) struct ShapeSink(pub(super) Option<Shape>);
 
@@ -222,7 +222,7 @@ impl<'de> Visitor<'de> for ShapeVisitor {
     }
 }
 
-/// Takes the value itself, within a budget.
+/// Reads the value itself, within a budget.
 pub(super) struct ValueSink<'b> {
     pub(super) budget: &'b Budget,
     pub(super) value: Option<Value>,

@@ -9,7 +9,7 @@ pub(super) struct Link {
 }
 
 /// The links of one line, in order: `[text](target)`, `![text](target)`, `<https://…>`, and the
-/// definitions `[name]: target`. What stands in code is none.
+/// definitions `[name]: target`. Text in code is excluded.
 pub(super) fn links(line: &str) -> Vec<Link> {
     if let Some(link) = definition(line) {
         return vec![link];
@@ -36,7 +36,7 @@ pub(super) fn links(line: &str) -> Vec<Link> {
             _ => match inline(after) {
                 Some((text, target, rest)) => {
                     let is_image = before.ends_with('!');
-                    // A picture may stand in the text of a link.
+                    // The text of a link may contain an image.
                     found.extend(if is_image { Vec::new() } else { links(&text) });
                     found.push(Link { text, target, is_image });
                     rest
@@ -56,7 +56,7 @@ fn definition(line: &str) -> Option<Link> {
     is_plain.then(|| Link { text: name.to_owned(), target: target.to_owned(), is_image: false })
 }
 
-/// What stands behind the code that a line goes on with; behind its marks if it does not end.
+/// The rest after inline code; after its backticks if it is not closed.
 fn behind_code(line: &str) -> &str {
     let rest = line.trim_start_matches('`');
     let marks = line.get(..line.len() - rest.len()).unwrap_or_default();
@@ -80,7 +80,7 @@ fn automatic(line: &str) -> Option<(Link, &str)> {
     })
 }
 
-/// Text and target behind a `[`, and the rest of the line.
+/// Text and target after a `[`, and the rest of the line.
 fn inline(line: &str) -> Option<(String, String, &str)> {
     let text_end = closing(line, '[', ']')?;
     let text = line.get(..text_end)?;
@@ -95,7 +95,7 @@ fn inline(line: &str) -> Option<(String, String, &str)> {
     Some((text.to_owned(), inside.to_owned(), target.get(target_end + 1..)?))
 }
 
-/// Where the bracket is that closes one which is open, if it is near.
+/// The position of the closing bracket, if it is near.
 fn closing(line: &str, open: char, close: char) -> Option<usize> {
     const NEAR: usize = 1_024;
     let mut depth = 0_u32;
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_line_of_brackets_takes_no_time_to_speak_of() {
-        // Each bracket is looked at for its end once, in a line of bounded length.
+        // The end of each bracket is searched once, in a line of bounded length.
         assert_eq!(links(&"[".repeat(4_096)), []);
         assert_eq!(links(&"[a](".repeat(1_024)), []);
         assert_eq!(links(&"![a".repeat(1_024)), []);

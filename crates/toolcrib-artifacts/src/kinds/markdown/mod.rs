@@ -13,13 +13,13 @@ use self::{
     links::links,
     outline::{LINE, Outline},
 };
-use super::{ArtifactKind, Asked, Index, Query, Start, arguments};
+use super::{ArtifactKind, ContentHead, Index, Query, QueryRequest, arguments};
 use crate::{
     content::Content,
     page::{Answer, Items, show},
 };
 
-/// How much of one code block is shown among others, in bytes; all of it is read by its lines.
+/// The maximum size of a code block in a list, in bytes; the whole block is readable by its lines.
 const CODE: u64 = 64 * 1024;
 
 /// Markdown: headings that begin with `#` or are underlined, fenced code, frontmatter, links.
@@ -57,8 +57,8 @@ impl ArtifactKind for Markdown {
         "md"
     }
 
-    /// A comment of a script begins as a heading does, so something else must speak for it too.
-    fn detect(&self, start: &Start<'_>) -> bool {
+    /// A comment of a script looks like a heading, so a second indication is required.
+    fn detect(&self, start: &ContentHead<'_>) -> bool {
         if start.text().starts_with("#!") {
             return false;
         }
@@ -86,11 +86,11 @@ impl ArtifactKind for Markdown {
         let depth = || {
             json!({ "depth": {
                 "type": "integer", "minimum": 1, "maximum": 6,
-                "description": "Down to which depth of headings. Default: all.",
+                "description": "The maximum depth of headings. Default: all.",
             } })
         };
         vec![
-            Query::new("frontmatter", "What stands between the first two `---`.").paged(),
+            Query::new("frontmatter", "The content between the first two `---`.").paged(),
             Query::new("headings", "The headings, each with its line from 1.")
                 .takes(depth())
                 .paged(),
@@ -105,7 +105,8 @@ impl ArtifactKind for Markdown {
                 .paged(),
             Query::new("code_blocks", "The fenced code, each with its lines from 1.")
                 .takes(json!({ "language": {
-                    "type": "string", "description": "Only of this; empty: only of none.",
+                    "type": "string",
+                    "description": "Only this language; empty: only blocks without one.",
                 } }))
                 .paged(),
             Query::new("links", "The links, each with its line from 1.").paged(),
@@ -116,13 +117,13 @@ impl ArtifactKind for Markdown {
     fn index(&self, content: &Content, cancel: &CancellationToken) -> Result<Index, ToolError> {
         let outline = Outline::of(content, cancel)?;
         if cancel.is_cancelled() {
-            let message = "it was stopped before it was through";
+            let message = "it was cancelled before it finished";
             return Err(ToolError::new(toolcrib_core::ErrorCode::Cancelled, message));
         }
         Ok(Index::new(outline))
     }
 
-    fn query(&self, asked: &Asked<'_>) -> Result<Answer, ToolError> {
+    fn query(&self, asked: &QueryRequest<'_>) -> Result<Answer, ToolError> {
         let content = asked.content;
         let Some(outline) = asked.index.get::<Outline>() else { return Err(asked.unknown()) };
         let mut items = Items::new(asked.page, u64::MAX);
@@ -161,7 +162,7 @@ impl ArtifactKind for Markdown {
                 let found = outline.headings.iter().position(|heading| heading.text == wanted);
                 let Some(at) = found else {
                     return Err(ToolError::input_invalid(
-                        "there is no such heading; `headings` has them",
+                        "heading not found; `headings` lists them",
                     ));
                 };
                 let range = content.line_range(outline.section(at, content.lines()))?;
@@ -183,7 +184,7 @@ impl ArtifactKind for Markdown {
             let status = answer.status.get_or_insert_default();
             let _ = write!(
                 status,
-                "{}the document has more parts than are looked at",
+                "{}the document has more parts than are indexed",
                 if status.is_empty() { "" } else { "; " }
             );
         }
@@ -194,7 +195,7 @@ impl ArtifactKind for Markdown {
 impl Markdown {
     fn code_blocks(
         self,
-        asked: &Asked<'_>,
+        asked: &QueryRequest<'_>,
         outline: &Outline,
         language: Option<&str>,
         items: &mut Items,
@@ -225,7 +226,7 @@ impl Markdown {
 
     fn links(
         self,
-        asked: &Asked<'_>,
+        asked: &QueryRequest<'_>,
         outline: &Outline,
         images: bool,
         items: &mut Items,
@@ -235,7 +236,7 @@ impl Markdown {
         while !items.is_full()
             && let Some(line) = lines.next(LINE)?
         {
-            asked.unless_cancelled()?;
+            asked.check_cancelled()?;
             if outline.is_code(line.number) {
                 continue;
             }

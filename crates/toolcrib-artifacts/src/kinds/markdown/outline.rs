@@ -1,20 +1,20 @@
-//! Where the parts of a Markdown document are, found by one pass over its lines.
+//! The outline of a Markdown document, found in one pass over its lines.
 
-use toolcrib_core::{CancellationToken, SpoolError};
+use toolcrib_core::{ArtifactStoreError, CancellationToken};
 
 use crate::content::Content;
 
-/// How much of a line is looked at, in bytes.
+/// The maximum number of bytes of a line that are examined.
 pub(super) const LINE: usize = 4 * 1024;
 
-/// How many headings and code blocks are remembered.
+/// The maximum number of headings and code blocks.
 const MOST: usize = 50_000;
 
-/// How many lines of a heading may be underlined. More of them are text that somebody has parted from
-/// what is below it.
+/// The maximum number of lines of an underlined heading. More lines are text followed by a
+/// separator.
 const HEADING_LINES: u64 = 3;
 
-/// How many lines a frontmatter may have.
+/// The maximum number of lines of a frontmatter.
 const FRONTMATTER_LINES: u64 = 200;
 
 /// The parts of a document, by their lines, from 0.
@@ -24,7 +24,7 @@ pub(super) struct Outline {
     pub(super) frontmatter: Option<std::ops::Range<u64>>,
     pub(super) headings: Vec<Heading>,
     pub(super) code: Vec<Code>,
-    /// Whether there are more than are remembered.
+    /// Whether there are more than the maximum.
     pub(super) is_cut: bool,
 }
 
@@ -37,20 +37,23 @@ pub(super) struct Heading {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Code {
-    /// The lines with the fences. One that is not closed goes on to the end.
+    /// The lines with the fences. An unclosed block extends to the end.
     pub(super) lines: std::ops::Range<u64>,
     pub(super) language: String,
     pub(super) is_closed: bool,
 }
 
-/// A fence that is open.
+/// An open fence.
 struct Fence {
     mark: char,
     length: usize,
 }
 
 impl Outline {
-    pub(super) fn of(content: &Content, cancel: &CancellationToken) -> Result<Self, SpoolError> {
+    pub(super) fn of(
+        content: &Content,
+        cancel: &CancellationToken,
+    ) -> Result<Self, ArtifactStoreError> {
         let mut outline = Self::default();
         let mut open: Option<Fence> = None;
         let mut paragraph = Paragraph::None;
@@ -101,8 +104,8 @@ impl Outline {
         }
     }
 
-    /// Where the frontmatter ends, if there is one.
-    fn find_frontmatter(&mut self, content: &Content) -> Result<u64, SpoolError> {
+    /// The end of the frontmatter, if there is one.
+    fn find_frontmatter(&mut self, content: &Content) -> Result<u64, ArtifactStoreError> {
         let mut lines = content.lines_from(0)?;
         let begins = lines.next(LINE)?.is_some_and(|line| line.text().trim_end() == "---");
         while begins && let Some(line) = lines.next(LINE)? {
@@ -143,7 +146,7 @@ impl Outline {
 }
 
 impl Fence {
-    /// By the same character, at least as often, and nothing else.
+    /// The same character, at least as often, and no other text.
     fn is_closed_by(&self, line: &str) -> bool {
         indented(line).is_some_and(|text| {
             let text = text.trim_end();
@@ -152,7 +155,7 @@ impl Fence {
     }
 }
 
-/// What the lines up to here are, which a row of `=` or `-` may make a heading of.
+/// The lines so far, which a row of `=` or `-` may turn into a heading.
 #[derive(Default)]
 enum Paragraph {
     #[default]
@@ -161,12 +164,12 @@ enum Paragraph {
         line: u64,
         text: String,
     },
-    /// An item of a list, a quote, a table, many lines: no heading of the document.
+    /// A list item, a quote, a table, many lines: not a heading of the document.
     Other,
 }
 
 impl Paragraph {
-    /// With the line that comes next.
+    /// Adds the next line.
     fn with(self, number: u64, line: &str) -> Self {
         let words = line.trim();
         if words.is_empty() || is_rule(words) {
@@ -197,7 +200,7 @@ fn underline(line: &str) -> Option<u8> {
     }
 }
 
-/// Whether a line is a row of `-`, `*` or `_`, which parts what is above from what is below.
+/// Whether a line is a row of `-`, `*` or `_`, a separator.
 fn is_rule(words: &str) -> bool {
     ['-', '*', '_'].into_iter().any(|mark| {
         words.chars().all(|c| c == mark || c.is_whitespace()) && words.matches(mark).count() >= 3
@@ -242,7 +245,7 @@ fn heading(line: &str) -> Option<(u8, String)> {
     }
     let rest = rest.trim();
     let closed = rest.trim_end_matches('#');
-    // A row of # at the end is no part of it, if a space stands in front.
+    // A row of # at the end does not belong to the title, if a space precedes it.
     let title =
         if closed.is_empty() || closed.ends_with([' ', '\t']) { closed.trim_end() } else { rest };
     Some((depth, title.to_owned()))

@@ -1,4 +1,4 @@
-//! Patterns and paths of a model that decide how much work a search is.
+//! Patterns and paths of a model that determine the work of a search.
 
 use std::{sync::mpsc, thread, time::Duration};
 
@@ -7,11 +7,11 @@ use toolcrib_core::{CancellationToken, Identity, ToolContext, ToolContextParts};
 
 use crate::support::{call, invalid, keep, keep_kind, query, turn};
 
-/// Has thousands of states, and none of them is quickly ruled out.
+/// Has thousands of states, and none is quickly excluded.
 const SLOW: &str = "((a|b|c|[^d]){1,25}){1,25}z";
 
-/// How long a search may go on when it is cancelled: some milliseconds on an idle machine, but tests
-/// run unoptimized, beside others. One that looks at a whole megabyte takes half an hour.
+/// The maximum time of a search after its cancellation: some milliseconds on an idle machine, but
+/// tests run unoptimized and concurrently. A search of a whole megabyte takes half an hour.
 const AFTER_CANCELLATION: Duration = Duration::from_secs(60);
 
 #[test]
@@ -23,7 +23,7 @@ fn a_search_with_a_slow_pattern_can_be_stopped_in_the_middle_of_a_line() {
     let cancellation = CancellationToken::new();
     let context = ToolContext::from(ToolContextParts {
         identity: std::sync::Arc::new(Identity::conversation("c1")),
-        run_id: "run-1".into(),
+        turn_id: "run-1".into(),
         cancellation: cancellation.clone(),
         ..ToolContextParts::detached()
     });

@@ -1,4 +1,4 @@
-//! Who may ask over HTTP, and by which names of this machine.
+//! Authentication over HTTP, and the host names that requests may use.
 
 use std::{
     net::{IpAddr, Ipv6Addr, SocketAddr},
@@ -16,11 +16,11 @@ use crate::{
     output::{self, Served},
 };
 
-/// Where the tokens come from.
+/// The source of the tokens.
 pub(super) enum Tokens {
-    /// The project declares them.
+    /// Declared by the project.
     Declared,
-    /// It was made, and is kept in this file.
+    /// Generated, and stored in this file.
     File(PathBuf),
 }
 
@@ -30,7 +30,7 @@ pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener, Problem> 
     })
 }
 
-/// For whom the declared tokens stand.
+/// The identities of the declared tokens.
 pub(super) fn declared(project: &Project, default: &Access) -> impl Iterator<Item = Access> {
     project.serve_tokens().iter().map(|token| {
         let mut access = Access::new();
@@ -42,7 +42,7 @@ pub(super) fn declared(project: &Project, default: &Access) -> impl Iterator<Ite
     })
 }
 
-/// Who may ask, and where the tokens are; both are told.
+/// The identities that may send requests, and the source of the tokens.
 pub(super) fn access(
     global: &Global,
     args: &ServeArgs,
@@ -63,7 +63,7 @@ pub(super) fn access(
         let made = project
             .token_file()
             .map_err(|error| Problem::failed("token_unavailable", error.to_string()))?;
-        // It stands in no result; should it come into one all the same, nobody reads it.
+        // Results should not contain the token; if one does, it is redacted.
         let _ = engine.redactor().learn(made.token.expose());
         access = access.token(made.token.expose(), default);
         shown = args.show_token.then_some(made.token);
@@ -75,13 +75,17 @@ pub(super) fn access(
             || !args.claims.is_empty();
         if says_who || args.show_token {
             return Err(Problem::usage(
-                "`--as`, `--tenant`, `--claim`, `--personality` and `--show-token` are for a project \
-                 without `[[serve.token]]`: here each token says for whom it stands",
+                "`--as`, `--tenant`, `--claim`, `--personality` and `--show-token` are for a \
+                 project without `[[serve.token]]`: in this project each token has its own \
+                 identity",
             ));
         }
         for (token, of_token) in project.serve_tokens().iter().zip(declared(project, &default)) {
             let value = project.token(token).map_err(|error| {
-                Problem::invalid(format!("{}: the token cannot be had: {error}", token.origin()))
+                Problem::invalid(format!(
+                    "{}: the token cannot be read or created: {error}",
+                    token.origin()
+                ))
             })?;
             let _ = engine.redactor().learn(value.expose());
             access = access.token(value.expose(), of_token);
@@ -102,8 +106,8 @@ pub(super) fn access(
     Ok((access, tokens))
 }
 
-/// The address itself as a host that requests may name. An address is no name, so that none can be
-/// made to lead here. The loopback ones are allowed as long as no host is.
+/// The served address itself as a host that requests may name. It is an IP address, not a name, so
+/// DNS rebinding is impossible. Loopback addresses are allowed as long as no host is named.
 fn own_host(address: SocketAddr, named: &[String]) -> Option<String> {
     let loopback = address.ip() == IpAddr::from([127, 0, 0, 1])
         || address.ip() == IpAddr::from(Ipv6Addr::LOCALHOST);
@@ -111,7 +115,7 @@ fn own_host(address: SocketAddr, named: &[String]) -> Option<String> {
     (!address.ip().is_unspecified() && !is_default).then(|| bare(address.ip()))
 }
 
-/// What a client on this machine, or at the first host that is named, writes.
+/// The host that a client writes: the first named host, else the address on this machine.
 fn host_to_name(address: SocketAddr, named: &[String]) -> String {
     let port = address.port();
     if !address.ip().is_unspecified() {
@@ -139,7 +143,7 @@ pub(super) fn problem(error: &GatewayError, tokens: &Tokens) -> Problem {
     match (error, tokens) {
         (GatewayError::Host(_) | GatewayError::Origin(_), _) => Problem::usage(error.to_string()),
         (GatewayError::TokenTooShort { .. }, Tokens::File(path)) => Problem::invalid(format!(
-            "{}: {error}; remove the file, so that a new one is made",
+            "{}: {error}; remove the file and a new one is created",
             path.display()
         )),
         (GatewayError::TokenTooShort { .. } | GatewayError::SameToken { .. }, _) => {

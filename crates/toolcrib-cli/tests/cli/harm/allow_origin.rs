@@ -8,8 +8,8 @@ use crate::support::Project;
 
 const PAGE: &str = "https://tools.example";
 
-/// What a browser does before it sends a request with a token, and what it makes of the answer: the
-/// names of the headers of the real request are sent in a preflight, and each must be allowed.
+/// A browser's preflight before a request with a token: it contains the names of the real request's
+/// headers, and each must be allowed.
 fn preflight(served: &Served, path: &str, origin: &str, method: &str, headers: &str) -> Answer {
     let sent = [
         ("Origin", origin),
@@ -65,7 +65,7 @@ fn a_browser_did_not_send_the_request_of_an_allowed_page() {
             assert_eq!(answer.header("access-control-allow-credentials"), None);
         }
     }
-    // The page reads the answer, and why there is none.
+    // The page reads the response, and errors too.
     let list = |headers: &[(&str, &str)]| list(&served, &[&[("Origin", PAGE)], headers].concat());
     let answer = list(&[("Authorization", &token)]);
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -120,7 +120,23 @@ fn other_pages_are_refused_and_told_nothing() {
             assert!(!told, "{host} {origin}: {answer:?}");
         }
     }
-    // A program that is no browser has no preflight to pass.
+    // A program other than a browser needs no preflight.
     let answer = served.send("OPTIONS", "/mcp", &[], "");
     assert_eq!((answer.status, answer.header("access-control-allow-origin")), (401, None));
+}
+
+#[test]
+fn a_pattern_was_accepted_as_an_origin_and_matched_nothing() {
+    let project = Project::desk();
+    for (flag, pattern) in [
+        ("--allow-origin", "*"),
+        ("--allow-origin", "https://*"),
+        ("--allow-origin", "https://*.example"),
+        ("--allow-host", "*.example"),
+    ] {
+        let refused = project.toolcrib(&["serve", "--http", "0", flag, pattern]);
+        assert_eq!(refused.code, Some(2), "{flag} {pattern}: {}", refused.stderr);
+        let told = refused.stderr.contains(pattern) && refused.stderr.contains("patterns with `*`");
+        assert!(told, "{flag} {pattern}: {}", refused.stderr);
+    }
 }

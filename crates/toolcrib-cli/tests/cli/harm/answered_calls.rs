@@ -125,7 +125,7 @@ fn serve(stream: TcpStream, session: bool, answer: Answer, charges: &AtomicUsize
 const NO_METHOD: &str =
     r#"{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"Method not found"}}"#;
 
-/// Answers that say no, each of a server that had charged by then.
+/// Error responses, each of a server that had charged by then.
 const ANSWERS: [Answer; 13] = [
     Some(("404 Not Found", "no such session")),
     Some(("404 Not Found\r\nContent-Type: application/json", NO_METHOD)),

@@ -1,13 +1,16 @@
-//! What was said and was not so: of outputs, counts, patterns and costs.
+//! Untrue statements about outputs, counts, patterns and costs.
 
-use std::{process::Command, sync::Arc};
+use std::process::Command;
 
 use serde_json::{Value, json};
-use toolcrib_models::ScriptedModel;
-use toolcrib_testbed::{ModelServer, Protocol};
+use toolcrib_models::Vendor;
 
 use super::faults::{Client, project};
-use crate::support::Project;
+use crate::{
+    model_faults::wire::Said,
+    models::{Prepared, reply},
+    support::Project,
+};
 
 #[test]
 fn an_output_that_breaks_its_schema_was_a_good_result() {
@@ -60,10 +63,6 @@ fn a_pattern_that_matches_nothing_was_silent() {
 fn a_real_model_was_said_to_cost_nothing() {
     let script = "[[rule]]\nuser = '.*'\ntext = 'done'\n";
     let project = Project::of(&[("toolcrib.toml", "name = 'none'"), ("script.toml", script)]);
-    let model = Arc::new(ScriptedModel::from_toml("script:script.toml", script).unwrap());
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let server = ModelServer::builder(model).key("key-01234567").model_name("m").start();
-    let server = runtime.block_on(server).unwrap();
     let cost = |model: &str, change: &dyn Fn(&mut Command)| {
         let mut command = project.command(&["run", "go", "--json", "--model", model]);
         change(&mut command);
@@ -72,17 +71,12 @@ fn a_real_model_was_said_to_cost_nothing() {
         assert_eq!(run["answer"], json!("done"), "{run}");
         run["usage"]["cost_usd"].clone()
     };
-    for (protocol, model, url, key) in [
-        (Protocol::OpenAi, "openai:m", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
-        (Protocol::Anthropic, "anthropic:m", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
-        (Protocol::Gemini, "gemini:m", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY"),
-        (Protocol::Ollama, "ollama:m", "OLLAMA_HOST", "OLLAMA_API_KEY"),
-    ] {
-        let at = server.base_url(protocol);
+    for vendor in Vendor::ALL {
+        let served = Prepared::new(vendor, vec![reply(vendor, &Said::text(&["done"]))]);
         let set = |command: &mut Command| {
-            command.env(url, &at).env(key, "key-01234567");
+            served.set(command);
         };
-        assert_eq!(cost(model, &set), Value::Null, "{model}");
+        assert_eq!(cost(&format!("{vendor}:m"), &set), Value::Null, "{vendor}");
     }
     assert_eq!(cost("script:script.toml", &|_| {}), json!(0.0));
 }
@@ -99,4 +93,66 @@ fn a_rule_about_costs_that_nobody_knows_was_accepted_in_silence() {
     assert!(told.contains("cost_usd_below") && told.contains("tokens_below"), "{told}");
     let told = with("[agent]\nmodel = 'script:script.toml'");
     assert!(!told.contains("cost_usd_below"), "{told}");
+}
+
+#[test]
+fn a_result_without_its_data_was_a_whole_one() {
+    let declared = r#"
+policy_default = "allow"
+[database.d]
+file = "d.db"
+seed = "seed.sql"
+[[tool]]
+kind = "sql"
+name = "count"
+description = "Counts."
+read_only = true
+max_rows = 5000
+max_result_chars = 8000
+statements = ["WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < :n) SELECT n FROM c"]
+[tool.params]
+n = { type = "integer" }
+[[tool]]
+kind = "command"
+name = "write"
+description = "Writes."
+max_result_chars = 8000
+program = "head"
+args = ["-c", "{n}", "seed.sql"]
+inherit_env = ["PATH"]
+[tool.params]
+n = { type = "integer" }
+"#;
+    let seed = format!("CREATE TABLE a (x); -- {}", "x".repeat(60_000));
+    let project = Project::of(&[("toolcrib.toml", declared), ("seed.sql", &seed)]);
+    let (code, whole) = project.json(&["call", "count", "n=3"]);
+    let rows = whole["structured"]["rows"].as_array().map(Vec::len);
+    assert_eq!((code, rows, &whole["truncated"]), (Some(0), Some(3), &Value::Null), "{whole}");
+
+    let (code, cut) = project.json(&["call", "count", "n=4000"]);
+    assert_eq!(code, Some(0), "{cut}");
+    let truncated = &cut["truncated"];
+    assert_eq!((&truncated["value"], &truncated["structured"]), (&json!(true), &json!(true)));
+    if cut["structured"].is_null() {
+        assert!(truncated["structured_chars"].as_u64() > Some(20_000), "{truncated}");
+    }
+    assert!(truncated["help"].as_str().unwrap().contains("max_result_chars"), "{truncated}");
+
+    let (_, cut) = project.json(&["call", "write", "n=50000"]);
+    assert_eq!(cut["truncated"]["structured"], json!(true), "its texts are cut: {cut}");
+    assert_eq!(project.json(&["call", "write", "n=500"]).1["truncated"], Value::Null);
+}
+
+#[test]
+fn warnings_of_imported_files_were_missing_in_json() {
+    let file = super::faults::file(&json!({ "autoApprove": ["flood"] }), &json!({}));
+    for args in [&["mcp", "list"] as &[&str], &["menu"], &["tools"], &["mcp", "test", "f"]] {
+        let mut command = crate::support::toolcrib();
+        let import = ["--import", "file.json", "--allow-stray-children", "--json"];
+        let output = command.args(args).args(import).current_dir(file.path()).output().unwrap();
+        let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let warnings = printed["warnings"].as_array().unwrap();
+        let told = |one: &Value| one["message"].as_str().unwrap().contains("autoApprove");
+        assert!(warnings.iter().any(told), "{args:?}: {printed}");
+    }
 }

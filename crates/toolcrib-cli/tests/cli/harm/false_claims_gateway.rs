@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::served::{Piped, Served, greeting, initialize, message, with_metadata};
 use crate::support::Project;
 
-/// What servers may have beside tools, and the gateway does not declare.
+/// Features of servers besides tools, which the gateway does not declare.
 const UNDECLARED: [&str; 19] = [
     "resources/list",
     "resources/templates/list",
@@ -73,7 +73,7 @@ fn undeclared_methods_were_answered_with_empty_lists() {
             assert_unknown(&stateless.ask(&alone), method);
         }
     }
-    // What is declared is there.
+    // The declared feature works.
     let list = message("tools/list", &json!({}));
     assert!(!served.post("/mcp", &token, Some(&session), &list).tools().is_empty());
     assert!(!served.stateless("/mcp", &token, "tools/list", json!({})).tools().is_empty());
@@ -93,7 +93,7 @@ fn a_handshake_was_taken_in_the_era_that_has_none() {
         let answer = served.stateless("/mcp", &token, "initialize", params.clone());
         assert_eq!((answer.status, answer.header("mcp-session-id")), (404, None), "{answer:?}");
         assert_unknown(&answer.message(), "initialize");
-        // The metadata alone says which era it is, also without headers.
+        // The metadata alone decides the era, also without headers.
         let body = message("initialize", &with_metadata(params));
         let answer = served.post("/mcp", &token, None, &body);
         assert_eq!(answer.status, 404, "{answer:?}");
@@ -111,7 +111,7 @@ fn a_handshake_was_taken_in_the_era_that_has_none() {
     ];
     let answer = served.send("POST", "/mcp", &headers, &message("initialize", &json!({})));
     assert_eq!(answer.status, 404, "{answer:?}");
-    // A client that only asks for the newest version gets the newest one that has sessions.
+    // A client that requests the newest version gets the newest one with sessions.
     let begun = served.post("/mcp", &token, None, &message("initialize", &asks_for_it));
     assert_eq!(begun.message()["result"]["protocolVersion"], "2025-11-25", "{begun:?}");
 }

@@ -29,7 +29,7 @@ pub(super) fn file(entry: &Value, beside: &Value) -> Project {
     Project::of(&[("file.json", &file.to_string())])
 }
 
-/// The names of the server's own tools that a menu with such a file offers, and what is told.
+/// The names of the server's own tools that a menu with such a file offers, and standard error.
 pub(super) fn offered(folder: &Project) -> (Option<i32>, Vec<String>, String) {
     let mut command = toolcrib();
     let args = ["menu", "--import", "file.json", "--allow-stray-children"];

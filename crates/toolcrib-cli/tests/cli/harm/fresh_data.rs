@@ -52,10 +52,10 @@ fn a_typo_was_answered_with_the_flag_that_deletes_data() {
 #[test]
 fn the_hint_was_given_though_the_seed_is_the_same_and_is_given_when_it_changed() {
     let project = notes();
-    edit(&project, "toolcrib.toml", "SELECT id, text, written_at", "SELECT id, text, colour");
+    edit(&project, "toolcrib.toml", "SELECT id, text, written_at", "SELECT id, text, color");
     let said = project.toolcrib(&["check"]).stderr;
-    assert!(said.contains("colour") && !said.contains("--fresh"), "{said}");
-    edit(&project, "seed.sql", "text", "colour TEXT, text");
+    assert!(said.contains("color") && !said.contains("--fresh"), "{said}");
+    edit(&project, "seed.sql", "text", "color TEXT, text");
     let said = project.toolcrib(&["check"]).stderr;
     assert!(said.contains("--fresh") && said.contains("keeps the old file"), "{said}");
     // The seed that changed does not load: nothing is replaced.
@@ -99,7 +99,7 @@ fn a_database_that_toolcrib_did_not_make_was_replaced() {
         let state = ["--state", state.path().to_str().unwrap(), "--fresh"];
         let fresh = project.toolcrib(&[&ASK as &[&str], &state, more].concat());
         assert_eq!(fresh.code, Some(1), "{}", fresh.stderr);
-        assert!(fresh.stderr.contains("was not made by Toolcrib"), "{}", fresh.stderr);
+        assert!(fresh.stderr.contains("was not created by Toolcrib"), "{}", fresh.stderr);
         assert!(fs::read(&own).unwrap() == before);
     }
 }
@@ -116,11 +116,49 @@ fn the_terminal_was_not_asked_before_data_was_replaced() {
     }
     let (code, said) = at_terminal(&project.command(&fresh), "[y/N]", "yes\n");
     assert_eq!((code, has_note(&database(&project))), (Some(0), false), "{said}");
-    // Where there is nothing to lose, or the answer was given, it does not ask.
+    // Without old data, or with `--yes`, it does not ask.
     let (code, said) =
         at_terminal(&project.command(&[&fresh as &[&str], &["--yes"]].concat()), "[y/N]", "");
     assert!(code == Some(0) && !said.contains("[y/N]"), "{said}");
     fs::remove_dir_all(project.state()).unwrap();
     let (code, said) = at_terminal(&project.command(&fresh), "[y/N]", "");
     assert!(code == Some(0) && !said.contains("[y/N]"), "{said}");
+}
+
+#[test]
+fn data_was_replaced_for_a_command_that_was_refused_then() {
+    let project = notes();
+    let refused: [(&[&str], &str); 9] = [
+        (&["run", "go", "--skill", "nosuch"], "unknown skill `nosuch`"),
+        (&["run", "go", "--personality", "nosuch"], "unknown personality"),
+        (&["run", "go", "--model", "script:nosuch.toml"], "nosuch.toml"),
+        (&["run", "go", "--record", "toolcrib.toml"], "already exists"),
+        (&["run", "go", "--events", "toolcrib.toml"], "--events"),
+        (&["call", "add_notes", "text=x"], "add_note"),
+        (&["call", "add_note", "txt=x"], "text"),
+        (&["call", "find_notes", "{broken"], "JSON"),
+        (&["mcp", "call", "nosuch", "x"], "MCP server"),
+    ];
+    for (args, told) in refused {
+        let mut command = project.command(&[args, &["--fresh", "--yes"]].concat());
+        let outcome: Outcome = command.current_dir(project.path()).output().unwrap().into();
+        assert!(matches!(outcome.code, Some(1 | 2)), "{args:?}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(told), "{args:?}: {}", outcome.stderr);
+        assert!(has_note(&database(&project)), "{args:?}: {}", outcome.stderr);
+    }
+    let fresh = project.toolcrib(&["call", "find_notes", "word=precious", "--fresh"]);
+    assert_eq!((fresh.code, has_note(&database(&project))), (Some(0), false), "{}", fresh.stderr);
+}
+
+#[test]
+fn a_database_that_another_program_has_open_was_replaced() {
+    let project = notes();
+    let other = Connection::open(database(&project)).unwrap();
+    other.execute_batch("SELECT count(*) FROM notes").unwrap();
+    let fresh = project.toolcrib(&[&ASK as &[&str], &["--fresh"]].concat());
+    assert_eq!(fresh.code, Some(1), "{}", fresh.stderr);
+    assert!(fresh.stderr.contains("is open in another program"), "{}", fresh.stderr);
+    other.execute_batch("INSERT INTO notes (text) VALUES ('more')").unwrap();
+    drop(other);
+    assert!(has_note(&database(&project)));
 }

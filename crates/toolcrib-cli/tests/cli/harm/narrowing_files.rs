@@ -56,7 +56,7 @@ fn a_key_that_may_narrow_and_is_not_understood_was_ignored() {
         assert_eq!((code, names.len()), (Some(0), 0), "{entry}: {stderr}");
         assert!(stderr.contains(key) && stderr.contains("cannot be used"), "{entry}: {stderr}");
     }
-    // What widens, and what has nothing to do with it, costs a warning.
+    // Keys that widen, and unrelated ones, only cause a warning.
     let ignored = json!({ "autoApprove": ["flood"], "alwaysAllow": ["ids"], "trust": true,
         "toolTimeout": 5, "description": "d" });
     let (code, names, stderr) = with(&ignored);
@@ -109,4 +109,39 @@ fn a_project_widened_what_its_file_narrows() {
     let mut called = toolcrib();
     let called = called.args(["call", "mcp__f__alpha", "-p"]).arg(project.path()).output().unwrap();
     assert!(!called.status.success());
+}
+
+#[test]
+fn permissions_and_projects_of_a_settings_file_were_ignored() {
+    let but = |hidden: &[&str]| ALL.into_iter().filter(|name| !hidden.contains(name)).collect();
+    let deny = |rules: &[&str]| json!({ "permissions": { "deny": rules, "allow": ["mcp__f"] } });
+    let cases: [(Value, Vec<&str>); 8] = [
+        (deny(&["mcp__f__flood", "mcp__g__alpha", "Bash(rm *)"]), but(&["flood"])),
+        (deny(&["mcp__f__flood(x)"]), but(&["flood"])),
+        (json!({ "permissions": { "ask": ["mcp__f__ids"] } }), but(&["ids"])),
+        (deny(&["mcp__f"]), vec![]),
+        (deny(&["mcp__f__*"]), vec![]),
+        (deny(&["mcp__*"]), vec![]),
+        (json!({ "projects": { "/": { "disabledMcpServers": ["f"] } } }), vec![]),
+        (json!({ "projects": { "/nowhere": { "disabledMcpServers": ["f"] } } }), ALL.to_vec()),
+    ];
+    for (beside, expected) in cases {
+        let (code, names, stderr) = offered(&file(&json!({}), &beside));
+        assert_eq!(code, Some(0), "{beside}: {stderr}");
+        assert_eq!(names, expected, "{beside}: {stderr}");
+    }
+    // A pattern may mean any of the tools.
+    let (code, names, stderr) = offered(&file(&json!({}), &deny(&["mcp__f__fl*"])));
+    assert_eq!((code, names.len()), (Some(0), 0), "{stderr}");
+    assert!(stderr.contains("mcp__f__fl*") && stderr.contains("cannot be used"), "{stderr}");
+    for beside in [
+        deny(&["Mcp(f:flood)"]),
+        json!({ "permissions": ["mcp__f"] }),
+        json!({ "permission": { "f_*": "deny" } }),
+        json!({ "tools": { "exclude": ["flood"] } }),
+        json!({ "chat.mcp.access": "none" }),
+    ] {
+        let wrong = offered(&file(&json!({}), &beside));
+        assert!(wrong.0 != Some(0) && wrong.1.is_empty(), "{beside}: {}", wrong.2);
+    }
 }

@@ -50,7 +50,7 @@ fn recall() -> Value {
     json!({ "name": "mcp__good__recall", "arguments": {} })
 }
 
-/// A list that is asked for, and a call that comes before the list is answered.
+/// A list request, and a call before the list is answered.
 fn serves_a_call_during_a_list(mut client: Piped) {
     let began = Instant::now();
     client.send(&message(5, "tools/list", &json!({})));
@@ -172,13 +172,13 @@ fn during_an_outage_the_model_read_that_there_is_no_such_tool() {
         call(&mut client, "die");
         wait_for(|| {
             let said = call(&mut client, "recall");
-            assert!(!said.contains("there is no tool"), "{said}");
+            assert!(!said.contains("unknown tool"), "{said}");
             said.contains("cannot be used at the moment") && said.contains("again")
         });
-        // What nobody may see is not said to be there.
+        // Hidden tools are reported as unknown.
         for hidden in ["secret", "nothing"] {
             let said = call(&mut client, hidden);
-            assert!(said.contains("there is no tool"), "{said}");
+            assert!(said.contains("unknown tool"), "{said}");
         }
         fs::remove_file(project.path().join("down")).unwrap();
         wait_for(|| call(&mut client, "recall").contains("memory="));
@@ -198,7 +198,7 @@ fn a_server_that_was_never_there_was_said_to_have_no_such_tool() {
         let params = json!({ "name": format!("mcp__{tool}"), "arguments": {} });
         let said = client.ask(&message(8, "tools/call", &params)).to_string();
         assert_eq!(said.contains("cannot be used at the moment"), is_away, "{said}");
-        assert_eq!(said.contains("there is no tool"), !is_away, "{said}");
+        assert_eq!(said.contains("unknown tool"), !is_away, "{said}");
     }
     client.end();
 }

@@ -181,8 +181,8 @@ fn a_servers_answer_of_2_kb_ended_the_process() {
     assert!(called.stdout.contains("reserved by `serde_json`"), "{answer}");
 }
 
-/// A run over a vendor's protocol whose model writes these arguments, in pieces: what the events say of
-/// the call, and what the body got.
+/// A run over a vendor's protocol whose model writes these arguments, in pieces: the call in the
+/// events, and the arguments of the body.
 async fn through(vendor: Vendor, pieces: &[&str]) -> (Value, Vec<Value>, Vec<Message>) {
     let said = Said::text(&["I look."]).calling("call_a", "read", pieces);
     let done = Said::text(&["Done."]);

@@ -23,12 +23,12 @@ fn tool(name: &str, more: &str) -> String {
 fn a_declared_tool_was_called_like_one_of_a_server() {
     for name in ["mcp__git__log", "MCP__git__log", "Mcp__other__x", "mcp__x"] {
         let said = refused(&tool(name, ""), "");
-        assert!(said.contains("names of tools of MCP servers begin with `mcp__`"), "{said}");
+        assert!(said.contains("the prefix `mcp__` is reserved for tools of MCP servers"), "{said}");
         let said = refused("[plugin.p]\npath = 'p'\nprograms = true\n", &tool(name, ""));
-        assert!(said.contains("names of tools of MCP servers begin with `mcp__`"), "{said}");
+        assert!(said.contains("the prefix `mcp__` is reserved for tools of MCP servers"), "{said}");
     }
     let said = refused(&tool("log", "toolset = 'mcp'"), "");
-    assert!(said.contains("`mcp` is the toolset of the tools of MCP servers"), "{said}");
+    assert!(said.contains("`mcp` is reserved for tools of MCP servers"), "{said}");
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_hub_took_the_names_of_a_server() {
         )
     };
     let said = refused(&hub("crm", "prefix = 'mcp__git__'"), "");
-    assert!(said.contains("names of tools of MCP servers begin with `mcp__`"), "{said}");
+    assert!(said.contains("the prefix `mcp__` is reserved for tools of MCP servers"), "{said}");
     let said = refused(&hub("mcp", "prefix = 'x_'"), "");
-    assert!(said.contains("`mcp` is the toolset of the tools of MCP servers"), "{said}");
+    assert!(said.contains("`mcp` is reserved for tools of MCP servers"), "{said}");
 }

@@ -8,7 +8,7 @@ use crate::support::{Outcome, Project};
 
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/fixtures/mcp_server.py");
 
-/// What a program finds of itself and of the host, whose environment and command line hold `hush`.
+/// A program's facts about itself and the host, whose environment and command line contain `hush`.
 const LOOK: &str = "grep -E '^(Cap|NoNewPrivs)' /proc/self/status; cat /proc/self/limits; \
     cat /proc/[0-9]*/environ 2>/dev/null | grep -ao hush-harm; umount /proc 2>&1; true";
 

@@ -1,4 +1,4 @@
-//! A source's own order was lost, and what strangers say of their progress was for users.
+//! A source's own order was lost, and untrusted progress was for users.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},

@@ -42,7 +42,7 @@ fn what_a_server_says_reached_the_terminal_as_json() {
         let is_obeyed = |c: char| c.is_control() && c != '\n';
         assert!(shown.contains("it failed") && !shown.contains(is_obeyed), "{shown:?}");
     }
-    // What a server calls itself, and why it fails, is nobody's to clean but the one who shows it.
+    // Names and errors of a server are sanitized where they are shown.
     let script = "import sys; sys.stderr.write('gone\\x1b[2J\\u009b1m\\u202e'); sys.exit(1)";
     let file = format!("[mcp.f]\ncommand = 'python3'\nargs = ['-c', \"\"\"{script}\"\"\"]\n");
     let project = crate::support::Project::of(&[("toolcrib.toml", &file.replace('\\', "\\\\"))]);

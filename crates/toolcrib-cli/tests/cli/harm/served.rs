@@ -90,7 +90,7 @@ impl Served {
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         let headers = head.lines().skip(1).filter_map(|line| line.split_once(": "));
         let headers = headers.map(|(name, value)| (name.to_lowercase(), value.to_owned()));
-        // The date is no part of what is said.
+        // The date differs in each response.
         let headers = headers.filter(|(name, _)| name != "date").collect();
         Answer { status, headers, body: body.to_owned() }
     }
@@ -183,7 +183,7 @@ pub(super) fn message(method: &str, params: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params }).to_string()
 }
 
-/// Parameters with what every request of the stateless era says of itself.
+/// Parameters with the metadata of every request of the stateless era.
 pub(super) fn with_metadata(mut params: Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -193,7 +193,7 @@ pub(super) fn with_metadata(mut params: Value) -> Value {
     params
 }
 
-/// What a handshake passes.
+/// The parameters of a handshake.
 pub(super) fn greeting() -> Value {
     json!({
         "protocolVersion": "2025-06-18", "capabilities": {},

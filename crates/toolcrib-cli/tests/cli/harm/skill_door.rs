@@ -85,7 +85,7 @@ fn a_url_activated_a_skill_that_policy_denies_its_caller() {
     let project = project();
     let served = Served::start(&project, &mut command(&project, &["serve"]));
     let call = json!({ "name": "open_vault", "arguments": {} });
-    // Whoever may read the skill is offered its tool, and the tool runs.
+    // Callers that may read the skill are offered its tool, and the tool runs.
     let listed = served.stateless("/mcp/skill/vault", ANA, "tools/list", json!({}));
     assert!(listed.tools().contains(&"open_vault".to_owned()), "{listed:?}");
     let ran = served.stateless("/mcp/skill/vault", ANA, "tools/call", call.clone());

@@ -15,7 +15,7 @@ fn the_names_on_the_line_of_a_step_read_as_those_of_withheld_tools() {
     let menu = project.json(&["menu"]).1;
     let count = |what: &str| menu[what].as_array().unwrap().len();
     let (offered, all) = (count("offered"), count("offered") + count("withheld"));
-    let line = said.lines().find(|line| line.starts_with("step 1 ")).unwrap();
+    let line = said.lines().find(|line| line.starts_with("iteration 1 ")).unwrap();
     assert!(line.contains(&format!("offers {offered} of {all} tools: list_charges, ")), "{line}");
     assert!(!line.contains("withheld"), "{line}");
     let readme = include_str!("../../../../../README.md");
@@ -29,7 +29,7 @@ fn a_step_that_offers_nothing_names_nothing() {
         ("script.toml", "[[rule]]\ntext = \"done\"\n"),
     ]);
     let said = project.toolcrib(&["run", "go"]).stderr;
-    assert!(said.lines().any(|line| line == "step 1  offers 0 of 0 tools"), "{said}");
+    assert!(said.lines().any(|line| line == "iteration 1  offers 0 of 0 tools"), "{said}");
 }
 
 #[test]
@@ -91,4 +91,23 @@ fn the_help_says_how_a_server_ends() {
     let project = Project::desk();
     let help = project.toolcrib(&["serve", "--help"]).stdout;
     assert!(help.contains("exit code 0"), "{help}");
+}
+
+#[test]
+fn a_server_that_is_away_was_counted_as_a_tool() {
+    let project = Project::of(&[
+        (
+            "toolcrib.toml",
+            "policy_default = \"allow\"\n[agent]\nmodel = \"script:script.toml\"\n\
+             [mcp.gone]\ncommand = \"false\"\non_failure = \"omit\"\n\
+             [[tool]]\nkind = \"command\"\nname = \"look\"\ndescription = \"Looks.\"\n\
+             program = \"true\"\n",
+        ),
+        ("script.toml", "[[rule]]\ntext = \"done\"\n"),
+    ]);
+    let said = project.toolcrib(&["run", "go"]).stderr;
+    let line = "iteration 1  offers 1 of 1 tool, 1 server unavailable: look";
+    assert!(said.lines().any(|said| said == line), "{said}");
+    let menu = project.toolcrib(&["menu"]).stdout;
+    assert!(menu.contains("withheld (0 tools, 1 server unavailable)"), "{menu}");
 }

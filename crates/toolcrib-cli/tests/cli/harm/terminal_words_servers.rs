@@ -1,4 +1,4 @@
-//! A terminal that says nothing while servers are asked.
+//! A silent terminal while servers are queried.
 
 use crate::support::Project;
 

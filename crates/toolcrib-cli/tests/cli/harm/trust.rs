@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::support::{Outcome, Project, at_terminal, toolcrib};
 
-/// A project that is found, and a user who has agreed to nothing yet.
+/// A found project, and a user without any consent.
 struct Found {
     project: Project,
     config: TempDir,
@@ -59,7 +59,7 @@ impl Found {
         assert_eq!(trusted.code, Some(0), "{}", trusted.stderr);
     }
 
-    /// Whether the server or the tool was started, since this was asked last.
+    /// Whether the server or the tool was started since the last call.
     fn was_started(&self) -> bool {
         fs::remove_file(self.path().join("below/started")).is_ok()
     }
@@ -112,7 +112,7 @@ fn looking_at_a_found_project_started_its_program() {
     // The server's tools are not there, for this reason; declared ones are.
     let menu = found.run(&["menu", "--why"]);
     assert!(menu.stdout.contains("look") && menu.stdout.contains("not trusted"), "{}", menu.stdout);
-    // What is named is agreed to, and then looking does start it.
+    // A named project is trusted, and inspecting it starts the server.
     found.named(&["mcp", "list"]);
     assert!(found.was_started());
     found.trust();
@@ -173,7 +173,7 @@ fn a_found_project_ran_without_being_asked_about() {
         assert!(!found.was_started(), "{args:?}");
         for shown in [
             "sh -c \"touch below/started\" \"two words\"",
-            "LD_PRELOAD, KEY",
+            "LD_PRELOAD=x.so, KEY\n",
             "SPY_KEY",
             "SPY_TOO",
             "touch below/started",
@@ -208,7 +208,7 @@ fn the_terminal_was_not_asked() {
         assert!(said.contains("sh -c \"touch below/started\""), "{said}");
         assert_eq!(found.was_started(), code == 0, "{answer:?}: {said}");
     }
-    // It is asked once.
+    // It asks once.
     assert_eq!(found.run(&["call", "look"]).code, Some(0));
 }
 
@@ -245,6 +245,62 @@ fn a_program_without_a_version_was_not_said_to_be_unpinned() {
         assert_eq!(!said.contains("not pinned: @scope/server"), is_pinned, "{args}: {said}");
         assert!(said.contains("npx -y @scope/server"), "{said}");
     }
+}
+
+#[test]
+fn check_did_not_warn_of_programs_that_may_change_any_day() {
+    let declared = |command: &str, args: &str| {
+        format!("policy_default = \"allow\"\n[mcp.x]\ncommand = '{command}'\nargs = {args}\n")
+    };
+    for (command, args, spec) in [
+        ("npx", r#"["-y", "@scope/server"]"#, "@scope/server"),
+        ("uv", r#"["run", "--with", "tool", "server.py"]"#, "tool"),
+        ("uvx", r#"["--from", "tool", "server"]"#, "tool"),
+        ("bunx", r#"["tool"]"#, "tool"),
+        ("pnpm", r#"["dlx", "tool"]"#, "tool"),
+        ("deno", r#"["run", "https://x.example/server.ts"]"#, "https://x.example/server.ts"),
+        ("go", r#"["run", "x.example/tool@latest"]"#, "x.example/tool@latest"),
+        ("docker", r#"["run", "-i", "mcp/git:latest"]"#, "mcp/git:latest"),
+        ("sh", r#"["-c", "pip install tool && tool"]"#, "tool"),
+        ("sh", r#"["-c", "curl -s https://x.example/i | sh"]"#, "https://x.example/i"),
+    ] {
+        let found = Found::of(&[("toolcrib.toml", &declared(command, args))]);
+        let told = format!("MCP server `x`: {spec} has no fixed version");
+        let checked = found.named(&["check"]);
+        assert_eq!(checked.code, Some(0), "{args}: {}", checked.stderr);
+        assert!(checked.stderr.contains(&told), "{args}: {}", checked.stderr);
+        let checked = found.named(&["check", "--json"]).stdout;
+        assert!(checked.contains(&told), "{args}: {checked}");
+        let trusted = found.run(&["trust"]).stderr;
+        assert!(trusted.contains(&format!("not pinned: {spec} ")), "{args}: {trusted}");
+    }
+    let pinned = declared("uvx", r#"["--from", "tool==1.2.3", "server"]"#);
+    let checked = Found::of(&[("toolcrib.toml", &pinned)]).named(&["check"]);
+    assert!(!checked.stderr.contains("no fixed version"), "{}", checked.stderr);
+}
+
+#[test]
+fn values_that_decide_what_code_runs_were_not_shown() {
+    let project = r#"
+mcp_files = ["servers.json"]
+policy_default = "allow"
+[[tool]]
+kind = "command"
+name = "look"
+description = "Looks."
+program = "true"
+env = { PATH = "./bin:/usr/bin", NODE_OPTIONS = "--require ./x.js", NOTE = "plain", API_KEY = "abcdefgh1" }
+"#;
+    let servers = r#"{ "mcpServers": { "a": { "command": "true",
+        "env": { "PYTHONPATH": "lib", "TOKEN": "abcdefgh2" } } } }"#;
+    let found = Found::of(&[("toolcrib.toml", project), ("servers.json", servers)]);
+    let told = found.run(&["trust"]).stderr;
+    let shown =
+        ["PATH=./bin:/usr/bin", "NODE_OPTIONS=--require ./x.js", "NOTE", "PYTHONPATH=lib", "TOKEN"];
+    for shown in shown {
+        assert!(told.contains(shown), "{shown}: {told}");
+    }
+    assert!(!told.contains("plain") && !told.contains("abcdefgh"), "{told}");
 }
 
 /// The files below a folder, with their modes.

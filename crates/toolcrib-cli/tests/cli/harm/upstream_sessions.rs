@@ -36,7 +36,7 @@ fn serve(project: &Project, principals: &[&str]) -> Http {
     Http::start(&mut command, &project.path().join("errors.txt"))
 }
 
-/// What a call of the server answers.
+/// The response of a server's call.
 fn call(http: &Http, who: &str, session: Option<&str>, tool: &str, text: &str) -> String {
     let params = json!({ "name": format!("mcp__notes__{tool}"), "arguments": { "text": text } });
     let (status, answer) = http.post(Some(&token(who)), "tools/call", &params, session);

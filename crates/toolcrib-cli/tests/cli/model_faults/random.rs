@@ -1,4 +1,4 @@
-//! Whatever models say and servers do, in whatever order: the conversation goes on, with each vendor.
+//! Any sequence of models' and servers' behavior: the conversation continues, with each vendor.
 
 use std::time::Duration;
 
@@ -19,15 +19,16 @@ use super::{
     vendor_model,
     wire::{self, Called, Said},
 };
+use crate::support::in_full;
 
 /// How long nothing comes from a server that stalls.
 const IDLE: Duration = Duration::from_millis(40);
 
-/// What one request is answered with.
+/// The response to one request.
 #[derive(Debug, Clone)]
 enum Answer {
     Whole(Said),
-    /// It ends so far through, in hundredths, as its ending says.
+    /// It ends after this part, in hundredths, with this ending.
     Broken(Said, usize, Ending),
     Refused(u16),
 }
@@ -172,7 +173,7 @@ async fn check(turns: &[Turn]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if in_full() { 80 } else { 20 }, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_conversation_goes_on_with_every_vendor(turns in vec(turn(), 1..4)) {

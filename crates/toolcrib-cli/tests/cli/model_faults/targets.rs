@@ -1,13 +1,14 @@
-//! Servers that take what their vendors take, and nothing else.
-
-use std::sync::Arc;
+//! Requests that go on from a history, held to what each vendor's API takes.
 
 use toolcrib_agent::{Agent, RunOptions, Stopped};
 use toolcrib_core::Message;
-use toolcrib_models::{ScriptedModel, Vendor};
-use toolcrib_testbed::ModelServer;
+use toolcrib_models::Vendor;
+use toolcrib_testbed::CannedServer;
 
-use super::{KEY, agent, in_time, vendor_model};
+use super::{
+    accepted, agent, in_time, stream, vendor_model,
+    wire::{self, Said},
+};
 
 /// Models by which an adapter tells what it may send: servers of other people's, OpenAI's own, and
 /// Gemini's that want signatures.
@@ -20,13 +21,13 @@ const MODELS: [(Vendor, &str); 6] = [
     (Vendor::Ollama, "test-model"),
 ];
 
-/// A strict server for each model, and agents over it.
+/// A server for each model, and agents over it.
 pub(super) struct Targets(Vec<Target>);
 
 struct Target {
     vendor: Vendor,
     model: &'static str,
-    server: ModelServer,
+    server: CannedServer,
     /// With the tools of these tests, and with none.
     agents: [Agent; 2],
 }
@@ -35,10 +36,8 @@ impl Targets {
     pub(super) async fn start() -> Self {
         let mut targets = Vec::new();
         for (vendor, model) in MODELS {
-            let script = "[[rule]]\ntext = 'Understood.'";
-            let script = Arc::new(ScriptedModel::from_toml("script:inline", script).unwrap());
-            let server = ModelServer::builder(script).key(KEY).model_name(model);
-            let server = server.thoughts(model == "gemini-3.8-flash").start().await.unwrap();
+            let reply = stream(vendor, &wire::frames(vendor, &Said::text(&["Understood."])));
+            let server = CannedServer::start(std::iter::repeat(reply)).await.unwrap();
             let over = || vendor_model(&server.url(), vendor, model).build().unwrap();
             let bare = Agent::builder().model(over()).build().unwrap();
             let agents = [agent(over()).build().unwrap(), bare];
@@ -47,19 +46,19 @@ impl Targets {
         Self(targets)
     }
 
-    /// Fails unless each server takes the history with one more message of the user's.
+    /// Fails unless each API takes the history with one more message of the user's.
     pub(super) async fn accept(&self, history: &[Message]) {
         for Target { vendor, model, server, agents } in &self.0 {
             for (agent, tools) in agents.iter().zip(["with tools", "without tools"]) {
                 let options = RunOptions::default().history(history.to_vec());
                 let outcome = in_time(agent.run("Go on.", options)).await;
-                let sent = || server.recorder().last().map(|request| request.body);
+                let sent = server.recorder().last().unwrap().json().unwrap();
+                let accepted = accepted::check(*vendor, model, &sent);
                 assert_eq!(
-                    outcome.stopped,
-                    Stopped::Answered,
-                    "{vendor} {model} {tools}: {:?}\n{history:#?}\n{:?}",
+                    (outcome.stopped, &accepted),
+                    (Stopped::Answered, &Ok(())),
+                    "{vendor} {model} {tools}: {:?}\n{history:#?}\n{sent}",
                     outcome.error,
-                    sent()
                 );
                 server.recorder().clear();
             }

@@ -10,17 +10,21 @@ fn at(pointer: &str) -> ArgumentMatch {
 
 #[expect(clippy::needless_pass_by_value, reason = "`json!(..)` reads better without a `&`")]
 fn some(condition: &ArgumentMatch, args: Value) -> bool {
-    condition.holds(&args, Effect::Deny).unwrap()
+    condition.evaluate(&args, Effect::Deny).unwrap()
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "`json!(..)` reads better without a `&`")]
 fn each(condition: &ArgumentMatch, args: Value) -> bool {
-    condition.holds(&args, Effect::Allow).unwrap()
+    condition.evaluate(&args, Effect::Allow).unwrap()
+}
+
+fn judge(condition: &ArgumentMatch, args: &Value, effect: Effect) -> Result<bool, String> {
+    condition.evaluate(args, effect)
 }
 
 #[test]
 fn every_test_holds_on_what_it_says_and_on_no_other_type() {
-    let holds = |condition: ArgumentMatch, value: Value| some(&condition, json!({"x": value}));
+    let matched = |condition: ArgumentMatch, value: Value| some(&condition, json!({"x": value}));
     let x = || at("/x");
     for (condition, value, expected) in [
         (x().equals("a"), json!("a"), true),
@@ -51,7 +55,7 @@ fn every_test_holds_on_what_it_says_and_on_no_other_type() {
         (x().greater_than(3), json!(3), false),
         (x().greater_than(u64::MAX), json!(i64::MIN), false),
         (x().greater_than(i64::MAX), json!(u64::MAX), true),
-        // Whole numbers that are one and the same as floating point.
+        // Integers that are equal as floating point.
         (x().equals(9_007_199_254_740_993_u64), json!(9_007_199_254_740_992_u64), false),
         (x().greater_than(i64::MAX - 1), json!(i64::MAX), true),
         (x().greater_than(0).less_than(10), json!(5), true),
@@ -61,7 +65,7 @@ fn every_test_holds_on_what_it_says_and_on_no_other_type() {
         (x().exists(false), json!(null), false),
         (x(), json!(null), true),
     ] {
-        assert_eq!(holds(condition.clone(), value.clone()), expected, "{condition:?} {value}");
+        assert_eq!(matched(condition.clone(), value.clone()), expected, "{condition:?} {value}");
     }
 }
 
@@ -99,7 +103,7 @@ fn a_list_fits_a_rule_that_denies_by_some_item_and_one_that_allows_by_each() {
         assert_eq!(some(&etc, args.clone()), by_some, "{args}");
         assert_eq!(each(&etc, args.clone()), by_each, "{args}");
         for effect in [Effect::Ask, Effect::Halt] {
-            assert_eq!(etc.holds(&args, effect), Ok(by_some), "{args}");
+            assert_eq!(judge(&etc, &args, effect), Ok(by_some), "{args}");
         }
     }
     // All tests on one item, not each on some item.
@@ -114,21 +118,21 @@ fn pointers_go_through_names_positions_and_all_items() {
     let args = json!({
         "a/b": {"~": 1}, "files": [{"path": "/x"}, {"path": "/y", "mode": 7}], "": 2, "*": 3,
     });
-    let holds = |pointer: &str, value: Value| {
+    let matched = |pointer: &str, value: Value| {
         let condition = at(pointer).equals(value);
         (some(&condition, args.clone()), each(&condition, args.clone()))
     };
-    assert_eq!(holds("/a~1b/~0", json!(1)), (true, true));
-    assert_eq!(holds("/files/1/path", json!("/y")), (true, true));
-    assert_eq!(holds("/files/0/path", json!("/y")), (false, false));
-    assert_eq!(holds("/files/01/path", json!("/y")), (false, false));
-    assert_eq!(holds("/files/+1/path", json!("/y")), (false, false));
-    assert_eq!(holds("/files/2/path", json!("/y")), (false, false));
-    assert_eq!(holds("/files/*/path", json!("/y")), (true, false));
-    assert_eq!(holds("/files/*/mode", json!(7)), (true, false));
-    assert_eq!(holds("/", json!(2)), (true, true));
-    assert_eq!(holds("/*", json!(3)), (true, true));
-    assert_eq!(holds("", args.clone()), (true, true));
+    assert_eq!(matched("/a~1b/~0", json!(1)), (true, true));
+    assert_eq!(matched("/files/1/path", json!("/y")), (true, true));
+    assert_eq!(matched("/files/0/path", json!("/y")), (false, false));
+    assert_eq!(matched("/files/01/path", json!("/y")), (false, false));
+    assert_eq!(matched("/files/+1/path", json!("/y")), (false, false));
+    assert_eq!(matched("/files/2/path", json!("/y")), (false, false));
+    assert_eq!(matched("/files/*/path", json!("/y")), (true, false));
+    assert_eq!(matched("/files/*/mode", json!(7)), (true, false));
+    assert_eq!(matched("/", json!(2)), (true, true));
+    assert_eq!(matched("/*", json!(3)), (true, true));
+    assert_eq!(matched("", args.clone()), (true, true));
     assert!(some(&at("/files/*/mode").exists(false), args.clone()));
     assert!(!each(&at("/files/*/mode").exists(false), args));
     assert!(!some(&at("/files/*/mode").exists(false), json!({"files": []})));
@@ -141,21 +145,21 @@ fn what_cannot_be_made_says_why() {
         assert_eq!(
             pointer(text),
             format!(
-                "`{text}` is no JSON pointer; write `/` and the argument's name, such as `/path`"
+                "`{text}` is not a valid JSON pointer; write `/` and the argument's name, such as \
+                 `/path`"
             )
         );
     }
     let pattern = |text: &str| at("/x").matches(text).unwrap_err().to_string();
-    assert_eq!(pattern("(a"), "`(a` is not a pattern that can be searched for: unclosed group");
+    assert_eq!(pattern("(a"), "`(a` is not a valid regular expression: unclosed group");
     assert_eq!(
         pattern("a{1000}{1000}"),
-        "`a{1000}{1000}` is not a pattern that can be searched for: compiled, it is larger than \
-         1 MiB"
+        "`a{1000}{1000}` is not a valid regular expression: it exceeds 1 MiB compiled"
     );
     assert!(at("/x").matches(&"a".repeat(MAX_PATTERN)).is_ok());
     assert_eq!(
         pattern(&"a".repeat(MAX_PATTERN + 1)),
-        "the pattern has 1001 bytes; write one of at most 1000"
+        "the pattern has 1001 bytes; the limit is 1000"
     );
 }
 
@@ -164,17 +168,18 @@ fn what_cannot_be_told_is_an_error_even_where_another_test_fails() {
     let search = at("/x").matches("a").unwrap();
     assert!(some(&search, json!({"x": "a".repeat(MAX_SEARCHED)})));
     let long = json!({"x": ["b", "a".repeat(MAX_SEARCHED + 1)]});
-    let said = search.holds(&long, Effect::Deny).unwrap_err();
+    let said = search.evaluate(&long, Effect::Deny).unwrap_err();
     assert_eq!(said, "a text of 65537 bytes is too long to be searched (at most 65536)");
-    assert!(at("/x").equals(1).matches("a").unwrap().holds(&long, Effect::Allow).is_err());
+    let both = at("/x").equals(1).matches("a").unwrap();
+    assert!(judge(&both, &long, Effect::Allow).is_err());
     let odd = ArgumentMatch::by("odd", |args| match args["x"].as_u64() {
         Some(x) => Ok(x % 2 == 1),
-        None => Err("x is no number".to_owned()),
+        None => Err("x is not a number".to_owned()),
     });
     assert_eq!(odd.name(), "odd");
     assert_eq!(at("/x").name(), "/x");
     assert!(some(&odd, json!({"x": 3})) && !some(&odd, json!({"x": 4})));
-    assert_eq!(odd.holds(&json!({}), Effect::Deny), Err("x is no number".to_owned()));
+    assert_eq!(judge(&odd, &json!({}), Effect::Deny), Err("x is not a number".to_owned()));
     let broken = ArgumentMatch::by("broken", |_| panic!("oh"));
-    assert_eq!(broken.holds(&json!({}), Effect::Deny), Err("it panicked: oh".to_owned()));
+    assert_eq!(judge(&broken, &json!({}), Effect::Deny), Err("it panicked: oh".to_owned()));
 }

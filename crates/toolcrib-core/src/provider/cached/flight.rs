@@ -5,48 +5,47 @@ use std::{
     task::Poll,
 };
 
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, future::BoxFuture};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
     super::{DiscoveryError, DiscoveryErrorClass, Listing, ToolProvider},
-    Cached, lock,
-    options::Key,
-    store::{Flight, Outcome},
+    Cached, Outcome,
+    options::ListingKey,
 };
 use crate::{catalog::Catalog, context_list::ListContext, panic_text::panic_text};
 
-/// A question to the provider inside. It begins when it is first polled, is asked once for all who
-/// hold the flight, and ends with the last of them: then its own cancellation fires.
-pub(super) fn flight(cache: &Arc<Cached>, key: Key, number: u64) -> Flight {
+/// A request to the inner provider. It starts on the first poll. When it is dropped, its cancellation
+/// fires.
+pub(super) fn flight(
+    cache: &Arc<Cached>,
+    key: ListingKey,
+    number: u64,
+) -> BoxFuture<'static, Outcome> {
     let cancellation = CancellationToken::new();
     let cx = key.shown(cancellation.clone());
-    let landing = Landing { cache: Arc::downgrade(cache), key, number };
-    fly(Arc::clone(&cache.inner), cx, cancellation.drop_guard(), landing).boxed().shared()
+    let landing = CompletionGuard { cache: Arc::downgrade(cache), key, number };
+    fly(Arc::clone(&cache.inner), cx, cancellation.drop_guard(), landing).boxed()
 }
 
 async fn fly(
     inner: Arc<dyn ToolProvider>,
     cx: ListContext,
     abandoned: DropGuard,
-    landing: Landing,
+    landing: CompletionGuard,
 ) -> Outcome {
     let asked = async {
-        match Arc::clone(&inner).list(&cx, Catalog::new()) {
+        match Arc::clone(&inner).list(&cx) {
             Listing::Now(answer) => answer,
             Listing::Later(future) => {
-                // The first poll tells whether the answer is there at once, and no more.
+                // The first poll only shows whether the answer is immediate.
                 once_more().await;
                 future.await
             }
         }
     };
     let outcome = match AssertUnwindSafe(asked).catch_unwind().await {
-        Ok(Ok(mut catalog)) => {
-            catalog.take_answered();
-            Ok(Arc::new(catalog))
-        }
-        Ok(Err(failed)) => Err(failed.error),
+        Ok(answer) => answer,
         Err(panic) => {
             let message = format!("it panicked: {}", panic_text(&*panic));
             Err(DiscoveryError::new(DiscoveryErrorClass::Panic, message))
@@ -60,7 +59,7 @@ async fn fly(
     outcome
 }
 
-/// Comes back when it is polled again.
+/// Completes on the second poll.
 async fn once_more() {
     let mut polled = false;
     poll_fn(|cx| {
@@ -73,30 +72,30 @@ async fn once_more() {
     .await;
 }
 
-/// Where an answer goes. However the flight ends, the cache hears of it.
-struct Landing {
+/// Delivers the outcome to the cache, however the flight ends.
+struct CompletionGuard {
     cache: Weak<Cached>,
-    key: Key,
+    key: ListingKey,
     number: u64,
 }
 
-impl Landing {
-    fn keep(&self, listing: &Arc<Catalog>) {
+impl CompletionGuard {
+    fn keep(&self, listing: &Catalog) {
         let Some(cache) = self.cache.upgrade() else { return };
-        let mut store = lock(&cache.store);
-        if !store.counts(&self.key, self.number) {
+        let mut store = cache.store.lock();
+        if !store.flights.is_current(&self.key, self.number) {
             return;
         }
-        let replaced = store.keep(self.key.clone(), Arc::clone(listing), &cache.options);
+        let replaced = store.listings.keep(self.key.clone(), listing.clone());
         drop(store);
         drop(replaced);
     }
 }
 
-impl Drop for Landing {
+impl Drop for CompletionGuard {
     fn drop(&mut self) {
         if let Some(cache) = self.cache.upgrade() {
-            lock(&cache.store).end(&self.key, self.number);
+            cache.store.lock().flights.end(&self.key, self.number);
         }
     }
 }

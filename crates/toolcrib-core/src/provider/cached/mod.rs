@@ -2,48 +2,44 @@ mod flight;
 mod options;
 mod store;
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{fmt, sync::Arc};
+
+use parking_lot::Mutex;
 
 use futures_util::FutureExt as _;
-use tokio::{
-    runtime::Handle,
-    time::{Instant, sleep},
-};
+use tokio::{runtime::Handle, time::sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub use self::options::{CacheOptions, KeyField, Ttl};
-use self::{
-    options::Key,
-    store::{Flight, Kept, Outcome, Store},
+pub use self::{
+    options::{CacheOptions, KeyField, ListingKey, Ttl},
+    store::{ListingStore, StoredListing},
 };
-use super::{DiscoveryError, FailedListing, Listing, ToolProvider};
+use super::{DiscoveryError, Listing, ToolProvider};
 use crate::{
-    answered::{Answered, CacheUse},
     catalog::Catalog,
     context_list::ListContext,
+    listing_info::{CacheStatus, ListingInfo},
+    single_flight::{Flight, SingleFlight},
 };
 
-/// Keeps a provider's answers, each for as long as the options say, under a key of declared fields
-/// of the context.
+/// Caches a provider's listings for a TTL, under a key of declared fields of the context.
 ///
-/// - The provider inside sees those fields and nothing else, so no answer can depend on what the key
-///   leaves out. The gates that look at more stand around the cache, not in it.
-/// - However many ask for one key at the same time, the provider is asked once. Somebody who is
-///   cancelled leaves the others alone; when the last has left, the question is dropped and its
+/// - The inner provider sees only those fields, so no listing can depend on a field outside the
+///   key. Gates that look at more fields belong around the cache, not inside.
+/// - Single flight: concurrent requests for one key query the provider once. A cancelled caller
+///   does not affect the others; when the last one leaves, the request is dropped and its
 ///   cancellation fires.
-/// - Errors are never kept. Whoever waited gets the error; the next one asks again.
-/// - A fresh answer is given now, without a future and without an allocation, with the very same
-///   tools as before.
-/// - What has [had its time](CacheOptions::stale_for) may be given while a new answer is fetched in
-///   the background. That is the cache's own work and no run's: one question per key, which no
-///   run's cancellation ends. The end of the cache does, and so does the time of `stale_for`, unless
-///   somebody waits for it by then. A failure of it is not reported; the age in the events tells.
-///   It needs tokio's timer. Without a tokio runtime around it, whoever asks waits instead.
+/// - Errors are never cached. All waiters get the error; the next request queries the provider
+///   again.
+/// - A fresh listing is returned immediately, without a future and without an allocation, with the
+///   same tool instances as before.
+/// - An expired listing may be served [while it is revalidated](CacheOptions::stale_for) in the
+///   background. The cache owns that fetch: one per key, and no run's cancellation ends it. It ends
+///   with the cache, or after the time of `stale_for` unless a caller waits for it by then. Its
+///   failure is not reported; the age in the events shows it. It requires tokio's timer. Outside a
+///   tokio runtime, the caller waits instead.
 ///
-/// Mirrors its inner provider where it has to ask: now stays now, later stays later.
+/// On a cache miss, immediate listings stay immediate and asynchronous ones stay asynchronous.
 ///
 /// ```
 /// use std::time::Duration;
@@ -53,11 +49,11 @@ use crate::{
 ///     .stale_for(Duration::from_secs(30))
 ///     .stale_on_error(Duration::from_secs(3600));
 /// let cache = cached(static_tools([]), options);
-/// // Keep the handle, to say that the catalogue has changed:
+/// // Keep the handle, to say that the catalog has changed:
 /// cache.invalidate();
 /// ```
 ///
-/// There is no default for how long:
+/// The TTL has no default:
 ///
 /// ```compile_fail
 /// # use toolcrib_core::{CacheOptions, KeyField, cached, static_tools};
@@ -67,63 +63,82 @@ pub fn cached(inner: Arc<dyn ToolProvider>, options: CacheOptions) -> Arc<Cached
     let closing = CancellationToken::new();
     Arc::new(Cached {
         inner,
+        store: Mutex::new(Store {
+            listings: ListingStore::new(options.clone()),
+            flights: SingleFlight::default(),
+        }),
         options,
-        store: Mutex::default(),
         _ends_background: closing.clone().drop_guard(),
         closing,
     })
 }
 
-/// A provider with a cache; see [`cached`].
+/// A caching provider; see [`cached`].
 pub struct Cached {
     inner: Arc<dyn ToolProvider>,
     options: CacheOptions,
     store: Mutex<Store>,
-    /// What ends the fetches of the background.
+    /// Ends the background fetches.
     closing: CancellationToken,
     _ends_background: DropGuard,
 }
 
+/// The result of one fetch, shared by all waiters.
+type Outcome = Result<Catalog, DiscoveryError>;
+
+/// The entries and the fetches in progress.
+struct Store {
+    listings: ListingStore,
+    flights: SingleFlight<ListingKey, Outcome>,
+}
+
 impl Cached {
-    /// Forgets all answers. What is being fetched is given to those who wait for it, and not kept.
+    /// Removes all entries. Fetches in progress are delivered to their waiters, but not cached.
     pub fn invalidate(&self) {
-        let forgotten = lock(&self.store).forget_all();
+        let forgotten = {
+            let mut store = self.store.lock();
+            store.flights.clear();
+            store.listings.take()
+        };
         drop(forgotten);
     }
 
-    /// Forgets the answer that such a context would be given.
+    /// Removes the entry for a context.
     pub fn invalidate_key(&self, cx: &ListContext) {
-        let forgotten = lock(&self.store).forget(&self.options.key(cx));
+        let key = self.options.key(cx);
+        let forgotten = {
+            let mut store = self.store.lock();
+            store.flights.forget(&key);
+            store.listings.remove(&key)
+        };
         drop(forgotten);
     }
 
-    /// How many answers are kept, fresh or not.
+    /// The number of entries, fresh or expired.
     pub fn len(&self) -> usize {
-        lock(&self.store).len()
+        self.store.lock().listings.len()
     }
 
-    /// Whether none is kept.
+    /// Whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    fn kept(&self, key: &Key) -> Option<Kept> {
-        lock(&self.store).get(key, Instant::now())
-    }
-
-    /// What can be said under a key: under one lock, so that nobody asks for what has just come in.
-    fn known(self: &Arc<Self>, key: &Key) -> Known {
-        // Declared before the lock: if it is the last to hold its flight, that ends without it.
+    /// Looks up a key. One lock covers the lookup and the new flight, so that no caller fetches an
+    /// entry that has just arrived.
+    fn known(self: &Arc<Self>, key: &ListingKey) -> Lookup {
+        // Declared before the lock: if it is the flight's last reference, the flight ends without
+        // the lock.
         let under_way;
-        let mut store = lock(&self.store);
-        let kept = store.get(key, Instant::now());
+        let mut store = self.store.lock();
+        let kept = store.listings.get(key);
         let kept = match kept {
-            Some(kept) if kept.over_for.is_none() => return Known::Fresh(kept),
+            Some(kept) if kept.over_for.is_none() => return Lookup::Fresh(kept),
             kept => kept.filter(|kept| {
                 kept.over_for.is_some_and(|over_for| self.options.serves_stale(over_for))
             }),
         };
-        under_way = store.under_way(key);
+        under_way = store.flights.join(key);
         if let Some(kept) = kept
             && let Ok(runtime) = Handle::try_current()
         {
@@ -132,25 +147,22 @@ impl Cached {
                 drop(store);
                 self.fetch_in_background(&runtime, flight);
             }
-            return Known::Stale(kept);
+            return Lookup::Stale(kept);
         }
         match under_way {
-            Some(flight) => Known::Asking(flight, CacheUse::Joined),
-            None => Known::Asking(self.begin(&mut store, key), CacheUse::Miss),
+            Some(flight) => Lookup::Pending(flight, CacheStatus::Joined),
+            None => Lookup::Pending(self.begin(&mut store, key), CacheStatus::Miss),
         }
     }
 
-    fn begin(self: &Arc<Self>, store: &mut Store, key: &Key) -> Flight {
-        let number = store.next_number();
-        let flight = flight::flight(self, key.clone(), number);
-        store.begin(key.clone(), number, &flight);
-        flight
+    fn begin(self: &Arc<Self>, store: &mut Store, key: &ListingKey) -> Flight<Outcome> {
+        store.flights.begin(key.clone(), |number| flight::flight(self, key.clone(), number))
     }
 
-    fn fetch_in_background(&self, runtime: &Handle, flight: Flight) {
+    fn fetch_in_background(&self, runtime: &Handle, flight: Flight<Outcome>) {
         let closing = self.closing.clone();
-        // Beyond that time nobody is given the old answer while this is fetched: whoever asks waits,
-        // and keeps alive what it waits for. A fetch that hangs must not be what they all wait for.
+        // After that time the old entry is no longer served while this fetch runs: callers wait and
+        // keep the flight alive. A fetch that hangs must not block them all.
         let most = self.options.serves_stale_for();
         runtime.spawn(async move {
             tokio::select! {
@@ -164,44 +176,37 @@ impl Cached {
 
     fn settle(
         &self,
-        key: &Key,
+        key: &ListingKey,
         outcome: Outcome,
-        cache: CacheUse,
-        mut into: Catalog,
-    ) -> Result<Catalog, FailedListing> {
+        cache: CacheStatus,
+    ) -> Result<Catalog, DiscoveryError> {
         let error = match outcome {
             Ok(listing) => {
-                into.extend_from(&listing);
-                into.note_answered(Answered { cache, ..Answered::default() });
-                return Ok(into);
+                return Ok(
+                    listing.with_listing_info(ListingInfo { cache, ..ListingInfo::default() })
+                );
             }
             Err(error) => error,
         };
-        let kept = if error.class().allows_stale() { self.kept(key) } else { None };
-        let usable = |kept: &Kept| {
-            kept.over_for.is_none_or(|over_for| self.options.serves_on_error(over_for))
-        };
-        match kept.filter(usable) {
-            Some(kept) => Ok(kept.given(into, CacheUse::Stale, Some(error.message().into()))),
-            None => Err(FailedListing { error, catalog: into }),
+        match self.store.lock().listings.instead_of(&error, key) {
+            Some(kept) => Ok(kept.given(CacheStatus::Stale, Some(error.message().into()))),
+            None => Err(error),
         }
     }
 }
 
-/// What can be said at once.
-enum Known {
-    Fresh(Kept),
-    /// Its time is over; a new one is being fetched.
-    Stale(Kept),
-    /// The answer of a flight: one that was begun for this listing, or one that it joins.
-    Asking(Flight, CacheUse),
+/// The result of a lookup.
+enum Lookup {
+    Fresh(StoredListing),
+    /// The entry has expired; a fetch is in progress.
+    Stale(StoredListing),
+    /// A flight: started for this listing, or joined.
+    Pending(Flight<Outcome>, CacheStatus),
 }
 
-impl Kept {
-    fn given(self, mut into: Catalog, cache: CacheUse, error: Option<Arc<str>>) -> Catalog {
-        into.extend_from(&self.listing);
-        into.note_answered(Answered { cache, age: Some(self.age), error });
-        into
+impl StoredListing {
+    fn given(self, cache: CacheStatus, error: Option<Arc<str>>) -> Catalog {
+        self.listing.with_listing_info(ListingInfo { cache, age: Some(self.age), error })
     }
 }
 
@@ -226,15 +231,15 @@ impl ToolProvider for Cached {
         self.inner.is_gated()
     }
 
-    fn list(self: Arc<Self>, cx: &ListContext, into: Catalog) -> Listing {
+    fn list(self: Arc<Self>, cx: &ListContext) -> Listing {
         let key = self.options.key(cx);
         let (mut flight, cache) = match self.known(&key) {
-            Known::Fresh(kept) => return Listing::now(kept.given(into, CacheUse::Hit, None)),
-            Known::Stale(kept) => return Listing::now(kept.given(into, CacheUse::Stale, None)),
-            Known::Asking(flight, cache) => (flight, cache),
+            Lookup::Fresh(kept) => return Listing::now(kept.given(CacheStatus::Hit, None)),
+            Lookup::Stale(kept) => return Listing::now(kept.given(CacheStatus::Stale, None)),
+            Lookup::Pending(flight, cache) => (flight, cache),
         };
         if let Some(outcome) = (&mut flight).now_or_never() {
-            return Listing::Now(self.settle(&key, outcome, cache, into));
+            return Listing::Now(self.settle(&key, outcome, cache));
         }
         let cancellation = cx.cancellation().clone();
         Listing::later(async move {
@@ -243,7 +248,7 @@ impl ToolProvider for Cached {
                 () = cancellation.cancelled() => Err(DiscoveryError::cancelled()),
                 outcome = flight => outcome,
             };
-            self.settle(&key, outcome, cache, into)
+            self.settle(&key, outcome, cache)
         })
     }
 }
@@ -256,9 +261,4 @@ impl fmt::Debug for Cached {
             .field("entries", &self.len())
             .finish_non_exhaustive()
     }
-}
-
-/// A lock that a panicking holder leaves usable: nothing under it can panic half-way.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

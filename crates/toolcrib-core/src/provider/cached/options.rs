@@ -6,52 +6,52 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{chance::random_share, context_list::ListContext, identity::Identity, name::SkillId};
 
-/// A field of a [`ListContext`] that a cached answer may depend on.
+/// A field of [`ListContext`] that is part of a cache key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum KeyField {
-    /// The customer or organisation.
+    /// The customer or organization.
     Tenant,
-    /// The person or service. Declare the tenant too, unless a principal's name is the same one
-    /// everywhere.
+    /// The person or service. Declare the tenant too, unless principals' names are unique across
+    /// tenants.
     Principal,
-    /// The conversation: an answer that is kept for one only.
+    /// The conversation: entries are not shared between conversations.
     Conversation,
-    /// The skill that was activated last.
+    /// The most recently activated skill.
     ActiveSkill,
-    /// All active skills, in the order in which they were activated.
+    /// All active skills, in order of activation.
     ActiveSkills,
-    /// The iteration: an answer that is kept for one of a turn, and shared by turns that run side by
-    /// side.
+    /// The iteration: entries are valid for one iteration, and shared by turns that run
+    /// concurrently.
     Iteration,
 }
 
-/// How long an answer is fresh. There is no default: how often a catalogue changes, only its owner
-/// knows.
+/// The time to live of an entry. It has no default: only the owner of a catalog knows how often
+/// it changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ttl(Option<Duration>);
 
 impl Ttl {
-    /// So long, less the [jitter](CacheOptions::jitter).
+    /// Fresh for this time, less the [jitter](CacheOptions::jitter).
     pub fn after(fresh_for: Duration) -> Self {
         Self(Some(fresh_for))
     }
 
-    /// Until the cache is [invalidated](super::Cached::invalidate) or the entry makes room. For what
-    /// cannot change while the process runs: a model that is shown tools that are gone is worse off
-    /// than one that waits.
+    /// Fresh until [invalidated](super::Cached::invalidate) or evicted. For catalogs that cannot
+    /// change while the process runs: showing a model tools that no longer exist is worse than
+    /// waiting.
     pub fn forever() -> Self {
         Self(None)
     }
 
-    /// How long, or for ever.
+    /// The time to live; `None` means forever.
     pub fn duration(self) -> Option<Duration> {
         self.0
     }
 }
 
-/// What is cached by what, for how long, and what happens afterwards.
+/// Options of [`cached`](super::cached()): key, TTL, and use of expired entries.
 #[derive(Debug, Clone)]
 #[must_use = "options do nothing until they are passed to `cached`"]
 pub struct CacheOptions {
@@ -64,9 +64,9 @@ pub struct CacheOptions {
 }
 
 impl CacheOptions {
-    /// Answers depend on these fields and nothing else, and are fresh for so long. Without a field
-    /// one answer holds for everybody. The provider inside is shown these fields and no other, so a
-    /// key that is too narrow gives everybody too little, and nobody what is another's.
+    /// A key of these fields and a TTL. Without fields, one entry serves all callers. The inner
+    /// provider sees only these fields, so a key that is too narrow shows every caller too few
+    /// tools, and never another identity's tools.
     pub fn new(key: impl IntoIterator<Item = KeyField>, ttl: Ttl) -> Self {
         let mut fields = Fields::default();
         key.into_iter().for_each(|field| fields.declare(field));
@@ -80,61 +80,62 @@ impl CacheOptions {
         }
     }
 
-    /// The share of the TTL, 0 to 1, up to which an answer's time is shortened by chance, so that
-    /// what was fetched together is not fetched together again. Default: 0.1.
+    /// The share of the TTL, 0 to 1, by which an entry's TTL is randomly shortened at most, so that
+    /// entries fetched together do not expire together. Default: 0.1.
     pub fn jitter(mut self, share: f64) -> Self {
         self.jitter = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
         self
     }
 
-    /// For so long behind its time an answer is still given, at once, while one new answer is
-    /// fetched in the background. Default: not at all.
+    /// Stale-while-revalidate: for this long after expiry an entry is still served immediately,
+    /// while one fetch runs in the background. Default: off.
     pub fn stale_for(mut self, duration: Duration) -> Self {
         self.stale_for = duration;
         self
     }
 
-    /// For so long behind its time an answer is given when the source fails. A failing gate and a
-    /// cancellation are none of its business, they stay failures. Default: not at all.
+    /// Stale-if-error: for this long after expiry an entry is served if the source fails. A failing
+    /// gate and a cancellation stay failures. Default: off.
     pub fn stale_on_error(mut self, duration: Duration) -> Self {
         self.stale_on_error = duration;
         self
     }
 
-    /// How many answers are kept, at least one; what was used longest ago makes room. Default: 256.
+    /// The maximum number of entries, at least one; the least recently used is evicted. Default:
+    /// 256.
     pub fn max_entries(mut self, entries: usize) -> Self {
         self.max_entries = entries.max(1);
         self
     }
 
-    pub(super) fn key(&self, cx: &ListContext) -> Key {
+    pub(super) fn key(&self, cx: &ListContext) -> ListingKey {
         self.fields.key(cx)
     }
 
-    /// When an answer that is made now is no longer fresh; never, if there is no such time.
+    /// The expiry of an entry made now; `None` means never.
     pub(super) fn fresh_until(&self, made: Instant) -> Option<Instant> {
         let ttl = self.ttl.0?;
         let shortened_by = ttl.mul_f64(self.jitter * random_share());
         made.checked_add(ttl.saturating_sub(shortened_by))
     }
 
-    /// For how long behind its time an answer may be given while a new one is fetched.
+    /// The stale-while-revalidate time.
     pub(super) fn serves_stale_for(&self) -> Duration {
         self.stale_for
     }
 
-    /// Whether an answer whose time is over may be given while a new one is fetched.
+    /// Whether an expired entry may be served while it is revalidated.
     pub(super) fn serves_stale(&self, over_for: Duration) -> bool {
         over_for < self.stale_for
     }
 
-    /// Whether it may be given because the source failed.
+    /// Whether an expired entry may be served because the source failed.
     pub(super) fn serves_on_error(&self, over_for: Duration) -> bool {
         over_for < self.stale_on_error
     }
 }
 
-/// Which fields are declared.
+/// The declared fields.
 #[derive(Debug, Clone, Copy, Default)]
 struct Fields {
     tenant: bool,
@@ -157,9 +158,9 @@ impl Fields {
         }
     }
 
-    fn key(self, cx: &ListContext) -> Key {
+    fn key(self, cx: &ListContext) -> ListingKey {
         let identity = cx.identity();
-        Key {
+        ListingKey {
             tenant: identity.tenant.clone().filter(|_| self.tenant),
             principal: identity.principal.clone().filter(|_| self.principal),
             conversation: self.conversation.then(|| Arc::clone(&identity.conversation)),
@@ -170,9 +171,9 @@ impl Fields {
     }
 }
 
-/// The values of the declared fields. What is not declared is absent, for everybody.
+/// The values of the declared fields. Undeclared fields are absent for every caller.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub struct ListingKey {
     tenant: Option<Arc<str>>,
     principal: Option<Arc<str>>,
     conversation: Option<Arc<str>>,
@@ -181,9 +182,9 @@ pub(super) struct Key {
     iteration: Option<u32>,
 }
 
-impl Key {
-    /// What the provider inside sees. It is made of the key, so it cannot hold what the key does
-    /// not.
+impl ListingKey {
+    /// The context for the inner provider, built from the key so that it cannot contain other
+    /// fields.
     pub(super) fn shown(&self, cancellation: CancellationToken) -> ListContext {
         let identity = Identity {
             tenant: self.tenant.clone(),

@@ -1,4 +1,4 @@
-//! Registries that are compared with each other.
+//! Comparisons of registries.
 
 use std::{sync::mpsc, thread, time::Duration};
 
@@ -6,7 +6,7 @@ use toolcrib_core::ToolRegistry;
 
 use crate::support::tool;
 
-/// Runs something on a thread of its own, and fails if it hangs.
+/// Runs a function on a separate thread, and fails if it hangs.
 fn ends(what: impl FnOnce() + Send + 'static) {
     let (done, is_done) = mpsc::channel();
     thread::spawn(move || {

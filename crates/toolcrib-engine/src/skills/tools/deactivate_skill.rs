@@ -2,12 +2,12 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::json;
-use toolcrib_core::{InvalidTool, SkillId, Tool, ToolContext, ToolError};
+use toolcrib_core::{InvalidToolError, SkillId, Tool, ToolContext, ToolError};
 
 use super::{closed, framework_tool, ids};
 use crate::skills::{ActiveSkills, Skill, active::Request};
 
-/// The name of the tool that puts an active skill away.
+/// The name of the tool that deactivates a skill.
 pub const DEACTIVATE_SKILL: &str = "deactivate_skill";
 
 #[derive(Deserialize)]
@@ -15,19 +15,19 @@ struct Args {
     id: SkillId,
 }
 
-/// The tool by which a model puts a skill away. It names all skills that the model may activate, not
-/// those that are active: its definition stays as it is while skills come and go.
+/// The tool with which a model deactivates a skill. It names all skills that the model may
+/// activate, not only the active ones: its definition does not change when skills do.
 pub(super) fn deactivate_skill(
     active: &Arc<ActiveSkills>,
     told: &[Arc<Skill>],
-) -> Result<Tool, InvalidTool> {
+) -> Result<Tool, InvalidToolError> {
     let properties = json!({
-        "id": { "type": "string", "enum": ids(told), "description": "The skill to put away." },
+        "id": { "type": "string", "enum": ids(told), "description": "The skill to deactivate." },
     });
     let active = Arc::clone(active);
     framework_tool(DEACTIVATE_SKILL)
         .description(
-            "Puts an active skill away: from the next step on its tools and instructions no longer \
+            "Deactivates a skill: from the next step on its tools and instructions no longer \
              apply.",
         )
         .input_schema(closed(&properties, &["id"]))
@@ -40,7 +40,7 @@ pub(super) fn deactivate_skill(
             }
             async move {
                 if is_active {
-                    Ok(format!("Skill `{id}` is put away from your next step on."))
+                    Ok(format!("Skill `{id}` is inactive from your next step on."))
                 } else {
                     Err(ToolError::input_invalid(format!("skill `{id}` is not active")))
                 }

@@ -2,7 +2,7 @@ use std::{fmt::Write as _, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::json;
-use toolcrib_core::{InvalidTool, Tool, ToolContext};
+use toolcrib_core::{InvalidToolError, Tool, ToolContext};
 
 use super::{closed, framework_tool};
 use crate::skills::{ActiveSkills, Skill};
@@ -13,12 +13,12 @@ pub const LIST_SKILLS: &str = "list_skills";
 #[derive(Deserialize)]
 struct Args {}
 
-/// The tool by which a model lists the skills that it may activate in this turn, and which of them
-/// are active.
+/// The tool with which a model lists the skills that it may activate in this turn, and the active
+/// ones.
 pub(super) fn list_skills(
     active: &Arc<ActiveSkills>,
     told: &[Arc<Skill>],
-) -> Result<Tool, InvalidTool> {
+) -> Result<Tool, InvalidToolError> {
     let (active, told) = (Arc::clone(active), Arc::<[_]>::from(told));
     framework_tool(LIST_SKILLS)
         .description("Lists the skills that can be activated, and says which are active.")

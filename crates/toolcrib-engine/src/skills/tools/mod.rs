@@ -1,4 +1,4 @@
-//! What a model activates, puts away and reads skills by. One file per tool.
+//! The tools with which a model activates, deactivates and reads skills. One file per tool.
 
 mod deactivate_skill;
 mod list_skills;
@@ -8,7 +8,9 @@ mod skip_step;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolcrib_core::{Catalog, InvalidTool, ListContext, Listing, Tool, ToolBuilder, ToolProvider};
+use toolcrib_core::{
+    Catalog, InvalidToolError, ListContext, Listing, Tool, ToolBuilder, ToolProvider,
+};
 
 pub(crate) use self::read_skill::read_skill_as_judged;
 pub use self::{
@@ -17,26 +19,27 @@ pub use self::{
 };
 use super::{ActiveSkills, Skill};
 
-/// The names of the tools that stand for skills. No tool of the baseline may have one of them while
-/// there are skills.
+/// The names of the skill tools. No tool of the baseline registry may have one of them while there
+/// are skills.
 pub const SKILL_TOOLS: [&str; 4] = [READ_SKILL, LIST_SKILLS, DEACTIVATE_SKILL, SKIP_STEP];
 
-/// Offers the tools of one turn that stand for its skills: the same ones throughout, but for
-/// `skip_step`, which is there while there is a step to skip. The menu changes with each step anyway.
+/// Offers the skill tools of one turn: the same ones throughout, except `skip_step`, which is
+/// offered while there is a step to skip. The menu changes with each step anyway.
 pub(crate) struct SkillsProvider {
-    /// `read_skill`, and what is offered beside it.
-    tools: Vec<Tool>,
-    skip_step: Tool,
+    /// `read_skill`, and the optional tools.
+    tools: Catalog,
+    /// The same with `skip_step`.
+    with_skip_step: Catalog,
     active: Arc<ActiveSkills>,
 }
 
 impl SkillsProvider {
-    /// Of all the turn's skills, `read_skill` names some, and the others tell of some.
+    /// `read_skill` names some of the turn's skills, and the other tools list some.
     pub(crate) fn new(
         active: &Arc<ActiveSkills>,
         named: &[Arc<Skill>],
         told: &[Arc<Skill>],
-    ) -> Result<Self, InvalidTool> {
+    ) -> Result<Self, InvalidToolError> {
         let skills = active.skills();
         let mut tools = Vec::new();
         if !named.is_empty() {
@@ -48,7 +51,10 @@ impl SkillsProvider {
         if skills.deactivates && !told.is_empty() {
             tools.push(deactivate_skill::deactivate_skill(active, told)?);
         }
-        Ok(Self { tools, skip_step: skip_step::skip_step(active)?, active: Arc::clone(active) })
+        let tools = Catalog::from(tools);
+        let mut with_skip_step = tools.clone();
+        with_skip_step.offer(skip_step::skip_step(active)?);
+        Ok(Self { tools, with_skip_step, active: Arc::clone(active) })
     }
 }
 
@@ -57,16 +63,13 @@ impl ToolProvider for SkillsProvider {
         "skills"
     }
 
-    fn list(self: Arc<Self>, _cx: &ListContext, mut into: Catalog) -> Listing {
-        into.offer_all(&self.tools);
-        if self.active.current_step().is_some() {
-            into.offer(self.skip_step.clone());
-        }
-        Listing::now(into)
+    fn list(self: Arc<Self>, _cx: &ListContext) -> Listing {
+        let is_at_a_step = self.active.current_step().is_some();
+        Listing::now(if is_at_a_step { &self.with_skip_step } else { &self.tools }.clone())
     }
 }
 
-/// A tool of Toolcrib's own, without description, schema and body.
+/// Begins a built-in tool, without description, schema and body.
 fn framework_tool(name: &str) -> ToolBuilder {
     Tool::builder(name).origin("skills").framework()
 }
@@ -75,7 +78,7 @@ fn ids(skills: &[Arc<Skill>]) -> Vec<&str> {
     skills.iter().map(|skill| skill.id.as_str()).collect()
 }
 
-/// A schema that takes these properties and nothing else, and wants those.
+/// A schema with only these properties, of which `required` must be present.
 fn closed(properties: &Value, required: &[&str]) -> Value {
     json!({
         "type": "object",

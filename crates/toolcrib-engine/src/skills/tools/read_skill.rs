@@ -5,7 +5,7 @@ use std::{
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolcrib_core::{InvalidTool, SkillId, Tool, ToolBuilder, ToolContext, ToolError};
+use toolcrib_core::{InvalidToolError, SkillId, Tool, ToolBuilder, ToolContext, ToolError};
 
 use super::{closed, framework_tool, ids};
 use crate::skills::{ActiveSkills, Skill, SkillFiles, active::Request};
@@ -13,7 +13,7 @@ use crate::skills::{ActiveSkills, Skill, SkillFiles, active::Request};
 /// The name of the tool that activates a skill, and reads the files of one that is active.
 pub const READ_SKILL: &str = "read_skill";
 
-/// Of more files than these a model is told how many there are.
+/// Maximum number of files named to a model; of further ones it reads only the count.
 const MOST_NAMED: usize = 100;
 
 #[derive(Deserialize)]
@@ -22,13 +22,13 @@ struct Args {
     path: Option<String>,
 }
 
-/// The tool without the skills that it names.
+/// The tool without the names of the skills.
 fn unnamed() -> ToolBuilder {
     framework_tool(READ_SKILL).read_only().idempotent()
 }
 
-/// The tool as rules and personalities see it, which do not look at the skills that it names. `None`
-/// if it cannot be made.
+/// The tool as rules and personalities see it; they ignore the skills that it names. `None` if it
+/// cannot be built.
 pub(crate) fn read_skill_as_judged() -> Option<&'static Tool> {
     static JUDGED: LazyLock<Option<Tool>> = LazyLock::new(|| {
         unnamed().description("Activates a skill.").handler(|_: Value, _| async { "" }).ok()
@@ -36,13 +36,13 @@ pub(crate) fn read_skill_as_judged() -> Option<&'static Tool> {
     JUDGED.as_ref()
 }
 
-/// The tool by which a model activates a skill of this turn, and reads the files of one that is
-/// active. A body is ours, and so are the files beside it: both come back unfenced. The skill's tools
-/// are offered from the next iteration.
+/// The tool with which a model activates a skill of this turn, and reads the files of an active
+/// one. A body and its files are trusted: both are returned unfenced. The skill's tools are offered
+/// from the next iteration on.
 pub(super) fn read_skill(
     active: &Arc<ActiveSkills>,
     told: &[Arc<Skill>],
-) -> Result<Tool, InvalidTool> {
+) -> Result<Tool, InvalidToolError> {
     let mut description = String::from(
         "Activates a skill: returns its instructions, and offers its tools from the next step on. \
          Skills:",
@@ -53,7 +53,7 @@ pub(super) fn read_skill(
     let mut properties = json!({
         "id": { "type": "string", "enum": ids(told), "description": "The skill to activate." },
     });
-    // Without files there is nothing to say of them in every request.
+    // Without files, the property would only cost tokens in every request.
     if told.iter().any(|skill| skill.files.is_some())
         && let Some(properties) = properties.as_object_mut()
     {
@@ -74,7 +74,7 @@ pub(super) fn read_skill(
             let skill = told.iter().find(|skill| skill.id == id).cloned();
             let active = Arc::clone(&active);
             async move {
-                // The schema lets no other id through.
+                // The schema admits no other id.
                 let skill =
                     skill.ok_or_else(|| ToolError::input_invalid("there is no such skill"))?;
                 match path {
@@ -96,7 +96,7 @@ async fn activate(
         skill.id,
         skill.instructions()
     );
-    // Steps that are under way go on; those that are done begin anew.
+    // Steps under way continue; completed ones begin anew.
     if let Some(place) = active.place(&skill.id) {
         let _ = write!(text, "\n\n{place}");
     }
@@ -130,7 +130,7 @@ async fn read(active: &ActiveSkills, skill: &Skill, path: String) -> Result<Stri
     .await?
 }
 
-/// What files there are, as a sentence.
+/// The names of the files, as a sentence.
 fn all(files: &dyn SkillFiles) -> String {
     let Ok(paths) = files.list() else {
         return "Which files it has cannot be read now.".to_owned();

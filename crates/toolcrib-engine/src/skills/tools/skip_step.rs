@@ -2,15 +2,15 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::json;
-use toolcrib_core::{InvalidTool, Tool, ToolContext, ToolError};
+use toolcrib_core::{InvalidToolError, Tool, ToolContext, ToolError};
 
 use super::{closed, framework_tool};
 use crate::skills::{ActiveSkills, OnSkip, active::Request};
 
-/// The name of the tool that asks to leave a step out.
+/// The name of the tool that requests skipping a step.
 pub const SKIP_STEP: &str = "skip_step";
 
-/// A reason is for people who read the record later.
+/// In characters. A reason is for people who read the record later.
 const MAX_REASON: usize = 500;
 
 #[derive(Deserialize)]
@@ -18,27 +18,27 @@ struct Args {
     reason: Arc<str>,
 }
 
-/// The tool by which a model asks to leave out the current step of the skill activated last.
-pub(super) fn skip_step(active: &Arc<ActiveSkills>) -> Result<Tool, InvalidTool> {
+/// The tool with which a model requests skipping the current step of the skill activated last.
+pub(super) fn skip_step(active: &Arc<ActiveSkills>) -> Result<Tool, InvalidToolError> {
     let properties = json!({
         "reason": {
             "type": "string",
             "minLength": 1,
             "maxLength": MAX_REASON,
-            "description": "Why the step cannot or need not be done. It goes on record.",
+            "description": "Why the step cannot or need not be done. It is recorded.",
         },
     });
     let active = Arc::clone(active);
     framework_tool(SKIP_STEP)
-        .description("Asks to leave out the current step of the active skill, and says why.")
+        .description("Requests to skip the current step of the active skill, with a reason.")
         .input_schema(closed(&properties, &["reason"]))
         .handler(move |Args { reason }: Args, cx: ToolContext| {
             let answer = active.what_skipping_does().map(|(on_skip, place)| {
                 active.request(&cx, Request::Skip { reason });
                 match on_skip {
-                    OnSkip::Advance => format!("The step is left out. {place}"),
+                    OnSkip::Advance => format!("The step is skipped. {place}"),
                     OnSkip::Hold => {
-                        format!("Your reason is on record. This skill lets no step be left out. {place}")
+                        format!("Your reason is recorded. This skill does not allow skipping steps. {place}")
                     }
                 }
             });

@@ -1,4 +1,8 @@
-//! Schemas and arguments that decide how much work validation is.
+//! Schemas and arguments that try to make validation do unlimited work.
+
+mod measured;
+mod menus;
+mod texts;
 
 use std::{
     sync::{
@@ -10,8 +14,11 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
-use toolcrib_core::{CancellationToken, ErrorCode, Tool, ToolContext, ToolOutput, static_tools};
-use toolcrib_engine::{Engine, TurnOptions, check_schema};
+use toolcrib_core::{
+    __internal::check_schema, CancellationToken, ErrorCode, Tool, ToolContext, ToolOutput,
+    static_tools,
+};
+use toolcrib_engine::{Engine, TurnOptions};
 
 use crate::support::{builder, call, engine, menu, once, says, tool, why};
 
@@ -142,7 +149,7 @@ fn items(schema: &Value) -> Value {
     json!({"type": "object", "properties": {"a": {"type": "array", "items": schema}}})
 }
 
-/// Calls that are much work for a schema that is not: what is wrong with them, or nothing.
+/// Calls that are expensive for a cheap schema: with the expected error, if any.
 fn laborious() -> Vec<(&'static str, Value, Value, Option<ErrorCode>)> {
     let invalid = Some(ErrorCode::InputInvalid);
     let tree = json!({
@@ -262,11 +269,10 @@ impl Drop for Heartbeat {
 async fn no_arguments_take_long_for_a_schema_that_is_offered() {
     for (what, schema, args, code) in laborious() {
         let engine = offering([tool_of("hub:evil", "t", schema)]);
-        let began = Instant::now();
-        let result = once(&engine, "t", args).await;
+        let (result, cost) = measured::measured(once(&engine, "t", args)).await;
         assert_eq!(result.code, code, "{what}: {}", result.value);
         assert!(result.value.chars().count() < 12_000, "{what}: {}", result.value);
-        assert!(began.elapsed() < WORST, "{what}: {:?}", began.elapsed());
+        cost.is_bounded(what, 200);
     }
 }
 
@@ -287,7 +293,7 @@ async fn other_tasks_run_on_the_same_thread_while_arguments_are_validated() {
 }
 
 #[tokio::test]
-async fn other_tasks_run_on_the_same_thread_while_a_large_catalogue_is_checked() {
+async fn other_tasks_run_on_the_same_thread_while_a_large_catalog_is_checked() {
     let properties = |tool: usize| -> Map<_, _> {
         let pattern =
             |at| json!({"type": "string", "pattern": format!("^[a-z]{{1,20}}{tool}x{at}$")});
@@ -480,4 +486,19 @@ async fn a_result_took_the_only_thread_while_it_was_held_against_its_schema() {
     assert_eq!(result.code, Some(ErrorCode::OutcomeUnknown), "{}", result.value);
     assert!(began.elapsed() < WORST, "{:?}", began.elapsed());
     drop(beat);
+}
+
+#[test]
+fn a_reference_to_another_document_was_withheld_in_words_of_a_library() {
+    for (reference, reason) in [
+        ("http://json-schema.org/draft-07/schema", "refers to another document"),
+        ("http://json-schema.org/nothing", "refers to another document"),
+        ("https://example.com/other.json#/$defs/a", "are not fetched"),
+        ("other.json", "are not fetched"),
+    ] {
+        let schema = json!({ "type": "object", "properties": { "a": { "$ref": reference } } });
+        let problem = check_schema(&schema).unwrap_err();
+        assert!(problem.contains(reason), "{reference}: {problem}");
+        assert!(!problem.contains("registry"), "{reference}: {problem}");
+    }
 }

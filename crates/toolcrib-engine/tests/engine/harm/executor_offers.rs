@@ -1,4 +1,4 @@
-//! An executor offers a registry for its own iteration, and calls go to it through the pipe.
+//! An executor offers a registry for its own iteration, and calls use it through the pipe.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,7 +7,7 @@ use toolcrib_core::{
     ErrorCode, Lifetime, OnCollision, Rule, SkillId, Tool, ToolName, ToolRegistry, static_tools,
 };
 use toolcrib_engine::{
-    Engine, Executed, IterationContext, OnSkip, Personality, Skill, Skills, Step, TurnEnd,
+    Engine, Executed, IterationContext, OnSkip, Personality, Skill, SkillStep, Skills, TurnEnd,
     TurnOptions, TurnRunner,
 };
 
@@ -19,7 +19,7 @@ fn forged(tools: impl IntoIterator<Item = Tool>) -> ToolRegistry {
     ToolRegistry::try_from(Vec::from_iter(tools)).unwrap()
 }
 
-/// Runs a turn whose executor is this; the assertions are in there.
+/// Runs a turn with this executor, which contains the assertions.
 async fn run<F>(
     engine: Engine,
     options: TurnOptions,
@@ -94,7 +94,7 @@ async fn what_is_offered_passes_policy_personality_schema_and_availability() {
                 ("unlisted", "personality"),
                 ("broken", "schema"),
                 ("away", "the disk is gone"),
-                ("mail", "it is hidden there"),
+                ("mail", "hidden in the registry"),
             ] {
                 let why = why(cx.withheld(), name);
                 assert!(why.contains(reason), "{name}: {why}");
@@ -121,7 +121,7 @@ async fn a_call_to_an_offered_tool_goes_through_the_pipe() {
                 vec![call("forged", json!({ "n": "x" })), call("forged", json!({ "n": 1 }))];
             let codes = cx.execute(calls).await.into_iter().map(|result| result.code);
             let expected = [Some(ErrorCode::InputInvalid), Some(ErrorCode::Denied)];
-            assert_eq!(Vec::from_iter(codes), expected, "nobody can approve");
+            assert_eq!(Vec::from_iter(codes), expected, "no approver");
             cx.ack()?;
             Ok(())
         }
@@ -143,7 +143,8 @@ async fn it_takes_the_place_of_the_turns_registry_and_of_no_other_source() {
         async move {
             let note = |cx: &IterationContext| seen.lock().unwrap().push(menu(cx).join(" "));
             note(&cx);
-            // Edits of the turn's registry count from the next iteration: what was listed is replaced.
+            // Edits of the turn's registry count from the next iteration: what was listed is
+            // replaced.
             let edited = cx.registry();
             if edited.has("b") {
                 edited.unregister("b");
@@ -193,7 +194,7 @@ async fn a_name_of_another_source_is_settled_as_in_any_menu() {
 
 #[tokio::test]
 async fn steps_of_a_skill_hold_for_what_is_offered() {
-    let step = |name: &str| Step::new(ToolName::new(name).unwrap());
+    let step = |name: &str| SkillStep::new(ToolName::new(name).unwrap());
     let skill = Skill::new(SkillId::new("close").unwrap(), "Closes.", "Close it.")
         .steps([step("first"), step("second")], OnSkip::Hold);
     let engine = engine().skills(Skills::new(vec![skill]).unwrap()).build().unwrap();
@@ -210,7 +211,7 @@ async fn steps_of_a_skill_hold_for_what_is_offered() {
     .await;
 }
 
-/// A loop of one's own has no executor, and offers all the same.
+/// Your own loop has no executor, and can offer too.
 #[tokio::test]
 async fn an_iteration_without_an_executor_offers_too() {
     let engine = engine().build().unwrap();

@@ -1,4 +1,4 @@
-//! An output that breaks its schema was passed on as good, and a cost that nobody knows was 0.
+//! An output that violated its schema was passed on as a success, and an unknown cost was 0.
 
 use std::sync::{
     Arc,
@@ -7,8 +7,8 @@ use std::sync::{
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    ErrorCode, ReliabilityRule, Retry, Stage, Then, Tool, ToolBuilder, ToolContext, ToolOutput,
-    Usage,
+    ErrorCode, ReliabilityAction, ReliabilityRule, Retry, Stage, Tool, ToolBuilder, ToolContext,
+    ToolOutput, Usage,
 };
 use toolcrib_engine::{Engine, Redactor, TurnOptions};
 
@@ -69,22 +69,20 @@ async fn data_that_cleaning_breaks_was_passed_on_in_the_shape_of_good_data() {
     let result = once(&engine.build().unwrap(), "t", json!({})).await;
     assert!(result.is_ok());
     let data = result.structured.unwrap();
-    assert!(toolcrib_engine::is_data_note(&data), "{data}");
+    assert!(toolcrib_engine::__internal::is_data_note(&data), "{data}");
 }
 
 #[tokio::test]
 async fn an_output_schema_that_nobody_can_enforce_was_offered() {
     let odd = builder("odd").output_schema(json!({ "$ref": "https://elsewhere.example/schema" }));
     let odd = odd.handler(|_: Value, _: ToolContext| async { "" }).unwrap();
-    let source = crate::support::provider("source", move |_, mut into| {
-        into.offer(odd.clone());
-        toolcrib_core::Listing::now(into)
-    });
+    let source =
+        crate::support::provider("source", move |_| toolcrib_core::Listing::now([odd.clone()]));
     let engine = engine().provider(source).build().unwrap();
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let iteration = turn.iteration().await.unwrap();
     assert!(iteration.menu().is_empty());
-    let withheld: Vec<_> = iteration.withheld().explain().collect();
+    let withheld: Vec<_> = iteration.withheld().tools().collect();
     assert!(withheld[0].reason.contains("output schema"), "{}", withheld[0].reason);
 }
 
@@ -96,7 +94,7 @@ async fn a_rule_held_because_an_unknown_cost_was_0() {
         counted.fetch_add(1, SeqCst);
         async { Err::<String, _>(toolcrib_core::ToolError::failed("no")) }
     });
-    let mut cheap = ReliabilityRule::new(Then::Retry(Retry::attempts(3)));
+    let mut cheap = ReliabilityRule::new(ReliabilityAction::Retry(Retry::attempts(3)));
     cheap.when.stage = Some(Stage::Tool);
     cheap.when.cost_usd_below = Some(1.0);
     let engine = engine().tool(failing.unwrap()).reliability([cheap]).build().unwrap();

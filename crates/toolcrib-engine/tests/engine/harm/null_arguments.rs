@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use toolcrib_core::{CallVerdict, ErrorCode, ToolCall, ToolContext, args_digest, call_middleware};
+use toolcrib_core::{CallDecision, ErrorCode, ToolCall, ToolContext, args_digest, call_middleware};
 use toolcrib_engine::Engine;
 
 use crate::support::{Log, batch, builder, engine, once};
@@ -30,7 +30,7 @@ fn watched() -> (Engine, Arc<Mutex<Vec<String>>>) {
         .tool(tool)
         .middleware(call_middleware("notes", move |call| {
             middleware.lock().unwrap().push(call.args.to_string());
-            Ok(CallVerdict::Proceed)
+            Ok(CallDecision::Proceed)
         }))
         .build()
         .unwrap();
@@ -76,7 +76,7 @@ async fn a_middleware_may_write_null_as_a_model_does() {
     let engine = engine()
         .tool(tool)
         .middleware(call_middleware("rewrites", |_| {
-            Ok(CallVerdict::Rewrite(json!({ "note": null })))
+            Ok(CallDecision::Rewrite(json!({ "note": null })))
         }))
         .build()
         .unwrap();

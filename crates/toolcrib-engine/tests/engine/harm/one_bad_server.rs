@@ -5,14 +5,14 @@ use std::{future::pending, sync::Arc, time::Duration};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 use toolcrib_core::{
-    Catalog, DiscoveryError, Effect, ListContext, Listing, OnCollision, ReliabilityRule, Retry,
-    Then, Tool, ToolProvider,
+    DiscoveryError, Effect, ListContext, Listing, OnCollision, ReliabilityAction, ReliabilityRule,
+    Retry, Tool, ToolProvider,
 };
-use toolcrib_engine::{EngineBuilder, IterationError, OnFailure, TurnOptions};
+use toolcrib_engine::{EngineBuilder, OnFailure, TurnError, TurnOptions};
 
 use crate::support::{builder, call, engine, in_time, menu, policy, rule_on, says, tool};
 
-/// What a source does when it is asked.
+/// A source's behavior when it is listed.
 #[derive(Clone, Copy)]
 enum Does {
     List,
@@ -21,7 +21,7 @@ enum Does {
     Never,
 }
 
-/// A source of some tools, of which it is known how they are called, or not.
+/// A source of some tools, with or without a known pattern of their names.
 struct Remote {
     covers: Option<&'static str>,
     tools: Vec<Tool>,
@@ -33,18 +33,14 @@ impl ToolProvider for Remote {
         self.covers
     }
 
-    fn list(self: Arc<Self>, _: &ListContext, mut into: Catalog) -> Listing {
+    fn list(self: Arc<Self>, _: &ListContext) -> Listing {
         match self.does {
-            Does::List => {
-                into.offer_all(&self.tools);
-                Listing::now(into)
-            }
+            Does::List => Listing::now(self.tools.to_vec()),
             Does::ListLater => Listing::later(async move {
                 sleep(Duration::from_secs(3)).await;
-                into.offer_all(&self.tools);
-                Ok(into)
+                Ok(self.tools.to_vec().into())
             }),
-            Does::Fail => Listing::failed(into, DiscoveryError::source_failed("it is down")),
+            Does::Fail => Listing::failed(DiscoveryError::source_failed("it is down")),
             Does::Never => Listing::later(pending()),
         }
     }
@@ -68,15 +64,15 @@ async fn runs(engine: EngineBuilder, tool: &str) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_waited_for_a_source_that_cannot_have_its_tool() {
-    let retry = || ReliabilityRule::new(Then::Retry(Retry::default()));
+    let retry = || ReliabilityRule::new(ReliabilityAction::Retry(Retry::default()));
     for does in [Does::Never, Does::Fail, Does::ListLater] {
         for on_failure in [OnFailure::Fail, OnFailure::Stale, OnFailure::Omit] {
             for rules in [vec![], vec![retry()]] {
                 let began = Instant::now();
                 let bad = remote(Some("mcp__bad__*"), &["mcp__bad__log"], does);
                 let good = remote(Some("mcp__good__*"), &["mcp__good__log"], Does::List);
-                let engine = engine().tool(tool("own")).source(bad, on_failure);
-                let engine = engine.source(good, on_failure).reliability(rules);
+                let engine = engine().tool(tool("own")).provider_with(bad, on_failure);
+                let engine = engine.provider_with(good, on_failure).reliability(rules);
                 assert!(runs(engine, "mcp__good__log").await);
                 assert_eq!(began.elapsed(), Duration::ZERO);
             }
@@ -87,24 +83,27 @@ async fn a_call_waited_for_a_source_that_cannot_have_its_tool() {
 #[tokio::test(start_paused = true)]
 async fn a_source_that_may_have_the_tool_is_waited_for_and_its_failure_counts() {
     let late = || remote(Some("mcp__x__*"), &["mcp__x__log"], Does::ListLater);
-    assert!(runs(engine().source(late(), OnFailure::Fail), "mcp__x__log").await);
-    // Nobody knows how its tools are called.
+    assert!(runs(engine().provider_with(late(), OnFailure::Fail), "mcp__x__log").await);
+    // The names of its tools are unknown.
     let unknown = || remote(None, &["log"], Does::ListLater);
-    assert!(runs(engine().source(unknown(), OnFailure::Fail), "log").await);
-    // Rules may ask it in place of another.
+    assert!(runs(engine().provider_with(unknown(), OnFailure::Fail), "log").await);
+    // Rules may use it instead of another.
     let down = remote(Some("mcp__y__*"), &[], Does::Fail);
-    let rule = ReliabilityRule::new(Then::fallback_source(late()));
-    assert!(runs(engine().source(down, OnFailure::Fail).reliability([rule]), "mcp__x__log").await);
+    let rule = ReliabilityRule::new(ReliabilityAction::fallback_provider(late()));
+    assert!(
+        runs(engine().provider_with(down, OnFailure::Fail).reliability([rule]), "mcp__x__log")
+            .await
+    );
     let down = remote(Some("mcp__x__*"), &[], Does::Fail);
-    let with = engine().source_with_alternatives(down, [late() as _], OnFailure::Fail);
-    let rule = ReliabilityRule::new(Then::RetryOther);
+    let with = engine().provider_with_alternatives(down, [late() as _], OnFailure::Fail);
+    let rule = ReliabilityRule::new(ReliabilityAction::RetryOther);
     assert!(runs(with.reliability([rule]), "mcp__x__log").await);
 
     let down = remote(Some("mcp__x__*"), &[], Does::Fail);
-    let engine = engine().source(down, OnFailure::Fail).build().unwrap();
+    let engine = engine().provider_with(down, OnFailure::Fail).build().unwrap();
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let failed = turn.iteration_for("mcp__x__log").await;
-    assert!(matches!(failed, Err(IterationError::Discovery(_))), "{failed:?}");
+    assert!(matches!(failed, Err(TurnError::Discovery(_))), "{failed:?}");
 }
 
 /// Each decision on a tool is the same, whether the menu was made for it or for all.
@@ -117,9 +116,12 @@ async fn a_call_is_decided_as_by_the_whole_menu() {
         let engine = engine()
             .tool(tool("own"))
             .tool(tool("shared"))
-            .source(remote(Some("mcp__a__*"), &NAMES[1..3], Does::List), OnFailure::Fail)
-            .source(remote(Some("mcp__b__*"), &NAMES[3..4], Does::ListLater), OnFailure::Omit)
-            .source(Arc::new(late), OnFailure::Fail)
+            .provider_with(remote(Some("mcp__a__*"), &NAMES[1..3], Does::List), OnFailure::Fail)
+            .provider_with(
+                remote(Some("mcp__b__*"), &NAMES[3..4], Does::ListLater),
+                OnFailure::Omit,
+            )
+            .provider_with(Arc::new(late), OnFailure::Fail)
             .policy(policy([rule_on("no", Effect::Deny, "mcp__a__push")]))
             .build()
             .unwrap();
@@ -138,7 +140,7 @@ async fn a_call_is_decided_as_by_the_whole_menu() {
 #[tokio::test(start_paused = true)]
 async fn a_menu_waited_for_ever_where_a_time_was_given() {
     let never = remote(Some("mcp__x__*"), &[], Does::Never);
-    let engine = engine().tool(tool("own")).source(never, OnFailure::Stale).build().unwrap();
+    let engine = engine().tool(tool("own")).provider_with(never, OnFailure::Stale).build().unwrap();
     let mut options = TurnOptions::default();
     options.source_timeout = Some(Duration::from_secs(5));
     let mut turn = engine.turn(options).unwrap();

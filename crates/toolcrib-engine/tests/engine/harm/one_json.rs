@@ -1,11 +1,12 @@
-//! The arguments that reach the body are those that schema, policy, middleware, approver and events saw.
+//! The arguments that reach the body are those that schema, policy, middleware, approver and events
+//! saw.
 
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use toolcrib_core::{
-    Approval, ArgumentMatch, CallVerdict, Effect, ErrorCode, EventKind, Policy, Rule, Tool,
+    Approval, ArgumentMatch, CallDecision, Effect, ErrorCode, EventKind, Policy, Rule, Tool,
     ToolCall, ToolContext, ToolContextParts, ToolResult, call_approver, call_middleware,
 };
 use toolcrib_engine::{Engine, TurnOptions};
@@ -17,7 +18,7 @@ const NUMBER: &str = "$serde_json::private::Number";
 
 type Seen = Arc<Mutex<Vec<(&'static str, String)>>>;
 
-/// A tool, a middleware and an approver, each of which notes the arguments that it sees, as text.
+/// A tool, a middleware and an approver that record the arguments they see, as text.
 fn watched() -> (Engine, Seen, Log) {
     let seen = Seen::default();
     let noting = |who: &'static str| {
@@ -37,7 +38,7 @@ fn watched() -> (Engine, Seen, Log) {
         .policy(policy([Rule::new("asked", Effect::Ask)]))
         .middleware(call_middleware("notes", move |call| {
             middleware(call.args);
-            Ok(CallVerdict::Proceed)
+            Ok(CallDecision::Proceed)
         }))
         .approver(call_approver(move |call| {
             approver(call.args);
@@ -49,7 +50,7 @@ fn watched() -> (Engine, Seen, Log) {
     (engine, seen, log)
 }
 
-/// Makes a call, and checks that all who saw arguments saw the very same.
+/// Makes a call, and checks that all of them saw the same arguments.
 fn check(call: ToolCall) -> ToolResult {
     let (engine, seen, log) = watched();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -118,18 +119,18 @@ async fn a_middleware_passed_on_a_key_that_was_expanded_before_the_body() {
     let engine = engine()
         .tool(crate::support::tool("t"))
         .middleware(call_middleware("rewrites", |_| {
-            Ok(CallVerdict::Rewrite(json!({ "path": { "a": 1, RAW: "\"/etc/passwd\"" } })))
+            Ok(CallDecision::Rewrite(json!({ "path": { "a": 1, RAW: "\"/etc/passwd\"" } })))
         }))
         .build()
         .unwrap();
     let result = once(&engine, "t", json!({})).await;
     assert_eq!(result.code, Some(ErrorCode::Denied));
-    assert!(result.cause.unwrap().contains("what it passes instead is refused"));
+    assert!(result.cause.unwrap().contains("the arguments that it passes instead are refused"));
 }
 
 #[tokio::test]
 async fn the_same_text_was_read_once_for_policy_and_once_more_for_the_body() {
-    // Past the engine too: a body that takes a value gets the one that it is called with.
+    // Also without the engine: a body that takes a value gets the one that it is called with.
     let tool = builder("t").handler(|args: Value, _: ToolContext| async move { args.to_string() });
     let tool: Tool = tool.unwrap();
     let args = json!({ "a": { RAW: "[1]" } });
@@ -150,7 +151,7 @@ fn of_two_equal_keys_one_was_checked_and_the_other_one_could_be_meant() {
         assert_eq!(result.code, Some(ErrorCode::InputInvalid), "{arguments}");
     }
     let told = text(r#"{"path": "/tmp/a", "path": "/etc/passwd"}"#).text;
-    assert!(told.contains("a key is written twice in one object"), "{told}");
+    assert!(told.contains("duplicate key in an object"), "{told}");
     assert!(!told.contains("passwd"), "{told}");
 }
 
@@ -169,7 +170,8 @@ fn a_text_of_2_kb_expanded_to_a_depth_that_ended_the_process() {
 fn numbers_and_characters_are_what_everybody_sees() {
     for (arguments, seen) in [
         (r#"{"a": 10.0, "b": -0, "c": 1e2}"#, Some(r#"{"a":10,"b":0,"c":100}"#)),
-        (r#"{"a": 123456789012345678901234567890}"#, Some(r#"{"a":1.2345678901234568e+29}"#)),
+        (r#"{"a": 123456789012345678901234567890}"#, None),
+        (r#"{"a": 123456789012345678901234567890.5}"#, Some(r#"{"a":1.2345678901234568e+29}"#)),
         (r#"{"a": 18446744073709551615}"#, Some(r#"{"a":18446744073709551615}"#)),
         (r#"{"a": "\u0000"}"#, Some(r#"{"a":"\u0000"}"#)),
         ("\u{feff}{\"a\": 1}", Some(r#"{"a":1}"#)),
@@ -183,8 +185,8 @@ fn numbers_and_characters_are_what_everybody_sees() {
     }
 }
 
-/// Texts as a hostile model writes them: JSON and JSON5, with keys that stand twice or are reserved, deep,
-/// with odd numbers and escapes.
+/// Texts of a hostile model: JSON and JSON5, with duplicate or reserved keys, deep, with odd
+/// numbers and escapes.
 fn hostile() -> impl Strategy<Value = String> {
     let scalar = prop_oneof![
         Just("null".to_owned()),
@@ -269,4 +271,27 @@ async fn a_typed_body_reads_no_other_value() {
     let results = iteration.execute(calls).await;
     assert_eq!(*seen.lock().unwrap(), [r#"{"a":[{"b":1}]}"#]);
     assert_eq!(results[1].code, Some(ErrorCode::InputInvalid));
+}
+
+#[test]
+fn an_integer_of_more_than_64_bits_reached_the_body_with_other_digits() {
+    for arguments in [
+        r#"{"charge": 123456789012345678901234567890}"#,
+        r#"{"of": [{"amount": -9223372036854775809}]}"#,
+        r#"{"id": 18446744073709551617}"#,
+        "{charge: 123456789012345678901234567890,}",
+        "```json\n{\"charge\": 123456789012345678901234567890}\n```",
+    ] {
+        let told = text(arguments);
+        assert_eq!(told.code, Some(ErrorCode::InputInvalid), "{arguments}");
+        assert!(told.text.contains("pass it as a string"), "{arguments}: {}", told.text);
+    }
+    for arguments in [
+        r#"{"charge":"123456789012345678901234567890"}"#,
+        r#"{"id":18446744073709551615,"low":-9223372036854775808}"#,
+        // A float is what it says, and here exactly that integer.
+        r#"{"far":1e+300,"exact":100000000000000000000}"#,
+    ] {
+        assert!(text(arguments).is_ok(), "{arguments}");
+    }
 }

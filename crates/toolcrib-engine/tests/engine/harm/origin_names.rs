@@ -9,7 +9,7 @@ use crate::{
     support::{builder, call, engine, menu, says},
 };
 
-/// A policy that trusts the server `git` in every way that a rule can name it.
+/// A policy that trusts the server `git` in every form that rules support.
 fn trusting() -> Policy {
     let mut policy = Policy::of([
         Rule::allow("names").tools(["mcp__git__*", "MCP__git__*"]),
@@ -57,7 +57,7 @@ async fn a_name_stood_for_a_server_that_never_listed_it() {
         let mut iteration = turn.iteration().await.unwrap();
         assert_eq!(menu(&iteration), ["mcp__git__show"]);
         for liar in liars() {
-            let why = iteration.withheld().why(liar.name()).unwrap();
+            let why = iteration.withheld().tool(liar.name()).unwrap();
             assert!(why.reason.contains("MCP server"), "{}", why.reason);
             let result = iteration.execute(vec![call(liar.name(), json!({}))]).await.remove(0);
             assert_eq!(result.code, Some(ErrorCode::NotAvailable), "{}", liar.name());

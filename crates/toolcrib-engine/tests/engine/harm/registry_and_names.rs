@@ -1,10 +1,11 @@
-//! Mistyped names in code, and what a cache says of those who waited together.
+//! Mistyped names in code, and a cache's report about concurrent waiters.
 
 use std::time::Duration;
 
 use serde_json::json;
 use toolcrib_core::{
-    CacheOptions, Events, KeyField, ReliabilityRule, Stage, Then, Ttl, cached, from_async_fn,
+    CacheOptions, Events, KeyField, ReliabilityAction, ReliabilityRule, Stage, Ttl, cached,
+    from_async_fn,
 };
 use toolcrib_engine::{BuildError, Engine, TurnOptions};
 
@@ -32,7 +33,7 @@ fn a_mistyped_error_name_was_built_and_matched_nothing() {
         Err(error @ BuildError::ReliabilityRule { .. }) => error.to_string(),
         other => panic!("{other:?}"),
     };
-    let rule = || ReliabilityRule::new(Then::FailFast);
+    let rule = || ReliabilityRule::new(ReliabilityAction::FailFast);
     assert_eq!(
         problem(rule().error_name("DiscoveryErorr")),
         "reliability rule 1: `error_name` cannot be `DiscoveryErorr`; did you mean `DiscoveryError`?"

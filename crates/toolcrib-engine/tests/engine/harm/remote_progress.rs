@@ -11,7 +11,7 @@ use crate::support::{Log, builder, call};
 
 const SECRET: &str = "sk-live-4242-4242";
 
-/// An untrusted tool that says each of these, after so long.
+/// An untrusted tool that sends these messages at an interval.
 fn saying(messages: Vec<Progress>, each: Duration) -> Tool {
     let body = move |_: Value, cx: ToolContext| {
         let messages = messages.clone();
@@ -28,7 +28,7 @@ fn saying(messages: Vec<Progress>, each: Duration) -> Tool {
     builder("t").untrusted().handler(body).unwrap()
 }
 
-/// What is shown of a call, each with its time.
+/// The progress shown of a call, with times.
 async fn shown(tool: Tool) -> Vec<(Duration, Value)> {
     let redactor = Redactor::new([SECRET.to_owned()]);
     let engine = Engine::builder().redactor(redactor).tool(tool).build().unwrap();
@@ -46,7 +46,7 @@ async fn shown(tool: Tool) -> Vec<(Duration, Value)> {
     times.into_iter().zip(log.of_name("tool.progress")).collect()
 }
 
-/// What is shown of one message.
+/// The shown form of one message.
 async fn shown_of(message: impl Into<String>) -> String {
     let message = Progress { percent: Some(250), ..Progress::user(message) };
     let shown = shown(saying(vec![message], Duration::ZERO)).await;
@@ -63,9 +63,17 @@ async fn a_flood_of_progress_reached_all_who_listen() {
         let within = |other: &Duration| *at <= *other && *other < *at + Duration::from_secs(1);
         assert!(shown.iter().filter(|(other, _)| within(other)).count() <= 10, "{shown:?}");
     }
-    // A pace, and not silence; and how it ended is known.
+    // Paced, but not silent; and the outcome is known.
     assert!(shown.len() > 10, "{shown:?}");
     assert_eq!(shown.last().unwrap().1["message"], (count - 1).to_string());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_second_of_three_quick_steps_was_dropped() {
+    let said = ["0 %", "50 %", "100 %"].map(Progress::user).into();
+    let shown = shown(saying(said, Duration::from_millis(50))).await;
+    let texts: Vec<_> = shown.iter().map(|(_, shown)| &shown["message"]).collect();
+    assert_eq!(texts, ["0 %", "50 %", "100 %"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -94,7 +102,7 @@ async fn a_secret_was_found_only_where_nothing_hid_it() {
 async fn progress_had_any_length_and_a_cut_left_half_a_secret() {
     let shown = shown_of("x".repeat(10_000_000)).await;
     assert!(shown.chars().count() <= 1_001 && shown.ends_with('…'));
-    // Wherever the cut is, it lies in one of these; hidden characters move it.
+    // Wherever the cut is, it is inside one of these; hidden characters move it.
     let text = format!("\u{200b}{}{}", "y".repeat(93), format!("{SECRET} ").repeat(200));
     for padding in 0..SECRET.len() {
         let shown = shown_of(format!("{}{text}", "z".repeat(padding))).await;

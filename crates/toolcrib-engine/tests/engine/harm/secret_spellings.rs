@@ -49,11 +49,17 @@ fn hex(text: &str, separator: &str) -> String {
     text.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(separator)
 }
 
+/// Every second character in upper case.
+fn mixed_case(text: &str) -> String {
+    let one = |(at, c): (usize, char)| if at % 2 == 0 { c } else { c.to_ascii_uppercase() };
+    text.chars().enumerate().map(one).collect()
+}
+
 fn alone(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }
 
-/// HTML as it is escaped by hand: the five signs.
+/// Hand-escaped HTML: the five signs.
 fn html(text: &str) -> String {
     chars(text, |c| match c {
         '&' => "&amp;".to_owned(),
@@ -78,7 +84,7 @@ fn in_json(text: &str) -> String {
     json[1..json.len() - 1].to_owned()
 }
 
-const SPELLINGS: [Spelling; 36] = [
+const SPELLINGS: [Spelling; 38] = [
     ("plain", str::to_owned),
     ("percent", |s| percent(s, alone, true)),
     ("percent, lower case", |s| percent(s, alone, false)),
@@ -118,6 +124,8 @@ const SPELLINGS: [Spelling; 36] = [
     ("upper hex", |s| hex(s, "").to_uppercase()),
     ("hex with colons", |s| hex(s, ":").to_uppercase()),
     ("hex with blanks", |s| hex(s, " ")),
+    ("hex in mixed case", |s| mixed_case(&hex(s, ""))),
+    ("hex in mixed case with hyphens", |s| mixed_case(&hex(s, "-"))),
     ("base64", |s| STANDARD.encode(s)),
     ("base64 for URLs", |s| URL_SAFE_NO_PAD.encode(s)),
     ("base64, one before", |s| STANDARD_NO_PAD.encode(format!("a{s}"))),
@@ -126,7 +134,7 @@ const SPELLINGS: [Spelling; 36] = [
     ("base64 in a URL", |s| percent(&STANDARD.encode(format!("x:{s}")), alone, true)),
 ];
 
-/// Breaks a text after so many characters, but not within what must stay in one piece.
+/// Breaks a text every `width` characters, but not inside parts that must stay whole.
 fn broken(text: &str, width: usize, with: &str) -> String {
     let mut out = String::new();
     for (at, c) in text.chars().enumerate() {
@@ -138,7 +146,8 @@ fn broken(text: &str, width: usize, with: &str) -> String {
     out
 }
 
-/// What is left of a spelling: of base64 within a longer text, what encodes its neighbors.
+/// Whether only harmless parts of a spelling are left: for base64 within a longer text, the
+/// encoding of its neighbors.
 fn is_gone(clean: &str, spelled: &str) -> bool {
     const LONGEST_LEFT: usize = 7;
     let left: String = clean.replace(REDACTED, "").split_whitespace().collect();
@@ -182,6 +191,31 @@ fn a_secret_left_when_it_was_broken_over_lines() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn a_secret_left_when_an_escaped_blank_preceded_the_break() {
+    let redactor = Redactor::new(["hunter22".to_owned()]);
+    for blank in ["%20%0A", "&nbsp;\n", "&#32;&#10;", "\\t\\n", " %0A", "%20 \r\n", "\\u0020\\n\\n"]
+    {
+        for at in 1..8 {
+            let (before, after) = "hunter22".split_at(at);
+            let text = format!("is {before}{blank}{after} it");
+            assert_eq!(redactor.text(&text), format!("is {REDACTED} it"), "{text:?}");
+        }
+    }
+}
+
+#[test]
+fn a_secret_left_when_a_stream_was_cut_after_blanks_before_a_break() {
+    let redactor = Redactor::new(["hunter22".to_owned()]);
+    for (first, second) in
+        [("h    ", "\nunter22"), ("hu \t  ", " \nnter22"), ("h%20", "%0Aunter22")]
+    {
+        let mut stream = redactor.stream();
+        let shown = stream.push(first) + &stream.push(second) + &stream.finish();
+        assert_eq!(shown, REDACTED, "{first:?} {second:?}");
     }
 }
 

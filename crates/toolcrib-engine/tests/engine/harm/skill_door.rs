@@ -1,16 +1,16 @@
-//! A turn could begin with a skill that its caller may not activate, and was offered the tools that the
-//! skill hides.
+//! A turn could begin with a skill that its caller may not activate, and was offered the tools that
+//! the skill hides.
 
 use std::sync::Arc;
 
 use serde_json::json;
 use toolcrib_core::{
-    Approval, ArgumentMatch, CallVerdict, Effect, Policy, Rule, When, call_approver,
+    Approval, ArgumentMatch, CallDecision, Effect, Policy, Rule, RuleConditions, call_approver,
     call_middleware,
 };
 use toolcrib_engine::{
-    Engine, EngineBuilder, IterationError, Personality, READ_SKILL, Skill, Skills, ToolsMode,
-    TurnError, TurnOptions,
+    Engine, EngineBuilder, Personality, READ_SKILL, Skill, Skills, ToolsMode, TurnError,
+    TurnOptions,
 };
 
 use crate::support::{call, engine, offered, skill_id, tool};
@@ -30,15 +30,15 @@ fn under(rules: impl IntoIterator<Item = Rule>) -> EngineBuilder {
 }
 
 fn rule(effect: Effect) -> Rule {
-    Rule::new("the rule", effect).tools([READ_SKILL]).because("not for trainees")
+    Rule::new("the rule", effect).tools([READ_SKILL]).reason("not for trainees")
 }
 
 fn vault_only(effect: Effect) -> Rule {
     rule(effect).arguments([ArgumentMatch::at("/id").unwrap().equals("vault")])
 }
 
-fn trainees() -> When {
-    When::default().roles(["trainee"])
+fn trainees() -> RuleConditions {
+    RuleConditions::default().roles(["trainee"])
 }
 
 fn bob() -> TurnOptions {
@@ -49,13 +49,13 @@ fn refusal(engine: &Engine, options: TurnOptions) -> TurnError {
     engine.turn(options).expect_err("it may not begin")
 }
 
-/// That neither a turn's options nor its host get to the skill, and that nobody can tell it from one
-/// that does not exist.
+/// Checks that neither a turn's options nor its host can activate the skill, and that it is
+/// indistinguishable from one that does not exist.
 async fn assert_closed(engine: &Engine, who: impl Fn() -> TurnOptions) {
     for asked in
         [who().skill(skill_id("vault")), who().skill(skill_id("vault")).without_read_skill()]
     {
-        let check = engine.may_begin(&asked).unwrap_err();
+        let check = engine.check_turn(&asked).unwrap_err();
         let refused = refusal(engine, asked);
         assert!(matches!(refused, TurnError::SkillRefused { .. }), "{refused:?}");
         assert_eq!(refused.to_string(), check.to_string());
@@ -110,7 +110,7 @@ async fn a_personality_without_read_skill_could_begin_with_a_skill() {
 
 #[tokio::test]
 async fn a_rule_on_another_active_skill_was_not_looked_at() {
-    let after_open = rule(Effect::Deny).when(When::default().skills([skill_id("open")]));
+    let after_open = rule(Effect::Deny).when(RuleConditions::default().skills([skill_id("open")]));
     let engine = under([after_open]).build().unwrap();
     assert!(engine.turn(bob().skill(skill_id("vault"))).is_ok());
     let order = |ids: [&str; 2]| bob().skill(skill_id(ids[0])).skill(skill_id(ids[1]));
@@ -122,21 +122,21 @@ async fn a_rule_on_another_active_skill_was_not_looked_at() {
 
 #[tokio::test]
 async fn a_middleware_that_denies_the_call_was_not_asked() {
-    let answers = |verdict: fn() -> CallVerdict| {
+    let answers = |verdict: fn() -> CallDecision| {
         let middleware = call_middleware("guard", move |call| {
             let is_vault = call.args["id"] == "vault" && *call.tool.name() == *READ_SKILL;
-            Ok(if is_vault { verdict() } else { CallVerdict::Proceed })
+            Ok(if is_vault { verdict() } else { CallDecision::Proceed })
         });
         under([]).middleware(middleware).build().unwrap()
     };
-    let verdicts: [fn() -> CallVerdict; 2] =
-        [|| CallVerdict::Deny("no".into()), || CallVerdict::Rewrite(json!({ "id": "open" }))];
+    let verdicts: [fn() -> CallDecision; 2] =
+        [|| CallDecision::Deny("no".into()), || CallDecision::Rewrite(json!({ "id": "open" }))];
     for verdict in verdicts {
         let engine = answers(verdict);
         let mut turn = engine.turn(bob().skill(skill_id("vault"))).unwrap();
         for _ in 0..2 {
             let refused = turn.iteration().await.unwrap_err();
-            assert!(matches!(refused, IterationError::Skill(_)), "{refused:?}");
+            assert!(matches!(refused, TurnError::SkillRefused { .. }), "{refused:?}");
         }
         let mut turn = engine.turn(bob().skill(skill_id("open"))).unwrap();
         turn.iteration().await.unwrap();
@@ -144,7 +144,7 @@ async fn a_middleware_that_denies_the_call_was_not_asked() {
         assert!(turn.iteration().await.is_err());
     }
     assert!(
-        offered(&answers(|| CallVerdict::Proceed), bob().skill(skill_id("vault"))).await.len() > 1
+        offered(&answers(|| CallDecision::Proceed), bob().skill(skill_id("vault"))).await.len() > 1
     );
 }
 
@@ -154,7 +154,7 @@ fn the_operator_reads_which_rule_refuses_and_the_caller_does_not() {
     let refused = refusal(&engine, bob().skill(skill_id("vault")));
     let text = refused.to_string();
     assert!(text.contains("the rule denies") && text.contains("not for trainees"), "{text}");
-    assert_eq!(refused.caller_text(), "there is no skill `vault`");
+    assert_eq!(refused.caller_text(), "unknown skill `vault`");
     let long: Arc<str> = "x".repeat(100_000).into();
     let unknown = refusal(&engine, bob().skill(toolcrib_core::SkillId::new(long).unwrap()));
     assert!(unknown.caller_text().len() < 200);

@@ -1,4 +1,4 @@
-//! Skills that change while an engine lives.
+//! Skills that change during an engine's lifetime.
 
 use std::sync::{
     Arc, Mutex,
@@ -130,7 +130,7 @@ async fn skills_of_plugins_stay_and_give_way_to_one_of_their_name_alone() {
     board.set(skills([("selling", &[]), ("packing", &["note"])]), &[]);
     assert_eq!(offered(&engine, "packing").await, ["note", "read_skill"]);
     let told = log.of_name("skill.reload_failed");
-    insta::assert_snapshot!(told[0]["problem"].as_str().unwrap(), @"two skills are called `selling`: the host and plugin `shop`; the latter is left out until one of them is renamed");
+    insta::assert_snapshot!(told[0]["problem"].as_str().unwrap(), @"two skills are called `selling`: the host and plugin `shop`; the latter is omitted until one of them is renamed");
     assert_eq!(ids(&engine.without_plugin("shop").unwrap()), ["selling", "packing"]);
     board.set(skills([("shipping", &["track"])]), &[]);
     assert_eq!(ids(&engine), ["shipping", "selling"]);
@@ -165,7 +165,7 @@ async fn skills_of_plugins_change_too_carry_the_id_and_leave_with_it() {
         engine.skills().iter().map(|skill| format!("{} {}", skill.id, plugin(skill))).collect()
     };
     assert_eq!(ids(&engine), ["billing host", "buying market"]);
-    // What holds for all skills, the host says.
+    // The host makes the settings for all skills.
     assert_eq!(offered(&engine, "buying").await, ["note", "read_skill"]);
     let same = engine.skills();
     assert!(Arc::ptr_eq(&same, &engine.skills()), "while nothing changes, the very same");

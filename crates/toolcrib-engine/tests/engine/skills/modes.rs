@@ -110,7 +110,7 @@ async fn the_reason_says_which_skill_withholds_a_tool_and_how() {
     ");
 }
 
-/// What is offered, worked out from the words of the documentation and nothing else.
+/// The expected offer, derived only from the documentation.
 fn expected(
     skills: &[(ToolsMode, Vec<usize>)],
     focus: bool,

@@ -1,7 +1,7 @@
-//! Skills that stop being active, and the list of those there are.
+//! Deactivating skills, and listing them.
 
 use serde_json::json;
-use toolcrib_core::{ArgumentMatch, ErrorCode, IterationRange, Rule, ToolCall, When};
+use toolcrib_core::{ArgumentMatch, ErrorCode, IterationRange, Rule, RuleConditions, ToolCall};
 use toolcrib_engine::{BuildError, SKILL_TOOLS, Skills, Turn, TurnError, TurnOptions};
 
 use super::{active, desk, read, two};
@@ -24,7 +24,7 @@ async fn a_model_puts_a_skill_away_and_the_menu_is_that_of_the_others() {
     read(&mut turn, "billing").await;
     read(&mut turn, "shipping").await;
     let result = put_away(&mut turn, "shipping").await;
-    assert_eq!(&*result.value, "Skill `shipping` is put away from your next step on.");
+    assert_eq!(&*result.value, "Skill `shipping` is inactive from your next step on.");
     assert_eq!(active(&turn), ["billing"]);
     let own = ["read_skill", "list_skills", "deactivate_skill"];
     let menu_now = menu(&turn.iteration().await.unwrap());
@@ -129,9 +129,11 @@ async fn a_skill_that_rules_let_nobody_read_is_neither_named_nor_described() {
     let of = |id: &str| ArgumentMatch::at("/id").unwrap().equals(id);
     let secret = Rule::deny("secret")
         .tools(["read_skill"])
-        .when(When::default().tenants(["guest"]))
+        .when(RuleConditions::default().tenants(["guest"]))
         .arguments([of("shipping")]);
-    let every = Rule::deny("every").tools(["read_skill"]).when(When::default().tenants(["nobody"]));
+    let every = Rule::deny("every")
+        .tools(["read_skill"])
+        .when(RuleConditions::default().tenants(["nobody"]));
     let engine = engine()
         .tools([tool("refund"), tool("track")])
         .skills(with_both())
@@ -164,13 +166,13 @@ async fn a_skill_that_rules_let_nobody_read_is_neither_named_nor_described() {
     }
 }
 
-/// What rules let be read and whether they let anything be read are two things: nobody is named in the
-/// step in which the second changes and the first does not.
+/// Rules for reading a certain skill and for reading at all are separate: no skill is named in the
+/// iteration in which the second changes and the first does not.
 #[tokio::test]
 async fn a_skill_that_may_not_be_read_is_not_named_when_reading_as_such_comes_to_be_allowed() {
     let of = |id: &str| ArgumentMatch::at("/id").unwrap().equals(id);
     let first = IterationRange { at_least: None, at_most: Some(1) };
-    let early = When { iteration: Some(first), ..When::default() };
+    let early = RuleConditions { iteration: Some(first), ..RuleConditions::default() };
     let engine = engine()
         .skills(two())
         .policy(policy([

@@ -8,13 +8,13 @@ use std::sync::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolcrib_core::{ErrorCode, ToolCall, ToolContext, ToolError, ToolName};
-use toolcrib_engine::{Engine, OnSkip, Skill, Skills, Step, ToolsMode, Turn, TurnOptions};
+use toolcrib_engine::{Engine, OnSkip, Skill, SkillStep, Skills, ToolsMode, Turn, TurnOptions};
 
 use super::read;
 use crate::support::{Log, builder, call, engine, menu, skill_id, skills, tool, why};
 
-fn step(name: &str) -> Step {
-    Step::new(ToolName::new(name).unwrap())
+fn step(name: &str) -> SkillStep {
+    SkillStep::new(ToolName::new(name).unwrap())
 }
 
 fn refunding(on_skip: OnSkip) -> Skill {
@@ -51,11 +51,11 @@ async fn offered(turn: &mut Turn) -> Vec<String> {
 async fn an_iteration_says_whether_a_call_may_change_the_step() {
     let engine = desk(refunding(OnSkip::Advance));
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
-    assert!(!turn.iteration().await.unwrap().is_at_a_step());
+    assert!(!turn.iteration().await.unwrap().has_skill_step());
     read(&mut turn, "refunding").await;
     for name in ["charges", "refunds", "refund"] {
         let mut iteration = turn.iteration().await.unwrap();
-        assert!(iteration.is_at_a_step());
+        assert!(iteration.has_skill_step());
         assert_eq!(iteration.active_skills(), [skill_id("refunding")]);
         iteration.execute(vec![call(name, json!({}))]).await;
     }
@@ -78,7 +78,7 @@ async fn one_step_is_offered_at_a_time_and_a_clean_result_advances() {
     1. `charges`: Look at amounts and dates.
     2. `refunds`
     3. `refund`: Only if two charges are equal.
-    To leave a step out, call `skip_step` and say why.
+    To skip a step, call `skip_step` and say why.
     ");
     for name in ["charges", "refunds", "refund"] {
         assert_eq!(offered(&mut turn).await, [name, "note", "skip_step"]);
@@ -114,8 +114,8 @@ async fn what_is_not_the_current_step_cannot_be_called_and_the_reason_is_given()
     assert_eq!(turn.current_step().unwrap().number, 1);
 }
 
-/// Steps that are done hold nothing back once another skill is the one activated last; steps that are
-/// not still do.
+/// Completed steps withhold nothing once another skill is the one activated last; incomplete steps
+/// still do.
 #[tokio::test]
 async fn only_steps_that_are_not_done_hold_tools_back_behind_another_skill() {
     for (done, expected) in [
@@ -158,7 +158,7 @@ async fn a_failed_call_leaves_the_step_and_a_batch_completes_one() {
     let mut iteration = turn.iteration().await.unwrap();
     let twice = ["a", "b"].map(|id| ToolCall::new(id, "first", json!({})));
     iteration.execute(twice.into()).await;
-    // What is called against the same menu again was for the step that is done.
+    // A further call against the same menu was for the completed step.
     iteration.execute(vec![call("first", json!({}))]).await;
     assert_eq!(turn.current_step().unwrap().number, 2);
 }
@@ -169,7 +169,7 @@ async fn a_skipped_step_is_on_record_with_its_reason() {
     let mut turn = engine.turn(TurnOptions::default().skill(skill_id("refunding"))).unwrap();
     let log = Log::of(turn.events().run());
     let skipped = make(&mut turn, "skip_step", json!({"reason": "They are in the ticket."})).await;
-    assert_eq!(&*skipped.value, "The step is left out. Step 2 of 3 is next: `refunds`");
+    assert_eq!(&*skipped.value, "The step is skipped. Step 2 of 3 is next: `refunds`");
     assert_eq!(offered(&mut turn).await, ["refunds", "note", "skip_step"]);
     let event = &log.of_name("skill.step_skipped")[0];
     assert_eq!(event["reason"], "They are in the ticket.");
@@ -187,7 +187,7 @@ async fn a_skill_that_holds_lets_only_the_host_skip() {
     let mut turn = engine.turn(TurnOptions::default().skill(skill_id("refunding"))).unwrap();
     let log = Log::of(turn.events().run());
     let held = make(&mut turn, "skip_step", json!({"reason": "No charges here."})).await;
-    insta::assert_snapshot!(held.value, @"Your reason is on record. This skill lets no step be left out. Step 1 of 3 is next: `charges`: Look at amounts and dates.");
+    insta::assert_snapshot!(held.value, @"Your reason is recorded. This skill does not allow skipping steps. Step 1 of 3 is next: `charges`: Look at amounts and dates.");
     assert_eq!(offered(&mut turn).await, ["charges", "note", "skip_step"]);
     assert!(turn.skip_step("The clerk says so."));
     assert_eq!(offered(&mut turn).await, ["refunds", "note", "skip_step"]);

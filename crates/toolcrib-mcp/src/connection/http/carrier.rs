@@ -1,12 +1,12 @@
-//! Calls over HTTP: each is one POST, and its answer is read by whoever waits for it.
+//! Calls over HTTP: each is one POST, and its response is read by the calling task.
 
 use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, future::BoxFuture};
 use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
-use sse_stream::Sse;
 use tokio::time::sleep;
-use toolcrib_scope::http::{HeaderName, HeaderValue, HttpRequest, HttpStream, Method};
+use toolcrib_capabilities::http::{HeaderName, HeaderValue, HttpRequest, HttpStream, Method};
+use toolcrib_core::__internal::Backoff;
 
 use super::{
     super::{
@@ -16,15 +16,16 @@ use super::{
         open::Host,
     },
     client::{Client, Head, not_of_the_protocol, of_no_request, refusal},
-    events::{Events, events},
+    events::{Events, Sse, events},
     failure::{Failure, HttpFailure},
     names::encoded,
 };
 
-/// How often a stream that broke off is asked for again in a row, and how long after that at first
-/// and at most, unless the server says how long.
+/// How often a stream that broke off is requested again in a row, and after what wait, unless the
+/// server sets it.
 const RESUMES: u32 = 10;
-const RESUME_AFTER: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+const RESUME_AFTER: Backoff =
+    Backoff { base: Duration::from_secs(1), cap: Duration::from_secs(30) };
 
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
@@ -53,16 +54,20 @@ impl Client {
         }
         let request = self.call_request(outgoing);
         match self.post(outgoing.to_json()?, request, Some(call)).await? {
-            // The answer comes on another stream.
+            // The response comes on another stream.
             Head::Accepted => Ok(()),
             Head::Json(answer) => {
                 let (body, _) = self.json(answer, Some(&id)).await?;
-                if call.is_settled() { Ok(()) } else { Err(of_no_request(&body).into()) }
+                if call.is_settled() {
+                    Ok(())
+                } else {
+                    Err(of_no_request(&body, &self.0.wiring.intake).into())
+                }
             }
-            // Large, and not needed where answers are JSON.
+            // Boxed: large, and not needed for JSON responses.
             Head::Events(answer) => Box::pin(self.read_events(answer, id, call)).await,
             Head::Refusal(answer) => {
-                let mut refusal = refusal(answer).await;
+                let mut refusal = refusal(answer, &self.0.wiring.intake).await;
                 match refusal.said.take() {
                     Some(error) => {
                         call.settle(Err(NoResult::Refused(error)));
@@ -71,7 +76,10 @@ impl Client {
                     None => Err(HttpFailure::from(refusal).into()),
                 }
             }
-            Head::Other(answer) => Err(HttpFailure::Unusable(not_of_the_protocol(&answer)).into()),
+            Head::Other(answer) => {
+                Err(HttpFailure::Unusable(not_of_the_protocol(&answer, &self.0.wiring.intake))
+                    .into())
+            }
         }
     }
 
@@ -79,7 +87,7 @@ impl Client {
     fn call_request(&self, outgoing: &Outgoing) -> HttpRequest {
         let mut request = self.after_handshake(Method::POST);
         if let Some(introduction) = &outgoing.introduction {
-            // What stands in the body stands here too, for those on the way who do not read it.
+            // Copies values of the body into headers, for intermediaries that do not read it.
             let of_call = [
                 (PROTOCOL_VERSION, HeaderValue::from_str(&introduction.protocol)),
                 (METHOD, HeaderValue::from_str(Outgoing::METHOD)),
@@ -92,8 +100,8 @@ impl Client {
         request
     }
 
-    /// Reads the events of an answer to their end. A stream that breaks off before the answer came
-    /// is resumed where the server said how, unless the server says that it will not be.
+    /// Reads the events of a response to their end. A stream that breaks off before the response is
+    /// resumed if the server supports it, until the server refuses.
     async fn read_events(
         &self,
         answer: HttpStream,
@@ -121,11 +129,11 @@ impl Client {
         }
     }
 
-    /// Reads a stream to its end, whatever kind of end it is.
+    /// Reads a stream to its end of any kind.
     async fn read_on(&self, stream: &mut Events, last: &mut Last) {
         while let Some(Ok(event)) = stream.next().await {
             last.note(&event);
-            // What is for nobody else is a request of the server.
+            // A message without another receiver is a request of the server.
             if let Some(data) = &event.data
                 && let Ok(ServerJsonRpcMessage::Request(request)) = serde_json::from_str(data)
             {
@@ -133,13 +141,13 @@ impl Client {
                     Ok(result) => ClientJsonRpcMessage::response(result, request.id),
                     Err(error) => ClientJsonRpcMessage::error(error, Some(request.id)),
                 };
-                // A server that does not take it has no answer.
+                // If the server does not accept it, no response follows.
                 let _ = self.say(&answer).await;
             }
         }
     }
 
-    /// Sends an answer to a request of the server.
+    /// Sends a response to a request of the server.
     async fn say(&self, message: &ClientJsonRpcMessage) -> Result<(), Failure> {
         let _owed = self.0.wiring.intake.owed(message);
         let request = self.after_handshake(Method::POST);
@@ -147,12 +155,12 @@ impl Client {
     }
 }
 
-/// How far a stream has been read.
+/// The position in a stream.
 #[derive(Default)]
 struct Last {
     event: Option<String>,
     retry: Option<Duration>,
-    /// How often it was resumed since an event came.
+    /// The number of attempts to resume since the last event.
     resumes: u32,
 }
 
@@ -167,10 +175,9 @@ impl Last {
         }
     }
 
-    /// How long to wait before it is asked for again; none where it is not worth it any more.
+    /// The delay before the next attempt; `None` to give up.
     fn pause(&self) -> Option<Duration> {
-        let (first, most) = RESUME_AFTER;
-        let backoff = first.saturating_mul(2_u32.saturating_pow(self.resumes)).min(most);
-        (self.resumes < RESUMES).then(|| self.retry.unwrap_or(backoff))
+        let backoff = || RESUME_AFTER.longest(self.resumes + 1);
+        (self.resumes < RESUMES).then(|| self.retry.unwrap_or_else(backoff))
     }
 }

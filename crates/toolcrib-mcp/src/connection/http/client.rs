@@ -1,13 +1,15 @@
-//! The HTTP of the protocol library, by a client that only goes where it may.
+//! The HTTP transport of the protocol library, on a restricted client.
 
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
+
+use parking_lot::Mutex;
 
 use bytes::Bytes;
 use rmcp::{
@@ -20,37 +22,34 @@ use rmcp::{
     },
 };
 use tokio::time::{Instant, sleep, timeout};
-use toolcrib_core::CancellationToken;
-use toolcrib_scope::http::{
+use toolcrib_capabilities::http::{
     HeaderMap, HeaderName, HeaderValue, HttpClient, HttpError, HttpRequest, HttpStream, Method,
     StatusCode, header,
 };
+use toolcrib_core::CancellationToken;
 
 use super::{
-    super::{
-        call::Call,
-        open::Wiring,
-        text::{bounded, preview},
-    },
+    super::{call::Call, intake::Intake, open::Wiring},
     events::{Events, events},
     failure::{Failure, HttpFailure},
     names::Annotated,
 };
 
-/// How many bytes an answer in JSON may have: 16 MiB. It is held in memory whole.
+/// The size limit of a JSON response: 16 MiB. It is kept in memory whole.
 const MAX_JSON_BYTES: usize = 16 * 1024 * 1024;
-/// How many bytes of what comes with a status that says no are read: 64 KiB.
+/// The size limit of the body of an error response: 64 KiB.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
-/// How long a server has to end a session.
+/// The timeout of ending a session.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// After how long without an answer a session is probed before a call, and how long that may take.
+/// The time without a response after which a session is probed before a call, and the timeout of
+/// the probe.
 const PROBE_AFTER: Duration = Duration::from_secs(30);
 const PROBE_WITHIN: Duration = Duration::from_secs(2);
-/// A probe. Its id is none that the protocol library or a call has.
+/// A probe. Neither the protocol library nor a call uses its id.
 const PING: &[u8] = br#"{"jsonrpc":"2.0","id":"toolcrib-probe","method":"ping"}"#;
 
-/// Why a connection ends whose session the server does not know any more.
+/// The reason of a connection's end when the server no longer knows its session.
 const SESSION_EXPIRED: &str = "its session has expired (HTTP 404)";
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -60,7 +59,8 @@ const JSON_AND_EVENTS: HeaderValue =
     HeaderValue::from_static("application/json, text/event-stream");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
-/// What one connection sends and reads: for the protocol library, and [past it](super::carrier).
+/// Sends and reads for one connection: for the protocol library, and [bypassing
+/// it](super::carrier).
 #[derive(Clone)]
 pub(super) struct Client(pub(super) Arc<Shared>);
 
@@ -69,7 +69,7 @@ pub(super) struct Shared {
     url: Arc<str>,
     headers: HeaderMap,
     pub(super) wiring: Wiring,
-    /// When the server last answered.
+    /// The time of the server's last response.
     heard: Mutex<Instant>,
     has_streamed: AtomicBool,
     /// The headers of each request after a handshake with `initialize`.
@@ -77,29 +77,29 @@ pub(super) struct Shared {
     pub(super) annotated: Annotated,
 }
 
-/// How a request was answered, before the answer is read.
+/// The head of a response, before its body is read.
 pub(super) enum Head {
-    /// It was taken, and there is no answer to it here.
+    /// Accepted, without a response here.
     Accepted,
     Events(HttpStream),
     Json(HttpStream),
-    /// A status that says no.
+    /// An error status.
     Refusal(HttpStream),
-    /// Nothing of the protocol.
+    /// Not a response of the protocol.
     Other(HttpStream),
 }
 
-/// What a status says that says no.
+/// The body of an error response.
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
-    /// In words of the protocol.
+    /// The protocol error in it.
     pub(super) said: Option<ErrorData>,
     pub(super) text: String,
 }
 
 impl From<Refusal> for HttpFailure {
     fn from(refusal: Refusal) -> Self {
-        Self::Status { status: refusal.status.as_u16(), text: bounded(refusal.text) }
+        Self::Status { status: refusal.status.as_u16(), text: refusal.text }
     }
 }
 
@@ -131,7 +131,7 @@ impl Client {
         Ok(self.with(method, headers))
     }
 
-    /// A request after the handshake, in its session if it began one.
+    /// A request after the handshake, in its session, if any.
     pub(super) fn after_handshake(&self, method: Method) -> HttpRequest {
         let headers = self.0.after_handshake.get().unwrap_or(&self.0.headers);
         self.with(method, headers.clone())
@@ -142,12 +142,12 @@ impl Client {
         request.headers = headers;
         request.max_redirects = 0;
         request.max_body_bytes = usize::MAX;
-        // Whoever waits for the answer knows how long.
+        // The waiting task has its own timeout.
         request.timeout = None;
         request
     }
 
-    /// Sends a message, and reads the head of what comes back.
+    /// Sends a message, and reads the response headers.
     pub(super) async fn post(
         &self,
         json: Vec<u8>,
@@ -168,16 +168,16 @@ impl Client {
             {
                 call.revert();
             }
-            // While others wait for their answers, theirs say whether the server is still there.
+            // While other calls wait, their responses show whether the server is still alive.
             if matches!(error, HttpError::Connect { .. }) && !intake.has_other_calls() {
                 ending.end(error.to_string());
             }
             HttpFailure::Http(error)
         })?;
-        *self.0.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.0.heard.lock() = Instant::now();
         Ok(match answer.status() {
             StatusCode::NOT_FOUND if had_session => {
-                // An answer, not a proof that nothing was done: what was sent stays sent.
+                // A response, but no proof that nothing was done: the request counts as sent.
                 ending.end(SESSION_EXPIRED);
                 return Err(StreamableHttpError::SessionExpired);
             }
@@ -189,14 +189,14 @@ impl Client {
         })
     }
 
-    /// Whether the server has said nothing for long.
+    /// Whether the server has not responded for long.
     pub(super) fn is_silent(&self) -> bool {
-        let heard = *self.0.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let heard = *self.0.heard.lock();
         heard.elapsed() > PROBE_AFTER
     }
 
-    /// Asks whether the server still knows the session: a call that meets an expired one counts as
-    /// made. Any other answer, or none in time, says nothing.
+    /// Probes whether the server still knows the session: a call that meets an expired one counts
+    /// as made. Any other response, or a timeout, means nothing.
     pub(super) async fn probe_session(&self) -> Result<(), Failure> {
         let request = self.after_handshake(Method::POST);
         if !request.headers.contains_key(SESSION_ID) {
@@ -208,15 +208,20 @@ impl Client {
         }
     }
 
-    /// An answer that is one JSON message, which may only be that to this request, and what the
-    /// intake made of it.
+    /// A response that is one JSON message, which may only be that to this request, and the
+    /// intake's verdict.
     pub(super) async fn json(
         &self,
         answer: HttpStream,
         id: Option<&RequestId>,
     ) -> Result<(Vec<u8>, Option<ServerJsonRpcMessage>), HttpFailure> {
         let body = read(answer, MAX_JSON_BYTES).await?;
-        let taken = self.0.wiring.intake.take_answer_to(id, &body);
+        let bytes = body.len();
+        let intake = &self.0.wiring.intake;
+        let (of_body, id) = (Arc::clone(intake), id.cloned());
+        let taking = move || (of_body.take_answer_to(id.as_ref(), &body), body);
+        let (taken, body) =
+            intake.off_worker(bytes, taking).await.map_err(HttpFailure::Unusable)?;
         if let Some(pause) = taken.pause {
             sleep(pause).await;
         }
@@ -226,8 +231,8 @@ impl Client {
         Ok((body, taken.message))
     }
 
-    /// The events that answer a call from after the event of this id on; `None` where the server was
-    /// not reached, or cannot just now. An error is final: who asks again is told the same.
+    /// The events of a call's response after the event of this id; `None` if the server cannot be
+    /// reached now. An error is final: a retry would get the same.
     pub(super) async fn resumed(&self, last_event_id: &str) -> Result<Option<HttpStream>, Failure> {
         let mut request = self.after_handshake(Method::GET);
         request.headers.insert(header::ACCEPT, EVENTS);
@@ -243,14 +248,19 @@ impl Client {
                 ending.end(SESSION_EXPIRED);
                 Err(StreamableHttpError::SessionExpired)
             }
-            status if !status.is_success() => not_resumed(&refusal(answer).await.into()),
+            status if !status.is_success() => {
+                not_resumed(&refusal(answer, &self.0.wiring.intake).await.into())
+            }
             _ if is_of(&answer, &EVENTS) => Ok(Some(answer)),
-            _ => not_resumed(&HttpFailure::Unusable(not_of_the_protocol(&answer))),
+            _ => not_resumed(&HttpFailure::Unusable(not_of_the_protocol(
+                &answer,
+                &self.0.wiring.intake,
+            ))),
         }
     }
 }
 
-/// What a failure to resume a stream means. The call may have been carried out all the same.
+/// The meaning of a failure to resume a stream. The call may still have been executed.
 fn not_resumed(failure: &HttpFailure) -> Result<Option<HttpStream>, Failure> {
     if failure.may_pass() {
         return Ok(None);
@@ -258,14 +268,14 @@ fn not_resumed(failure: &HttpFailure) -> Result<Option<HttpStream>, Failure> {
     Err(HttpFailure::NotResumed(failure.to_string()).into())
 }
 
-/// What a status says that says no.
-pub(super) async fn refusal(answer: HttpStream) -> Refusal {
+/// The body of an error response.
+pub(super) async fn refusal(answer: HttpStream, intake: &Intake) -> Refusal {
     let status = answer.status();
     let is_json = is_of(&answer, &JSON);
     let challenge = challenge(&answer);
     let body = read(answer, MAX_ERROR_BYTES).await.unwrap_or_default();
     let lets_nobody_in = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-    // What refuses a request before it is read cannot say which one it was.
+    // A request that is refused before it is parsed has no id in the response.
     let said = match serde_json::from_slice(&body) {
         Ok(ServerJsonRpcMessage::Error(refused)) if is_json && !lets_nobody_in => {
             Some(refused.error)
@@ -273,15 +283,15 @@ pub(super) async fn refusal(answer: HttpStream) -> Refusal {
         _ => None,
     };
     let text = match challenge {
-        Some(challenge) => format!("it wants authorization: {challenge}"),
-        None => preview(&body),
+        Some(challenge) => format!("it requires authorization: {challenge}"),
+        None => intake.preview(&body),
     };
     Refusal { status, said, text }
 }
 
-/// What to say of an answer that is no request's.
-pub(super) fn of_no_request(body: &[u8]) -> HttpFailure {
-    HttpFailure::Unusable(format!("its answer is of no request: {}", preview(body)))
+/// The error for a response that belongs to no request.
+pub(super) fn of_no_request(body: &[u8], intake: &Intake) -> HttpFailure {
+    HttpFailure::Unusable(format!("its response belongs to no request: {}", intake.preview(body)))
 }
 
 impl StreamableHttpClient for Client {
@@ -299,7 +309,7 @@ impl StreamableHttpClient for Client {
         let session = session_id.as_deref();
         let request = self.request(Method::POST, session, custom_headers)?;
         if is_initialized(&message) {
-            // From here on calls go past this, with the same headers.
+            // From here on calls bypass this, with the same headers.
             let _ = self.0.after_handshake.set(request.headers.clone());
         }
         intake.expect(&message);
@@ -314,7 +324,7 @@ impl StreamableHttpClient for Client {
         match head {
             Head::Accepted => Ok(StreamableHttpPostResponse::Accepted),
             Head::Refusal(answer) => {
-                let mut refusal = refusal(answer).await;
+                let mut refusal = refusal(answer, &self.0.wiring.intake).await;
                 let lets_in =
                     !matches!(refusal.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
                 let may_be_of_era =
@@ -346,15 +356,18 @@ impl StreamableHttpClient for Client {
                         message @ (ServerJsonRpcMessage::Response(_)
                         | ServerJsonRpcMessage::Error(_)),
                     ) => Ok(StreamableHttpPostResponse::Json(with_id(message, id), session)),
-                    _ => Err(of_no_request(&body).into()),
+                    _ => Err(of_no_request(&body, &self.0.wiring.intake).into()),
                 }
             }
             Head::Other(answer) if id.is_none() => {
-                // Whatever it says to what is not answered, it took it.
+                // A notification is accepted, whatever the response contains.
                 let _ = read(answer, MAX_ERROR_BYTES).await;
                 Ok(StreamableHttpPostResponse::Accepted)
             }
-            Head::Other(answer) => Err(HttpFailure::Unusable(not_of_the_protocol(&answer)).into()),
+            Head::Other(answer) => {
+                Err(HttpFailure::Unusable(not_of_the_protocol(&answer, &self.0.wiring.intake))
+                    .into())
+            }
         }
     }
 
@@ -385,17 +398,20 @@ impl StreamableHttpClient for Client {
                 Err(StreamableHttpError::SessionExpired)
             }
             status if !status.is_success() => {
-                let text = not_of_the_protocol(&answer);
+                let text = not_of_the_protocol(&answer, &self.0.wiring.intake);
                 Err(HttpFailure::Status { status: status.as_u16(), text }.into())
             }
             _ if is_of(&answer, &EVENTS) => {
                 if self.0.has_streamed.swap(true, Ordering::Relaxed) && !is_resumed {
-                    // What changed in between was told to nobody.
+                    // Changes in between were not announced.
                     intake.signal_changed_tools();
                 }
                 Ok(events(answer, &self.0.wiring, None))
             }
-            _ => Err(HttpFailure::Unusable(not_of_the_protocol(&answer)).into()),
+            _ => {
+                Err(HttpFailure::Unusable(not_of_the_protocol(&answer, &self.0.wiring.intake))
+                    .into())
+            }
         }
     }
 
@@ -409,14 +425,14 @@ impl StreamableHttpClient for Client {
         let mut request = self.request(Method::DELETE, Some(&*session_id), custom_headers)?;
         request.timeout = Some(DELETE_TIMEOUT);
         request.max_body_bytes = MAX_ERROR_BYTES;
-        // Sent when the connection is over, so not cancelled by its end.
+        // Sent when the connection has ended, so not cancelled by its end.
         let never = CancellationToken::new();
         self.0.http.send(request, &never).await.map_err(HttpFailure::Http)?;
         Ok(())
     }
 }
 
-/// The body of an answer, whole.
+/// The whole body of a response.
 async fn read(mut answer: HttpStream, max_bytes: usize) -> Result<Vec<u8>, HttpFailure> {
     let mut body = Vec::new();
     while let Some(piece) = answer.chunk().await? {
@@ -429,7 +445,7 @@ async fn read(mut answer: HttpStream, max_bytes: usize) -> Result<Vec<u8>, HttpF
     Ok(body)
 }
 
-/// The answer, with the id as it was sent: some servers write a number as text.
+/// The response, with the id as it was sent: some servers write a number as text.
 fn with_id(mut message: ServerJsonRpcMessage, id: &RequestId) -> ServerJsonRpcMessage {
     match &mut message {
         ServerJsonRpcMessage::Response(response) => response.id = id.clone(),
@@ -468,13 +484,13 @@ fn session_of(answer: &HttpStream) -> Option<String> {
 
 fn challenge(answer: &HttpStream) -> Option<String> {
     let said = answer.headers().get(header::WWW_AUTHENTICATE)?.to_str().ok()?;
-    Some(bounded(said))
+    Some(said.to_owned())
 }
 
-pub(super) fn not_of_the_protocol(answer: &HttpStream) -> String {
+pub(super) fn not_of_the_protocol(answer: &HttpStream, intake: &Intake) -> String {
     match answer.headers().get(header::CONTENT_TYPE) {
-        Some(said) => format!("its answer is of type {}", preview(said.as_bytes())),
-        None => "its answer is of no type".to_owned(),
+        Some(said) => format!("its answer is of type {}", intake.preview(said.as_bytes())),
+        None => "its answer has no type".to_owned(),
     }
 }
 

@@ -1,30 +1,30 @@
 use rmcp::transport::{DynamicTransportError, streamable_http_client::StreamableHttpError};
-use toolcrib_scope::http::{HttpError, HttpErrorKind};
+use toolcrib_capabilities::http::{HttpError, HttpErrorKind};
 
 use super::super::carry::NotCarried;
 
-/// What the protocol library is told of a request that failed.
+/// The error of a failed request, for the protocol library.
 pub(super) type Failure = StreamableHttpError<HttpFailure>;
 
-/// Why there is no usable answer over HTTP.
+/// Why a response over HTTP is unusable.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HttpFailure {
-    /// There is no whole answer.
+    /// The response is incomplete.
     #[error(transparent)]
     Http(#[from] HttpError),
-    /// A status that says no, with what came along.
+    /// An error status, with its text.
     #[error("HTTP {status}: {text}")]
     Status { status: u16, text: String },
-    /// An answer, but none of the protocol.
+    /// A response that is not of the protocol.
     #[error("{0}")]
     Unusable(String),
-    /// The stream that should hold the answer ended without it.
+    /// The stream ended without the response.
     #[error("the answer broke off")]
     BrokenOff,
-    /// It ended without it, and the server does not give the rest.
+    /// The stream ended without the response, and the server does not resume it.
     #[error("the answer broke off, and cannot be resumed: {0}")]
     NotResumed(String),
-    /// Nobody waits for it any more, so it was not sent.
+    /// It was withdrawn before it was sent.
     #[error("it was withdrawn")]
     Withdrawn,
 }
@@ -36,9 +36,8 @@ impl From<HttpFailure> for Failure {
 }
 
 impl HttpFailure {
-    /// Whether the server has answered, and done with the request whatever it did. A server that
-    /// reports trouble of its own, or a proxy in front of it, has not: the request may have been
-    /// carried out.
+    /// Whether the server has responded, and finished the request in any way. After an internal
+    /// error of a server, or of a proxy in front of it, the request may still be executed.
     fn is_answer(&self) -> bool {
         match self {
             Self::Status { status, .. } => *status < 500,
@@ -50,13 +49,13 @@ impl HttpFailure {
         }
     }
 
-    /// Whether the same request may come to something later. A server that says of a stream that
-    /// somebody still reads it (409) has not noticed yet that it broke off.
+    /// Whether the same request may succeed later. A server that reports that a stream is still
+    /// being read (409) has not noticed yet that it broke off.
     pub(super) fn may_pass(&self) -> bool {
         matches!(self, Self::Status { status: 409 | 429, .. }) || !self.is_answer()
     }
 
-    /// Whether the server was reached, and may answer a request of another kind.
+    /// Whether the server was reached, and may respond to a request of another kind.
     fn may_be_of_request(&self) -> bool {
         match self {
             Self::Status { status, .. } => !matches!(status, 401 | 403 | 429),
@@ -67,8 +66,8 @@ impl HttpFailure {
     }
 }
 
-/// Why a connection over HTTP was not opened, and whether it may be for how it was begun. `None`
-/// where the error is not of HTTP.
+/// Why a connection over HTTP was not opened, and whether the kind of handshake may be the cause.
+/// `None` if the error is not of HTTP.
 pub(in super::super) fn why_not_connected(error: &DynamicTransportError) -> Option<(String, bool)> {
     let failure = error.error.downcast_ref::<Failure>()?;
     Some(match failure {
@@ -77,8 +76,8 @@ pub(in super::super) fn why_not_connected(error: &DynamicTransportError) -> Opti
     })
 }
 
-/// Why a request over HTTP has no usable answer, and whether it has one nevertheless. `None` where
-/// the error is not of HTTP.
+/// Why a request over HTTP has no usable response, and whether there was one nevertheless. `None`
+/// if the error is not of HTTP.
 pub(in super::super) fn why_not_answered(error: &DynamicTransportError) -> Option<NotCarried> {
     error.error.downcast_ref::<Failure>().map(NotCarried::from)
 }

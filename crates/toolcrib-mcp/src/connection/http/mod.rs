@@ -13,7 +13,7 @@ use rmcp::transport::{
     StreamableHttpClientTransport, common::client_side_sse::ExponentialBackoff,
     streamable_http_client::StreamableHttpClientTransportConfig,
 };
-use toolcrib_scope::http::{
+use toolcrib_capabilities::http::{
     AllowedAddress, HeaderMap, HeaderName, HeaderValue, HostPattern, HttpClient, HttpClientBuilder,
     is_set_by_client, parse_url,
 };
@@ -23,18 +23,18 @@ pub(super) use self::failure::{why_not_answered, why_not_connected};
 use super::{
     Connect,
     carry::Carrier,
-    open::{Dial, Dialled, Failed, Greeting, Opener, Wiring, shake_hands},
+    open::{Dial, Dialed, Failed, Greeting, Opener, Wiring, shake_hands},
 };
-use crate::server::{Http, InvalidServer, local_addresses};
+use crate::server::{Http, InvalidServerError, local_addresses};
 
-/// How many requests may be on their way at the same time. What bounds them is who calls; a bound
-/// here would let slow calls hold up quick ones.
+/// The limit of concurrent requests. Callers limit them; a lower limit here would let slow calls
+/// delay quick ones.
 const MAX_CONCURRENT: usize = 1_024;
 
-/// How many messages wait between the parts of a connection.
+/// The number of messages buffered between the parts of a connection.
 const BUFFERED: usize = 256;
 
-/// Headers that the protocol speaks with; one more word on them would be a second meaning.
+/// Headers of the protocol; another value of one would be ambiguous.
 const OF_THE_PROTOCOL: [&str; 7] = [
     "accept",
     "content-type",
@@ -46,14 +46,15 @@ const OF_THE_PROTOCOL: [&str; 7] = [
 ];
 
 /// Connections to a server over Streamable HTTP. They share their HTTP connections.
-pub(crate) fn http(server: &str, http: &Http) -> Result<Arc<dyn Connect>, InvalidServer> {
-    let invalid = |problem: String| InvalidServer::Url { server: server.to_owned(), problem };
+pub(crate) fn http(server: &str, http: &Http) -> Result<Arc<dyn Connect>, InvalidServerError> {
+    let invalid = |problem: String| InvalidServerError::Url { server: server.to_owned(), problem };
     let url = parse_url(&http.url).map_err(|error| invalid(error.to_string()))?;
     let host = url.host_str().unwrap_or_default().to_owned();
-    let pattern: HostPattern = host.parse().map_err(|_| invalid("its host is no name".into()))?;
+    let pattern: HostPattern =
+        host.parse().map_err(|_| invalid("its host is not a valid name".into()))?;
     let is_local = !local_addresses(&url).is_empty();
     if url.scheme() != "https" && !is_local && !http.headers.is_empty() {
-        return Err(InvalidServer::HeadersInTheClear { server: server.to_owned(), host });
+        return Err(InvalidServerError::HeadersInTheClear { server: server.to_owned(), host });
     }
     let headers = headers(server, &http.headers)?;
     let mut builder = match &http.client {
@@ -61,8 +62,7 @@ pub(crate) fn http(server: &str, http: &Http) -> Result<Arc<dyn Connect>, Invali
         None => HttpClient::builder(),
     };
     if is_local {
-        // Whoever declares the server wrote down that it is this machine, and the client asks no
-        // other host.
+        // The declaration of the server names this machine, and the client requests no other host.
         builder = builder.allow_addresses(loopback());
     }
     let client = builder.build().only([pattern]);
@@ -86,16 +86,16 @@ impl Dial for Server {
         &self,
         greeting: Greeting,
         wiring: Wiring,
-    ) -> BoxFuture<'static, Result<Dialled, Failed>> {
+    ) -> BoxFuture<'static, Result<Dialed, Failed>> {
         let (http, url) = (self.client.clone(), Arc::clone(&self.url));
         let client = Client::new(http, url, self.headers.clone(), wiring.clone());
         let mut config = StreamableHttpClientTransportConfig::with_uri(Arc::clone(&self.url))
             .max_concurrent_requests(MAX_CONCURRENT)
-            // A session that is over ends the connection: what is opened in its place begins anew,
-            // and whoever holds the connection decides what is sent again.
+            // An expired session ends the connection: a new one starts fresh, and its owner decides
+            // which requests are sent again.
             .reinit_on_expired_session(false);
         config.channel_buffer_capacity = BUFFERED;
-        // Of a stream that broke off, beginning with a second.
+        // For a broken stream, starting with a second.
         let mut again = ExponentialBackoff::default();
         again.max_times = Some(10);
         again.max_delay = Some(Duration::from_secs(30));
@@ -108,21 +108,21 @@ impl Dial for Server {
     }
 }
 
-fn headers(server: &str, declared: &[(String, String)]) -> Result<HeaderMap, InvalidServer> {
+fn headers(server: &str, declared: &[(String, String)]) -> Result<HeaderMap, InvalidServerError> {
     let mut headers = HeaderMap::new();
     for (name, value) in declared {
-        let invalid = |problem| InvalidServer::Header {
+        let invalid = |problem| InvalidServerError::Header {
             server: server.to_owned(),
             header: name.escape_debug().collect(),
             problem,
         };
         let parsed: HeaderName =
-            name.parse().map_err(|_| invalid("has no name that can be sent"))?;
+            name.parse().map_err(|_| invalid("has a name that cannot be sent"))?;
         if is_set_by_client(&parsed)
             || OF_THE_PROTOCOL.contains(&parsed.as_str())
             || parsed.as_str().starts_with("mcp-param-")
         {
-            return Err(invalid("is set by the client alone; leave it out"));
+            return Err(invalid("is set by the client; remove it"));
         }
         let mut value =
             HeaderValue::from_str(value).map_err(|_| invalid("has a value that cannot be sent"))?;

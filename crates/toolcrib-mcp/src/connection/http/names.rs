@@ -1,45 +1,42 @@
-//! What of a call stands in headers too, for those on the way who route by it (SEP-2243): the name
-//! of the tool, and the arguments that the tool's schema marks for it.
+//! Values of a call that are copied to headers, for intermediaries that route by them (SEP-2243):
+//! the name of the tool, and the arguments that the tool's schema marks.
 
-use std::{
-    collections::HashMap,
-    mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, mem, sync::Arc};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
-use toolcrib_scope::http::{HeaderName, HeaderValue};
+use toolcrib_capabilities::http::{HeaderName, HeaderValue};
 
 use super::super::RemoteTool;
 
-/// How a property of a schema names the header that its value goes into.
+/// The keyword by which a property of a schema names its header.
 const ANNOTATION: &str = "x-mcp-header";
-/// What such a header begins with.
+/// The prefix of such headers.
 const PARAMETER: &str = "mcp-param-";
 
 /// The marked arguments of a server's tools, as last listed.
 #[derive(Default)]
 pub(super) struct Annotated(Mutex<Listings>);
 
-/// Never more than two listings, whatever names a server thinks of.
+/// At most two listings, however many names a server invents.
 #[derive(Default)]
 struct Listings {
     /// By the tool's name.
     current: HashMap<String, Arc<[Parameter]>>,
-    /// Of tools that the current listing has not named yet: it may have pages to come.
+    /// For tools that the current listing has not named yet: more pages may follow.
     before: HashMap<String, Arc<[Parameter]>>,
 }
 
-/// Where an argument stands, by the names of properties, and its header.
+/// The path of an argument, as names of properties, and its header.
 struct Parameter {
     path: Vec<String>,
     header: HeaderName,
 }
 
 impl Annotated {
-    /// Takes note of the schemas of a page of tools. The protocol library has left out those that are
-    /// wrong.
+    /// Stores the schemas of a page of tools. The protocol library has removed invalid ones.
     pub(super) fn learn(&self, tools: &[RemoteTool], is_first: bool) {
         let mut listings = self.listings();
         if is_first {
@@ -81,7 +78,7 @@ impl Annotated {
     }
 
     fn listings(&self) -> MutexGuard<'_, Listings> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -104,8 +101,8 @@ fn collect(schema: &Value, path: &mut Vec<String>, found: &mut Vec<Parameter>) {
     }
 }
 
-/// A text as the value of a header: as it is, or as Base64 where a header could not hold it or it
-/// looks like that.
+/// A text as the value of a header: unchanged, or as Base64 if it is not a valid header value or
+/// looks like Base64.
 pub(super) fn encoded(text: &str) -> String {
     const MARK: (&str, &str) = ("=?base64?", "?=");
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
@@ -179,7 +176,7 @@ mod tests {
         annotated.learn(&page("first"), true);
         annotated.learn(&page("second"), false);
         assert!(is_known("first") && is_known("second"));
-        // While a listing is under way, the pages to come count as they were.
+        // During a listing, the previous entries are valid for the remaining pages.
         annotated.learn(&page("first"), true);
         assert!(is_known("first") && is_known("second"));
         for n in 0..100 {

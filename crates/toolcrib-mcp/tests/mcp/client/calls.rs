@@ -1,4 +1,4 @@
-//! What comes of calls.
+//! Results of calls.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use toolcrib_mcp::{McpClient, McpClientBuilder, MockServer, mock_mcp_client};
 
 use super::support::{builder, built, call, engine_of, mock, once, tool_of};
 
-/// A tool that says when it runs and ends only with its call.
+/// A tool that signals its start and ends only with its call.
 fn endless(running: &Arc<Notify>) -> Tool {
     let running = Arc::clone(running);
     builder("endless")
@@ -217,7 +217,7 @@ async fn calls_of_one_batch_run_at_the_same_time() {
     let began = tokio::time::Instant::now();
     let calls = (0..20).map(|n| ToolCall::new(format!("{n}"), "mcp__mock__t", json!({ "n": n })));
     let results = iteration.execute(calls.collect()).await;
-    // The clock stands still but for what is waited for.
+    // The paused clock only advances for timers.
     assert_eq!(began.elapsed().as_secs(), 5);
     let values: Vec<_> = results.iter().map(|result| result.value.to_string()).collect();
     let expected: Vec<_> = (0..20).map(|n| format!("t: {{\"n\":{n}}}")).collect();

@@ -79,7 +79,7 @@ async fn with_the_last_who_waits_goes_what_was_begun() {
     }
     cancellation.cancel();
     assert!(waiting.await.unwrap().unwrap_err().contains("cancelled"));
-    // The connection stays for the next one who asks; the question does not.
+    // The connection stays for the next request; this request does not.
     server.delay(Duration::ZERO);
     client.tools().await.unwrap();
     assert_eq!((server.connections(), server.lists()), (1, 2));

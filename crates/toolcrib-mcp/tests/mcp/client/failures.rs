@@ -54,7 +54,7 @@ async fn a_reconnect_changes_nothing_in_the_menu() {
     let before = Arc::clone(turn.iteration().await.unwrap().menu());
     sleep(Duration::from_secs(60)).await;
 
-    // It is asked anew in the background, and nobody waits for that.
+    // It is queried again in the background, without waiters.
     server.delay(Duration::from_secs(1));
     server.crash();
     while server.lists() < 2 {
@@ -80,7 +80,7 @@ async fn a_server_that_cannot_be_reached_is_left_alone_between_tries() {
         panic!("{error}");
     };
     assert_eq!(*failures, 1);
-    assert!(problem.contains("told to refuse"), "{problem}");
+    assert!(problem.contains("refuses connections"), "{problem}");
 
     // The breaker opens after five failures; until then each wait is over before the next try.
     let mut tries = 1;
@@ -92,7 +92,7 @@ async fn a_server_that_cannot_be_reached_is_left_alone_between_tries() {
     }
     assert_eq!(tries, 5);
 
-    // While it is open nobody waits and nobody tries.
+    // While it is open, requests fail at once and no attempt is made.
     let (began, connections) = (Instant::now(), server.connections());
     for _ in 0..100 {
         client.tools().await.unwrap_err();
@@ -140,8 +140,8 @@ async fn a_server_that_fails_takes_none_of_anothers_time() {
     let (bad, bad_server) = built(mock(&["a"]).name("bad"));
     let (good, good_server) = built(mock(&["a"]).name("good"));
     let engine = engine()
-        .source(Arc::new(bad.clone()), OnFailure::Omit)
-        .source(Arc::new(good.clone()), OnFailure::Fail)
+        .provider_with(Arc::new(bad.clone()), OnFailure::Omit)
+        .provider_with(Arc::new(good.clone()), OnFailure::Fail)
         .build()
         .unwrap();
     assert_eq!(offered(&engine).await, ["mcp__bad__a", "mcp__good__a"]);
@@ -160,7 +160,7 @@ async fn a_server_that_fails_takes_none_of_anothers_time() {
     assert_eq!((good_server.connections(), good_server.lists()), (1, 1));
 
     let iteration = iteration(&engine).await;
-    let withheld = iteration.withheld().why("mcp__bad__*").unwrap();
+    let withheld = iteration.withheld().tool("mcp__bad__*").unwrap();
     assert!(withheld.reason.contains("bad"), "{withheld:?}");
 
     // It comes back without anybody waiting for it: one iteration begins the try, a later one sees it.
@@ -275,5 +275,5 @@ async fn changes_of_state_are_told_in_order() {
         ["connecting", "ready", "idle", "connecting", "backing_off", "closed"],
         "{told:?}"
     );
-    assert!(told[4].contains("told to refuse"), "{}", told[4]);
+    assert!(told[4].contains("refuses connections"), "{}", told[4]);
 }

@@ -1,4 +1,4 @@
-//! What is listed, and when the server is asked for it.
+//! Listings, and when the server is queried for them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,12 +11,12 @@ use toolcrib_engine::{OnFailure, TurnOptions};
 use toolcrib_mcp::{McpClient, McpClientBuilder};
 
 use super::support::{
-    builder, built, echo, engine, engine_of, held_back, menu, mock, names, offered, once,
+    builder, built, echo, engine, engine_of, menu, mock, names, offered, once, withheld_by_provider,
 };
 
 fn ask(client: &McpClient) -> Listing {
     let cx = ListContext::new(Arc::new(Identity::conversation("c")), CancellationToken::new());
-    Arc::new(client.clone()).list(&cx, Catalog::new())
+    Arc::new(client.clone()).list(&cx)
 }
 
 fn now(listing: Listing) -> Catalog {
@@ -170,7 +170,7 @@ async fn a_flood_of_announcements_costs_a_few_listings_and_hides_no_change() {
 
     changes.mark_unchanged();
     server.set_tools([echo("b")]).await;
-    // It is seen at the latest when the longest gap is over, and whoever watches is told so.
+    // It is noticed at the latest when the longest gap is over, and watchers are notified.
     let names = loop {
         changes.changed().await.unwrap();
         let tools = client.tools().await.unwrap();
@@ -188,22 +188,22 @@ async fn a_flood_of_announcements_costs_a_few_listings_and_hides_no_change() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_operator_does_not_want_is_held_back_with_the_reason() {
+async fn what_the_operator_does_not_want_is_withheld_with_the_reason() {
     let wanted = mock(&["read_a", "read_b", "write_a"])
         .client(|client| client.include(["read_*"]).exclude(["*_b"]));
     let (client, _server) = built(wanted);
     let catalog = client.catalog().await.unwrap();
     assert_eq!(names(catalog.offered()), ["mcp__mock__read_a"]);
     assert_eq!(
-        held_back(&catalog),
+        withheld_by_provider(&catalog),
         ["mcp__mock__read_b: in `exclude`", "mcp__mock__write_a: not in `include`"]
     );
-    assert_eq!(client.status().held_back, Some(2));
+    assert_eq!(client.status().withheld_by_provider, Some(2));
 
     let engine = engine_of(&client, OnFailure::Fail);
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let iteration = turn.iteration().await.unwrap();
-    let why = iteration.withheld().why("mcp__mock__write_a").unwrap();
+    let why = iteration.withheld().tool("mcp__mock__write_a").unwrap();
     assert!(why.reason.contains("not in `include`"), "{why:?}");
 }
 
@@ -230,9 +230,9 @@ async fn settings_of_the_client_are_those_of_its_tools() {
     let error = mock(&[]).client(|client| client.max_result_chars(5)).build().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "MCP server `mock`: `max_result_chars` is 5; it must be 100 or more, so that the words that \
-         say what is missing fit"
+        "MCP server `mock`: `max_result_chars` is 5; it must be 100 or more, so that the note \
+         about left-out text fits"
     );
     let error = mock(&[]).name("a__b").build().unwrap_err();
-    assert!(error.to_string().contains("`a__b` cannot be the name of an MCP server"), "{error}");
+    assert!(error.to_string().contains("`a__b` is not a valid name of an MCP server"), "{error}");
 }

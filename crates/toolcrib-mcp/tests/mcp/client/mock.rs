@@ -1,4 +1,4 @@
-//! The mock does what it is told.
+//! The mock follows its script.
 
 use std::time::Duration;
 

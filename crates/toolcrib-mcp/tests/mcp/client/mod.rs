@@ -6,4 +6,6 @@ mod failures;
 mod lists;
 mod mock;
 mod odd;
-mod support;
+#[cfg(portable)]
+mod portable;
+pub(crate) mod support;

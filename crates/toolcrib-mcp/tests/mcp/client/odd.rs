@@ -6,7 +6,7 @@ use tokio::net::TcpListener;
 use toolcrib_core::ErrorCode;
 use toolcrib_mcp::{McpClient, mcp_client, server::Http};
 
-use super::support::{call, held_back, names, tool_of};
+use super::support::{call, names, tool_of, withheld_by_provider};
 
 /// A client of a server of that version, which lists these tools and answers no call in a session.
 async fn odd(version: &'static str, tools: Value) -> McpClient {
@@ -44,18 +44,18 @@ async fn one_of_a_version_that_is_not_known_is_an_error_that_names_it() {
     let client = odd("1999-01-01", one()).await;
     let error = client.tools().await.unwrap_err().to_string();
     assert!(error.contains("it speaks version `1999-01-01`"), "{error}");
-    assert!(error.contains("known are 2024-11-05, "), "{error}");
+    assert!(error.contains("supported are 2024-11-05, "), "{error}");
     assert_eq!(names(&odd("2025-03-26", one()).await.tools().await.unwrap()), ["mcp__odd__one"]);
 }
 
 #[tokio::test]
-async fn what_it_lists_without_a_name_is_held_back() {
+async fn what_it_lists_without_a_name_is_withheld() {
     let mut tools = one();
     tools.as_array_mut().unwrap().extend([json!(5), json!({ "description": "Something." })]);
     let catalog = odd("2025-11-25", tools).await.catalog().await.unwrap();
     assert_eq!(names(catalog.offered()), ["mcp__odd__one"]);
     let reason = "mcp__odd__unnamed: the server gives it no name";
-    assert_eq!(held_back(&catalog), [reason, reason]);
+    assert_eq!(withheld_by_provider(&catalog), [reason, reason]);
 }
 
 #[tokio::test]

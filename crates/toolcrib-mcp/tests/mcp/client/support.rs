@@ -1,4 +1,4 @@
-//! What the tests of the client share.
+//! Helpers of the client's tests.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub(crate) fn engine() -> EngineBuilder {
 
 /// An engine with that client as its only source.
 pub(crate) fn engine_of(client: &McpClient, on_failure: OnFailure) -> Engine {
-    engine().source(Arc::new(client.clone()), on_failure).build().unwrap()
+    engine().provider_with(Arc::new(client.clone()), on_failure).build().unwrap()
 }
 
 pub(crate) async fn iteration(engine: &Engine) -> Iteration {
@@ -59,7 +59,7 @@ pub(crate) async fn offered(engine: &Engine) -> Vec<String> {
     menu(&turn.iteration().await.unwrap())
 }
 
-/// One call through the pipe, in a turn of its own.
+/// One call through the pipe, in a separate turn.
 pub(crate) async fn once(engine: &Engine, name: &str, args: Value) -> ToolResult {
     let mut turn = engine.turn(TurnOptions::default()).unwrap();
     let mut iteration = turn.iteration().await.unwrap();
@@ -82,10 +82,10 @@ pub(crate) fn names(tools: &[Tool]) -> Vec<&str> {
     tools.iter().map(|tool| tool.name().as_str()).collect()
 }
 
-/// What is held back, as `name: reason`.
-pub(crate) fn held_back(catalog: &Catalog) -> Vec<String> {
+/// The withheld tools, as `name: reason`.
+pub(crate) fn withheld_by_provider(catalog: &Catalog) -> Vec<String> {
     catalog
-        .held_back()
+        .withheld_by_provider()
         .iter()
         .map(|held| format!("{}: {}", held.tool.name(), held.reason))
         .collect()

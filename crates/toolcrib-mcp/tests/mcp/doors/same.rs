@@ -19,7 +19,7 @@ fn a_case() -> impl Strategy<Value = (World, Caller, Vec<Made>)> {
     })
 }
 
-/// One that has skills, and a caller who begins with none.
+/// A case with skills, and a caller without an active one.
 fn a_case_with_skills() -> impl Strategy<Value = (World, Caller, Vec<Made>)> {
     let with_skills = |(world, ..): &(World, Caller, Vec<Made>)| world.has_skills();
     a_case().prop_filter("there are no skills", with_skills)

@@ -14,15 +14,15 @@ use toolcrib_testing::{EventRecorder, call, model};
 
 use super::world::{Caller, Made, World};
 
-/// What one call came to, as a client reads it.
+/// The result of one call, as a client reads it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Answer {
     code: Option<String>,
-    /// The text before the fence, and what stands behind the fence.
+    /// The text before the fence, and the text after it.
     value: (String, String),
 }
 
-/// What a door shows.
+/// The view of a door.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Seen {
     pub(crate) answers: Vec<Answer>,
@@ -68,7 +68,7 @@ pub(crate) async fn library(engine: &Engine, options: TurnOptions, calls: &[Made
     Seen { answers, events: events(&heard) }
 }
 
-/// A turn of its own for each call, in which no skill can be activated.
+/// A separate turn for each call, in which no skill can be activated.
 pub(crate) async fn library_without_turns(
     engine: &Engine,
     options: impl Fn() -> TurnOptions,
@@ -176,7 +176,7 @@ impl Answer {
     fn of_wire(result: &CallToolResult) -> Self {
         let code = (result.is_error == Some(true))
             .then(|| result.meta.as_ref().unwrap()["toolcrib/code"].as_str().unwrap().to_owned());
-        // What stands for blocks is in the first text; the blocks follow it.
+        // The placeholders of blocks are in the first text; the blocks follow it.
         let text = result.content[0].as_text().unwrap();
         Self { code, value: before_the_fence(&text.text) }
     }
@@ -196,7 +196,7 @@ pub(crate) fn events(heard: &EventRecorder) -> Vec<Value> {
     for event in &mut events {
         let fields = event.as_object_mut().unwrap();
         fields.retain(|name, _| {
-            !["run_id", "call_id", "seq", "iteration", "at_ms", "duration_ms"].contains(&&**name)
+            !["turn_id", "call_id", "seq", "iteration", "at_ms", "duration_ms"].contains(&&**name)
         });
         fields["identity"].as_object_mut().unwrap().retain(|name, _| name != "conversation");
     }

@@ -6,7 +6,8 @@ use proptest::{prelude::*, sample::select};
 use serde_json::{Value, json};
 use toolcrib_core::{
     Approval, ContentBlock, Effect, ErrorCode, FENCE_NOTICE, Policy, PolicyDefault, Progress, Rule,
-    SkillId, Tool, ToolContext, ToolError, ToolName, ToolOutput, When, call_approver, static_tools,
+    RuleConditions, SkillId, Tool, ToolContext, ToolError, ToolName, ToolOutput, call_approver,
+    static_tools,
 };
 use toolcrib_engine::{Engine, Limits, Redactor, Skill, Skills, TurnOptions};
 use toolcrib_mcp::Access;
@@ -18,7 +19,7 @@ const TENANTS: [Option<&str>; 2] = [None, Some("acme")];
 /// So that long results are cut.
 const BUDGET: usize = 2_000;
 
-/// What a tool does when it is called.
+/// The behavior of a tool.
 #[derive(Debug, Clone, Copy)]
 enum Body {
     EchoesArguments,
@@ -74,11 +75,11 @@ pub(crate) struct World {
     /// The tools of each skill, by their place.
     skills: Vec<Vec<usize>>,
     focus: bool,
-    /// What an approver says; there may be none.
+    /// The approver's answer, if there is an approver.
     approves: Option<bool>,
 }
 
-/// Who calls, with which skills.
+/// The caller, and its skills.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     principal: Option<&'static str>,
@@ -154,7 +155,7 @@ pub(crate) fn a_caller(world: &World) -> impl Strategy<Value = Caller> + use<> {
 }
 
 pub(crate) fn calls() -> impl Strategy<Value = Vec<Made>> {
-    // What is not there at all: an unknown name, and one in another case.
+    // Unknown tools: an unknown name, and one in another case.
     let name = select(vec!["a", "b", "c", "d", "e", "A", "nobody"]);
     let args = select(vec![
         json!({}),
@@ -214,12 +215,12 @@ impl World {
 
 impl AnyRule {
     fn build(&self, at: usize) -> Rule {
-        let when = When {
+        let when = RuleConditions {
             skills: self.skill.map(skill_id).into_iter().collect(),
             listed_by_active_skill: self.listed,
             roles: Vec::from_iter(self.role.then(|| "clerk".into())),
             tenants: Vec::from_iter(self.tenant.then(|| "acme".into())),
-            ..When::default()
+            ..RuleConditions::default()
         };
         let mut rule = Rule::new(format!("rule {at}"), self.effect).when(when);
         if !self.tools.is_empty() {

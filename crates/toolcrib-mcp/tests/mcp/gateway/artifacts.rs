@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolcrib_artifacts::{Artifacts, MemoryStore};
-use toolcrib_core::{Identity, SpoolStore, ToolContext, unfence};
+use toolcrib_core::{ArtifactStore, Identity, ToolContext, unfence};
 use toolcrib_engine::{EngineBuilder, Limits, Personality};
 use toolcrib_mcp::{Access, Gateway, HttpAccess};
 
@@ -63,7 +63,7 @@ async fn requests_of_one_caller_share_what_was_kept_and_no_other_caller_finds_it
     let args = json!({ "id": id, "tail": 1 });
     assert_eq!(unfence(&call(ANA, "artifact_read", args.clone()).await).0, "line 1000");
     assert!(call(BOB, "artifact_read", args.clone()).await.contains("there are none"));
-    // Nor does the same caller as somebody who may reach less.
+    // Nor with the same caller under a personality with less access.
     let gateway = large(&store).personality(Personality::new("guest")).build().unwrap();
     let guest = HttpAccess::new().token(ANA, Access::new().principal("ana").personality("guest"));
     let guests = Web::of(&Gateway::builder(gateway).build(), guest).await;
@@ -71,7 +71,7 @@ async fn requests_of_one_caller_share_what_was_kept_and_no_other_caller_finds_it
     let reply = guests.reply(stateless("/mcp", ANA, "tools/call", params)).await;
     assert!(reply.body.contains("there are none"), "{reply:?}");
     guests.end().await;
-    // Nor does a session of the same caller, which is a conversation of its own.
+    // Nor in a session of the same caller, which is a separate conversation.
     let session = web.session("/mcp", ANA).await;
     let of_session = async |name: &str, args: &Value| {
         let params = json!({ "name": name, "arguments": args });

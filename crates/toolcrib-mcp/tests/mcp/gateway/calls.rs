@@ -56,7 +56,7 @@ async fn a_result_is_text_and_a_failure_has_its_code() {
 
 #[tokio::test]
 async fn a_halt_ends_the_calls_of_its_session_and_no_others() {
-    let halt = Rule::halt("tripwire").because("Tripwire.").tools(["trap"]);
+    let halt = Rule::halt("tripwire").reason("Tripwire.").tools(["trap"]);
     let engine = engine().tools([tool("plain"), tool("trap")]).policy(Policy::of([halt]));
     let gateway = Gateway::builder(engine.build().unwrap()).build();
     for era in ERAS {
@@ -327,7 +327,7 @@ async fn the_engines_listeners_hear_each_call_and_whose_it_is() {
         names.retain(|name| !name.starts_with("tools.discovery"));
         let once = ["tools.offered", "tool.start", "tool.end"];
         assert_eq!(names, [once, once].concat());
-        // A session is a conversation of its own; requests without one share theirs.
+        // A session is a separate conversation; requests without one share theirs.
         assert!(heard.iter().all(|(_, conversation)| *conversation == heard[0].1));
         assert_eq!(&*heard[0].1 == "stateless", era == Era::Stateless);
     }

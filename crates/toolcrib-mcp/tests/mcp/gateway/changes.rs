@@ -1,4 +1,4 @@
-//! Clients are told when their menu is another one, and only then.
+//! Clients are notified when their menu has changed, and only then.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use rmcp::model::SubscriptionFilter;
 use serde_json::json;
 use tokio::sync::watch;
 use toolcrib_core::{SkillId, ToolName, ToolProvider};
-use toolcrib_engine::{OnSkip, Skill, Skills, Step};
+use toolcrib_engine::{OnSkip, Skill, SkillStep, Skills};
 use toolcrib_mcp::{Access, Gateway};
 
 use super::support::{Client, Era, Source, billing, engine, text, tool};
 
-/// A gateway to a source that can be exchanged, and what says that it may have been.
+/// A gateway to an exchangeable source, and its change signal.
 fn switchable() -> (Gateway, Arc<Source>, watch::Sender<u64>) {
     let source = Arc::new(Source::default());
     *source.0.lock().unwrap() = vec![tool("one")];
@@ -43,7 +43,7 @@ async fn reading_a_skill_changes_the_sessions_menu_and_says_so_after_the_result(
     assert_eq!(client.refused("note").await.code.0, -32602);
     assert_eq!(text(&client.call("refund", json!({})).await), "refund ran");
 
-    // What changes nothing is not announced, and another session is not touched.
+    // An action without a change is not announced, and another session is unaffected.
     client.call("read_skill", json!({ "id": "billing" })).await;
     client.call("refund", json!({})).await;
     assert_eq!(other.names().await, ["refund", "note", "read_skill"]);
@@ -54,7 +54,7 @@ async fn reading_a_skill_changes_the_sessions_menu_and_says_so_after_the_result(
 
 #[tokio::test]
 async fn steps_and_what_is_put_away_change_the_menu_of_a_session_and_of_nobody_else() {
-    let step = |name: &str| Step::new(ToolName::new(name).unwrap());
+    let step = |name: &str| SkillStep::new(ToolName::new(name).unwrap());
     let id = SkillId::new("refunding").unwrap();
     let skill = Skill::new(id.clone(), "About refunds.", "How to refund.")
         .steps([step("look"), step("refund")], OnSkip::Advance);
@@ -94,7 +94,7 @@ async fn a_change_further_up_is_announced_once_and_by_content() {
     client.changed.recv().await.unwrap();
     assert_eq!(client.names().await, ["one", "two"]);
 
-    // The same again: there is nothing to tell. Then there is.
+    // The same tools again: no notification. Then a change.
     *source.0.lock().unwrap() = vec![tool("one"), tool("two")];
     tick(&ticks);
     tokio::time::sleep(std::time::Duration::from_millis(200)).await;
@@ -103,7 +103,7 @@ async fn a_change_further_up_is_announced_once_and_by_content() {
     client.changed.recv().await.unwrap();
     assert_eq!(client.names().await, ["three"]);
 
-    // A client that never asked for the menu knows none.
+    // A client that never requested the menu knows none.
     for client in [client, asks_nothing] {
         client.hears_nothing_more().await;
     }

@@ -113,7 +113,7 @@ async fn a_client_that_does_not_read_keeps_nothing_running() {
             stdin.write_all(format!("{line}\n").as_bytes()).await.unwrap();
         }
         done.notified().await;
-        // What it cannot be told it is not waited for.
+        // An undeliverable notification is not waited for.
         match by_token {
             true => cancellation.cancel(),
             false => drop(stdin),

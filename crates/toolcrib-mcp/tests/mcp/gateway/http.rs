@@ -1,4 +1,4 @@
-//! Who is let in over HTTP, and what a session is worth.
+//! Access over HTTP, and the protection of sessions.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +8,7 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
 };
-use toolcrib_core::{Policy, Progress, Rule, SkillId, ToolContext, When};
+use toolcrib_core::{Policy, Progress, Rule, RuleConditions, SkillId, ToolContext};
 use toolcrib_engine::{LoadedSkills, SkillSource, Skills};
 use toolcrib_mcp::{Access, Gateway, GatewayError, HttpAccess, MAX_SESSIONS};
 
@@ -19,7 +19,7 @@ use super::{
 
 /// Ana may write, Bob may not.
 fn desk() -> toolcrib_engine::EngineBuilder {
-    let readers = When { roles: vec!["reader".into()], ..When::default() };
+    let readers = RuleConditions { roles: vec!["reader".into()], ..RuleConditions::default() };
     let mut policy = Policy::of([Rule::deny("readers only read").tools(["write"]).when(readers)]);
     policy.roles.grant("bob", "reader");
     engine().tools([tool("read"), tool("write")]).policy(policy)
@@ -148,8 +148,8 @@ async fn an_endpoint_presets_a_skill() {
 
     let unknown = web.reply(stateless("/mcp/skill/biling", ANA, "tools/list", json!({}))).await;
     assert_eq!((unknown.status, unknown.kind.as_str()), (404, "application/json"));
-    assert_eq!(unknown.message()["error"], "there is no skill `biling`");
-    // Whoever has no token is not told which skills there are.
+    assert_eq!(unknown.message()["error"], "unknown skill `biling`");
+    // A client without a token cannot learn which skills exist.
     let stranger = web.reply(stateless("/mcp/skill/biling", "x", "tools/list", json!({}))).await;
     assert_eq!(stranger.status, 401);
     web.end().await;
@@ -204,7 +204,7 @@ async fn what_is_no_request_is_refused_and_harms_nobody() {
     elsewhere.headers_mut().insert("host", "evil.example".parse().unwrap());
     assert_eq!(web.reply(elsewhere).await.status, 403);
 
-    // What is not even HTTP ends its own connection.
+    // Invalid HTTP ends its own connection.
     let mut garbage = connect(web.address).await.unwrap();
     garbage.write_all(b"\x16\x03\x01 hello\r\n\r\n").await.unwrap();
     let mut answer = Vec::new();
@@ -288,7 +288,7 @@ async fn one_session_too_many_of_a_token_is_refused_until_another_ends() {
     }
     let refused = web.post(ANA, None, &initialize()).await.message();
     let message = refused["error"]["message"].as_str().unwrap();
-    assert!(message.contains("as many sessions open as it may"), "{message}");
+    assert!(message.contains("reached its limit of open sessions"), "{message}");
     // The stateless era has none, and another token has its own.
     let listing = web.reply(stateless("/mcp", ANA, "tools/list", json!({}))).await;
     assert_eq!(names(&listing), ["a"]);
@@ -346,6 +346,6 @@ async fn access_that_lets_in_strangers_is_refused() {
     assert!(matches!(refused(HttpAccess::new().token(ANA, skill)).await, GatewayError::Access(_)));
     assert!(matches!(refused(two().allow_host("http://x")).await, GatewayError::Host(_)));
     assert!(matches!(refused(two().allow_origin("x")).await, GatewayError::Origin(_)));
-    // What is shown of an access is not its tokens.
+    // The `Debug` of an access does not contain its tokens.
     assert!(!format!("{:?}", two()).contains("token-0"));
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use toolcrib_core::{FENCE_NOTICE, Policy, Rule, SkillId, ToolProvider, When};
+use toolcrib_core::{FENCE_NOTICE, Policy, Rule, RuleConditions, SkillId, ToolProvider};
 use toolcrib_engine::OnFailure;
 use toolcrib_mcp::{Access, Gateway};
 
@@ -57,7 +57,7 @@ async fn a_stateless_listing_may_be_kept_by_nobody_and_for_no_time() {
 
 #[tokio::test]
 async fn each_identity_has_its_own_menu() {
-    let readers = When { roles: vec!["reader".into()], ..When::default() };
+    let readers = RuleConditions { roles: vec!["reader".into()], ..RuleConditions::default() };
     let mut policy = Policy::of([Rule::deny("readers only read").tools(["write"]).when(readers)]);
     policy.roles.grant("bob", "reader");
     let engine = engine().tools([tool("read"), tool("write")]).policy(policy).build().unwrap();
@@ -102,7 +102,7 @@ async fn a_skill_that_is_not_there_is_refused_before_anything_is_served() {
     let access = Access::new().skill(SkillId::new("biling").unwrap());
     let (stdin, stdout) = tokio::io::duplex(64);
     let refused = gateway.serve_stdio(stdin, stdout, access, Default::default()).await.unwrap_err();
-    assert!(refused.to_string().contains("there is no skill `biling`"), "{refused}");
+    assert!(refused.to_string().contains("unknown skill `biling`"), "{refused}");
 }
 
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn a_source_that_is_left_out_is_noticed_in_each_listing() {
     let source = Arc::new(Source::default());
     *source.0.lock().unwrap() = vec![tool("one")];
     let provider: Arc<dyn ToolProvider> = source.clone();
-    let engine = engine().tool(tool("a")).source(provider, OnFailure::Omit).build().unwrap();
+    let engine = engine().tool(tool("a")).provider_with(provider, OnFailure::Omit).build().unwrap();
     for era in ERAS {
         *source.1.lock().unwrap() = None;
         let log = Log::default();
@@ -173,7 +173,7 @@ async fn what_policy_denies_is_neither_listed_nor_called() {
         let error = client.refused("write").await;
         assert_eq!(error.code.0, -32602);
         assert_eq!(error.data, Some(json!({ "code": "not_available" })));
-        // As for a name that nobody knows, but for the name.
+        // The same error as for an unknown name, except for the name.
         let unknown = client.refused("writ3").await;
         assert_eq!(unknown.message.replace("writ3", "write"), error.message);
     }

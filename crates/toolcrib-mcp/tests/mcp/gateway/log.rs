@@ -1,4 +1,4 @@
-//! The access log says who asked for what, and never with what.
+//! The access log contains sender and target of requests, and never their arguments.
 
 use serde_json::{Value, json};
 use toolcrib_core::{Policy, Rule};
@@ -58,7 +58,7 @@ async fn calls_and_listings_are_logged_with_identity_origin_and_outcome() {
             (&json!("not_available"), &Value::Null)
         );
         assert!(calls[0]["time"].as_str().unwrap().ends_with('Z'));
-        assert!(calls[0]["duration_ms"].is_u64() && calls[0]["run_id"].is_string());
+        assert!(calls[0]["duration_ms"].is_u64() && calls[0]["turn_id"].is_string());
         assert_eq!(calls[0]["session"].is_string(), era == Era::Sessions);
         let version = if era == Era::Sessions { "2025-11-25" } else { "2026-07-28" };
         assert_eq!(calls[0]["protocol"], version);
@@ -76,7 +76,7 @@ async fn over_http_the_peer_is_logged_and_no_token() {
     web.reply(stateless("/mcp", ANA, "tools/call", json!({ "name": "a" }))).await;
     web.reply(stateless("/mcp", "wrong-token-0123456789", "tools/call", json!({ "name": "a" })))
         .await;
-    // A session's version is what was agreed on, also where its requests do not say it.
+    // A session's version is the negotiated one, also if its requests do not state it.
     let session = web.session("/mcp", ANA).await;
     web.post(ANA, Some(&session), &request("tools/call", &json!({ "name": "a" }))).await;
     let (calls, refused) = (log.of("tools/call"), log.of("http"));
@@ -105,7 +105,7 @@ async fn what_clients_write_is_redacted_and_cut_and_refusals_have_their_status()
     assert_eq!(calls[1]["tool"].as_str().unwrap().chars().count(), 65);
     assert!(calls[1].to_string().len() < 3_000, "{}", calls[1]);
 
-    // Of these the protocol's side says no.
+    // These are refused by the protocol's side.
     web.post(ANA, Some("no-session"), &request("tools/list", &json!({}))).await;
     let mut unread = stateless("/mcp", ANA, "tools/list", json!({}));
     unread.headers_mut().insert("accept", "text/html".parse().unwrap());

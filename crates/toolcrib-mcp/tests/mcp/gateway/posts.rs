@@ -13,7 +13,7 @@ use hyper::{Request, body::Bytes};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolcrib_core::{SkillId, ToolContext, ToolError, ToolName};
-use toolcrib_engine::{OnSkip, Skill, Skills, Step};
+use toolcrib_engine::{OnSkip, Skill, SkillStep, Skills};
 use toolcrib_mcp::Gateway;
 
 use super::{
@@ -34,7 +34,7 @@ async fn both_ways_answer_alike() {
     let session = web.session("/mcp", ANA).await;
     for name in ["read", "fails", "unknown"] {
         let plain = json!({ "name": name, "arguments": { "a": 1 } });
-        // Who asks for progress may get more than one answer.
+        // A request with a progress token may get more than one message.
         let mut other = plain.clone();
         other["_meta"] = json!({ "progressToken": "p" });
         let [alone, through] = [&plain, &other]
@@ -47,7 +47,7 @@ async fn both_ways_answer_alike() {
         let alone = web.post(ANA, Some(&session), &alone).await;
         let through = web.post(ANA, Some(&session), &through).await;
         assert_eq!(alone.message(), through.message());
-        // On a machine that stands still for a moment, the first is a stream as well.
+        // On a machine that stalls for a moment, the first is a stream as well.
         assert!(["application/json", "text/event-stream"].contains(&&*alone.kind));
         assert_eq!((alone.status, through.status), (200, 200));
         assert_eq!(through.kind, "text/event-stream");
@@ -136,7 +136,7 @@ async fn what_a_long_call_changes_is_announced_and_keeps_nothing_open() {
             }
         })
         .unwrap();
-    let step = |name: &str| Step::new(ToolName::new(name).unwrap());
+    let step = |name: &str| SkillStep::new(ToolName::new(name).unwrap());
     let skill = Skill::new(SkillId::new("refunding").unwrap(), "About refunds.", "How to refund.")
         .steps([step("look"), step("refund")], OnSkip::Advance);
     let skills = Skills::new(vec![skill]).unwrap();
@@ -228,7 +228,8 @@ async fn what_is_not_in_order_is_refused_as_the_protocol_says() {
         let reply = web.reply(request).await;
         assert_eq!(reply.status, status, "{what}: {reply:?}");
     }
-    // An array is no object, though it could be read as one field by field; nor is what is no JSON.
+    // An array is not an object, though it could be parsed as one field by field; nor is invalid
+    // JSON.
     for body in [
         r#"["2.0",7,"tools/call",["counted",{}]]"#,
         r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":["counted",{}]}"#,

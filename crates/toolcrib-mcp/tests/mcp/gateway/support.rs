@@ -16,7 +16,7 @@ use tokio::{
     task::JoinHandle,
 };
 use toolcrib_core::{
-    CancellationToken, Catalog, DiscoveryError, ListContext, Listing, SkillId, Tool, ToolBuilder,
+    CancellationToken, DiscoveryError, ListContext, Listing, SkillId, Tool, ToolBuilder,
     ToolContext, ToolName, ToolProvider,
 };
 use toolcrib_engine::{Engine, EngineBuilder, Redactor, Skill, Skills};
@@ -27,7 +27,7 @@ pub(crate) fn builder(name: &str) -> ToolBuilder {
     Tool::builder(name).description(format!("What {name} does."))
 }
 
-/// A tool that says its name.
+/// A tool that returns its name.
 pub(crate) fn tool(name: &str) -> Tool {
     let says = format!("{name} ran");
     let says = move |_: Value, _: ToolContext| {
@@ -81,14 +81,11 @@ impl ToolProvider for Source {
         "mcp:switch"
     }
 
-    fn list(self: Arc<Self>, _cx: &ListContext, mut into: Catalog) -> Listing {
+    fn list(self: Arc<Self>, _cx: &ListContext) -> Listing {
         if let Some(error) = self.1.lock().unwrap().clone() {
-            return Listing::failed(into, DiscoveryError::source_failed(error));
+            return Listing::failed(DiscoveryError::source_failed(error));
         }
-        for tool in self.0.lock().unwrap().iter() {
-            into.offer(tool.clone());
-        }
-        Listing::now(into)
+        Listing::now(self.0.lock().unwrap().clone())
     }
 }
 
@@ -119,7 +116,7 @@ pub(crate) enum Era {
 
 pub(crate) const ERAS: [Era; 2] = [Era::Sessions, Era::Stateless];
 
-/// What a client was told without asking.
+/// The notifications of a client.
 pub(crate) struct Heard {
     progress: mpsc::UnboundedSender<ProgressNotificationParam>,
     changed: mpsc::UnboundedSender<()>,
@@ -195,7 +192,7 @@ impl Client {
 
     /// Ends the connection; all that was announced before has been heard.
     pub(crate) async fn hears_nothing_more(mut self) {
-        // What was written before this answer was read before it.
+        // Messages written before this response were read before it.
         self.peer.list_tools(None).await.unwrap();
         self.peer.close().await.unwrap();
         self.served.await.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Every request is answered: also what cannot be read, and what cannot be told from another.
+//! Every request gets a response: also an unreadable or ambiguous one.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{
     web::{self, ANA, Web, connect, raw, stateless, two},
 };
 
-/// A client that writes lines of its own.
+/// A client that writes raw lines.
 struct Typist {
     stdin: DuplexStream,
     stdout: Lines<BufReader<DuplexStream>>,
@@ -91,13 +91,13 @@ async fn a_line_that_cannot_be_read_is_answered_with_its_id() {
         (call_with(2, r#""\ud800""#), json!(2), PARSE, "unexpected end of hex escape"),
         (call_with(3, "1e999"), json!(3), PARSE, "number out of range"),
         (call_with(4, &long), json!(4), INVALID, "at most 4194304 bytes"),
-        (call_with(5, "nonsense"), json!(5), PARSE, "cannot be read as JSON"),
+        (call_with(5, "nonsense"), json!(5), PARSE, "is not valid JSON"),
         (r#"{"jsonrpc":"2.0","id":"six","method":"#.into(), json!("six"), PARSE, "EOF"),
         (r#"{"jsonrpc":"1.0","id":30,"method":"ping"}"#.into(), json!(30), INVALID, "`jsonrpc`"),
         (no_version, json!(31), INVALID, "`jsonrpc`"),
         (r#"{"jsonrpc":"2.0","id":32}"#.into(), json!(32), INVALID, "`method`"),
-        (r#"{"jsonrpc":"2.0","id":33,"method":7}"#.into(), json!(33), INVALID, "no message"),
-        ("not json".into(), Value::Null, PARSE, "cannot be read as JSON"),
+        (r#"{"jsonrpc":"2.0","id":33,"method":7}"#.into(), json!(33), INVALID, "not a message"),
+        ("not json".into(), Value::Null, PARSE, "is not valid JSON"),
         (r#"[{"jsonrpc":"2.0","id":8,"method":"ping"}]"#.into(), Value::Null, INVALID, "batches"),
         (request(&json!(1.5), "ping", &json!({})), Value::Null, INVALID, "`id`"),
         (request(&Value::Null, "ping", &json!({})), Value::Null, INVALID, "`id`"),
@@ -111,7 +111,7 @@ async fn a_line_that_cannot_be_read_is_answered_with_its_id() {
         let before = log.of("stdio").len();
         for (line, id, code, says) in &lines {
             let answer = typist.asks(line.as_bytes()).await;
-            // Where there is no id, `id` is left out.
+            // Without an id, `id` is absent.
             assert_eq!(answer.get("id").unwrap_or(&Value::Null), id, "{answer}");
             assert_eq!(answer["error"]["code"], *code, "{answer}");
             assert!(answer["error"]["message"].as_str().unwrap().contains(says), "{answer}");
@@ -124,7 +124,7 @@ async fn a_line_that_cannot_be_read_is_answered_with_its_id() {
         if !begins {
             typist.begins().await;
         }
-        // What nobody waits for an answer to is passed over, and what comes next is served.
+        // Messages without a waiter for a response are skipped, and the next one is served.
         for told in [
             r#"{"jsonrpc":"2.0","method":"notifications/progress","params":1e999}"#,
             r#"{"jsonrpc":"2.0","id":9,"result":1e999}"#,
@@ -150,7 +150,7 @@ async fn an_initialize_that_lacks_something_is_told_what() {
         let answer = typist.asks(request(&json!(1), "initialize", &params)).await;
         assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(1), &json!(-32602)));
         let message = answer["error"]["message"].as_str().unwrap();
-        assert_eq!(message, format!("these are no parameters of `initialize`: {says}"));
+        assert_eq!(message, format!("these are not the parameters of `initialize`: {says}"));
     }
     typist.begins().await;
     typist.ends().await;
@@ -223,8 +223,8 @@ async fn a_body_that_cannot_be_read_is_refused_as_the_protocol_does() {
     }
     let logged = log.of("http");
     assert_eq!(logged.len() - before, 2 * bodies.len());
-    assert!(logged[before]["error"].as_str().unwrap().contains("cannot be read as JSON"));
-    // What is no JSON by its own words is another matter.
+    assert!(logged[before]["error"].as_str().unwrap().contains("is not valid JSON"));
+    // A body that is declared as another type than JSON is another case.
     let mut plain = raw("POST", "/mcp", "not json");
     plain.headers_mut().insert("authorization", format!("Bearer {ANA}").parse().unwrap());
     plain.headers_mut().insert("content-type", "text/plain".parse().unwrap());

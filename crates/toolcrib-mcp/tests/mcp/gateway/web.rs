@@ -46,7 +46,7 @@ impl Web {
         Self { address, served, cancellation }
     }
 
-    /// Sends a request on a connection of its own, which lives as long as the answer.
+    /// Sends a request on a separate connection, which lives as long as the response.
     pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Response<Incoming> {
         let stream = connect(self.address).await.unwrap();
         let (mut sender, connection) =

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use toolcrib_core::{CallVerdict, ToolContext, call_middleware};
+use toolcrib_core::{CallDecision, ToolContext, call_middleware};
 use toolcrib_mcp::Gateway;
 
 use crate::gateway::{
@@ -28,7 +28,7 @@ async fn a_client_passed_arguments_that_two_readers_read_in_two_ways() {
         .tool(read)
         .middleware(call_middleware("notes", move |call| {
             middleware.lock().unwrap().push(call.args.to_string());
-            Ok(CallVerdict::Proceed)
+            Ok(CallDecision::Proceed)
         }))
         .build()
         .unwrap();
@@ -48,7 +48,8 @@ async fn a_client_passed_arguments_that_two_readers_read_in_two_ways() {
         r#"{"path":"/tmp","path":"/etc/passwd"}"#.to_owned(),
         format!(r#"{{"path":{nested}}}"#),
     ];
-    // Who asks for progress is answered through the protocol library, and others where the request is.
+    // A request with a progress token is answered through the protocol library, others in the
+    // request's task.
     for meta in ["", r#","_meta":{"progressToken":"p"}"#] {
         for arguments in &hostile {
             let body = format!(

@@ -41,7 +41,7 @@ async fn everything_comes_through() {
 #[tokio::test]
 async fn everything_comes_through_over_http() {
     let Some(peers) = Peers::find() else { return };
-    // Free a moment ago; the server takes no other way to be told.
+    // Free a moment ago; the server can only be configured this way.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut server = peers
         .command("mcp-server-everything")

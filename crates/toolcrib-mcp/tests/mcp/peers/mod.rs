@@ -1,5 +1,5 @@
-//! The client in front of servers of others, as they are published. `cargo xtask peers` installs
-//! them, and says where they are.
+//! The client with published third-party servers. `cargo xtask peers` installs them, and prints
+//! their paths.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests")]
 
 mod everything;

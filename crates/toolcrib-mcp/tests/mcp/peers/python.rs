@@ -102,7 +102,7 @@ async fn page() -> String {
     let url = format!("http://{}/news.html", listener.local_addr().unwrap());
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
-            // Whatever is asked for; the answer is the same.
+            // Any request gets the same response.
             let _ = stream.read(&mut [0; 4096]).await;
             let answer = format!(
                 "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\

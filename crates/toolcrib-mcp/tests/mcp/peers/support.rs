@@ -47,7 +47,7 @@ impl Peers {
         Stdio::new(text(&self.node())).arg(text(&self.script(program)))
     }
 
-    /// The same, for whoever starts it.
+    /// The same as a command.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.node());
         command.arg(self.script(program));
@@ -72,7 +72,7 @@ pub(crate) fn text(path: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// One server behind an engine, and a folder of its own.
+/// One server of an engine, and its folder.
 pub(crate) struct Server {
     pub(crate) client: McpClient,
     pub(crate) folder: TempDir,
@@ -81,7 +81,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A program, which is told its folder.
+    /// A program that receives its folder.
     pub(crate) fn start(name: &str, program: impl FnOnce(&Path) -> Stdio) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let program = program(folder.path()).env(MARK, text(folder.path()));
@@ -100,7 +100,7 @@ impl Server {
         Self { client, folder, heard, turn }
     }
 
-    /// The names of the menu, as the server says them.
+    /// The names of the menu, without the server's prefix.
     pub(crate) async fn names(&mut self) -> Vec<String> {
         let start = format!("mcp__{}__", self.client.name());
         let iteration = self.turn.iteration().await.unwrap();
@@ -142,7 +142,7 @@ impl Server {
     }
 }
 
-/// What a server said; a model reads it in a fence.
+/// A server's text; a model reads it in a fence.
 fn fenced(result: &ToolResult) -> String {
     assert!(result.untrusted);
     assert_ne!(unfence(&result.text).0, &*result.text, "it is not fenced");

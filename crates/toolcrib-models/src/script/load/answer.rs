@@ -1,4 +1,4 @@
-//! Reading what a rule answers.
+//! Reads the answer of a rule.
 
 use toolcrib_config::{Table, Value};
 
@@ -10,12 +10,12 @@ use super::super::{
 /// Reads the templates of one rule.
 pub(super) struct Answers<'a> {
     pub(super) templates: &'a Templates,
-    /// The captures of the rule's patterns, where they are known.
+    /// The captures of the rule's patterns, if they are known.
     pub(super) captures: Option<Vec<String>>,
 }
 
 impl Answers<'_> {
-    /// A template that renders to text. `field` is its place in the rule.
+    /// A template that renders to text. `field` is its key in the rule.
     pub(super) fn text(&self, field: &str, value: &Value<'_>) -> Option<Template> {
         let source = value.any_text()?.value;
         checked(value, self.templates.text(field, &source, self.captures.as_deref()))
@@ -37,7 +37,7 @@ impl Answers<'_> {
         if args.is_some() && raw.is_some() {
             table.refuse(
                 "the call has both `args` and `raw`",
-                "`args` are data, `raw` is text in their place; keep one",
+                "`args` are data, `raw` is text instead; keep one",
             );
         }
         let args = args.and_then(|args| self.table(&format!("{field}.args"), &args));

@@ -1,4 +1,4 @@
-//! Reading the conditions of `when`.
+//! Reads the conditions of `when`.
 
 use toolcrib_config::{Table, Value, suggest};
 
@@ -7,7 +7,7 @@ use super::{
     regex,
 };
 
-/// Stands for any tool in `result`; no tool can have it for a name.
+/// Means any tool in `result`; no tool can have it as a name.
 const ANY_TOOL: &str = "*";
 
 const CHECKS: [&str; 7] =
@@ -22,7 +22,7 @@ pub(super) fn read(table: &Table<'_>) -> Option<Condition> {
     }
     check_shape(table, pointer.is_some(), &written);
     let pointer = pointer.as_ref().and_then(checked_pointer);
-    // All of them are read, so that wrong values are found all at once.
+    // All of them are read, so that all wrong values are reported at once.
     let checks: Vec<_> = written.iter().filter_map(check).collect();
     Some(Condition::Result(ResultCondition {
         tool: tool?.value.to_string(),
@@ -42,28 +42,28 @@ fn any_error(
     };
     if !is_error {
         let help = "`*` is for `is_error = true`; for everything else name the tool";
-        table.refuse("a condition on any tool asks only whether there is an error", help);
+        table.refuse("a condition on any tool can only check for an error", help);
     }
     is_error.then_some(Condition::AnyError)
 }
 
-/// One question, and one that goes with a pointer or without.
+/// Checks that there is exactly one check, and that it is valid with or without a pointer.
 fn check_shape(table: &Table<'_>, has_pointer: bool, written: &[Value<'_>]) {
     let help = || format!("a condition has exactly one of {}", suggest::quoted(CHECKS));
     let written: Vec<_> = written.iter().map(Value::key).collect();
     match written.as_slice() {
-        [] => table.refuse("the condition asks nothing", help()),
+        [] => table.refuse("the condition has no check", help()),
         ["exists"] if !has_pointer => table.refuse(
             "`exists` needs a `pointer`",
-            "to ask whether the tool has a result at all, use the rule's `called` or `not_called`",
+            "to check whether the tool has a result at all, use the rule's `called` or `not_called`",
         ),
         ["is_error"] if has_pointer => {
-            table.refuse("`is_error` is about the result as a whole", "leave the `pointer` out");
+            table.refuse("`is_error` is about the result as a whole", "remove the `pointer`");
         }
         [_] => {}
         several => table.refuse(
             format!(
-                "the condition asks several things at once: {}",
+                "the condition has several checks: {}",
                 suggest::quoted(several.iter().copied())
             ),
             format!("{}; write one condition for each", help()),

@@ -1,4 +1,4 @@
-//! From a script's text to its rules.
+//! Parses a script's text into rules.
 
 mod answer;
 mod condition;
@@ -12,7 +12,7 @@ use toolcrib_config::{Diagnostic, Diagnostics, Document, Located, Problems, Tabl
 use self::{answer::Answers, user::User};
 use super::{rule::Rule, template::Templates};
 
-/// The rules of a script, or everything that is wrong with it. `name` is the script's in problems.
+/// The rules of a script, or all of its problems. `name` is the script's name in problems.
 pub(super) fn rules(
     name: &str,
     text: &str,
@@ -68,7 +68,7 @@ fn rule(table: &Table<'_>, number: usize, templates: &Templates) -> Rule {
         usage: answer::usage(table),
     };
     if text.is_none() && rule.calls.is_empty() {
-        table.refuse("the rule answers nothing", "give it `text`, `calls` or both");
+        table.refuse("the rule has no answer", "give it `text`, `calls` or both");
     }
     rule
 }
@@ -80,13 +80,13 @@ fn names(table: &Table<'_>, key: &'static str) -> Vec<Arc<str>> {
 fn regex(key: &str, source: &Located<Arc<str>>, problems: &Problems) -> Option<Regex> {
     Regex::new(&source.value)
         .inspect_err(|error| {
-            // The crate's text draws the pattern over several lines; the reason stands last.
+            // The crate's text draws the pattern over several lines; the reason comes last.
             let text = error.to_string();
             let reason = text.lines().last().unwrap_or_default();
             let reason = reason.strip_prefix("error: ").unwrap_or(reason);
             let message = format!("`{key}` is not a regular expression: {reason}");
             let help = "the syntax is that of https://docs.rs/regex; write patterns in '…', where \
-                        TOML leaves backslashes alone";
+                        TOML does not change backslashes";
             problems.push(Diagnostic::error(&source.at, message).help(help));
         })
         .ok()

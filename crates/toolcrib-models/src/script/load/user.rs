@@ -1,4 +1,4 @@
-//! Reading what a rule wants of the last user text.
+//! Reads a rule's conditions on the last user text.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use super::{super::template::VARIABLES, regex};
 pub(super) struct User {
     pub(super) patterns: Vec<Regex>,
     pub(super) differ: Vec<Arc<str>>,
-    /// The named groups of all patterns; `None` when a pattern is broken, because nobody knows the
-    /// names in it.
+    /// The named groups of all patterns; `None` when a pattern is invalid, because its names are
+    /// unknown.
     pub(super) captures: Option<Vec<String>>,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn read(table: &Table<'_>) -> User {
             let message = if VARIABLES.contains(&name) {
                 format!("the capture `{name}` hides the variable `{name}`")
             } else if captures.iter().any(|earlier| earlier == name) {
-                format!("the capture `{name}` stands in two patterns")
+                format!("the capture `{name}` is in two patterns")
             } else {
                 captures.push(name.to_owned());
                 continue;
@@ -46,14 +46,14 @@ pub(super) fn read(table: &Table<'_>) -> User {
 fn differ(table: &Table<'_>, captures: Option<&[String]>) -> Vec<Arc<str>> {
     let names = table.texts("differ");
     if let [only] = names.as_slice() {
-        let help = "name two groups or more, which then must not all hold the same text";
+        let help = "name two groups or more, which then must not all contain the same text";
         table.refuse_at(&only.at, "`differ` names one group only", help);
     }
     let known = || captures.unwrap_or_default().iter().map(String::as_str);
     let is_known = |name: &str| captures.is_none() || known().any(|known| known == name);
     for name in names.iter().filter(|name| !is_known(&name.value)) {
         let word = suggest::quoted([&*name.value]);
-        let message = format!("`differ` names {word}, which is no group of `user`");
+        let message = format!("`differ` names {word}, which is not a group of `user`");
         table.refuse_at(&name.at, message, suggest::help(&name.value, "groups of `user`", known()));
     }
     names.into_iter().map(|name| name.value).collect()

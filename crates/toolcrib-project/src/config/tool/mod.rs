@@ -1,104 +1,96 @@
-//! `[[tool]]`: what every tool has, and one file for each kind.
+//! `[[tool]]`: the keys of every tool, and the choice of its kind. The keys of a kind are read in
+//! `toolcrib-tools`.
 
-mod command;
-mod http;
-mod sql;
+use std::sync::Arc;
 
-use std::{sync::Arc, time::Duration};
-
-use toolcrib_config::{Located, Spot, Table, Value};
-use toolcrib_core::{Annotations, Spooling, ToolBuilder, ToolName};
-
-pub(super) use self::http::read_headers;
-pub(crate) use self::{
-    command::{CommandSection, OF_A_SHELL, words},
-    http::{HeaderSection, HttpSection},
-    sql::SqlSection,
+use toolcrib_config::{Diagnostic, Located, Problems, Spot, Table, Value};
+use toolcrib_core::{Annotations, ArtifactPolicy, ToolBuilder, ToolName};
+use toolcrib_tools::{
+    Declaration, DeclaredKind, MAX_RESULT_CHARS, Source,
+    command::{self, DeclaredCommand},
+    http::{self, DeclaredHttp},
+    sql::{self, DeclaredSql},
+    sql_explore::DeclaredExplore,
 };
+
 use super::params::Params;
 
-/// The highest limit on characters of results.
-pub(super) const MAX_CHARS: usize = 10_000_000;
-
 /// When a result becomes an artifact.
-const SPOOLING: [(&str, Spooling); 3] =
-    [("when_cut", Spooling::WhenCut), ("always", Spooling::Always), ("never", Spooling::Never)];
+const ARTIFACT_POLICIES: [(&str, ArtifactPolicy); 3] = [
+    ("when_cut", ArtifactPolicy::WhenCut),
+    ("always", ArtifactPolicy::Always),
+    ("never", ArtifactPolicy::Never),
+];
 
 /// A declared tool.
 #[derive(Debug)]
 pub(crate) struct ToolSection {
     pub(crate) at: Spot,
     pub(crate) name: Option<Located<ToolName>>,
-    pub(crate) description: Option<Arc<str>>,
-    pub(crate) toolset: Option<Arc<str>>,
-    pub(crate) annotations: Annotations,
-    pub(crate) untrusted: Option<bool>,
-    pub(crate) always_include: Option<bool>,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) max_result_chars: Option<usize>,
-    pub(crate) spooling: Option<Located<Spooling>>,
-    pub(crate) artifact_kind: Option<Located<Arc<str>>>,
+    /// Whether it has a name and a description.
+    pub(crate) is_complete: bool,
+    /// Everything that all kinds have, but for the input schema.
+    pub(crate) declaration: Declaration,
     pub(crate) input: Input,
     pub(crate) kind: Kind,
 }
 
-/// What a tool runs.
+/// The kind of a tool.
 #[derive(Debug)]
 pub(crate) enum Kind {
-    Sql(SqlSection),
-    Command(CommandSection),
-    Http(HttpSection),
+    Sql(DeclaredSql),
+    SqlExplore(DeclaredExplore),
+    Command(DeclaredCommand),
+    Http(DeclaredHttp),
     /// Not known, which is recorded. Of such a tool there is only what makes other sections that
     /// name it raise no false alarms.
     Unknown,
 }
 
-/// Where the schema of a tool's arguments stands.
+/// The source of a tool's argument schema.
 #[derive(Debug)]
 pub(crate) enum Input {
     /// Nowhere: it takes none.
     None,
+    /// In the declaration, from its kind.
+    OfKind,
     /// In the project file.
     Params(Params),
-    /// In a file of its own.
+    /// In a separate file.
     File(Located<Arc<str>>),
     /// Somewhere, but it is of no use; the problem is recorded.
     Broken,
-}
-
-impl Input {
-    /// Where a parameter is declared.
-    pub(crate) fn place_of(&self, parameter: &str, tool: &Spot) -> Spot {
-        match self {
-            Self::Params(params) => params.place_of(parameter).clone(),
-            Self::File(file) => file.at.clone(),
-            Self::None | Self::Broken => tool.clone(),
-        }
-    }
 }
 
 /// The word for a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Word {
     Sql,
+    SqlExplore,
     Command,
     Http,
 }
 
 impl Word {
-    const ALL: [(&'static str, Self); 3] =
-        [("sql", Self::Sql), ("command", Self::Command), ("http", Self::Http)];
+    const ALL: [(&'static str, Self); 4] = [
+        ("sql_explore", Self::SqlExplore),
+        ("sql", Self::Sql),
+        ("command", Self::Command),
+        ("http", Self::Http),
+    ];
 
     /// The keys that only this kind has.
     fn keys(self) -> &'static [&'static str] {
         match self {
             Self::Sql => sql::KEYS,
+            // Its keys are some of those of `sql`.
+            Self::SqlExplore => &[],
             Self::Command => command::KEYS,
             Self::Http => http::KEYS,
         }
     }
 
-    /// What a tool is probably meant to be that does not say it: the kind that has most of its keys.
+    /// The probable kind of a tool that declares none: the kind with most of its keys.
     fn guess(table: &Table<'_>) -> Option<(&'static str, Self)> {
         let found = |kind: Self| kind.keys().iter().filter(|key| table.has(key)).count();
         let kinds = Self::ALL.into_iter().filter(|(_, kind)| found(*kind) > 0);
@@ -109,7 +101,7 @@ impl Word {
         let guess = Self::guess(table);
         let example = match guess {
             Some((word, _)) => format!("\"{word}\""),
-            None => "\"sql\", \"command\" or \"http\"".to_owned(),
+            None => "\"sql\", \"sql_explore\", \"command\" or \"http\"".to_owned(),
         };
         let kind = match table.required("kind", &example) {
             Some(kind) => kind.word(&Self::ALL)?.value,
@@ -125,71 +117,127 @@ impl Word {
 }
 
 impl ToolSection {
-    pub(super) fn read(table: &Table<'_>) -> Self {
+    /// The tools of one table: a toolset for some kinds, else one.
+    pub(super) fn read(table: &Table<'_>) -> Vec<Self> {
         let word = Word::read(table);
+        let name = table.required("name", "\"list_charges\"").and_then(|name| tool_name(&name));
+        let mut declaration =
+            Declaration::new(name.as_ref().map_or("", |name| name.value.as_str()), "");
+        declaration.toolset = table.text("toolset").map(|toolset| toolset.value);
+        declaration.origin = Some(table.at().to_string().into());
+        declaration.source = Source::of(table);
         let mut tool = Self {
             at: table.at().clone(),
-            name: table.required("name", "\"list_charges\"").and_then(|name| tool_name(&name)),
-            description: None,
-            toolset: table.text("toolset").map(|toolset| toolset.value),
-            annotations: Annotations::default(),
-            untrusted: None,
-            always_include: None,
-            timeout: None,
-            max_result_chars: None,
-            spooling: None,
-            artifact_kind: None,
+            name,
+            is_complete: false,
+            declaration,
             input: Input::Broken,
             kind: Kind::Unknown,
         };
         match word {
-            Some(word) => tool.read_rest(word, table),
+            Some(Word::SqlExplore) => return tool.read_explore(table),
+            Some(Word::Sql) => tool.read_one(table, |table| Kind::Sql(DeclaredSql::read(table))),
+            Some(Word::Command) => {
+                tool.read_one(table, |table| Kind::Command(DeclaredCommand::read(table)));
+            }
+            Some(Word::Http) => tool.read_one(table, |table| Kind::Http(DeclaredHttp::read(table))),
             None => table.ignore_the_rest(),
         }
-        tool
+        vec![tool]
     }
 
-    fn read_rest(&mut self, word: Word, table: &Table<'_>) {
-        self.description = table
+    /// The tools that explore a database. The name of the table is their prefix.
+    fn read_explore(mut self, table: &Table<'_>) -> Vec<Self> {
+        table.explain("read_only", "a tool of the kind `sql_explore` always is");
+        let about = table.text("description").map(|about| about.value.to_string());
+        self.declaration.description = about.unwrap_or_default();
+        self.read_common(table);
+        let of = |kind: DeclaredExplore| {
+            let base = &self.declaration;
+            let (name, declaration) = match &self.name {
+                Some(Located { value: prefix, at }) => {
+                    let declaration = kind.tool().declaration(base, prefix.as_str());
+                    let name = named(&declaration.name, at, table.problems());
+                    (name, declaration)
+                }
+                None => (None, base.clone()),
+            };
+            Self {
+                at: self.at.clone(),
+                is_complete: name.is_some(),
+                name,
+                declaration,
+                input: Input::OfKind,
+                kind: Kind::SqlExplore(kind),
+            }
+        };
+        DeclaredExplore::read_all(table).map(of).into()
+    }
+
+    /// A table that declares one tool.
+    fn read_one(&mut self, table: &Table<'_>, kind: impl FnOnce(&Table<'_>) -> Kind) {
+        let description = table
             .required("description", "\"What it does, and when to use it.\"")
-            .and_then(|description| description.text())
-            .map(|description| description.value);
+            .and_then(|description| description.text());
+        self.is_complete = self.name.is_some() && description.is_some();
+        let declaration = &mut self.declaration;
+        declaration.description =
+            description.map(|text| text.value.to_string()).unwrap_or_default();
         let read_only = table.boolean("read_only");
-        self.annotations = Annotations {
+        declaration.annotations = Annotations {
             destructive: table.boolean("destructive").unwrap_or_default(),
             idempotent: table.boolean("idempotent").unwrap_or_default(),
             ..Annotations::default()
         };
-        self.untrusted = table.boolean("untrusted");
-        self.always_include = table.boolean("always_include");
-        self.timeout = table.duration("timeout");
-        self.max_result_chars =
-            table.integer("max_result_chars", ToolBuilder::MIN_RESULT_CHARS..=MAX_CHARS);
-        self.spooling = table.value("spooling").and_then(|spooling| spooling.word(&SPOOLING));
-        self.artifact_kind = table.text("artifact_kind");
+        self.read_common(table);
         self.input = read_input(table);
-        self.kind = match word {
-            Word::Sql => Kind::Sql(SqlSection::read(table)),
-            Word::Command => Kind::Command(CommandSection::read(table)),
-            Word::Http => Kind::Http(HttpSection::read(table)),
-        };
-        self.annotations.read_only = read_only.unwrap_or_else(|| self.kind.only_reads());
+        self.kind = kind(table);
+        self.declaration.annotations.read_only = read_only
+            .unwrap_or_else(|| self.kind.declared().is_some_and(DeclaredKind::is_read_only));
+    }
+
+    /// The optional keys of all kinds.
+    fn read_common(&mut self, table: &Table<'_>) {
+        let declaration = &mut self.declaration;
+        declaration.untrusted = table.boolean("untrusted").unwrap_or(true);
+        declaration.always_include = table.boolean("always_include").unwrap_or_default();
+        declaration.timeout = table.duration("timeout");
+        declaration.max_result_chars =
+            table.integer("max_result_chars", ToolBuilder::MIN_RESULT_CHARS..=MAX_RESULT_CHARS);
+        table.explain("spooling", "it is now called `artifact_policy`");
+        declaration.artifact_policy = table
+            .value("artifact_policy")
+            .and_then(|artifact_policy| artifact_policy.word(&ARTIFACT_POLICIES))
+            .map(|policy| policy.value)
+            .unwrap_or_default();
+        declaration.artifact_kind = table.text("artifact_kind").map(|kind| kind.value);
     }
 }
 
 impl Kind {
-    /// Whether a tool that does not say so changes nothing.
-    fn only_reads(&self) -> bool {
-        matches!(self, Self::Http(http) if http.only_reads())
+    /// The kind, where it is known.
+    pub(crate) fn declared(&self) -> Option<&dyn DeclaredKind> {
+        match self {
+            Self::Sql(sql) => Some(sql),
+            Self::SqlExplore(explore) => Some(explore),
+            Self::Command(command) => Some(command),
+            Self::Http(http) => Some(http),
+            Self::Unknown => None,
+        }
     }
 }
 
 fn tool_name(value: &Value<'_>) -> Option<Located<ToolName>> {
     let text = value.text()?;
-    match ToolName::new(text.value) {
-        Ok(value) => Some(Located { value, at: text.at }),
+    named(&text.value, &text.at, value.problems())
+}
+
+/// An invalid name is recorded.
+fn named(name: &str, at: &Spot, problems: &Problems) -> Option<Located<ToolName>> {
+    match ToolName::new(name) {
+        Ok(value) => Some(Located { value, at: at.clone() }),
         Err(error) => {
-            value.refuse(error.to_string(), None);
+            problems.push(Diagnostic::error(at, error.to_string()));
             None
         }
     }

@@ -1,5 +1,5 @@
-//! A skill comes as an archive: read whole into memory within limits, checked as the project's own
-//! are, and put in place by renaming.
+//! Installs a skill from an archive: read whole into memory within limits, checked like the
+//! project's own, and put in place by renaming.
 //!
 //! ```text
 //! archive.rs  .zip and .tar.gz as a list of files
@@ -10,6 +10,7 @@
 mod archive;
 mod paths;
 mod place;
+mod refused;
 
 use std::{
     io,
@@ -17,41 +18,41 @@ use std::{
     sync::Arc,
 };
 
-use toolcrib_config::{Diagnostic, Diagnostics, Problems, Spot};
+use toolcrib_config::{Diagnostic, Diagnostics, Problems, Spot, suggest};
 
 use self::archive::Entry;
-pub use self::archive::RefusedArchive;
-use super::{SKILL_FILE, SkillFile, SkillStamp, WatchedSkills, skill_file};
+pub use self::refused::RefusedArchiveError;
+use super::{SKILL_FILE, SkillFile, SkillStamp, WatchedSkills, folders_in, skill_file};
 use crate::{
     PROJECT_FILE,
-    build::{SkillPlace, build_skill},
-    root::{FileError, MAX_TEXT},
+    resolve::{SkillPlace, build_skill},
+    text_file::{FileError, MAX_TEXT},
 };
 
 /// A skill that was installed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct InstalledSkill {
-    /// What it is called.
+    /// Its id.
     pub id: Arc<str>,
-    /// What a model reads to decide when to activate it.
+    /// The description by which a model decides to activate it.
     pub description: Arc<str>,
     /// Its folder, absolute.
     pub folder: PathBuf,
     /// Its files, relative to that, with their size in bytes; sorted.
     pub files: Vec<(String, u64)>,
-    /// Whether it took the place of another.
+    /// Whether it replaced another one.
     pub replaced: bool,
-    /// What is probably not as meant.
+    /// Probable mistakes.
     pub warnings: Diagnostics,
 }
 
-/// A skill that was not installed. Nothing has changed, but for
+/// A skill that was not installed. Nothing has changed, except for
 /// [`Displaced`](InstallError::Displaced).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InstallError {
-    /// There is no folder that it could go to.
+    /// The project has no folder to install to.
     #[error("imported servers alone have no skills; name a project")]
     NoProject,
     /// The archive cannot be read.
@@ -59,67 +60,75 @@ pub enum InstallError {
     Unreadable {
         /// The archive.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// There is something in the archive that no skill needs, or too much of it.
+    /// The archive contains files that no skill needs, or too many or too large ones.
     #[error("this archive is refused: {0}")]
-    Refused(#[from] RefusedArchive),
-    /// The skill in it is not sound, for this project.
+    Refused(#[from] RefusedArchiveError),
+    /// The skill is invalid for this project.
     #[error("the skill in this archive cannot be used:\n{0}")]
     Broken(Diagnostics),
-    /// The folder of skills cannot be used.
+    /// The skills folder cannot be used.
     #[error("the skill folder `{folder}` {problem}")]
     Folder {
-        /// As the project has it.
+        /// Its path in the project.
         folder: Arc<str>,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
-    /// There is one of that name.
-    #[error("there is a skill `{id}` already ({}); say `--force` to replace it", folder.display())]
+    /// A skill of that name exists.
+    #[error("a skill `{id}` exists already ({}); add `--force` to replace it", folder.display())]
     Exists {
-        /// The name, as it is there.
+        /// The existing name.
         id: Arc<str>,
         /// Its folder.
         folder: PathBuf,
     },
-    /// A plugin of the project has one of that name.
-    #[error("there is a skill `{id}` already, at {file} (plugin `{plugin}`); rename one of them")]
+    /// A plugin of the project has a skill of that name.
+    #[error("a skill `{id}` exists already, at {file} (plugin `{plugin}`); rename one of them")]
     OfPlugin {
         /// The name.
         id: Arc<str>,
-        /// Its file, from the project's folder on.
+        /// Its file, relative to the project's folder.
         file: Arc<str>,
         /// The plugin.
         plugin: Arc<str>,
     },
-    /// The disk says no, and also to putting the skill that was to be replaced back into its place.
+    /// The skills folder has no skill of that name.
+    #[error("the skills folder has no skill `{id}`; {help}")]
+    Unknown {
+        /// The name.
+        id: Arc<str>,
+        /// The names that exist.
+        help: String,
+    },
+    /// A disk error, also when the skill to be replaced was moved back.
     #[error(
-        "the skill cannot be put into `{}`: {source}; the one that was there could not be put back \
-         either and lies in `{}`: move it back yourself",
+        "the skill cannot be put into `{}`: {source}; the previous skill could not be moved back \
+         and is in `{}`: move it back yourself",
         folder.display(), kept.display()
     )]
     Displaced {
-        /// Where it was to go. Nothing is there now.
+        /// The target folder. It does not exist now.
         folder: PathBuf,
-        /// Where the skill is that was there.
+        /// The folder of the previous skill.
         kept: PathBuf,
-        /// Why the new one is not there.
+        /// Why the new one was not installed.
         source: io::Error,
     },
-    /// The disk says no.
-    #[error("the skill cannot be put into `{}`: {source}", folder.display())]
+    /// A disk error.
+    #[error("`{}` cannot be changed: {source}", folder.display())]
     Write {
-        /// Where it was to go.
+        /// The target folder.
         folder: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
 impl WatchedSkills {
-    /// Unpacks an archive as one more skill. Those of plugins keep their names.
+    /// Installs an archive's skill. Names of plugins' skills are reserved.
     pub(crate) fn install<'a>(
         &self,
         archive: &Path,
@@ -149,7 +158,29 @@ impl WatchedSkills {
         })
     }
 
-    /// That a plugin has a skill of this name, broken ones included.
+    /// Deletes a skill's folder; a symlink in its place is deleted, and not the folder it points to.
+    pub(crate) fn remove(&self, id: &str) -> Result<PathBuf, InstallError> {
+        let refused = |error: FileError| InstallError::Folder {
+            folder: self.folder().into(),
+            problem: error.to_string(),
+        };
+        let skills = self.root().folder(self.folder()).map_err(refused)?;
+        let known = folders_in(&skills).map_err(refused)?;
+        if !known.iter().any(|name| **name == *id) {
+            let ids = known.iter().map(|name| &**name);
+            return Err(InstallError::Unknown {
+                help: suggest::help(id, "skills", ids),
+                id: id.into(),
+            });
+        }
+        let folder = skills.join(id);
+        match place::remove(&skills, id) {
+            Ok(()) => Ok(folder),
+            Err(source) => Err(InstallError::Write { folder, source }),
+        }
+    }
+
+    /// The error if a plugin has a skill of this name, including invalid ones.
     fn taken(&self, id: &Arc<str>) -> Option<InstallError> {
         let file = skill_file(self.folder(), id);
         self.root().file(&file).ok()?;
@@ -160,7 +191,7 @@ impl WatchedSkills {
         })
     }
 
-    /// Checks the skill as `check` does those of the project.
+    /// Checks the skill like `check` does for the project's own.
     fn check(
         &self,
         id: &Arc<str>,
@@ -173,12 +204,12 @@ impl WatchedSkills {
         let text = std::str::from_utf8(bytes)
             .ok()
             .filter(|text| text.len() as u64 <= MAX_TEXT)
-            .ok_or_else(|| RefusedArchive::of(&name, "is not text of at most 1 MiB"))?;
+            .ok_or_else(|| RefusedArchiveError::of(&name, "is not text of at most 1 MiB"))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let problems = Problems::new(PROJECT_FILE);
         for left_out in hidden.iter().filter_map(|entry| hidden_part(&entry.path)) {
             let at = Spot::start_of(format!("{id}/{left_out}"));
-            let message = "this is hidden, and was left out: other programs act upon such files";
+            let message = "this is hidden, and was left out: other programs act on such files";
             problems.push(Diagnostic::warning(&at, message));
         }
         let skill = SkillFile::read(&name, id, text, &problems).map(|file| {
@@ -195,7 +226,7 @@ impl WatchedSkills {
         }
     }
 
-    /// The folder of skills, as it really lies on disk; made where it is missing.
+    /// The real path of the skills folder; created if it is missing.
     fn place(&self) -> Result<PathBuf, InstallError> {
         let root = self.root();
         let refused = |error: FileError| InstallError::Folder {
@@ -214,8 +245,8 @@ impl WatchedSkills {
     }
 }
 
-/// The path up to the first hidden file or folder on it. Git, direnv, editors and agents act upon what
-/// lies there, and no model can read it as a file of the skill.
+/// The path up to its first hidden file or folder. Git, direnv, editors and agents act on such
+/// files, and no model can read them as files of the skill.
 fn hidden_part(path: &str) -> Option<&str> {
     let mut end = 0;
     path.split('/').find_map(|name| {
@@ -226,43 +257,45 @@ fn hidden_part(path: &str) -> Option<&str> {
     })
 }
 
-/// The name of the one skill in an archive, and its files with paths relative to it. It lies at the
-/// top of the archive, or all of it in one folder there.
+/// The name of the single skill in an archive, and its files with paths relative to it. It is at
+/// the top of the archive, or in a single folder there.
 fn the_skill_of(
     entries: Vec<Entry>,
     archive: &Path,
-) -> Result<(Arc<str>, Vec<Entry>), RefusedArchive> {
+) -> Result<(Arc<str>, Vec<Entry>), RefusedArchiveError> {
     let is_skill_file =
         |entry: &&Entry| entry.path.rsplit('/').next().is_some_and(|name| name == SKILL_FILE);
     let mut found = entries.iter().filter(is_skill_file);
     let skill_file = match (found.next(), found.next()) {
         (Some(one), None) => one.path.clone(),
         (Some(_), Some(other)) => {
-            let problem = format!("is one more {SKILL_FILE}; install one skill at a time");
-            return Err(RefusedArchive::of(&other.path, problem));
+            let problem = format!("is a second {SKILL_FILE}; install one skill at a time");
+            return Err(RefusedArchiveError::of(&other.path, problem));
         }
-        (None, _) => return Err(RefusedArchive::whole(format!("there is no {SKILL_FILE} in it"))),
+        (None, _) => {
+            return Err(RefusedArchiveError::whole(format!("it contains no {SKILL_FILE}")));
+        }
     };
     let folder = skill_file.strip_suffix(SKILL_FILE).unwrap_or_default();
     match folder.strip_suffix('/') {
         None => {
-            // What an archive is called is what comes before its first dot.
+            // The archive's name up to its first dot.
             let file = archive.file_name().map(|name| name.to_string_lossy().into_owned());
             let name = file.unwrap_or_default();
             let stem = name.split('.').next().unwrap_or_default();
             Ok((stem.into(), entries))
         }
         Some(name) if name.contains('/') => {
-            let problem = "lies deeper than in one folder at the top of the archive";
-            Err(RefusedArchive::of(&skill_file, problem))
+            let problem = "is more than one folder below the top of the archive";
+            Err(RefusedArchiveError::of(&skill_file, problem))
         }
         Some(name) => {
             let name = Arc::from(name);
             let below = entries.into_iter().map(|entry| match entry.path.strip_prefix(folder) {
                 Some(path) => Ok(Entry { path: path.to_owned(), ..entry }),
-                None => Err(RefusedArchive::of(
+                None => Err(RefusedArchiveError::of(
                     &entry.path,
-                    format!("lies beside the skill's folder `{name}`"),
+                    format!("is outside the skill's folder `{name}`"),
                 )),
             });
             Ok((Arc::clone(&name), below.collect::<Result<_, _>>()?))

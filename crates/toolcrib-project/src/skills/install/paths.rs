@@ -1,19 +1,19 @@
-//! What the files in an archive may be called.
+//! Checks the paths in an archive.
 
 use std::collections::{HashMap, hash_map::Entry};
 
-use super::archive::RefusedArchive;
+use super::refused::RefusedArchiveError;
 
 /// The longest path, in bytes.
 const LONGEST: usize = 512;
-/// Into how many folders it may go.
+/// The depth limit of folders.
 const DEEPEST: usize = 16;
 
-/// The path of an entry as it is written to disk: relative, of plain names, with `/` between them.
-/// `None` for the top of the archive itself.
-pub(super) fn plain(raw: &[u8]) -> Result<Option<String>, RefusedArchive> {
+/// The path of an entry as written to disk: relative, of plain names, with `/` between them. `None`
+/// for the top of the archive itself.
+pub(super) fn plain(raw: &[u8]) -> Result<Option<String>, RefusedArchiveError> {
     let shown = || String::from_utf8_lossy(raw).into_owned();
-    let refused = |problem: &str| Err(RefusedArchive::of(&shown(), problem));
+    let refused = |problem: &str| Err(RefusedArchiveError::of(&shown(), problem));
     let Ok(path) = std::str::from_utf8(raw) else {
         return refused("has a name that is not UTF-8");
     };
@@ -29,7 +29,7 @@ pub(super) fn plain(raw: &[u8]) -> Result<Option<String>, RefusedArchive> {
     if path.starts_with('/') {
         return refused("has an absolute path");
     }
-    // A folder's path ends with a slash, and tar's begin with `./`.
+    // A folder's path ends with a slash, and paths of tar begin with `./`.
     let path = path.strip_suffix('/').unwrap_or(path);
     let path = path.strip_prefix("./").unwrap_or(path);
     if path.is_empty() || path == "." {
@@ -39,14 +39,14 @@ pub(super) fn plain(raw: &[u8]) -> Result<Option<String>, RefusedArchive> {
         match name {
             ".." => return refused("leads out of the skill"),
             "" | "." => return refused("has an empty part in its path"),
-            _ if depth > DEEPEST => return refused("lies in more than 16 folders"),
+            _ if depth > DEEPEST => return refused("is nested in more than 16 folders"),
             _ => {}
         }
     }
     Ok(Some(path.to_owned()))
 }
 
-/// Some disks ignore these characters, and so take a name with one for another: for `.git`.
+/// Some file systems ignore these characters, so a name with one could mean `.git`.
 fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -58,8 +58,7 @@ fn is_invisible(c: char) -> bool {
     )
 }
 
-/// The names that are taken, folders included: of two that differ in case only, one would be lost on
-/// some disks.
+/// The used names, folders included: names that differ only in case collide on some file systems.
 #[derive(Default)]
 pub(super) struct Taken(HashMap<String, (String, Kind)>);
 
@@ -70,36 +69,36 @@ enum Kind {
 }
 
 impl Taken {
-    /// Takes the path of a file, and those of the folders that it lies in.
-    pub(super) fn take_file(&mut self, path: &str) -> Result<(), RefusedArchive> {
+    /// Adds the path of a file, and those of its folders.
+    pub(super) fn take_file(&mut self, path: &str) -> Result<(), RefusedArchiveError> {
         for (end, _) in path.match_indices('/') {
             self.take(path.get(..end).unwrap_or_default(), Kind::Folder)?;
         }
         self.take(path, Kind::File)
     }
 
-    /// Takes the path of a folder, and those of the folders that it lies in.
-    pub(super) fn take_folder(&mut self, path: &str) -> Result<(), RefusedArchive> {
+    /// Adds the path of a folder, and those of its parents.
+    pub(super) fn take_folder(&mut self, path: &str) -> Result<(), RefusedArchiveError> {
         for (end, _) in path.match_indices('/') {
             self.take(path.get(..end).unwrap_or_default(), Kind::Folder)?;
         }
         self.take(path, Kind::Folder)
     }
 
-    fn take(&mut self, path: &str, kind: Kind) -> Result<(), RefusedArchive> {
+    fn take(&mut self, path: &str, kind: Kind) -> Result<(), RefusedArchiveError> {
         match self.0.entry(path.to_lowercase()) {
             Entry::Vacant(free) => {
                 free.insert((path.to_owned(), kind));
                 Ok(())
             }
             Entry::Occupied(taken) => match taken.get() {
-                // Many files lie in one folder.
+                // Many files share a folder.
                 (there, Kind::Folder) if there == path && kind == Kind::Folder => Ok(()),
-                (there, _) if there == path => Err(RefusedArchive::of(path, "is in it twice")),
+                (there, _) if there == path => Err(RefusedArchiveError::of(path, "occurs twice")),
                 (there, _) => {
                     let there = there.escape_debug();
-                    let problem = format!("differs from `{there}` in case only");
-                    Err(RefusedArchive::of(path, problem))
+                    let problem = format!("differs from `{there}` only in case");
+                    Err(RefusedArchiveError::of(path, problem))
                 }
             },
         }

@@ -12,13 +12,12 @@ use uuid::Uuid;
 use super::{InstallError, archive::Entry};
 use crate::skills::{REPLACED, folders_in};
 
-/// What putting a skill in place came to.
+/// The result of an installation.
 pub(super) struct Placed {
     pub(super) replaced: bool,
 }
 
-/// Writes the files into a hidden folder beside the skills, which no reader looks at, and gives that
-/// its name.
+/// Writes the files into a hidden folder next to the skills, which no reader opens, and renames it.
 pub(super) fn place(
     skills: &Path,
     id: &Arc<str>,
@@ -27,7 +26,7 @@ pub(super) fn place(
 ) -> Result<Placed, InstallError> {
     let folder = skills.join(&**id);
     let cannot = |source| InstallError::Write { folder: folder.clone(), source };
-    // Where case does not count, `Billing` is in the way of `billing` too.
+    // On a case-insensitive disk, `Billing` conflicts with `billing`.
     let names = folders_in(skills).map_err(|error| cannot(io::Error::other(error.to_string())))?;
     let there = names.into_iter().find(|name| name.to_lowercase() == id.to_lowercase());
     if let Some(there) = there.filter(|there| !replace || there != id) {
@@ -48,8 +47,14 @@ pub(super) fn place(
     Ok(Placed { replaced: true })
 }
 
-/// Puts a folder in the place of another, which becomes the old one. Where that fails, all is as it
-/// was; where even that cannot be had, what was in the place is kept.
+/// Deletes a skill's folder. It is renamed first, so that no reader sees a part of it.
+pub(super) fn remove(skills: &Path, id: &str) -> io::Result<()> {
+    let old = Scratch::beside(skills, REPLACED, id);
+    fs::rename(skills.join(id), &old.0)
+}
+
+/// Replaces a folder by another, and returns the old one. On failure the old one is moved back; if
+/// that fails too, it is kept.
 fn swap(
     new: &Scratch,
     folder: &Path,
@@ -86,7 +91,7 @@ fn write(folder: &Path, files: &[Entry]) -> io::Result<()> {
     Ok(())
 }
 
-/// A folder that is gone in the end, unless it was given another name.
+/// A folder that is deleted on drop, unless it was renamed.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -94,7 +99,7 @@ impl Scratch {
         Self(skills.join(format!("{start}{id}-{}", Uuid::new_v4().simple())))
     }
 
-    /// It stays, and this is where.
+    /// Keeps the folder, and returns its path.
     fn keep(mut self) -> PathBuf {
         std::mem::take(&mut self.0)
     }
@@ -105,7 +110,7 @@ impl Drop for Scratch {
         if self.0.as_os_str().is_empty() {
             return;
         }
-        // A link that was in the skill's place is one still.
+        // A symlink that was in the skill's place is still one.
         let is_link = fs::symlink_metadata(&self.0).is_ok_and(|metadata| metadata.is_symlink());
         let _ = if is_link { fs::remove_file(&self.0) } else { fs::remove_dir_all(&self.0) };
     }
@@ -126,7 +131,7 @@ mod tests {
         }
         let new = Scratch(skills.path().join("new"));
         let old = Scratch::beside(skills.path(), REPLACED, "billing");
-        // Nothing gets into the place any more.
+        // Simulates a target that cannot be written any more.
         let full = |from: &Path, to: &Path| match to == folder {
             true => Err(io::Error::other("the disk is full")),
             false => fs::rename(from, to),

@@ -1,4 +1,4 @@
-//! What was judged is not what was used.
+//! The checked bytes were not the used ones.
 
 use std::{
     fs,
@@ -229,4 +229,24 @@ SEVEN = { env = "V_SEVEN" }
     }
     let starts = powers.iter().filter(|power| matches!(power.action, Action::Start { .. }));
     assert_eq!(starts.count(), 4);
+}
+
+#[test]
+fn a_seed_without_an_end_ran_until_it_was_interrupted() {
+    let project = "[database.desk]\nfile = \"desk.db\"\nseed = \"seed.sql\"\n";
+    let endless = "CREATE TABLE a (x);\n\
+                   WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) \
+                   SELECT count(*) FROM n;";
+    let folder = Folder::new().file("toolcrib.toml", project).file("seed.sql", endless);
+    let refused = Project::load(folder.path(), &LoadOptions::default()).unwrap_err().to_string();
+    assert!(refused.contains("seed.sql:2") && refused.contains("it takes more than"), "{refused}");
+    // One that grows without an end, too.
+    for grows in [
+        "CREATE TABLE a (x);\nINSERT INTO a SELECT zeroblob(100000000);",
+        "CREATE TABLE a (x);\nPRAGMA max_page_count = 4294967294;",
+    ] {
+        let folder = Folder::new().file("toolcrib.toml", project).file("seed.sql", grows);
+        let refused = Project::load(folder.path(), &LoadOptions::default()).unwrap_err();
+        assert!(refused.to_string().contains("seed.sql:2"), "{refused}");
+    }
 }

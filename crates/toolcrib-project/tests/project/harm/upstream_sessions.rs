@@ -11,7 +11,7 @@ fn two_tokens_without_a_principal_were_one_identity() {
         ))
     };
     insta::assert_snapshot!(tokens("", "").problems(), @r"
-    toolcrib.toml:1:1: this token and the one at toolcrib.toml:4 name no principal, so their bearers would share sessions of MCP servers and artifacts
+    toolcrib.toml:1:1: this token and the one at toolcrib.toml:4 have no principal, so their bearers would share sessions of MCP servers and artifacts
         help: give each `[[serve.token]]` a `principal`, the same one to share on purpose
     ");
     tokens("principal = 'ana'", "").load();

@@ -1,4 +1,4 @@
-//! What was trusted changed, and was used all the same.
+//! Trusted files changed, and were still used.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 

@@ -1,4 +1,5 @@
-//! Files of another user were used. To give a file away takes root; without it these tests say so.
+//! Files of another user were used. Changing an owner takes root; without it these tests print a
+//! note.
 
 use std::{
     fs,
@@ -48,7 +49,7 @@ fn assert_refused(found: &Found, what: &Path) {
 }
 
 impl Found {
-    /// What may well be refused.
+    /// May be refused.
     fn trust_anyway(&self) -> Outcome {
         self.run(&["trust"])
     }
@@ -159,4 +160,62 @@ fn init_wrote_into_the_folder_of_another_user() {
         assert!(outcome.stderr.contains("another user"), "{}", outcome.stderr);
         assert_eq!(fs::read_dir(found.path()).unwrap().count(), 0);
     }
+}
+
+#[test]
+fn a_program_of_another_user_was_not_shown() {
+    if !is_root() {
+        return;
+    }
+    use std::fmt::Write as _;
+    let outside = tempfile::TempDir::new().unwrap();
+    let program = outside.path().canonicalize().unwrap().join("look");
+    fs::write(&program, "#!/bin/sh\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut project = SERVER.replace("program = \"touch\"", &format!("program = {program:?}"));
+    write!(project, "\n[mcp.other]\ncommand = \"sh\"\nargs = [{program:?}]\n").unwrap();
+    let found = Found::of(&[("toolcrib.toml", &project)]);
+    let told = "runs a program that another user controls";
+    found.trust();
+    let checked = found.run(&["check"]);
+    assert!(!checked.stderr.contains(told), "{}", checked.stderr);
+    // It asks again, and the consent is stored.
+    chown(&program, Some(OTHER), None).unwrap();
+    let refused = found.run(&["call", "look"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    let line = format!("{told}: {} belongs to another user (uid {OTHER})", program.display());
+    assert_eq!(refused.stderr.matches(&line).count(), 2, "{}", refused.stderr);
+    found.trust();
+    assert_eq!(found.run(&["call", "look"]).code, Some(0));
+    assert_eq!(found.named(&["check"]).stderr.matches(&line).count(), 2);
+    // A folder that others may write to is as bad.
+    chown(&program, Some(0), None).unwrap();
+    fs::set_permissions(outside.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let refused = found.run(&["call", "look"]);
+    let line = format!("{told}: every user of this machine may change");
+    assert!(refused.code == Some(2) && refused.stderr.contains(&line), "{}", refused.stderr);
+}
+
+#[test]
+fn a_file_of_a_skill_that_another_user_put_there_was_read() {
+    if !is_root() {
+        return;
+    }
+    let found = Found::of(&[
+        ("toolcrib.toml", "policy_default = \"allow\"\n"),
+        ("skills/x/SKILL.md", "---\nname: x\ndescription: X.\n---\nX.\n"),
+        ("skills/x/notes/more.md", "injected"),
+    ]);
+    let read =
+        || found.named(&["call", "read_skill", "id=x", "path=notes/more.md", "--skill", "x"]);
+    assert!(read().stdout.contains("injected"), "{}", read().stderr);
+    for what in ["skills/x/notes/more.md", "skills/x/notes"] {
+        let what = found.path().join(what);
+        give_away(&what);
+        let refused = read();
+        assert_eq!(refused.code, Some(1), "{}: {}", what.display(), refused.stderr);
+        assert!(!refused.stdout.contains("injected"));
+        take_back(&what);
+    }
+    assert!(read().stdout.contains("injected"), "{}", read().stderr);
 }

@@ -68,7 +68,7 @@ args = ["100000"]
 read_only = true
 "#;
 
-/// The program as somebody runs it whose files others may read unless it says otherwise.
+/// The program of a user with a permissive umask.
 fn openly(command: &Command) -> Outcome {
     let program = command.get_program().to_owned();
     let args: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
@@ -105,7 +105,7 @@ fn others_could_read_what_was_written() {
     assert!(modes(&desk.state()).len() >= 3 && modes(out.path()).len() == 3);
     assert_private();
 
-    // What an earlier version made for all to read.
+    // Files that an earlier version created readable for all.
     for (path, mode) in modes(&desk.state()).into_iter().chain(modes(out.path())) {
         fs::set_permissions(&path, fs::Permissions::from_mode(mode | 0o066)).unwrap();
     }

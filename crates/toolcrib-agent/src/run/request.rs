@@ -1,0 +1,184 @@
+//! A single model request.
+
+use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Instant};
+
+use futures_util::{FutureExt as _, StreamExt as _};
+use tokio::task::yield_now;
+use toolcrib_core::{
+    __internal::{millis, panic_text},
+    EventKind, Menu, Model, ModelChunk, ModelError, ModelErrorClass, ModelRequest, ModelResponse,
+    ToolCall, ToolChoice, ToolName, Usage,
+};
+
+use super::{AgentParts, report::Report};
+use crate::outcome::RunEnd;
+
+/// The received parts of a response, complete or not.
+#[derive(Default)]
+pub(super) struct PartialResponse {
+    /// Whether some of its text was shown.
+    pub(super) shown: bool,
+    /// The text so far, if it is to be kept.
+    pub(super) text: Option<String>,
+    /// The response, if it was complete but unusable.
+    pub(super) whole: Option<ModelResponse>,
+    pub(super) usage: Usage,
+}
+
+/// Sends a request and reads the response to its end, or to the model's error. Cancellation drops
+/// the stream, which aborts the request, and ends the run.
+pub(super) async fn ask(
+    agent: &AgentParts,
+    model: &Arc<dyn Model>,
+    report: &mut Report,
+    request: ModelRequest,
+    received: &mut PartialResponse,
+) -> Result<Result<ModelResponse, ModelError>, RunEnd> {
+    report.emit(|| EventKind::ModelStart {
+        model: model.name().into(),
+        messages: request.messages.len(),
+        tools: request.menu.len(),
+        tool_choice: request.tool_choice.clone(),
+    });
+    let began = Instant::now();
+    let cancellation = report.cancellation.clone();
+    let listening =
+        AssertUnwindSafe(listen(agent, model, report, request, received)).catch_unwind();
+    let answer = tokio::select! {
+        biased;
+        () = cancellation.cancelled() => None,
+        answer = listening => Some(answer.unwrap_or_else(|panic| Err(panicked(&*panic)))),
+    };
+    let (response, error) = match &answer {
+        Some(Ok(response)) => (Some(response), None),
+        Some(Err(error)) => (None, Some(error)),
+        None => (None, None),
+    };
+    let mut usage = response
+        .map(|response| response.usage)
+        .or(error.map(|error| error.usage))
+        .unwrap_or_default();
+    if !model.reports_cost() {
+        // A failed request may have been charged too.
+        usage.cost_usd = None;
+    }
+    received.usage = usage;
+    report.usage += usage;
+    report.emit(|| EventKind::ModelEnd {
+        calls: response.map_or(0, |response| response.calls.len()),
+        stop: response.map(|response| response.stop),
+        usage,
+        duration_ms: millis(began.elapsed()),
+        error: match &answer {
+            None => Some("the run was cancelled".to_owned()),
+            Some(_) => {
+                error.map(|error| agent.engine.redactor().text(&error.to_string()).into_owned())
+            }
+        },
+        error_class: error.map(|error| error.class),
+        retry_after_ms: error.and_then(|error| error.retry_after).map(millis),
+    });
+    answer.ok_or_else(RunEnd::cancelled)
+}
+
+/// The error of a model whose code panicked.
+pub(super) fn panicked(panic: &(dyn Any + Send)) -> ModelError {
+    let problem = format!("it panicked: {}", panic_text(panic));
+    ModelError::new(ModelErrorClass::Incomplete, problem)
+}
+
+async fn listen(
+    agent: &AgentParts,
+    model: &Arc<dyn Model>,
+    report: &Report,
+    request: ModelRequest,
+    received: &mut PartialResponse,
+) -> Result<ModelResponse, ModelError> {
+    let choice = request.tool_choice.clone();
+    check_choice(&choice, &request.menu)?;
+    let mut stream = Arc::clone(model).respond(request);
+    let redactor = agent.engine.redactor();
+    let (mut text, mut reasoning) = (redactor.stream(), redactor.stream());
+    while let Some(chunk) = stream.next().await {
+        match chunk? {
+            ModelChunk::Text(piece) => {
+                if let Some(kept) = &mut received.text {
+                    kept.push_str(&piece);
+                }
+                received.shown |= report.text(text.push(&piece));
+            }
+            ModelChunk::Reasoning(piece) => report.reasoning(reasoning.push(&piece)),
+            ModelChunk::Done(response) => {
+                report.reasoning(reasoning.finish());
+                received.shown |= report.text(text.finish());
+                let Err(error) = check_answer(&choice, &response) else { return Ok(response) };
+                received.whole = Some(response);
+                return Err(error);
+            }
+            // Unknown pieces are neither text nor the end.
+            _ => {}
+        }
+        // A model whose pieces are all available must not starve cancellation, the clock and other
+        // runs.
+        yield_now().await;
+    }
+    Err(ModelError::new(ModelErrorClass::Incomplete, "its response ended before it was complete"))
+}
+
+/// A vendor would reject it, or behave differently.
+fn check_choice(choice: &ToolChoice, menu: &Menu) -> Result<(), ModelError> {
+    let problem = match choice {
+        ToolChoice::Required if menu.is_empty() => {
+            "it must call a tool, and none is offered".to_owned()
+        }
+        ToolChoice::Tool(name) if menu.get(name).is_none() => {
+            let offered: Vec<_> = menu.names().map(ToolName::as_str).collect();
+            format!(
+                "it must call `{name}`, which is not offered in this iteration; offered: {}",
+                if offered.is_empty() { "nothing".to_owned() } else { offered.join(", ") }
+            )
+        }
+        _ => return Ok(()),
+    };
+    Err(ModelError::new(ModelErrorClass::BadRequest, problem))
+}
+
+/// Whether a complete response respects the tool choice.
+pub(super) fn check_answer(
+    choice: &ToolChoice,
+    response: &ModelResponse,
+) -> Result<(), ModelError> {
+    let Some(problem) = ignored(choice, &response.calls) else { return Ok(()) };
+    let mut error = ModelError::new(ModelErrorClass::ToolChoiceIgnored, problem);
+    error.usage = response.usage;
+    Err(error)
+}
+
+/// The violation of the tool choice. Calls despite [`None`](ToolChoice::None) are not a failure:
+/// they are refused, and the text is the answer.
+fn ignored(choice: &ToolChoice, calls: &[ToolCall]) -> Option<String> {
+    let must = match choice {
+        ToolChoice::Required if calls.is_empty() => "a tool".to_owned(),
+        ToolChoice::Tool(only)
+            if calls.is_empty() || calls.iter().any(|call| *call.name != **only) =>
+        {
+            format!("`{only}` and no other tool")
+        }
+        _ => return None,
+    };
+    let did = match calls {
+        [] => "it called none; its server may not enforce the choice of tools".to_owned(),
+        calls => {
+            // Names invented by a model may be of any length and number.
+            let shown = |call: &ToolCall| call.name.chars().take(64).collect::<String>();
+            let names: Vec<_> = calls
+                .iter()
+                .take(8)
+                .map(|call| format!("`{}`", shown(call).escape_debug()))
+                .collect();
+            let more = if calls.len() > names.len() { " and others" } else { "" };
+            format!("it called {}{more}", names.join(", "))
+        }
+    };
+    Some(format!("it had to call {must}, and {did}"))
+}

@@ -1,0 +1,166 @@
+//! The conversation between user, model and tools.
+
+use std::{collections::HashSet, sync::Arc};
+
+use toolcrib_core::{
+    Menu, Message, ModelRequest, ModelResponse, StopReason, ToolCall, ToolChoice, ToolResult, Usage,
+};
+use toolcrib_engine::{Notice, ReliabilityContext};
+
+use super::{
+    AgentParts, Models,
+    last_notice::LastNotice,
+    prefix::Prefix,
+    recover::AnswerRequest,
+    report::Report,
+    request::{PartialResponse, ask},
+    sanitize,
+};
+use crate::outcome::{RunEnd, RunError};
+
+/// A conversation that is valid for a model at any time: each call has one result, ids are present
+/// and unique, and vendors accept all names.
+pub(super) struct Transcript<'a> {
+    pub(super) agent: &'a AgentParts,
+    /// The models of the run, and the index of the current one.
+    models: &'a Models,
+    current: usize,
+    system: Arc<str>,
+    pub(super) messages: Arc<Vec<Message>>,
+    pub(super) tool_calls: Vec<ToolResult>,
+    pub(super) report: Report,
+    /// `None` without reliability rules.
+    recovery: Option<ReliabilityContext>,
+    call_ids: HashSet<Arc<str>>,
+    pub(super) prefix: Prefix,
+    last_notice: LastNotice,
+    /// The finish reason of the last response.
+    pub(super) stop: Option<StopReason>,
+}
+
+impl<'a> Transcript<'a> {
+    pub(super) fn new(
+        agent: &'a AgentParts,
+        models: &'a Models,
+        system: Arc<str>,
+        messages: Vec<Message>,
+        report: Report,
+        recovery: Option<ReliabilityContext>,
+        prefix: Prefix,
+    ) -> Self {
+        let calls = messages.iter().flat_map(|message| match message {
+            Message::Assistant { calls, .. } => calls.as_slice(),
+            _ => &[],
+        });
+        Self {
+            call_ids: calls.map(|call| Arc::clone(&call.id)).collect(),
+            last_notice: LastNotice::in_history(&messages),
+            agent,
+            models,
+            current: 0,
+            system,
+            messages: Arc::new(messages),
+            tool_calls: Vec::new(),
+            report,
+            recovery,
+            prefix,
+            stop: None,
+        }
+    }
+
+    /// Appends a notice of failed sources, if it differs from the last one. Called when each call
+    /// has its result, before the next request.
+    pub(super) fn notice(&mut self, notices: &[Notice]) {
+        if let Some(notice) = self.last_notice.now(notices) {
+            Arc::make_mut(&mut self.messages).push(notice);
+        }
+    }
+
+    /// Calls the model, and keeps its response. Nothing is copied: after the response, the request
+    /// is dropped and the conversation is uniquely owned again.
+    pub(super) async fn ask(
+        &mut self,
+        menu: Arc<Menu>,
+        tool_choice: ToolChoice,
+    ) -> Result<(Arc<str>, Vec<ToolCall>), RunEnd> {
+        self.prefix.next(&menu, &tool_choice, self.messages.len(), &self.report);
+        let request = ModelRequest {
+            system: Arc::clone(&self.system),
+            messages: Arc::clone(&self.messages),
+            menu: Arc::clone(&menu),
+            tool_choice,
+        };
+        let (agent, models, report) = (self.agent, self.models, &mut self.report);
+        let response = match &self.recovery {
+            None => {
+                let model = models.first();
+                ask(agent, model, report, request, &mut PartialResponse::default())
+                    .await?
+                    .map_err(|error| RunError::of_model(model.name(), &error))?
+            }
+            Some(recovery) => {
+                let answer_request =
+                    AnswerRequest { agent, models, recovery, current: &mut self.current };
+                Box::pin(answer_request.until_answered(report, request)).await?
+            }
+        };
+        let ModelResponse { text, mut calls, vendor, stop, .. } = response;
+        self.stop = Some(stop);
+        let redactor = self.agent.engine.redactor();
+        let text: Arc<str> = redactor.text(&text).into();
+        for call in &mut calls {
+            sanitize::without_secrets(call, &menu, redactor);
+            self.make_unique(call);
+        }
+        let said = Message::Assistant {
+            text: Arc::clone(&text),
+            calls: calls.iter().map(|call| sanitize::kept(call, redactor)).collect(),
+            vendor: vendor.map(|vendor| sanitize::vendor_content(vendor, redactor)),
+        };
+        Arc::make_mut(&mut self.messages).push(said);
+        Ok((text, calls))
+    }
+
+    /// The model's last text since the last user message; empty if there is none.
+    pub(super) fn last_text(&self) -> Arc<str> {
+        let is_asked = |message: &&Message| {
+            matches!(message, Message::User { .. }) && message.as_notice().is_none()
+        };
+        let mut since = self.messages.iter().rev().take_while(|message| !is_asked(message));
+        let said = since.find_map(|message| match message {
+            Message::Assistant { text, .. } => Some(Arc::clone(text)),
+            _ => None,
+        });
+        said.unwrap_or_default()
+    }
+
+    /// Results are matched by their call's id, and vendors reject a conversation in which one is
+    /// missing or duplicate.
+    fn make_unique(&mut self, call: &mut ToolCall) {
+        let mut number = self.call_ids.len();
+        while call.id.is_empty() || !self.call_ids.insert(Arc::clone(&call.id)) {
+            number += 1;
+            call.id = format!("call_{number}").into();
+        }
+    }
+
+    /// The stored conversation equals the replayed one.
+    pub(super) fn keep(&mut self, results: Vec<ToolResult>) {
+        let said = results.iter().map(|result| match result.message() {
+            Message::Tool { call_id, name, text, blocks, is_error, untrusted } => Message::Tool {
+                call_id,
+                name: sanitize::usable(&name),
+                text,
+                blocks,
+                is_error,
+                untrusted,
+            },
+            other => other,
+        });
+        Arc::make_mut(&mut self.messages).extend(said);
+        for result in &results {
+            self.report.usage += Usage::of_tool(result.cost_usd);
+        }
+        self.tool_calls.extend(results);
+    }
+}

@@ -1,0 +1,324 @@
+//! Connections: addresses, TLS, and the limit of received bytes.
+
+#![allow(clippy::disallowed_methods, reason = "this is where tools' databases come from")]
+
+use std::{
+    future::poll_fn,
+    io,
+    pin::Pin,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::{TcpStream, UnixStream},
+    time::timeout,
+};
+use tokio_postgres::{
+    AsyncMessage, CancelToken, Client, Config,
+    config::{Host, SslMode},
+    tls::{ChannelBinding, TlsConnect, TlsStream},
+};
+use tokio_rustls::{
+    TlsConnector,
+    rustls::{ClientConfig, RootCertStore, crypto, pki_types::ServerName},
+};
+
+use super::functions::Notices;
+
+/// The time limit of a connection, of TLS and of the login, together.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The time limit of a request to cancel; `statement_timeout` ends the statement otherwise.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The limit of received bytes per call: 16 MiB. The driver has no limit for a single row, and one
+/// expression can make a value of 1 GB.
+pub(super) const MAX_RECEIVED: usize = 16 * 1024 * 1024;
+
+const DEFAULT_PORT: u16 = 5432;
+
+/// The text of the error for more than [`MAX_RECEIVED`].
+const TOO_MUCH: &str = "more was received than the limit of a call";
+
+pub(super) type AnyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The address of a server and the way to it.
+pub(super) struct Server {
+    config: Config,
+    hosts: Vec<(Host, u16)>,
+    tls: OnceLock<TlsConnector>,
+}
+
+/// An open connection.
+pub(super) struct Connection {
+    pub(super) client: Client,
+    pub(super) notices: Notices,
+    /// The bytes that may still be received.
+    allowance: Arc<AtomicUsize>,
+    /// The host that it leads to, for requests to cancel.
+    host: usize,
+}
+
+impl Server {
+    /// Reads a URL. `sslmode=disable` in it permits a connection without TLS; in all other modes a
+    /// TCP connection has TLS with a verified certificate.
+    pub(super) fn new(url: &str) -> Result<Self, AnyError> {
+        // The driver does not know these modes, which are what it always does here.
+        let url = url.replace("sslmode=verify-full", "sslmode=require");
+        let mut config: Config = url.replace("sslmode=verify-ca", "sslmode=require").parse()?;
+        if config.get_ssl_mode() == SslMode::Prefer {
+            config.ssl_mode(SslMode::Require);
+        }
+        config.application_name(concat!("toolcrib/", env!("CARGO_PKG_VERSION")));
+        let ports = config.get_ports();
+        let port = |at: usize| ports.get(at).or(ports.first()).copied().unwrap_or(DEFAULT_PORT);
+        let hosts = config.get_hosts().iter().cloned().enumerate();
+        let hosts: Vec<_> = hosts.map(|(at, host)| (host, port(at))).collect();
+        if hosts.is_empty() {
+            return Err("it names no host".into());
+        }
+        Ok(Self { config, hosts, tls: OnceLock::new() })
+    }
+
+    /// The servers, without user and password.
+    pub(super) fn shown(&self) -> String {
+        let shown = |(host, port): &(Host, u16)| match host {
+            Host::Tcp(name) => format!("{name}:{port}"),
+            Host::Unix(folder) => folder.display().to_string(),
+        };
+        let hosts: Vec<_> = self.hosts.iter().map(shown).collect();
+        format!("{}/{}", hosts.join(","), self.database())
+    }
+
+    /// The name of the database.
+    pub(super) fn database(&self) -> &str {
+        self.config.get_dbname().unwrap_or_default()
+    }
+
+    /// Connects to the first host that answers.
+    pub(super) async fn connect(&self) -> Result<Connection, AnyError> {
+        let mut last = None;
+        for host in 0..self.hosts.len() {
+            match timeout(CONNECT_TIMEOUT, self.connect_to(host)).await {
+                Ok(Ok(connection)) => return Ok(connection),
+                Ok(Err(error)) => last = Some(error),
+                Err(_) => {
+                    let seconds = CONNECT_TIMEOUT.as_secs();
+                    last = Some(format!("no answer within {seconds} s").into());
+                }
+            }
+        }
+        Err(last.unwrap_or_else(|| "it names no host".into()))
+    }
+
+    async fn connect_to(&self, host: usize) -> Result<Connection, AnyError> {
+        let (socket, tls, mode) = self.dial(host).await?;
+        let allowance = Arc::clone(&socket.allowance);
+        let mut config = self.config.clone();
+        config.ssl_mode(mode);
+        let (client, connection) = config.connect_raw(socket, tls).await?;
+        let notices = Notices::default();
+        // It ends with the client.
+        tokio::spawn(collect(connection, notices.clone()));
+        Ok(Connection { client, notices, allowance, host })
+    }
+
+    async fn dial(&self, host: usize) -> Result<(Metered, Tls, SslMode), AnyError> {
+        let (host, port) = self.hosts.get(host).cloned().ok_or("it names no host")?;
+        match host {
+            Host::Unix(folder) => {
+                let path = folder.join(format!(".s.PGSQL.{port}"));
+                let socket = Metered::new(UnixStream::connect(path).await?);
+                Ok((socket, Tls(None), SslMode::Disable))
+            }
+            Host::Tcp(name) => {
+                let socket = TcpStream::connect((name.clone(), port)).await?;
+                socket.set_nodelay(true)?;
+                let mode = self.config.get_ssl_mode();
+                let tls = match mode {
+                    SslMode::Disable => Tls(None),
+                    _ => Tls(Some((self.tls().await?, ServerName::try_from(name)?))),
+                };
+                Ok((Metered::new(socket), tls, mode))
+            }
+        }
+    }
+
+    async fn tls(&self) -> Result<TlsConnector, AnyError> {
+        if let Some(made) = self.tls.get() {
+            return Ok(made.clone());
+        }
+        // Some hundred files may have to be read.
+        let made = tokio::task::spawn_blocking(connector).await??;
+        Ok(self.tls.get_or_init(|| made).clone())
+    }
+
+    /// Asks the server to cancel the statement of a connection.
+    pub(super) async fn cancel(&self, token: CancelToken, host: usize) {
+        // If it fails, the server's `statement_timeout` ends the statement.
+        let _ = timeout(CANCEL_TIMEOUT, self.request_cancel(token, host)).await;
+    }
+
+    async fn request_cancel(&self, token: CancelToken, host: usize) -> Result<(), AnyError> {
+        let (socket, tls, _) = self.dial(host).await?;
+        Ok(token.cancel_query_raw(socket, tls).await?)
+    }
+}
+
+impl Connection {
+    /// Permits the bytes of one more call.
+    pub(super) fn permit_call(&self) {
+        self.allowance.store(MAX_RECEIVED, Ordering::Relaxed);
+    }
+
+    /// Whether the limit of the call was the reason of an error.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.allowance.load(Ordering::Relaxed) == 0
+    }
+
+    pub(super) fn host(&self) -> usize {
+        self.host
+    }
+}
+
+/// Drives a connection to its end.
+async fn collect(
+    mut connection: tokio_postgres::Connection<Metered, Secure<Metered>>,
+    notices: Notices,
+) {
+    while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
+        if let AsyncMessage::Notice(notice) = message {
+            notices.add(notice.detail());
+        }
+    }
+}
+
+fn connector() -> Result<TlsConnector, AnyError> {
+    let system = rustls_native_certs::load_native_certs();
+    let mut store = RootCertStore::empty();
+    // Some of a system's certificates may be too old to be parsed; the others are used.
+    store.add_parsable_certificates(system.certs);
+    if store.is_empty() {
+        return Err("the system has no certificate authorities to verify the server by".into());
+    }
+    let config = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(store)
+        .with_no_client_auth();
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+/// TLS for one server; `None` for a connection without it.
+struct Tls(Option<(TlsConnector, ServerName<'static>)>);
+
+/// A stream with TLS.
+struct Secure<S>(tokio_rustls::client::TlsStream<S>);
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for Tls {
+    type Stream = Secure<S>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Secure<S>>> + Send>>;
+
+    fn connect(self, stream: S) -> Self::Future {
+        Box::pin(async move {
+            let Some((connector, name)) = self.0 else {
+                return Err(io::Error::other("TLS is not configured"));
+            };
+            connector.connect(name, stream).await.map(Secure)
+        })
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Secure<S> {
+    fn channel_binding(&self) -> ChannelBinding {
+        ChannelBinding::none()
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Secure<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, into)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Secure<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
+
+/// A socket of TCP or of this machine.
+trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Duplex for S {}
+
+/// A socket that fails once a call has received more than its limit.
+struct Metered {
+    socket: Box<dyn Duplex>,
+    /// The bytes that may still be received.
+    allowance: Arc<AtomicUsize>,
+}
+
+impl Metered {
+    fn new(socket: impl Duplex + 'static) -> Self {
+        Self { socket: Box::new(socket), allowance: Arc::new(AtomicUsize::new(MAX_RECEIVED)) }
+    }
+}
+
+impl AsyncRead for Metered {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        let outcome = Pin::new(&mut self.socket).poll_read(cx, into);
+        let received = into.filled().len() - before;
+        let left = self.allowance.load(Ordering::Relaxed).saturating_sub(received);
+        self.allowance.store(left, Ordering::Relaxed);
+        if received > 0 && left == 0 {
+            return Poll::Ready(Err(io::Error::other(TOO_MUCH)));
+        }
+        outcome
+    }
+}
+
+impl AsyncWrite for Metered {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.socket).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,342 @@
+//! Statements in one transaction.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use futures_util::TryStreamExt as _;
+use serde_json::{Map, Value};
+use tokio::runtime::Handle;
+use tokio_postgres::{
+    CancelToken, Client, IsolationLevel, Row, Transaction, error::SqlState, types::FromSql as _,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    PostgresHandle, Shared,
+    connect::{Connection, MAX_RECEIVED},
+    describe::cast,
+    full_text,
+    functions::Notices,
+    placeholders::Numbered,
+    value::{Argument, Cell},
+};
+use crate::database::{DatabaseError, Settle, StatementError, guard::Access};
+
+/// The limits of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The maximum of rows of a statement that are returned.
+    pub max_rows: usize,
+    /// The maximum of bytes of them.
+    pub max_bytes: usize,
+    /// The time limit of each statement in the server.
+    pub timeout: Duration,
+}
+
+/// The result of a statement.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Ran {
+    /// Its rows as objects, within the limits.
+    pub rows: Vec<Value>,
+    /// Whether rows were left out.
+    pub more: bool,
+    /// Whether the first row that was left out is too large by itself.
+    pub too_large: bool,
+    /// Whether it returns columns.
+    pub has_columns: bool,
+    /// The number of rows that it inserted, updated or deleted.
+    pub changed: u64,
+}
+
+impl PostgresHandle {
+    /// Runs the statements in one transaction, in order, with arguments by name. If `ends` says so
+    /// of a result, with its position, the rest is skipped and everything is rolled back.
+    ///
+    /// A read-only handle sees one consistent snapshot. On a writable one the transaction is
+    /// serializable: it fails if data that it has read was changed by another meanwhile.
+    /// Cancellation, or dropping the future, cancels the statement in the server.
+    ///
+    /// # Errors
+    /// [`DatabaseError`]; then everything is rolled back.
+    pub async fn run(
+        &self,
+        statements: &[&str],
+        arguments: &Value,
+        limits: Limits,
+        cancel: &CancellationToken,
+        ends: impl Fn(usize, &Ran) -> bool + Send + Sync,
+    ) -> Result<Vec<Ran>, DatabaseError> {
+        let reads = self.is_read_only();
+        let work = async |transaction: &Transaction<'_>, _: &Notices| {
+            let mut all = Vec::with_capacity(statements.len());
+            for (position, sql) in statements.iter().enumerate() {
+                let ran = statement(transaction, sql, arguments, limits, reads).await?;
+                let is_end = ends(position, &ran);
+                all.push(ran);
+                if is_end {
+                    return Ok(Settle::RollBack(all));
+                }
+            }
+            Ok(Settle::Commit(all))
+        };
+        self.transaction(limits.timeout, cancel, work).await
+    }
+
+    /// Runs `work` in a transaction; if it fails, all is rolled back.
+    pub(super) async fn transaction<T>(
+        &self,
+        timeout: Duration,
+        cancel: &CancellationToken,
+        work: impl AsyncFnOnce(&Transaction<'_>, &Notices) -> Result<Settle<T>, RunError>,
+    ) -> Result<T, DatabaseError> {
+        let Self { shared, access } = self;
+        let cancelled = || DatabaseError::Cancelled { name: Arc::clone(&shared.name) };
+        let admitted = async {
+            let turn = shared.connections.acquire().await;
+            shared.connection(*access).await.map(|connection| (turn, connection))
+        };
+        let (_turn, mut connection) = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(cancelled()),
+            admitted = admitted => admitted?,
+        };
+        let mut running = Running {
+            shared: Arc::clone(shared),
+            token: Some(connection.client.cancel_token()),
+            host: connection.host(),
+        };
+        let notices = connection.notices.clone();
+        let working = async {
+            let transaction = begin(&mut connection.client, *access, timeout).await?;
+            let settle = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Ok(None),
+                settle = work(&transaction, &notices) => settle?,
+            };
+            // From here on the outcome is final, whatever is cancelled meanwhile.
+            let value = match settle {
+                Settle::Commit(_) if cancel.is_cancelled() => return Ok(None),
+                Settle::Commit(value) => {
+                    transaction.commit().await.map_err(RunError::Commit)?;
+                    value
+                }
+                Settle::RollBack(value) => {
+                    transaction.rollback().await?;
+                    value
+                }
+            };
+            Ok(Some(value))
+        };
+        let outcome = match working.await {
+            Ok(Some(value)) => Ok(value),
+            Ok(None) => {
+                running.cancel().await;
+                return Err(cancelled());
+            }
+            Err(RunError::Refused(source)) => {
+                Err(DatabaseError::Refused { name: Arc::clone(&shared.name), source })
+            }
+            Err(RunError::Commit(error)) if error.as_db_error().is_none() => {
+                Err(DatabaseError::OutcomeUnknown { name: Arc::clone(&shared.name) })
+            }
+            Err(RunError::Driver(error) | RunError::Commit(error)) => {
+                Err(shared.explained(&error, &connection, timeout))
+            }
+        };
+        running.token = None;
+        shared.put_back(connection, *access).await;
+        outcome
+    }
+}
+
+/// Begins a transaction in the server.
+async fn begin(
+    client: &mut Client,
+    access: Access,
+    timeout: Duration,
+) -> Result<Transaction<'_>, tokio_postgres::Error> {
+    let (level, reads) = match access {
+        Access::Write => (IsolationLevel::Serializable, false),
+        Access::Read | Access::Explore => (IsolationLevel::RepeatableRead, true),
+    };
+    let builder = client.build_transaction().isolation_level(level).read_only(reads);
+    let transaction = builder.start().await?;
+    let set = format!("SET LOCAL statement_timeout = {}", timeout.as_millis().max(1));
+    transaction.batch_execute(&set).await?;
+    Ok(transaction)
+}
+
+/// The error of a statement.
+pub(super) enum RunError {
+    Refused(StatementError),
+    Driver(tokio_postgres::Error),
+    /// Of the commit itself.
+    Commit(tokio_postgres::Error),
+}
+
+impl From<tokio_postgres::Error> for RunError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Driver(error)
+    }
+}
+
+/// Cancels the statement in the server if the call ends before it.
+struct Running {
+    shared: Arc<Shared>,
+    token: Option<CancelToken>,
+    host: usize,
+}
+
+impl Running {
+    async fn cancel(&mut self) {
+        if let (Some(token), Ok(server)) = (self.token.take(), &self.shared.server) {
+            server.cancel(token, self.host).await;
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let (Some(token), Ok(runtime)) = (self.token.take(), Handle::try_current()) {
+            let (shared, host) = (Arc::clone(&self.shared), self.host);
+            // It has a time limit.
+            runtime.spawn(async move { Self { shared, token: Some(token), host }.cancel().await });
+        }
+    }
+}
+
+impl Shared {
+    /// Returns a connection to the pool, without what a statement may have left in its session.
+    async fn put_back(&self, connection: Connection, access: Access) {
+        if access == Access::Explore {
+            let unlock = "SELECT pg_catalog.pg_advisory_unlock_all()";
+            if connection.client.batch_execute(unlock).await.is_err() {
+                return;
+            }
+        }
+        if !connection.client.is_closed() {
+            self.pool(access).lock().push(connection);
+        }
+    }
+
+    fn explained(
+        &self,
+        error: &tokio_postgres::Error,
+        connection: &Connection,
+        timeout: Duration,
+    ) -> DatabaseError {
+        let name = Arc::clone(&self.name);
+        if connection.is_exhausted() {
+            let most = MAX_RECEIVED / 1024 / 1024;
+            let problem = format!(
+                "the result has more than {most} MiB, the limit of a call; select fewer columns or \
+                 rows"
+            );
+            return DatabaseError::Limit { name, problem };
+        }
+        match error.as_db_error() {
+            Some(error) if *error.code() == SqlState::QUERY_CANCELED => {
+                let timeout = timeout.as_millis();
+                let problem =
+                    format!("the statement took longer than {timeout} ms; ask for less at a time");
+                DatabaseError::Limit { name, problem }
+            }
+            Some(error) => {
+                let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+                DatabaseError::Postgres {
+                    name,
+                    message: format!("{}{hint}", error.message()),
+                    code: error.code().code().into(),
+                }
+            }
+            None => DatabaseError::Server {
+                name,
+                problem: full_text(error),
+                help: "check the server, and try again".to_owned(),
+            },
+        }
+    }
+}
+
+async fn statement(
+    transaction: &Transaction<'_>,
+    sql: &str,
+    arguments: &Value,
+    limits: Limits,
+    reads: bool,
+) -> Result<Ran, RunError> {
+    let Numbered { sql, names, .. } = Numbered::of(sql);
+    let statement = transaction.prepare(&sql).await?;
+    let null = Value::Null;
+    let named = statement.params().iter().zip(&names);
+    let values: Vec<_> = named
+        .map(|(kind, name)| Argument::new(arguments.get(name).unwrap_or(&null), kind))
+        .collect();
+    if values.len() != statement.params().len() {
+        let refused = "write parameters as `:name`, not by number";
+        return Err(RunError::Refused(StatementError::Refused(refused.to_owned())));
+    }
+    // The server runs a statement that writes to its end in any case.
+    let most = if reads { i32::try_from(limits.max_rows + 1).unwrap_or(i32::MAX) } else { 0 };
+    collect(transaction, &statement, values, most, limits).await.map(|(mut ran, affected)| {
+        ran.changed = if counts_changes(&sql, ran.has_columns) { affected } else { 0 };
+        ran
+    })
+}
+
+/// Runs a prepared statement for at most `most` rows, 0 for all; also returns the number of rows
+/// that the server reports for it.
+pub(super) async fn collect(
+    transaction: &Transaction<'_>,
+    statement: &tokio_postgres::Statement,
+    values: Vec<Argument>,
+    most: i32,
+    limits: Limits,
+) -> Result<(Ran, u64), RunError> {
+    for column in statement.columns() {
+        if !Cell::accepts(column.type_()) {
+            let refused = cast(column.name(), column.type_().name());
+            return Err(RunError::Refused(StatementError::Refused(refused)));
+        }
+    }
+    let portal = transaction.bind_raw(statement, values).await?;
+    let mut stream = pin!(transaction.query_portal_raw(&portal, most).await?);
+    let mut ran = Ran { has_columns: !statement.columns().is_empty(), ..Ran::default() };
+    let mut bytes = 0;
+    while let Some(row) = stream.try_next().await? {
+        if ran.more {
+            continue;
+        }
+        let of_row = row_bytes(&row);
+        bytes += of_row;
+        let full = ran.rows.len() == limits.max_rows;
+        ran.more = full || bytes > limits.max_bytes;
+        ran.too_large = !full && of_row > limits.max_bytes;
+        if !ran.more {
+            ran.rows.push(row_json(&row)?);
+        }
+    }
+    let affected = stream.rows_affected().unwrap_or_default();
+    Ok((ran, affected))
+}
+
+/// The driver does not report whether a count is of rows that were read or changed.
+fn counts_changes(sql: &str, has_columns: bool) -> bool {
+    let word = sql.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next();
+    let writes = ["INSERT", "UPDATE", "DELETE", "MERGE"];
+    !has_columns || writes.iter().any(|write| word.is_some_and(|w| w.eq_ignore_ascii_case(write)))
+}
+
+fn row_bytes(row: &Row) -> usize {
+    let names: usize = row.columns().iter().map(|column| column.name().len()).sum();
+    names + row.raw_size_bytes()
+}
+
+fn row_json(row: &Row) -> Result<Value, tokio_postgres::Error> {
+    let mut cells = Map::with_capacity(row.len());
+    for (position, column) in row.columns().iter().enumerate() {
+        let cell: Option<Cell> = row.try_get(position)?;
+        cells.insert(column.name().to_owned(), cell.map_or(Value::Null, |Cell(value)| value));
+    }
+    Ok(Value::Object(cells))
+}

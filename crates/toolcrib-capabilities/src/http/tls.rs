@@ -1,0 +1,87 @@
+//! The trusted certificate authorities of TLS.
+
+use std::{fmt, sync::Arc};
+
+use tokio::sync::OnceCell;
+use tokio_rustls::{
+    TlsConnector,
+    rustls::{
+        ClientConfig, RootCertStore, crypto,
+        pki_types::{CertificateDer, pem::PemObject},
+    },
+};
+
+use super::error::HttpError;
+
+/// The system's certificate authorities and added ones. Loaded for the first secure connection: a
+/// project with only `http` needs none.
+#[derive(Clone, Default)]
+pub(crate) struct Tls {
+    added: Vec<CertificateDer<'static>>,
+    connector: OnceCell<TlsConnector>,
+}
+
+impl Tls {
+    /// Trusts one more authority, or several, in PEM.
+    pub(crate) fn trust(&mut self, pem: &[u8]) -> Result<(), HttpError> {
+        let before = self.added.len();
+        for certificate in CertificateDer::pem_slice_iter(pem) {
+            let certificate =
+                certificate.map_err(|error| roots(format!("invalid PEM: {error}")))?;
+            RootCertStore::empty()
+                .add(certificate.clone())
+                .map_err(|error| roots(format!("an added one cannot be read: {error}")))?;
+            self.added.push(certificate);
+        }
+        if self.added.len() == before {
+            return Err(roots("the added text contains no certificate in PEM".to_owned()));
+        }
+        self.connector = OnceCell::new();
+        Ok(())
+    }
+
+    pub(crate) async fn connector(&self) -> Result<&TlsConnector, HttpError> {
+        self.connector
+            .get_or_try_init(|| async {
+                let added = self.added.clone();
+                // Some hundred files may have to be read.
+                tokio::task::spawn_blocking(|| connector(added))
+                    .await
+                    .unwrap_or_else(|error| Err(roots(error.to_string())))
+            })
+            .await
+    }
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls").field("added", &self.added.len()).finish_non_exhaustive()
+    }
+}
+
+fn connector(added: Vec<CertificateDer<'static>>) -> Result<TlsConnector, HttpError> {
+    let system = rustls_native_certs::load_native_certs();
+    let mut store = RootCertStore::empty();
+    // Some of a system's certificates may be too old to be parsed; the others are used.
+    store.add_parsable_certificates(system.certs);
+    store.add_parsable_certificates(added);
+    if store.is_empty() {
+        let problem = system.errors.first().map_or_else(
+            || "the system has none".to_owned(),
+            |error| format!("the system's cannot be read: {error}"),
+        );
+        return Err(roots(problem));
+    }
+    let mut config =
+        ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| roots(error.to_string()))?
+            .with_root_certificates(store)
+            .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+fn roots(problem: String) -> HttpError {
+    HttpError::Roots { problem }
+}

@@ -1,0 +1,51 @@
+//! ```
+//! # #[cfg(feature = "http")]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use toolcrib_capabilities::http::HttpClient;
+//!
+//! let client = HttpClient::builder().allowed_hosts(Some(vec!["*.example.com".parse()?])).build();
+//! // A narrower client for one tool; it shares the connections.
+//! let weather = client.only(["api.example.com".parse()?]);
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "http"))]
+//! # fn main() {}
+//! ```
+//!
+//! Capabilities as handles: the body of a tool accesses the outside world only through values that
+//! it receives, and a value's type states its access.
+//!
+//! | module | what it hands out |
+//! |---|---|
+//! | `database` | a declared SQLite database: `Database` for the host, `DatabaseHandle` for bodies |
+//! | `http` | a client that asks only where it may: `HttpClient`, which a host narrows |
+//! | `process` | programs, run to their end or talked with, that end with all that they start: `Processes` |
+//!
+//! Bodies get them from the code that creates their tool, or, by declaring capabilities, call by
+//! call from a `HostCapabilities`.
+
+// No links above: they would be broken wherever a feature is off.
+
+#[cfg(all(feature = "database", portable))]
+compile_error!(
+    "the feature `database` keeps files private with Unix file modes; build it without `--cfg portable`"
+);
+#[cfg(all(feature = "database", not(portable)))]
+pub mod database;
+mod framing;
+#[cfg(feature = "http")]
+pub mod http;
+#[cfg(feature = "process")]
+pub mod process;
+#[cfg(any(feature = "http", feature = "process"))]
+mod reach;
+
+#[cfg(any(feature = "http", feature = "process"))]
+pub use self::reach::HostCapabilities;
+
+/// Helpers that the crates of this workspace share. Not part of the public API: they may change in
+/// any version.
+#[doc(hidden)]
+pub mod __internal {
+    pub use crate::framing::{Line, LineDecoder, SseDecoder, SseError, SseEvent, SseItem};
+}

@@ -1,0 +1,241 @@
+//! The code between fork and exec, and the only unsafe code of the workspace.
+//!
+//! Without a namespace, the forked process becomes the program. With one, see [`namespace`].
+#![allow(unsafe_code, reason = "what happens between fork and exec has no safe wrapper")]
+
+#[cfg_attr(not(target_os = "linux"), path = "no_namespace.rs")]
+mod namespace;
+#[cfg(target_os = "linux")]
+mod own_proc;
+#[cfg(target_os = "linux")]
+mod rights;
+
+use std::{
+    ffi::CString,
+    io,
+    os::{fd::RawFd, unix::process::CommandExt as _},
+    process::Command,
+    ptr,
+};
+
+use libc::{c_char, c_int, pid_t};
+
+pub(super) use self::namespace::{Namespace, NamespaceKind, ProcessLimit, Processes, told};
+use super::{ProcessLimits, stage::Stage};
+
+/// The arguments or the environment of a program, in the system's form.
+pub(super) struct Strings {
+    pointers: Vec<*const c_char>,
+    /// The targets of the pointers. They stay in place when this is moved.
+    _strings: Vec<CString>,
+}
+
+impl From<Vec<CString>> for Strings {
+    fn from(strings: Vec<CString>) -> Self {
+        let pointers = strings.iter().map(|s| s.as_ptr()).chain([ptr::null()]).collect();
+        Self { pointers, _strings: strings }
+    }
+}
+
+// SAFETY: the pointers refer to strings that are owned by the same value and never changed.
+unsafe impl Send for Strings {}
+// SAFETY: as above.
+unsafe impl Sync for Strings {}
+
+/// All data for the forked process, created before the fork: nothing is allocated after it.
+pub(super) struct Plan {
+    pub(super) program: CString,
+    /// Begins with the program's own name.
+    pub(super) argv: Strings,
+    pub(super) environment: Strings,
+    pub(super) working_dir: CString,
+    pub(super) limits: ProcessLimits,
+    pub(super) namespace: Option<Namespace>,
+}
+
+impl Plan {
+    /// A command that follows this plan. Of the command itself only the pipes are used.
+    pub(super) fn into_command(self) -> Command {
+        command(move || self.start())
+    }
+
+    /// Returns only in a process that failed.
+    fn start(&self) -> io::Result<()> {
+        match &self.namespace {
+            Some(namespace) => namespace.start(|proc| self.become_program(proc)),
+            None => self.become_program(Proc::Hosts),
+        }
+    }
+
+    #[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "there is no /proc"))]
+    fn become_program(&self, proc: Proc) -> io::Result<()> {
+        // SAFETY: a system call without pointers.
+        Stage::Session.check(unsafe { libc::setsid() })?;
+        forget_handlers();
+        unblock_signals();
+        // SAFETY: system calls without pointers.
+        unsafe { libc::umask(libc::umask(0o022) | 0o022) };
+        close_on_exec();
+        self.limits.set()?;
+        #[cfg(target_os = "linux")]
+        {
+            rights::drop_all()?;
+            if proc == Proc::Hosts {
+                rights::leave_others_alone();
+            }
+        }
+        // After the limits and rights are set, so that an error here is one that the program would
+        // meet. SAFETY: the string is owned and ends in NUL.
+        Stage::WorkingDir.check(unsafe { libc::chdir(self.working_dir.as_ptr()) })?;
+        let (argv, environment) = (&self.argv.pointers, &self.environment.pointers);
+        // Not one of the functions that pass a file they cannot execute to a shell. SAFETY: all
+        // strings are owned and end in NUL, both arrays end in a null pointer.
+        let failed =
+            unsafe { libc::execve(self.program.as_ptr(), argv.as_ptr(), environment.as_ptr()) };
+        Stage::Exec.check(failed).map(drop)
+    }
+}
+
+/// The processes that a program sees in `/proc`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Proc {
+    /// Those of its namespace.
+    Own,
+    /// All processes of the host.
+    Hosts,
+}
+
+/// Prevents other processes of the same user from reading this process's memory and environment,
+/// and from tracing it: a program without a namespace is one of them. Costs one system call.
+pub(super) fn hide_host() {
+    #[cfg(target_os = "linux")]
+    rights::set_readable(false);
+}
+
+/// A command that runs a function in the forked process before the program.
+#[expect(clippy::disallowed_methods, reason = "the one place where processes are started")]
+fn command(function: impl FnMut() -> io::Result<()> + Send + Sync + 'static) -> Command {
+    let mut command = Command::new("/");
+    // SAFETY: the function, of this module alone, makes system calls on existing data. It neither
+    // allocates nor takes a lock that another thread of the host may have.
+    unsafe { command.pre_exec(function) };
+    command
+}
+
+/// Sends a signal to a process, or to a group if `pid` is negative. A missing process is ignored.
+pub(super) fn signal(pid: pid_t, signal: c_int) {
+    // SAFETY: a system call without pointers.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// Resets all signals to their default action: the program does not ignore those that the host
+/// ignores.
+fn forget_handlers() {
+    for number in 1..=64 {
+        // Uses the system call itself: the C library reserves two signals, which may have been
+        // inherited as ignored. All zero is the default action, and bytes after the structure are
+        // not read.
+        #[cfg(target_os = "linux")]
+        // SAFETY: the array is larger than the structure on any machine. For a number that is not a
+        // signal, or cannot be set, the call fails, which is harmless.
+        unsafe {
+            let default = [0_u64; 8];
+            let set_bytes: usize = 8;
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                number,
+                default.as_ptr(),
+                ptr::null_mut::<u64>(),
+                set_bytes,
+            );
+        }
+        #[cfg(not(target_os = "linux"))]
+        // SAFETY: a system call without pointers, which fails as above.
+        unsafe {
+            libc::signal(number, libc::SIG_DFL);
+        }
+    }
+}
+
+fn unblock_signals() {
+    // SAFETY: system calls on a set of their type, for which all zero is a valid start.
+    unsafe {
+        let mut none = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
+    }
+}
+
+/// Closes at exec all descriptors that the host opened without close-on-exec.
+fn close_on_exec() {
+    #[cfg(target_os = "linux")]
+    if namespace::close_range(3, libc::CLOSE_RANGE_CLOEXEC) {
+        return;
+    }
+    for fd in 3..open_max() {
+        // SAFETY: a system call without pointers; it fails on a closed descriptor.
+        unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+}
+
+/// One more than the largest possible descriptor.
+fn open_max() -> RawFd {
+    // SAFETY: a system call that fills a structure of its type, for which all zero is a valid
+    // start.
+    let limit = unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+        limit
+    };
+    RawFd::try_from(limit.rlim_cur).unwrap_or(RawFd::MAX)
+}
+
+#[derive(Clone, Copy)]
+enum Limit {
+    Core,
+    Memory,
+    FileSize,
+    CpuTime,
+    #[cfg(target_os = "linux")]
+    Processes,
+}
+
+impl ProcessLimits {
+    /// Sets all limits except that on processes, which needs a namespace.
+    fn set(&self) -> io::Result<()> {
+        limit(Limit::Core, 0)?;
+        let limits = [
+            (Limit::Memory, self.memory),
+            (Limit::FileSize, self.file_size),
+            (Limit::CpuTime, self.cpu_time.map(|time| time.as_secs().max(1))),
+        ];
+        for (which, most) in limits {
+            if let Some(most) = most {
+                limit(which, most)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Lowers a limit; a lower limit of the host stays.
+fn limit(which: Limit, most: u64) -> io::Result<()> {
+    let resource = match which {
+        Limit::Core => libc::RLIMIT_CORE,
+        Limit::Memory => libc::RLIMIT_AS,
+        Limit::FileSize => libc::RLIMIT_FSIZE,
+        Limit::CpuTime => libc::RLIMIT_CPU,
+        #[cfg(target_os = "linux")]
+        Limit::Processes => libc::RLIMIT_NPROC,
+    };
+    // SIGXCPU at the limit shows the reason; a program that ignores it is killed a second later.
+    let killed_at = if matches!(which, Limit::CpuTime) { most.saturating_add(1) } else { most };
+    // SAFETY: system calls on a structure of their type, for which all zero is a valid start.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        Stage::Limit.check(libc::getrlimit(resource, &raw mut limit))?;
+        limit.rlim_max = limit.rlim_max.min(killed_at);
+        limit.rlim_cur = limit.rlim_cur.min(limit.rlim_max).min(most);
+        Stage::Limit.check(libc::setrlimit(resource, &raw const limit)).map(drop)
+    }
+}

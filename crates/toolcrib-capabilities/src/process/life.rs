@@ -1,0 +1,70 @@
+use std::{future::Future, path::PathBuf, time::Instant};
+
+use tokio::{
+    process::{Child, ChildStderr, ChildStdin, ChildStdout},
+    time::timeout,
+};
+
+use super::{Ended, ProcessError, TERM_GRACE, tree::Tree};
+
+/// A started program, and all its child processes. Dropping it kills them at once.
+#[derive(Debug)]
+pub(super) struct Life {
+    // Dropped first, so that the child's remains are already being killed.
+    tree: Tree,
+    child: Child,
+    program: PathBuf,
+}
+
+impl Life {
+    #[cfg(not(portable))]
+    pub(super) fn new(tree: Tree, child: Child, program: PathBuf) -> Self {
+        Self { tree, child, program }
+    }
+
+    /// Waits until the program and all its child processes have ended. Can be dropped and called
+    /// again, after the end too.
+    pub(super) async fn wait(&mut self) -> Result<Ended, ProcessError> {
+        match self.child.wait().await {
+            Ok(status) => {
+                self.tree.ended();
+                Ok(status.into())
+            }
+            Err(source) => {
+                self.tree.kill();
+                Err(ProcessError::Lost { program: self.program.clone(), source })
+            }
+        }
+    }
+
+    /// Waits as [`wait`](Self::wait) does, until it `is_over`: then the program gets SIGTERM, and
+    /// is killed [`TERM_GRACE`] later. Also returns whether SIGTERM was sent.
+    pub(super) async fn wait_until(
+        &mut self,
+        is_over: impl Future<Output = ()>,
+    ) -> Result<(Ended, bool), ProcessError> {
+        tokio::select! {
+            biased;
+            () = is_over => {}
+            ended = self.wait() => return Ok((ended?, false)),
+        }
+        self.tree.terminate();
+        let ended = match timeout(TERM_GRACE, self.wait()).await {
+            Ok(ended) => ended?,
+            Err(_) => {
+                self.tree.kill();
+                self.wait().await?
+            }
+        };
+        Ok((ended, true))
+    }
+}
+
+/// A running program, and the pipes to it. Dropping it kills the program.
+pub(super) struct Started {
+    pub(super) life: Life,
+    pub(super) stdin: Option<ChildStdin>,
+    pub(super) stdout: Option<ChildStdout>,
+    pub(super) stderr: Option<ChildStderr>,
+    pub(super) began: Instant,
+}

@@ -1,0 +1,108 @@
+//! The capabilities that a host grants to tools written in Rust, call by call.
+
+use toolcrib_core::{CapabilityGranter, PendingCall, ToolContext, ToolError};
+
+#[cfg(feature = "http")]
+use crate::http::{HostPattern, HttpClient};
+#[cfg(feature = "process")]
+use crate::process::{Processes, find_program};
+
+/// The capabilities of a host, as a [`CapabilityGranter`]: each call gets handles for its tool's
+/// declarations, narrowed to them and, on the network, to the [rules](ToolContext::network_rules)
+/// of the turn's personality. A tool that declares more than is available is not run.
+///
+/// | declared in `Capabilities` | handle in the body |
+/// |---|---|
+/// | `network` | `cx.handle::<HttpClient>()?` |
+/// | `process` | `cx.handle::<Processes>()?` |
+///
+/// A program declared by name is looked up on the `PATH` of this process when it is called. Secrets
+/// are granted by the engine itself.
+#[derive(Debug, Clone, Default)]
+pub struct HostCapabilities {
+    #[cfg(feature = "http")]
+    http: Option<HttpClient>,
+    #[cfg(feature = "process")]
+    processes: Option<Processes>,
+}
+
+impl HostCapabilities {
+    /// No capabilities.
+    pub fn nothing() -> Self {
+        Self::default()
+    }
+
+    /// Adds the network, with the restrictions of this client.
+    #[cfg(feature = "http")]
+    #[must_use]
+    pub fn http(mut self, client: HttpClient) -> Self {
+        self.http = Some(client);
+        self
+    }
+
+    /// Adds programs, with the restrictions of this right to run them.
+    #[cfg(feature = "process")]
+    #[must_use]
+    pub fn processes(mut self, processes: Processes) -> Self {
+        self.processes = Some(processes);
+        self
+    }
+
+    #[cfg(feature = "http")]
+    fn grant_http(&self, hosts: &[impl AsRef<str>], cx: ToolContext) -> Granted {
+        if hosts.is_empty() {
+            return Ok(cx);
+        }
+        let client = self.http.as_ref().ok_or("no network is set up")?;
+        let hosts: Vec<HostPattern> = hosts
+            .iter()
+            .map(|host| host.as_ref().parse())
+            .collect::<Result<_, _>>()
+            .map_err(|error| format!("{error}"))?;
+        let client = client.only(hosts).within(cx.network_rules());
+        Ok(cx.with_handle(client.map_err(|error| format!("a rule of the personality: {error}"))?))
+    }
+
+    #[cfg(feature = "process")]
+    fn grant_processes(&self, programs: &[impl AsRef<str>], cx: ToolContext) -> Granted {
+        if programs.is_empty() {
+            return Ok(cx);
+        }
+        let processes = self.processes.as_ref().ok_or("no programs are set up")?;
+        let programs = programs
+            .iter()
+            .map(|program| find_program(program.as_ref(), "/".as_ref()))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| error.to_string())?;
+        Ok(cx.with_handle(processes.only(programs)))
+    }
+}
+
+/// A context with one more handle, or the reason of a refusal, for the operator.
+type Granted = Result<ToolContext, String>;
+
+impl CapabilityGranter for HostCapabilities {
+    fn grant(&self, call: PendingCall<'_>, cx: ToolContext) -> Result<ToolContext, ToolError> {
+        let declared = call.tool.capabilities();
+        let granted: Granted = Ok(cx);
+        #[cfg(feature = "http")]
+        let granted = granted.and_then(|cx| self.grant_http(&declared.network, cx));
+        #[cfg(not(feature = "http"))]
+        let granted = granted.and_then(|cx| none_of(&declared.network, "network", cx));
+        #[cfg(feature = "process")]
+        let granted = granted.and_then(|cx| self.grant_processes(&declared.process, cx));
+        #[cfg(not(feature = "process"))]
+        let granted = granted.and_then(|cx| none_of(&declared.process, "process", cx));
+        granted.map_err(|cause| ToolError::not_set_up("something").caused_by(cause))
+    }
+}
+
+/// Capabilities that this build cannot grant must not be declared.
+#[cfg(not(all(feature = "http", feature = "process")))]
+fn none_of(declared: &[impl AsRef<str>], capability: &str, cx: ToolContext) -> Granted {
+    if declared.is_empty() {
+        Ok(cx)
+    } else {
+        Err(format!("toolcrib-capabilities is built without its feature for `{capability}`"))
+    }
+}

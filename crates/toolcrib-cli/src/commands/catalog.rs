@@ -1,0 +1,109 @@
+//! All tools of a project, regardless of who may see them.
+
+use std::sync::Arc;
+
+use futures_util::future::{join, join_all};
+use toolcrib_core::{
+    CancellationToken, Catalog, DiscoveryError, Identity, ListContext, Reason, Tool,
+    ToolProvider as _, Ttl,
+};
+use toolcrib_engine::OnFailure;
+use toolcrib_lint::SourceFacts;
+use toolcrib_project::{DeclaredHub, McpServer, Project};
+
+use super::{Problem, mcp::unless_cancelled};
+use crate::{
+    args::Whom,
+    output::{KnownSource, KnownTool, KnownTools},
+};
+
+/// Queries all sources concurrently for their tools for `whom`. Policy and skills are not applied.
+pub(super) async fn known_tools(
+    project: &Project,
+    whom: &Whom,
+    cancellation: &CancellationToken,
+) -> Result<KnownTools, Problem> {
+    let identity = Arc::new(identity(whom));
+    let servers = project.mcp_servers().iter().map(|server| ask(project, server, &identity));
+    let servers = join_all(servers);
+    let hubs = project.hubs().iter().map(|hub| ask_hub(project, hub, &identity, cancellation));
+    let hubs = join_all(hubs);
+    let (servers, hubs) = unless_cancelled(join(servers, hubs), cancellation).await?;
+    let declared = project.tools().iter().cloned();
+    let mut known = KnownTools {
+        tools: declared.map(|tool| KnownTool { tool, source: None }).collect(),
+        refused: Vec::new(),
+        sources: Vec::new(),
+    };
+    let plugins = project.mcp_servers().iter().map(McpServer::plugin);
+    let plugins = plugins.chain(project.hubs().iter().map(DeclaredHub::plugin));
+    for ((source, catalog), plugin) in servers.into_iter().chain(hubs).zip(plugins) {
+        let name = source.facts.name.clone();
+        let plugin: Option<Arc<str>> = plugin.map(Arc::from);
+        let listed = |tool: &Tool| {
+            let tool = plugin.as_ref().map_or_else(|| tool.clone(), |id| tool.with_plugin(id));
+            KnownTool { tool, source: Some(name.clone()) }
+        };
+        known.tools.extend(catalog.offered().iter().map(listed));
+        let refused = catalog.withheld_by_provider().iter();
+        let refused = refused.filter(|held| matches!(held.reason, Reason::Definition(_)));
+        known.refused.extend(refused.map(|held| listed(&held.tool)));
+        known.sources.push(source);
+    }
+    Ok(known)
+}
+
+async fn ask(project: &Project, server: &McpServer, identity: &Identity) -> (KnownSource, Catalog) {
+    let listed = match server.client() {
+        Ok(client) => {
+            client.on_behalf_of(identity).catalog().await.map_err(|error| error.to_string())
+        }
+        Err(reason) => Err(reason.to_owned()),
+    };
+    let redactor = project.redactor();
+    let source = KnownSource {
+        facts: SourceFacts {
+            name: format!("mcp:{}", server.name()),
+            remote: true,
+            // A server is queried again when it reports a changed list.
+            ttl_forever: false,
+            failure: listed.as_ref().err().map(|error| redactor.text(error).into_owned()),
+        },
+        may_fail: server.on_failure() != OnFailure::Fail,
+        withheld_count: listed.as_ref().map_or(0, |catalog| catalog.withheld_by_provider().len()),
+    };
+    (source, listed.unwrap_or_default())
+}
+
+/// The identity of the command line.
+pub(super) fn identity(whom: &Whom) -> Identity {
+    let text = |value: &Option<String>| value.as_deref().map(Arc::from);
+    let mut identity = Identity::conversation("catalog");
+    identity.principal = text(&whom.principal);
+    identity.tenant = text(&whom.tenant);
+    identity
+}
+
+/// A hub whose catalog depends on the tenant reports a missing tenant itself.
+async fn ask_hub(
+    project: &Project,
+    hub: &DeclaredHub,
+    identity: &Arc<Identity>,
+    cancellation: &CancellationToken,
+) -> (KnownSource, Catalog) {
+    let cx = ListContext::new(Arc::clone(identity), cancellation.clone());
+    let listed = Arc::clone(hub.provider()).list(&cx).wait().await;
+    let redactor = project.redactor();
+    let failure = listed.as_ref().err().map(DiscoveryError::message);
+    let source = KnownSource {
+        facts: SourceFacts {
+            name: format!("hub:{}", hub.name()),
+            remote: true,
+            ttl_forever: hub.ttl() == Ttl::forever(),
+            failure: failure.map(|error| redactor.text(error).into_owned()),
+        },
+        may_fail: hub.on_failure() != OnFailure::Fail,
+        withheld_count: listed.as_ref().map_or(0, |catalog| catalog.withheld_by_provider().len()),
+    };
+    (source, listed.unwrap_or_default())
+}

@@ -1,0 +1,23 @@
+//! Evaluates the work of `--fresh` before databases are replaced: with the new databases in memory,
+//! and without starting programs or opening connections.
+
+use toolcrib_core::CancellationToken;
+use toolcrib_project::Project;
+
+use super::{ChosenModel, Problem, Purpose, with_project};
+use crate::args::{Fresh, Global};
+
+/// Runs a function on the project with its databases as they would be recreated, if `--fresh` is
+/// given.
+pub(super) async fn judge<T: Default>(
+    global: &Global,
+    fresh: Fresh,
+    model: &ChosenModel,
+    cancellation: &CancellationToken,
+    work: impl AsyncFnOnce(&Project) -> Result<T, Problem>,
+) -> Result<T, Problem> {
+    if !fresh.fresh {
+        return Ok(T::default());
+    }
+    with_project(global, Purpose::Judge, model.clone(), cancellation, work).await
+}

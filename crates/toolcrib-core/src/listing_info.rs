@@ -1,0 +1,44 @@
+//! Cache status of a listing.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::Serialize;
+
+/// The use of a cache for a listing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheStatus {
+    /// No cache was involved.
+    #[default]
+    None,
+    /// A fresh entry.
+    Hit,
+    /// No entry; joined a fetch that was already in progress for another caller.
+    Joined,
+    /// No entry; the source was queried for this listing.
+    Miss,
+    /// An expired entry was served.
+    Stale,
+}
+
+/// Cache status, age and error of a listing: recorded in a [`Catalog`](crate::Catalog), for events.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ListingInfo {
+    /// The use of a cache.
+    pub cache: CacheStatus,
+    /// The age of the entry, if cached.
+    pub age: Option<Duration>,
+    /// The source's error that caused an older entry to be served; for the operator.
+    pub error: Option<Arc<str>>,
+}
+
+impl ListingInfo {
+    /// Merges both: the more informative status, the higher age.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.cache = self.cache.max(other.cache);
+        self.age = self.age.max(other.age);
+        if self.error.is_none() {
+            self.error.clone_from(&other.error);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Tokens that a chat template, our fence or our truncation marker would interpret.
+
+use std::{ops::Range, sync::LazyLock};
+
+use regex::Regex;
+
+use super::folded::Folded;
+
+/// The patterns of tokens, in folded text. The families: ChatML, Llama 3, Harmony, DeepSeek, Phi
+/// and Qwen (`<|…|>`); Llama 2 (`[INST]`, `<<SYS>>`, `<s>`); Mistral (`[TOOL_CALLS]` and similar);
+/// Gemma (`<start_of_turn>`, `<bos>`); GLM (`[gMASK]`, `<sop>`); Hermes (`<tool_call>`); Claude
+/// (`Human:` and its tags); Alpaca (`### Instruction:`).
+pub(super) struct Tokens {
+    anywhere: Regex,
+    /// A role at the start of the text; every other one follows a line feed.
+    at_start: Regex,
+}
+
+/// Tags that stay tokens with attributes and in a namespace.
+const TAGS: &str = "tool_calls? | tool_response | tool_results? | tool_use | function_calls?
+    | function_results? | invoke | system | assistant | human | system-reminder | think | thinking";
+
+/// A line that begins with a role and a colon, optionally in a heading, list, quote, bold, brackets
+/// or code.
+const ROLE: &str = r"[\ \t>*_~`|\#\[({0-9.)+-]{0,16}
+    (?:human | assistant | system | user | developer | instruction | response | input)
+    [\ \t*_~`|\])}]{0,8} :";
+
+impl Tokens {
+    /// The compiled patterns; `None` if they do not compile.
+    pub(super) fn get() -> Option<&'static Self> {
+        static TOKENS: LazyLock<Option<Tokens>> = LazyLock::new(|| Tokens::compiled().ok());
+        TOKENS.as_ref()
+    }
+
+    fn compiled() -> Result<Self, regex::Error> {
+        let anywhere = format!(
+            r"(?xi)
+              <\ ?\|[^<>|\n]{{1,64}}\|\ ?>
+            | <\s*/*\s*untrusted
+            | <\ */?\ *(?:start_of_turn|end_of_turn|bos|eos|s|unk|pad|sop|eop
+                |antml:[a-z_]{{1,32}}|{TAGS})\ *>
+            | <\s*/*\s*(?:[a-z][a-z0-9_.-]{{0,32}}:)?(?:{TAGS})[\s/>]
+            | <\s*/*\s*(?:antml:[a-z_]{{1,32}}|parameter\s+name\s*=)
+            | <<\ */?\ *sys\ *>>
+            | \[\ */?\ *(?:inst|system_prompt|available_tools|tool_calls|tool_results|tool_content
+                |args|think|gmask)\ *\]
+            | \[truncated\ (?:—|–|-{{1,2}})
+            | \n{ROLE}"
+        );
+        Ok(Self {
+            anywhere: Regex::new(&anywhere)?,
+            at_start: Regex::new(&format!(r"(?xi) \A {ROLE}"))?,
+        })
+    }
+
+    /// Whether a text that needs no folding may contain a token.
+    pub(super) fn may_be_in(&self, text: &str) -> bool {
+        self.at_start.is_match(text) || self.anywhere.is_match(text)
+    }
+
+    /// The tokens in a folded text, in order.
+    pub(super) fn find_in<'a>(
+        &'a self,
+        folded: &'a Folded,
+        text: &'a str,
+    ) -> impl Iterator<Item = Range<usize>> + 'a {
+        let at_start = self.at_start.find(&folded.text).into_iter();
+        at_start.chain(self.anywhere.find_iter(&folded.text)).filter_map(move |found| {
+            let original = folded.original(&found.range())?;
+            let written = text.get(original.clone())?;
+            let is_role = found.as_str().ends_with(':') && !found.as_str().starts_with('<');
+            let before = folded.text.get(..found.start())?;
+            let after = folded.text.get(found.end()..)?;
+            (!is_role || frames_a_turn(found.as_str(), written, before, after)).then_some(original)
+        })
+    }
+}
+
+/// Whether a role and its colon look like the start of a chat turn, rather than a field of a
+/// listing.
+fn frames_a_turn(role: &str, written: &str, before: &str, after: &str) -> bool {
+    let word = role.trim_matches(|c: char| !c.is_ascii_alphabetic());
+    match word {
+        "human" | "assistant" => true,
+        "system" | "user" | "developer" => {
+            let is_apart = before.trim_end_matches([' ', '\t']).ends_with('\n');
+            // A bullet does not count as decoration.
+            let trimmed = role.trim_start();
+            let is_decorated =
+                trimmed.strip_prefix("* ").unwrap_or(trimmed).contains(['#', '*', '_', '`', '>']);
+            // Letters of another script indicate disguise.
+            let is_disguised = !written.is_ascii();
+            before.is_empty() || is_apart || is_decorated || is_disguised || is_speech(after)
+        }
+        _ => role.contains("##"),
+    }
+}
+
+/// Whether the rest of a line, or else the next line, is a sentence: a field of a listing has fewer
+/// words, or continues in an indented block.
+fn is_speech(after: &str) -> bool {
+    const FEWEST_WORDS: usize = 3;
+    let (line, rest) = after.split_once('\n').unwrap_or((after, ""));
+    let said = match line.trim().is_empty() {
+        true if rest.starts_with([' ', '\t']) => return false,
+        true => rest.lines().next().unwrap_or_default(),
+        false => line,
+    };
+    let is_word = |word: &&str| {
+        let word = word.trim_matches(|c: char| c.is_ascii_punctuation());
+        !word.is_empty() && word.chars().all(|c| c.is_alphabetic() || matches!(c, '\'' | '-' | '’'))
+    };
+    said.split_whitespace().filter(is_word).take(FEWEST_WORDS).count() == FEWEST_WORDS
+}

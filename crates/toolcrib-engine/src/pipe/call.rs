@@ -1,0 +1,150 @@
+//! The data of a call on its way through the pipe, until its text is cut.
+
+use std::{path::Path, sync::Arc, time::Instant};
+
+use serde_json::Value;
+use toolcrib_core::{
+    __internal::{ArtifactLog, fence_chars},
+    CancellationToken, Digest, ErrorCode, Menu, Tool, ToolError, ToolOutput, ToolResult,
+    TurnEvents,
+};
+
+use super::{arguments::NotJson, made::CallsMade};
+use crate::{
+    compose::{Situation, Withheld},
+    halt::Halting,
+    parts::EngineParts,
+    questions::Questions,
+    reliability::ReliabilityContext,
+};
+
+/// The data that every call of a batch shares.
+pub(crate) struct Batch<'a> {
+    pub(crate) engine: &'a EngineParts,
+    pub(crate) events: &'a TurnEvents,
+    pub(crate) menu: &'a Menu,
+    pub(crate) withheld: &'a Withheld,
+    pub(crate) situation: &'a Situation,
+    pub(crate) iteration: u32,
+    /// Whether the turn was acknowledged, which ends tools with the lifetime of an iteration.
+    pub(crate) is_acked: bool,
+    pub(crate) working_dir: &'a Arc<Path>,
+    pub(crate) cancellation: &'a CancellationToken,
+    pub(crate) halting: &'a Halting,
+    pub(crate) made: &'a CallsMade,
+    pub(crate) questions: Option<&'a Questions>,
+    pub(crate) recovery: Option<&'a ReliabilityContext>,
+}
+
+/// One call in the pipe.
+pub(super) struct Call {
+    pub(super) id: Arc<str>,
+    pub(super) name: Arc<str>,
+    pub(super) args: Result<Value, NotJson>,
+    pub(super) args_digest: Digest,
+    pub(super) began: Instant,
+    /// The artifacts that the tool's body makes, if there is an artifact store.
+    pub(super) kept: Option<ArtifactLog>,
+}
+
+/// A call's outcome, before its text is cut, cleaned and fenced.
+pub(super) struct Ended {
+    /// The tool, once it was found.
+    pub(super) tool: Option<Tool>,
+    pub(super) outcome: Result<ToolOutput, Failure>,
+}
+
+/// A call that failed: refused by a stage, or failed by the tool itself.
+pub(super) struct Failure {
+    pub(super) code: ErrorCode,
+    /// For the model.
+    pub(super) message: String,
+    /// For the operator.
+    pub(super) cause: Option<String>,
+    /// Whether the tool wrote the message: then it is fenced like the tool's results.
+    pub(super) by_tool: bool,
+    /// Whether the body was abandoned.
+    pub(super) abandoned: bool,
+    /// The cost of the failed call.
+    pub(super) cost_usd: Option<f64>,
+}
+
+impl Failure {
+    /// A refusal by a stage.
+    pub(super) fn refused(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            cause: None,
+            by_tool: false,
+            abandoned: false,
+            cost_usd: None,
+        }
+    }
+
+    pub(super) fn caused_by(mut self, cause: impl Into<String>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+}
+
+impl From<ToolError> for Failure {
+    /// A failure of the tool.
+    fn from(error: ToolError) -> Self {
+        let cause = error.cause_chain().filter(|chain| *chain != error.message);
+        Self { cause, by_tool: true, ..Self::refused(error.code, error.message) }
+    }
+}
+
+/// A call whose result is final, or waits for the budget that the others leave.
+pub(super) enum Settled {
+    Done(ToolResult),
+    Large(Large),
+}
+
+pub(super) struct Large {
+    pub(super) call: Call,
+    pub(super) ended: Ended,
+    /// The number of secrets that the redactor knew when it processed this: it runs again at the
+    /// end if another call of the batch has added more.
+    pub(super) known: usize,
+}
+
+pub(super) fn own_cap(tool: &Tool) -> usize {
+    tool.max_result_chars().unwrap_or(usize::MAX)
+}
+
+/// Length of the lines for the blocks if none is omitted.
+fn below_chars(output: &ToolOutput) -> usize {
+    let lines: usize = output.blocks.iter().map(|block| chars(&block.as_read()) + 1).sum();
+    if output.value.is_empty() { lines.saturating_sub(1) } else { lines }
+}
+
+impl Ended {
+    /// The number of characters that a model reads.
+    pub(super) fn chars(&self) -> usize {
+        match &self.outcome {
+            Ok(output) => chars(&output.value) + below_chars(output),
+            Err(failure) => chars(&failure.message),
+        }
+    }
+
+    /// The tool, if its text is untrusted.
+    pub(super) fn fenced_tool(&self) -> Option<&Tool> {
+        let by_tool = self.outcome.as_ref().err().is_none_or(|failure| failure.by_tool);
+        self.tool.as_ref().filter(|tool| by_tool && tool.untrusted())
+    }
+
+    /// The room that the text needs, fence included.
+    pub(super) fn needs(&self) -> usize {
+        self.chars() + self.fenced_tool().map_or(0, |tool| fence_chars(tool.name()))
+    }
+
+    pub(super) fn own_cap(&self) -> usize {
+        self.tool.as_ref().map_or(usize::MAX, own_cap)
+    }
+}
+
+pub(super) fn chars(text: &str) -> usize {
+    text.chars().count()
+}

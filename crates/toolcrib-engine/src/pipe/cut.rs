@@ -1,0 +1,54 @@
+//! A call's outcome from the stage `budget` on.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+use toolcrib_core::{ArtifactEntry, ContentBlock, ErrorCode};
+
+/// A call's outcome, cut to its cap.
+pub(super) struct Cut {
+    /// The tool's own text.
+    pub(super) body: String,
+    /// The lines for the blocks, below it.
+    pub(super) below: String,
+    /// The truncation marker, if a part is missing.
+    pub(super) marker: Option<String>,
+    /// The tool's name, when the body is to be sanitized and fenced.
+    pub(super) fence: Option<String>,
+    pub(super) code: Option<ErrorCode>,
+    pub(super) structured: Option<Value>,
+    pub(super) blocks: Vec<ContentBlock>,
+    /// The block whose text is cut, and its marker, which is not in it yet.
+    pub(super) cut_block: Option<(usize, String)>,
+    pub(super) cost_usd: Option<f64>,
+    pub(super) cause: Option<String>,
+    pub(super) abandoned: bool,
+    pub(super) artifacts: Vec<ArtifactEntry>,
+    /// The number of characters before the cut.
+    pub(super) produced_chars: u64,
+}
+
+impl Cut {
+    /// Whether the cap left room only for the marker.
+    pub(super) fn is_marker_alone(&self) -> bool {
+        self.body.is_empty() && self.below.is_empty() && self.marker.is_some()
+    }
+
+    /// The text that a model reads, without marker and fence.
+    pub(super) fn read(&self) -> Cow<'_, str> {
+        if self.below.is_empty() {
+            Cow::Borrowed(&self.body)
+        } else {
+            Cow::Owned(format!("{}{}", self.body, self.below))
+        }
+    }
+
+    /// A form of the body with the marker appended.
+    pub(super) fn marked(&self, body: &str) -> String {
+        match &self.marker {
+            Some(marker) if body.is_empty() => marker.clone(),
+            Some(marker) => format!("{body}\n{marker}"),
+            None => body.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Makes results of untrusted origin [harmless].
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+use toolcrib_core::{ContentBlock, harmless};
+
+use super::cut::Cut;
+use crate::json::map_texts;
+
+/// A call's outcome, cut and sanitized.
+pub(super) struct Clean(pub(super) Cut);
+
+impl Clean {
+    /// The text, unfenced.
+    pub(super) fn value(&self) -> String {
+        self.0.marked(&self.0.body)
+    }
+}
+
+/// Sanitizes only results that will be fenced: a trusted tool's text is unchanged.
+pub(super) fn sanitize(mut cut: Cut) -> Clean {
+    if cut.fence.is_some() {
+        // The part below begins a separate line with Toolcrib's text: no token spans both.
+        for text in [&mut cut.body, &mut cut.below] {
+            if let Cow::Owned(clean) = harmless(text) {
+                *text = clean;
+            }
+        }
+        for block in &mut cut.blocks {
+            *block = block.clone().map_texts(|text| harmless(text).into_owned());
+        }
+        cut.structured = cut.structured.take().map(|data| {
+            let mut leaf = |leaf| match leaf {
+                Value::String(text) => Value::String(owned(text)),
+                other => other,
+            };
+            map_texts(data, &mut leaf, &mut owned)
+        });
+    }
+    // Toolcrib's marker comes last: an earlier one is a forgery.
+    if let Some((position, marker)) = cut.cut_block.take()
+        && let Some(ContentBlock::Text { text, .. }) = cut.blocks.get_mut(position)
+    {
+        *text = format!("{text}\n{marker}").into();
+    }
+    Clean(cut)
+}
+
+fn owned(text: String) -> String {
+    match harmless(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(clean) => clean,
+    }
+}

@@ -1,0 +1,123 @@
+//! Servers that send unrequested messages.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+use toolcrib_core::ErrorCode;
+
+use super::{
+    call, calling,
+    raw::{connected, raw},
+};
+
+#[tokio::test]
+async fn a_line_without_end_ends_the_connection_before_it_fills_the_memory() {
+    let (client, tool, mut server, _connections) = connected(1024 * 1024).await;
+    let server = tokio::spawn(async move {
+        server.expect("tools/call").await;
+        let megabyte = vec![b'x'; 1024 * 1024];
+        let mut written = 0;
+        while written < 1024 && server.bytes(&megabyte).await {
+            written += 1;
+        }
+        written
+    });
+    let failed = call(&tool).await.unwrap_err();
+    let says = "it sent a line of more than 16777216 bytes";
+    assert_eq!(failed.code, ErrorCode::OutcomeUnknown);
+    assert!(failed.reason.ends_with(says), "{failed:?}");
+    assert_eq!(client.status().last_error.as_deref(), Some(says));
+    assert!(server.await.unwrap() < 20);
+}
+
+#[tokio::test]
+async fn lines_that_are_no_messages_are_skipped_up_to_a_hundred_in_a_row() {
+    let (client, mut connections) = raw(64 * 1024);
+    let server = tokio::spawn(async move {
+        let mut server = connections.recv().await.unwrap();
+        server.text("Starting the server\n\n{\"level\":\"info\"}\n[]\n").await;
+        server.greet_legacy().await;
+        server.list().await;
+        for _ in 0..2 {
+            let request = server.expect("tools/call").await;
+            for line in 0..99 {
+                server.text(&format!("junk {line}\n")).await;
+            }
+            server.answer(&request, json!({"content": []})).await;
+        }
+        server.expect("tools/call").await;
+        for line in 0..100 {
+            server.text(&format!("more junk {line}\n")).await;
+        }
+        server
+    });
+    let tool = client.tools().await.unwrap().remove(0);
+    call(&tool).await.unwrap();
+    call(&tool).await.unwrap();
+    let failed = call(&tool).await.unwrap_err();
+    let says = "100 messages in a row are not JSON-RPC; the first begins: more junk 0";
+    assert_eq!(failed.code, ErrorCode::OutcomeUnknown);
+    assert!(failed.reason.ends_with(says), "{failed:?}");
+    drop(server.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_announcements_is_read_at_a_pace_and_its_sender_waits() {
+    let (_client, tool, mut server, _connections) = connected(4096).await;
+    let server = tokio::spawn(async move {
+        let request = server.expect("tools/call").await;
+        for _ in 0..25_000 {
+            let method = "notifications/tools/list_changed";
+            server.write(&json!({"jsonrpc": "2.0", "method": method})).await;
+        }
+        server.answer(&request, json!({"content": []})).await;
+        server
+    });
+    let began = Instant::now();
+    call(&tool).await.unwrap();
+    assert!(began.elapsed() >= Duration::from_millis(4_700), "{:?}", began.elapsed());
+    drop(server.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_requests_whose_answers_are_not_taken_only_a_few_are_answered() {
+    let (_client, _tool, mut server, _connections) = connected(512).await;
+    let ping = |id: serde_json::Value| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+    server.write(&ping(json!("x".repeat(10_000)))).await;
+    for id in 0..200 {
+        server.write(&ping(json!(id))).await;
+    }
+    sleep(Duration::from_secs(1)).await;
+    let mut answered = 0;
+    let mut asked_again = false;
+    loop {
+        let answer = server.read().await.unwrap();
+        assert_eq!(answer["result"], json!({}), "{answer}");
+        if answer["id"] == "last" {
+            break;
+        }
+        assert!(answer["id"].is_number(), "an id that long is not sent back");
+        answered += 1;
+        if answered > 16 && !asked_again {
+            // There is room again.
+            asked_again = true;
+            server.write(&ping(json!("last"))).await;
+        }
+    }
+    assert!(answered < 50, "{answered}");
+}
+
+#[tokio::test]
+async fn closing_does_not_wait_for_a_flood() {
+    let (client, tool, mut server, _connections) = connected(4096).await;
+    let waiting = calling(&tool);
+    server.expect("tools/call").await;
+    let server = tokio::spawn(async move {
+        while server.bytes(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n").await {}
+    });
+    client.close().await;
+    let failed = waiting.await.unwrap().unwrap_err();
+    assert!(failed.reason.ends_with("it was closed here"), "{failed:?}");
+    server.await.unwrap();
+}

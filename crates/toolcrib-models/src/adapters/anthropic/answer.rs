@@ -1,0 +1,321 @@
+//! The events of a response.
+
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+use toolcrib_core::{ModelError, ModelErrorClass, ModelRequest, StopReason, Usage};
+
+use super::{
+    refusal,
+    thinking::{self, Kept, Under},
+};
+use crate::adapters::{
+    answer::{Answer, PartialCall, whole_number},
+    failure,
+    frames::Frame,
+    protocol::{Reader, Refusal},
+};
+
+/// An event. None has all fields, and servers add others.
+#[derive(Deserialize)]
+struct Event {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    #[serde(default, deserialize_with = "whole_number")]
+    index: Option<u64>,
+    message: Option<Started>,
+    content_block: Option<Opened>,
+    delta: Option<Delta>,
+    usage: Option<Counts>,
+}
+
+#[derive(Deserialize)]
+struct Started {
+    usage: Option<Counts>,
+}
+
+/// The beginning of a block.
+#[derive(Deserialize)]
+struct Opened {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    text: Option<String>,
+    thinking: Option<String>,
+    signature: Option<String>,
+    data: Option<String>,
+    id: Option<String>,
+    name: Option<String>,
+    input: Option<Box<RawValue>>,
+}
+
+/// A further piece of a block, or of the message.
+#[derive(Deserialize)]
+struct Delta {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    text: Option<String>,
+    thinking: Option<String>,
+    signature: Option<String>,
+    partial_json: Option<String>,
+    stop_reason: Option<String>,
+    stop_details: Option<Value>,
+}
+
+/// The usage so far. A later report replaces the counts that it contains; others remain.
+#[derive(Default, Deserialize)]
+struct Counts {
+    #[serde(default, deserialize_with = "whole_number")]
+    input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "whole_number")]
+    cache_creation_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "whole_number")]
+    cache_read_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "whole_number")]
+    output_tokens: Option<u64>,
+}
+
+/// A partial block.
+struct Open {
+    index: u64,
+    content: Content,
+}
+
+enum Content {
+    Text {
+        bytes: usize,
+    },
+    Thinking {
+        thinking: String,
+        signature: String,
+    },
+    Redacted {
+        data: String,
+    },
+    /// A call, and whether its arguments came with its beginning. If further pieces come, those are
+    /// the arguments.
+    Call {
+        whole: bool,
+    },
+    /// A block of unknown kind.
+    Other,
+}
+
+/// Reads the events of one response.
+pub(super) struct Reading {
+    under: Under,
+    blocks: Vec<Open>,
+    counts: Counts,
+    stop: Option<StopReason>,
+}
+
+impl Reading {
+    pub(super) fn new(request: &ModelRequest) -> Self {
+        Self {
+            under: Under::of(request),
+            blocks: Vec::new(),
+            counts: Counts::default(),
+            stop: None,
+        }
+    }
+
+    /// Begins a block, usually empty.
+    fn open(&mut self, index: Option<u64>, opened: Opened, answer: &mut Answer) {
+        let index = index
+            .unwrap_or_else(|| self.blocks.last().map_or(0, |last| last.index.wrapping_add(1)));
+        let content = match opened.kind.as_deref() {
+            Some("text") => {
+                let text = opened.text.unwrap_or_default();
+                answer.text(&text);
+                Content::Text { bytes: text.len() }
+            }
+            Some("thinking") => {
+                let thinking = opened.thinking.unwrap_or_default();
+                answer.reasoning(&thinking);
+                Content::Thinking { thinking, signature: opened.signature.unwrap_or_default() }
+            }
+            Some("redacted_thinking") => {
+                Content::Redacted { data: opened.data.unwrap_or_default() }
+            }
+            Some("tool_use") => {
+                let arguments = opened.input.as_deref().map_or("", RawValue::get);
+                answer.begin_call(PartialCall {
+                    index,
+                    id: opened.id.unwrap_or_default(),
+                    name: opened.name.unwrap_or_default(),
+                    arguments: arguments.to_owned(),
+                });
+                Content::Call { whole: true }
+            }
+            _ => Content::Other,
+        };
+        answer.begin_part();
+        self.blocks.push(Open { index, content });
+    }
+
+    /// Adds a piece to a block; without a number, to the one that began last.
+    fn extend(&mut self, index: Option<u64>, delta: &Delta, answer: &mut Answer) {
+        let block = match index {
+            Some(index) => self.blocks.iter_mut().rev().find(|block| block.index == index),
+            None => self.blocks.last_mut(),
+        };
+        let Some(Open { index, content }) = block else {
+            // Text for a block that was not begun is still text.
+            let text = delta.piece("text_delta", &delta.text);
+            answer.text(text);
+            let content = Content::Text { bytes: text.len() };
+            answer.begin_part();
+            return self.blocks.push(Open { index: index.unwrap_or_default(), content });
+        };
+        match content {
+            Content::Text { bytes } => {
+                let piece = delta.piece("text_delta", &delta.text);
+                *bytes += piece.len();
+                answer.text(piece);
+            }
+            Content::Thinking { thinking, signature } => {
+                let piece = delta.piece("thinking_delta", &delta.thinking);
+                thinking.push_str(piece);
+                answer.reasoning(piece);
+                let whole = delta.piece("signature_delta", &delta.signature);
+                if !whole.is_empty() {
+                    whole.clone_into(signature);
+                }
+            }
+            Content::Call { whole } => {
+                let piece = delta.piece("input_json_delta", &delta.partial_json);
+                if let Some(call) = answer.call(*index).filter(|_| !piece.is_empty()) {
+                    if std::mem::take(whole) {
+                        call.arguments.clear();
+                    }
+                    call.arguments.push_str(piece);
+                }
+            }
+            Content::Redacted { .. } | Content::Other => {}
+        }
+    }
+
+    /// Updates the message itself.
+    fn change(&mut self, delta: &Delta) -> Result<(), ModelError> {
+        let Some(reason) = delta.stop_reason.as_deref() else { return Ok(()) };
+        self.stop = Some(match reason {
+            "end_turn" | "tool_use" => StopReason::Finished,
+            "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
+            "stop_sequence" => StopReason::StopSequence,
+            "refusal" => return Err(declined(delta.stop_details.as_ref())),
+            _ => StopReason::Other,
+        });
+        Ok(())
+    }
+
+    fn count(&mut self, counts: &Counts, answer: &mut Answer) {
+        let known = &mut self.counts;
+        known.input_tokens = counts.input_tokens.or(known.input_tokens);
+        known.cache_creation_input_tokens =
+            counts.cache_creation_input_tokens.or(known.cache_creation_input_tokens);
+        known.cache_read_input_tokens =
+            counts.cache_read_input_tokens.or(known.cache_read_input_tokens);
+        known.output_tokens = counts.output_tokens.or(known.output_tokens);
+        let read =
+            [known.input_tokens, known.cache_creation_input_tokens, known.cache_read_input_tokens];
+        answer.usage = Usage {
+            input_tokens: read.into_iter().flatten().fold(0, u64::saturating_add),
+            cached_input_tokens: known.cache_read_input_tokens.unwrap_or_default(),
+            output_tokens: known.output_tokens.unwrap_or_default(),
+            cost_usd: None,
+        };
+    }
+
+    /// Completes the message.
+    fn finish(&self, answer: &mut Answer) {
+        answer.stop = self.stop.unwrap_or(StopReason::Other);
+        let is_thought = |open: &Open| {
+            matches!(open.content, Content::Thinking { .. } | Content::Redacted { .. })
+        };
+        if self.blocks.iter().any(is_thought) {
+            let blocks = self.blocks.iter().filter_map(|open| open.content.kept());
+            let kept = thinking::keep(blocks, &self.under.digest(), answer.text_so_far());
+            answer.vendor = Some(kept);
+        }
+        answer.complete();
+    }
+}
+
+impl Delta {
+    /// The value of a field in a delta of this kind. In a delta of unknown kind the same field may
+    /// have another meaning.
+    fn piece<'a>(&self, kind: &str, field: &'a Option<String>) -> &'a str {
+        let is_of_kind = self.kind.as_deref().is_none_or(|own| own == kind);
+        field.as_deref().filter(|_| is_of_kind).unwrap_or_default()
+    }
+}
+
+impl Content {
+    fn kept(&self) -> Option<Kept<'_>> {
+        match self {
+            Self::Text { bytes } => Some(Kept::Text { bytes: *bytes }),
+            Self::Thinking { thinking, signature } => Some(Kept::Thinking { thinking, signature }),
+            Self::Redacted { data } => Some(Kept::Redacted { data }),
+            Self::Call { .. } => Some(Kept::Call),
+            Self::Other => None,
+        }
+    }
+}
+
+impl Reader for Reading {
+    fn read(&mut self, frame: &Frame, answer: &mut Answer) -> Result<(), ModelError> {
+        if frame.event == "error" {
+            return Err(failed(&frame.data));
+        }
+        if frame.data.trim().is_empty() {
+            return Ok(());
+        }
+        let event: Event = serde_json::from_str(&frame.data).map_err(failure::unreadable)?;
+        let started = event.message.and_then(|message| message.usage);
+        if let Some(counts) = started.or(event.usage) {
+            self.count(&counts, answer);
+        }
+        match event.kind.as_deref().unwrap_or(&frame.event) {
+            "content_block_start" => {
+                if let Some(opened) = event.content_block {
+                    self.open(event.index, opened, answer);
+                }
+            }
+            "content_block_delta" => {
+                if let Some(delta) = event.delta {
+                    self.extend(event.index, &delta, answer);
+                }
+            }
+            "message_delta" => event.delta.as_ref().map_or(Ok(()), |delta| self.change(delta))?,
+            "message_stop" => self.finish(answer),
+            "error" => return Err(failed(&frame.data)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, answer: &mut Answer) {
+        // After the stop reason, no part of a response follows.
+        if self.stop.is_some() {
+            self.finish(answer);
+        }
+    }
+}
+
+/// An error in the stream, which need not be JSON.
+fn failed(data: &str) -> ModelError {
+    failure::in_stream(match serde_json::from_str::<Value>(data) {
+        Ok(event) => refusal::in_stream(&event),
+        Err(_) => Refusal { message: Some(data.to_owned()), ..Refusal::default() },
+    })
+}
+
+/// A refusal by the model or its vendor.
+fn declined(details: Option<&Value>) -> ModelError {
+    let text = |key: &str| details?.get(key)?.as_str();
+    let category = text("category").map(|category| format!("category {category}"));
+    let words: Vec<_> = text("explanation").into_iter().chain(category.as_deref()).collect();
+    failure::in_stream(Refusal {
+        class: Some(ModelErrorClass::ContentFilter),
+        message: Some(words.join("; ")),
+        retry_after: None,
+    })
+}

@@ -1,0 +1,240 @@
+//! The conversation, as messages of blocks.
+
+use std::{borrow::Cow, cell::LazyCell};
+
+use serde::Serialize;
+use serde_json::{Map, Value, value::RawValue};
+use toolcrib_core::{Arguments, ContentBlock, Digest, Message, ToolCall};
+
+use super::{
+    Breakpoint,
+    media::{self, Media},
+    thinking::{self, Kept, Under},
+};
+use crate::adapters::arguments::ObjectArguments;
+
+/// Replaces a text without a visible character, which the vendor refuses.
+const NO_TEXT: &str = "(no text)";
+/// Replaces the missing message of a failed call: the vendor requires one.
+const NO_REASON: &str = "(the call failed and said nothing)";
+/// Number of user messages that end with a breakpoint: the next request finds this request's cache
+/// entry at the last one, and this request finds its predecessor's at the one before.
+const BREAKPOINTS: usize = 2;
+
+/// A message.
+#[derive(Serialize)]
+pub(super) struct Sent<'a> {
+    role: Role,
+    content: Vec<Block<'a>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Role {
+    User,
+    Assistant,
+}
+
+/// A part of a message.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Block<'a> {
+    Text {
+        text: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<Breakpoint>,
+    },
+    Thinking {
+        thinking: &'a str,
+        signature: &'a str,
+    },
+    RedactedThinking {
+        data: &'a str,
+    },
+    ToolUse {
+        id: Cow<'a, str>,
+        name: &'a str,
+        input: Input<'a>,
+    },
+    ToolResult {
+        tool_use_id: Cow<'a, str>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        content: Vec<Part<'a>>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<Breakpoint>,
+    },
+}
+
+/// A part of a result.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Part<'a> {
+    Text(Text<'a>),
+    Media(Media<'a>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "text")]
+pub(super) struct Text<'a> {
+    text: &'a str,
+}
+
+/// The arguments of a call; the vendor accepts only an object.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Input<'a> {
+    Data(&'a Map<String, Value>),
+    Json(&'a RawValue),
+    Nothing {},
+    /// Arguments that are not an object, or that some parsers reject, under the vendor's
+    /// recommended name.
+    Other {
+        #[serde(rename = "INVALID_JSON")]
+        text: Cow<'a, str>,
+    },
+}
+
+/// The messages. Thinking goes back only if it was made under the parts that are sent now.
+pub(super) fn sent<'a>(messages: &'a [Message], under: &Under, with_media: bool) -> Vec<Sent<'a>> {
+    let made_under = LazyCell::new(|| under.digest());
+    let mut sent: Vec<Sent<'a>> = Vec::with_capacity(messages.len());
+    let mut results_last = false;
+    for message in messages {
+        let is_result = matches!(message, Message::Tool { .. });
+        match message {
+            Message::User { text } => {
+                let text = if is_blank(text) { NO_TEXT } else { text };
+                sent.push(Sent::of_user(Block::text(text)));
+            }
+            Message::Assistant { text, calls, vendor } => {
+                let kept = vendor
+                    .as_deref()
+                    .and_then(|vendor| thinking::kept(vendor, || *made_under, text, calls.len()));
+                let content = said(text, calls, &kept.unwrap_or_default());
+                // The vendor refuses an empty message. Omitting it loses no content.
+                if !content.is_empty() {
+                    sent.push(Sent { role: Role::Assistant, content });
+                }
+            }
+            Message::Tool { call_id, text, blocks, is_error, .. } => {
+                let result = result(call_id, text, blocks, *is_error, with_media);
+                match sent.last_mut().filter(|_| results_last) {
+                    // All results of a message's calls are in the message after it.
+                    Some(last) => last.content.push(result),
+                    None => sent.push(Sent::of_user(result)),
+                }
+            }
+            _ => {}
+        }
+        results_last = is_result;
+    }
+    let of_user = sent.iter_mut().rev().filter(|message| message.role == Role::User);
+    for message in of_user.take(BREAKPOINTS) {
+        message.content.last_mut().into_iter().for_each(Block::end_cached);
+    }
+    sent
+}
+
+/// A message of the model: its kept blocks, in order, with the texts and calls at their places.
+fn said<'a>(mut text: &'a str, calls: &'a [ToolCall], kept: &[Kept<'a>]) -> Vec<Block<'a>> {
+    let mut content = Vec::new();
+    let mut calls = calls.iter().map(Block::call);
+    for block in kept {
+        match *block {
+            Kept::Thinking { thinking, signature } => {
+                content.push(Block::Thinking { thinking, signature });
+            }
+            Kept::Redacted { data } => content.push(Block::RedactedThinking { data }),
+            Kept::Text { bytes } => {
+                if let Some((piece, rest)) = text.split_at_checked(bytes) {
+                    content.extend(Block::visible(piece));
+                    text = rest;
+                }
+            }
+            Kept::Call => content.extend(calls.next()),
+        }
+    }
+    content.extend(Block::visible(text));
+    content.extend(calls);
+    // No message may end with thinking.
+    while content.pop_if(|last| last.is_thought()).is_some() {}
+    content
+}
+
+fn result<'a>(
+    call_id: &'a str,
+    text: &'a str,
+    blocks: &'a [ContentBlock],
+    is_error: bool,
+    with_media: bool,
+) -> Block<'a> {
+    let text = match text {
+        text if !is_blank(text) => Some(text),
+        _ => is_error.then_some(NO_REASON),
+    };
+    let mut content: Vec<_> = text.map(|text| Part::Text(Text { text })).into_iter().collect();
+    // A failure may contain only text.
+    if with_media && !is_error {
+        content.extend(blocks.iter().filter_map(media::of).map(Part::Media));
+    }
+    Block::ToolResult { tool_use_id: id(call_id), content, is_error, cache_control: None }
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+/// An id in the vendor's form. An id from another vendor may contain other characters.
+fn id(id: &str) -> Cow<'_, str> {
+    let is_taken = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    if !id.is_empty() && id.bytes().all(is_taken) {
+        return Cow::Borrowed(id);
+    }
+    Cow::Owned(format!("call_{}", Digest::of(id)))
+}
+
+impl<'a> Sent<'a> {
+    fn of_user(block: Block<'a>) -> Self {
+        Self { role: Role::User, content: vec![block] }
+    }
+}
+
+impl<'a> Block<'a> {
+    fn text(text: &'a str) -> Self {
+        Self::Text { text, cache_control: None }
+    }
+
+    /// A text with at least one visible character: others are refused.
+    fn visible(text: &'a str) -> Option<Self> {
+        (!is_blank(text)).then(|| Self::text(text))
+    }
+
+    fn call(call: &'a ToolCall) -> Self {
+        Self::ToolUse { id: id(&call.id), name: &call.name, input: Input::of(&call.arguments) }
+    }
+
+    fn is_thought(&self) -> bool {
+        matches!(self, Self::Thinking { .. } | Self::RedactedThinking { .. })
+    }
+
+    /// Sets a breakpoint. Only a user's block can end with one here.
+    fn end_cached(&mut self) {
+        if let Self::Text { cache_control, .. } | Self::ToolResult { cache_control, .. } = self {
+            *cache_control = Some(Breakpoint::Ephemeral);
+        }
+    }
+}
+
+impl<'a> Input<'a> {
+    fn of(arguments: &'a Arguments) -> Self {
+        match (ObjectArguments::from(arguments), arguments) {
+            (ObjectArguments::Data(data), _) => Self::Data(data),
+            (ObjectArguments::Text(json), _) => Self::Json(json),
+            (_, Arguments::Text(text)) if is_blank(text) => Self::Nothing {},
+            (_, Arguments::Text(text)) => Self::Other { text: Cow::Borrowed(text) },
+            (_, Arguments::Json(data)) => Self::Other { text: Cow::Owned(data.to_string()) },
+        }
+    }
+}

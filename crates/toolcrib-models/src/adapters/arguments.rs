@@ -1,0 +1,190 @@
+//! The arguments of a past call, for vendors that accept only an object.
+
+use std::fmt;
+
+use serde::{
+    Serialize, Serializer,
+    de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::{Deserializer, Map, Value, value::RawValue};
+use toolcrib_core::Arguments;
+
+/// Maximum depth of arguments that are sent back, in levels. Google's JSON parser accepts a hundred
+/// for the whole request, and one past call must not make each later request invalid.
+const DEEPEST: usize = 64;
+
+/// The arguments of a past call as a JSON object, with the model's bytes unchanged if they are one.
+/// Otherwise the empty object: the call's result describes the problem.
+#[derive(Debug)]
+pub(super) enum ObjectArguments<'a> {
+    /// As text.
+    Text(&'a RawValue),
+    /// As data.
+    Data(&'a Map<String, Value>),
+    /// Not an object, or one that some parsers reject.
+    Unusable,
+}
+
+impl<'a> From<&'a Arguments> for ObjectArguments<'a> {
+    fn from(arguments: &'a Arguments) -> Self {
+        match arguments {
+            Arguments::Text(text) => match serde_json::from_str::<&RawValue>(text) {
+                Ok(raw) if raw.get().starts_with('{') && is_sound(raw.get()) => Self::Text(raw),
+                _ => Self::Unusable,
+            },
+            Arguments::Json(value @ Value::Object(map)) if !data_nests_deep(value) => {
+                Self::Data(map)
+            }
+            Arguments::Json(_) => Self::Unusable,
+        }
+    }
+}
+
+impl Serialize for ObjectArguments<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(raw) => raw.serialize(serializer),
+            Self::Data(map) => map.serialize(serializer),
+            Self::Unusable => Map::new().serialize(serializer),
+        }
+    }
+}
+
+/// Whether a text is JSON that any parser accepts. Arguments that are only passed through are not
+/// inspected, and may contain half a surrogate pair (`"\ud83d"`) or an infinite number (`1e999`).
+fn is_sound(json: &str) -> bool {
+    Sound { levels: DEEPEST }.deserialize(&mut Deserializer::from_str(json)).is_ok()
+}
+
+/// Reads a value of limited depth, and discards it.
+#[derive(Clone, Copy)]
+struct Sound {
+    levels: usize,
+}
+
+impl Sound {
+    fn inner<E: de::Error>(self) -> Result<Self, E> {
+        let levels = self.levels.checked_sub(1).ok_or_else(|| E::custom("it nests too deep"))?;
+        Ok(Self { levels })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Sound {
+    type Value = ();
+
+    fn deserialize<D: de::Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Sound {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let inner = self.inner()?;
+        while items.next_element_seed(inner)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        let inner = self.inner()?;
+        while entries.next_key_seed(inner)?.is_some() {
+            entries.next_value_seed(inner)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether data nests too deep, found without recursion.
+fn data_nests_deep(value: &Value) -> bool {
+    let mut ahead = vec![(value, 1)];
+    while let Some((value, level)) = ahead.pop() {
+        match value {
+            Value::Array(_) | Value::Object(_) if level > DEEPEST => return true,
+            Value::Array(items) => ahead.extend(items.iter().map(|item| (item, level + 1))),
+            Value::Object(map) => ahead.extend(map.values().map(|item| (item, level + 1))),
+            _ => {}
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn sent(arguments: &Arguments) -> String {
+        serde_json::to_string(&ObjectArguments::from(arguments)).unwrap()
+    }
+
+    #[test]
+    fn an_object_goes_back_as_it_was_written_and_all_else_as_an_empty_one() {
+        let texts = [
+            (r#"{"b": 1e21, "a":9007199254740993}"#, r#"{"b": 1e21, "a":9007199254740993}"#),
+            (" {} \n", "{}"),
+            (r#"{"brace":"}\"{[["}"#, r#"{"brace":"}\"{[["}"#),
+            ("", "{}"),
+            ("null", "{}"),
+            ("[1]", "{}"),
+            (r#"{"cut":"#, "{}"),
+            (r#"{} and more"#, "{}"),
+            (
+                r#"{"eyes":"\ud83d\udc40","nul":"\u0000"}"#,
+                r#"{"eyes":"\ud83d\udc40","nul":"\u0000"}"#,
+            ),
+            (r#"{"half":"\ud83d"}"#, "{}"),
+            (r#"{"\ud83d":1}"#, "{}"),
+            (r#"{"huge":1e999}"#, "{}"),
+        ];
+        for (text, expected) in texts {
+            assert_eq!(sent(&Arguments::Text(text.to_owned())), expected, "{text}");
+        }
+        assert_eq!(sent(&Arguments::Json(json!({"a": [1]}))), r#"{"a":[1]}"#);
+        assert_eq!(sent(&Arguments::Json(json!([1]))), "{}");
+    }
+
+    #[test]
+    fn what_nests_without_measure_does_not_go_back() {
+        let nested = |levels: usize| {
+            let arrays = levels - 1;
+            format!("{{\"a\":{}{}}}", "[".repeat(arrays), "]".repeat(arrays))
+        };
+        let (deepest, deeper) = (nested(DEEPEST), nested(DEEPEST + 1));
+        assert_eq!(sent(&Arguments::Text(deepest.clone())), deepest);
+        assert_eq!(sent(&Arguments::Text(deeper.clone())), "{}");
+        assert_eq!(sent(&Arguments::Text(nested(100_000))), "{}");
+        let data = |text: &str| Arguments::Json(serde_json::from_str(text).unwrap());
+        assert_eq!(sent(&data(&deepest)), deepest);
+        assert_eq!(sent(&data(&deeper)), "{}");
+    }
+}

@@ -1,0 +1,211 @@
+//! Reads a streamed response.
+
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+use toolcrib_core::{ModelError, ModelErrorClass, StopReason, Usage};
+
+use super::{
+    kept::{self, Parts},
+    name, refusal,
+};
+use crate::adapters::{
+    answer::{Answer, PartialCall, whole_number},
+    failure,
+    frames::Frame,
+    protocol::{Reader, Refusal},
+};
+
+/// Reads the chunks of a response. The last is not marked as such: after the one with the finish
+/// reason, one with the final token count may follow. So the response ends with the stream.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    parts: Parts,
+    finished: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Chunk {
+    candidates: Option<Vec<Candidate>>,
+    prompt_feedback: Option<PromptFeedback>,
+    usage_metadata: Option<UsageMetadata>,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate {
+    #[serde(default, deserialize_with = "whole_number")]
+    index: Option<u64>,
+    content: Option<Content>,
+    finish_reason: Option<String>,
+    finish_message: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Content {
+    parts: Option<Vec<Part>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Part {
+    text: Option<String>,
+    thought: Option<bool>,
+    thought_signature: Option<String>,
+    function_call: Option<FunctionCall>,
+}
+
+#[derive(Deserialize)]
+struct FunctionCall {
+    id: Option<String>,
+    name: Option<String>,
+    args: Option<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PromptFeedback {
+    block_reason: Option<String>,
+    block_reason_message: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct UsageMetadata {
+    #[serde(default, deserialize_with = "whole_number")]
+    prompt_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "whole_number")]
+    tool_use_prompt_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "whole_number")]
+    cached_content_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "whole_number")]
+    candidates_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "whole_number")]
+    thoughts_token_count: Option<u64>,
+}
+
+impl Reader for Reading {
+    fn read(&mut self, frame: &Frame, answer: &mut Answer) -> Result<(), ModelError> {
+        let chunk: Chunk = serde_json::from_str(&frame.data).map_err(failure::unreadable)?;
+        if let Some(error) = &chunk.error {
+            return Err(failure::in_stream(refusal::of_error(error)));
+        }
+        if let Some(usage) = &chunk.usage_metadata {
+            answer.usage = usage.into();
+        }
+        if let Some(feedback) = chunk.prompt_feedback {
+            blocked(feedback)?;
+        }
+        // Only one is requested.
+        let candidates = chunk.candidates.into_iter().flatten();
+        for candidate in candidates.filter(|candidate| candidate.index.unwrap_or_default() == 0) {
+            for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
+                self.part(part, answer);
+            }
+            if let Some(reason) = candidate.finish_reason {
+                answer.stop = stop(&reason, candidate.finish_message)?;
+                self.finished = true;
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, answer: &mut Answer) {
+        if self.finished {
+            answer.vendor = std::mem::take(&mut self.parts).into_content();
+            answer.complete();
+        }
+    }
+}
+
+impl Reading {
+    fn part(&mut self, part: Part, answer: &mut Answer) {
+        let Part { text, thought, thought_signature: signature, function_call } = part;
+        if let Some(call) = function_call {
+            answer.begin_call(PartialCall {
+                index: answer.calls() as u64,
+                id: call.id.unwrap_or_default(),
+                name: name::received(&call.name.unwrap_or_default()).to_owned(),
+                arguments: call.args.map(|args| args.get().to_owned()).unwrap_or_default(),
+            });
+            self.parts.push(kept::Part::Call { signature });
+            return;
+        }
+        let text = match text {
+            Some(text) => text,
+            None if signature.is_some() => String::new(),
+            // A kind of part that was not requested.
+            None => return,
+        };
+        if thought.unwrap_or_default() {
+            answer.reasoning(&text);
+            self.parts.push(kept::Part::Thought { text, signature });
+        } else {
+            answer.text(&text);
+            self.parts.push(kept::Part::Text { chars: text.chars().count(), signature });
+        }
+    }
+}
+
+impl From<&UsageMetadata> for Usage {
+    fn from(usage: &UsageMetadata) -> Self {
+        let sum =
+            |counts: [Option<u64>; 2]| counts.into_iter().flatten().fold(0, u64::saturating_add);
+        Self {
+            input_tokens: sum([usage.prompt_token_count, usage.tool_use_prompt_token_count]),
+            cached_input_tokens: usage.cached_content_token_count.unwrap_or_default(),
+            output_tokens: sum([usage.candidates_token_count, usage.thoughts_token_count]),
+            cost_usd: None,
+        }
+    }
+}
+
+/// A prompt that gets no response at all.
+fn blocked(feedback: PromptFeedback) -> Result<(), ModelError> {
+    let Some(reason) =
+        feedback.block_reason.filter(|reason| reason != "BLOCKED_REASON_UNSPECIFIED")
+    else {
+        return Ok(());
+    };
+    Err(ended(ModelErrorClass::ContentFilter, &reason, feedback.block_reason_message))
+}
+
+/// The stop reason, if there is a response.
+fn stop(reason: &str, message: Option<String>) -> Result<StopReason, ModelError> {
+    let class = match reason {
+        "STOP" => return Ok(StopReason::Finished),
+        // `CONTINUATION`: the maximum of one request; more could be requested.
+        "MAX_TOKENS" | "CONTINUATION" => return Ok(StopReason::MaxTokens),
+        "SAFETY"
+        | "RECITATION"
+        | "LANGUAGE"
+        | "BLOCKLIST"
+        | "PROHIBITED_CONTENT"
+        | "SPII"
+        | "IMAGE_SAFETY"
+        | "IMAGE_PROHIBITED_CONTENT"
+        | "IMAGE_RECITATION"
+        | "ESCALATION"
+        | "MODEL_ARMOR" => ModelErrorClass::ContentFilter,
+        // The account is restricted.
+        "PUP_LIMITED_DISABLED" => ModelErrorClass::Auth,
+        "MISSING_THOUGHT_SIGNATURE" => ModelErrorClass::BadRequest,
+        // The vendor withholds the model's text because it could not be parsed. A retry may
+        // succeed.
+        "MALFORMED_FUNCTION_CALL"
+        | "MALFORMED_RESPONSE"
+        | "UNEXPECTED_TOOL_CALL"
+        | "TOO_MANY_TOOL_CALLS" => ModelErrorClass::Incomplete,
+        _ => return Ok(StopReason::Other),
+    };
+    Err(ended(class, reason, message))
+}
+
+fn ended(class: ModelErrorClass, reason: &str, message: Option<String>) -> ModelError {
+    let message = match message {
+        Some(message) => format!("{reason}: {message}"),
+        None => reason.to_owned(),
+    };
+    failure::in_stream(Refusal { class: Some(class), message: Some(message), retry_after: None })
+}

@@ -1,0 +1,100 @@
+//! Google's [Gemini API](https://ai.google.dev/api/generate-content).
+
+mod answer;
+mod contents;
+mod kept;
+mod name;
+mod refusal;
+mod request;
+mod schema;
+mod series;
+
+use serde_json::Value;
+use toolcrib_capabilities::http::{HeaderName, StatusCode};
+use toolcrib_core::Menu;
+
+use super::{
+    frames::Framing,
+    protocol::{Asked, Protocol, Reader, Refusal},
+};
+
+/// The vendor name of a message's vendor content.
+const VENDOR: &str = "gemini";
+
+/// Google's Gemini API, in the version that its SDKs use.
+pub(super) struct Gemini;
+
+impl Protocol for Gemini {
+    fn path(&self, model: &str) -> String {
+        let kind = if model.contains('/') { "" } else { "models/" };
+        format!("/v1/{kind}{}:streamGenerateContent?alt=sse", in_path(model))
+    }
+
+    fn key(&self, key: &str) -> (HeaderName, String) {
+        (HeaderName::from_static("x-goog-api-key"), key.to_owned())
+    }
+
+    fn framing(&self) -> Framing {
+        Framing::Events
+    }
+
+    fn tools(&self, menu: &Menu) -> String {
+        // Names, descriptions and schemas are JSON already, so they can be serialized.
+        schema::tools(menu).unwrap_or_default()
+    }
+
+    fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        asked.write(&request::Body::new(asked))
+    }
+
+    fn reader(&self, _asked: &Asked<'_>) -> Box<dyn Reader> {
+        Box::<answer::Reading>::default()
+    }
+
+    fn refusal(&self, _status: StatusCode, body: &Value) -> Refusal {
+        refusal::of_body(body)
+    }
+
+    fn models_path(&self) -> &'static str {
+        "/v1/models?pageSize=1000"
+    }
+
+    fn model_names(&self, list: &Value) -> Option<Vec<String>> {
+        let models = list.get("models")?.as_array()?.iter();
+        Some(models.filter(|model| answers(model)).filter_map(name_of).collect())
+    }
+}
+
+/// Whether a listed model generates content: others embed or draw.
+fn answers(model: &Value) -> bool {
+    match model.get("supportedGenerationMethods").and_then(Value::as_array) {
+        Some(methods) => methods.iter().any(|method| method == "generateContent"),
+        None => true,
+    }
+}
+
+fn name_of(model: &Value) -> Option<String> {
+    let name = model.get("name")?.as_str()?;
+    Some(name.strip_prefix("models/").unwrap_or(name).to_owned())
+}
+
+/// A name as a part of a URL; it may contain a `/`, as in `tunedModels/mine`.
+fn in_path(model: &str) -> String {
+    let mut path = String::with_capacity(model.len());
+    for byte in model.bytes() {
+        match byte {
+            b'a'..=b'z'
+            | b'A'..=b'Z'
+            | b'0'..=b'9'
+            | b'-'
+            | b'.'
+            | b'_'
+            | b'~'
+            | b'/'
+            | b'@'
+            | b':' => path.push(char::from(byte)),
+            _ => path.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    path
+}

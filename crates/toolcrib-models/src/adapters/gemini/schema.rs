@@ -1,0 +1,42 @@
+//! The tool block.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::Value;
+use toolcrib_core::Menu;
+
+use super::name;
+use crate::adapters::schema::plain;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tools<'a> {
+    function_declarations: Vec<Declaration<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Declaration<'a> {
+    name: Cow<'a, str>,
+    description: &'a str,
+    parameters_json_schema: Value,
+}
+
+/// The tools of a menu.
+pub(super) fn tools(menu: &Menu) -> Result<String, serde_json::Error> {
+    let function_declarations = menu
+        .tools()
+        .iter()
+        .map(|tool| Declaration {
+            name: name::sent(tool.name()),
+            description: tool.description(),
+            parameters_json_schema: plain(tool.input_schema(), may_be_in_enum),
+        })
+        .collect();
+    serde_json::to_string(&[Tools { function_declarations }])
+}
+
+fn may_be_in_enum(value: &Value) -> bool {
+    value.is_string() || value.is_number()
+}

@@ -1,0 +1,38 @@
+//! Caches the tool block of a menu.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use serde_json::value::RawValue;
+use toolcrib_core::{__internal::Bounded, Digest, Menu};
+
+/// Maximum number of cached menus: those of a few concurrent runs, each before and after a skill.
+const MAX_MENUS: usize = 16;
+
+/// The tool blocks of the most recently sent menus. The key is the menu's model-visible text, so
+/// the same tools are the same bytes from request to request.
+pub(super) struct MenuCache(Mutex<Bounded<Digest, Arc<RawValue>>>);
+
+impl Default for MenuCache {
+    fn default() -> Self {
+        Self(Mutex::new(Bounded::new(MAX_MENUS)))
+    }
+}
+
+impl MenuCache {
+    /// The menu's tool block, created on a miss.
+    pub(super) fn get(
+        &self,
+        menu: &Menu,
+        make: impl FnOnce(&Menu) -> String,
+    ) -> Result<Arc<RawValue>, serde_json::Error> {
+        let mut known = self.0.lock();
+        if let Some(block) = known.get(&menu.fingerprint()) {
+            return Ok(Arc::clone(block));
+        }
+        let block: Arc<RawValue> = RawValue::from_string(make(menu))?.into();
+        known.insert(menu.fingerprint(), Arc::clone(&block));
+        Ok(block)
+    }
+}

@@ -1,0 +1,43 @@
+//! Models with the APIs of their vendors.
+//!
+//! ```text
+//! model     a request                -> a stream of chunks; common to all vendors
+//! vendor    the list of vendors, and their names
+//! protocol  the vendors' differences: openai/ anthropic/ gemini/ ollama/
+//! exchange  a body -> HTTP -> frames -> chunks, with its time limits
+//! frames    streamed bytes           -> events or lines
+//! answer    frames                   -> one complete response
+//! schema    schemas of arguments     -> schemas that vendors accept
+//! failure   statuses, network errors -> classes of errors
+//! ```
+
+mod answer;
+mod anthropic;
+mod arguments;
+mod base_url;
+mod environment;
+mod exchange;
+mod failure;
+mod frames;
+mod gemini;
+mod image_type;
+mod menu_cache;
+mod model;
+mod ollama;
+mod openai;
+mod protocol;
+mod schema;
+mod settings;
+mod vendor;
+
+pub use self::{
+    base_url::InvalidBaseUrlError,
+    environment::NotConfiguredError,
+    model::{
+        DEFAULT_IDLE_TIMEOUT, DEFAULT_TIMEOUT, InvalidVendorModelError, OUTPUT_TOKENS,
+        TEMPERATURES, VendorModel, VendorModelBuilder,
+    },
+    openai::OpenAiApi,
+    settings::ReasoningEffort,
+    vendor::{InvalidModelNameError, ModelName, UnknownVendorError, Vendor},
+};

@@ -1,0 +1,116 @@
+//! Reads a streamed response.
+
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+use toolcrib_core::{ModelError, StopReason, Usage, VendorContent};
+
+use super::{VENDOR, refusal};
+use crate::adapters::{
+    answer::{Answer, PartialCall, whole_number},
+    failure,
+    frames::Frame,
+    protocol::Reader,
+};
+
+/// Reads the lines of a response.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    thinking: String,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    message: Option<Message>,
+    done: Option<bool>,
+    done_reason: Option<String>,
+    #[serde(default, deserialize_with = "whole_number")]
+    prompt_eval_count: Option<u64>,
+    #[serde(default, deserialize_with = "whole_number")]
+    eval_count: Option<u64>,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    content: Option<String>,
+    thinking: Option<String>,
+    tool_calls: Option<Vec<Call>>,
+}
+
+#[derive(Deserialize)]
+struct Call {
+    id: Option<String>,
+    function: Option<Function>,
+}
+
+#[derive(Deserialize)]
+struct Function {
+    name: Option<String>,
+    arguments: Option<Box<RawValue>>,
+}
+
+impl Reader for Reading {
+    fn read(&mut self, frame: &Frame, answer: &mut Answer) -> Result<(), ModelError> {
+        let line: Line = serde_json::from_str(&frame.data).map_err(failure::unreadable)?;
+        if line.error.is_some() {
+            let line = serde_json::from_str(&frame.data).map_err(failure::unreadable)?;
+            return Err(failure::in_stream(refusal::of_body(&line)));
+        }
+        if let Some(message) = line.message {
+            self.message(message, answer);
+        }
+        if line.done.unwrap_or_default() {
+            answer.usage = Usage {
+                input_tokens: line.prompt_eval_count.unwrap_or_default(),
+                output_tokens: line.eval_count.unwrap_or_default(),
+                ..Usage::default()
+            };
+            answer.stop = stop(line.done_reason.as_deref());
+            self.keep_thinking(answer);
+            answer.complete();
+        }
+        Ok(())
+    }
+}
+
+impl Reading {
+    fn message(&mut self, message: Message, answer: &mut Answer) {
+        if let Some(thinking) = message.thinking {
+            answer.reasoning(&thinking);
+            self.thinking.push_str(&thinking);
+        }
+        if let Some(text) = message.content {
+            answer.text(&text);
+        }
+        for call in message.tool_calls.into_iter().flatten() {
+            let Some(function) = call.function else { continue };
+            answer.begin_call(PartialCall {
+                index: answer.calls() as u64,
+                id: call.id.unwrap_or_default(),
+                name: function.name.unwrap_or_default(),
+                arguments: function.arguments.map(|json| arguments(&json)).unwrap_or_default(),
+            });
+        }
+    }
+
+    fn keep_thinking(&mut self, answer: &mut Answer) {
+        if !self.thinking.is_empty() {
+            let content = Value::String(std::mem::take(&mut self.thinking));
+            answer.vendor = Some(VendorContent { vendor: VENDOR.into(), content });
+        }
+    }
+}
+
+/// Arguments are an object; servers similar to Ollama send them as text.
+fn arguments(json: &RawValue) -> String {
+    serde_json::from_str(json.get()).unwrap_or_else(|_| json.get().to_owned())
+}
+
+fn stop(reason: Option<&str>) -> StopReason {
+    match reason {
+        Some("stop") => StopReason::Finished,
+        Some("length") => StopReason::MaxTokens,
+        // The model was loaded or unloaded, or an old server gives no reason.
+        _ => StopReason::Other,
+    }
+}

@@ -1,0 +1,67 @@
+//! [Ollama's own API](https://docs.ollama.com/api/chat).
+
+mod answer;
+mod refusal;
+mod request;
+mod schema;
+
+use serde_json::Value;
+use toolcrib_capabilities::http::{HeaderName, StatusCode, header};
+use toolcrib_core::Menu;
+
+use super::{
+    frames::Framing,
+    protocol::{Asked, Protocol, Reader, Refusal},
+};
+
+/// The vendor name of a message's vendor content.
+const VENDOR: &str = "ollama";
+
+/// Ollama's own API. It reports nothing about its prompt cache, and has no tool choice: the model
+/// receives it as an instruction, and the caller's loop detects if the model does not follow it.
+pub(super) struct Ollama;
+
+impl Protocol for Ollama {
+    fn path(&self, _model: &str) -> String {
+        "/api/chat".to_owned()
+    }
+
+    fn key(&self, key: &str) -> (HeaderName, String) {
+        (header::AUTHORIZATION, format!("Bearer {key}"))
+    }
+
+    fn framing(&self) -> Framing {
+        Framing::Lines
+    }
+
+    fn tools(&self, menu: &Menu) -> String {
+        // Names, descriptions and schemas are JSON already, so they can be serialized.
+        schema::tools(menu).unwrap_or_default()
+    }
+
+    fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        asked.write(&request::Body::new(asked))
+    }
+
+    fn reader(&self, _asked: &Asked<'_>) -> Box<dyn Reader> {
+        Box::<answer::Reading>::default()
+    }
+
+    fn refusal(&self, _status: StatusCode, body: &Value) -> Refusal {
+        refusal::of_body(body)
+    }
+
+    fn models_path(&self) -> &'static str {
+        "/api/tags"
+    }
+
+    fn model_names(&self, list: &Value) -> Option<Vec<String>> {
+        let models = list.get("models")?;
+        if models.is_null() {
+            // Older servers write an empty list like this.
+            return Some(Vec::new());
+        }
+        let names = models.as_array()?.iter().map(|model| model.get("name")?.as_str());
+        Some(names.flatten().map(str::to_owned).collect())
+    }
+}

@@ -1,0 +1,164 @@
+//! The body of a request.
+
+use std::borrow::Cow;
+
+use base64::{display::Base64Display, engine::general_purpose::STANDARD};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use toolcrib_core::{ContentBlock, Message, ToolCall, ToolChoice, VendorContent};
+
+use super::VENDOR;
+use crate::adapters::{
+    arguments::ObjectArguments,
+    protocol::Asked,
+    settings::{ReasoningEffort, Settings},
+};
+
+/// Prefix of the result of a failed call: the protocol has no field for that.
+const FAILED: &str = "Error: ";
+
+/// The instructions for a model that must not call, and for one that must; see [`choice`].
+const NO_CALLS: &str = "No tool can be called any more. Answer now, with what is known.";
+const ANY_CALL: &str = "Do not answer yet: call a tool now.";
+
+/// The body; the conversation, which grows, comes last.
+#[derive(Serialize)]
+pub(super) struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    think: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    options: Option<Options>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a RawValue>,
+    messages: Vec<Sent<'a>>,
+}
+
+#[derive(Serialize)]
+struct Options {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    num_predict: Option<u32>,
+}
+
+/// A message. Empty fields are omitted, as in Ollama's own SDK.
+#[derive(Serialize, Default)]
+struct Sent<'a> {
+    role: &'static str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    content: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    images: Vec<Image<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Call<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_name: Option<&'a str>,
+}
+
+/// A call has no id here: results follow in the order of their calls, and contain the tool's name.
+#[derive(Serialize)]
+struct Call<'a> {
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    arguments: ObjectArguments<'a>,
+}
+
+struct Image<'a>(&'a [u8]);
+
+impl Serialize for Image<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&Base64Display::new(self.0, &STANDARD))
+    }
+}
+
+impl<'a> Body<'a> {
+    pub(super) fn new(asked: &Asked<'a>) -> Self {
+        let request = asked.request;
+        let with_images = asked.settings.result_blocks.unwrap_or(true);
+        let system = (!request.system.is_empty()).then(|| Sent::of("system", &request.system));
+        let said = request.messages.iter().filter_map(|message| sent(message, with_images));
+        let told = asked.tools.and_then(|_| choice(&request.tool_choice));
+        let told = told.map(|content| Sent { content, ..Sent::of("system", "") });
+        Self {
+            model: asked.model,
+            stream: true,
+            think: asked.settings.reasoning.map(ReasoningEffort::as_str),
+            options: options(asked.settings),
+            tools: asked.tools,
+            messages: system.into_iter().chain(said).chain(told).collect(),
+        }
+    }
+}
+
+/// Ollama has no tool choice. Without the tool block the model could not call, but then a server
+/// that has evaluated the block would have to read the whole conversation again. So the model
+/// receives an instruction at the end, which leaves the evaluated prefix unchanged. It is sent as
+/// the operator's message, since some models forget their thinking after a user message. The
+/// caller's loop checks whether the model followed it.
+fn choice(choice: &ToolChoice) -> Option<Cow<'static, str>> {
+    match choice {
+        ToolChoice::None => Some(NO_CALLS.into()),
+        ToolChoice::Required => Some(ANY_CALL.into()),
+        ToolChoice::Tool(name) => {
+            Some(format!("Do not answer yet: call the tool `{name}` now, and no other.").into())
+        }
+        _ => None,
+    }
+}
+
+fn options(settings: &Settings) -> Option<Options> {
+    let Settings { temperature, max_output_tokens: num_predict, .. } = *settings;
+    (temperature.is_some() || num_predict.is_some()).then_some(Options { temperature, num_predict })
+}
+
+fn sent(message: &Message, with_images: bool) -> Option<Sent<'_>> {
+    Some(match message {
+        Message::User { text } => Sent::of("user", text),
+        Message::Assistant { text, calls, vendor } => Sent {
+            thinking: vendor.as_deref().and_then(thinking),
+            tool_calls: calls.iter().map(Call::from).collect(),
+            ..Sent::of("assistant", text)
+        },
+        Message::Tool { name, text, blocks, is_error, .. } => Sent {
+            images: blocks.iter().filter(|_| with_images).filter_map(image).collect(),
+            tool_name: Some(name),
+            content: if *is_error { format!("{FAILED}{text}").into() } else { (&**text).into() },
+            ..Sent::of("tool", "")
+        },
+        _ => return None,
+    })
+}
+
+/// The model's thinking before this message, if it was made by Ollama.
+fn thinking(content: &VendorContent) -> Option<&str> {
+    (&*content.vendor == VENDOR).then_some(&content.content)?.as_str()
+}
+
+/// An image. The result's text names every block.
+fn image(block: &ContentBlock) -> Option<Image<'_>> {
+    match block {
+        ContentBlock::Image { data, .. } if !data.is_empty() => Some(Image(data)),
+        _ => None,
+    }
+}
+
+impl<'a> Sent<'a> {
+    fn of(role: &'static str, text: &'a str) -> Self {
+        Self { role, content: Cow::Borrowed(text), ..Self::default() }
+    }
+}
+
+impl<'a> From<&'a ToolCall> for Call<'a> {
+    fn from(call: &'a ToolCall) -> Self {
+        let arguments = ObjectArguments::from(&call.arguments);
+        Self { function: Function { name: &call.name, arguments } }
+    }
+}

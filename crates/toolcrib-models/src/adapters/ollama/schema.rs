@@ -1,0 +1,39 @@
+//! The tool block, in the server's schema dialect.
+//!
+//! Of the root, the server passes on `type`, `items`, `properties` and `required`. So properties
+//! inside alternatives are moved there, and the alternatives are described after the description.
+
+use serde::Serialize;
+use serde_json::Value;
+use toolcrib_core::{Menu, Tool};
+
+use crate::adapters::schema::{flatten, in_words, plain};
+
+#[derive(Serialize)]
+struct Declared<'a> {
+    r#type: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    description: String,
+    parameters: Value,
+}
+
+/// The tools of a menu.
+pub(super) fn tools(menu: &Menu) -> Result<String, serde_json::Error> {
+    serde_json::to_string(&menu.tools().iter().map(Declared::from).collect::<Vec<_>>())
+}
+
+impl<'a> From<&'a Tool> for Declared<'a> {
+    fn from(tool: &'a Tool) -> Self {
+        // First without references: the text form must not contain any either.
+        let mut parameters = plain(tool.input_schema(), |_| true);
+        let taken = flatten(&mut parameters, &[]);
+        let description = in_words(tool.description(), taken);
+        let function = Function { name: tool.name().as_str(), description, parameters };
+        Self { r#type: "function", function }
+    }
+}

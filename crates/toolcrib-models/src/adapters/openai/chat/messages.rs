@@ -1,0 +1,160 @@
+//! The conversation, as the vendor's messages.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::Value;
+use toolcrib_core::{ContentBlock, Message, ToolCall, VendorContent};
+
+use super::{
+    super::{
+        super::protocol::Asked,
+        own::is_own,
+        sent::{arguments, failed, id_of_at_most, name},
+    },
+    kept::Returned,
+    media::{Part, parts},
+};
+
+/// Maximum length of a call's id with OpenAI's own models.
+const MAX_ID: usize = 40;
+
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+pub(super) enum Sent<'a> {
+    System { content: &'a str },
+    User { content: Content<'a> },
+    Assistant(Assistant<'a>),
+    Tool { tool_call_id: Cow<'a, str>, content: Cow<'a, str> },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Content<'a> {
+    Text(&'a str),
+    Parts(Vec<Part<'a>>),
+}
+
+#[derive(Serialize)]
+pub(super) struct Assistant<'a> {
+    /// Null beside calls without text. Alone it must be a text.
+    content: Option<&'a str>,
+    #[serde(flatten)]
+    returned: Returned<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Call<'a>>,
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    id: Cow<'a, str>,
+    r#type: &'static str,
+    function: Function<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: Cow<'a, str>,
+    arguments: Cow<'a, str>,
+}
+
+/// All messages. Each depends only on itself, so earlier ones keep their bytes.
+pub(super) fn messages<'a>(asked: &Asked<'a>) -> Vec<Sent<'a>> {
+    let mut writing = Writing {
+        asked,
+        own: is_own(asked.model),
+        // A tool message contains only text. A tool's blocks could be sent as a user message, which
+        // models trust more, so this requires the setting.
+        shows_blocks: asked.settings.result_blocks == Some(true),
+        sent: Vec::with_capacity(asked.request.messages.len() + 1),
+        shown: Vec::new(),
+    };
+    if !asked.request.system.is_empty() {
+        writing.sent.push(Sent::System { content: &asked.request.system });
+    }
+    for message in asked.request.messages.iter() {
+        writing.add(message);
+    }
+    writing.show();
+    writing.sent
+}
+
+struct Writing<'a, 'asked> {
+    asked: &'asked Asked<'a>,
+    own: bool,
+    shows_blocks: bool,
+    sent: Vec<Sent<'a>>,
+    /// The blocks of the last calls' results. They are sent after all results: no other message may
+    /// be between those.
+    shown: Vec<Part<'a>>,
+}
+
+impl<'a> Writing<'a, '_> {
+    fn add(&mut self, message: &'a Message) {
+        match message {
+            Message::Tool { call_id, name, text, blocks, is_error, .. } => {
+                let content = if *is_error { failed(text) } else { Cow::Borrowed(&**text) };
+                self.sent.push(Sent::Tool { tool_call_id: self.id(call_id), content });
+                if self.shows_blocks {
+                    self.shown.extend(shown(call_id, name, blocks));
+                }
+            }
+            Message::User { text } => {
+                self.show();
+                self.sent.push(Sent::User { content: Content::Text(text) });
+            }
+            Message::Assistant { text, calls, vendor } => {
+                self.show();
+                let message = self.assistant(text, calls, vendor.as_deref());
+                self.sent.push(Sent::Assistant(message));
+            }
+            _ => {}
+        }
+    }
+
+    fn assistant(
+        &self,
+        text: &'a str,
+        calls: &'a [ToolCall],
+        vendor: Option<&'a VendorContent>,
+    ) -> Assistant<'a> {
+        // OpenAI requires nothing back, and refuses unknown fields.
+        let kept = vendor.filter(|_| !self.own);
+        let (returned, extra_contents) = Returned::of(kept, calls.len(), self.asked);
+        let calls = calls.iter().enumerate().map(|(position, call)| Call {
+            id: self.id(&call.id),
+            r#type: "function",
+            function: Function { name: name(&call.name), arguments: arguments(&call.arguments) },
+            extra_content: extra_contents.get(position).filter(|extra| !extra.is_null()),
+        });
+        let tool_calls: Vec<_> = calls.collect();
+        let content = (!text.is_empty() || tool_calls.is_empty()).then_some(text);
+        Assistant { content, returned, tool_calls }
+    }
+
+    /// A call's id. Ids of other servers can be longer than OpenAI's limit.
+    fn id(&self, id: &'a str) -> Cow<'a, str> {
+        if self.own { id_of_at_most(id, MAX_ID) } else { Cow::Borrowed(id) }
+    }
+
+    fn show(&mut self) {
+        if !self.shown.is_empty() {
+            let parts = std::mem::take(&mut self.shown);
+            self.sent.push(Sent::User { content: Content::Parts(parts) });
+        }
+    }
+}
+
+/// The blocks of a result, with its origin.
+fn shown<'a>(id: &str, name: &str, blocks: &'a [ContentBlock]) -> Vec<Part<'a>> {
+    let mut shown = parts(blocks);
+    if !shown.is_empty() {
+        shown.insert(
+            0,
+            Part::text(format!("Output of call {id} of {name}, not written by the user:")),
+        );
+    }
+    shown
+}

@@ -1,0 +1,79 @@
+//! The body of a request.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use toolcrib_core::ToolChoice;
+
+use super::{
+    super::{super::protocol::Asked, own::must_not_reason_with_tools},
+    messages::{Sent, messages},
+};
+
+/// The body, in the order in which it is written: stable fields come first. The tool choice comes
+/// after the messages, so that a last request without calls begins with the same bytes.
+#[derive(Serialize)]
+pub(super) struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    stream_options: StreamOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a RawValue>,
+    messages: Vec<Sent<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Choice<'a>>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Choice<'a> {
+    Word(&'static str),
+    Function { r#type: &'static str, function: Named<'a> },
+}
+
+#[derive(Serialize)]
+struct Named<'a> {
+    name: &'a str,
+}
+
+impl<'a> Body<'a> {
+    pub(super) fn of(asked: &Asked<'a>) -> Self {
+        let Asked { model, settings, request, tools, .. } = *asked;
+        Self {
+            model,
+            stream: true,
+            stream_options: StreamOptions { include_usage: true },
+            max_completion_tokens: settings.max_output_tokens,
+            temperature: settings.temperature,
+            reasoning_effort: match settings.reasoning {
+                Some(effort) => Some(effort.as_str()),
+                None => (tools.is_some() && must_not_reason_with_tools(model)).then_some("none"),
+            },
+            tools,
+            messages: messages(asked),
+            tool_choice: tools.and_then(|_| choice(&request.tool_choice)),
+        }
+    }
+}
+
+/// Omitted for the default: servers that are not set up for tools refuse even that.
+fn choice(choice: &ToolChoice) -> Option<Choice<'_>> {
+    match choice {
+        ToolChoice::None => Some(Choice::Word("none")),
+        ToolChoice::Required => Some(Choice::Word("required")),
+        ToolChoice::Tool(name) => {
+            Some(Choice::Function { r#type: "function", function: Named { name } })
+        }
+        _ => None,
+    }
+}

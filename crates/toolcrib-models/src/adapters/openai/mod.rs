@@ -1,0 +1,99 @@
+//! OpenAI's two APIs: Responses, which its own models are made for, and Chat Completions, which
+//! many other servers support.
+//!
+//! ```text
+//! responses  items in, events of items out; thinking goes back encrypted
+//! chat       messages in, deltas out; accepts variants, since servers differ
+//!
+//! api        the choice between them
+//! sent       calls and results in the form of both
+//! media      images, sounds and documents in results
+//! schema     the tool block
+//! own        rules for OpenAI's own models only
+//! refusal    classifies errors
+//! ```
+
+mod api;
+mod chat;
+mod media;
+mod own;
+mod refusal;
+mod responses;
+mod schema;
+mod sent;
+
+use serde_json::Value;
+use toolcrib_capabilities::http::{HeaderName, StatusCode, header};
+use toolcrib_core::Menu;
+
+pub use self::api::OpenAiApi;
+pub(super) use self::{chat::ChatCompletions, responses::Responses};
+use super::{
+    frames::Framing,
+    protocol::{Asked, Protocol, Reader, Refusal},
+};
+
+/// The name under which vendor content is kept.
+const VENDOR: &str = "openai";
+
+/// The difference between the two APIs. They share the rest of the protocol.
+trait Api: Send + Sync + 'static {
+    /// The path for a model's next message.
+    const PATH: &'static str;
+
+    fn tools(menu: &Menu) -> String;
+
+    fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error>;
+
+    fn reader(asked: &Asked<'_>) -> Box<dyn Reader>;
+}
+
+impl<A: Api> Protocol for A {
+    fn path(&self, _model: &str) -> String {
+        A::PATH.to_owned()
+    }
+
+    fn key(&self, key: &str) -> (HeaderName, String) {
+        (header::AUTHORIZATION, format!("Bearer {key}"))
+    }
+
+    fn framing(&self) -> Framing {
+        Framing::Events
+    }
+
+    fn tools(&self, menu: &Menu) -> String {
+        A::tools(menu)
+    }
+
+    fn body(&self, asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        A::body(asked)
+    }
+
+    fn reader(&self, asked: &Asked<'_>) -> Box<dyn Reader> {
+        A::reader(asked)
+    }
+
+    fn refusal(&self, status: StatusCode, body: &Value) -> Refusal {
+        refusal::of(status, body)
+    }
+
+    fn models_path(&self) -> &'static str {
+        "/models"
+    }
+
+    fn model_names(&self, list: &Value) -> Option<Vec<String>> {
+        model_names(list)
+    }
+}
+
+/// The names in a list of models. Some servers send the bare list, or wrap it like Ollama.
+fn model_names(list: &Value) -> Option<Vec<String>> {
+    let models = list.get("data").or_else(|| list.get("models")).unwrap_or(list).as_array()?;
+    let name = |model: &Value| {
+        let named = ["id", "name"].iter().find_map(|key| model.get(key)?.as_str());
+        named.or_else(|| model.as_str()).map(str::to_owned)
+    };
+    let names: Vec<_> = models.iter().filter_map(name).collect();
+    // Any list may be bare.
+    (models.is_empty() || !names.is_empty()).then_some(names)
+}

@@ -1,0 +1,234 @@
+//! Assembles events into a response.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::Value;
+use toolcrib_core::{ModelError, StopReason, Usage};
+
+use super::{
+    super::{
+        super::{
+            answer::Answer,
+            failure,
+            frames::Frame,
+            protocol::{Asked, Reader, Refusal},
+        },
+        refusal::{self, declined},
+    },
+    items::{Items, Part, Said, Which},
+};
+
+/// The end marker of Chat Completions streams. It is not JSON.
+const DONE: &str = "[DONE]";
+
+/// Prefixes of the events about an item or a part of one. In other events the same fields may have
+/// another meaning.
+const OF_ITEMS: [&str; 7] = [
+    "response.content_part.",
+    "response.function_call_arguments.",
+    "response.output_item.",
+    "response.output_text.d",
+    "response.reasoning_summary_",
+    "response.reasoning_text.",
+    "response.refusal.",
+];
+
+/// The common fields of all events. Most of the bytes need not be read for them.
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Option<Cow<'a, str>>,
+    #[serde(default)]
+    error: Value,
+}
+
+/// An event about an item or a part of one. None has all fields.
+#[derive(Deserialize)]
+struct OfItem {
+    output_index: Option<u64>,
+    item_id: Option<String>,
+    content_index: Option<u64>,
+    summary_index: Option<u64>,
+    delta: Option<String>,
+    text: Option<String>,
+    refusal: Option<String>,
+    arguments: Option<String>,
+    #[serde(default)]
+    item: Value,
+    #[serde(default)]
+    part: Value,
+}
+
+/// An event about the whole response.
+#[derive(Deserialize)]
+struct OfAnswer {
+    response: Whole,
+}
+
+/// The whole response. It also repeats the request, including the tools, which is ignored.
+#[derive(Deserialize)]
+struct Whole {
+    output: Option<Vec<Value>>,
+    usage: Option<Counts>,
+    incomplete_details: Option<Incomplete>,
+    #[serde(default)]
+    error: Value,
+}
+
+#[derive(Deserialize)]
+struct Incomplete {
+    reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Counts {
+    input_tokens: Option<u64>,
+    input_tokens_details: Option<Cached>,
+    /// Includes reasoning.
+    output_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Cached {
+    cached_tokens: Option<u64>,
+}
+
+/// A partial response.
+pub(super) struct Reading {
+    server: String,
+    model: String,
+    items: Items,
+}
+
+impl Reading {
+    pub(super) fn of(asked: &Asked<'_>) -> Self {
+        Self {
+            server: asked.server.to_owned(),
+            model: asked.model.to_owned(),
+            items: Items::default(),
+        }
+    }
+
+    fn item(&mut self, kind: &str, event: &OfItem, answer: &mut Answer) {
+        let OfItem { item, part, .. } = event;
+        let (content, summary) =
+            (event.content_index.unwrap_or(0), event.summary_index.unwrap_or(0));
+        let id = event.item_id.as_deref().unwrap_or_default();
+        let which = &Which { index: event.output_index, id };
+        let more = || Said::More(event.delta.as_deref().unwrap_or_default());
+        let items = &mut self.items;
+        let (part, said) = match kind {
+            "response.output_item.added" => return items.item(which, item, false, answer),
+            "response.output_item.done" => return items.item(which, item, true, answer),
+            "response.function_call_arguments.delta" => {
+                return items.arguments(which, &more(), answer);
+            }
+            "response.function_call_arguments.done" => {
+                return items.arguments(which, &whole(&event.arguments), answer);
+            }
+            "response.output_text.delta" => (Part::Text(content), more()),
+            "response.output_text.done" => (Part::Text(content), whole(&event.text)),
+            "response.refusal.delta" => (Part::Refusal(content), more()),
+            "response.refusal.done" => (Part::Refusal(content), whole(&event.refusal)),
+            "response.reasoning_summary_text.delta" => (Part::Summary(summary), more()),
+            "response.reasoning_summary_text.done" => (Part::Summary(summary), whole(&event.text)),
+            "response.reasoning_text.delta" => (Part::Thought(content), more()),
+            "response.reasoning_text.done" => (Part::Thought(content), whole(&event.text)),
+            "response.content_part.added"
+            | "response.content_part.done"
+            | "response.reasoning_summary_part.added"
+            | "response.reasoning_summary_part.done" => {
+                match Part::of(part, event.summary_index.unwrap_or(content)) {
+                    Some((part, text)) => (part, Said::Whole(text)),
+                    None => return,
+                }
+            }
+            _ => return,
+        };
+        items.part(which, part, &said, answer);
+    }
+
+    /// Handles the end of the response, with its reason.
+    fn end(&mut self, kind: &str, whole: Whole, answer: &mut Answer) -> Result<(), ModelError> {
+        if let Some(counts) = &whole.usage {
+            answer.usage = counts.used();
+        }
+        if kind == "response.failed" {
+            return Err(failure::in_stream(refusal::in_stream(&whole.error)));
+        }
+        self.items.all(whole.output.as_deref().unwrap_or_default(), answer);
+        if !self.items.declined().is_empty() {
+            return Err(declined(self.items.declined()));
+        }
+        let reason = whole.incomplete_details.and_then(|details| details.reason);
+        answer.stop = match reason.as_deref() {
+            Some("content_filter") => {
+                return Err(declined("its content filter ended the response"));
+            }
+            Some("max_output_tokens") => StopReason::MaxTokens,
+            None if kind == "response.completed" => StopReason::Finished,
+            _ => StopReason::Other,
+        };
+        // Truncated items do not go back.
+        if answer.stop == StopReason::Finished {
+            answer.vendor = self.items.keep(&self.server, &self.model);
+        }
+        answer.complete();
+        Ok(())
+    }
+}
+
+impl Reader for Reading {
+    fn read(&mut self, frame: &Frame, answer: &mut Answer) -> Result<(), ModelError> {
+        let data = frame.data.trim();
+        if frame.event == "error" {
+            return Err(failed(data));
+        }
+        // Some servers end a stream like one of Chat Completions.
+        if data.is_empty() || data.starts_with(DONE) {
+            return Ok(());
+        }
+        let event: Event<'_> = serde_json::from_str(data).map_err(failure::unreadable)?;
+        let kind = event.kind.as_deref().unwrap_or(&frame.event);
+        match kind {
+            "response.completed" | "response.incomplete" | "response.failed" => {
+                let OfAnswer { response } =
+                    serde_json::from_str(data).map_err(failure::unreadable)?;
+                self.end(kind, response, answer)?;
+            }
+            "error" => return Err(failed(data)),
+            "" if !event.error.is_null() => return Err(failed(data)),
+            _ if OF_ITEMS.iter().any(|group| kind.starts_with(group)) => {
+                let event: OfItem = serde_json::from_str(data).map_err(failure::unreadable)?;
+                self.item(kind, &event, answer);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Counts {
+    fn used(&self) -> Usage {
+        let cached = self.input_tokens_details.as_ref().and_then(|details| details.cached_tokens);
+        Usage {
+            input_tokens: self.input_tokens.unwrap_or(0),
+            cached_input_tokens: cached.unwrap_or(0),
+            output_tokens: self.output_tokens.unwrap_or(0),
+            ..Usage::default()
+        }
+    }
+}
+
+fn whole(text: &Option<String>) -> Said<'_> {
+    Said::Whole(text.as_deref().unwrap_or_default())
+}
+
+/// An error in the stream, which need not be JSON.
+fn failed(data: &str) -> ModelError {
+    failure::in_stream(match serde_json::from_str::<Value>(data) {
+        Ok(event) => refusal::in_stream(&event),
+        Err(_) => Refusal { message: Some(data.to_owned()), ..Refusal::default() },
+    })
+}

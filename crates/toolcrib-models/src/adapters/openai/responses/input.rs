@@ -1,0 +1,164 @@
+//! The conversation, as items.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::Value;
+use toolcrib_core::{ContentBlock, Message, ToolCall, VendorContent};
+
+use super::{
+    super::{
+        super::protocol::Asked,
+        sent::{arguments, failed, id_of_at_most, name},
+    },
+    kept::{Kept, kept},
+    media::{Part, parts},
+};
+
+/// Maximum length of a call's id.
+const MAX_ID: usize = 64;
+
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Item<'a> {
+    /// A message without the fields that only its response had.
+    Plain {
+        role: &'static str,
+        content: &'a str,
+    },
+    /// Reasoning, unchanged.
+    Thought(&'a Value),
+    Other(Typed<'a>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Typed<'a> {
+    Message {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a str>,
+        role: &'static str,
+        status: &'static str,
+        content: [OutputText<'a>; 1],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        phase: Option<&'a str>,
+    },
+    FunctionCall {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a str>,
+        call_id: Cow<'a, str>,
+        name: Cow<'a, str>,
+        arguments: Cow<'a, str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        status: Option<&'static str>,
+    },
+    FunctionCallOutput {
+        call_id: Cow<'a, str>,
+        output: Output<'a>,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "output_text")]
+pub(super) struct OutputText<'a> {
+    text: &'a str,
+    annotations: [&'static str; 0],
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Output<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<Part<'a>>),
+}
+
+const COMPLETED: &str = "completed";
+
+/// All items. Those of a message depend only on it, so earlier ones keep their bytes.
+pub(super) fn input<'a>(asked: &Asked<'a>) -> Vec<Item<'a>> {
+    let shows_blocks = asked.settings.result_blocks != Some(false);
+    let mut items = Vec::with_capacity(asked.request.messages.len());
+    for message in asked.request.messages.iter() {
+        match message {
+            Message::User { text } => items.push(Item::Plain { role: "user", content: text }),
+            Message::Assistant { text, calls, vendor } => {
+                said(asked, text, calls, vendor.as_deref(), &mut items);
+            }
+            Message::Tool { call_id, text, blocks, is_error, .. } => {
+                let blocks = if shows_blocks { &**blocks } else { &[] };
+                items.push(Item::Other(Typed::FunctionCallOutput {
+                    call_id: id_of_at_most(call_id, MAX_ID),
+                    output: output(text, blocks, *is_error),
+                }));
+            }
+            _ => {}
+        }
+    }
+    items
+}
+
+/// A message of the model: its kept items, in order, or its text and its calls.
+fn said<'a>(
+    asked: &Asked<'a>,
+    text: &'a str,
+    calls: &'a [ToolCall],
+    vendor: Option<&'a VendorContent>,
+    items: &mut Vec<Item<'a>>,
+) {
+    let Some(kept) = vendor.and_then(|vendor| kept(vendor, asked, text, calls.len())) else {
+        // An empty text adds no item.
+        if !text.is_empty() {
+            items.push(Item::Plain { role: "assistant", content: text });
+        }
+        items.extend(calls.iter().map(|call| Item::call(call, None, None)));
+        return;
+    };
+    let (mut text, mut calls) = (text, calls.iter());
+    let last = kept.iter().rposition(|item| matches!(item, Kept::Message { .. }));
+    for (position, item) in kept.into_iter().enumerate() {
+        match item {
+            Kept::Reasoning(item) => items.push(Item::Thought(item)),
+            Kept::Message { id, phase, bytes } => {
+                // Text that was redacted since may have another length.
+                let end = if last == Some(position) { text.len() } else { bytes };
+                let (piece, rest) = text.split_at_checked(end).unwrap_or((text, ""));
+                text = rest;
+                if !piece.is_empty() {
+                    items.push(Item::message(piece, id, phase));
+                }
+            }
+            Kept::Call { id } => {
+                items.extend(calls.next().map(|call| Item::call(call, id, Some(COMPLETED))));
+            }
+        }
+    }
+    // Reasoning must be followed by its result.
+    while items.pop_if(|last| matches!(last, Item::Thought(_))).is_some() {}
+}
+
+fn output<'a>(text: &'a str, blocks: &'a [ContentBlock], is_error: bool) -> Output<'a> {
+    let text = if is_error { failed(text) } else { Cow::Borrowed(text) };
+    let mut shown = parts(blocks).peekable();
+    if shown.peek().is_none() {
+        return Output::Text(text);
+    }
+    let text = (!text.is_empty()).then_some(Part::Text { text });
+    Output::Parts(text.into_iter().chain(shown).collect())
+}
+
+impl<'a> Item<'a> {
+    fn message(text: &'a str, id: Option<&'a str>, phase: Option<&'a str>) -> Self {
+        let content = [OutputText { text, annotations: [] }];
+        Self::Other(Typed::Message { id, role: "assistant", status: COMPLETED, content, phase })
+    }
+
+    fn call(call: &'a ToolCall, id: Option<&'a str>, status: Option<&'static str>) -> Self {
+        Self::Other(Typed::FunctionCall {
+            id,
+            call_id: id_of_at_most(&call.id, MAX_ID),
+            name: name(&call.name),
+            arguments: arguments(&call.arguments),
+            status,
+        })
+    }
+}

@@ -1,0 +1,362 @@
+//! Partial items.
+//!
+//! Each item is announced, comes in pieces, and comes once more as a whole; then the whole response
+//! has all of them again. Servers omit some of that. So pieces are passed on when they arrive, and
+//! of a whole item only the part that no piece contained.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use toolcrib_core::VendorContent;
+
+use super::{
+    super::super::answer::{Answer, PartialCall},
+    kept::{Kept, keep, without_nulls},
+};
+
+/// The items of a response, in the order in which they began.
+#[derive(Default)]
+pub(super) struct Items {
+    begun: Vec<Begun>,
+    /// The model's text when it declines to answer.
+    declined: String,
+    /// Whether any reasoning was shown.
+    has_thought: bool,
+}
+
+struct Begun {
+    /// The server's number for it, if any.
+    index: Option<u64>,
+    /// The id; some servers send none, or a different one each time.
+    id: String,
+    /// Whether the whole response contains it.
+    is_final: bool,
+    content: Content,
+}
+
+enum Content {
+    Message {
+        phase: Option<String>,
+        parts: Parts,
+    },
+    /// The response identifies the call by the position of its item.
+    Call,
+    Reasoning {
+        /// The item, once it is complete.
+        item: Option<Value>,
+        parts: Parts,
+    },
+    /// An item of unknown kind.
+    Other,
+}
+
+/// A known kind of item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Message,
+    Call,
+    Reasoning,
+    Other,
+}
+
+/// The texts of an item's parts.
+#[derive(Default)]
+struct Parts(BTreeMap<Part, String>);
+
+/// A part of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Part {
+    Text(u64),
+    /// A part of the model's refusal.
+    Refusal(u64),
+    /// A part of the summary of the reasoning.
+    Summary(u64),
+    /// A part of the reasoning itself, which open models show.
+    Thought(u64),
+}
+
+/// An event's reference to its item.
+#[derive(Default)]
+pub(super) struct Which<'a> {
+    pub(super) index: Option<u64>,
+    pub(super) id: &'a str,
+}
+
+/// An event's text for a part.
+pub(super) enum Said<'a> {
+    /// A further piece.
+    More(&'a str),
+    /// The whole text.
+    Whole(&'a str),
+}
+
+impl Items {
+    /// Handles an item that is announced or complete.
+    pub(super) fn item(
+        &mut self,
+        which: &Which<'_>,
+        item: &Value,
+        is_done: bool,
+        answer: &mut Answer,
+    ) {
+        let kind = Kind::of(item);
+        let id = text(item, "id");
+        let which = Which { index: which.index, id };
+        let position = self.find(&which, kind).unwrap_or_else(|| self.begin(&which, kind, answer));
+        self.take(position, item, is_done, answer);
+    }
+
+    /// Handles the whole response: adds the missing parts. Neither numbers nor ids need to match
+    /// those of the events, so an item is also recognized as the next of its kind.
+    pub(super) fn all(&mut self, items: &[Value], answer: &mut Answer) {
+        for item in items {
+            let (kind, id) = (Kind::of(item), text(item, "id"));
+            let next = |is: &dyn Fn(&Begun) -> bool| {
+                let open = |begun: &Begun| !begun.is_final && begun.content.kind() == kind;
+                self.begun.iter().position(|begun| open(begun) && is(begun))
+            };
+            let same = next(&|begun| !id.is_empty() && begun.id == id);
+            let position = same
+                .or_else(|| next(&|_| true))
+                .unwrap_or_else(|| self.begin(&Which { index: None, id }, kind, answer));
+            if let Some(begun) = self.begun.get_mut(position) {
+                begun.is_final = true;
+            }
+            self.take(position, item, true, answer);
+        }
+    }
+
+    /// Handles the text of a part of an item.
+    pub(super) fn part(
+        &mut self,
+        which: &Which<'_>,
+        part: Part,
+        said: &Said<'_>,
+        answer: &mut Answer,
+    ) {
+        let kind = part.kind();
+        // Text for an item that was not announced is still text.
+        let position = self.find(which, kind).unwrap_or_else(|| self.begin(which, kind, answer));
+        self.add(position, part, said, answer);
+    }
+
+    /// Adds arguments of a call: a piece, or the whole.
+    pub(super) fn arguments(&mut self, which: &Which<'_>, said: &Said<'_>, answer: &mut Answer) {
+        let position =
+            self.find(which, Kind::Call).unwrap_or_else(|| self.begin(which, Kind::Call, answer));
+        let Some(call) = answer.call(number(position)) else { return };
+        match said {
+            Said::More(piece) => call.arguments.push_str(piece),
+            Said::Whole("") => {}
+            Said::Whole(all) => (*all).clone_into(&mut call.arguments),
+        }
+    }
+
+    /// The model's refusal; empty if it did not decline.
+    pub(super) fn declined(&self) -> &str {
+        &self.declined
+    }
+
+    /// The content to keep.
+    pub(super) fn keep(&self, server: &str, model: &str) -> Option<VendorContent> {
+        let kept: Vec<_> = self.begun.iter().filter_map(Begun::kept).collect();
+        keep(server, model, &kept)
+    }
+
+    /// The item of that kind that an event refers to: by its number, otherwise by its id; without
+    /// either, the last.
+    fn find(&self, which: &Which<'_>, kind: Kind) -> Option<usize> {
+        let last = |is: &dyn Fn(&Begun) -> bool| {
+            self.begun.iter().rposition(|begun| begun.content.kind() == kind && is(begun))
+        };
+        match which {
+            Which { index: Some(index), .. } => last(&|begun| begun.index == Some(*index)),
+            Which { id, .. } if !id.is_empty() => last(&|begun| begun.id == *id),
+            _ => last(&|_| true),
+        }
+    }
+
+    fn begin(&mut self, which: &Which<'_>, kind: Kind, answer: &mut Answer) -> usize {
+        let position = self.begun.len();
+        let content = match kind {
+            Kind::Message => Content::Message { phase: None, parts: Parts::default() },
+            Kind::Reasoning => Content::Reasoning { item: None, parts: Parts::default() },
+            Kind::Call => {
+                answer
+                    .begin_call(PartialCall { index: number(position), ..PartialCall::default() });
+                Content::Call
+            }
+            Kind::Other => Content::Other,
+        };
+        let id = which.id.to_owned();
+        answer.begin_part();
+        self.begun.push(Begun { index: which.index, id, is_final: false, content });
+        position
+    }
+
+    /// Adds the parts of an item that have not been received.
+    fn take(&mut self, position: usize, item: &Value, is_done: bool, answer: &mut Answer) {
+        let Some(begun) = self.begun.get_mut(position) else { return };
+        let id = text(item, "id");
+        if !id.is_empty() {
+            id.clone_into(&mut begun.id);
+        }
+        match &mut begun.content {
+            Content::Message { phase, .. } => {
+                *phase =
+                    item.get("phase").and_then(Value::as_str).map(str::to_owned).or(phase.take());
+            }
+            Content::Call => {
+                if let Some(call) = answer.call(number(position)) {
+                    let fields = [
+                        (&mut call.id, "call_id"),
+                        (&mut call.name, "name"),
+                        (&mut call.arguments, "arguments"),
+                    ];
+                    for (field, key) in fields {
+                        let said = text(item, key);
+                        if !said.is_empty() {
+                            said.clone_into(field);
+                        }
+                    }
+                }
+            }
+            Content::Reasoning { item: whole, .. } => {
+                if is_done && let Some(fields) = item.as_object() {
+                    *whole = merged(whole.take(), fields);
+                }
+            }
+            Content::Other => {}
+        }
+        for list in ["summary", "content"] {
+            let parts = item.get(list).and_then(Value::as_array).into_iter().flatten();
+            for (index, said) in (0..).zip(parts) {
+                if let Some((part, said)) = Part::of(said, index) {
+                    self.add(position, part, &Said::Whole(said), answer);
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, position: usize, part: Part, said: &Said<'_>, answer: &mut Answer) {
+        let content = self.begun.get_mut(position).map(|begun| &mut begun.content);
+        let Some(Content::Message { parts, .. } | Content::Reasoning { parts, .. }) = content
+        else {
+            return;
+        };
+        let so_far = parts.0.entry(part).or_default();
+        let piece = match said {
+            Said::More(piece) => piece,
+            // If the whole text differs from the pieces, the pieces win: they were already shown.
+            Said::Whole(all) => all.strip_prefix(so_far.as_str()).unwrap_or_default(),
+        };
+        if piece.is_empty() {
+            return;
+        }
+        let is_first = so_far.is_empty();
+        so_far.push_str(piece);
+        match part {
+            Part::Text(_) => answer.text(piece),
+            Part::Refusal(_) => self.declined.push_str(piece),
+            Part::Summary(_) | Part::Thought(_) => {
+                // Each part is a separate paragraph.
+                if is_first && self.has_thought {
+                    answer.reasoning("\n\n");
+                }
+                self.has_thought = true;
+                answer.reasoning(piece);
+            }
+        }
+    }
+}
+
+impl Begun {
+    fn kept(&self) -> Option<Kept<'_>> {
+        let id = Some(self.id.as_str()).filter(|id| !id.is_empty());
+        match &self.content {
+            Content::Message { phase, parts } => {
+                Some(Kept::Message { id, phase: phase.as_deref(), bytes: parts.text_bytes() })
+            }
+            Content::Call => Some(Kept::Call { id }),
+            Content::Reasoning { item: Some(item), .. } if can_go_back(item) => {
+                Some(Kept::Reasoning(item))
+            }
+            Content::Reasoning { .. } | Content::Other => None,
+        }
+    }
+}
+
+impl Content {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Message { .. } => Kind::Message,
+            Self::Call => Kind::Call,
+            Self::Reasoning { .. } => Kind::Reasoning,
+            Self::Other => Kind::Other,
+        }
+    }
+}
+
+impl Kind {
+    fn of(item: &Value) -> Self {
+        match text(item, "type") {
+            "message" => Self::Message,
+            "function_call" => Self::Call,
+            "reasoning" => Self::Reasoning,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl Part {
+    /// A part in an item, and its text.
+    pub(super) fn of(part: &Value, index: u64) -> Option<(Self, &str)> {
+        Some(match text(part, "type") {
+            "output_text" => (Self::Text(index), text(part, "text")),
+            "summary_text" => (Self::Summary(index), text(part, "text")),
+            "reasoning_text" => (Self::Thought(index), text(part, "text")),
+            "refusal" => (Self::Refusal(index), text(part, "refusal")),
+            _ => return None,
+        })
+    }
+
+    fn kind(self) -> Kind {
+        match self {
+            Self::Text(_) | Self::Refusal(_) => Kind::Message,
+            Self::Summary(_) | Self::Thought(_) => Kind::Reasoning,
+        }
+    }
+}
+
+impl Parts {
+    fn text_bytes(&self) -> usize {
+        let texts = self.0.iter().filter(|(part, _)| matches!(part, Part::Text(_)));
+        texts.map(|(_, text)| text.len()).sum()
+    }
+}
+
+/// Merges the fields of an item: later ones win.
+fn merged(earlier: Option<Value>, fields: &Map<String, Value>) -> Option<Value> {
+    let Value::Object(mut item) = without_nulls(fields.clone()) else { return earlier };
+    if let Some(Value::Object(earlier)) = earlier {
+        for (key, value) in earlier {
+            item.entry(key).or_insert(value);
+        }
+    }
+    Some(Value::Object(item))
+}
+
+/// Whether the vendor can read the reasoning again: encrypted, or in the form of open models.
+fn can_go_back(item: &Value) -> bool {
+    let is_encrypted = !text(item, "encrypted_content").is_empty();
+    is_encrypted
+        || item.get("content").and_then(Value::as_array).is_some_and(|parts| !parts.is_empty())
+}
+
+fn text<'a>(of: &'a Value, key: &str) -> &'a str {
+    of.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn number(position: usize) -> u64 {
+    u64::try_from(position).unwrap_or(u64::MAX)
+}

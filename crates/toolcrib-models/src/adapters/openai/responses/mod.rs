@@ -1,0 +1,50 @@
+//! Responses, which OpenAI's own models are made for.
+//!
+//! A conversation is a list of items: messages, calls, their results, and the model's reasoning,
+//! encrypted. The vendor stores nothing: each request contains all of it.
+//!
+//! ```text
+//! request   settings, tool choice, and the order of fields
+//! input     the conversation -> items
+//! media     blocks of results -> parts of a result
+//! kept      the kept content of a response, so that its items go back unchanged
+//! answer    events -> a response
+//! items     partial items
+//! ```
+//!
+//! The vendor sets a breakpoint of its prompt cache automatically, at the end of the last request;
+//! a key for each conversation routes its requests to the machine with that cache.
+
+mod answer;
+mod input;
+mod items;
+mod kept;
+mod media;
+mod request;
+
+use toolcrib_core::Menu;
+
+use self::{answer::Reading, request::Body};
+use super::{
+    super::protocol::{Asked, Reader},
+    Api, schema,
+};
+
+/// OpenAI's Responses.
+pub(in super::super) struct Responses;
+
+impl Api for Responses {
+    const PATH: &'static str = "/responses";
+
+    fn tools(menu: &Menu) -> String {
+        schema::flat(menu)
+    }
+
+    fn body(asked: &Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        asked.write(&Body::of(asked))
+    }
+
+    fn reader(asked: &Asked<'_>) -> Box<dyn Reader> {
+        Box::new(Reading::of(asked))
+    }
+}

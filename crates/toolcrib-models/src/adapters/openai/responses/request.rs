@@ -1,0 +1,99 @@
+//! The body of a request.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use toolcrib_core::{Digest, Message, ModelRequest, ToolChoice};
+
+use super::{
+    super::{super::protocol::Asked, own::never_reasons},
+    input::{Item, input},
+};
+
+/// Length of a cache key in characters; the vendor's limit is 64.
+const CACHE_KEY: usize = 32;
+
+/// The body, in the order in which it is written: stable fields come first. The tool choice comes
+/// after the input, so that a last request without calls begins with the same bytes.
+#[derive(Serialize)]
+pub(super) struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    /// Disables storage at the vendor. Its default is to keep responses for a month.
+    store: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    include: Option<[&'static str; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Reasoning>,
+    prompt_cache_key: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    instructions: &'a str,
+    input: Vec<Item<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Choice<'a>>,
+}
+
+/// The reasoning effort. A summary is not requested: the vendor refuses the whole request if the
+/// organization is not verified.
+#[derive(Serialize)]
+struct Reasoning {
+    effort: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Choice<'a> {
+    Word(&'static str),
+    Function { r#type: &'static str, name: &'a str },
+}
+
+impl<'a> Body<'a> {
+    pub(super) fn of(asked: &Asked<'a>) -> Self {
+        let Asked { model, settings, request, tools, .. } = *asked;
+        Self {
+            model,
+            stream: true,
+            store: false,
+            include: (!never_reasons(model)).then_some(["reasoning.encrypted_content"]),
+            max_output_tokens: settings.max_output_tokens,
+            temperature: settings.temperature,
+            reasoning: settings.reasoning.map(|effort| Reasoning { effort: effort.as_str() }),
+            prompt_cache_key: cache_key(request),
+            tools,
+            instructions: &request.system,
+            input: input(asked),
+            tool_choice: tools.and_then(|_| choice(&request.tool_choice)),
+        }
+    }
+}
+
+/// The same for all requests of a conversation, which is identified by its beginning. One key for
+/// all conversations would be worse: each machine serves a limited number of requests per key, so
+/// conversations would be spread over machines.
+fn cache_key(request: &ModelRequest) -> String {
+    let first = request.messages.first().map_or("", |message| match message {
+        Message::User { text } | Message::Assistant { text, .. } | Message::Tool { text, .. } => {
+            text
+        }
+        _ => "",
+    });
+    let begins = [&*request.system, first].map(Digest::of);
+    let mut key = Digest::of_all(&begins).to_string();
+    key.truncate(CACHE_KEY);
+    key
+}
+
+/// Omitted for the default.
+fn choice(choice: &ToolChoice) -> Option<Choice<'_>> {
+    match choice {
+        ToolChoice::None => Some(Choice::Word("none")),
+        ToolChoice::Required => Some(Choice::Word("required")),
+        ToolChoice::Tool(name) => Some(Choice::Function { r#type: "function", name }),
+        _ => None,
+    }
+}

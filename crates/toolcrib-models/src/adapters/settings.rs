@@ -1,0 +1,34 @@
+//! Settings of a vendor's model, beside the conversation.
+
+/// How much a model thinks before it responds, if it can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReasoningEffort {
+    /// A little.
+    Low,
+    /// The usual amount.
+    Medium,
+    /// Much; slow and expensive.
+    High,
+}
+
+impl ReasoningEffort {
+    /// The word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+/// Settings of a vendor's model, beside the conversation. Default: the vendor's own.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Settings {
+    pub(super) max_output_tokens: Option<u32>,
+    pub(super) temperature: Option<f64>,
+    pub(super) reasoning: Option<ReasoningEffort>,
+    /// Whether images and similar blocks in results are sent; `None`: if the vendor accepts them.
+    pub(super) result_blocks: Option<bool>,
+}

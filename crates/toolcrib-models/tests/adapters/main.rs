@@ -1,0 +1,26 @@
+//! Models with the APIs of their vendors, from a user's point of view: a request goes in, bytes go
+//! over the wire, an answer comes out.
+#![cfg(feature = "vendors")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
+
+mod support;
+
+mod anthropic;
+mod building;
+mod connections;
+mod faults;
+mod gemini;
+mod harm;
+mod listing;
+mod ollama;
+mod openai;
+mod schemas;
+
+#[path = "../oracle/mod.rs"]
+mod oracle;

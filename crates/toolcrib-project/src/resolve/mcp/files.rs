@@ -1,0 +1,157 @@
+//! `mcpServers` files of a project, and imported ones.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use toolcrib_config::{Diagnostic, Problems, Severity, Spot};
+use toolcrib_mcp::server::{FileServer, Transport, read_servers};
+
+use crate::{
+    config::ProjectFile,
+    error::LoadError,
+    root::{Root, near},
+    text_file::{FileError, MAX_TEXT},
+};
+
+/// The servers of all files, in order.
+#[derive(Debug, Default)]
+pub(crate) struct McpFiles {
+    pub(in crate::resolve) servers: Vec<Declared>,
+}
+
+/// A server of a file.
+#[derive(Debug)]
+pub(in crate::resolve) struct Declared {
+    pub(in crate::resolve) server: FileServer,
+    /// Its transport, with `${NAME}` placeholders instead of the values of variables.
+    written: Option<Transport>,
+    /// Why it cannot be used, if that is not an error of the project.
+    pub(super) unusable: Option<Arc<str>>,
+    /// Whether its file is not part of the project.
+    pub(super) is_imported: bool,
+}
+
+impl McpFiles {
+    /// Reads the project's own files, whose programs run in its folder, then the imported ones,
+    /// whose programs run in this process's working folder.
+    ///
+    /// # Errors
+    /// [`LoadError::Import`] for an imported file that cannot be read.
+    pub(crate) fn read(
+        file: &ProjectFile,
+        root: &Root,
+        imports: &[PathBuf],
+        problems: &Problems,
+    ) -> Result<Self, LoadError> {
+        let mut this = Self::default();
+        for name in &file.mcp_files {
+            if let Some(text) = root.named_text(name, MAX_TEXT, problems) {
+                this.take(&name.value, &text, root.path(), false, problems);
+            }
+        }
+        let refuse = |path: &Path, problem| LoadError::Import { path: path.to_owned(), problem };
+        for path in imports {
+            let here = std::env::current_dir().map_err(|error| {
+                refuse(
+                    path,
+                    format!(
+                        "the current folder no longer exists: \
+                    {error}"
+                    ),
+                )
+            })?;
+            let real = path.canonicalize().map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileError::NotFound,
+                _ => FileError::Unreadable(error),
+            });
+            let text = real.and_then(|real| root.reads().text(&real, MAX_TEXT));
+            let text = text.map_err(|error| {
+                let folder = path.parent().filter(|folder| *folder != Path::new(""));
+                let help = near(&error, folder.unwrap_or(&here), &path.to_string_lossy());
+                let help = help.map(|help| format!("; {help}")).unwrap_or_default();
+                refuse(path, format!("it {error}{help}"))
+            })?;
+            this.take(&path.to_string_lossy(), &text, &here, true, problems);
+        }
+        Ok(this)
+    }
+
+    fn take(
+        &mut self,
+        file: &str,
+        text: &str,
+        working_dir: &Path,
+        is_imported: bool,
+        problems: &Problems,
+    ) {
+        let found = read_servers(file, text, working_dir, &|name| std::env::var(name).ok());
+        problems.merge(found.problems);
+        // In both, a variable without a value is replaced by its default.
+        let placeholder = |name: &str| {
+            let value = std::env::var(name).ok()?;
+            Some(if value.is_empty() { value } else { format!("${{{name}}}") })
+        };
+        let written = read_servers(file, text, working_dir, &placeholder).servers;
+        let written = written.into_iter().map(|server| server.transport);
+        for (server, written) in found.servers.into_iter().zip(written) {
+            if let Some(other) = self.get(&server.name) {
+                let message = format!(
+                    "an MCP server `{}` exists already, at {}",
+                    server.name, other.server.at
+                );
+                problems.push(Diagnostic::error(&server.at, message).help("rename one of them"));
+                continue;
+            }
+            let unusable = if is_imported {
+                unusable(&server, problems)
+            } else {
+                problems.merge(server.problems.clone());
+                None
+            };
+            self.servers.push(Declared { server, written, unusable, is_imported });
+        }
+    }
+
+    /// The servers with a transport: name, position, and the transport with the values of variables
+    /// and without.
+    pub(crate) fn declared(
+        &self,
+    ) -> impl Iterator<Item = (&Arc<str>, &Spot, (&Transport, &Transport))> {
+        self.servers.iter().filter_map(|declared| {
+            let server = &declared.server;
+            let both = (server.transport.as_ref()?, declared.written.as_ref()?);
+            Some((&server.name, &server.at, both))
+        })
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&Declared> {
+        self.servers.iter().find(|declared| *declared.server.name == *name)
+    }
+
+    /// The names of the servers, disabled and broken ones included.
+    pub(crate) fn names(&self) -> impl Iterator<Item = Arc<str>> {
+        self.servers.iter().map(|declared| Arc::clone(&declared.server.name))
+    }
+}
+
+/// Why a server of an imported file cannot be used. The file is for another host and will not be
+/// changed for this one: the problem is reported, and the other servers are used.
+fn unusable(server: &FileServer, problems: &Problems) -> Option<Arc<str>> {
+    server.problems.iter().for_each(|problem| problems.push(softened(problem, &server.name)));
+    server.problems.errors().next().map(|error| error.message.as_str().into())
+}
+
+/// A problem of a server of an imported file, as a warning.
+pub(super) fn softened(problem: &Diagnostic, server: &str) -> Diagnostic {
+    let mut softened = problem.clone();
+    if problem.severity == Severity::Error {
+        softened.severity = Severity::Warning;
+        softened.help.get_or_insert_with(|| {
+            format!("until this is changed, the MCP server `{server}` cannot be used")
+        });
+    }
+    softened
+}

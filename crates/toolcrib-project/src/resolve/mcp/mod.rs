@@ -1,0 +1,405 @@
+//! Builds clients of MCP servers from sections and files. Starts and connects nothing.
+
+pub(super) mod files;
+mod value;
+
+use std::{path::PathBuf, sync::Arc};
+
+use toolcrib_capabilities::{http::HttpClient, process};
+use toolcrib_config::{Diagnostic, Problems, Spot, suggest};
+use toolcrib_core::Glob;
+use toolcrib_mcp::{
+    McpClient, McpClientBuilder, ServerName, mcp_client,
+    server::{FileTools, Http, Stdio, Transport},
+};
+
+use self::{
+    files::{McpFiles, softened},
+    value::{Values, WrittenSecret},
+};
+use super::{
+    grant::allowed_addresses, lint::definition_check, located::values, names::Names,
+    process_limit::report_unlimited_processes,
+};
+use crate::{
+    config::{
+        EndpointSection, McpSection, McpSettings, Pair, ProgramSection, REMOTE_ON_FAILURE, Reach,
+        Text,
+    },
+    mcp::McpServer,
+    root::Root,
+    secrets::EnvironmentSecrets,
+};
+
+/// The inputs to build servers.
+pub(crate) struct McpSources<'a> {
+    pub(crate) sections: &'a [McpSection],
+    pub(crate) files: &'a McpFiles,
+    pub(crate) secrets: &'a EnvironmentSecrets,
+    pub(crate) names: &'a Names,
+    pub(crate) root: &'a Root,
+    /// Whether child processes of imported servers may outlive them.
+    pub(crate) allow_stray_children: bool,
+    pub(crate) problems: &'a Problems,
+}
+
+/// One server before it is built.
+struct Plan<'a> {
+    name: &'a Arc<str>,
+    at: &'a Spot,
+    /// Its transport, else why it cannot be used.
+    transport: Result<Transport, Arc<str>>,
+    secrets: Vec<String>,
+    settings: Option<&'a McpSettings>,
+    /// The restrictions of the file that declares it.
+    tools: Option<&'a FileTools>,
+    is_imported: bool,
+}
+
+/// Why a server has no client.
+enum Unfit {
+    /// Recorded already.
+    Told(Arc<str>),
+    /// To be recorded.
+    Error(Box<Diagnostic>),
+}
+
+impl Unfit {
+    fn error(problem: Diagnostic) -> Self {
+        Self::Error(Box::new(problem))
+    }
+}
+
+impl McpSources<'_> {
+    /// The servers: those of sections in the order of the project file, then those of files.
+    pub(crate) fn build(&self) -> Vec<McpServer> {
+        self.report_sections_of_no_server();
+        let of_sections = self.sections.iter().filter_map(|section| self.of_section(section));
+        let of_files = self.files.servers.iter().filter_map(|declared| {
+            let server = &declared.server;
+            let transport = match &declared.unusable {
+                Some(reason) => Err(Arc::clone(reason)),
+                None => Ok(server.transport.clone()?),
+            };
+            let section = self.sections.iter().find(|section| section.name.value == server.name);
+            Some(Plan {
+                name: &server.name,
+                at: &server.at,
+                transport,
+                secrets: server.secrets.clone(),
+                settings: section.map(|section| &section.settings),
+                tools: Some(&server.tools),
+                is_imported: declared.is_imported,
+            })
+        });
+        of_sections.chain(of_files).filter_map(|plan| self.server(plan)).collect()
+    }
+
+    /// A server must be declared by exactly one section or file; a section that declares none must
+    /// name a server of a file.
+    fn report_sections_of_no_server(&self) {
+        for McpSection { name, reach, .. } in self.sections {
+            let of_file = self.files.get(&name.value);
+            match (reach, of_file) {
+                (Reach::OfFile, None) => {
+                    let message = format!("`[mcp.{}]` has no `command` and no `url`", name.value);
+                    let others: Vec<_> = self.files.names().collect();
+                    let near = suggest::nearest(&name.value, others.iter().map(|name| &**name));
+                    let help = match near {
+                        Some(near) => format!("did you mean `[mcp.{near}]`?"),
+                        None => {
+                            "write `command` for a program, or `url`; a section without them must \
+                             name a server of a file of `mcp_files`"
+                                .to_owned()
+                        }
+                    };
+                    self.refuse(&name.at, message, &help);
+                }
+                (Reach::Program(_) | Reach::Endpoint(_) | Reach::Broken, Some(other)) => {
+                    let message = format!(
+                        "an MCP server `{}` exists already, at {}",
+                        name.value, other.server.at
+                    );
+                    let help = "rename one of them; a section without `command` and `url` changes \
+                        settings of the existing one";
+                    self.refuse(&name.at, message, help);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn of_section<'a>(&self, section: &'a McpSection) -> Option<Plan<'a>> {
+        let mut values = Values::new(self.secrets, self.names, self.problems);
+        let transport = match &section.reach {
+            Reach::Program(program) => self.program(program, &mut values)?.into(),
+            Reach::Endpoint(endpoint) => {
+                let http = endpoint_of(endpoint, &mut values)?;
+                self.check_local(&endpoint.url, &http);
+                http.into()
+            }
+            Reach::OfFile | Reach::Broken => return None,
+        };
+        let Values { learned, missing, .. } = values;
+        let transport = match missing {
+            None => Ok(transport),
+            Some(WrittenSecret { reason, at }) => {
+                let help = format!(
+                    "until this is changed, the MCP server `{}` cannot be used",
+                    section.name.value
+                );
+                self.problems.push(Diagnostic::warning(&at, &*reason).help(help));
+                Err(reason)
+            }
+        };
+        Some(Plan {
+            name: &section.name.value,
+            at: &section.name.at,
+            transport,
+            secrets: learned,
+            settings: Some(&section.settings),
+            tools: None,
+            is_imported: false,
+        })
+    }
+
+    fn program(&self, program: &ProgramSection, values: &mut Values<'_>) -> Option<Stdio> {
+        let command = values.plain(&program.command);
+        let args: Vec<_> = program.args.iter().map(|arg| values.plain(arg)).collect();
+        let env = pairs(&program.env, values, toolcrib_mcp::server::is_secret_variable);
+        let dir = match &program.cwd {
+            None => Some(self.root.path().to_owned()),
+            // A server may work outside the project, in the folder that it serves.
+            Some(cwd) => values.plain(cwd).and_then(|path| self.working_dir(cwd, &path)),
+        };
+        if let Some(grant) = &self.names.grant {
+            grant.check_program(&program.command.at, self.problems);
+            let Text { value, at, .. } = &program.command;
+            self.root.check_program(value, at, self.problems);
+        }
+        let args: Option<Vec<_>> = args.into_iter().collect();
+        let mut stdio = Stdio::new(command?).args(args?).working_dir(dir?);
+        for (name, value) in env? {
+            stdio = stdio.env(name, value);
+        }
+        Some(stdio)
+    }
+
+    /// A server on this machine needs no `allow_addresses`; a plugin's server still needs a grant.
+    fn check_local(&self, url: &Text, http: &Http) {
+        let Some(grant) = &self.names.grant else { return };
+        let addresses = http.local_addresses();
+        if !addresses.iter().all(|address| grant.has_address(*address)) {
+            let ips: Vec<_> =
+                addresses.iter().map(|address| format!("\"{}\"", address.ip())).collect();
+            let write = format!("allow_addresses = [{}]", ips.join(", "));
+            grant.refuse(&url.at, "connects to this machine", &write, self.problems);
+        }
+    }
+
+    /// The working folder of a program; that of a plugin's server must be in the plugin.
+    fn working_dir(&self, cwd: &Text, path: &str) -> Option<PathBuf> {
+        if self.names.grant.is_none() {
+            return Some(self.root.path().join(path));
+        }
+        let refuse = |error| {
+            let help = self.root.near(&error, path);
+            let message = format!("`{}` {error}", path.escape_debug());
+            self.problems.push(Diagnostic::error(&cwd.at, message).help(help));
+        };
+        self.root.folder(path).map_err(refuse).ok()
+    }
+
+    fn server(&self, plan: Plan<'_>) -> Option<McpServer> {
+        // Problems of a name were recorded when it was read.
+        let name = ServerName::new(Arc::clone(plan.name)).ok()?;
+        let nothing = McpSettings::default();
+        let settings = plan.settings.unwrap_or(&nothing);
+        let client = match &plan.transport {
+            Ok(transport) => self.client(&name, &plan, transport.clone(), settings),
+            Err(reason) => Err(Unfit::Told(Arc::clone(reason))),
+        };
+        let client = match client {
+            Ok(client) => Ok(client),
+            Err(Unfit::Told(reason)) => Err(reason),
+            Err(Unfit::Error(problem)) if plan.is_imported => {
+                let reason = problem.message.as_str().into();
+                self.problems.push(softened(&problem, &name.to_string()));
+                Err(reason)
+            }
+            Err(Unfit::Error(problem)) => {
+                self.problems.push(*problem);
+                return None;
+            }
+        };
+        Some(McpServer {
+            name,
+            plugin: self.names.grant.as_ref().map(|grant| Arc::clone(&grant.plugin)),
+            origin: plan.at.to_string().into(),
+            on_failure: settings.on_failure.unwrap_or(REMOTE_ON_FAILURE),
+            alternatives: values(&settings.alternatives),
+            trusted: settings.trusted.unwrap_or_default(),
+            client,
+            secrets: plan.secrets,
+        })
+    }
+
+    fn client(
+        &self,
+        name: &ServerName,
+        plan: &Plan<'_>,
+        transport: Transport,
+        settings: &McpSettings,
+    ) -> Result<McpClient, Unfit> {
+        let transport = match transport {
+            Transport::Stdio(stdio) => self.limited(name, plan, stdio, settings)?.into(),
+            Transport::Http(http) => self.allowed(http, settings).into(),
+            other => other,
+        };
+        let mut client = with_settings(mcp_client(name.as_str(), transport), settings);
+        if let Some(include) = included(settings, plan.tools) {
+            client = client.include(include);
+        }
+        let redactor = self.secrets.redactor();
+        for secret in &plan.secrets {
+            // One that is too short stands in too many texts by chance.
+            let _ = redactor.learn(secret);
+        }
+        client = client.redactor(redactor);
+        client = client.exclude(plan.tools.iter().flat_map(|tools| &tools.except));
+        let check = definition_check(&settings.lint_allow, self.problems);
+        // A trusted server's definitions are not linted.
+        if let Some(check) = check.filter(|_| settings.trusted != Some(true)) {
+            client = client.definition_check(check);
+        }
+        let built = client.build();
+        built.map_err(|error| Unfit::error(Diagnostic::error(plan.at, error.to_string())))
+    }
+
+    fn limited(
+        &self,
+        name: &ServerName,
+        plan: &Plan<'_>,
+        mut stdio: Stdio,
+        settings: &McpSettings,
+    ) -> Result<Stdio, Unfit> {
+        if let Some(first) = settings.allow_addresses.first() {
+            let message = format!(
+                "`allow_addresses` does not apply to `{name}`, which is a \
+                program"
+            );
+            self.refuse(&first.at, message, "remove it");
+        }
+        stdio = stdio.limits(settings.limits.or(Stdio::default_limits()));
+        let of_import = plan.is_imported && self.allow_stray_children;
+        if settings.allow_stray_children.as_ref().map_or(of_import, |allow| allow.value) {
+            stdio = stdio.allow_stray_children();
+        } else if let Err(unsupported) = process::support() {
+            let message = format!(
+                "child processes of `{name}` could outlive it on this machine: \
+                {unsupported}"
+            );
+            let help = if plan.is_imported {
+                "or add `--allow-stray-children`".to_owned()
+            } else {
+                format!("or write below [mcp.{name}]: allow_stray_children = true")
+            };
+            return Err(Unfit::error(Diagnostic::error(plan.at, message).help(help)));
+        }
+        report_unlimited_processes(&plan.at.file, self.problems);
+        if let Err(missing) = stdio.find_program() {
+            let help = format!("until this is changed, the MCP server `{name}` cannot be used");
+            self.problems.push(Diagnostic::warning(plan.at, missing.to_string()).help(help));
+        }
+        Ok(stdio)
+    }
+
+    fn allowed(&self, http: Http, settings: &McpSettings) -> Http {
+        let stray = settings.allow_stray_children.as_ref();
+        let of_programs =
+            settings.limits.keys().chain(stray.map(|value| ("allow_stray_children", &value.at)));
+        for (key, at) in of_programs {
+            self.refuse(at, format!("`{key}` applies only to a program"), "remove it");
+        }
+        let addresses = allowed_addresses(
+            &settings.allow_addresses,
+            self.names.grant.as_deref(),
+            self.problems,
+        );
+        if addresses.is_empty() {
+            http
+        } else {
+            http.client(HttpClient::builder().allow_addresses(addresses))
+        }
+    }
+
+    fn refuse(&self, at: &Spot, message: String, help: &str) {
+        self.problems.push(Diagnostic::error(at, message).help(help));
+    }
+}
+
+fn endpoint_of(endpoint: &EndpointSection, values: &mut Values<'_>) -> Option<Http> {
+    let url = values.plain(&endpoint.url);
+    let headers = pairs(&endpoint.headers, values, toolcrib_mcp::server::is_secret_header);
+    let mut http = Http::new(url?);
+    for (name, value) in headers? {
+        http = http.header(name, value);
+    }
+    Some(http)
+}
+
+/// Names with their values; those with names of secrets become secrets.
+fn pairs(
+    pairs: &[Pair],
+    values: &mut Values<'_>,
+    is_secret: impl Fn(&str) -> bool,
+) -> Option<Vec<(String, String)>> {
+    let pairs: Vec<_> = pairs
+        .iter()
+        .map(|pair| {
+            let value = values.with_secrets(&pair.value)?;
+            if is_secret(&pair.name.value) {
+                values.learned.extend(toolcrib_mcp::server::secrets_in(&value));
+            }
+            Some((pair.name.value.to_string(), value))
+        })
+        .collect();
+    pairs.into_iter().collect()
+}
+
+/// The tools of a server that may be offered: a section narrows the restrictions of the file.
+fn included(settings: &McpSettings, tools: Option<&FileTools>) -> Option<Vec<Arc<str>>> {
+    let Some(only) = tools.and_then(|tools| tools.only.as_ref()) else {
+        return settings.include.clone();
+    };
+    let globs = settings.include.as_ref().map(|globs| globs.iter().cloned().map(Glob::new));
+    let globs: Option<Vec<_>> = globs.map(Iterator::collect);
+    let is_included =
+        |name: &str| globs.as_ref().is_none_or(|globs| globs.iter().any(|glob| glob.matches(name)));
+    Some(only.iter().filter(|name| is_included(name)).cloned().collect())
+}
+
+fn with_settings(mut client: McpClientBuilder, settings: &McpSettings) -> McpClientBuilder {
+    if settings.trusted == Some(true) {
+        client = client.trusted();
+    }
+    if let Some(timeout) = settings.timeout {
+        client = client.call_timeout(timeout);
+    }
+    if let Some(timeout) = settings.start_timeout {
+        client = client.start_timeout(timeout);
+    }
+    if let Some(timeout) = settings.list_timeout {
+        client = client.list_timeout(timeout);
+    }
+    if let Some(chars) = settings.max_result_chars {
+        client = client.max_result_chars(chars);
+    }
+    if settings.shares_session {
+        client = client.shared_session();
+    }
+    if let Some(most) = settings.max_sessions {
+        client = client.max_sessions(most);
+    }
+    client.exclude(&settings.exclude).order(settings.order)
+}

@@ -1,0 +1,38 @@
+//! The names of tools of MCP servers.
+
+/// The prefix of the names of all tools of MCP servers.
+pub(super) const REMOTE: &str = "mcp__";
+/// The separator between the names of a server and its tool; a server's name cannot contain it.
+pub(super) const BETWEEN: &str = "__";
+/// The toolset of all tools of MCP servers.
+pub(super) const REMOTE_TOOLSET: &str = "mcp";
+
+/// The server and the tool of a name or pattern that contains both.
+pub(super) fn parts_of_remote(name: &str) -> Option<(&str, &str)> {
+    let (server, tool) = name.strip_prefix(REMOTE)?.split_once(BETWEEN)?;
+    (!server.contains(['*', '?'])).then_some((server, tool))
+}
+
+/// The prefix of the tool names of an MCP server.
+pub(super) fn remote_prefix(server: &str) -> String {
+    format!("{REMOTE}{server}{BETWEEN}")
+}
+
+/// Whether a name or prefix begins like tools of MCP servers, ignoring case.
+pub(super) fn is_remote(name: &str) -> bool {
+    name.get(..REMOTE.len()).is_some_and(|start| start.eq_ignore_ascii_case(REMOTE))
+}
+
+/// Whether a pattern may match a name with this prefix.
+pub(super) fn may_begin(pattern: &str, start: &str) -> bool {
+    let mut start = start.chars();
+    for one in pattern.chars() {
+        match (one, start.next()) {
+            ('*', _) | (_, None) => return true,
+            ('?', Some(_)) => {}
+            (one, Some(other)) if one == other => {}
+            _ => return false,
+        }
+    }
+    start.next().is_none()
+}

@@ -1,0 +1,63 @@
+//! Checks of the programs that tools run.
+
+use std::path::PathBuf;
+
+use toolcrib_capabilities::process;
+use toolcrib_core::Tool;
+use toolcrib_tools::{DeclaredKind, Reach, command::DeclaredCommand};
+
+use super::Source;
+use crate::resolve::process_limit::report_unlimited_processes;
+
+pub(super) fn build(command: &DeclaredCommand, source: &Source<'_>) -> Option<Tool> {
+    let reaches = command.reaches();
+    let [Reach::Program { command: words, working_dir, inherit_env, .. }] = reaches.as_slice()
+    else {
+        return None;
+    };
+    let declared = &source.declaration.source;
+    let at = declared.value("/program").unwrap_or(&source.section.at);
+    if let Some(grant) = &source.names.grant {
+        grant.check_program(at, source.problems);
+        for position in 0..inherit_env.len() {
+            let at = declared.value(&format!("/inherit_env/{position}")).unwrap_or(at);
+            grant.refuse_variable(at, source.problems);
+        }
+    }
+    let has_program = !command.program().is_empty();
+    let stays_inside = !has_program
+        || words.first().is_none_or(|one| source.root.check_program(one, at, source.problems));
+    if !command.allows_stray_children()
+        && let Err(unsupported) = process::support()
+    {
+        source.refuse(
+            at,
+            format!("what this program starts could outlive it here: {unsupported}"),
+            "or write allow_stray_children = true; then what leaves the program's process group \
+             lives on after a call",
+        );
+    }
+    report_unlimited_processes(&source.section.at.file, source.problems);
+    let working_dir = resolved(*working_dir, source);
+    let built = command.build(source.declaration.clone(), source.root.path(), working_dir);
+    let built = built.map_err(|mut found| {
+        found.errors.retain(|error| stays_inside || error.field != "/program");
+        found
+    });
+    source.built(built).filter(|_| stays_inside)
+}
+
+/// The folder that the program runs in; the project's own where the named one cannot be used, which
+/// is recorded.
+fn resolved(named: Option<&str>, source: &Source<'_>) -> PathBuf {
+    let folder = named.and_then(|named| {
+        let record = |error| {
+            let declared = &source.declaration.source;
+            let at = declared.value("/working_dir").unwrap_or(&source.section.at);
+            let help = source.root.near(&error, named);
+            source.refuse(at, format!("`{named}` {error}"), help);
+        };
+        source.root.folder(named).map_err(record).ok()
+    });
+    folder.unwrap_or_else(|| source.root.path().to_owned())
+}

@@ -1,0 +1,96 @@
+//! Tools of the kind `http`.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use toolcrib_capabilities::http::{AllowedAddress, HttpClient, IpNet};
+use toolcrib_config::Diagnostic;
+use toolcrib_core::Tool;
+use toolcrib_tools::{DeclaredKind, Reach, http::DeclaredHttp};
+
+use super::Source;
+use crate::resolve::{addresses::host, grant::allowed_addresses};
+
+/// One client for all tools that may dial the same addresses, so that they share connections.
+#[derive(Debug, Default)]
+pub(super) struct Clients(Vec<(Vec<AllowedAddress>, HttpClient)>);
+
+impl Clients {
+    fn client(&mut self, allowed: Vec<AllowedAddress>) -> HttpClient {
+        if let Some((_, client)) = self.0.iter().find(|(known, _)| *known == allowed) {
+            return client.clone();
+        }
+        let client = HttpClient::builder().allow_addresses(allowed.iter().copied()).build();
+        self.0.push((allowed, client.clone()));
+        client
+    }
+}
+
+pub(super) fn build(
+    http: &DeclaredHttp,
+    source: &Source<'_>,
+    clients: &mut Clients,
+) -> Option<Tool> {
+    let reaches = http.reaches();
+    let [Reach::Host { url, allow_addresses }] = reaches.as_slice() else { return None };
+    let allowed =
+        allowed_addresses(allow_addresses, source.names.grant.as_deref(), source.problems);
+    let client = clients.client(allowed.clone());
+    let tool = source.built(http.build(source.declaration.clone(), &client))?;
+    warn_of_private_host(url, allow_addresses.is_empty(), &allowed, source);
+    Some(tool)
+}
+
+/// A host that is an address in the URL, or is this machine by its name, is known before any
+/// call. The address of another name is not.
+fn warn_of_private_host(
+    url: &str,
+    allows_none: bool,
+    allowed: &[AllowedAddress],
+    source: &Source<'_>,
+) {
+    let Some((host, port, offset)) = host(url) else { return };
+    let addresses: Vec<IpAddr> = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+        Ok(address) => vec![address.to_canonical()],
+        Err(_) if host == "localhost" => {
+            vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
+        }
+        Err(_) => return,
+    };
+    let is_allowed = |address| {
+        let address = SocketAddr::new(address, port);
+        allowed.iter().any(|one| one.allows(address))
+    };
+    if addresses.iter().any(|address| is_allowed(*address) || !is_private(*address)) {
+        return;
+    }
+    let nets: Vec<_> =
+        addresses.iter().map(|address| format!("\"{}\"", IpNet::from(*address))).collect();
+    let nets = nets.join(", ");
+    let help = if allows_none {
+        format!("if it is meant, write allow_addresses = [{nets}]")
+    } else {
+        format!("if it is meant, add {nets} to `allow_addresses`")
+    };
+    let message = format!(
+        "`{host}` is not on the public internet, and `allow_addresses` does not allow it: every \
+         call will be `not_available`"
+    );
+    let at = source.declaration.source.character("/url", offset);
+    let at = at.as_ref().unwrap_or(&source.section.at);
+    source.problems.push(Diagnostic::warning(at, message).help(help));
+}
+
+/// Whether an address certainly belongs to one machine or to a private network.
+fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => {
+            v4.is_loopback() || v4.is_private() || v4.is_link_local() || v4.is_unspecified()
+        }
+        IpAddr::V6(v6) => {
+            v6.is_loopback()
+                || v6.is_unique_local()
+                || v6.is_unicast_link_local()
+                || v6.is_unspecified()
+        }
+    }
+}

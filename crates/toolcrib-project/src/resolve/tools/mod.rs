@@ -1,0 +1,181 @@
+//! Declared tools: what does not depend on their kind, and one file for each kind.
+
+mod command;
+mod http;
+mod schema;
+
+use std::collections::HashMap;
+
+use toolcrib_artifacts::{ARTIFACT_TOOLS, Artifacts};
+use toolcrib_config::{Diagnostic, Help, Problems, Spot, suggest};
+use toolcrib_core::{ArtifactPolicy, Tool};
+use toolcrib_engine::SKILL_TOOLS;
+use toolcrib_tools::{Declaration, DeclaredKind, Reach, ToolErrors, sql::SqlDatabase};
+
+use super::{databases::Databases, names::Names, part::Part};
+use crate::{
+    config::{Input, Kind, ToolSection},
+    root::Root,
+    text_file::MAX_TEXT,
+};
+
+/// Reports names that two tools have, and those that are taken while there are skills or artifacts.
+pub(crate) fn report_duplicate_tools(
+    parts: &[Part],
+    has_skills: bool,
+    has_artifacts: bool,
+    problems: &Problems,
+) {
+    let mut places = HashMap::new();
+    for name in Part::tools(parts).filter_map(|tool| tool.name.as_ref()) {
+        if let Some(first) = places.get(&name.value) {
+            let message = format!("two tools are called `{}`; the first is at {first}", name.value);
+            problems.push(Diagnostic::error(&name.at, message).help("rename one of them"));
+        } else {
+            places.insert(&name.value, &name.at);
+        }
+        if has_skills && SKILL_TOOLS.contains(&&*name.value) {
+            let message = format!("`{}` is a tool that Toolcrib has for skills", name.value);
+            problems.push(Diagnostic::error(&name.at, message).help("give the tool another name"));
+        }
+        if has_artifacts && ARTIFACT_TOOLS.contains(&&*name.value) {
+            let message = format!("`{}` is a tool that Toolcrib has for artifacts", name.value);
+            problems.push(Diagnostic::error(&name.at, message).help("give the tool another name"));
+        }
+    }
+}
+
+/// The inputs of a tool, besides those of its kind.
+struct Source<'a> {
+    section: &'a ToolSection,
+    declaration: Declaration,
+    /// Whether the schema of the arguments is known. If not, all else is checked all the same, and
+    /// nothing is said of parameters.
+    schema_is_sound: bool,
+    root: &'a Root,
+    names: &'a Names,
+    problems: &'a Problems,
+}
+
+/// Reads the schemas in files, so that they are among what was read before anything is
+/// built. Errors in one are recorded when its tool is built.
+pub(crate) fn read_schemas(parts: &[Part]) {
+    for part in parts {
+        for tool in &part.declared.tools {
+            if let Input::File(file) = &tool.input {
+                let _ = part.root.text(&file.value, MAX_TEXT);
+            }
+        }
+    }
+}
+
+/// Builds the tools of all parts, and with them prepares every statement and finds every program;
+/// every problem is recorded.
+pub(crate) fn build_tools(
+    parts: &[Part],
+    databases: &Databases,
+    artifacts: Option<&Artifacts>,
+    names: &Names,
+    problems: &Problems,
+) -> Vec<Tool> {
+    for section in Part::tools(parts) {
+        report_artifacts_of(section, artifacts, problems);
+    }
+    let mut clients = http::Clients::default();
+    let mut tools = Vec::new();
+    for part in parts {
+        let names = names.seen_by(part);
+        let source = |section| Source::new(section, &part.root, &names, problems);
+        let built = part.declared.tools.iter().filter_map(|section| match &section.kind {
+            Kind::Sql(sql) => {
+                let source = source(section);
+                let database = source.database(sql, databases)?;
+                source.built(sql.build(source.declaration.clone(), database)?)
+            }
+            Kind::SqlExplore(explore) => {
+                let source = source(section);
+                let database = source.database(explore, databases)?;
+                source.built(explore.build(source.declaration.clone(), database))
+            }
+            Kind::Command(command) => command::build(command, &source(section)),
+            Kind::Http(http) => http::build(http, &source(section), &mut clients),
+            Kind::Unknown => None,
+        });
+        match part.plugin_id() {
+            Some(plugin) => tools.extend(built.map(|tool| tool.with_plugin(plugin))),
+            None => tools.extend(built),
+        }
+    }
+    tools
+}
+
+/// Reports what a tool says of artifacts that cannot be.
+fn report_artifacts_of(tool: &ToolSection, artifacts: Option<&Artifacts>, problems: &Problems) {
+    let Declaration { artifact_policy, artifact_kind, source, .. } = &tool.declaration;
+    let kind_at = source.value("/artifact_kind").unwrap_or(&tool.at);
+    let Some(artifacts) = artifacts else {
+        let policy_at = source.value("/artifact_policy");
+        let asks = policy_at.filter(|_| *artifact_policy != ArtifactPolicy::Never);
+        for at in asks.into_iter().chain(artifact_kind.as_ref().map(|_| kind_at)) {
+            let help = "add a section `[artifacts]`, which may be empty, or take this out";
+            problems.push(Diagnostic::error(at, "this project keeps no artifacts").help(help));
+        }
+        return;
+    };
+    if let Some(kind) = artifact_kind
+        && !artifacts.kinds().any(|known| *known == **kind)
+    {
+        let message = format!("there is no kind of artifact {}", suggest::quoted([&**kind]));
+        let help = suggest::help(kind, "kinds", artifacts.kinds());
+        problems.push(Diagnostic::error(kind_at, message).help(help));
+    }
+}
+
+impl<'a> Source<'a> {
+    fn new(
+        section: &'a ToolSection,
+        root: &'a Root,
+        names: &'a Names,
+        problems: &'a Problems,
+    ) -> Self {
+        let schema = schema::input_schema(section, root, problems);
+        let mut declaration = section.declaration.clone();
+        declaration.source = declaration.source.with_secrets(&names.secrets);
+        match &schema {
+            Some(schema) => declaration.input_schema = schema.clone(),
+            None => declaration.source = declaration.source.without_schema(),
+        }
+        Self { section, declaration, schema_is_sound: schema.is_some(), root, names, problems }
+    }
+
+    /// The database of a kind that needs one; `None` where it cannot be used, which is recorded.
+    fn database<'d>(
+        &self,
+        kind: &dyn DeclaredKind,
+        databases: &'d Databases,
+    ) -> Option<&'d SqlDatabase> {
+        let named = kind.reaches().into_iter().find_map(|reach| match reach {
+            Reach::Database(named) => Some(named),
+            _ => None,
+        })?;
+        databases.of_tool(named, &self.section.at, self.names.grant.as_deref(), self.problems)
+    }
+
+    /// The tool; its errors are recorded, except those that the reader of its table recorded.
+    fn built(&self, built: Result<Tool, ToolErrors>) -> Option<Tool> {
+        let record = |found: ToolErrors| {
+            let is_complete = self.section.is_complete && self.schema_is_sound;
+            let errors = found.errors.into_iter();
+            for error in errors.filter(|error| is_complete || !error.field.is_empty()) {
+                let at = error.at.as_ref().unwrap_or(&self.section.at);
+                self.refuse(at, error.message, error.help);
+            }
+        };
+        built.map_err(record).ok()
+    }
+
+    /// Records an error.
+    fn refuse(&self, at: &Spot, message: impl Into<String>, help: impl Into<Help>) {
+        self.problems.push(Diagnostic::error(at, message).help(help));
+    }
+}

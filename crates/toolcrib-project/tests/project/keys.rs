@@ -1,0 +1,175 @@
+//! `docs/reference-keys.md` is what the reader of project files says of itself.
+
+use std::{collections::BTreeMap, env, fs, path::Path};
+
+use crate::{documented::PAGES, folder::Folder};
+
+/// Each table with an unknown key: the reader answers with the keys that it knows. Keys that are only
+/// read where they are present are there too.
+const PROBE: &str = r#"
+0 = 0
+policy_default = "allow"
+agent = { 0 = 0 }
+limits = { 0 = 0 }
+skills = { 0 = 0 }
+artifacts = { 0 = 0 }
+breaker = { 0 = 0 }
+retry_budget = { 0 = 0 }
+secrets = { A = { 0 = 0 } }
+[database.NAME]
+0 = 0
+[model.NAME]
+0 = 0
+[mcp.NAME]
+0 = 0
+include = ["a"]
+[hub.NAME]
+0 = 0
+call = { 0 = 0 }
+[plugin.NAME]
+0 = 0
+[[serve.token]]
+0 = 0
+[[tool]]
+kind = "sql"
+0 = 0
+statements = [{ 0 = 0 }]
+[[tool]]
+kind = "sql_explore"
+0 = 0
+[[tool]]
+kind = "command"
+0 = 0
+[[tool]]
+kind = "http"
+0 = 0
+[[personality]]
+0 = 0
+network = { 0 = 0 }
+[[role]]
+0 = 0
+[[policy]]
+0 = 0
+annotation = { 0 = 0 }
+iteration = { 0 = 0 }
+args = { "/a" = { 0 = 0 } }
+[[reliability]]
+0 = 0
+when = { 0 = 0 }
+[serve]
+0 = 0
+"#;
+
+/// The name of a probed table, as an author writes it.
+fn title(found: &str, position: usize) -> String {
+    let kinds = ["sql", "sql_explore", "command", "http"];
+    match found {
+        "this file" => "The top of the file".to_owned(),
+        "secret `A`" => "`[secrets] NAME`".to_owned(),
+        "`call`" => "`[hub.NAME.call]`".to_owned(),
+        "this statement" => "`statements` of `[[tool]]`".to_owned(),
+        "`network`" => "`network` of `[[personality]]`".to_owned(),
+        "`annotation`" | "`iteration`" => format!("{found} of `[[policy]]`"),
+        "the test of `/a`" => "a test in `args` of `[[policy]]`".to_owned(),
+        "`when`" => "`when` of `[[reliability]]`".to_owned(),
+        "`[[tool]]`" => format!("`[[tool]]` with `kind = \"{}\"`", kinds[position]),
+        _ => found.to_owned(),
+    }
+}
+
+/// The examples and comments of keys on the pages, by table and key.
+fn documented() -> BTreeMap<(String, String), (String, String)> {
+    let mut found = BTreeMap::<_, (String, String)>::new();
+    for block in PAGES.iter().flat_map(|page| page.split("```toml\n").skip(1)) {
+        let mut table = "this file".to_owned();
+        for line in block.split("```").next().unwrap().lines() {
+            if let Some(header) = line.strip_prefix('[') {
+                let header = header.trim_start_matches('[').split(']').next().unwrap();
+                let mut names: Vec<&str> = header.split('.').collect();
+                if let ["database" | "model" | "mcp" | "hub" | "plugin", name, ..] = &mut *names {
+                    *name = "NAME";
+                }
+                let name = names.join(".");
+                let is_list = line.starts_with("[[");
+                table = if is_list { format!("`[[{name}]]`") } else { format!("`[{name}]`") };
+            } else if let Some((key, rest)) = line.split_once(" = ") {
+                let (value, comment) = rest.split_once(" # ").unwrap_or((rest, ""));
+                let value = if value.trim() == "[" { "[…]" } else { value.trim() };
+                let written = (value.to_owned(), comment.trim().to_owned());
+                let entry = found.entry((table.clone(), key.to_owned()));
+                let entry = entry.or_insert_with(|| written.clone());
+                if entry.1.is_empty() && !written.1.is_empty() {
+                    *entry = written;
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The meaning of a key by the tables of a text: `` | `key` | meaning | ``.
+fn meaning(text: &str, key: &str) -> String {
+    let rows = text.lines().filter(|line| line.starts_with("| `"));
+    let mut rows = rows.filter_map(|line| line.trim_end_matches(" |").split_once(" | "));
+    let is_key = |word: &str| word.split(' ').next() == Some(key);
+    let row = rows.find(|(keys, _)| keys.split('`').skip(1).step_by(2).any(is_key));
+    row.map(|(_, meaning)| meaning.to_owned()).unwrap_or_default()
+}
+
+#[test]
+fn every_event_is_on_its_page() {
+    let page = include_str!("../../../../docs/events.md");
+    for name in toolcrib_core::EventKind::NAMES {
+        assert!(page.contains(&format!("`{name}`")), "docs/events.md does not name {name}");
+    }
+}
+
+#[test]
+fn the_reference_of_keys_is_current() {
+    let problems = Folder::with(PROBE).problems().to_string();
+    let lines: Vec<&str> = problems.lines().collect();
+    let (documented, mut kinds) = (documented(), 0);
+    let (_, others) = PAGES[0].split_once("\n## Other keys\n").unwrap();
+    let mut unexplained = Vec::new();
+    let mut page = String::from(
+        "# All keys\n\nEvery key that Toolcrib reads in a `toolcrib.toml`, from the code that reads it. An unknown key \
+         is an error.\nExamples and comments are those of [the project file](project-file.md), \
+         [MCP servers](mcp.md) and\n[reliability rules](reliability.md). A test writes this page anew with \
+         `INSTA_UPDATE=always`.\n",
+    );
+    for (at, line) in lines.iter().enumerate() {
+        let Some((_, table)) = line.split_once("unknown key `0` in ") else { continue };
+        let help = lines[at + 1];
+        assert!(!help.ends_with('…'), "{help}");
+        page += &format!("\n## {}\n\n| key | example | |\n|---|---|---|\n", title(table, kinds));
+        kinds += usize::from(table == "`[[tool]]`");
+        for key in help.split('`').skip(1).step_by(2) {
+            let missing = format!("`{key}` is missing in {table}");
+            let is_required = lines.iter().any(|line| line.ends_with(&missing));
+            let place = if table == "`call`" { "`[hub.NAME.call]`" } else { table };
+            let known = documented.get(&(place.to_owned(), key.to_owned()));
+            let (value, comment) = known.cloned().unwrap_or_default();
+            let value =
+                if value.is_empty() { value } else { format!("`{}`", value.replace('|', "\\|")) };
+            let required = if is_required { "required; " } else { "" };
+            let is_condition = ["`when`", "the test of `/a`"].contains(&table);
+            let comment = match () {
+                () if is_condition => meaning(&PAGES.concat(), key),
+                () if !comment.is_empty() => comment.replace('|', "\\|"),
+                () if table == "this file" => "a table, below".to_owned(),
+                () => meaning(others, key),
+            };
+            if comment.is_empty() {
+                unexplained.push(format!("`{key}` in {table}"));
+            }
+            let note = format!("{required}{comment}");
+            page += &format!("| `{key}` | {value} | {} |\n", note.trim_end_matches("; "));
+        }
+    }
+    assert!(unexplained.is_empty(), "no page explains {}", unexplained.join(", "));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference-keys.md");
+    if env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+        fs::write(&path, &page).unwrap();
+    }
+    assert_eq!(fs::read_to_string(path).unwrap(), page, "INSTA_UPDATE=always writes the page anew");
+}

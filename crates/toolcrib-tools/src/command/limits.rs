@@ -1,0 +1,64 @@
+//! The limits of a program of a tool or an MCP server.
+
+use std::{
+    ops::{RangeFrom, RangeInclusive},
+    time::Duration,
+};
+
+use toolcrib_capabilities::process::ProcessLimits;
+use toolcrib_config::{Located, Spot, Table};
+
+/// With less memory a program cannot start.
+const MEMORY: RangeFrom<u64> = 1 << 20..;
+/// The kernel cannot limit root to less than 2, and no system supports more than 4 million.
+const PROCESSES: RangeInclusive<u32> = 2..=4_000_000;
+/// The permitted file sizes.
+const FILE: RangeFrom<u64> = 1..;
+
+/// The limits that a section sets.
+#[derive(Debug, Default)]
+pub struct ProcessLimitsSection {
+    memory: Option<Located<u64>>,
+    processes: Option<Located<u32>>,
+    file: Option<Located<u64>>,
+    cpu: Option<Located<Duration>>,
+}
+
+impl ProcessLimitsSection {
+    /// The keys of the limits.
+    pub const KEYS: [&str; 4] = ["memory_max", "processes_max", "file_max", "cpu_max"];
+
+    /// Reads the keys; problems are recorded.
+    pub fn read(table: &Table<'_>) -> Self {
+        Self {
+            memory: table.value("memory_max").and_then(|value| value.size(MEMORY)),
+            processes: table.value("processes_max").and_then(|value| value.integer(PROCESSES)),
+            file: table.value("file_max").and_then(|value| value.size(FILE)),
+            cpu: table.value("cpu_max").and_then(|value| value.duration()),
+        }
+    }
+
+    /// These limits, and the default ones where none is set.
+    pub fn or(&self, default: ProcessLimits) -> ProcessLimits {
+        fn value<T: Copy>(set: Option<&Located<T>>) -> Option<T> {
+            set.map(|set| set.value)
+        }
+        ProcessLimits {
+            memory: value(self.memory.as_ref()).or(default.memory),
+            processes: value(self.processes.as_ref()).or(default.processes),
+            file_size: value(self.file.as_ref()).or(default.file_size),
+            cpu_time: value(self.cpu.as_ref()).or(default.cpu_time),
+        }
+    }
+
+    /// The keys that are set, with their positions.
+    pub fn keys(&self) -> impl Iterator<Item = (&'static str, &Spot)> {
+        let places = [
+            self.memory.as_ref().map(|set| &set.at),
+            self.processes.as_ref().map(|set| &set.at),
+            self.file.as_ref().map(|set| &set.at),
+            self.cpu.as_ref().map(|set| &set.at),
+        ];
+        Self::KEYS.into_iter().zip(places).filter_map(|(key, at)| Some((key, at?)))
+    }
+}

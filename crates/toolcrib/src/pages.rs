@@ -1,0 +1,14 @@
+//! The Rust blocks of the README and of the pages in `docs/` compile and run.
+
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+#[doc = include_str!("../../../docs/which-provider.md")]
+struct WhichProvider;
+#[doc = include_str!("../../../docs/executors.md")]
+struct Executors;
+#[doc = include_str!("../../../docs/discovery.md")]
+struct Discovery;
+#[doc = include_str!("../../../docs/events.md")]
+struct Events;
+#[doc = include_str!("../../../docs/models.md")]
+struct Models;

@@ -1,0 +1,63 @@
+// The suite sends no token and calls the fixture's tools by their own names. This relay adds the gateway's token and
+// its prefix of names, and changes nothing else.
+
+import { createServer, request } from "node:http";
+
+/** Listens on an ephemeral port of this machine, in front of `url`. */
+export async function relay(url, token, prefix) {
+  const server = createServer(async (incoming, outgoing) => {
+    const own = `127.0.0.1:${server.address().port}`;
+    const headers = { ...incoming.headers, authorization: `Bearer ${token}` };
+    for (const name of ["host", "origin"]) headers[name] &&= headers[name].replace(own, url.host);
+    if (headers["mcp-method"] === "tools/call") headers["mcp-name"] &&= prefix + headers["mcp-name"];
+    const chunks = [];
+    for await (const chunk of incoming) chunks.push(chunk);
+    const body = prefixed(Buffer.concat(chunks), prefix);
+    if (body.length > 0) headers["content-length"] = body.length;
+
+    const path = incoming.url;
+    const forward = request({ hostname: url.hostname, port: url.port, method: incoming.method, path, headers });
+    forward.on("error", () => outgoing.destroy());
+    outgoing.on("close", () => forward.destroy());
+    forward.on("response", (answer) => {
+      delete answer.headers["content-length"];
+      outgoing.writeHead(answer.statusCode, answer.headers).flushHeaders();
+      let rest = "";
+      answer.setEncoding("utf8").on("data", (text) => {
+        const lines = (rest + text).split("\n");
+        rest = lines.pop();
+        for (const line of lines) outgoing.write(`${bare(line, prefix)}\n`);
+      });
+      answer.on("end", () => outgoing.end(bare(rest, prefix)));
+      answer.on("error", () => outgoing.destroy());
+    });
+    forward.end(body);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return server;
+}
+
+/** A request with the gateway's name of the tool that it calls. */
+function prefixed(body, prefix) {
+  const message = parsed(body);
+  if (message?.method !== "tools/call" || typeof message.params?.name !== "string") return body;
+  message.params.name = prefix + message.params.name;
+  return Buffer.from(JSON.stringify(message));
+}
+
+/** A line of a response with the upstream's names of the tools that it lists. */
+function bare(line, prefix) {
+  const [, field, json] = /^(data: ?)?(.*)$/su.exec(line);
+  const message = parsed(json);
+  if (!Array.isArray(message?.result?.tools)) return line;
+  for (const tool of message.result.tools) tool.name = tool.name.replace(prefix, "");
+  return (field ?? "") + JSON.stringify(message);
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

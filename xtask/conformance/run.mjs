@@ -1,0 +1,169 @@
+// Runs the official MCP conformance suite and prints its results as JSON.
+//
+//   node run.mjs TOOLCRIB COLUMN…
+//
+// A column is `client`, or SERVER/ERAS: `direct`, `gateway` or `fastmcp`, with a fixture that speaks `both` eras, only
+// `sessions` (2025-11-25) or only `stateless` (2026-07-28). Each runs for both requirement sets. Everything started
+// here ends with this program, which itself ends at the latest with its standard input.
+
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { relay } from "./relay.mjs";
+
+const SUITE = "node_modules/@modelcontextprotocol/conformance";
+const SETS = ["2025-11-25", "2026-07-28"];
+const [toolcrib, ...columns] = process.argv.slice(2);
+
+// A fixture, a gateway and a Python proxy start in seconds; a scenario ends after the suite's own 30 seconds.
+const START_SECONDS = 60;
+const SUITE_SECONDS = 300;
+
+const scratch = mkdtempSync(join(tmpdir(), "toolcrib-conformance-"));
+const env = { ...process.env, XDG_STATE_HOME: scratch, XDG_CONFIG_HOME: scratch, TOOLCRIB: toolcrib };
+const running = new Set();
+
+function start(program, args, more = {}) {
+  // A separate process group: what the program starts can be ended with it.
+  const child = spawn(program, args, {
+    detached: true,
+    env: { ...env, ...more },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  running.add(child);
+  child.text = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text) => (child.text += text));
+  }
+  child.on("error", (error) => fail(`${program}: ${error.message}`));
+  return child;
+}
+
+function end(child) {
+  running.delete(child);
+  try {
+    process.kill(-child.pid, "SIGKILL");
+  } catch {
+    // It has ended.
+  }
+}
+
+function cleanUp() {
+  running.forEach(end);
+  rmSync(scratch, { recursive: true, force: true });
+}
+
+function fail(message) {
+  console.error(message);
+  process.exit(1);
+}
+
+process.on("exit", cleanUp);
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => process.exit(130));
+process.stdin.on("end", () => process.exit(130)).resume();
+
+/** Waits for a pattern in a program's output. */
+function says(child, pattern) {
+  return new Promise((resolve, reject) => {
+    const stop = (why) => reject(new Error(`${child.spawnargs.join(" ")} ${why}\n${child.text}`));
+    const timer = setTimeout(() => stop(`did not print ${pattern} in ${START_SECONDS} s`), START_SECONDS * 1000);
+    const look = () => {
+      const found = pattern.exec(child.text);
+      if (!found) return;
+      clearTimeout(timer);
+      resolve(found[1]);
+    };
+    child.stdout.on("data", look);
+    child.stderr.on("data", look);
+    child.on("close", (code) => stop(`ended with ${code}`));
+    look();
+  });
+}
+
+/** The URL of what the server scenarios run against, and the programs to end afterward. */
+async function serve(server, eras) {
+  const fixture = start(process.execPath, ["fixture.mjs"], { PORT: "0", ERAS: eras });
+  const upstream = await says(fixture, /endpoint: (\S+)\n/);
+  if (server === "direct") return [upstream, () => end(fixture)];
+  if (server === "fastmcp") {
+    const proxy = start("fastmcp/venv/bin/python", ["proxy.py", upstream]);
+    return [`${await says(proxy, /running on (http\S+) /)}/mcp`, () => [proxy, fixture].forEach(end)];
+  }
+  const servers = join(scratch, `${server}-${eras}.json`);
+  writeFileSync(servers, JSON.stringify({ mcpServers: { fixture: { url: upstream } } }));
+  const gateway = start(toolcrib, ["serve", "--no-project", "--import", servers, "--http", "0", "--show-token"]);
+  const url = new URL(await says(gateway, /serving (\S+)\s/));
+  const token = await says(gateway, /token (\S{32,})\n/);
+  const front = await relay(url, token, "mcp__fixture__");
+  const stop = () => {
+    front.close();
+    front.closeAllConnections();
+    [gateway, fixture].forEach(end);
+  };
+  return [`http://127.0.0.1:${front.address().port}${url.pathname}`, stop];
+}
+
+/** The output of the suite for one requirement set. */
+function suite(args) {
+  const child = start(process.execPath, [`${SUITE}/dist/index.js`, ...args, "--output-dir", join(scratch, "results")]);
+  return new Promise((resolve, reject) => {
+    const late = `the suite took more than ${SUITE_SECONDS} s\n`;
+    const timer = setTimeout(() => reject(new Error(late + child.text)), SUITE_SECONDS * 1000);
+    child.on("close", () => {
+      clearTimeout(timer);
+      end(child);
+      resolve(child.text);
+    });
+  });
+}
+
+/** The scenarios of a requirement set, with the suite's verdicts. */
+function results(set, leg, output) {
+  const verdicts = [...output.matchAll(/^(✓|✗) (\S+): (\d+) passed, (\d+) failed/gmu)];
+  const required = parse(readFileSync(`${SUITE}/requirements/${set}.yaml`, "utf8"));
+  const extra = required.not_scored.filter((entry) => entry.leg === leg).map((entry) => entry.scenario);
+  return [...required[leg], ...extra].map((scenario) => {
+    const verdict = verdicts.find(([, , name]) => name === scenario);
+    if (!verdict) throw new Error(`the suite has no verdict on ${scenario}:\n${output}`);
+    const [, mark, , passed, failed] = verdict;
+    const scored = required[leg].includes(scenario);
+    return { scenario, scored, ok: mark === "✓", passed: Number(passed), failed: Number(failed) };
+  });
+}
+
+async function run(column) {
+  const [server, eras] = column.split("/");
+  const leg = server === "client" ? "client" : "server";
+  const found = [];
+  for (const set of SETS) {
+    const began = Date.now();
+    // A fresh server for each set: no state of the last one is left.
+    const [url, stop] = leg === "server" ? await serve(server, eras) : [undefined, () => {}];
+    const target = leg === "server" ? ["--url", url] : ["--command", `"${process.execPath}" client.mjs`];
+    const output = await suite([leg, ...target, "--requirements", set]);
+    stop();
+    const scenarios = results(set, leg, output);
+    const scored = scenarios.filter((each) => each.scored);
+    const seconds = ((Date.now() - began) / 1000).toFixed(1);
+    console.error(`${set} ${column}: ${scored.filter((each) => each.ok).length}/${scored.length} (${seconds} s)`);
+    if (process.env.VERBOSE) console.error(output);
+    found.push({ set, column, scenarios });
+  }
+  return found;
+}
+
+try {
+  // Two columns at a time: most of a run is waiting.
+  const waiting = [...columns];
+  const found = [];
+  const worker = async () => {
+    for (let column = waiting.shift(); column; column = waiting.shift()) found.push(...(await run(column)));
+  };
+  await Promise.all([worker(), worker()]);
+  console.log(JSON.stringify(found));
+  process.exit(0);
+} catch (error) {
+  fail(error.message);
+}

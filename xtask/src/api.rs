@@ -1,0 +1,231 @@
+//! The public API as a text file, which the repository keeps, so that a change of it is seen.
+
+use std::{collections::BTreeSet, env, fs};
+
+use tinyjson::JsonValue;
+
+use crate::{
+    example::{field, items, text},
+    problem::Problem,
+    workspace::{Workspace, run, unreadable},
+};
+
+/// The snapshot.
+const FILE: &str = "docs/internal/public-api.txt";
+/// Crates that no library user names.
+const INTERNAL: [&str; 2] = ["toolcrib-cli", "toolcrib-config"];
+/// The most names in the root of the facade.
+const MAX_ROOT: usize = 40;
+
+/// Fails if the API is not that of the snapshot.
+pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
+    let (path, now) = (workspace.root().join(FILE), list(workspace)?);
+    let kept = fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
+    let (before, after): (BTreeSet<_>, BTreeSet<_>) =
+        (kept.lines().collect(), now.lines().collect());
+    let gone = before.difference(&after).map(|line| format!("- {line}"));
+    let changes: Vec<_> =
+        gone.chain(after.difference(&before).map(|line| format!("+ {line}"))).collect();
+    if changes.is_empty() {
+        eprintln!("{} public items, as in {FILE}", after.len());
+        return Ok(());
+    }
+    Err(Problem::new(
+        format!("the public API differs from {FILE}:\n{}", changes.join("\n")),
+        "if the change is intended, write the new list with `cargo xtask api --bless`",
+    ))
+}
+
+/// Writes the snapshot.
+pub(crate) fn bless(workspace: &Workspace) -> Result<(), Problem> {
+    let path = workspace.root().join(FILE);
+    fs::write(&path, list(workspace)?).map_err(|error| unreadable(&path, &error))
+}
+
+fn list(workspace: &Workspace) -> Result<String, Problem> {
+    // Only rustdoc may use its unstable output. With the variable set for the compiler too, cargo
+    // would build all dependencies again.
+    let rustdoc = workspace.target().join("rustdoc-json.sh");
+    let script = "RUSTC_BOOTSTRAP=1 exec \"${RUSTDOC_OF_API:-rustdoc}\" \"$@\"";
+    fs::write(&rustdoc, format!("#!/bin/sh\n{script}\n")).map_err(|e| unreadable(&rustdoc, &e))?;
+    run(workspace.program("chmod").arg("+x").arg(&rustdoc), "look at the permissions of `target`")?;
+    let mut cargo =
+        workspace.cargo(["doc", "--workspace", "--no-deps", "--all-features", "--quiet"]);
+    if let Some(chosen) = env::var_os("RUSTDOC") {
+        cargo.env("RUSTDOC_OF_API", chosen);
+    }
+    cargo.env("RUSTDOC", &rustdoc);
+    cargo.env("RUSTDOCFLAGS", "-Zunstable-options --output-format=json");
+    run(&mut cargo, "mend what rustdoc reports above")?;
+    let mut all = Vec::new();
+    for name in workspace.crates()? {
+        if INTERNAL.contains(&name.as_str()) {
+            continue;
+        }
+        let name = name.replace('-', "_");
+        let path = workspace.target().join("doc").join(format!("{name}.json"));
+        let read = fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
+        let json: JsonValue = read.parse().map_err(|error| {
+            Problem::new(format!("{}: {error}", path.display()), "delete the file, and try again")
+        })?;
+        let mut reader = Reader { workspace, json: &json, lines: BTreeSet::new() };
+        if let Some(root) = field(&json, "root").and_then(|root| reader.item(root)) {
+            reader.module(root, &name);
+        }
+        if name == "toolcrib" {
+            check_root(&reader.lines)?;
+        }
+        all.extend(reader.lines);
+    }
+    Ok(all.join("\n") + "\n")
+}
+
+fn check_root(lines: &BTreeSet<String>) -> Result<(), Problem> {
+    let paths = lines.iter().filter_map(|line| line.split(' ').next());
+    let root: BTreeSet<_> = paths.filter(|path| path.matches("::").count() == 1).collect();
+    eprintln!("{} names in the root of the facade", root.len());
+    if root.len() <= MAX_ROOT {
+        return Ok(());
+    }
+    Err(Problem::new(
+        format!("the root of `toolcrib` has {} names, more than {MAX_ROOT}", root.len()),
+        "put new names into the module that they belong to",
+    ))
+}
+
+/// Reads what rustdoc says of one crate: `path  signature`, one line for each public item.
+struct Reader<'a> {
+    workspace: &'a Workspace,
+    json: &'a JsonValue,
+    lines: BTreeSet<String>,
+}
+
+impl<'a> Reader<'a> {
+    /// The item of an id, if it is of this crate and shown.
+    fn item(&self, id: &JsonValue) -> Option<&'a JsonValue> {
+        field(field(self.json, "index")?, &id.get::<f64>()?.to_string())
+    }
+
+    fn module(&mut self, module: &JsonValue, path: &str) {
+        let inner = field(module, "inner").and_then(|inner| field(inner, "module"));
+        for item in inner.into_iter().flat_map(|inner| items(inner, "items")) {
+            if let Some(item) = self.item(item) {
+                self.named(item, path);
+            }
+        }
+    }
+
+    /// An item of a module.
+    fn named(&mut self, item: &JsonValue, parent: &str) {
+        let Some((kind, inner)) = kind(item) else { return };
+        if kind == "use" {
+            return self.reexport(inner, parent);
+        }
+        self.shown(item, &format!("{parent}::{}", text(item, "name").unwrap_or_default()));
+    }
+
+    fn reexport(&mut self, used: &JsonValue, parent: &str) {
+        let is_glob = field(used, "is_glob").and_then(JsonValue::get::<bool>) == Some(&true);
+        let target = field(used, "id").and_then(|id| self.item(id));
+        let name = text(used, "name").unwrap_or_default();
+        match target {
+            Some(module) if is_glob => self.module(module, parent),
+            Some(item) => self.shown(item, &format!("{parent}::{name}")),
+            None => {
+                let name = if is_glob { "*" } else { name };
+                let source = text(used, "source").unwrap_or_default();
+                self.lines.insert(format!("{parent}::{name} = {source}"));
+            }
+        }
+    }
+
+    /// An item under its path, with all that belongs to it.
+    fn shown(&mut self, item: &JsonValue, path: &str) {
+        let Some((kind, inner)) = kind(item) else { return };
+        if kind == "module" {
+            self.lines.insert(format!("{path} mod"));
+            return self.module(item, path);
+        }
+        self.lines.insert(format!("{path} {}", self.signature(item, kind)));
+        let members = ["variants", "items"].into_iter().flat_map(|of| items(inner, of));
+        let members = members.chain(fields(inner)).filter_map(|id| self.item(id));
+        for member in members.collect::<Vec<_>>() {
+            self.shown(member, &format!("{path}::{}", text(member, "name").unwrap_or_default()));
+        }
+        let found: Vec<_> = items(inner, "impls").filter_map(|id| self.item(id)).collect();
+        let derived: BTreeSet<_> =
+            found.into_iter().filter_map(|of| self.implementation(of, path)).collect();
+        if !derived.is_empty() {
+            let derived = derived.into_iter().collect::<Vec<_>>().join(", ");
+            self.lines.insert(format!("{path} derive({derived})"));
+        }
+    }
+
+    /// The name of the trait where it is derived.
+    fn implementation(&mut self, item: &'a JsonValue, path: &str) -> Option<&'a str> {
+        let (_, inner) = kind(item)?;
+        let is = |name| field(inner, name).and_then(JsonValue::get::<bool>) == Some(&true);
+        if is("is_synthetic") || field(inner, "blanket_impl").is_some_and(|of| !of.is_null()) {
+            return None;
+        }
+        match field(inner, "trait").and_then(|of| text(of, "path")) {
+            Some(name) => {
+                let written = self.signature(item, "impl");
+                if !written.starts_with("impl") {
+                    return Some(name).filter(|name| *name != "StructuralPartialEq");
+                }
+                self.lines.insert(format!("{path} {written}"));
+            }
+            None => {
+                let members: Vec<_> =
+                    items(inner, "items").filter_map(|id| self.item(id)).collect();
+                for member in members {
+                    let name = text(member, "name").unwrap_or_default();
+                    self.shown(member, &format!("{path}::{name}"));
+                }
+            }
+        }
+        None
+    }
+
+    /// What is written of an item, up to its body or value.
+    fn signature(&self, item: &JsonValue, kind: &str) -> String {
+        let written = field(item, "span").and_then(|span| {
+            let place = |name| -> Option<(usize, usize)> {
+                let mut numbers = items(span, name).filter_map(JsonValue::get::<f64>);
+                Some((*numbers.next()? as usize, *numbers.next()? as usize))
+            };
+            let source =
+                fs::read_to_string(self.workspace.root().join(text(span, "filename")?)).ok()?;
+            let ((first, begin), (last, end)) = (place("begin")?, place("end")?);
+            let mut lines: Vec<_> = source.lines().take(last).skip(first.checked_sub(1)?).collect();
+            let tail = lines.last_mut()?;
+            *tail = tail.get(..end.checked_sub(1)?)?;
+            lines.join(" ").get(begin.checked_sub(1)?..).map(str::to_owned)
+        });
+        let written = written.unwrap_or_else(|| kind.to_owned());
+        let ends: &[char] = match kind {
+            "function" | "trait" | "impl" | "type_alias" | "assoc_type" => &['{', ';'],
+            "constant" | "assoc_const" => &['=', ';'],
+            "struct_field" => &[],
+            "struct" | "enum" | "union" => &['{', '(', ';'],
+            _ => return kind.to_owned(),
+        };
+        let end = written.find(ends).unwrap_or(written.len());
+        written.get(..end).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// What an item is, and what is said of it as such.
+fn kind(item: &JsonValue) -> Option<(&str, &JsonValue)> {
+    let inner = field(item, "inner")?.get::<std::collections::HashMap<String, JsonValue>>()?;
+    inner.iter().next().map(|(kind, inner)| (kind.as_str(), inner))
+}
+
+/// The ids of the public fields of a struct or of a variant.
+fn fields(inner: &JsonValue) -> impl Iterator<Item = &JsonValue> {
+    let kind = field(inner, "kind");
+    let named = ["plain", "struct"].into_iter().filter_map(move |of| field(kind?, of));
+    let tuple = kind.into_iter().flat_map(|kind| items(kind, "tuple"));
+    named.flat_map(|named| items(named, "fields")).chain(tuple)
+}

@@ -1,0 +1,169 @@
+//! The scenarios that fail today. The list only shrinks: nothing here adds to it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
+
+use super::{
+    COMMAND, MATRIX,
+    results::{Run, Scenario},
+};
+use crate::{
+    packages::unwritable,
+    problem::Problem,
+    workspace::{Workspace, unreadable},
+};
+
+const FILE: &str = "xtask/conformance/expected-failures.txt";
+
+const HEADER: &str = "\
+# Scenarios of the MCP conformance suite that fail, each with its requirement set and the columns that it fails in.
+# A run fails at a scenario that fails and is not listed, and at one that is listed and passes: delete its columns then,
+# or run `cargo xtask conformance --bless`. Nothing is ever added.
+";
+
+/// Set and scenario, with the columns that the scenario fails in.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Expected(BTreeMap<(String, String), BTreeSet<String>>);
+
+impl Expected {
+    pub(crate) fn read(workspace: &Workspace) -> Result<Self, Problem> {
+        let path = workspace.root().join(FILE);
+        Ok(Self::parse(&fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?))
+    }
+
+    fn parse(text: &str) -> Self {
+        let mut all = BTreeMap::new();
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let mut words = line.split_whitespace().map(str::to_owned);
+            if let (Some(set), Some(scenario)) = (words.next(), words.next()) {
+                all.entry((set, scenario)).or_insert_with(BTreeSet::new).extend(words);
+            }
+        }
+        Self(all)
+    }
+
+    fn has(&self, run: &Run, scenario: &Scenario) -> bool {
+        let key = (run.set.clone(), scenario.name.clone());
+        self.0.get(&key).is_some_and(|columns| columns.contains(&run.column))
+    }
+
+    pub(crate) fn check(&self, runs: &[Run]) -> Result<(), Problem> {
+        let mut wrong = Vec::new();
+        for run in runs.iter().filter(|run| is_ours(run)) {
+            for scenario in &run.scenarios {
+                let (set, column, name) = (&run.set, &run.column, &scenario.name);
+                match (self.has(run, scenario), scenario.ok) {
+                    (false, false) => wrong.push(format!(
+                        "{set} {name} fails in {column}: {} of {} checks",
+                        scenario.failed,
+                        scenario.passed + scenario.failed
+                    )),
+                    (true, true) => wrong.push(format!(
+                        "{set} {name} passes in {column}: delete {column} from its line in {FILE}"
+                    )),
+                    _ => {}
+                }
+            }
+        }
+        for ((set, name), columns) in &self.0 {
+            for column in columns {
+                let run = runs.iter().find(|run| run.set == *set && run.column == *column);
+                if !MATRIX.contains(&column.as_str())
+                    || run.is_some_and(|run| run.scenario(name).is_none())
+                {
+                    wrong
+                        .push(format!("{set} {name} {column} of {FILE} does not exist: delete it"));
+                }
+            }
+        }
+        if wrong.is_empty() {
+            return Ok(());
+        }
+        Err(Problem::new(
+            wrong.join("\n"),
+            format!(
+                "fix what fails; `VERBOSE=1 {COMMAND}` prints the suite's output. `{COMMAND} \
+                 --bless` deletes what passes"
+            ),
+        ))
+    }
+
+    pub(crate) fn remove_passed(&mut self, runs: &[Run]) {
+        for run in runs {
+            for scenario in run.scenarios.iter().filter(|scenario| scenario.ok) {
+                let key = (run.set.clone(), scenario.name.clone());
+                if let Some(columns) = self.0.get_mut(&key) {
+                    columns.remove(&run.column);
+                }
+            }
+        }
+        self.0.retain(|_, columns| !columns.is_empty());
+    }
+
+    pub(crate) fn write(&self, workspace: &Workspace) -> Result<(), Problem> {
+        let path = workspace.root().join(FILE);
+        fs::write(&path, self.text()).map_err(|error| unwritable(&path, &error))
+    }
+
+    fn text(&self) -> String {
+        let line = |((set, scenario), columns): (&(String, String), &BTreeSet<String>)| {
+            let columns: Vec<_> = columns.iter().map(String::as_str).collect();
+            format!("{set} {scenario} {}\n", columns.join(" "))
+        };
+        HEADER.to_owned() + &self.0.iter().map(line).collect::<String>()
+    }
+}
+
+/// FastMCP's failures are its own matter.
+fn is_ours(run: &Run) -> bool {
+    !run.column.starts_with("fastmcp/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(column: &str, verdicts: &[(&str, bool)]) -> Run {
+        let scenario = |(name, ok): &(&str, bool)| Scenario {
+            name: (*name).to_owned(),
+            scored: true,
+            ok: *ok,
+            passed: 1.0,
+            failed: f64::from(!ok),
+        };
+        Run {
+            set: "2025-11-25".to_owned(),
+            column: column.to_owned(),
+            scenarios: verdicts.iter().map(scenario).collect(),
+        }
+    }
+
+    #[test]
+    fn a_run_may_differ_from_the_list_in_neither_direction() {
+        let expected = Expected::parse("# why\n2025-11-25 ping gateway/both\n");
+        let check = |verdicts| {
+            expected.check(&[run("gateway/both", verdicts)]).map_err(|problem| problem.to_string())
+        };
+        assert_eq!(check(&[("ping", false), ("tools-list", true)]), Ok(()));
+        let error = check(&[("ping", false), ("tools-list", false)]).unwrap_err();
+        assert!(error.contains("tools-list fails in gateway/both: 1 of 2 checks"), "{error}");
+        let error = check(&[("ping", true), ("tools-list", true)]).unwrap_err();
+        assert!(error.contains("ping passes in gateway/both: delete"), "{error}");
+        let error = check(&[("tools-list", true)]).unwrap_err();
+        assert!(error.contains("2025-11-25 ping gateway/both of xtask"), "{error}");
+        assert!(expected.check(&[run("client", &[("ping", false)])]).is_err());
+        assert!(Expected::parse("2025-11-25 ping gatway/both").check(&[]).is_err());
+        assert!(expected.check(&[run("fastmcp/both", &[("ping", false), ("x", false)])]).is_ok());
+    }
+
+    #[test]
+    fn a_new_list_lacks_passed_scenarios_and_never_has_new_ones() {
+        let text = format!("{HEADER}2025-11-25 a client gateway/both\n2025-11-25 b client\n");
+        let mut expected = Expected::parse(&text);
+        assert_eq!(expected.text(), text);
+        expected.remove_passed(&[run("client", &[("a", true), ("b", true), ("c", false)])]);
+        assert_eq!(expected.text(), format!("{HEADER}2025-11-25 a gateway/both\n"));
+    }
+}

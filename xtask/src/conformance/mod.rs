@@ -1,0 +1,142 @@
+//! The official MCP conformance suite, run on the gateway and on the client.
+
+mod expected;
+mod page;
+mod results;
+
+use std::{
+    fs,
+    io::Read as _,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use self::{expected::Expected, results::Run};
+use crate::{
+    packages::{self, Installed, unwritable},
+    peers,
+    problem::Problem,
+    small_examples::{build_programs, program},
+    workspace::{Workspace, command_line, not_started, unreadable},
+};
+
+/// The exact versions, with the digest of each file.
+const PACKAGE: &str = "xtask/conformance/package.json";
+const LOCK: &str = "xtask/conformance/package-lock.json";
+const REQUIREMENTS: &str = "xtask/conformance/requirements.txt";
+
+/// Programs that find their packages only beside themselves: they are copied into the folder.
+const PROGRAMS: [&str; 5] = ["client.mjs", "fixture.mjs", "proxy.py", "relay.mjs", "run.mjs"];
+
+/// The columns that CI runs: the gateway's upstreams differ little from each other.
+const SAMPLE: [&str; 2] = ["gateway/both", "client"];
+
+const MATRIX: [&str; 8] = [
+    "direct/both",
+    "gateway/both",
+    "gateway/sessions",
+    "gateway/stateless",
+    "fastmcp/both",
+    "fastmcp/sessions",
+    "fastmcp/stateless",
+    "client",
+];
+
+/// The command that repeats a run, in errors and on the page.
+const COMMAND: &str = "cargo xtask conformance";
+
+fn folder(workspace: &Workspace) -> PathBuf {
+    workspace.target().join("conformance")
+}
+
+fn fastmcp(workspace: &Workspace) -> PathBuf {
+    folder(workspace).join("fastmcp")
+}
+
+/// Installs the suite and the packages of its fixture, unless these versions are there. The peers
+/// must be installed: they provide the Node that runs it.
+pub(crate) fn install(workspace: &Workspace) -> Result<(), Problem> {
+    let (folder, pins) = (folder(workspace), packages::texts(workspace, &[PACKAGE, LOCK])?);
+    let installed = Installed::in_folder(&folder);
+    if installed.is(&pins) {
+        eprintln!("the conformance suite is in {}", folder.display());
+        return Ok(());
+    }
+    fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
+    packages::npm_ci(workspace, &folder, &peers::node(workspace), [PACKAGE, LOCK])?;
+    installed.write(&pins)
+}
+
+/// Installs FastMCP, whose proxy is measured for comparison.
+pub(crate) fn install_fastmcp(workspace: &Workspace) -> Result<(), Problem> {
+    let (folder, pins) = (fastmcp(workspace), packages::texts(workspace, &[REQUIREMENTS])?);
+    let installed = Installed::in_folder(&folder);
+    if installed.is(&pins) && packages::works(workspace, &folder) {
+        eprintln!("FastMCP is in {}", folder.display());
+        return Ok(());
+    }
+    packages::install(workspace, &folder, REQUIREMENTS)?;
+    installed.write(&pins)
+}
+
+/// Runs the columns for CI, and compares them with the expected failures.
+pub(crate) fn check_sample(workspace: &Workspace) -> Result<(), Problem> {
+    let runs = run(workspace, &SAMPLE)?;
+    Expected::read(workspace)?.check(&runs)
+}
+
+/// Runs all columns, compares them with the expected failures, and writes the page.
+pub(crate) fn check(workspace: &Workspace) -> Result<(), Problem> {
+    let runs = run(workspace, &MATRIX)?;
+    Expected::read(workspace)?.check(&runs)?;
+    page::write(workspace, &runs)
+}
+
+/// As [`check`], but removes expected failures that pass now.
+pub(crate) fn bless(workspace: &Workspace) -> Result<(), Problem> {
+    let runs = run(workspace, &MATRIX)?;
+    let mut expected = Expected::read(workspace)?;
+    expected.remove_passed(&runs);
+    expected.write(workspace)?;
+    expected.check(&runs)?;
+    page::write(workspace, &runs)
+}
+
+fn run(workspace: &Workspace, columns: &[&str]) -> Result<Vec<Run>, Problem> {
+    build_programs(workspace)?;
+    let folder = folder(workspace);
+    for name in PROGRAMS {
+        let source = workspace.root().join("xtask/conformance").join(name);
+        fs::copy(&source, folder.join(name)).map_err(|error| unwritable(&folder, &error))?;
+    }
+    let mut command = Command::new(peers::node(workspace).join("bin/node"));
+    command.arg("run.mjs").arg(program(workspace, "toolcrib")).args(columns);
+    let printed = printed(command.current_dir(&folder))?;
+    results::parse(&printed)
+}
+
+/// Runs the program to its end; returns what it printed. Its standard input stays open meanwhile:
+/// with the end of this program it closes, and the other ends all that it started.
+fn printed(command: &mut Command) -> Result<String, Problem> {
+    let line = command_line(command);
+    eprintln!("$ {line}");
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| not_started(&line, &error))?;
+    let stdin = child.stdin.take();
+    let mut text = String::new();
+    if let Some(stdout) = &mut child.stdout {
+        stdout.read_to_string(&mut text).map_err(|error| unreadable(line.as_ref(), &error))?;
+    }
+    let status = child.wait().map_err(|error| not_started(&line, &error))?;
+    drop(stdin);
+    if status.success() {
+        return Ok(text);
+    }
+    Err(Problem::new(
+        format!("`{line}` failed: {status}"),
+        "its message is above; with VERBOSE=1 the suite's own output is printed too",
+    ))
+}
