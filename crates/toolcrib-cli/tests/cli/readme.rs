@@ -40,6 +40,9 @@ fn words(line: &str) -> Vec<String> {
 fn printed(home: &Path, args: &[String]) -> String {
     let path = home.join("printed");
     let file = fs::File::create(&path).unwrap();
+    let is_served = args[0] == "serve";
+    // A message of the protocol and its line end are two writes: a note must not come between.
+    let errors = if is_served { Stdio::inherit() } else { file.try_clone().unwrap().into() };
     let program = Path::new(env!("CARGO_BIN_EXE_toolcrib")).parent().unwrap();
     let search = env::var_os("PATH").unwrap_or_default();
     let folders = [program.to_owned()].into_iter().chain(env::split_paths(&search));
@@ -49,14 +52,17 @@ fn printed(home: &Path, args: &[String]) -> String {
         .current_dir(home)
         .env("PATH", env::join_paths(folders).unwrap())
         .stdin(Stdio::piped())
-        .stdout(file.try_clone().unwrap())
-        .stderr(file)
+        .stdout(file)
+        .stderr(errors)
         .spawn()
         .unwrap();
-    if args[0] == "serve" {
+    if is_served {
         // The answer comes before the input ends: the end of the input ends the session.
         child.stdin.as_mut().unwrap().write_all(CLIENT.as_bytes()).unwrap();
-        crate::support::wait_for(|| fs::read_to_string(&path).unwrap().contains("\"id\":2"));
+        crate::support::wait_for(|| {
+            let printed = fs::read_to_string(&path).unwrap();
+            printed.split_inclusive('\n').any(|l| l.contains("\"id\":2") && l.ends_with('\n'))
+        });
     }
     drop(child.stdin.take());
     let status = child.wait().unwrap();
