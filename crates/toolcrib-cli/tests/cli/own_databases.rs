@@ -49,6 +49,34 @@ fn no_command_changes_one_byte_of_an_existing_file() {
 }
 
 #[test]
+fn the_example_answers_from_its_file_and_only_the_tool_that_may_write_changes_it() {
+    let project = Project::copy_of("own-database");
+    let stock = || {
+        let connection = rusqlite::Connection::open(project.path().join("shop.db")).unwrap();
+        let stock = "SELECT stock FROM products WHERE id = 2";
+        connection.query_row(stock, [], |row| row.get::<_, u32>(0)).unwrap()
+    };
+    let before = fs::read(project.path().join("shop.db")).unwrap();
+    let outcome = project.toolcrib(&["run", "-q", "What did we sell in Porto?", "--fresh"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert_eq!(
+        outcome.stdout,
+        "2 x Cordless drill: 258.00\n5 x Spirit level: 94.50\n2 x Claw hammer: 49.00\n\
+         401.50 euro in Porto.\n"
+    );
+    let delete = project.toolcrib(&["call", "shop_query", "sql=DELETE FROM orders"]);
+    assert!(delete.stderr.contains("the statement writes"), "{}", delete.stderr);
+    let restock = ["call", "restock", "product_id=2", "pieces=20"];
+    let analyst = project.toolcrib(&[&restock[..], &["--as", "ana"]].concat());
+    assert_eq!(analyst.code, Some(1), "{}", analyst.stdout);
+    assert!(analyst.stderr.contains("Analysts read, they do not write."), "{}", analyst.stderr);
+    assert_eq!(fs::read(project.path().join("shop.db")).unwrap(), before);
+    assert_eq!(stock(), 0);
+    assert_eq!(project.toolcrib(&restock).code, Some(0));
+    assert_eq!(stock(), 20);
+}
+
+#[test]
 fn a_server_is_read_over_verified_tls() {
     let Some(server) = PostgresServer::shared() else { return };
     let database = server.database("CREATE TABLE orders (id int); INSERT INTO orders VALUES (7)");

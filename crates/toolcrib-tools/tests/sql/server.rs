@@ -310,86 +310,90 @@ async fn a_model_lists_describes_and_queries() {
     assert_eq!((many["rows"].as_array().unwrap().len(), &many["more"]), (200, &json!(true)));
 }
 
-/// An attack, and a part of the reason for its refusal.
-const ATTACKS: [(&str, &str); 26] = [
-    ("DROP TABLE orders", "syntax error"),
-    ("SELECT 1; DROP TABLE orders", "multiple commands"),
-    ("INSERT INTO refunds VALUES (1, 1) RETURNING amount", "syntax error"),
-    ("WITH x AS (DELETE FROM orders RETURNING 1) SELECT * FROM x", "data-modifying"),
-    ("SELECT * INTO stolen FROM orders", "INTO is not allowed here"),
-    ("SELECT * FROM orders FOR UPDATE", "in a read-only transaction"),
-    ("COPY orders TO PROGRAM 'id'", "syntax error"),
-    ("COPY orders TO STDOUT", "syntax error"),
-    ("SET statement_timeout = 0", "syntax error"),
-    ("COMMIT", "syntax error"),
-    ("DO $$ BEGIN PERFORM 1; END $$", "syntax error"),
-    ("LISTEN x", "syntax error"),
-    ("PREPARE x AS SELECT 1", "syntax error"),
-    ("SELECT pg_read_file('/etc/passwd')", "pg_read_file"),
-    ("SELECT pg_ls_dir('/')", "pg_ls_dir"),
-    ("SELECT lo_create(0)", "lo_create(oid) may have side effects"),
-    ("SELECT nextval('orders_id_seq')", "nextval(regclass) may have side effects"),
-    ("SELECT set_config('transaction_read_only', 'off', false)", "may have side effects"),
-    ("SELECT pg_advisory_lock(1)::text", "may have side effects"),
-    ("SELECT pg_notify('a', 'b')::text", "may have side effects"),
-    ("SELECT pg_terminate_backend(pid) FROM pg_stat_activity", "may have side effects"),
-    ("SELECT pg_sleep(60)::text", "may have side effects"),
-    ("SELECT mail()", "mail() may have side effects"),
-    ("SELECT id FROM orders ORDER BY mail()", "mail() may have side effects"),
-    ("SELECT * FROM locked", "pg_advisory_lock(bigint) may have side effects"),
-    ("SELECT query_to_xml('SELECT mail()', true, true, '')::text", "may have side effects"),
-];
+mod attacks {
+    use super::*;
 
-#[tokio::test]
-async fn a_statement_of_a_model_can_only_read() {
-    let Some(shop) = Shop::new() else { return };
-    // An extension that reaches other servers, if this machine has it.
-    let has_dblink = shop.server.psql(&shop.name, "CREATE EXTENSION dblink").is_ok();
-    let dblink = "SELECT dblink_exec('dbname=postgres', 'DROP TABLE orders')";
-    let mut wrong = Vec::new();
-    let attacks = ATTACKS.into_iter().chain(has_dblink.then_some((dblink, "side effects")));
-    for (sql, reason) in attacks {
-        let error = shop.query(sql).await.expect_err(sql);
-        assert_eq!(error.code, ErrorCode::InputInvalid, "{sql}: {error:?}");
-        if !error.message.contains(reason) {
-            wrong.push(format!("{sql}: {}", error.message));
+    /// An attack, and a part of the reason for its refusal.
+    const ATTACKS: [(&str, &str); 26] = [
+        ("DROP TABLE orders", "syntax error"),
+        ("SELECT 1; DROP TABLE orders", "multiple commands"),
+        ("INSERT INTO refunds VALUES (1, 1) RETURNING amount", "syntax error"),
+        ("WITH x AS (DELETE FROM orders RETURNING 1) SELECT * FROM x", "data-modifying"),
+        ("SELECT * INTO stolen FROM orders", "INTO is not allowed here"),
+        ("SELECT * FROM orders FOR UPDATE", "in a read-only transaction"),
+        ("COPY orders TO PROGRAM 'id'", "syntax error"),
+        ("COPY orders TO STDOUT", "syntax error"),
+        ("SET statement_timeout = 0", "syntax error"),
+        ("COMMIT", "syntax error"),
+        ("DO $$ BEGIN PERFORM 1; END $$", "syntax error"),
+        ("LISTEN x", "syntax error"),
+        ("PREPARE x AS SELECT 1", "syntax error"),
+        ("SELECT pg_read_file('/etc/passwd')", "pg_read_file"),
+        ("SELECT pg_ls_dir('/')", "pg_ls_dir"),
+        ("SELECT lo_create(0)", "lo_create(oid) may have side effects"),
+        ("SELECT nextval('orders_id_seq')", "nextval(regclass) may have side effects"),
+        ("SELECT set_config('transaction_read_only', 'off', false)", "may have side effects"),
+        ("SELECT pg_advisory_lock(1)::text", "may have side effects"),
+        ("SELECT pg_notify('a', 'b')::text", "may have side effects"),
+        ("SELECT pg_terminate_backend(pid) FROM pg_stat_activity", "may have side effects"),
+        ("SELECT pg_sleep(60)::text", "may have side effects"),
+        ("SELECT mail()", "mail() may have side effects"),
+        ("SELECT id FROM orders ORDER BY mail()", "mail() may have side effects"),
+        ("SELECT * FROM locked", "pg_advisory_lock(bigint) may have side effects"),
+        ("SELECT query_to_xml('SELECT mail()', true, true, '')::text", "may have side effects"),
+    ];
+
+    #[tokio::test]
+    async fn a_statement_of_a_model_can_only_read() {
+        let Some(shop) = Shop::new() else { return };
+        // An extension that reaches other servers, if this machine has it.
+        let has_dblink = shop.server.psql(&shop.name, "CREATE EXTENSION dblink").is_ok();
+        let dblink = "SELECT dblink_exec('dbname=postgres', 'DROP TABLE orders')";
+        let mut wrong = Vec::new();
+        let attacks = ATTACKS.into_iter().chain(has_dblink.then_some((dblink, "side effects")));
+        for (sql, reason) in attacks {
+            let error = shop.query(sql).await.expect_err(sql);
+            assert_eq!(error.code, ErrorCode::InputInvalid, "{sql}: {error:?}");
+            if !error.message.contains(reason) {
+                wrong.push(format!("{sql}: {}", error.message));
+            }
         }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        assert_eq!(shop.psql("SELECT count(*) FROM orders"), "3");
+        assert_eq!(shop.psql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"), "0");
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
-    assert_eq!(shop.psql("SELECT count(*) FROM orders"), "3");
-    assert_eq!(shop.psql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"), "0");
-}
 
-#[tokio::test]
-async fn a_role_that_may_more_than_read_may_not_explore() {
-    let Some(shop) = Shop::new() else { return };
-    let name = &shop.name;
-    for (role, grant, expected) in [
-        ("super", "ALTER ROLE $ SUPERUSER", "is a superuser"),
-        ("copier", "ALTER ROLE $ REPLICATION", "may replicate the server"),
-        ("writer", "GRANT UPDATE ON orders TO $", "may write the table public.orders"),
-        ("cell", "GRANT INSERT (total) ON orders TO $", "may write the table public.orders"),
-        ("files", "GRANT pg_read_server_files TO $", "is a member of pg_read_server_files"),
-        ("killer", "GRANT pg_signal_backend TO $", "is a member of pg_signal_backend"),
-        ("heir", "ALTER ROLE $ NOINHERIT; GRANT writer_$DB TO $", "may write the table"),
-        ("owner_of", "ALTER TABLE refunds OWNER TO $", "owns the table public.refunds"),
-    ] {
-        let role = format!("{role}_{name}");
-        let grant = grant.replace("$DB", name).replace('$', &role);
-        shop.psql(&format!("CREATE ROLE {role} LOGIN"));
-        shop.psql(&grant);
-        let database = shop.open(&role, false);
-        let error = explorer(ExploreTool::Query, &database, None).unwrap_err().to_string();
-        assert!(error.contains(expected), "{role}: {error}");
-        assert!(error.contains("CREATE ROLE toolcrib_explore LOGIN"), "{error}");
-        assert!(error.contains(&format!("GRANT CONNECT ON DATABASE \"{name}\"")), "{error}");
+    #[tokio::test]
+    async fn a_role_that_may_more_than_read_may_not_explore() {
+        let Some(shop) = Shop::new() else { return };
+        let name = &shop.name;
+        for (role, grant, expected) in [
+            ("super", "ALTER ROLE $ SUPERUSER", "is a superuser"),
+            ("copier", "ALTER ROLE $ REPLICATION", "may replicate the server"),
+            ("writer", "GRANT UPDATE ON orders TO $", "may write the table public.orders"),
+            ("cell", "GRANT INSERT (total) ON orders TO $", "may write the table public.orders"),
+            ("files", "GRANT pg_read_server_files TO $", "is a member of pg_read_server_files"),
+            ("killer", "GRANT pg_signal_backend TO $", "is a member of pg_signal_backend"),
+            ("heir", "ALTER ROLE $ NOINHERIT; GRANT writer_$DB TO $", "may write the table"),
+            ("owner_of", "ALTER TABLE refunds OWNER TO $", "owns the table public.refunds"),
+        ] {
+            let role = format!("{role}_{name}");
+            let grant = grant.replace("$DB", name).replace('$', &role);
+            shop.psql(&format!("CREATE ROLE {role} LOGIN"));
+            shop.psql(&grant);
+            let database = shop.open(&role, false);
+            let error = explorer(ExploreTool::Query, &database, None).unwrap_err().to_string();
+            assert!(error.contains(expected), "{role}: {error}");
+            assert!(error.contains("CREATE ROLE toolcrib_explore LOGIN"), "{error}");
+            assert!(error.contains(&format!("GRANT CONNECT ON DATABASE \"{name}\"")), "{error}");
+        }
+        // A role that is changed later is refused with its next connection.
+        let tool = shop.explore(ExploreTool::Query);
+        shop.psql(&format!("GRANT DELETE ON orders TO {}", shop.reader()));
+        let error = call(&tool, json!({ "sql": "SELECT 1 AS one" })).await.unwrap_err();
+        let cause = error.source.unwrap().to_string();
+        assert!(cause.contains("may write the table public.orders"), "{cause}");
     }
-    // A role that is changed later is refused with its next connection.
-    let tool = shop.explore(ExploreTool::Query);
-    shop.psql(&format!("GRANT DELETE ON orders TO {}", shop.reader()));
-    let error = call(&tool, json!({ "sql": "SELECT 1 AS one" })).await.unwrap_err();
-    let cause = error.source.unwrap().to_string();
-    assert!(cause.contains("may write the table public.orders"), "{cause}");
 }
 
 #[tokio::test]
