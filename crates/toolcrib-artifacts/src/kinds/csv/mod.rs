@@ -233,7 +233,14 @@ impl Csv {
                 .collect(),
         };
         let header = self.line(header.into_iter())?;
-        let page = asked.page.less(header.chars().count() + 1);
+        let length = header.chars().count();
+        if length > asked.page.room() / 2 {
+            return Err(ToolError::input_invalid(
+                "the names of the columns do not fit; show some columns with `select`, and list \
+                 the names with `columns`",
+            ));
+        }
+        let page = asked.page.less(length + 1);
         let mut items = Items::new(page, part.limit);
         items.skip(part.shown_before);
         let end = part.end.unwrap_or(u64::MAX);

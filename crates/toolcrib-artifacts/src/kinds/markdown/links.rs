@@ -8,6 +8,10 @@ pub(super) struct Link {
     pub(super) is_image: bool,
 }
 
+/// The number of brackets that begin no link, per line. The end of each is searched for in a bounded
+/// part of the line; a line with more is not prose, and its rest has no links.
+const STRAY: u32 = 64;
+
 /// The links of one line, in order: `[text](target)`, `![text](target)`, `<https://…>`, and the
 /// definitions `[name]: target`. Text in code is excluded.
 pub(super) fn links(line: &str) -> Vec<Link> {
@@ -15,8 +19,10 @@ pub(super) fn links(line: &str) -> Vec<Link> {
         return vec![link];
     }
     let mut found = Vec::new();
-    let mut rest = line;
-    while let Some(at) = rest.find(['[', '`', '<', '\\']) {
+    let (mut rest, mut stray) = (line, 0);
+    while stray < STRAY
+        && let Some(at) = rest.find(['[', '`', '<', '\\'])
+    {
         let (before, here) = rest.split_at(at);
         let after = here.get(1..).unwrap_or_default();
         rest = match here.as_bytes().first() {
@@ -34,6 +40,10 @@ pub(super) fn links(line: &str) -> Vec<Link> {
                 None => after,
             },
             _ => match inline(after) {
+                None => {
+                    stray += 1;
+                    after
+                }
                 Some((text, target, rest)) => {
                     let is_image = before.ends_with('!');
                     // The text of a link may contain an image.
@@ -41,7 +51,6 @@ pub(super) fn links(line: &str) -> Vec<Link> {
                     found.push(Link { text, target, is_image });
                     rest
                 }
-                None => after,
             },
         };
     }

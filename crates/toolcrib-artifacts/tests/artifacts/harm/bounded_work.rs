@@ -1,11 +1,15 @@
 //! Patterns and paths of a model that determine the work of a search.
 
-use std::{sync::mpsc, thread, time::Duration};
+use std::{
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 use toolcrib_core::{CancellationToken, Identity, ToolContext, ToolContextParts};
 
-use crate::support::{call, invalid, keep, keep_kind, query, turn};
+use crate::support::{ask, call, invalid, keep, keep_kind, query, turn};
 
 /// Has thousands of states, and none is quickly excluded.
 const SLOW: &str = "((a|b|c|[^d]){1,25}){1,25}z";
@@ -54,4 +58,82 @@ fn a_path_cannot_compile_large_patterns_for_each_value() {
         assert!(text.contains("may take too long"), "{path}: {text}");
     }
     assert!(query(&turn, "path", json!({ "path": "$.rows[?@.n > 1998].text" })).is_ok());
+}
+
+/// One megabyte for each kind, made to be slow.
+fn worst() -> Vec<(&'static str, &'static str, String)> {
+    const SIZE: usize = 1024 * 1024;
+    let filled = |unit: &str| unit.repeat(SIZE / unit.len());
+    // JSON has a limit of its own on nesting.
+    let nested = format!("{}1{}", "[".repeat(100), "]".repeat(100));
+    vec![
+        ("markdown", "open brackets", filled(&format!("{}\n", "[".repeat(4_095)))),
+        (
+            "markdown",
+            "nested links",
+            filled(&format!("{}{}\n", "[".repeat(150), "](a)".repeat(150))),
+        ),
+        ("markdown", "open angles", filled(&format!("{}\n", "<".repeat(4_095)))),
+        ("markdown", "code marks", filled(&format!("{}\n", "`a``b```c````d".repeat(290)))),
+        ("markdown", "headings", filled("# a\n## b\n### c\n#### d\n##### e\n###### f\n")),
+        ("markdown", "fences", filled("```\n~~~~\n")),
+        ("markdown", "one line", filled("[")),
+        ("csv", "one column, empty rows", filled("a\n\n")),
+        ("csv", "an open quote", format!("a,b\n\"{}", filled("x,"))),
+        ("csv", "half a million columns", filled("a,")),
+        ("csv", "rows that widen", filled("a,b\n,,,,,,,,,,,,,,,,\n")),
+        ("json", "numbers", format!("[{}0]", filled("0,"))),
+        (
+            "json",
+            "keys",
+            format!(
+                "{{{}\"z\":0}}",
+                (0..80_000).map(|n| format!("\"k{n}\":0,")).collect::<String>()
+            ),
+        ),
+        ("json", "depth", format!("[{}0]", filled(&format!("{nested},")))),
+        ("jsonl", "numbers", filled("0\n")),
+        ("jsonl", "objects", filled("{\"a\":{\"a\":{\"a\":1}}}\n")),
+        ("jsonl", "broken lines", filled("{\"a\":\n")),
+        ("text", "one line", filled("a")),
+        ("text", "empty lines", filled("\n")),
+    ]
+}
+
+/// The arguments of a query that has no use without any.
+fn args_of(query: &str) -> Value {
+    match query {
+        "section" => json!({ "heading": "no such heading" }),
+        "grep" => json!({ "pattern": "(a|b|,)*z" }),
+        "pluck" => json!({ "fields": ["a"] }),
+        "filter" => json!({ "field": "a", "op": "eq", "value": 2 }),
+        "path" => json!({ "path": "$..a" }),
+        _ => json!({}),
+    }
+}
+
+/// The maximum time of a query; the worst takes half a second on an idle machine, unoptimized.
+const LONGEST_QUERY: Duration = Duration::from_secs(30);
+
+/// The budget of a call in characters, with room for its status.
+const LONGEST_ANSWER: usize = 81_000;
+
+#[test]
+fn a_result_made_to_be_slow_to_query() {
+    let mut wrong = Vec::new();
+    for (kind, what, content) in worst() {
+        let turn = turn();
+        keep_kind(&turn, kind, content);
+        let queries = ask(&turn, "artifact_query", json!({ "id": "call" })).unwrap();
+        for (name, _) in queries.lines().filter_map(|line| line.split_once(": ")) {
+            let began = Instant::now();
+            let answer = query(&turn, name, args_of(name));
+            let took = began.elapsed();
+            let bytes = answer.map_or(0, |answer| answer.len());
+            if took > LONGEST_QUERY || bytes > LONGEST_ANSWER {
+                wrong.push(format!("{kind}, {what}, {name}: {took:?}, {bytes} bytes"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
