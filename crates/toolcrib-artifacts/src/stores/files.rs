@@ -243,9 +243,11 @@ impl OwnerFolder {
     /// Creates a file, and its folder if it is missing. An empty folder may be removed in between.
     fn begin(&self, draft: &Path) -> io::Result<File> {
         for _ in 1..MAKE_TIMES {
-            DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.0);
             self.check()?;
-            match create(draft) {
+            match made.and_then(|()| create(draft)) {
+                // It existed when it was to be made, and was removed before anything else.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !draft.exists() => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 begun => return begun,
             }
