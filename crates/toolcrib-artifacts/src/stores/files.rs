@@ -51,7 +51,7 @@ const DRAFT: &str = "new-";
 const DRAFT_DIES_AFTER: Duration = Duration::from_hours(24);
 
 /// The number of attempts to make a folder that is removed before it has a file.
-const MAKE_TIMES: u32 = 8;
+const MAKE_TIMES: u32 = 64;
 
 /// The interval of sweeps for expired artifacts.
 const SWEEP_EVERY: Duration = Duration::from_mins(1);
