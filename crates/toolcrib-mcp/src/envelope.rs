@@ -8,31 +8,33 @@ use toolcrib_core::__internal::PlainJson;
 
 /// The common fields. The rest is skipped, at any depth of nesting.
 #[derive(Deserialize)]
-pub(crate) struct Envelope<'a> {
+pub struct Envelope<'a> {
     #[serde(borrow)]
     jsonrpc: Option<Cow<'a, str>>,
-    /// Absent differs from `null`.
+    /// The id, where absent differs from `null`.
     #[serde(default, deserialize_with = "said")]
-    pub(crate) id: Option<Value>,
+    pub id: Option<Value>,
+    /// The method of a request or a notification.
     #[serde(borrow)]
-    pub(crate) method: Option<Cow<'a, str>>,
+    pub method: Option<Cow<'a, str>>,
     result: Option<IgnoredAny>,
-    pub(crate) error: Option<IgnoredAny>,
+    /// The error of a response.
+    pub error: Option<IgnoredAny>,
 }
 
 impl Envelope<'_> {
     /// Whether it has the only known version.
-    pub(crate) fn is_of_version(&self) -> bool {
+    pub fn is_of_version(&self) -> bool {
         self.jsonrpc.as_deref() == Some("2.0")
     }
 
     /// Whether it has the fields of a response.
-    pub(crate) fn is_answer(&self) -> bool {
+    pub fn is_answer(&self) -> bool {
         self.result.is_some() || self.error.is_some()
     }
 
     /// Whether it has a usable id.
-    pub(crate) fn has_id(&self) -> bool {
+    pub fn has_id(&self) -> bool {
         self.id.as_ref().is_some_and(|id| !id.is_null())
     }
 }

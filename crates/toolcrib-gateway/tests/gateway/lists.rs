@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use toolcrib_core::{FENCE_NOTICE, Policy, Rule, RuleConditions, SkillId, ToolProvider};
 use toolcrib_engine::OnFailure;
-use toolcrib_mcp::{Access, Gateway};
+use toolcrib_gateway::{Access, Gateway};
 
 use super::support::{Client, ERAS, Era, Log, Source, billing, builder, engine, tool};
 

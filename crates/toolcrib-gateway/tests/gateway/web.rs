@@ -12,7 +12,7 @@ use tokio::{
     task::JoinHandle,
 };
 use toolcrib_core::CancellationToken;
-use toolcrib_mcp::{Access, Gateway, GatewayError, HttpAccess};
+use toolcrib_gateway::{Access, Gateway, GatewayError, HttpAccess};
 
 pub(crate) const ANA: &str = "ana-token-0123456789";
 pub(crate) const BOB: &str = "bob-token-0123456789";

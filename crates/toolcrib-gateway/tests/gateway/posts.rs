@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolcrib_core::{SkillId, ToolContext, ToolError, ToolName};
 use toolcrib_engine::{OnSkip, Skill, SkillStep, Skills};
-use toolcrib_mcp::Gateway;
+use toolcrib_gateway::Gateway;
 
 use super::{
     support::{builder, engine, tool, waits},

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolcrib_core::{Policy, Rule};
 use toolcrib_engine::Redactor;
-use toolcrib_mcp::{Access, Gateway};
+use toolcrib_gateway::{Access, Gateway};
 
 use super::{
     support::{Client, ERAS, Era, Log, builder, engine, tool},

@@ -43,13 +43,13 @@ use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 use toolcrib_core::{CancellationToken, FENCE_NOTICE, SkillId};
 use toolcrib_engine::{Engine, TurnError, TurnOptions};
+use toolcrib_mcp::McpClient;
 
 use self::changes::Changes;
 pub use self::{
     access::{Access, HttpAccess},
     access_log::{AccessEntry, ListedTool},
 };
-use crate::McpClient;
 
 /// The limit of open sessions over HTTP. Each token has an equal share of them, of at least 16.
 pub const MAX_SESSIONS: usize = 1024;
@@ -74,7 +74,7 @@ const SOURCES_WITHIN: Duration = Duration::from_secs(5);
 /// ```no_run
 /// use toolcrib_core::CancellationToken;
 /// use toolcrib_engine::Engine;
-/// use toolcrib_mcp::{Access, Gateway};
+/// use toolcrib_gateway::{Access, Gateway};
 ///
 /// # async fn serve(engine: Engine) -> Result<(), Box<dyn std::error::Error>> {
 /// let gateway = Gateway::builder(engine).build();

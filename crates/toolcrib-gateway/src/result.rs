@@ -5,7 +5,7 @@ use serde_json::json;
 use toolcrib_core::ToolResult;
 use toolcrib_engine::__internal::is_data_note;
 
-use crate::wire::block;
+use toolcrib_mcp::__internal::block;
 
 /// The key of the error class of a failed call.
 const CODE: &str = "toolcrib/code";

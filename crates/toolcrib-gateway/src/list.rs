@@ -18,7 +18,7 @@ use super::{
     connection::Connection,
     session::{Purpose, Scope},
 };
-use crate::wire;
+use toolcrib_mcp::__internal as wire;
 
 /// The key under which a listing names its missing sources.
 const NOTICES: &str = "toolcrib/notices";

@@ -8,13 +8,13 @@ use rmcp::{
 };
 use serde_json::Value;
 use toolcrib_core::__internal::PlainJson;
+use toolcrib_mcp::__internal::Envelope;
 
 use super::{
     find_id::FindId,
     quoted::{bounded, shortened},
     routes::MAX_BODY,
 };
-use crate::envelope::Envelope;
 
 /// A message that is refused before it has any effect.
 pub(super) struct Unreadable {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Barrier, Semaphore};
 use toolcrib_core::{ContentBlock, Policy, Progress, Rule, ToolContext, ToolError, ToolOutput};
 use toolcrib_engine::Limits;
-use toolcrib_mcp::{Access, Gateway};
+use toolcrib_gateway::{Access, Gateway};
 
 use super::support::{Client, ERAS, Era, builder, code, engine, text, tool, waits};
 

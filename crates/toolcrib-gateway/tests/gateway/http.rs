@@ -10,7 +10,7 @@ use tokio::{
 };
 use toolcrib_core::{Policy, Progress, Rule, RuleConditions, SkillId, ToolContext};
 use toolcrib_engine::{LoadedSkills, SkillSource, Skills};
-use toolcrib_mcp::{Access, Gateway, GatewayError, HttpAccess, MAX_SESSIONS};
+use toolcrib_gateway::{Access, Gateway, GatewayError, HttpAccess, MAX_SESSIONS};
 
 use super::{
     support::{Log, billing, builder, engine, tool, waits},

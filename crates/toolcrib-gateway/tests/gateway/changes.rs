@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::sync::watch;
 use toolcrib_core::{SkillId, ToolName, ToolProvider};
 use toolcrib_engine::{OnSkip, Skill, SkillStep, Skills};
-use toolcrib_mcp::{Access, Gateway};
+use toolcrib_gateway::{Access, Gateway};
 
 use super::support::{Client, Era, Source, billing, engine, text, tool};
 

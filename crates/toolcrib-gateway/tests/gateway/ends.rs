@@ -8,7 +8,7 @@ use tokio::{
     sync::Notify,
 };
 use toolcrib_core::CancellationToken;
-use toolcrib_mcp::{Access, Gateway};
+use toolcrib_gateway::{Access, Gateway};
 
 use super::support::{Client, ERAS, builder, engine, tool, waits};
 

@@ -1,13 +1,12 @@
 //! Over HTTP, by both ways in: the arguments that middleware saw are those that the body received.
-#![cfg(feature = "gateway")]
 
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolcrib_core::{CallDecision, ToolContext, call_middleware};
-use toolcrib_mcp::Gateway;
+use toolcrib_gateway::Gateway;
 
-use crate::gateway::{
+use crate::{
     support::{builder, engine},
     web::{ANA, Web, post, request, two},
 };

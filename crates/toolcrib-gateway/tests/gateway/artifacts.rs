@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolcrib_artifacts::{Artifacts, MemoryStore};
 use toolcrib_core::{ArtifactStore, Identity, ToolContext, unfence};
 use toolcrib_engine::{EngineBuilder, Limits, Personality};
-use toolcrib_mcp::{Access, Gateway, HttpAccess};
+use toolcrib_gateway::{Access, Gateway, HttpAccess};
 
 use super::{
     support::{Client, ERAS, Era, builder, engine},

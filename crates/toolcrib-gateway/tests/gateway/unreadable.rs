@@ -9,7 +9,7 @@ use tokio::{
     task::JoinHandle,
 };
 use toolcrib_core::CancellationToken;
-use toolcrib_mcp::{Access, Gateway, GatewayError};
+use toolcrib_gateway::{Access, Gateway, GatewayError};
 
 use super::{
     support::{Log, builder, engine, tool, waits},

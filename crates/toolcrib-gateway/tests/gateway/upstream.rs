@@ -1,5 +1,4 @@
 //! From a server, through a client and the gateway, to another client: the real protocol twice.
-#![cfg(feature = "mock")]
 
 use std::sync::Arc;
 
@@ -9,7 +8,8 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 use toolcrib_core::{Progress, ToolContext, ToolError, unfence};
-use toolcrib_mcp::{Access, Gateway, McpClient, MockServer, mock_mcp_client};
+use toolcrib_gateway::{Access, Gateway};
+use toolcrib_mcp::{McpClient, MockServer, mock_mcp_client};
 
 use super::support::{Client, ERAS, Era, Log, builder, code, engine, text, tool, waits};
 

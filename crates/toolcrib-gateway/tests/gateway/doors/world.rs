@@ -10,7 +10,7 @@ use toolcrib_core::{
     static_tools,
 };
 use toolcrib_engine::{Engine, Limits, Redactor, Skill, Skills, TurnOptions};
-use toolcrib_mcp::Access;
+use toolcrib_gateway::Access;
 
 pub(crate) const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 pub(crate) const SKILLS: [&str; 2] = ["s0", "s1"];

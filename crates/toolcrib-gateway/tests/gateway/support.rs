@@ -20,7 +20,7 @@ use toolcrib_core::{
     ToolContext, ToolName, ToolProvider,
 };
 use toolcrib_engine::{Engine, EngineBuilder, Redactor, Skill, Skills};
-use toolcrib_mcp::{Access, AccessEntry, Gateway, GatewayError};
+use toolcrib_gateway::{Access, AccessEntry, Gateway, GatewayError};
 
 /// A tool with everything but a body.
 pub(crate) fn builder(name: &str) -> ToolBuilder {

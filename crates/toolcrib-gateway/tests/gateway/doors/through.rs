@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolcrib_agent::{Agent, Settings};
 use toolcrib_core::{CancellationToken, ToolCall, ToolResult, unfence};
 use toolcrib_engine::{Engine, TurnOptions};
-use toolcrib_mcp::{Access, Gateway};
+use toolcrib_gateway::{Access, Gateway};
 use toolcrib_testing::{EventRecorder, call, model};
 
 use super::world::{Caller, Made, World};

@@ -4,7 +4,7 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::{McpClient, ServerState};
+use toolcrib_mcp::{McpClient, ServerState};
 
 /// The response. It is 503 only if there are servers and none is usable: an unavailable one does
 /// not take the gateway out of service.
@@ -19,7 +19,8 @@ pub(super) fn readiness(servers: &[McpClient]) -> (StatusCode, Value) {
             // It is connected but cannot be listed.
             ServerState::Ready if status.last_error.is_some() => failing += 1,
             ServerState::Ready | ServerState::Connecting => starting += 1,
-            ServerState::BackingOff | ServerState::Open | ServerState::Closed => failing += 1,
+            // Backing off, open or closed.
+            _ => failing += 1,
         }
     }
     let (status, word) = match (usable, starting + failing) {
