@@ -4,112 +4,72 @@
 use std::{sync::Arc, time::Instant};
 
 use futures_util::future::BoxFuture;
-use rmcp::{
-    ErrorData, Peer, RoleServer,
-    model::{CallToolRequestParams, CallToolResult, ProgressToken, ProtocolVersion},
-    service::RequestContext,
-};
-use serde_json::{Value, json};
-use toolcrib_core::{
-    __internal::millis, Audience, CancellationToken, ErrorCode, ToolCall, ToolResult,
-};
+use rmcp::{ErrorData, model::CallToolResult};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use toolcrib_core::{__internal::millis, Audience, ErrorCode, ToolCall, ToolResult};
 use toolcrib_engine::{SKILL_TOOLS, TurnError};
 
 use super::{
-    Serving,
-    access::Caller,
     access_log::AccessEntry,
-    connection::Connection,
+    exchange::{Exchange, Recheck},
     list::{output_schema, refusal},
     progress, result,
-    session::{Purpose, Scope, Session, Step},
+    session::{Purpose, Step},
 };
 
-/// A call's request, independent of the transport.
-pub(super) struct Asked {
-    /// The request's id.
-    pub(super) id: Arc<str>,
-    pub(super) protocol: Option<ProtocolVersion>,
-    pub(super) connection: Option<Connection>,
-    /// Fires when the client no longer needs a response.
-    pub(super) unwanted: CancellationToken,
-    /// Fires when the response has been written, or cannot be.
-    pub(super) answered: CancellationToken,
-    /// The receiver of progress, with its token.
-    pub(super) progress: Option<(ProgressToken, Peer<RoleServer>)>,
+/// The parameters; others are ignored.
+#[derive(Deserialize)]
+struct Call {
+    name: Arc<str>,
+    #[serde(default)]
+    arguments: Option<Map<String, Value>>,
 }
 
-impl Asked {
-    /// From rmcp's context.
-    pub(super) fn of(context: &RequestContext<RoleServer>) -> Self {
-        Self {
-            id: context.id.to_string().into(),
-            protocol: context.protocol_version(),
-            connection: context.extensions.get().cloned(),
-            unwanted: context.ct.clone(),
-            answered: context.ct.clone(),
-            progress: context.meta.get_progress_token().map(|token| (token, context.peer.clone())),
-        }
-    }
-
-    /// Done when the client cancels the request, or has gone.
-    async fn nobody_waits(&self) {
-        let ended = async {
-            match &self.connection {
-                Some(connection) => connection.ended().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            () = self.unwanted.cancelled() => {}
-            () = ended => {}
-        }
-    }
-}
-
+/// Makes a call. If it may have changed the session's menu, `recheck` is set.
 pub(super) async fn call(
-    serving: &Serving,
-    caller: &Caller,
-    scope: &Scope,
-    request: CallToolRequestParams,
-    asked: &Asked,
+    exchange: &Exchange,
+    params: Value,
+    recheck: &mut Option<Recheck>,
 ) -> Result<CallToolResult, ErrorData> {
     let began = Instant::now();
-    let name: Arc<str> = request.name.as_ref().into();
-    let mut entry = serving.gateway.log.is_some().then(|| {
-        let mut entry = AccessEntry::new("tools/call", Some(caller));
-        entry.session = scope.session().map(|session| Arc::clone(&session.id));
-        entry.protocol = asked.protocol.as_ref().map(ToString::to_string);
-        entry.tool = Some(Arc::clone(&name));
+    let call: Call = serde_json::from_value(params).map_err(|_| {
+        let message =
+            "`tools/call` takes `name`, a string, and `arguments`, an object or absent";
+        ErrorData::invalid_params(message, None)
+    })?;
+    let gateway = &exchange.serving.gateway;
+    let mut entry = gateway.log.is_some().then(|| {
+        let mut entry = AccessEntry::new("tools/call", Some(&exchange.caller));
+        entry.session = exchange.era.session().map(|session| Arc::clone(&session.id));
+        entry.protocol = Some(exchange.era.version().to_string());
+        entry.tool = Some(Arc::clone(&call.name));
         entry
     });
-    let answer = answer(serving, scope, &name, request, asked, entry.as_mut()).await;
+    let answer = answer(exchange, call, recheck, entry.as_mut()).await;
     if let Some(mut entry) = entry {
         entry.duration_ms = millis(began.elapsed());
-        serving.gateway.log(|| entry);
+        gateway.log(|| entry);
     }
     answer
 }
 
 async fn answer(
-    serving: &Serving,
-    scope: &Scope,
-    name: &Arc<str>,
-    request: CallToolRequestParams,
-    asked: &Asked,
+    exchange: &Exchange,
+    call: Call,
+    recheck: &mut Option<Recheck>,
     mut entry: Option<&mut AccessEntry>,
 ) -> Result<CallToolResult, ErrorData> {
-    let connection = asked.connection.as_ref();
-    let _place = connection.map(Connection::place).transpose().inspect_err(|refused| {
+    let Call { name, arguments } = call;
+    let _place = exchange.place().inspect_err(|refused| {
         if let Some(entry) = &mut entry {
             entry.error = Some(refused.message.as_ref().into());
         }
     })?;
     let step = tokio::select! {
         biased;
-        () = asked.nobody_waits() => Err(TurnError::Cancelled),
-        step = scope.step(Purpose::Call(name)) => step,
+        () = exchange.no_longer_needed() => Err(TurnError::Cancelled),
+        step = exchange.step(Purpose::Call(&name)) => step,
     };
     let step = step.map_err(|error| {
         if let Some(entry) = &mut entry {
@@ -117,21 +77,25 @@ async fn answer(
         }
         refusal(&error)
     })?;
-    let tool = step.iteration.menu().get(name).cloned();
+    let tool = step.iteration.menu().get(&name).cloned();
     // A model that called it before should read this as the result of its call.
-    let is_away = tool.is_none() && step.iteration.withheld().is_away(name);
-    let session = step.session.clone();
+    let is_away = tool.is_none() && step.iteration.withheld().is_away(&name);
     if let Some(entry) = &mut entry {
         entry.turn_id = Some(Arc::clone(&step.turn_id));
         entry.origin = tool.as_ref().map(|tool| tool.origin().into());
     }
 
+    let arguments = Value::Object(arguments.unwrap_or_default());
+    if let (Some(headers), Some(tool)) = (&exchange.headers, &tool) {
+        headers.check(tool.input_schema(), &arguments)?;
+    }
+
     let alone = tool.as_ref().is_some_and(|tool| tool.sequential());
-    let _share = match connection {
+    let _share = match &exchange.connection {
         None => None,
         Some(connection) => tokio::select! {
             biased;
-            () = asked.nobody_waits() => {
+            () = exchange.no_longer_needed() => {
                 // It does not run, and returns the error of a cancelled call.
                 step.iteration.cancellation().cancel();
                 None
@@ -139,13 +103,12 @@ async fn answer(
             share = connection.share(alone) => share,
         },
     };
-    let arguments = Value::Object(request.arguments.unwrap_or_default());
-    let call = ToolCall::new(Arc::clone(&asked.id), Arc::clone(name), arguments);
+    let call = ToolCall::new(exchange.id.to_string(), Arc::clone(&name), arguments);
     // A finished skill step, or a change of a skill, changes the menu.
-    let may_change = step.iteration.has_skill_step() || SKILL_TOOLS.contains(&&**name);
+    let may_change = step.iteration.has_skill_step() || SKILL_TOOLS.contains(&&*name);
     let is_remote = tool.as_ref().is_some_and(|tool| tool.mcp_server().is_some());
     let audience = if is_remote { Audience::Dashboard } else { Audience::User };
-    let result = run(step, call, audience, asked).await?;
+    let result = run(step, call, audience, exchange).await?;
 
     if let Some(entry) = entry {
         entry.code = result.code;
@@ -154,9 +117,9 @@ async fn answer(
     }
     if result.is_ok()
         && may_change
-        && let Some(session) = session
+        && let Some(session) = exchange.era.session()
     {
-        recheck_after_the_answer(serving, &session, asked);
+        *recheck = Some(Recheck(Arc::clone(&session.recheck)));
     }
     match tool {
         Some(tool) => Ok(result::wire(result, output_schema(&tool).is_some())),
@@ -173,25 +136,25 @@ async fn run(
     mut step: Step,
     call: ToolCall,
     audience: Audience,
-    asked: &Asked,
+    exchange: &Exchange,
 ) -> Result<ToolResult, ErrorData> {
     let cancellation = step.iteration.cancellation().clone();
     let call_id = Arc::clone(&call.id);
     let execute = step.iteration.execute(vec![call]);
-    let mut results: BoxFuture<'_, _> = match &asked.progress {
-        Some((token, client)) => Box::pin(progress::passed_on(
+    let mut results: BoxFuture<'_, _> = match &exchange.progress {
+        Some(token) => Box::pin(progress::passed_on(
             &step.events,
             &call_id,
             audience,
             token.clone(),
-            client,
+            &exchange.client,
             execute,
         )),
         None => Box::pin(execute),
     };
     let results = tokio::select! {
         biased;
-        () = asked.nobody_waits() => {
+        () = exchange.no_longer_needed() => {
             // The body is cancelled, and its final output is its result.
             cancellation.cancel();
             results.await
@@ -200,15 +163,4 @@ async fn run(
     };
     let missing = || ErrorData::internal_error("the call has no result", None);
     results.into_iter().next().ok_or_else(missing)
-}
-
-/// Checks whether the session's menu has changed, once the response has been written: its token
-/// fires then.
-fn recheck_after_the_answer(serving: &Serving, session: &Arc<Session>, asked: &Asked) {
-    let recheck = Arc::clone(&session.recheck);
-    let answered = asked.answered.clone();
-    serving.running.spawn(async move {
-        answered.cancelled().await;
-        recheck.notify_one();
-    });
 }

@@ -4,13 +4,23 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::future::{pending, select_all};
-use rmcp::{Peer, RoleServer, service::SubscriptionContext};
+use rmcp::{
+    ErrorData,
+    model::{
+        GetMeta as _, Notification, NotificationMetaObject, RequestId, ServerNotification,
+        SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
+        SubscriptionsListenRequestParams, SubscriptionsListenResult,
+    },
+};
+use serde_json::Value;
 use tokio::sync::watch;
 use toolcrib_core::CancellationToken;
 
 use super::{
     Serving,
-    session::{Purpose, Scope, Session},
+    exchange::{Exchange, Outgoing},
+    handshake::server_config,
+    session::{Purpose, Session},
 };
 
 /// How long further changes are collected after the first: servers announce them in bursts.
@@ -59,7 +69,7 @@ pub(super) fn announce_to(
     serving: &Serving,
     session: &Arc<Session>,
     ended: CancellationToken,
-    client: Peer<RoleServer>,
+    client: Outgoing,
 ) {
     let recheck = Arc::clone(&session.recheck);
     let session = Arc::downgrade(session);
@@ -74,34 +84,72 @@ pub(super) fn announce_to(
                 () = changes.settled() => {}
             }
             let Some(session) = session.upgrade() else { return };
-            if session.menu_changed().await && client.notify_tool_list_changed().await.is_err() {
+            if session.menu_changed().await && !client.notify(list_changed()).await {
                 return;
             }
         }
     });
 }
 
-/// Notifies a subscriber of the stateless era, until it or the gateway ends. The menu of such a
-/// client is unknown: it is notified at the first possible change.
-pub(super) async fn tell(
-    serving: &Serving,
-    scope: Scope,
-    mut changes: Changes,
-    subscription: SubscriptionContext,
-) {
-    let mut known = None;
-    loop {
+/// `subscriptions/listen`: notifies a subscriber of the stateless era, until it or the gateway ends.
+/// The menu of such a client is unknown: it is notified at the first possible change.
+pub(super) async fn listen(
+    exchange: &Exchange,
+    params: Value,
+) -> Result<SubscriptionsListenResult, ErrorData> {
+    let _place = exchange.place()?;
+    let requested: SubscriptionsListenRequestParams =
+        serde_json::from_value(params).map_err(|error| {
+            let message = format!("these are not the parameters of `subscriptions/listen`: {error}");
+            ErrorData::invalid_params(message, None)
+        })?;
+    let config = server_config();
+    let accepted = requested.notifications.supported_by(&config.capabilities);
+    let is_accepted = accepted.tools_list_changed == Some(true);
+    if exchange.client.notify(acknowledged(accepted, &exchange.id)).await && is_accepted {
         tokio::select! {
-            () = subscription.cancelled() => return,
-            () = serving.cancellation.cancelled() => return,
-            () = changes.settled() => {}
+            () = exchange.no_longer_needed() => {}
+            () = exchange.serving.cancellation.cancelled() => {}
+            () = tell(exchange) => {}
         }
-        let Ok(step) = scope.step(Purpose::Look).await else { continue };
+    } else {
+        tokio::select! {
+            () = exchange.no_longer_needed() => {}
+            () = exchange.serving.cancellation.cancelled() => {}
+        }
+    }
+    let mut result = SubscriptionsListenResult::complete(exchange.id.clone());
+    result.meta.set_server_info(config.server_info);
+    Ok(result)
+}
+
+/// Notifies a subscriber until it reads nothing any more.
+async fn tell(exchange: &Exchange) {
+    let (mut changes, mut known) = (exchange.changes.clone(), None);
+    loop {
+        changes.settled().await;
+        let Ok(step) = exchange.step(Purpose::Look).await else { continue };
         let menu = step.iteration.menu().fingerprint();
-        if known.replace(menu) != Some(menu)
-            && subscription.sink().notify_tool_list_changed().await.is_err()
-        {
+        if known.replace(menu) == Some(menu) {
+            continue;
+        }
+        let mut changed = list_changed();
+        changed.get_meta_mut().set_subscription_id(exchange.id.clone());
+        if !exchange.client.notify(changed).await {
             return;
         }
     }
+}
+
+fn list_changed() -> ServerNotification {
+    ServerNotification::ToolListChangedNotification(Default::default())
+}
+
+fn acknowledged(accepted: SubscriptionFilter, id: &RequestId) -> ServerNotification {
+    let params = SubscriptionsAcknowledgedNotificationParams::new(accepted);
+    let mut acknowledged = Notification::new(params);
+    let mut meta = NotificationMetaObject::new();
+    meta.set_subscription_id(id.clone());
+    acknowledged.extensions.insert(meta);
+    ServerNotification::SubscriptionsAcknowledgedNotification(acknowledged)
 }

@@ -1,4 +1,4 @@
-//! The state of the connection of a request, which rmcp does not provide to the handler.
+//! The requests of one client: their ids, their number, and their order.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -6,23 +6,18 @@ use std::{
     time::Duration,
 };
 
-use parking_lot::{Mutex, MutexGuard};
-
-use rmcp::{
-    ErrorData, RoleServer,
-    model::{ClientJsonRpcMessage, GetExtensions, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
-    transport::Transport,
-};
+use parking_lot::Mutex;
+use rmcp::{ErrorData, model::RequestId};
+use serde::Deserialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_util::sync::DropGuard;
 use toolcrib_core::CancellationToken;
 
-use super::{access::Caller, quoted::bounded, session::Session};
+use super::{message::Notification, session::Session};
 
 /// The limit of concurrent requests of a connection, including waiting ones.
-const MAX_REQUESTS: u32 = 256;
+pub(super) const MAX_REQUESTS: u32 = 256;
 
-/// A connection, or a session over HTTP. Attached to each of its requests.
+/// A connection by stdio, or a session over HTTP.
 #[derive(Clone)]
 pub(super) struct Connection(Arc<Shared>);
 
@@ -39,21 +34,22 @@ struct Shared {
     shares: Arc<Semaphore>,
     /// The session that began with `initialize`.
     session: OnceLock<Arc<Session>>,
-    /// The requests in progress, with cancellation of those calls that rmcp does not know of.
-    posted: Mutex<HashMap<RequestId, CancellationToken>>,
+    /// The requests in progress.
+    requests: Mutex<HashMap<RequestId, CancellationToken>>,
 }
 
 impl Connection {
-    pub(super) fn new(id: Arc<str>, grace: Duration) -> Self {
+    /// A connection that ends when `gone` fires, and whose calls continue that long.
+    pub(super) fn new(id: Arc<str>, gone: CancellationToken, grace: Duration) -> Self {
         let all = || Arc::new(Semaphore::new(MAX_REQUESTS as usize));
         Self(Arc::new(Shared {
             id,
-            gone: CancellationToken::new(),
+            gone,
             grace,
             places: all(),
             shares: all(),
             session: OnceLock::new(),
-            posted: Mutex::default(),
+            requests: Mutex::default(),
         }))
     }
 
@@ -74,30 +70,44 @@ impl Connection {
 
     /// Registers a request, which can be cancelled by its id until this is dropped. `None` while a
     /// request with the same id is in progress.
-    pub(super) fn post(&self, id: &RequestId, cancellation: CancellationToken) -> Option<Posted> {
-        match self.lock().entry(id.clone()) {
+    pub(super) fn register(
+        &self,
+        id: &RequestId,
+        cancellation: CancellationToken,
+    ) -> Option<Registered> {
+        match self.0.requests.lock().entry(id.clone()) {
             Entry::Occupied(_) => None,
             Entry::Vacant(free) => {
                 free.insert(cancellation);
-                Some(Posted { connection: self.clone(), id: id.clone() })
+                Some(Registered { connection: self.clone(), id: id.clone() })
             }
         }
     }
 
-    /// Cancels a request; an unknown id belongs to another client, or is finished.
-    pub(super) fn cancel(&self, id: &RequestId) {
-        if let Some(cancellation) = self.lock().get(id) {
-            cancellation.cancel();
+    /// Acts on a notification: cancels a request by its id. An unknown id is finished; other
+    /// notifications have no effect.
+    pub(super) fn notice(&self, notification: Notification) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Cancelled {
+            request_id: RequestId,
+        }
+        if notification.method == "notifications/cancelled"
+            && let Ok(cancelled) = serde_json::from_value::<Cancelled>(notification.params.into())
+            && let Some(request) = self.0.requests.lock().get(&cancelled.request_id)
+        {
+            request.cancel();
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
-        self.0.posted.lock()
+    /// Whether a request is in progress.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.0.requests.lock().is_empty()
     }
 
-    /// Whether the client sends nothing more.
-    pub(super) fn is_gone(&self) -> bool {
-        self.0.gone.is_cancelled()
+    /// The client sends nothing more.
+    pub(super) fn end(&self) {
+        self.0.gone.cancel();
     }
 
     /// Done when the client sends nothing more.
@@ -132,66 +142,13 @@ impl Connection {
 }
 
 /// A registered request of a connection.
-pub(super) struct Posted {
+pub(super) struct Registered {
     connection: Connection,
     id: RequestId,
 }
 
-impl Drop for Posted {
+impl Drop for Registered {
     fn drop(&mut self) {
-        self.connection.lock().remove(&self.id);
-    }
-}
-
-/// A transport whose messages name their connection. rmcp lets requests continue for seconds after
-/// the last message was read; their [`Connection`] ends them earlier.
-pub(super) struct Watched<T> {
-    transport: T,
-    connection: Connection,
-    /// The sender, if the transport does not state it per request.
-    caller: Option<Caller>,
-    _dropped: DropGuard,
-}
-
-impl<T> Watched<T> {
-    pub(super) fn new(transport: T, connection: Connection, caller: Option<Caller>) -> Self {
-        let _dropped = connection.0.gone.clone().drop_guard();
-        Self { transport, connection, caller, _dropped }
-    }
-}
-
-impl<T: Transport<RoleServer>> Transport<RoleServer> for Watched<T> {
-    type Error = T::Error;
-
-    fn send(
-        &mut self,
-        mut message: ServerJsonRpcMessage,
-    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        if let ServerJsonRpcMessage::Error(refused) = message {
-            let error = bounded(refused.error);
-            message = ServerJsonRpcMessage::error(error, refused.id);
-        }
-        self.transport.send(message)
-    }
-
-    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        let Some(mut message) = self.transport.receive().await else {
-            self.connection.0.gone.cancel();
-            return None;
-        };
-        let extensions = match &mut message {
-            JsonRpcMessage::Request(request) => request.request.extensions_mut(),
-            JsonRpcMessage::Notification(told) => told.notification.extensions_mut(),
-            _ => return Some(message),
-        };
-        extensions.insert(self.connection.clone());
-        if let Some(caller) = &self.caller {
-            extensions.insert(caller.clone());
-        }
-        Some(message)
-    }
-
-    async fn close(&mut self) -> Result<(), Self::Error> {
-        self.transport.close().await
+        self.connection.0.requests.lock().remove(&self.id);
     }
 }

@@ -58,7 +58,7 @@ impl Gateway {
         let serving = self.serving(&cancellation);
         let routes = Arc::new(Routes::new(&serving, access)?);
         let outcome = accept(&listener, &serving, &routes).await;
-        drop(listener);
+        drop((listener, routes));
         serving.end().await;
         outcome
     }

@@ -1,12 +1,15 @@
 //! An engine as an MCP server: `tools/list` is its menu, `tools/call` its pipe.
 //!
 //! ```text
-//! stdio.rs ─┐                        ┌ list.rs   an iteration's menu, as the protocol writes it
-//!           ├─▶ handler.rs (rmcp) ──▶│ call.rs   one call, in a separate iteration
-//! http.rs ──┘    session.rs          └ changes.rs notifications of a changed menu
-//!  └ routes.rs: host, origin, token, path; pages.rs: what browsers ask before that;
-//!    post.rs: calls that need no more than that
+//! stdio.rs ────────────────────┐               ┌ call.rs    a call, in a separate iteration
+//!                              ├─▶ exchange.rs ┤ list.rs    an iteration's menu
+//! http.rs ─▶ routes.rs ─▶ post.rs     ▲        └ changes.rs a subscription to its changes
+//!            host, origin,            └ handshake.rs: `initialize`, which begins a session.rs
+//!            token, path
 //! ```
+//!
+//! `message.rs` reads a message once, and `headers.rs` compares it with what the headers of its
+//! request repeat. Over HTTP, `sessions.rs` has the open sessions, and `events.rs` their streams.
 //!
 //! A client of an era with sessions has a separate [`Turn`](toolcrib_engine::Turn), from
 //! `initialize` until its connection ends, and is offered `read_skill`. In the stateless era
@@ -19,23 +22,26 @@ mod authority;
 mod call;
 mod changes;
 mod connection;
+mod events;
+mod exchange;
 mod find_id;
-mod handler;
+mod handshake;
+mod headers;
 mod http;
-mod lines;
 mod list;
-mod output;
+mod message;
 mod pages;
+mod params;
 mod post;
 mod progress;
 mod quoted;
 mod readiness;
+mod reply;
 mod result;
 mod routes;
 mod session;
 mod sessions;
 mod stdio;
-mod unreadable;
 
 use std::{borrow::Cow, fmt, path::PathBuf, sync::Arc, time::Duration};
 

@@ -3,22 +3,19 @@
 use std::{sync::Arc, time::Instant};
 
 use rmcp::{
-    ErrorData, RoleServer,
+    ErrorData,
     model::{JsonObject, ListToolsResult, MetaObject},
-    service::RequestContext,
 };
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use toolcrib_core::{__internal::millis, Tool};
 use toolcrib_engine::{Iteration, Notice, TurnError};
+use toolcrib_mcp::__internal as wire;
 
 use super::{
-    Serving,
-    access::Caller,
     access_log::{AccessEntry, ListedTool},
-    connection::Connection,
-    session::{Purpose, Scope},
+    exchange::Exchange,
+    session::Purpose,
 };
-use toolcrib_mcp::__internal as wire;
 
 /// The key under which a listing names its missing sources.
 const NOTICES: &str = "toolcrib/notices";
@@ -27,29 +24,34 @@ const NOTICES: &str = "toolcrib/notices";
 const REMOTE: &str = "mcp:";
 
 pub(super) async fn list(
-    serving: &Serving,
-    caller: &Caller,
-    scope: &Scope,
-    context: &RequestContext<RoleServer>,
+    exchange: &Exchange,
+    params: &Map<String, Value>,
 ) -> Result<ListToolsResult, ErrorData> {
     let began = Instant::now();
+    let wrong = |message| Err(ErrorData::invalid_params(message, None));
+    match params.get("cursor") {
+        None | Some(Value::Null) => {}
+        Some(Value::String(_)) => {
+            return wrong("unknown cursor: the list of tools has one page, without a cursor");
+        }
+        Some(_) => return wrong("these are not the parameters of `tools/list`"),
+    }
     let log = |describe: &dyn Fn(&mut AccessEntry)| {
-        serving.gateway.log(|| {
-            let mut entry = AccessEntry::new("tools/list", Some(caller));
-            entry.session = scope.session().map(|session| Arc::clone(&session.id));
-            entry.protocol = context.protocol_version().map(|version| version.to_string());
+        exchange.serving.gateway.log(|| {
+            let mut entry = AccessEntry::new("tools/list", Some(&exchange.caller));
+            entry.session = exchange.era.session().map(|session| Arc::clone(&session.id));
+            entry.protocol = Some(exchange.era.version().to_string());
             entry.duration_ms = millis(began.elapsed());
             describe(&mut entry);
             entry
         });
     };
-    let place = context.extensions.get::<Connection>().map(Connection::place).transpose();
-    let _place = place.inspect_err(|refused| {
+    let _place = exchange.place().inspect_err(|refused| {
         log(&|entry| entry.error = Some(refused.message.as_ref().into()));
     })?;
     let step = tokio::select! {
-        step = scope.step(Purpose::Tell) => step,
-        () = context.ct.cancelled() => Err(TurnError::Cancelled),
+        step = exchange.step(Purpose::Tell) => step,
+        () = exchange.no_longer_needed() => Err(TurnError::Cancelled),
     };
     log(&|entry| match &step {
         Ok(step) => {

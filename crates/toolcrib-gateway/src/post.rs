@@ -1,371 +1,265 @@
-//! `tools/call` over HTTP, processed in the request's task. rmcp copies each request and passes it
-//! and its response through several tasks; common requests bypass it.
-//!
-//! Only valid requests with exactly one possible response are processed here. rmcp gets everything
-//! else: it reports errors of requests, and answers longer calls of a session as a stream that a
-//! client may come back for.
+//! POST: one message of a client. A request is answered as JSON, or as a stream of events if its
+//! response takes time in a session, or if other messages come before it.
 
 use std::{
-    fmt,
-    marker::PhantomData,
-    panic::AssertUnwindSafe,
+    future::pending,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
 
-use parking_lot::Mutex;
-
 use bytes::Bytes;
-use futures_util::{FutureExt as _, future::BoxFuture};
-use http::{
-    HeaderMap, HeaderValue,
-    header::{ACCEPT, CONTENT_TYPE, HeaderName},
-    request::Parts,
+use futures_util::future::{BoxFuture, FutureExt as _};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
+use hyper::body::{Body as _, Incoming};
+use rmcp::{ErrorData, model::ErrorCode};
+use tokio::{
+    runtime::Handle,
+    time::{sleep, timeout},
 };
-use rmcp::{
-    ErrorData,
-    model::{
-        CallToolRequestParams, CallToolResult, ProtocolVersion, RequestId, RequestMetaObject,
-        ServerJsonRpcMessage, ServerResult,
-    },
-    transport::common::http_header::BASE64_HEADER_PREFIX,
-};
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error, MapAccess, Visitor, value::MapAccessDeserializer},
-};
-use serde_json::{Map, Value};
-use tokio::{runtime::Handle, task::JoinHandle, time::timeout};
-use tokio_util::{sync::DropGuard, task::TaskTracker};
-use toolcrib_core::{__internal::PlainJson, CancellationToken, changes_integers};
+use tokio_util::task::TaskTracker;
+use toolcrib_core::CancellationToken;
 
 use super::{
     Serving,
     access::Caller,
-    call::{self, Asked},
-    connection::{Connection, Posted},
-    session::Scope,
-    sessions::Sessions,
+    events::{Body, EventStream},
+    exchange::{Answer, Era, Exchange, Outgoing},
+    handshake,
+    headers::{self, EVENTS, JSON, SESSION},
+    message::{INITIALIZE, InvalidMessage, MAX_MESSAGE, Message, Request},
+    params::ParamHeaders,
+    reply::{self, Refusal},
+    sessions::{HttpSession, Sessions},
 };
+
+/// The timeout of receiving a body.
+const BODY_WITHIN: Duration = Duration::from_secs(30);
 
 /// How long a session's client waits for a response that it cannot come back for.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-pub(super) const PROTOCOL: HeaderName = HeaderName::from_static("mcp-protocol-version");
-pub(super) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
-
-const JSON: &str = "application/json";
-const EVENTS: &str = "text/event-stream";
-
-const CALL: &str = "tools/call";
-
-/// A valid call.
-pub(super) struct Post {
-    id: RequestId,
-    request: CallToolRequestParams,
-    protocol: ProtocolVersion,
-    /// Fires when it is no longer needed.
-    unwanted: CancellationToken,
-    /// The session's; `None` in the stateless era.
-    connection: Option<(Connection, Posted)>,
+/// A POST of an admitted client.
+pub(super) struct Post<'a> {
+    pub(super) serving: &'a Serving,
+    pub(super) caller: Caller,
+    pub(super) sessions: &'a Sessions,
+    pub(super) headers: &'a HeaderMap,
 }
 
-/// The outcome.
-pub(super) enum Answered {
-    /// The body of the response.
-    Whole(Bytes),
-    /// It is still running.
-    Later(Running),
-}
-
-/// A running call. Attached to its request for the task that waits for the response.
-#[derive(Clone)]
-pub(super) struct Running {
-    call: Arc<Mutex<Option<JoinHandle<Answer>>>>,
-    /// Dropped with the request.
-    _answered: Arc<DropGuard>,
-    _posted: Option<Arc<Posted>>,
-}
-
-type Answer = Result<CallToolResult, ErrorData>;
-
-impl Post {
-    /// Parses a request. `None` if it is not a call, or not one for this path.
-    pub(super) fn read(parts: &Parts, body: &[u8], sessions: &Sessions) -> Option<Self> {
-        if !takes_json_and_events(&parts.headers) {
-            return None;
+impl Post<'_> {
+    pub(super) async fn answer(self, body: Incoming) -> Result<Response<Body>, Refusal> {
+        let body = whole(body).await?;
+        if ![JSON, EVENTS].into_iter().all(|kind| headers::accepts(self.headers, kind)) {
+            let message = "the response is JSON or a stream: send `Accept: application/json, \
+                text/event-stream`";
+            return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, message));
         }
-        let mut json = serde_json::Deserializer::from_slice(body);
-        let message: Message<'_> = object(&mut json).ok()?;
-        json.end().ok()?;
-        // It is refused where all that cannot be read is.
-        if changes_integers(body) {
-            return None;
+        if !headers::is_json(self.headers) {
+            let message = "a message is JSON: send `Content-Type: application/json`";
+            return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
         }
-        let Params { name, arguments, meta } = message.params;
-        if message.jsonrpc != "2.0" || message.method != CALL {
-            return None;
-        }
-        // A request with a progress token needs a stream, not a single response.
-        if meta.get_progress_token().is_some() {
-            return None;
-        }
-        let headers = &parts.headers;
-        let unwanted = CancellationToken::new();
-        let (protocol, connection) = match meta.protocol_version() {
-            Some(protocol) if protocol == ProtocolVersion::V_2026_07_28 => {
-                meta.client_capabilities()?;
-                let stands = |header, value: &str| only(headers, &header) == Some(value.as_bytes());
-                let in_order = stands(PROTOCOL, protocol.as_str())
-                    && stands(METHOD, CALL)
-                    && stands(NAME, &name)
-                    // A value that looks Base64-encoded would mean another name.
-                    && !name.starts_with(BASE64_HEADER_PREFIX)
-                    && !headers.contains_key(SESSION);
-                (in_order.then_some(protocol)?, None)
-            }
-            Some(_) => return None,
-            None => {
-                if !names_an_era_with_sessions(headers) {
-                    return None;
+        let message = Message::read(&body)?;
+        headers::check(self.headers, &message).map_err(|error| {
+            let id = match &message {
+                Message::Request(request) => Some(request.id.clone()),
+                Message::Notification(_) | Message::Response => None,
+            };
+            Refusal::of(id, error)
+        })?;
+        match message {
+            Message::Request(request) if request.method == INITIALIZE => self.initialize(request),
+            Message::Request(request) => self.request(request).await,
+            Message::Notification(notification) => {
+                // Without sessions, the end of its connection cancels a request.
+                if headers::has_sessions(self.headers).unwrap_or_default() {
+                    self.session(None)?.connection.notice(notification);
                 }
-                let id = str::from_utf8(only(headers, &SESSION)?).ok()?;
-                let connection = sessions.touched(id)?;
-                let protocol = connection.session()?.protocol.clone();
-                let posted = connection.post(&message.id, unwanted.clone())?;
-                (protocol, Some((connection, posted)))
+                Ok(reply::whole(StatusCode::ACCEPTED, ""))
             }
-        };
-        let mut request = CallToolRequestParams::new(name);
-        request.arguments = arguments;
-        Some(Self { id: message.id, request, protocol, unwanted, connection })
+            Message::Response => {
+                self.session(None)?;
+                Ok(reply::whole(StatusCode::ACCEPTED, ""))
+            }
+        }
     }
 
-    /// Makes the call. In the stateless era it ends when this is dropped, and in a session it
-    /// continues.
-    pub(super) async fn answer(self, serving: &Serving, caller: Caller) -> Answered {
-        let Self { id, request, protocol, unwanted, connection } = self;
-        let (connection, posted) = connection.unzip();
-        // The id is in use while the call runs, and until its response is written.
-        let posted = posted.map(Arc::new);
-        let in_session = connection.is_some();
-        // Without a session a call is for this response alone.
-        let answered = if in_session { CancellationToken::new() } else { unwanted.clone() };
-        let answering = answered.clone().drop_guard();
-        let session = connection.as_ref().and_then(Connection::session).cloned();
-        let scope = match session {
-            Some(session) => Scope::Session(session),
-            None => Scope::Request(serving.clone(), Arc::clone(&caller.access)),
-        };
-        let asked = Asked {
-            id: id.to_string().into(),
-            protocol: Some(protocol),
-            connection,
-            unwanted,
-            answered,
-            progress: None,
-        };
-        let mut begun = Begun::new(serving, {
-            let (serving, posted) = (serving.clone(), posted.clone());
-            async move {
-                let answer = call::call(&serving, &caller, &scope, request, &asked).await;
-                drop(posted);
-                answer
-            }
-        });
-        let answer = if in_session {
-            match timeout(PATIENCE, &mut begun).await {
-                Ok(answer) => answer,
-                Err(_) => {
-                    return Answered::Later(Running {
-                        call: Arc::new(Mutex::new(begun.go_on())),
-                        _answered: Arc::new(answering),
-                        _posted: posted,
-                    });
-                }
-            }
+    fn session(&self, request: Option<&Request>) -> Result<Arc<HttpSession>, Refusal> {
+        reply::session(self.sessions, self.headers, request.map(|request| &request.id))
+    }
+
+    /// Begins a session; one that the request names has begun already, which is the answer.
+    fn initialize(&self, request: Request) -> Result<Response<Body>, Refusal> {
+        let (session, place) = if self.headers.contains_key(SESSION) {
+            (self.session(Some(&request))?, None)
+        } else if let Some(place) = self.sessions.place() {
+            (HttpSession::new(&self.serving.cancellation), Some(place))
         } else {
-            begun.await
+            let message = "this token has reached its limit of open sessions; end one with \
+                DELETE, or try later";
+            let error = ErrorData::internal_error(message, None);
+            let refusal = Refusal::of(Some(request.id), error);
+            return Err(refusal.status_is(StatusCode::SERVICE_UNAVAILABLE));
         };
-        Answered::Whole(written(answer, id, in_session))
+        let (serving, caller, connection) = (self.serving, &self.caller, &session.connection);
+        let client = Outgoing::Events(session.common.clone());
+        let answer = handshake::initialize(serving, caller, request, connection, client, place);
+        let has_begun = answer.outcome.is_ok();
+        let mut response = answer.send(|json| reply::json(StatusCode::OK, json));
+        if has_begun && let Ok(id) = HeaderValue::from_str(connection.id()) {
+            response.headers_mut().insert(SESSION, id);
+            self.sessions.open(&session);
+        }
+        Ok(response)
+    }
+
+    /// Answers a request of a session, or one that stands alone.
+    async fn request(self, request: Request) -> Result<Response<Body>, Refusal> {
+        let stands_alone = request.meta.protocol_version().is_some_and(|version| {
+            !version.has_initialize() || !self.headers.contains_key(SESSION)
+        });
+        let session = if stands_alone { None } else { Some(self.session(Some(&request))?) };
+        let connection = session.as_ref().map(|session| session.connection.clone());
+        let begun = connection.as_ref().and_then(|connection| connection.session());
+        let era =
+            Era::of(&request, begun).map_err(|error| Refusal::of(Some(request.id.clone()), error))?;
+        let unwanted = CancellationToken::new();
+        let registered = match &connection {
+            None => None,
+            Some(connection) => match connection.register(&request.id, unwanted.clone()) {
+                Some(registered) => Some(registered),
+                None => return Err(InvalidMessage::id_in_use(request.id).into()),
+            },
+        };
+        let stream = session.as_ref().map(HttpSession::open_stream);
+        let events = match &stream {
+            Some(stream) => stream.events.clone(),
+            None => EventStream::new(None, CancellationToken::new()),
+        };
+        let exchange = Exchange {
+            serving: self.serving.clone(),
+            caller: self.caller,
+            id: request.id.clone(),
+            era,
+            connection,
+            client: Outgoing::Events(events.clone()),
+            progress: request.meta.get_progress_token(),
+            headers: stands_alone.then(|| ParamHeaders::of(self.headers)),
+            changes: self.serving.gateway.changes.later(),
+            unwanted: unwanted.clone(),
+        };
+        // In a session, a client that requests progress receives it in a stream from the start.
+        let streams_at_once = !stands_alone && exchange.progress.is_some();
+        let mut running = Running::new(self.serving, async move {
+            let answer = exchange.answer(request).await;
+            drop(registered);
+            answer
+        });
+        // A client without a session that disconnects ends its request.
+        let guard = stands_alone.then(|| unwanted.drop_guard());
+        let patience = async {
+            match &stream {
+                _ if streams_at_once => {}
+                Some(_) => sleep(PATIENCE).await,
+                None => pending().await,
+            }
+        };
+        let early = tokio::select! {
+            biased;
+            answer = &mut running, if !streams_at_once => Some(answer),
+            () = events.has_message() => None,
+            () = patience => None,
+        };
+        match early {
+            Some(answer) if events.is_empty() => return whole_answer(answer, stands_alone),
+            Some(answer) => answer.send(|json| events.send_last(json)),
+            None => {
+                let events = events.clone();
+                self.serving.running.spawn(async move {
+                    running.await.send(|json| events.send_last(json));
+                    drop(stream);
+                });
+            }
+        }
+        Ok(reply::events(events.body(guard)))
     }
 }
 
-/// A call that runs in the request's task, which is quicker than a separate one. It is finished
-/// even if the connection ends: on drop the rest of it becomes a task.
-struct Begun {
-    /// `None` once it has ended, or continues elsewhere.
-    call: Option<BoxFuture<'static, Answer>>,
-    running: TaskTracker,
-}
-
-impl Begun {
-    fn new(serving: &Serving, call: impl Future<Output = Answer> + Send + 'static) -> Self {
-        // A panic must not end the connection.
-        let call = AssertUnwindSafe(call).catch_unwind();
-        let call = call.map(|answer| answer.unwrap_or_else(|_| Err(ended())));
-        Self { call: Some(call.boxed()), running: serving.running.clone() }
-    }
-
-    /// Lets it continue as a task. `None` if it has ended, or the gateway has.
-    fn go_on(&mut self) -> Option<JoinHandle<Answer>> {
-        let call = self.call.take()?;
-        Some(self.running.spawn_on(call, &Handle::try_current().ok()?))
+/// A response as JSON. In the stateless era, some errors have a status, and are logged as refusals.
+fn whole_answer(answer: Answer, stands_alone: bool) -> Result<Response<Body>, Refusal> {
+    match &answer.outcome {
+        Err(error) if stands_alone && has_status(error.code) => {
+            Err(Refusal::of(Some(answer.id), error.clone()))
+        }
+        _ => Ok(answer.send(|json| reply::json(StatusCode::OK, json))),
     }
 }
 
-impl Future for Begun {
+fn has_status(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::METHOD_NOT_FOUND
+            | ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+            | ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY
+            | ErrorCode::HEADER_MISMATCH
+    )
+}
+
+/// A request that runs in the task of its connection, which is quicker than a separate one. It is
+/// finished even if the connection ends: on drop the rest of it becomes a task.
+struct Running {
+    /// `None` once it has ended.
+    request: Option<BoxFuture<'static, Answer>>,
+    tasks: TaskTracker,
+}
+
+impl Running {
+    fn new(serving: &Serving, request: impl Future<Output = Answer> + Send + 'static) -> Self {
+        Self { request: Some(request.boxed()), tasks: serving.running.clone() }
+    }
+}
+
+impl Future for Running {
     type Output = Answer;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
-        let Some(call) = &mut self.call else { return Poll::Ready(Err(ended())) };
-        let answer = ready!(call.poll_unpin(cx));
-        self.call = None;
+        let Some(request) = &mut self.request else { return Poll::Pending };
+        let answer = ready!(request.poll_unpin(cx));
+        self.request = None;
         Poll::Ready(answer)
     }
 }
 
-impl Drop for Begun {
+impl Drop for Running {
     fn drop(&mut self) {
-        self.go_on();
-    }
-}
-
-impl Running {
-    /// Waits for the response, which exists once.
-    pub(super) async fn answer(&self) -> Answer {
-        let running = self.call.lock().take();
-        match running {
-            Some(running) => running.await.unwrap_or_else(|_| Err(ended())),
-            None => Err(ended()),
+        if let (Some(request), Ok(runtime)) = (self.request.take(), Handle::try_current()) {
+            self.tasks.spawn_on(request, &runtime);
         }
     }
 }
 
-fn ended() -> ErrorData {
-    ErrorData::internal_error("the call ended without an answer", None)
-}
-
-/// A response as rmcp writes it for the era.
-fn written(answer: Answer, id: RequestId, in_session: bool) -> Bytes {
-    let message = match answer {
-        Ok(mut result) => {
-            if in_session {
-                result.result_type = None;
+/// The complete body of a request. One with a too large declared length is not read.
+async fn whole(body: Incoming) -> Result<Bytes, Refusal> {
+    let too_large = || {
+        let message = format!("a request body is limited to {MAX_MESSAGE} bytes");
+        Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message))
+    };
+    if body.size_hint().lower() > MAX_MESSAGE as u64 {
+        return too_large();
+    }
+    match timeout(BODY_WITHIN, Limited::new(body, MAX_MESSAGE).collect()).await {
+        Ok(body) => match body.map(Collected::to_bytes) {
+            Ok(body) => Ok(body),
+            Err(error) if error.is::<LengthLimitError>() => too_large(),
+            Err(_) => {
+                Err(Refusal::new(StatusCode::BAD_REQUEST, "the request body is incomplete"))
             }
-            ServerJsonRpcMessage::response(ServerResult::CallToolResult(result), id)
-        }
-        Err(error) => ServerJsonRpcMessage::error(error, Some(id)),
-    };
-    serde_json::to_vec(&message).unwrap_or_default().into()
-}
-
-/// Whether a session's request names a version that has sessions, or none.
-fn names_an_era_with_sessions(headers: &HeaderMap) -> bool {
-    let is_one = |named: &[u8]| {
-        ProtocolVersion::KNOWN_VERSIONS
-            .iter()
-            .filter(|known| known.as_str() < ProtocolVersion::STANDARD_HEADERS.as_str())
-            .any(|known| known.as_str().as_bytes() == named)
-    };
-    !headers.contains_key(PROTOCOL) || only(headers, &PROTOCOL).is_some_and(is_one)
-}
-
-/// Whether a request declares JSON, and accepts JSON and events, in the usual notation.
-fn takes_json_and_events(headers: &HeaderMap) -> bool {
-    let accepts = |kind: &str| {
-        let kinds = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-        // Commas in quotes do not separate.
-        let kinds = kinds.filter(|kinds| !kinds.contains('"'));
-        kinds.flat_map(|kinds| kinds.split(',')).any(|each| each.trim() == kind)
-    };
-    is_json(headers) && accepts(JSON) && accepts(EVENTS)
-}
-
-/// Whether a request declares JSON.
-pub(super) fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(JSON))
-}
-
-/// Expands patterns in `Accept`, such as `*/*`: the protocol library does not support them.
-pub(super) fn name_what_is_taken(headers: &mut HeaderMap) {
-    let takes = |pattern: &str| {
-        let kinds = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-        kinds.flat_map(|kinds| kinds.split(',')).any(|each| {
-            let mut parts = each.split(';').map(str::trim);
-            let quality = |part: &str| part.strip_prefix("q=").and_then(|q| q.parse().ok());
-            parts.next() == Some(pattern) && parts.filter_map(quality).all(|q: f32| q > 0.0)
-        })
-    };
-    let (all, json, events) = (takes("*/*"), takes("application/*"), takes("text/*"));
-    for (is_taken, kind) in [(all || json, JSON), (all || events, EVENTS)] {
-        if is_taken {
-            headers.append(ACCEPT, HeaderValue::from_static(kind));
+        },
+        Err(_) => {
+            let message = "the request body did not arrive in time";
+            Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, message))
         }
     }
-}
-
-/// The value of a header that occurs once.
-pub(super) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a [u8]> {
-    let mut values = headers.get_all(name).iter();
-    match (values.next(), values.next()) {
-        (Some(value), None) => Some(value.as_bytes()),
-        _ => None,
-    }
-}
-
-/// A request with only the fields that are read here.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Message<'a> {
-    #[serde(borrow)]
-    jsonrpc: &'a str,
-    id: RequestId,
-    #[serde(borrow)]
-    method: &'a str,
-    #[serde(deserialize_with = "object")]
-    params: Params,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Params {
-    name: String,
-    #[serde(default, deserialize_with = "plain_object")]
-    arguments: Option<Map<String, Value>>,
-    #[serde(rename = "_meta", default)]
-    meta: RequestMetaObject,
-}
-
-fn plain_object<'de, D: Deserializer<'de>>(
-    json: D,
-) -> Result<Option<Map<String, Value>>, D::Error> {
-    match Option::deserialize(json)? {
-        None => Ok(None),
-        Some(PlainJson(Value::Object(arguments))) => Ok(Some(arguments)),
-        Some(_) => Err(D::Error::custom("not an object")),
-    }
-}
-
-/// Parses a value that must be an object: a struct would also accept an array, field by field.
-fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(json: D) -> Result<T, D::Error> {
-    struct Object<T>(PhantomData<T>);
-
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for Object<T> {
-        type Value = T;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-            T::deserialize(MapAccessDeserializer::new(map))
-        }
-    }
-    json.deserialize_map(Object(PhantomData))
 }

@@ -3,14 +3,15 @@
 
 use std::{pin::pin, sync::Arc};
 
-use rmcp::{
-    Peer, RoleServer,
-    model::{ProgressNotificationParam, ProgressToken},
+use rmcp::model::{
+    Notification, ProgressNotificationParam, ProgressToken, ServerNotification,
 };
 use tokio::{sync::watch, time::sleep_until};
 use toolcrib_core::{
     __internal::ProgressPace, Audience, CancellationToken, EventKind, Events, Subscription,
 };
+
+use super::exchange::Outgoing;
 
 /// A message, and the percentage done, 0 to 100.
 type Message = (String, Option<u8>);
@@ -22,7 +23,7 @@ pub(super) async fn passed_on<T>(
     call_id: &Arc<str>,
     audience: Audience,
     token: ProgressToken,
-    client: &Peer<RoleServer>,
+    client: &Outgoing,
     call: impl Future<Output = T>,
 ) -> T {
     let (sender, said) = watch::channel(None);
@@ -75,7 +76,7 @@ async fn pass_on(
     mut said: watch::Receiver<Option<Message>>,
     ended: &CancellationToken,
     token: ProgressToken,
-    client: &Peer<RoleServer>,
+    client: &Outgoing,
 ) {
     let (mut count, mut pace) = (Count::default(), ProgressPace::default());
     // The last unsent message is sent after the end.
@@ -85,7 +86,8 @@ async fn pass_on(
         let mut progress =
             ProgressNotificationParam::new(token.clone(), done).with_message(message);
         progress.total = total;
-        if client.notify_progress(progress).await.is_err() {
+        let progress = ServerNotification::ProgressNotification(Notification::new(progress));
+        if !client.notify(progress).await {
             return;
         }
         tokio::select! {

@@ -1,6 +1,6 @@
 //! Texts of a client in errors and the log, limited in length.
 
-use rmcp::{ErrorData, model::ServerJsonRpcMessage};
+use rmcp::ErrorData;
 use serde_json::Value;
 
 /// The limit of a quoted name, in characters.
@@ -39,19 +39,4 @@ pub(super) fn bounded(mut error: ErrorData) -> ErrorData {
         }
     }
     error
-}
-
-/// The same for the body of a refusal. The id of a request stays whole, or its response could not
-/// be matched.
-pub(super) fn bounded_body(body: &[u8]) -> Option<Vec<u8>> {
-    if body.len() <= LONGEST_ERROR {
-        return None;
-    }
-    match serde_json::from_slice(body) {
-        Ok(ServerJsonRpcMessage::Error(mut refused)) => {
-            refused.error = bounded(refused.error);
-            serde_json::to_vec(&ServerJsonRpcMessage::Error(refused)).ok()
-        }
-        _ => Some(cut(&String::from_utf8_lossy(body), LONGEST_ERROR).into_bytes()),
-    }
 }

@@ -10,7 +10,11 @@ use tokio_util::sync::DropGuard;
 use toolcrib_core::{CancellationToken, Digest, Events};
 use toolcrib_engine::{Iteration, Turn, TurnError};
 
-use super::{Serving, access::Access};
+use super::{
+    Serving,
+    access::Access,
+    exchange::{Era, Exchange},
+};
 
 /// The conversation of requests in the stateless era: artifacts of one caller's results can be read
 /// by later requests of the same caller. The personality is part of it, since another one may have
@@ -140,44 +144,29 @@ impl<'a> Purpose<'a> {
     }
 }
 
-/// The source of a request's iteration.
-pub(super) enum Scope {
-    /// An era with sessions.
-    Session(Arc<Session>),
-    /// The stateless era: only artifacts are remembered, and no skill can be activated.
-    Request(Serving, Arc<Access>),
-}
-
 /// An iteration, and the values that must live as long.
 pub(super) struct Step {
     pub(super) iteration: Iteration,
     /// Its events.
     pub(super) events: Events,
     pub(super) turn_id: Arc<str>,
-    pub(super) session: Option<Arc<Session>>,
     /// Dropping it would cancel the iteration's calls.
     _turn: Option<Turn>,
 }
 
-impl Scope {
-    pub(super) fn session(&self) -> Option<&Arc<Session>> {
-        match self {
-            Self::Session(session) => Some(session),
-            Self::Request(..) => None,
-        }
-    }
-
-    /// Begins an iteration.
+impl Exchange {
+    /// Begins an iteration: of the session's turn, or of a separate one. In the stateless era only
+    /// artifacts are remembered, and no skill can be activated.
     pub(super) async fn step(&self, purpose: Purpose<'_>) -> Result<Step, TurnError> {
-        match self {
-            Self::Session(session) => Ok(Step {
+        let (serving, access) = (&self.serving, &self.caller.access);
+        match &self.era {
+            Era::Session(session) => Ok(Step {
                 iteration: session.iteration(purpose).await?,
                 events: session.events.clone(),
                 turn_id: Arc::clone(&session.turn_id),
-                session: Some(Arc::clone(session)),
                 _turn: None,
             }),
-            Self::Request(serving, access) => {
+            Era::Stateless(_) => {
                 let events = Events::new();
                 let options = serving
                     .gateway
@@ -189,7 +178,7 @@ impl Scope {
                 let listed = turn.begin_for(purpose.tool()).await?.listed().await;
                 let iteration = turn.offer(listed).await?;
                 let turn_id = Arc::clone(turn.turn_id());
-                Ok(Step { iteration, events, turn_id, session: None, _turn: Some(turn) })
+                Ok(Step { iteration, events, turn_id, _turn: Some(turn) })
             }
         }
     }

@@ -3,191 +3,192 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{Instant, interval},
+};
+use toolcrib_core::CancellationToken;
+use uuid::Uuid;
 
-use futures_util::{FutureExt as _, Stream};
-use rmcp::{
-    model::{ClientJsonRpcMessage, ClientNotification, CustomNotification, ServerJsonRpcMessage},
-    transport::{
-        WorkerTransport,
-        streamable_http_server::{
-            SessionId, SessionManager,
-            session::{
-                ServerSseMessage,
-                local::{LocalSessionManager, LocalSessionManagerError, LocalSessionWorker},
-            },
-        },
-    },
+use super::{
+    connection::Connection,
+    events::{Body, EventId, EventStream},
 };
 
-use tokio::time::Instant;
-
-use super::connection::{Connection, Watched};
-
-/// The idle timeout of a session.
+/// The idle timeout of a session: the time without a message, and without a request in progress.
 const IDLE: Duration = Duration::from_secs(30 * 60);
 
-/// The maximum rate of keeping a session alive whose calls bypass it.
-const TOUCH: Duration = Duration::from_secs(60);
+/// The interval of the search for idle sessions.
+const SWEEP: Duration = Duration::from_secs(60);
 
-/// rmcp's sessions, whose requests know their session.
+/// The number of the stream of messages that answer no request.
+const COMMON: u64 = 0;
+
+/// The open sessions.
 pub(super) struct Sessions {
-    sessions: LocalSessionManager,
-    open: Mutex<HashMap<SessionId, Open>>,
+    places: Arc<Semaphore>,
+    open: Mutex<HashMap<Arc<str>, Arc<HttpSession>>>,
 }
 
-struct Open {
-    connection: Connection,
-    touched: Instant,
+/// A session over HTTP, and its streams.
+pub(super) struct HttpSession {
+    pub(super) connection: Connection,
+    /// Messages that answer no request.
+    pub(super) common: EventStream,
+    streams: Mutex<Streams>,
+    ended: CancellationToken,
+    used: Mutex<Instant>,
+}
+
+/// The streams of requests that are still being answered.
+#[derive(Default)]
+struct Streams {
+    last: u64,
+    open: HashMap<u64, EventStream>,
 }
 
 impl Sessions {
-    pub(super) fn new() -> Self {
-        let mut sessions = LocalSessionManager::default();
-        // The last call may have come just before the next keep-alive.
-        sessions.session_config.keep_alive = Some(IDLE + TOUCH);
-        Self { sessions, open: Mutex::default() }
+    /// Sessions of a token, at most so many.
+    pub(super) fn new(most: usize) -> Self {
+        Self { places: Arc::new(Semaphore::new(most)), open: Mutex::default() }
     }
 
-    /// The connection of an open session, for a call that bypasses it. rmcp ends an idle session,
-    /// so it receives a message without meaning.
-    ///
-    /// A session that cannot accept it at once is busy, and gets it at the next call.
-    pub(super) fn touched(&self, id: &str) -> Option<Connection> {
-        let mut open = self.lock();
-        let open = open.get_mut(id).filter(|open| !open.connection.is_gone())?;
-        if open.touched.elapsed() > TOUCH {
-            let nothing = CustomNotification::new("notifications/toolcrib/in-use", None);
-            let nothing =
-                ClientJsonRpcMessage::notification(ClientNotification::CustomNotification(nothing));
-            let id = open.connection.id();
-            if let Some(told) = self.sessions.accept_message(id, nothing).now_or_never() {
-                told.ok()?;
-                open.touched = Instant::now();
-            }
+    /// A permit for one more session; `None` at the limit.
+    pub(super) fn place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.places).try_acquire_owned().ok()
+    }
+
+    /// Opens a session.
+    pub(super) fn open(&self, session: &Arc<HttpSession>) {
+        self.open.lock().insert(Arc::clone(session.connection.id()), Arc::clone(session));
+    }
+
+    /// An open session, which is in use now.
+    pub(super) fn get(&self, id: &str) -> Option<Arc<HttpSession>> {
+        let session = self.open.lock().get(id).cloned()?;
+        *session.used.lock() = Instant::now();
+        Some(session)
+    }
+
+    /// Ends a session, its calls and its streams; false if it is unknown.
+    pub(super) fn close(&self, id: &str) -> bool {
+        let closed = self.open.lock().remove(id);
+        closed.is_some_and(|session| {
+            session.ended.cancel();
+            true
+        })
+    }
+
+    /// Ends idle sessions, as long as this is polled.
+    pub(super) async fn end_idle(&self) {
+        let mut sweeps = interval(SWEEP);
+        loop {
+            let now = sweeps.tick().await;
+            self.open.lock().retain(|_, session| {
+                let is_idle = session.is_idle(now);
+                if is_idle {
+                    session.ended.cancel();
+                }
+                !is_idle
+            });
         }
-        Some(open.connection.clone())
-    }
-
-    /// The connection of an open session.
-    pub(super) fn connection(&self, id: &str) -> Option<Connection> {
-        self.lock().get(id).map(|open| open.connection.clone())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Open>> {
-        self.open.lock()
     }
 }
 
-impl SessionManager for Sessions {
-    type Error = LocalSessionManagerError;
-    type Transport = Watched<WorkerTransport<LocalSessionWorker>>;
-
-    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        let (id, transport) = self.sessions.create_session().await?;
-        // A session ends because its client ended it, or was idle for too long.
-        let connection = Connection::new(Arc::clone(&id), Duration::ZERO);
-        let open = Open { connection: connection.clone(), touched: Instant::now() };
-        self.lock().insert(Arc::clone(&id), open);
-        Ok((id, Watched::new(transport, connection, None)))
+impl HttpSession {
+    /// A session without requests, which ends at the latest with the token.
+    pub(super) fn new(closing: &CancellationToken) -> Arc<Self> {
+        let ended = closing.child_token();
+        Arc::new(Self {
+            // It ends because its client ended it, or was idle for too long.
+            connection: Connection::new(
+                Uuid::new_v4().to_string().into(),
+                ended.clone(),
+                Duration::ZERO,
+            ),
+            common: EventStream::new(Some(COMMON), ended.clone()),
+            streams: Mutex::default(),
+            ended,
+            used: Mutex::new(Instant::now()),
+        })
     }
 
-    async fn initialize_session(
-        &self,
-        id: &SessionId,
-        message: ClientJsonRpcMessage,
-    ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        self.sessions.initialize_session(id, message).await
+    /// Opens the stream of a request. It ends with its response, which also the end of the session
+    /// brings about.
+    pub(super) fn open_stream(self: &Arc<Self>) -> OpenStream {
+        let mut streams = self.streams.lock();
+        streams.last += 1;
+        let number = streams.last;
+        let events = EventStream::new(Some(number), CancellationToken::new());
+        streams.open.insert(number, events.clone());
+        OpenStream { session: Arc::clone(self), number, events }
     }
 
-    async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
-        self.sessions.has_session(id).await
+    /// The body for a client that comes back to a stream; `None` if it has ended.
+    pub(super) fn resume(&self, last: &EventId) -> Option<Body> {
+        if last.stream == COMMON {
+            return Some(self.common.body_after(last.number, false));
+        }
+        let streams = self.streams.lock();
+        streams.open.get(&last.stream).map(|events| events.body_after(last.number, true))
     }
 
-    async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
-        self.lock().remove(id);
-        self.sessions.close_session(id).await
+    fn is_idle(&self, now: Instant) -> bool {
+        let mut used = self.used.lock();
+        if self.connection.is_busy() {
+            *used = now;
+        }
+        now.saturating_duration_since(*used) >= IDLE
     }
+}
 
-    async fn create_stream(
-        &self,
-        id: &SessionId,
-        message: ClientJsonRpcMessage,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.sessions.create_stream(id, message).await
-    }
+/// A stream to which a client can come back until this is dropped.
+pub(super) struct OpenStream {
+    session: Arc<HttpSession>,
+    number: u64,
+    pub(super) events: EventStream,
+}
 
-    async fn accept_message(
-        &self,
-        id: &SessionId,
-        message: ClientJsonRpcMessage,
-    ) -> Result<(), Self::Error> {
-        self.sessions.accept_message(id, message).await
-    }
-
-    async fn create_standalone_stream(
-        &self,
-        id: &SessionId,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.sessions.create_standalone_stream(id).await
-    }
-
-    async fn resume(
-        &self,
-        id: &SessionId,
-        last_event_id: String,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.sessions.resume(id, last_event_id).await
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.session.streams.lock().open.remove(&self.number);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use rmcp::{
-        model::{ClientRequest, InitializeRequestParams, Request, RequestId},
-        transport::Transport,
-    };
+    use rmcp::model::RequestId;
 
     use super::*;
 
     const NEARLY: Duration = Duration::from_secs(29 * 60);
 
-    /// A new session, and the task that serves it, which ends when the session does.
-    async fn begun(sessions: &Arc<Sessions>) -> (SessionId, tokio::task::JoinHandle<()>) {
-        let (id, mut transport) = sessions.create_session().await.unwrap();
-        let serves = tokio::spawn(async move {
-            while let Some(message) = transport.receive().await {
-                if let ClientJsonRpcMessage::Request(request) = message {
-                    let answer = ServerJsonRpcMessage::response(
-                        rmcp::model::ServerResult::empty(()),
-                        request.id,
-                    );
-                    transport.send(answer).await.unwrap();
-                }
-            }
-        });
-        let initialize = Request::new(InitializeRequestParams::default());
-        let initialize = ClientJsonRpcMessage::request(
-            ClientRequest::InitializeRequest(initialize),
-            RequestId::Number(1),
-        );
-        sessions.initialize_session(&id, initialize).await.unwrap();
-        (id, serves)
+    fn opened(sessions: &Sessions) -> Arc<HttpSession> {
+        let session = HttpSession::new(&CancellationToken::new());
+        sessions.open(&session);
+        session
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_session_is_kept_by_calls_that_do_not_pass_through_it() {
-        let sessions = Arc::new(Sessions::new());
-        let (used, serves) = begun(&sessions).await;
-        let (silent, ends) = begun(&sessions).await;
+    async fn a_session_ends_when_its_client_was_silent_for_half_an_hour() {
+        let sessions = Arc::new(Sessions::new(3));
+        let sweeps = tokio::spawn({
+            let sessions = Arc::clone(&sessions);
+            async move { sessions.end_idle().await }
+        });
+        let (used, busy, silent) = (opened(&sessions), opened(&sessions), opened(&sessions));
+        let long = busy.connection.register(&RequestId::Number(1), CancellationToken::new());
         for _ in 0..3 {
             tokio::time::sleep(NEARLY).await;
-            assert!(sessions.touched(&used).is_some());
+            assert!(sessions.get(used.connection.id()).is_some());
         }
-        assert!(!serves.is_finished());
-        ends.await.unwrap();
-        assert!(sessions.touched(&silent).is_none());
+        silent.connection.gone().await;
+        assert!(sessions.get(silent.connection.id()).is_none());
+        assert!(!busy.ended.is_cancelled());
+        drop(long);
         tokio::time::sleep(IDLE * 2).await;
-        serves.await.unwrap();
+        assert!(used.ended.is_cancelled() && busy.ended.is_cancelled());
+        sweeps.abort();
     }
 }

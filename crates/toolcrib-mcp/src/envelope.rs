@@ -8,33 +8,31 @@ use toolcrib_core::__internal::PlainJson;
 
 /// The common fields. The rest is skipped, at any depth of nesting.
 #[derive(Deserialize)]
-pub struct Envelope<'a> {
+pub(crate) struct Envelope<'a> {
     #[serde(borrow)]
     jsonrpc: Option<Cow<'a, str>>,
-    /// The id, where absent differs from `null`.
+    /// Absent differs from `null`.
     #[serde(default, deserialize_with = "said")]
-    pub id: Option<Value>,
-    /// The method of a request or a notification.
+    pub(crate) id: Option<Value>,
     #[serde(borrow)]
-    pub method: Option<Cow<'a, str>>,
+    pub(crate) method: Option<Cow<'a, str>>,
     result: Option<IgnoredAny>,
-    /// The error of a response.
-    pub error: Option<IgnoredAny>,
+    pub(crate) error: Option<IgnoredAny>,
 }
 
 impl Envelope<'_> {
     /// Whether it has the only known version.
-    pub fn is_of_version(&self) -> bool {
+    pub(crate) fn is_of_version(&self) -> bool {
         self.jsonrpc.as_deref() == Some("2.0")
     }
 
     /// Whether it has the fields of a response.
-    pub fn is_answer(&self) -> bool {
+    pub(crate) fn is_answer(&self) -> bool {
         self.result.is_some() || self.error.is_some()
     }
 
     /// Whether it has a usable id.
-    pub fn has_id(&self) -> bool {
+    pub(crate) fn has_id(&self) -> bool {
         self.id.as_ref().is_some_and(|id| !id.is_null())
     }
 }

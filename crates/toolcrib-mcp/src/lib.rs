@@ -29,10 +29,7 @@ mod wire;
 pub mod __internal {
     //! Pieces that the gateway shares with the client.
 
-    pub use crate::{
-        envelope::Envelope,
-        wire::{block, tool},
-    };
+    pub use crate::wire::{block, tool};
 }
 
 #[cfg(feature = "mock")]
