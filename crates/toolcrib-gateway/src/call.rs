@@ -34,8 +34,7 @@ pub(super) async fn call(
 ) -> Result<CallToolResult, ErrorData> {
     let began = Instant::now();
     let call: Call = serde_json::from_value(params).map_err(|_| {
-        let message =
-            "`tools/call` takes `name`, a string, and `arguments`, an object or absent";
+        let message = "`tools/call` takes `name`, a string, and `arguments`, an object or absent";
         ErrorData::invalid_params(message, None)
     })?;
     let gateway = &exchange.serving.gateway;

@@ -100,7 +100,8 @@ pub(super) async fn listen(
     let _place = exchange.place()?;
     let requested: SubscriptionsListenRequestParams =
         serde_json::from_value(params).map_err(|error| {
-            let message = format!("these are not the parameters of `subscriptions/listen`: {error}");
+            let message =
+                format!("these are not the parameters of `subscriptions/listen`: {error}");
             ErrorData::invalid_params(message, None)
         })?;
     let config = server_config();

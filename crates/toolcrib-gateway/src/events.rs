@@ -212,9 +212,8 @@ impl Reader {
         if self.reader != state.reader {
             return Next::End;
         }
-        let event = |(number, message): (u64, Bytes)| {
-            Next::Event(framed(shared.number, number, &message))
-        };
+        let event =
+            |(number, message): (u64, Bytes)| Next::Event(framed(shared.number, number, &message));
         if let Some(last) = self.replay
             && last < state.received
             && let Some(next) = state.at(last + 1)

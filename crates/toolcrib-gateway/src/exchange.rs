@@ -129,10 +129,7 @@ impl Era {
     ///
     /// # Errors
     /// If the version is not supported, or metadata of a stateless request is missing.
-    pub(super) fn of(
-        request: &Request,
-        session: Option<&Arc<Session>>,
-    ) -> Result<Self, ErrorData> {
+    pub(super) fn of(request: &Request, session: Option<&Arc<Session>>) -> Result<Self, ErrorData> {
         let meta = &request.meta;
         let declared = meta.protocol_version();
         if let Some(version) = &declared

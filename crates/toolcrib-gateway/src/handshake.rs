@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Instant};
 use rmcp::{
     ErrorData,
     model::{
-        Implementation, InitializeRequestParams, ProtocolVersion,
-        ServerCapabilities, ServerConfig, ToolsCapability,
+        Implementation, InitializeRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
+        ToolsCapability,
     },
 };
 use serde_json::{Map, Value};

@@ -123,8 +123,8 @@ impl Post<'_> {
         let session = if stands_alone { None } else { Some(self.session(Some(&request))?) };
         let connection = session.as_ref().map(|session| session.connection.clone());
         let begun = connection.as_ref().and_then(|connection| connection.session());
-        let era =
-            Era::of(&request, begun).map_err(|error| Refusal::of(Some(request.id.clone()), error))?;
+        let era = Era::of(&request, begun)
+            .map_err(|error| Refusal::of(Some(request.id.clone()), error))?;
         let unwanted = CancellationToken::new();
         let registered = match &connection {
             None => None,
@@ -253,9 +253,7 @@ async fn whole(body: Incoming) -> Result<Bytes, Refusal> {
         Ok(body) => match body.map(Collected::to_bytes) {
             Ok(body) => Ok(body),
             Err(error) if error.is::<LengthLimitError>() => too_large(),
-            Err(_) => {
-                Err(Refusal::new(StatusCode::BAD_REQUEST, "the request body is incomplete"))
-            }
+            Err(_) => Err(Refusal::new(StatusCode::BAD_REQUEST, "the request body is incomplete")),
         },
         Err(_) => {
             let message = "the request body did not arrive in time";

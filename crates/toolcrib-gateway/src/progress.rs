@@ -3,9 +3,7 @@
 
 use std::{pin::pin, sync::Arc};
 
-use rmcp::model::{
-    Notification, ProgressNotificationParam, ProgressToken, ServerNotification,
-};
+use rmcp::model::{Notification, ProgressNotificationParam, ProgressToken, ServerNotification};
 use tokio::{sync::watch, time::sleep_until};
 use toolcrib_core::{
     __internal::ProgressPace, Audience, CancellationToken, EventKind, Events, Subscription,

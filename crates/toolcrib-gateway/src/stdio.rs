@@ -129,8 +129,7 @@ impl Client {
         if request.method == INITIALIZE {
             let (serving, caller) = (&self.serving, &self.caller);
             let connection = &self.connection;
-            let answer =
-                handshake::initialize(serving, caller, request, connection, client, None);
+            let answer = handshake::initialize(serving, caller, request, connection, client, None);
             self.has_begun |= answer.outcome.is_ok();
             answer.send(|json| place.send(json));
             return;
