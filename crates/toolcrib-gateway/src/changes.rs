@@ -69,11 +69,11 @@ pub(super) fn announce_to(
     serving: &Serving,
     session: &Arc<Session>,
     ended: CancellationToken,
+    mut changes: Changes,
     client: Outgoing,
 ) {
     let recheck = Arc::clone(&session.recheck);
     let session = Arc::downgrade(session);
-    let mut changes = serving.gateway.changes.later();
     let closing = serving.cancellation.clone();
     serving.running.spawn(async move {
         loop {
@@ -126,7 +126,11 @@ pub(super) async fn listen(
 
 /// Notifies a subscriber until it reads nothing any more.
 async fn tell(exchange: &Exchange) {
-    let (mut changes, mut known) = (exchange.changes.clone(), None);
+    let mut changes = match &exchange.connection {
+        Some(connection) => connection.changes().clone(),
+        None => exchange.serving.gateway.changes.later(),
+    };
+    let mut known = None;
     loop {
         changes.settled().await;
         let Ok(step) = exchange.step(Purpose::Look).await else { continue };

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use toolcrib_core::CancellationToken;
 
-use super::{message::Notification, session::Session};
+use super::{changes::Changes, message::Notification, session::Session};
 
 /// The limit of concurrent requests of a connection, including waiting ones.
 pub(super) const MAX_REQUESTS: u32 = 256;
@@ -24,6 +24,8 @@ pub(super) struct Connection(Arc<Shared>);
 struct Shared {
     /// The session's id, for an era that has sessions.
     id: Arc<str>,
+    /// Changes since before the first request.
+    changes: Changes,
     /// Fires when the client sends nothing more.
     gone: CancellationToken,
     /// How long calls continue after that.
@@ -40,10 +42,16 @@ struct Shared {
 
 impl Connection {
     /// A connection that ends when `gone` fires, and whose calls continue that long.
-    pub(super) fn new(id: Arc<str>, gone: CancellationToken, grace: Duration) -> Self {
+    pub(super) fn new(
+        id: Arc<str>,
+        changes: Changes,
+        gone: CancellationToken,
+        grace: Duration,
+    ) -> Self {
         let all = || Arc::new(Semaphore::new(MAX_REQUESTS as usize));
         Self(Arc::new(Shared {
             id,
+            changes,
             gone,
             grace,
             places: all(),
@@ -56,6 +64,11 @@ impl Connection {
     /// The session's id, for an era that has sessions.
     pub(super) fn id(&self) -> &Arc<str> {
         &self.0.id
+    }
+
+    /// Changes since before the first request.
+    pub(super) fn changes(&self) -> &Changes {
+        &self.0.changes
     }
 
     /// The session, once it has begun.

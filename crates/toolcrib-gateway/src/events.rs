@@ -1,7 +1,10 @@
 //! Streams of server-sent events. A session's client may come back to a stream from which it was
 //! disconnected, with the id of the last event that it received.
 
-use std::{collections::VecDeque, convert::Infallible, str::FromStr, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque, convert::Infallible, future::pending, pin::pin, str::FromStr, sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -47,8 +50,8 @@ pub(super) struct EventStream(Arc<Shared>);
 struct Shared {
     /// The stream's number in the session; `None` without one: no client can come back.
     number: Option<u64>,
-    /// Fires when the stream ends before its last message.
-    ended: CancellationToken,
+    /// Fires when a stream without a last message ends.
+    ended: Option<CancellationToken>,
     state: Mutex<State>,
     changed: Notify,
 }
@@ -67,8 +70,8 @@ struct State {
 }
 
 impl EventStream {
-    /// A stream without events, which ends at the latest with the token.
-    pub(super) fn new(number: Option<u64>, ended: CancellationToken) -> Self {
+    /// A stream without events. It ends after its last message, or when the token fires.
+    pub(super) fn new(number: Option<u64>, ended: Option<CancellationToken>) -> Self {
         let state = State {
             kept: VecDeque::new(),
             newest: FIRST,
@@ -106,7 +109,7 @@ impl EventStream {
     /// Done when a message was sent.
     pub(super) async fn has_message(&self) {
         loop {
-            let mut changed = std::pin::pin!(self.0.changed.notified());
+            let mut changed = pin!(self.0.changed.notified());
             changed.as_mut().enable();
             if !self.is_empty() {
                 return;
@@ -187,11 +190,18 @@ enum Next {
 impl Reader {
     async fn next(&mut self) -> Option<Bytes> {
         let shared = Arc::clone(&self.stream.0);
+        let ended = async {
+            match &shared.ended {
+                Some(ended) => ended.cancelled().await,
+                None => pending().await,
+            }
+        };
+        let mut ended = pin!(ended);
         if std::mem::take(&mut self.begins) {
             return Some(framed(shared.number, FIRST, b""));
         }
         loop {
-            let mut changed = std::pin::pin!(shared.changed.notified());
+            let mut changed = pin!(shared.changed.notified());
             changed.as_mut().enable();
             match self.poll() {
                 Next::Event(event) => return Some(event),
@@ -200,7 +210,7 @@ impl Reader {
             }
             tokio::select! {
                 () = changed => {}
-                () = shared.ended.cancelled() => return None,
+                () = &mut ended => return None,
                 () = tokio::time::sleep(KEEP_ALIVE) => return Some(Bytes::from_static(b":\n\n")),
             }
         }
@@ -254,7 +264,7 @@ mod tests {
     use super::*;
 
     fn stream() -> EventStream {
-        EventStream::new(Some(1), CancellationToken::new())
+        EventStream::new(Some(1), None)
     }
 
     fn sent(stream: &EventStream, numbers: std::ops::RangeInclusive<u64>) {

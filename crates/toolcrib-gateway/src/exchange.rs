@@ -17,8 +17,7 @@ use toolcrib_core::CancellationToken;
 use super::{
     Serving,
     access::Caller,
-    call,
-    changes::{self, Changes},
+    call, changes,
     connection::Connection,
     events::EventStream,
     handshake::server_config,
@@ -43,8 +42,6 @@ pub(super) struct Exchange {
     pub(super) progress: Option<ProgressToken>,
     /// The headers that repeat arguments; absent by stdio.
     pub(super) headers: Option<ParamHeaders>,
-    /// Changes since before the client's first request.
-    pub(super) changes: Changes,
     /// Fires when the client no longer needs a response.
     pub(super) unwanted: CancellationToken,
 }

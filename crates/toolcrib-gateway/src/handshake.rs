@@ -86,7 +86,7 @@ fn begin(
         let twice = "this connection has been initialized already";
         return Err(ErrorData::invalid_request(twice, None));
     }
-    changes::announce_to(serving, &session, ended, client);
+    changes::announce_to(serving, &session, ended, connection.changes().clone(), client);
     Ok(())
 }
 

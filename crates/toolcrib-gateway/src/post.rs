@@ -95,7 +95,7 @@ impl Post<'_> {
         let (session, place) = if self.headers.contains_key(SESSION) {
             (self.session(Some(&request))?, None)
         } else if let Some(place) = self.sessions.place() {
-            (HttpSession::new(&self.serving.cancellation), Some(place))
+            (HttpSession::new(self.serving), Some(place))
         } else {
             let message = "this token has reached its limit of open sessions; end one with \
                 DELETE, or try later";
@@ -136,7 +136,7 @@ impl Post<'_> {
         let stream = session.as_ref().map(HttpSession::open_stream);
         let events = match &stream {
             Some(stream) => stream.events.clone(),
-            None => EventStream::new(None, CancellationToken::new()),
+            None => EventStream::new(None, None),
         };
         let exchange = Exchange {
             serving: self.serving.clone(),
@@ -147,7 +147,6 @@ impl Post<'_> {
             client: Outgoing::Events(events.clone()),
             progress: request.meta.get_progress_token(),
             headers: stands_alone.then(|| ParamHeaders::of(self.headers)),
-            changes: self.serving.gateway.changes.later(),
             unwanted: unwanted.clone(),
         };
         // In a session, a client that requests progress receives it in a stream from the start.

@@ -12,6 +12,8 @@ use toolcrib_core::CancellationToken;
 use uuid::Uuid;
 
 use super::{
+    Serving,
+    changes::Changes,
     connection::Connection,
     events::{Body, EventId, EventStream},
 };
@@ -97,17 +99,17 @@ impl Sessions {
 }
 
 impl HttpSession {
-    /// A session without requests, which ends at the latest with the token.
-    pub(super) fn new(closing: &CancellationToken) -> Arc<Self> {
-        let ended = closing.child_token();
+    /// A session without requests, which ends at the latest with serving.
+    pub(super) fn new(serving: &Serving) -> Arc<Self> {
+        Self::of(serving.gateway.changes.later(), serving.cancellation.child_token())
+    }
+
+    fn of(changes: Changes, ended: CancellationToken) -> Arc<Self> {
+        let id = Uuid::new_v4().to_string().into();
         Arc::new(Self {
             // It ends because its client ended it, or was idle for too long.
-            connection: Connection::new(
-                Uuid::new_v4().to_string().into(),
-                ended.clone(),
-                Duration::ZERO,
-            ),
-            common: EventStream::new(Some(COMMON), ended.clone()),
+            connection: Connection::new(id, changes, ended.clone(), Duration::ZERO),
+            common: EventStream::new(Some(COMMON), Some(ended.clone())),
             streams: Mutex::default(),
             ended,
             used: Mutex::new(Instant::now()),
@@ -120,7 +122,7 @@ impl HttpSession {
         let mut streams = self.streams.lock();
         streams.last += 1;
         let number = streams.last;
-        let events = EventStream::new(Some(number), CancellationToken::new());
+        let events = EventStream::new(Some(number), None);
         streams.open.insert(number, events.clone());
         OpenStream { session: Arc::clone(self), number, events }
     }
@@ -165,7 +167,7 @@ mod tests {
     const NEARLY: Duration = Duration::from_secs(29 * 60);
 
     fn opened(sessions: &Sessions) -> Arc<HttpSession> {
-        let session = HttpSession::new(&CancellationToken::new());
+        let session = HttpSession::of(Changes::default(), CancellationToken::new());
         sessions.open(&session);
         session
     }

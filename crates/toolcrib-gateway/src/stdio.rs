@@ -17,7 +17,6 @@ use super::{
     Gateway, GatewayError, Serving,
     access::{Access, Caller},
     access_log::AccessEntry,
-    changes::Changes,
     connection::{Connection, MAX_REQUESTS},
     exchange::{Era, Exchange, Outgoing, json},
     find_id::FindId,
@@ -63,10 +62,10 @@ impl Gateway {
         let serving = self.serving(&cancellation);
         let id: Arc<str> = Uuid::now_v7().simple().to_string().into();
         let gone = serving.cancellation.child_token();
-        let connection = Connection::new(id, gone.clone(), GRACE);
+        let changes = serving.gateway.changes.later();
+        let connection = Connection::new(id, changes, gone.clone(), GRACE);
         let (output, messages) = mpsc::channel(MAX_UNSENT);
         let client = Client {
-            changes: serving.gateway.changes.later(),
             serving: serving.clone(),
             caller: Caller { access: Arc::new(access), peer: None },
             connection,
@@ -86,8 +85,6 @@ struct Client {
     serving: Serving,
     caller: Caller,
     connection: Connection,
-    /// Changes since before the first request.
-    changes: Changes,
     output: mpsc::Sender<Bytes>,
     /// The tasks of the requests in progress.
     requests: TaskTracker,
@@ -156,7 +153,6 @@ impl Client {
             client,
             progress: request.meta.get_progress_token(),
             headers: None,
-            changes: self.changes.clone(),
             unwanted: unwanted.clone(),
         };
         self.requests.spawn(async move {

@@ -123,6 +123,23 @@ async fn a_client_that_does_not_read_keeps_nothing_running() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_client_that_only_writes_is_disconnected() {
+    let gateway = Gateway::builder(engine().build().unwrap()).build();
+    let (mut stdin, far_in) = tokio::io::duplex(1 << 16);
+    let (_stdout, far_out) = tokio::io::duplex(1024);
+    let served = tokio::spawn(async move {
+        gateway.serve_stdio(far_in, far_out, Access::new(), CancellationToken::new()).await
+    });
+    let mut id = 0;
+    let mut ping = || {
+        id += 1;
+        format!("{}\n", json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }))
+    };
+    while stdin.write_all(ping().as_bytes()).await.is_ok() {}
+    served.await.unwrap().unwrap();
+}
+
 #[tokio::test]
 async fn a_client_that_says_nothing_or_something_else_is_no_failure_of_the_gateway() {
     let gateway = Gateway::builder(engine().build().unwrap()).build();

@@ -105,7 +105,7 @@ async fn what_clients_write_is_redacted_and_cut_and_refusals_have_their_status()
     assert_eq!(calls[1]["tool"].as_str().unwrap().chars().count(), 65);
     assert!(calls[1].to_string().len() < 3_000, "{}", calls[1]);
 
-    // These are refused by the protocol's side.
+    // These are refused by the protocol.
     web.post(ANA, Some("no-session"), &request("tools/list", &json!({}))).await;
     let mut unread = stateless("/mcp", ANA, "tools/list", json!({}));
     unread.headers_mut().insert("accept", "text/html".parse().unwrap());

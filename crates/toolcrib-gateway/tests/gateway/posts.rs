@@ -1,4 +1,4 @@
-//! Calls over HTTP by both ways in: read where the request is, or through the protocol library.
+//! Requests over HTTP: their headers, and their responses as JSON or as a stream.
 
 use std::{
     sync::{
@@ -253,6 +253,36 @@ async fn what_is_not_in_order_is_refused_as_the_protocol_says() {
     assert_eq!(web.reply(in_session(told)).await.status, 200);
     assert_eq!(web.reply(call()).await.status, 200);
     assert_eq!(ran.load(Relaxed), 2);
+    web.end().await;
+}
+
+#[tokio::test]
+async fn a_header_that_repeats_an_argument_is_compared_with_it() {
+    let region = builder("region")
+        .input_schema(json!({
+            "type": "object",
+            "properties": { "region": { "type": "string", "x-mcp-header": "Region" } },
+        }))
+        .handler(|args: Value, _: ToolContext| async move { args["region"].to_string() })
+        .unwrap();
+    let web = web(engine().tool(region)).await;
+    for (argument, header, status) in [
+        (json!("eu"), Some("eu"), 200),
+        (json!("zürich"), Some("=?base64?esO8cmljaA==?="), 200),
+        (json!("eu"), Some("us"), 400),
+        (json!("eu"), None, 400),
+        (Value::Null, Some("eu"), 400),
+        (Value::Null, None, 200),
+    ] {
+        let params = json!({ "name": "region", "arguments": { "region": argument } });
+        let mut call = stateless("/mcp", ANA, "tools/call", params);
+        if let Some(header) = header {
+            call.headers_mut().insert("mcp-param-region", header.parse().unwrap());
+        }
+        let reply = web.reply(call).await;
+        assert_eq!(reply.status, status, "{argument} {header:?}: {reply:?}");
+        assert_eq!(reply.message()["error"]["code"] == -32020, status == 400, "{reply:?}");
+    }
     web.end().await;
 }
 

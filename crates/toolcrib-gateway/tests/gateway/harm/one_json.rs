@@ -1,4 +1,4 @@
-//! Over HTTP, by both ways in: the arguments that middleware saw are those that the body received.
+//! Over HTTP, as JSON and as a stream: the arguments that middleware saw are those that the body received.
 
 use std::sync::{Arc, Mutex};
 
@@ -47,8 +47,7 @@ async fn a_client_passed_arguments_that_two_readers_read_in_two_ways() {
         r#"{"path":"/tmp","path":"/etc/passwd"}"#.to_owned(),
         format!(r#"{{"path":{nested}}}"#),
     ];
-    // A request with a progress token is answered through the protocol library, others in the
-    // request's task.
+    // A request with a progress token is answered as a stream, others as JSON.
     for meta in ["", r#","_meta":{"progressToken":"p"}"#] {
         for arguments in &hostile {
             let body = format!(
