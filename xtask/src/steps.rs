@@ -225,7 +225,8 @@ fn portable(workspace: &Workspace) -> Result<(), Problem> {
         &mut cargo(&args),
         "give the Unix-only call an alternative under `#[cfg(portable)]`, which works or refuses",
     )?;
-    let crates = ["toolcrib-core", "toolcrib-engine", "toolcrib-agent", "toolcrib-mcp"];
+    let crates =
+        ["toolcrib-core", "toolcrib-engine", "toolcrib-agent", "toolcrib-mcp", "toolcrib-gateway"];
     let packages = crates.into_iter().flat_map(|name| ["--package", name]);
     let args: Vec<_> = ["test", "--lib", "--tests"].into_iter().chain(packages).collect();
     run_tests(cargo(&args), workspace)

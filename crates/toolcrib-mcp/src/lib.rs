@@ -8,32 +8,29 @@
 //! # Ok::<(), toolcrib_mcp::McpError>(())
 //! ```
 //!
-//! MCP servers as providers of tools, and an engine as an MCP server.
+//! MCP servers as providers of tools. For the opposite direction, see the crate `toolcrib-gateway`.
 //!
 //! - [`mcp_client`] starts a [`McpClient`] of one server, by stdio or Streamable HTTP: a
 //!   [`ToolProvider`](toolcrib_core::ToolProvider) that an engine lists once per iteration.
 //! - [`server`] contains the declarations of a server, in code or in an `mcpServers` file.
 //! - With the feature `mock`, `mock_mcp_client` is the same client, through the real protocol, for
 //!   a server in this process that fails on demand.
-//! - With the feature `gateway`, `Gateway` serves an engine's tools to any MCP client.
 
 mod client;
 mod connection;
 mod envelope;
-#[cfg(feature = "gateway")]
-mod gateway;
 #[cfg(feature = "mock")]
 mod mock;
 mod reserved;
 pub mod server;
-#[cfg(any(feature = "gateway", feature = "mock"))]
 mod wire;
 
-#[cfg(feature = "gateway")]
-pub use self::gateway::{
-    Access, AccessEntry, Gateway, GatewayBuilder, GatewayError, HttpAccess, ListedTool,
-    MAX_SESSIONS,
-};
+#[doc(hidden)]
+pub mod __internal {
+    //! Pieces that the gateway shares with the client.
+
+    pub use crate::wire::{block, tool};
+}
 
 #[cfg(feature = "mock")]
 pub use self::client::pipe_mcp_client;

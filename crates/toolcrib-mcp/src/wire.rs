@@ -1,4 +1,4 @@
-//! Tools and parts of results in the protocol's format, for the servers of this crate.
+//! Tools and parts of results in the protocol's format, for servers.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use rmcp::model::{
 use toolcrib_core::{ContentBlock, Tool};
 
 /// A tool, with the output schema to validate its results against. Its annotations become hints.
-pub(crate) fn tool(tool: &Tool, output_schema: Option<&JsonObject>) -> WireTool {
+pub fn tool(tool: &Tool, output_schema: Option<&JsonObject>) -> WireTool {
     let mut wire = WireTool::new_with_raw(
         tool.name().to_string(),
         Some(tool.description().to_owned().into()),
@@ -28,7 +28,7 @@ pub(crate) fn tool(tool: &Tool, output_schema: Option<&JsonObject>) -> WireTool 
 }
 
 /// A complete block. An unknown kind has no form in the protocol.
-pub(crate) fn block(block: &ContentBlock) -> Option<Wire> {
+pub fn block(block: &ContentBlock) -> Option<Wire> {
     Some(match block {
         ContentBlock::Image { media_type, data, .. } => {
             Wire::image(BASE64.encode(data), &**media_type)

@@ -44,6 +44,8 @@ pub mod engine;
 pub mod event;
 #[cfg(feature = "engine")]
 pub mod explain;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod middleware;
 pub mod models;
 #[cfg(all(doctest, feature = "full"))]
@@ -80,8 +82,6 @@ pub use toolcrib_engine::Engine;
 pub use toolcrib_lint as lint;
 #[cfg(feature = "macros")]
 pub use toolcrib_macros::tool;
-#[cfg(feature = "mcp")]
-pub use toolcrib_mcp as mcp;
 #[cfg(feature = "project")]
 pub use toolcrib_project as project;
 #[cfg(feature = "testing")]

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use serde::Serialize;
 use toolcrib_core::Event;
-use toolcrib_mcp::AccessEntry;
+use toolcrib_gateway::AccessEntry;
 use toolcrib_project::Project;
 
 use super::Problem;

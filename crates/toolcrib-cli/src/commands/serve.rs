@@ -7,7 +7,7 @@ use std::io::IsTerminal as _;
 use futures_util::future::join_all;
 use toolcrib_core::{CancellationToken, Identity};
 use toolcrib_engine::TurnOptions;
-use toolcrib_mcp::{Access, Gateway, GatewayBuilder, GatewayError};
+use toolcrib_gateway::{Access, Gateway, GatewayBuilder, GatewayError};
 use toolcrib_project::Project;
 
 use super::{

@@ -4,7 +4,8 @@ use std::{net::SocketAddr, path::Path};
 
 use serde_json::{Value, json};
 use toolcrib_engine::{Iteration, Redactor};
-use toolcrib_mcp::{Access, AccessEntry, ServerState, ServerStatus};
+use toolcrib_gateway::{Access, AccessEntry};
+use toolcrib_mcp::{ServerState, ServerStatus};
 use toolcrib_project::Project;
 
 use super::{

@@ -2,6 +2,5 @@
 
 #[cfg(not(portable))]
 mod bounded_work;
-mod one_json;
 #[cfg(not(portable))]
 mod secret_spellings;

@@ -1,4 +1,4 @@
-//! MCP servers as providers, and an engine as an MCP server, from outside.
+//! MCP servers as providers, from outside.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,8 +8,6 @@
 )]
 
 mod client;
-mod doors;
-mod gateway;
 mod harm;
 #[cfg(not(portable))]
 mod peers;

@@ -7,7 +7,7 @@ use std::{
 
 use tokio::net::TcpListener;
 use toolcrib_engine::Engine;
-use toolcrib_mcp::{Access, GatewayError, HttpAccess};
+use toolcrib_gateway::{Access, GatewayError, HttpAccess};
 use toolcrib_project::Project;
 
 use super::Problem;

@@ -1,0 +1,165 @@
+//! `tools/call`: a separate iteration, so that calls of one session run concurrently, but a call of
+//! a sequential tool alone among those of its connection.
+
+use std::{sync::Arc, time::Instant};
+
+use futures_util::future::BoxFuture;
+use rmcp::{ErrorData, model::CallToolResult};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use toolcrib_core::{__internal::millis, Audience, ErrorCode, ToolCall, ToolResult};
+use toolcrib_engine::{SKILL_TOOLS, TurnError};
+
+use super::{
+    access_log::AccessEntry,
+    exchange::{Exchange, Recheck},
+    list::{output_schema, refusal},
+    progress, result,
+    session::{Purpose, Step},
+};
+
+/// The parameters; others are ignored.
+#[derive(Deserialize)]
+struct Call {
+    name: Arc<str>,
+    #[serde(default)]
+    arguments: Option<Map<String, Value>>,
+}
+
+/// Makes a call. If it may have changed the session's menu, `recheck` is set.
+pub(super) async fn call(
+    exchange: &Exchange,
+    params: Value,
+    recheck: &mut Option<Recheck>,
+) -> Result<CallToolResult, ErrorData> {
+    let began = Instant::now();
+    let call: Call = serde_json::from_value(params).map_err(|_| {
+        let message = "`tools/call` takes `name`, a string, and `arguments`, an object or absent";
+        ErrorData::invalid_params(message, None)
+    })?;
+    let gateway = &exchange.serving.gateway;
+    let mut entry = gateway.log.is_some().then(|| {
+        let mut entry = AccessEntry::new("tools/call", Some(&exchange.caller));
+        entry.session = exchange.era.session().map(|session| Arc::clone(&session.id));
+        entry.protocol = Some(exchange.era.version().to_string());
+        entry.tool = Some(Arc::clone(&call.name));
+        entry
+    });
+    let answer = answer(exchange, call, recheck, entry.as_mut()).await;
+    if let Some(mut entry) = entry {
+        entry.duration_ms = millis(began.elapsed());
+        gateway.log(|| entry);
+    }
+    answer
+}
+
+async fn answer(
+    exchange: &Exchange,
+    call: Call,
+    recheck: &mut Option<Recheck>,
+    mut entry: Option<&mut AccessEntry>,
+) -> Result<CallToolResult, ErrorData> {
+    let Call { name, arguments } = call;
+    let _place = exchange.place().inspect_err(|refused| {
+        if let Some(entry) = &mut entry {
+            entry.error = Some(refused.message.as_ref().into());
+        }
+    })?;
+    let step = tokio::select! {
+        biased;
+        () = exchange.no_longer_needed() => Err(TurnError::Cancelled),
+        step = exchange.step(Purpose::Call(&name)) => step,
+    };
+    let step = step.map_err(|error| {
+        if let Some(entry) = &mut entry {
+            entry.error = Some(error.to_string().into());
+        }
+        refusal(&error)
+    })?;
+    let tool = step.iteration.menu().get(&name).cloned();
+    // A model that called it before should read this as the result of its call.
+    let is_away = tool.is_none() && step.iteration.withheld().is_away(&name);
+    if let Some(entry) = &mut entry {
+        entry.turn_id = Some(Arc::clone(&step.turn_id));
+        entry.origin = tool.as_ref().map(|tool| tool.origin().into());
+    }
+
+    let arguments = Value::Object(arguments.unwrap_or_default());
+    if let (Some(headers), Some(tool)) = (&exchange.headers, &tool) {
+        headers.check(tool.input_schema(), &arguments)?;
+    }
+
+    let alone = tool.as_ref().is_some_and(|tool| tool.sequential());
+    let _share = match &exchange.connection {
+        None => None,
+        Some(connection) => tokio::select! {
+            biased;
+            () = exchange.no_longer_needed() => {
+                // It does not run, and returns the error of a cancelled call.
+                step.iteration.cancellation().cancel();
+                None
+            }
+            share = connection.share(alone) => share,
+        },
+    };
+    let call = ToolCall::new(exchange.id.to_string(), Arc::clone(&name), arguments);
+    // A finished skill step, or a change of a skill, changes the menu.
+    let may_change = step.iteration.has_skill_step() || SKILL_TOOLS.contains(&&*name);
+    let is_remote = tool.as_ref().is_some_and(|tool| tool.mcp_server().is_some());
+    let audience = if is_remote { Audience::Dashboard } else { Audience::User };
+    let result = run(step, call, audience, exchange).await?;
+
+    if let Some(entry) = entry {
+        entry.code = result.code;
+        entry.error = result.cause.clone();
+        entry.chars = Some(result.text.chars().count());
+    }
+    if result.is_ok()
+        && may_change
+        && let Some(session) = exchange.era.session()
+    {
+        *recheck = Some(Recheck(Arc::clone(&session.recheck)));
+    }
+    match tool {
+        Some(tool) => Ok(result::wire(result, output_schema(&tool).is_some())),
+        None if is_away => Ok(result::wire(result, false)),
+        None => Err(ErrorData::invalid_params(
+            result.text.to_string(),
+            Some(json!({ "code": result.code.unwrap_or(ErrorCode::NotAvailable) })),
+        )),
+    }
+}
+
+/// Runs one call, and forwards its progress for an audience if the client requested it.
+async fn run(
+    mut step: Step,
+    call: ToolCall,
+    audience: Audience,
+    exchange: &Exchange,
+) -> Result<ToolResult, ErrorData> {
+    let cancellation = step.iteration.cancellation().clone();
+    let call_id = Arc::clone(&call.id);
+    let execute = step.iteration.execute(vec![call]);
+    let mut results: BoxFuture<'_, _> = match &exchange.progress {
+        Some(token) => Box::pin(progress::passed_on(
+            &step.events,
+            &call_id,
+            audience,
+            token.clone(),
+            &exchange.client,
+            execute,
+        )),
+        None => Box::pin(execute),
+    };
+    let results = tokio::select! {
+        biased;
+        () = exchange.no_longer_needed() => {
+            // The body is cancelled, and its final output is its result.
+            cancellation.cancel();
+            results.await
+        }
+        results = &mut results => results,
+    };
+    let missing = || ErrorData::internal_error("the call has no result", None);
+    results.into_iter().next().ok_or_else(missing)
+}

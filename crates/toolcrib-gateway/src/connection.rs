@@ -1,0 +1,167 @@
+//! The requests of one client: their ids, their number, and their order.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use rmcp::{ErrorData, model::RequestId};
+use serde::Deserialize;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use toolcrib_core::CancellationToken;
+
+use super::{changes::Changes, message::Notification, session::Session};
+
+/// The limit of concurrent requests of a connection, including waiting ones.
+pub(super) const MAX_REQUESTS: u32 = 256;
+
+/// A connection by stdio, or a session over HTTP.
+#[derive(Clone)]
+pub(super) struct Connection(Arc<Shared>);
+
+struct Shared {
+    /// The session's id, for an era that has sessions.
+    id: Arc<str>,
+    /// Changes since before the first request.
+    changes: Changes,
+    /// Fires when the client sends nothing more.
+    gone: CancellationToken,
+    /// How long calls continue after that.
+    grace: Duration,
+    /// A permit for each request in progress.
+    places: Arc<Semaphore>,
+    /// A permit for each running call; all of them for one that runs alone.
+    shares: Arc<Semaphore>,
+    /// The session that began with `initialize`.
+    session: OnceLock<Arc<Session>>,
+    /// The requests in progress.
+    requests: Mutex<HashMap<RequestId, CancellationToken>>,
+}
+
+impl Connection {
+    /// A connection that ends when `gone` fires, and whose calls continue that long.
+    pub(super) fn new(
+        id: Arc<str>,
+        changes: Changes,
+        gone: CancellationToken,
+        grace: Duration,
+    ) -> Self {
+        let all = || Arc::new(Semaphore::new(MAX_REQUESTS as usize));
+        Self(Arc::new(Shared {
+            id,
+            changes,
+            gone,
+            grace,
+            places: all(),
+            shares: all(),
+            session: OnceLock::new(),
+            requests: Mutex::default(),
+        }))
+    }
+
+    /// The session's id, for an era that has sessions.
+    pub(super) fn id(&self) -> &Arc<str> {
+        &self.0.id
+    }
+
+    /// Changes since before the first request.
+    pub(super) fn changes(&self) -> &Changes {
+        &self.0.changes
+    }
+
+    /// The session, once it has begun.
+    pub(super) fn session(&self) -> Option<&Arc<Session>> {
+        self.0.session.get()
+    }
+
+    /// Stores the session; false if there is one already.
+    pub(super) fn begin(&self, session: Arc<Session>) -> bool {
+        self.0.session.set(session).is_ok()
+    }
+
+    /// Registers a request, which can be cancelled by its id until this is dropped. `None` while a
+    /// request with the same id is in progress.
+    pub(super) fn register(
+        &self,
+        id: &RequestId,
+        cancellation: CancellationToken,
+    ) -> Option<Registered> {
+        match self.0.requests.lock().entry(id.clone()) {
+            Entry::Occupied(_) => None,
+            Entry::Vacant(free) => {
+                free.insert(cancellation);
+                Some(Registered { connection: self.clone(), id: id.clone() })
+            }
+        }
+    }
+
+    /// Acts on a notification: cancels a request by its id. An unknown id is finished; other
+    /// notifications have no effect.
+    pub(super) fn notice(&self, notification: Notification) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Cancelled {
+            request_id: RequestId,
+        }
+        if notification.method == "notifications/cancelled"
+            && let Ok(cancelled) = serde_json::from_value::<Cancelled>(notification.params.into())
+            && let Some(request) = self.0.requests.lock().get(&cancelled.request_id)
+        {
+            request.cancel();
+        }
+    }
+
+    /// Whether a request is in progress.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.0.requests.lock().is_empty()
+    }
+
+    /// The client sends nothing more.
+    pub(super) fn end(&self) {
+        self.0.gone.cancel();
+    }
+
+    /// Done when the client sends nothing more.
+    pub(super) async fn gone(&self) {
+        self.0.gone.cancelled().await;
+    }
+
+    /// Done when responses are no longer needed.
+    pub(super) async fn ended(&self) {
+        self.gone().await;
+        tokio::time::sleep(self.0.grace).await;
+    }
+
+    /// A request's permit, until it is dropped.
+    pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, ErrorData> {
+        Arc::clone(&self.0.places).try_acquire_owned().map_err(|_| {
+            let message = format!(
+                "{MAX_REQUESTS} requests of this connection are in progress, which is the limit; \
+                 send this one again after one of them is answered"
+            );
+            ErrorData::internal_error(message, None)
+        })
+    }
+
+    /// Waits until a call may run, concurrently or alone; the permit ends when this is dropped.
+    /// Calls begin in the order in which they wait, as in a batch.
+    pub(super) async fn share(&self, alone: bool) -> Option<OwnedSemaphorePermit> {
+        let shares = if alone { MAX_REQUESTS } else { 1 };
+        // It is never closed.
+        Arc::clone(&self.0.shares).acquire_many_owned(shares).await.ok()
+    }
+}
+
+/// A registered request of a connection.
+pub(super) struct Registered {
+    connection: Connection,
+    id: RequestId,
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.connection.0.requests.lock().remove(&self.id);
+    }
+}

@@ -1,0 +1,339 @@
+//! Streams of server-sent events. A session's client may come back to a stream from which it was
+//! disconnected, with the id of the last event that it received.
+
+use std::{
+    collections::VecDeque, convert::Infallible, future::pending, pin::pin, str::FromStr, sync::Arc,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt as _, StreamBody, combinators::UnsyncBoxBody};
+use hyper::body::Frame;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio_util::sync::DropGuard;
+use toolcrib_core::CancellationToken;
+
+/// The number of events that a stream keeps for a client that reads slowly, or comes back. Of more,
+/// the oldest are dropped: they are progress and notices of changes, and the last is the response.
+const KEPT: usize = 64;
+
+/// The interval of comments in a silent stream, by which both sides detect a lost connection.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// The number of the event that begins a stream of a session, without a message.
+const FIRST: u64 = 0;
+
+pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+/// The id of an event: its stream in the session, and its number there.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct EventId {
+    pub(super) stream: u64,
+    pub(super) number: u64,
+}
+
+impl FromStr for EventId {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(id: &str) -> Result<Self, Self::Err> {
+        let (stream, number) = id.split_once('/').unwrap_or((id, ""));
+        Ok(Self { stream: stream.parse()?, number: number.parse()? })
+    }
+}
+
+/// Messages to one client. Sending never waits; clones send to the same stream.
+#[derive(Clone)]
+pub(super) struct EventStream(Arc<Shared>);
+
+struct Shared {
+    /// The stream's number in the session; `None` without one: no client can come back.
+    number: Option<u64>,
+    /// Fires when a stream without a last message ends.
+    ended: Option<CancellationToken>,
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+struct State {
+    /// The last events, without the framing.
+    kept: VecDeque<Bytes>,
+    /// The number of the newest event.
+    newest: u64,
+    /// The number of the newest event that a reader received, or that was dropped.
+    received: u64,
+    /// Whether the newest event is the last.
+    is_complete: bool,
+    /// The number of readers that replaced all before them.
+    reader: u64,
+}
+
+impl EventStream {
+    /// A stream without events. It ends after its last message, or when the token fires.
+    pub(super) fn new(number: Option<u64>, ended: Option<CancellationToken>) -> Self {
+        let state = State {
+            kept: VecDeque::new(),
+            newest: FIRST,
+            received: FIRST,
+            is_complete: false,
+            reader: 0,
+        };
+        let state = Mutex::new(state);
+        Self(Arc::new(Shared { number, ended, state, changed: Notify::new() }))
+    }
+
+    /// Sends a message.
+    pub(super) fn send(&self, message: Bytes) {
+        self.change(|state| state.push(message));
+    }
+
+    /// Sends the last message.
+    pub(super) fn send_last(&self, message: Bytes) {
+        self.change(|state| {
+            state.push(message);
+            state.is_complete = true;
+        });
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.0.state.lock());
+        self.0.changed.notify_waiters();
+    }
+
+    /// Whether no message was sent yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.state.lock().newest == FIRST
+    }
+
+    /// Done when a message was sent.
+    pub(super) async fn has_message(&self) {
+        loop {
+            let mut changed = pin!(self.0.changed.notified());
+            changed.as_mut().enable();
+            if !self.is_empty() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// A response body with the events that no reader received. The client is considered gone when
+    /// the guard is dropped with the body.
+    pub(super) fn body(&self, guard: Option<DropGuard>) -> Body {
+        self.read(None, None, guard)
+    }
+
+    /// A response body with the events after this one, for a client that comes back. The earlier
+    /// reader of a request's stream gets nothing more: its client does not read it any more, which
+    /// the server may not have noticed.
+    pub(super) fn body_after(&self, number: u64, replaces: bool) -> Body {
+        let reader = replaces.then(|| {
+            let mut state = self.0.state.lock();
+            state.reader += 1;
+            state.reader
+        });
+        self.0.changed.notify_waiters();
+        self.read(Some(number), reader, None)
+    }
+
+    fn read(&self, replay: Option<u64>, reader: Option<u64>, guard: Option<DropGuard>) -> Body {
+        let begins = self.0.number.is_some() && replay.is_none();
+        let stream = self.clone();
+        let reader = Reader { stream, begins, replay, reader: reader.unwrap_or(0), _guard: guard };
+        let frames = stream::unfold(reader, async |mut reader| {
+            let bytes = reader.next().await?;
+            Some((Ok(Frame::data(bytes)), reader))
+        });
+        StreamBody::new(frames).boxed_unsync()
+    }
+}
+
+impl State {
+    fn push(&mut self, message: Bytes) {
+        if self.kept.len() == KEPT {
+            self.kept.pop_front();
+            self.received = self.received.max(self.newest + 1 - KEPT as u64);
+        }
+        self.kept.push_back(message);
+        self.newest += 1;
+    }
+
+    /// The kept event with this number or the next one.
+    fn at(&self, number: u64) -> Option<(u64, Bytes)> {
+        let oldest = self.newest + 1 - self.kept.len() as u64;
+        let number = number.max(oldest);
+        let index = usize::try_from(number - oldest).ok()?;
+        self.kept.get(index).map(|message| (number, message.clone()))
+    }
+}
+
+/// One response body.
+struct Reader {
+    stream: EventStream,
+    /// Whether the event without a message is next.
+    begins: bool,
+    /// The number of the last event that the client received, while it receives events again.
+    replay: Option<u64>,
+    /// The number of replacements before this reader.
+    reader: u64,
+    _guard: Option<DropGuard>,
+}
+
+/// What a reader does next.
+enum Next {
+    Event(Bytes),
+    Wait,
+    End,
+}
+
+impl Reader {
+    async fn next(&mut self) -> Option<Bytes> {
+        let shared = Arc::clone(&self.stream.0);
+        let ended = async {
+            match &shared.ended {
+                Some(ended) => ended.cancelled().await,
+                None => pending().await,
+            }
+        };
+        let mut ended = pin!(ended);
+        if std::mem::take(&mut self.begins) {
+            return Some(framed(shared.number, FIRST, b""));
+        }
+        loop {
+            let mut changed = pin!(shared.changed.notified());
+            changed.as_mut().enable();
+            match self.poll() {
+                Next::Event(event) => return Some(event),
+                Next::End => return None,
+                Next::Wait => {}
+            }
+            tokio::select! {
+                () = changed => {}
+                () = &mut ended => return None,
+                () = tokio::time::sleep(KEEP_ALIVE) => return Some(Bytes::from_static(b":\n\n")),
+            }
+        }
+    }
+
+    fn poll(&mut self) -> Next {
+        let shared = &self.stream.0;
+        let mut state = shared.state.lock();
+        if self.reader != state.reader {
+            return Next::End;
+        }
+        let event =
+            |(number, message): (u64, Bytes)| Next::Event(framed(shared.number, number, &message));
+        if let Some(last) = self.replay
+            && last < state.received
+            && let Some(next) = state.at(last + 1)
+        {
+            self.replay = Some(next.0);
+            state.received = state.received.max(next.0);
+            return event(next);
+        }
+        self.replay = None;
+        if state.received < state.newest
+            && let Some(next) = state.at(state.received + 1)
+        {
+            state.received = next.0;
+            return event(next);
+        }
+        if state.is_complete { Next::End } else { Next::Wait }
+    }
+}
+
+/// An event on the wire. Messages are JSON on one line.
+fn framed(stream: Option<u64>, number: u64, message: &[u8]) -> Bytes {
+    let mut event = Vec::with_capacity(message.len() + 64);
+    if let Some(stream) = stream {
+        event.extend_from_slice(format!("id: {stream}/{number}\n").as_bytes());
+        if number == FIRST {
+            // The delay before a client comes back, in milliseconds.
+            event.extend_from_slice(b"retry: 3000\n");
+        }
+    }
+    event.extend_from_slice(b"data: ");
+    event.extend_from_slice(message);
+    event.extend_from_slice(b"\n\n");
+    event.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stream() -> EventStream {
+        EventStream::new(Some(1), None)
+    }
+
+    fn sent(stream: &EventStream, numbers: std::ops::RangeInclusive<u64>) {
+        for number in numbers {
+            stream.send(number.to_string().into());
+        }
+    }
+
+    /// The next events of a body, which are there.
+    async fn next(body: &mut Body, count: usize) -> String {
+        let mut read = String::new();
+        for _ in 0..count {
+            let frame = body.frame().await.unwrap().unwrap().into_data().unwrap();
+            read.push_str(str::from_utf8(&frame).unwrap());
+        }
+        read
+    }
+
+    #[tokio::test]
+    async fn a_client_that_comes_back_receives_each_event_after_its_last_one() {
+        let stream = stream();
+        let mut first = stream.body(None);
+        sent(&stream, 1..=2);
+        assert_eq!(
+            next(&mut first, 3).await,
+            "id: 1/0\nretry: 3000\ndata: \n\nid: 1/1\ndata: 1\n\nid: 1/2\ndata: 2\n\n"
+        );
+        let mut again = stream.body_after(1, true);
+        stream.send_last("3".into());
+        assert_eq!(next(&mut again, 2).await, "id: 1/2\ndata: 2\n\nid: 1/3\ndata: 3\n\n");
+        assert!(again.frame().await.is_none());
+        // The connection that the client left receives nothing, though it is still open.
+        assert!(first.frame().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn streams_of_a_session_share_its_notifications() {
+        let stream = stream();
+        sent(&stream, 1..=1);
+        let (mut one, mut two) = (stream.body(None), stream.body(None));
+        assert!(next(&mut one, 2).await.ends_with("data: 1\n\n"));
+        assert!(next(&mut two, 1).await.ends_with("data: \n\n"));
+        drop(one);
+        sent(&stream, 2..=2);
+        assert_eq!(next(&mut two, 1).await, "id: 1/2\ndata: 2\n\n");
+        // Coming back to these does not end another stream.
+        let mut three = stream.body_after(1, false);
+        assert_eq!(next(&mut three, 1).await, "id: 1/2\ndata: 2\n\n");
+        sent(&stream, 3..=3);
+        assert_eq!(next(&mut two, 1).await, "id: 1/3\ndata: 3\n\n");
+    }
+
+    #[tokio::test]
+    async fn the_oldest_of_too_many_unread_events_are_dropped() {
+        let stream = stream();
+        sent(&stream, 1..=100);
+        stream.send_last("the response".into());
+        let mut body = stream.body(None);
+        next(&mut body, 1).await;
+        assert_eq!(next(&mut body, 1).await, "id: 1/38\ndata: 38\n\n");
+        assert!(next(&mut body, KEPT - 1).await.ends_with("data: the response\n\n"));
+        assert!(body.frame().await.is_none());
+    }
+
+    #[test]
+    fn an_id_that_is_none_is_refused() {
+        assert_eq!("3/7".parse(), Ok(EventId { stream: 3, number: 7 }));
+        for id in ["", "3", "/", "3/", "-1/2", "3/7/1", "99999999999999999999/1"] {
+            assert!(id.parse::<EventId>().is_err(), "{id}");
+        }
+    }
+}

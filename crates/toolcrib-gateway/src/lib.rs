@@ -1,0 +1,322 @@
+//! An engine as an MCP server: `tools/list` is its menu, `tools/call` its pipe.
+//!
+//! ```text
+//! stdio.rs ────────────────────┐               ┌ call.rs    a call, in a separate iteration
+//!                              ├─▶ exchange.rs ┤ list.rs    an iteration's menu
+//! http.rs ─▶ routes.rs ─▶ post.rs     ▲        └ changes.rs a subscription to its changes
+//!            host, origin,            └ handshake.rs: `initialize`, which begins a session.rs
+//!            token, path
+//! ```
+//!
+//! `message.rs` reads a message once, and `headers.rs` compares it with what the headers of its
+//! request repeat. Over HTTP, `sessions.rs` has the open sessions, and `events.rs` their streams.
+//!
+//! A client of an era with sessions has a separate [`Turn`](toolcrib_engine::Turn), from
+//! `initialize` until its connection ends, and is offered `read_skill`. In the stateless era
+//! (2026-07-28) each request has a separate turn and nothing is remembered, so `read_skill` is not
+//! offered: skills are preset, by [`Access`] or by the endpoint `/mcp/skill/S`.
+
+mod access;
+mod access_log;
+mod authority;
+mod call;
+mod changes;
+mod connection;
+mod events;
+mod exchange;
+mod find_id;
+mod handshake;
+mod headers;
+mod http;
+mod list;
+mod message;
+mod pages;
+mod params;
+mod post;
+mod progress;
+mod quoted;
+mod readiness;
+mod reply;
+mod result;
+mod routes;
+mod session;
+mod sessions;
+mod stdio;
+
+use std::{borrow::Cow, fmt, path::PathBuf, sync::Arc, time::Duration};
+
+use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
+use toolcrib_core::{CancellationToken, FENCE_NOTICE, SkillId};
+use toolcrib_engine::{Engine, TurnError, TurnOptions};
+use toolcrib_mcp::McpClient;
+
+use self::changes::Changes;
+pub use self::{
+    access::{Access, HttpAccess},
+    access_log::{AccessEntry, ListedTool},
+};
+
+/// The limit of open sessions over HTTP. Each token has an equal share of them, of at least 16.
+pub const MAX_SESSIONS: usize = 1024;
+
+/// How long a list waits for a source: the tools of a slower server follow once it is connected,
+/// with a notification that the list has changed.
+const SOURCES_WITHIN: Duration = Duration::from_secs(5);
+
+/// An engine as an MCP server, on standard input and output or over HTTP, in both eras of the
+/// protocol. Clones share it; it may serve any number of times.
+///
+/// The engine decides what a client sees and may do, by its [`Access`]. A list waits for a source
+/// for at most five seconds; then [`OnFailure`](toolcrib_engine::OnFailure) decides. A call waits
+/// only for sources that may have its tool.
+///
+///  The calls of one connection, or of one session over HTTP, run concurrently as in a batch: a
+///  call of a [sequential](toolcrib_core::ToolBuilder::sequential) tool alone among them. At most
+///  256 of its requests are processed at a time; further ones are refused at once. Over HTTP
+///  without a session each request is independent, and there is one at a time on each TCP
+///  connection.
+///
+/// ```no_run
+/// use toolcrib_core::CancellationToken;
+/// use toolcrib_engine::Engine;
+/// use toolcrib_gateway::{Access, Gateway};
+///
+/// # async fn serve(engine: Engine) -> Result<(), Box<dyn std::error::Error>> {
+/// let gateway = Gateway::builder(engine).build();
+/// let (stdin, stdout) = tokio::io::duplex(64 * 1024); // in a program: its own two
+/// gateway.serve_stdio(stdin, stdout, Access::new().principal("ana"), CancellationToken::new()).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Gateway(Arc<Shared>);
+
+/// The receiver of access log entries.
+type AccessLog = Arc<dyn Fn(&AccessEntry) + Send + Sync>;
+
+/// State shared by all connections of a gateway.
+struct Shared {
+    engine: Engine,
+    changes: Changes,
+    servers: Vec<McpClient>,
+    instructions: Option<String>,
+    working_dir: Option<PathBuf>,
+    log: Option<AccessLog>,
+}
+
+/// State shared by one `serve_…` call.
+#[derive(Clone)]
+struct Serving {
+    gateway: Arc<Shared>,
+    /// Ends everything.
+    cancellation: CancellationToken,
+    /// The tasks that must end before serving has ended.
+    running: TaskTracker,
+}
+
+impl Gateway {
+    /// Starts a gateway to an engine.
+    pub fn builder(engine: Engine) -> GatewayBuilder {
+        GatewayBuilder {
+            engine,
+            changes: Changes::default(),
+            servers: Vec::new(),
+            instructions: None,
+            working_dir: None,
+            log: None,
+        }
+    }
+
+    /// Its engine.
+    pub fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
+    fn serving(&self, cancellation: &CancellationToken) -> Serving {
+        Serving {
+            gateway: Arc::clone(&self.0),
+            cancellation: cancellation.child_token(),
+            running: TaskTracker::new(),
+        }
+    }
+}
+
+impl Serving {
+    /// Ends everything and waits until nothing runs any more.
+    async fn end(self) {
+        self.cancellation.cancel();
+        self.running.close();
+        self.running.wait().await;
+    }
+}
+
+impl Shared {
+    /// The options of a turn for this access.
+    fn turn_options(&self, access: &Access, cancellation: &CancellationToken) -> TurnOptions {
+        let mut options = TurnOptions::default().cancellation(cancellation.clone());
+        options.tenant = access.tenant.clone();
+        options.principal = access.principal.clone();
+        options.claims = access.claims.clone();
+        options.personality = access.personality.clone();
+        options.skills = access.skills.clone();
+        options.working_dir = self.working_dir.clone();
+        options.source_timeout = Some(SOURCES_WITHIN);
+        options
+    }
+
+    /// Whether a turn can begin for this access: its personality exists, and it may activate its
+    /// skills.
+    fn check(&self, access: &Access) -> Result<(), TurnError> {
+        self.engine.check_turn(&self.turn_options(access, &CancellationToken::new()))
+    }
+
+    /// Writes a line of the access log; the entry is only created if there is a log.
+    fn log(&self, entry: impl FnOnce() -> AccessEntry) {
+        if let Some(log) = &self.log {
+            log(&entry().cleaned(self.engine.redactor()));
+        }
+    }
+
+    /// The server's instructions for the client's model: the operator's, those about fences, the
+    /// active skills, and in a session, how to activate others.
+    fn instructions(&self, access: &Access, in_session: bool) -> String {
+        let mut lines = Vec::from_iter(self.instructions.as_deref().map(Cow::Borrowed));
+        lines.push(FENCE_NOTICE.into());
+        let skills = self.engine.skills_of(access.personality.as_deref());
+        let active = |id: &SkillId| skills.get(id.as_str());
+        let named_before = |at: usize, id| access.skills.iter().take(at).any(|before| before == id);
+        let once = access.skills.iter().enumerate().filter(|(at, id)| !named_before(*at, *id));
+        lines.extend(once.filter_map(|(_, id)| active(id)).map(|skill| {
+            let (id, instructions) = (&skill.id, skill.instructions());
+            format!("Skill `{id}` is active. Its instructions:\n\n{instructions}\n").into()
+        }));
+        let may_activate = |id: &SkillId| self.check(&access.clone().skill(id.clone())).is_ok();
+        let mut others = skills.iter().filter(|skill| !access.skills.contains(&skill.id));
+        if in_session && others.any(|skill| may_activate(&skill.id)) {
+            lines.push(
+                "Skills: call `read_skill` to activate one. Its tools are in the list of tools \
+                 from then on; the change of the list is announced."
+                    .into(),
+            );
+        }
+        lines.join("\n")
+    }
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gateway").field("engine", &self.0.engine).finish_non_exhaustive()
+    }
+}
+
+/// Builds a [`Gateway`].
+#[must_use = "nothing is served by a builder"]
+pub struct GatewayBuilder {
+    engine: Engine,
+    changes: Changes,
+    servers: Vec<McpClient>,
+    instructions: Option<String>,
+    working_dir: Option<PathBuf>,
+    log: Option<AccessLog>,
+}
+
+impl GatewayBuilder {
+    /// Notifies clients when changes of this MCP server change their menu. Call it for each client
+    /// that is a provider of the engine: changes at an unwatched server are not announced, and
+    /// `/readyz` counts only watched ones.
+    pub fn watch(mut self, client: &McpClient) -> Self {
+        self.servers.push(client.clone());
+        self.changes(client.changes())
+    }
+
+    /// Checks the menu again whenever this number changes, and notifies the clients whose menu has
+    /// changed. May be called several times. For custom sources; use [`watch`](Self::watch) for an
+    /// MCP server.
+    pub fn changes(mut self, changes: watch::Receiver<u64>) -> Self {
+        self.changes.add(changes);
+        self
+    }
+
+    /// The instructions for clients, before those about fences and skills. Clients may pass them to
+    /// their model. Default: none.
+    pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
+        self.instructions = Some(instructions.into());
+        self
+    }
+
+    /// The base of relative paths of tools. Default: the process's working folder.
+    pub fn working_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.working_dir = Some(folder.into());
+        self
+    }
+
+    /// Calls a function for each `initialize`, `tools/list` and `tools/call`, after its response,
+    /// and for each HTTP request and each line that is refused unread. It runs on the request's
+    /// time and should return quickly. Default: no log.
+    pub fn access_log(mut self, log: impl Fn(&AccessEntry) + Send + Sync + 'static) -> Self {
+        self.log = Some(Arc::new(log));
+        self
+    }
+
+    /// Builds the gateway. Nothing runs yet.
+    pub fn build(self) -> Gateway {
+        let Self { engine, changes, servers, instructions, working_dir, log } = self;
+        Gateway(Arc::new(Shared { engine, changes, servers, instructions, working_dir, log }))
+    }
+}
+
+impl fmt::Debug for GatewayBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GatewayBuilder").field("engine", &self.engine).finish_non_exhaustive()
+    }
+}
+
+/// A gateway that cannot serve, or could not continue.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GatewayError {
+    /// An access presets something unknown, or a skill that it may not activate.
+    #[error("an access cannot be served: {0}")]
+    Access(#[source] TurnError),
+    /// HTTP is never served without a token.
+    #[error("HTTP needs a token: give clients at least one with `HttpAccess::token`")]
+    NoToken,
+    /// A token is too short and could be guessed.
+    #[error(
+        "token {position} has {chars} characters; use at least {min}, from a generator",
+        min = access::MIN_TOKEN_CHARS
+    )]
+    TokenTooShort {
+        /// Its position, from 1.
+        position: usize,
+        /// Its length, in characters.
+        chars: usize,
+    },
+    /// Two equal tokens.
+    #[error("tokens {first} and {second} are equal; the sender of a request would be ambiguous")]
+    SameToken {
+        /// The first, from 1.
+        first: usize,
+        /// The other.
+        second: usize,
+    },
+    /// An invalid host.
+    #[error(
+        "`{0}` is not a valid host; write `NAME`, `NAME:PORT`, `[::1]` or `[::1]:PORT`, once for \
+         each host: patterns with `*` are not supported"
+    )]
+    Host(String),
+    /// An invalid origin.
+    #[error(
+        "`{0}` is not a valid origin; write `https://NAME` or `https://NAME:PORT`, once for each \
+         origin: patterns with `*` are not supported"
+    )]
+    Origin(String),
+    /// The client's handshake is invalid.
+    #[error("the client did not begin a connection: {0}")]
+    Handshake(String),
+    /// The listener failed permanently.
+    #[error("no connections can be accepted")]
+    Listener(#[source] std::io::Error),
+}

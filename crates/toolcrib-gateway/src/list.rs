@@ -1,0 +1,120 @@
+//! `tools/list`: the menu of an iteration, in the protocol's format.
+
+use std::{sync::Arc, time::Instant};
+
+use rmcp::{
+    ErrorData,
+    model::{JsonObject, ListToolsResult, MetaObject},
+};
+use serde_json::{Map, Value, json};
+use toolcrib_core::{__internal::millis, Tool};
+use toolcrib_engine::{Iteration, Notice, TurnError};
+use toolcrib_mcp::__internal as wire;
+
+use super::{
+    access_log::{AccessEntry, ListedTool},
+    exchange::Exchange,
+    session::Purpose,
+};
+
+/// The key under which a listing names its missing sources.
+const NOTICES: &str = "toolcrib/notices";
+
+/// The prefix of the origins of MCP servers' tools.
+const REMOTE: &str = "mcp:";
+
+pub(super) async fn list(
+    exchange: &Exchange,
+    params: &Map<String, Value>,
+) -> Result<ListToolsResult, ErrorData> {
+    let began = Instant::now();
+    let wrong = |message| Err(ErrorData::invalid_params(message, None));
+    match params.get("cursor") {
+        None | Some(Value::Null) => {}
+        Some(Value::String(_)) => {
+            return wrong("unknown cursor: the list of tools has one page, without a cursor");
+        }
+        Some(_) => return wrong("these are not the parameters of `tools/list`"),
+    }
+    let log = |describe: &dyn Fn(&mut AccessEntry)| {
+        exchange.serving.gateway.log(|| {
+            let mut entry = AccessEntry::new("tools/list", Some(&exchange.caller));
+            entry.session = exchange.era.session().map(|session| Arc::clone(&session.id));
+            entry.protocol = Some(exchange.era.version().to_string());
+            entry.duration_ms = millis(began.elapsed());
+            describe(&mut entry);
+            entry
+        });
+    };
+    let _place = exchange.place().inspect_err(|refused| {
+        log(&|entry| entry.error = Some(refused.message.as_ref().into()));
+    })?;
+    let step = tokio::select! {
+        step = exchange.step(Purpose::Tell) => step,
+        () = exchange.no_longer_needed() => Err(TurnError::Cancelled),
+    };
+    log(&|entry| match &step {
+        Ok(step) => {
+            entry.turn_id = Some(Arc::clone(&step.turn_id));
+            describe(&step.iteration, entry);
+        }
+        Err(error) => entry.error = Some(error.to_string().into()),
+    });
+    let step = step.map_err(|error| refusal(&error))?;
+    let menu = step.iteration.menu();
+    let tools = menu.tools().iter().map(|tool| wire::tool(tool, output_schema(tool)));
+    let mut answer = ListToolsResult::with_all_items(tools.collect());
+    let notices: Vec<_> = step.iteration.notices().iter().map(Notice::model_text).collect();
+    if !notices.is_empty() {
+        let meta = JsonObject::from_iter([(NOTICES.to_owned(), json!(notices))]);
+        answer.meta = Some(MetaObject::from(meta));
+    }
+    Ok(answer)
+}
+
+/// The client's error for an iteration that did not begin. The cause is for the operator, in the
+/// access log.
+pub(super) fn refusal(error: &TurnError) -> ErrorData {
+    let message = match error {
+        TurnError::Cancelled => "the request was cancelled",
+        TurnError::Collision(_) => {
+            "two tools have the same name, so no tools can be offered; the server's log has the \
+             details"
+        }
+        _ => "the tools cannot be listed now; try again, and see the server's log for the reason",
+    };
+    ErrorData::internal_error(message, None)
+}
+
+/// Adds a listing to the log entry.
+fn describe(iteration: &Iteration, entry: &mut AccessEntry) {
+    entry.offered = Some(iteration.menu().len());
+    entry.withheld = Some(iteration.withheld().len());
+    entry.notices = iteration.notices().to_vec();
+    let offered = iteration.menu().tools().iter().map(|tool| ListedTool {
+        name: tool.name().to_string().into(),
+        origin: tool.origin().into(),
+        withheld_by: None,
+        reason: None,
+    });
+    // Reasons are expensive, and only those of remote tools are logged.
+    let withheld = iteration.withheld().tools_from(is_remote).map(|tool| ListedTool {
+        name: tool.name,
+        origin: tool.origin,
+        withheld_by: Some(tool.by),
+        reason: Some(tool.reason),
+    });
+    entry.remote = offered.filter(|tool| is_remote(&tool.origin)).chain(withheld).collect();
+}
+
+/// Whether a tool, or a source by its path, is of an MCP server.
+fn is_remote(origin: &str) -> bool {
+    origin.split(" > ").any(|source| source.starts_with(REMOTE))
+}
+
+/// The schema of a tool's structured results that clients of both eras accept: those before
+/// 2026-07-28 know only schemas of objects, and refuse the whole list over another one.
+pub(super) fn output_schema(tool: &Tool) -> Option<&JsonObject> {
+    let schema = tool.definition().output_schema()?.as_object()?;
+    schema.get("type").is_some_and(|kind| kind == "object").then_some(schema)
+}

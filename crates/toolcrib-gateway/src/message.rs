@@ -1,0 +1,185 @@
+//! One message of a client, read once: every check and every handler sees the same value.
+
+use rmcp::{
+    ErrorData,
+    model::{ErrorCode, RequestId, RequestMetaObject, ServerJsonRpcMessage},
+};
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::{Map, Value};
+use toolcrib_core::__internal::PlainJson;
+
+use super::{
+    find_id::FindId,
+    quoted::{bounded, shortened},
+};
+
+/// The size limit of a message, in bytes: of a line, and of a body over HTTP.
+pub(super) const MAX_MESSAGE: usize = 4 * 1024 * 1024;
+
+/// The handshake of the eras with sessions.
+pub(super) const INITIALIZE: &str = "initialize";
+
+/// A valid message.
+pub(super) enum Message {
+    Request(Request),
+    Notification(Notification),
+    /// A response to a request of the server, which sends none.
+    Response,
+}
+
+/// A message that needs a response.
+pub(super) struct Request {
+    pub(super) id: RequestId,
+    pub(super) method: String,
+    /// `_meta` of the parameters.
+    pub(super) meta: RequestMetaObject,
+    /// The other parameters.
+    pub(super) params: Map<String, Value>,
+}
+
+/// A message that needs no response.
+pub(super) struct Notification {
+    pub(super) method: String,
+    pub(super) params: Map<String, Value>,
+}
+
+/// An invalid message, and the error that answers it.
+pub(super) struct InvalidMessage {
+    /// The request's id, if a response can contain it.
+    pub(super) id: Option<RequestId>,
+    pub(super) error: ErrorData,
+    /// False for a response and a notification: an error for one could be answered in turn, without
+    /// end.
+    pub(super) needs_response: bool,
+}
+
+impl Message {
+    /// Reads one message of JSON-RPC 2.0.
+    ///
+    /// # Errors
+    /// [`InvalidMessage`], whose error does not quote the message.
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, InvalidMessage> {
+        let is_array = || bytes.trim_ascii_start().starts_with(b"[");
+        match PlainJson::read(bytes) {
+            Ok(Value::Object(fields)) => Self::of(fields),
+            Ok(Value::Array(_)) => Err(InvalidMessage::new(None, batch())),
+            Err(_) if is_array() => Err(InvalidMessage::new(None, batch())),
+            Ok(_) => Err(InvalidMessage::new(None, no_message())),
+            Err(error) => Err(InvalidMessage::not_json(bytes, &error)),
+        }
+    }
+
+    fn of(mut fields: Map<String, Value>) -> Result<Self, InvalidMessage> {
+        let id = fields.remove("id");
+        let method = fields.remove("method");
+        let is_response = fields.contains_key("result") || fields.contains_key("error");
+        let (has_id, has_method) = (id.is_some(), method.is_some());
+        let id = id.and_then(valid_id);
+        let invalid = |error: ErrorData| InvalidMessage {
+            needs_response: if has_method { has_id } else { !is_response },
+            ..InvalidMessage::new(id.clone(), error)
+        };
+        let wrong = |message| invalid(ErrorData::invalid_request(message, None));
+        if fields.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+            return Err(wrong("not valid JSON-RPC 2.0: `jsonrpc` must be \"2.0\""));
+        }
+        if has_id && id.is_none() {
+            return Err(wrong(
+                "the `id` of a request must be a string, or an integer of at most 64 bits",
+            ));
+        }
+        let method = match method {
+            Some(Value::String(method)) => method,
+            Some(_) => return Err(invalid(no_message())),
+            None if is_response => return Ok(Self::Response),
+            None => return Err(wrong("not a request: `method` is missing")),
+        };
+        let no_object = |name| {
+            let message = format!("`{name}` must be an object");
+            invalid(ErrorData::invalid_params(message, None))
+        };
+        let mut params = object(fields.remove("params")).ok_or_else(|| no_object("params"))?;
+        let Some(id) = id.clone() else {
+            return Ok(Self::Notification(Notification { method, params }));
+        };
+        let meta = object(params.remove("_meta")).ok_or_else(|| no_object("_meta"))?;
+        Ok(Self::Request(Request { id, method, meta: meta.into(), params }))
+    }
+}
+
+impl InvalidMessage {
+    fn new(id: Option<RequestId>, error: ErrorData) -> Self {
+        Self { id, error, needs_response: true }
+    }
+
+    /// A request with the id of another one in progress. Their responses could not be
+    /// distinguished.
+    pub(super) fn id_in_use(id: RequestId) -> Self {
+        let message = "a request with this id is still being answered; give each request its own";
+        Self::new(Some(id), ErrorData::invalid_request(message, None))
+    }
+
+    /// A message that exceeds the size limit, with its id, if found.
+    pub(super) fn too_long(id: Option<Value>) -> Self {
+        let message = format!("a message has at most {MAX_MESSAGE} bytes, and this one has more");
+        Self::new(id.and_then(valid_id), ErrorData::invalid_request(message, None))
+    }
+
+    fn not_json(bytes: &[u8], error: &serde_json::Error) -> Self {
+        /// The kind of a message whose values cannot be read.
+        #[derive(Deserialize)]
+        struct Outline {
+            id: Option<IgnoredAny>,
+            method: Option<IgnoredAny>,
+            result: Option<IgnoredAny>,
+            error: Option<IgnoredAny>,
+        }
+        let outline = serde_json::from_slice::<Outline>(bytes);
+        let needs_response = outline.map_or(true, |outline| match outline.method {
+            Some(_) => outline.id.is_some(),
+            None => outline.result.is_none() && outline.error.is_none(),
+        });
+        // The reader's errors quote nothing.
+        let error = if error.is_data() {
+            let message = format!("this is not exactly one value: {error}");
+            ErrorData::invalid_request(message, None)
+        } else {
+            ErrorData::parse_error(format!("this is not valid JSON: {error}"), None)
+        };
+        Self { id: FindId::of(bytes).and_then(valid_id), error, needs_response }
+    }
+
+    /// The response. Without an id it has no `id`, as the protocol requires.
+    pub(super) fn response(self) -> ServerJsonRpcMessage {
+        ServerJsonRpcMessage::error(bounded(self.error), self.id)
+    }
+}
+
+/// A method that does not exist here, or that the server does not declare.
+pub(super) fn no_method(method: &str) -> ErrorData {
+    let message = format!("unknown method `{}`", shortened(method));
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
+}
+
+/// An object, which is empty if it is absent.
+fn object(value: Option<Value>) -> Option<Map<String, Value>> {
+    match value {
+        None | Some(Value::Null) => Some(Map::new()),
+        Some(Value::Object(fields)) => Some(fields),
+        Some(_) => None,
+    }
+}
+
+/// An id that a response can contain.
+fn valid_id(id: Value) -> Option<RequestId> {
+    serde_json::from_value(id).ok()
+}
+
+fn batch() -> ErrorData {
+    let message = "batches are not supported; send each message separately";
+    ErrorData::invalid_request(message, None)
+}
+
+fn no_message() -> ErrorData {
+    ErrorData::invalid_request("this is not a message of JSON-RPC 2.0", None)
+}

@@ -1,0 +1,141 @@
+//! Progress of a call, for a client that requested it: a tool's messages for users, and those of an
+//! MCP server, which the protocol sends to the caller.
+
+use std::{pin::pin, sync::Arc};
+
+use rmcp::model::{Notification, ProgressNotificationParam, ProgressToken, ServerNotification};
+use tokio::{sync::watch, time::sleep_until};
+use toolcrib_core::{
+    __internal::ProgressPace, Audience, CancellationToken, EventKind, Events, Subscription,
+};
+
+use super::exchange::Outgoing;
+
+/// A message, and the percentage done, 0 to 100.
+type Message = (String, Option<u8>);
+
+/// Waits for a call, and forwards its progress for that audience and wider ones meanwhile:
+/// rate-limited, with the newest of faster messages. The last message is sent before this is done.
+pub(super) async fn passed_on<T>(
+    events: &Events,
+    call_id: &Arc<str>,
+    audience: Audience,
+    token: ProgressToken,
+    client: &Outgoing,
+    call: impl Future<Output = T>,
+) -> T {
+    let (sender, said) = watch::channel(None);
+    let listening = Listening::to(events, Arc::clone(call_id), audience, sender);
+    let ended = CancellationToken::new();
+    let mut call = pin!(call);
+    let mut pass_on = pin!(pass_on(said, &ended, token, client));
+    let result = tokio::select! {
+        result = &mut call => result,
+        // The client reads nothing any more; that ends calls elsewhere.
+        () = &mut pass_on => return call.await,
+    };
+    drop(listening);
+    ended.cancel();
+    pass_on.await;
+    result
+}
+
+/// Subscribes to a call until it is dropped.
+struct Listening(Option<Subscription>);
+
+impl Listening {
+    fn to(
+        events: &Events,
+        call: Arc<str>,
+        least: Audience,
+        sender: watch::Sender<Option<Message>>,
+    ) -> Self {
+        let listening = events.on("tool.progress", move |event| {
+            if let EventKind::ToolProgress { call_id, message, percent, audience, .. } = &event.kind
+                && *audience >= least
+                && *call_id == call
+            {
+                sender.send_replace(Some((message.clone(), *percent)));
+            }
+        });
+        Self(listening.ok())
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        if let Some(listening) = &self.0 {
+            listening.unsubscribe();
+        }
+    }
+}
+
+async fn pass_on(
+    mut said: watch::Receiver<Option<Message>>,
+    ended: &CancellationToken,
+    token: ProgressToken,
+    client: &Outgoing,
+) {
+    let (mut count, mut pace) = (Count::default(), ProgressPace::default());
+    // The last unsent message is sent after the end.
+    while said.changed().await.is_ok() {
+        let Some((message, percent)) = said.borrow_and_update().clone() else { continue };
+        let (done, total) = count.next(percent);
+        let mut progress =
+            ProgressNotificationParam::new(token.clone(), done).with_message(message);
+        progress.total = total;
+        let progress = ServerNotification::ProgressNotification(Notification::new(progress));
+        if !client.notify(progress).await {
+            return;
+        }
+        tokio::select! {
+            biased;
+            () = ended.cancelled() => {}
+            () = sleep_until(pace.count()) => {}
+        }
+    }
+}
+
+/// Numbers that only grow, as the protocol requires, whatever a tool reports. `None` before the
+/// first.
+#[derive(Default)]
+struct Count(Option<f64>);
+
+impl Count {
+    /// The progress and its total: percent if the tool reports it, else the number of messages.
+    fn next(&mut self, percent: Option<u8>) -> (f64, Option<f64>) {
+        let last = self.0;
+        let grows = |percent: &f64| last.is_none_or(|last| *percent > last);
+        let (done, total) = match percent.map(f64::from) {
+            Some(percent) if grows(&percent) => (percent, Some(100.0)),
+            Some(_) => {
+                let done = last.unwrap_or_default() + 0.01;
+                (done, Some(100.0).filter(|total| done <= *total))
+            }
+            None => (last.unwrap_or_default() + 1.0, None),
+        };
+        self.0 = Some(done);
+        (done, total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_grow_whatever_a_tool_says() {
+        let mut count = Count::default();
+        let said = [None, Some(0), Some(50), Some(50), Some(20), None, Some(100), Some(100), None];
+        let mut last = 0.0;
+        for percent in said {
+            let (done, total) = count.next(percent);
+            assert!(done > last, "{percent:?}: {done} after {last}");
+            assert!(total.is_none_or(|total| done <= total), "{done} of {total:?}");
+            last = done;
+        }
+        assert_eq!(Count::default().next(Some(50)), (50.0, Some(100.0)));
+        assert_eq!(Count::default().next(Some(0)), (0.0, Some(100.0)));
+        assert_eq!(Count::default().next(None), (1.0, None));
+    }
+}

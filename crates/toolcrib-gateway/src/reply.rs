@@ -1,0 +1,151 @@
+//! Responses over HTTP: whole ones, streams of events, and refusals.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Response, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_TYPE},
+};
+use http_body_util::{BodyExt as _, Full};
+use rmcp::{
+    ErrorData,
+    model::{ErrorCode, RequestId, ServerJsonRpcMessage},
+};
+use serde_json::json as json_value;
+
+use super::{
+    events::Body,
+    exchange,
+    headers::{EVENTS, JSON, SESSION, single},
+    message::InvalidMessage,
+    quoted::bounded,
+    sessions::{HttpSession, Sessions},
+};
+
+/// A request that is not answered.
+pub(super) struct Refusal {
+    status: StatusCode,
+    reason: Reason,
+    /// The cause, for the operator, if the client does not receive it.
+    cause: Option<String>,
+    header: Option<(HeaderName, HeaderValue)>,
+}
+
+enum Reason {
+    /// Outside of the protocol.
+    Http(String),
+    /// An error of the protocol, with the id of the request, if it is known.
+    Protocol(Option<RequestId>, ErrorData),
+}
+
+impl Refusal {
+    /// A refusal before the protocol.
+    pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, reason: Reason::Http(message.into()), cause: None, header: None }
+    }
+
+    /// A refusal by the protocol.
+    pub(super) fn of(id: Option<RequestId>, error: ErrorData) -> Self {
+        let status = match error.code {
+            ErrorCode::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+            _ => StatusCode::BAD_REQUEST,
+        };
+        let reason = Reason::Protocol(id, bounded(error));
+        Self { status, reason, cause: None, header: None }
+    }
+
+    /// The same with another status.
+    pub(super) fn status_is(mut self, status: StatusCode) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// The same with a cause that only the operator receives.
+    pub(super) fn cause(mut self, cause: impl Into<String>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+
+    /// The same with a response header.
+    pub(super) fn header(mut self, header: (HeaderName, HeaderValue)) -> Self {
+        self.header = Some(header);
+        self
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The reason, for the log.
+    pub(super) fn for_operator(&self) -> &str {
+        match (&self.cause, &self.reason) {
+            (Some(cause), _) => cause,
+            (None, Reason::Http(message)) => message,
+            (None, Reason::Protocol(_, error)) => &error.message,
+        }
+    }
+
+    pub(super) fn response(self) -> Response<Body> {
+        let body = match self.reason {
+            Reason::Http(message) => json_value!({ "error": message }).to_string().into(),
+            Reason::Protocol(id, error) => exchange::json(&ServerJsonRpcMessage::error(error, id)),
+        };
+        let mut response = json(self.status, body);
+        response.headers_mut().extend(self.header);
+        response
+    }
+}
+
+impl From<InvalidMessage> for Refusal {
+    fn from(invalid: InvalidMessage) -> Self {
+        Self::of(invalid.id, invalid.error)
+    }
+}
+
+/// The session that a request names.
+///
+/// # Errors
+/// If it names none (400), or one that is unknown or has ended (404).
+pub(super) fn session(
+    sessions: &Sessions,
+    headers: &HeaderMap,
+    id: Option<&RequestId>,
+) -> Result<Arc<HttpSession>, Refusal> {
+    let refused = |error| Refusal::of(id.cloned(), error);
+    let Some(named) = single(headers, &SESSION).map_err(refused)? else {
+        let message = "a session is needed: send `initialize` first, and then the header \
+            `mcp-session-id` of its response";
+        return Err(refused(ErrorData::invalid_request(message, None)));
+    };
+    sessions.get(named).ok_or_else(|| {
+        let message = "Session not found: it has ended; begin another one with `initialize`";
+        let error = ErrorData::invalid_request(message, None);
+        refused(error).status_is(StatusCode::NOT_FOUND)
+    })
+}
+
+/// A response of JSON.
+pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response<Body> {
+    let mut response = whole(status, body);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    response
+}
+
+/// A response with a whole body.
+pub(super) fn whole(status: StatusCode, body: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(Full::new(body.into()).boxed_unsync());
+    *response.status_mut() = status;
+    response
+}
+
+/// A response of events.
+pub(super) fn events(body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    // A proxy that collects a response would delay its events.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}

@@ -1,0 +1,253 @@
+//! The served paths, and the checks of a request before its message is read: host, origin, token
+//! and path.
+
+use std::{net::SocketAddr, sync::Arc, time::Instant};
+
+use http::{
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
+    header::{ALLOW, AUTHORIZATION, ORIGIN, WWW_AUTHENTICATE},
+    request::Parts,
+};
+use hyper::body::Incoming;
+use percent_encoding::percent_decode_str;
+use toolcrib_core::{__internal::millis, SkillId};
+
+use super::{
+    GatewayError, HttpAccess, MAX_SESSIONS, Serving,
+    access::{Access, Caller, Token, digest},
+    access_log::AccessEntry,
+    authority::{Hosts, Origins},
+    events::{Body, EventId},
+    headers::{self, EVENTS},
+    pages,
+    post::Post,
+    quoted::shortened,
+    readiness::readiness,
+    reply::{self, Refusal},
+    sessions::{HttpSession, Sessions},
+};
+
+/// The minimum of open sessions per token, however many tokens there are.
+const LEAST_SESSIONS: usize = 16;
+
+const MCP: &str = "/mcp";
+const SKILL: &str = "/mcp/skill/";
+/// Whether the process responds.
+const HEALTH: &str = "/healthz";
+/// Whether its servers are usable.
+const READY: &str = "/readyz";
+
+/// The served paths and their access.
+pub(super) struct Routes {
+    serving: Serving,
+    hosts: Hosts,
+    origins: Origins,
+    doors: Vec<Door>,
+}
+
+/// The access of one token.
+pub(super) struct Door {
+    token: Token,
+    access: Arc<Access>,
+    pub(super) sessions: Arc<Sessions>,
+}
+
+impl Routes {
+    pub(super) fn new(serving: &Serving, access: HttpAccess) -> Result<Self, GatewayError> {
+        let share = (MAX_SESSIONS / access.tokens.len().max(1)).max(LEAST_SESSIONS);
+        Ok(Self {
+            hosts: Hosts::new(&access.hosts)?,
+            origins: Origins::new(&access.origins)?,
+            doors: access
+                .tokens
+                .into_iter()
+                .map(|token| Door::new(serving, share, token))
+                .collect(),
+            serving: serving.clone(),
+        })
+    }
+
+    pub(super) async fn answer(
+        &self,
+        request: Request<Incoming>,
+        peer: SocketAddr,
+    ) -> Response<Body> {
+        let page = self.page(&request);
+        let mut answer = if page.is_some() && pages::is_preflight(&request) {
+            pages::preflight(request.headers())
+        } else {
+            self.answer_anybody(request, peer).await
+        };
+        if let Some(origin) = page {
+            pages::let_read(answer.headers_mut(), origin);
+        }
+        answer
+    }
+
+    /// The origin of the page that sends a request, if there is one and it is allowed.
+    fn page(&self, request: &Request<Incoming>) -> Option<HeaderValue> {
+        let headers = request.headers();
+        let origin = headers.get(ORIGIN)?;
+        let may = self.hosts.allow(request.uri(), headers) && self.origins.allow(headers);
+        may.then(|| origin.clone())
+    }
+
+    async fn answer_anybody(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<Body> {
+        let began = Instant::now();
+        if matches!(request.uri().path(), HEALTH | READY)
+            && request.method() == Method::GET
+            && self.hosts.allow(request.uri(), request.headers())
+        {
+            if request.uri().path() == HEALTH {
+                return reply::whole(StatusCode::OK, "ok\n");
+            }
+            let (status, readiness) = readiness(&self.serving.gateway.servers);
+            return reply::json(status, readiness.to_string());
+        }
+        let (parts, body) = request.into_parts();
+        let mut caller = Caller { access: Arc::default(), peer: Some(peer) };
+        let answer = match self.admit(&parts, &mut caller) {
+            Err(refusal) => Err(refusal),
+            Ok(door) => match parts.method {
+                Method::POST => {
+                    let (serving, caller) = (&self.serving, caller.clone());
+                    Post { serving, caller, sessions: &door.sessions, headers: &parts.headers }
+                        .answer(body)
+                        .await
+                }
+                Method::GET => door.listen(&parts.headers),
+                Method::DELETE => door.end(&parts.headers),
+                _ => Err(not_allowed("POST, GET, DELETE")),
+            },
+        };
+        answer.unwrap_or_else(|refusal| self.refuse(refusal, &caller, began))
+    }
+
+    /// Finds the access of a request, and its sender.
+    fn admit(&self, parts: &Parts, caller: &mut Caller) -> Result<&Door, Refusal> {
+        if !self.hosts.allow(&parts.uri, &parts.headers) {
+            let message = "this host is not served here; the operator can allow host names";
+            return Err(Refusal::new(StatusCode::FORBIDDEN, message));
+        }
+        if !self.origins.allow(&parts.headers) {
+            let message = "pages of this origin may not send requests; the operator can allow \
+                origins";
+            return Err(Refusal::new(StatusCode::FORBIDDEN, message));
+        }
+        let door = self.door(&parts.headers).ok_or_else(|| {
+            let message = "a valid token is needed: `Authorization: Bearer TOKEN`";
+            let challenge = (WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            Refusal::new(StatusCode::UNAUTHORIZED, message).header(challenge)
+        })?;
+        caller.access = Arc::clone(&door.access);
+        match parts.uri.path() {
+            MCP => {}
+            path => match path.strip_prefix(SKILL) {
+                Some(skill) => caller.access = self.with_skill(&door.access, skill)?,
+                None => {
+                    let message = format!("not found; MCP is served at `{MCP}`");
+                    return Err(Refusal::new(StatusCode::NOT_FOUND, message));
+                }
+            },
+        }
+        Ok(door)
+    }
+
+    /// The same access with one more skill. It is checked in every request, also of a session:
+    /// permissions can change.
+    fn with_skill(&self, access: &Access, skill: &str) -> Result<Arc<Access>, Refusal> {
+        let refused = |message| Refusal::new(StatusCode::NOT_FOUND, message);
+        let skill = percent_decode_str(skill).decode_utf8_lossy();
+        let id = SkillId::new(&*skill)
+            .map_err(|_| refused(format!("unknown skill `{}`", shortened(&skill))))?;
+        let access = access.clone().skill(id);
+        self.serving
+            .gateway
+            .check(&access)
+            .map_err(|error| refused(error.caller_text()).cause(error.to_string()))?;
+        Ok(Arc::new(access))
+    }
+
+    /// The access of a request's token. All tokens are compared, so that the duration reveals
+    /// nothing.
+    fn door(&self, headers: &HeaderMap) -> Option<&Door> {
+        let mut sent = headers.get_all(AUTHORIZATION).iter();
+        let (Some(sent), None) = (sent.next(), sent.next()) else {
+            return None;
+        };
+        let (scheme, token) = sent.to_str().ok()?.split_once(' ')?;
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return None;
+        }
+        let sent = digest(token.trim().as_bytes());
+        self.doors
+            .iter()
+            .fold(None, |found, door| if door.token.is(&sent) { Some(door) } else { found })
+    }
+
+    /// Logs and writes a refusal.
+    fn refuse(&self, refusal: Refusal, caller: &Caller, began: Instant) -> Response<Body> {
+        self.serving.gateway.log(|| {
+            let mut entry = AccessEntry::new("http", Some(caller));
+            entry.status = Some(refusal.status().as_u16());
+            entry.error = Some(refusal.for_operator().into());
+            entry.duration_ms = millis(began.elapsed());
+            entry
+        });
+        refusal.response()
+    }
+}
+
+impl Door {
+    fn new(serving: &Serving, most: usize, token: Token) -> Self {
+        let sessions = Arc::new(Sessions::new(most));
+        let (idle, closing) = (Arc::clone(&sessions), serving.cancellation.clone());
+        serving.running.spawn(async move {
+            tokio::select! {
+                () = idle.end_idle() => {}
+                () = closing.cancelled() => {}
+            }
+        });
+        Self { access: Arc::new(token.access.clone()), token, sessions }
+    }
+
+    /// GET: the stream of a session's notifications, or one to which its client comes back.
+    fn listen(&self, headers: &HeaderMap) -> Result<Response<Body>, Refusal> {
+        if !headers::accepts(headers, EVENTS) {
+            let message = "the response is a stream: send `Accept: text/event-stream`";
+            return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, message));
+        }
+        let session = self.session(headers)?;
+        let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+        Ok(reply::events(match last {
+            None => session.common.body(None),
+            // A stream that has ended is an empty one: a browser would retry an error for ever.
+            Some(last) => last
+                .parse::<EventId>()
+                .ok()
+                .and_then(|last| session.resume(&last))
+                .unwrap_or_default(),
+        }))
+    }
+
+    /// DELETE: ends a session.
+    fn end(&self, headers: &HeaderMap) -> Result<Response<Body>, Refusal> {
+        let session = self.session(headers)?;
+        self.sessions.close(session.connection.id());
+        Ok(reply::whole(StatusCode::ACCEPTED, ""))
+    }
+
+    /// The session that a request without a message names.
+    fn session(&self, headers: &HeaderMap) -> Result<Arc<HttpSession>, Refusal> {
+        if !headers::has_sessions(headers).map_err(|error| Refusal::of(None, error))? {
+            return Err(not_allowed("POST"));
+        }
+        reply::session(&self.sessions, headers, None)
+    }
+}
+
+fn not_allowed(allowed: &'static str) -> Refusal {
+    let message = format!("this method is not served here; the allowed ones are: {allowed}");
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, message)
+        .header((ALLOW, HeaderValue::from_static(allowed)))
+}

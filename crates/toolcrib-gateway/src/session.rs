@@ -1,0 +1,185 @@
+//! The iteration of a request: of its session's turn, or of a separate one.
+
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
+
+use rmcp::model::ProtocolVersion;
+use tokio::sync::{Notify, OwnedSemaphorePermit};
+use tokio_util::sync::DropGuard;
+use toolcrib_core::{CancellationToken, Digest, Events};
+use toolcrib_engine::{Iteration, Turn, TurnError};
+
+use super::{
+    Serving,
+    access::Access,
+    exchange::{Era, Exchange},
+};
+
+/// The conversation of requests in the stateless era: artifacts of one caller's results can be read
+/// by later requests of the same caller. The personality is part of it, since another one may have
+/// less access.
+fn stateless(access: &Access) -> String {
+    match &access.personality {
+        Some(personality) => format!("stateless {personality}"),
+        None => "stateless".to_owned(),
+    }
+}
+
+/// The state of a session: its turn, and the menu that its client knows.
+pub(super) struct Session {
+    /// The conversation of its identity.
+    pub(super) id: Arc<str>,
+    /// The negotiated protocol version.
+    pub(super) protocol: ProtocolVersion,
+    turn_id: Arc<str>,
+    events: Events,
+    /// Locked while an iteration begins; its calls run concurrently with others.
+    turn: tokio::sync::Mutex<Turn>,
+    /// The fingerprint of the menu that the client received last.
+    known: Mutex<Option<Digest>>,
+    /// Signals that an action of the session may have changed the menu.
+    pub(super) recheck: Arc<Notify>,
+    _place: Option<OwnedSemaphorePermit>,
+    _ended: DropGuard,
+}
+
+impl Session {
+    /// Begins a session. The returned token fires when it has ended.
+    pub(super) fn begin(
+        serving: &Serving,
+        access: &Access,
+        id: &Arc<str>,
+        protocol: ProtocolVersion,
+        place: Option<OwnedSemaphorePermit>,
+    ) -> Result<(Arc<Self>, CancellationToken), TurnError> {
+        let events = Events::new();
+        let options = serving
+            .gateway
+            .turn_options(access, &serving.cancellation)
+            .conversation(Arc::clone(id))
+            .ends_conversation()
+            .events(events.clone());
+        let turn = serving.gateway.engine.turn(options)?;
+        let ended = CancellationToken::new();
+        let session = Self {
+            id: Arc::clone(id),
+            protocol,
+            turn_id: Arc::clone(turn.turn_id()),
+            events,
+            turn: tokio::sync::Mutex::new(turn),
+            known: Mutex::new(None),
+            recheck: Arc::default(),
+            _place: place,
+            _ended: ended.clone().drop_guard(),
+        };
+        Ok((Arc::new(session), ended))
+    }
+
+    async fn iteration(&self, purpose: Purpose<'_>) -> Result<Iteration, TurnError> {
+        let beginning = self.turn.lock().await.begin_for(purpose.tool()).await?;
+        let number = beginning.number();
+        // The turn is unlocked meanwhile: a call does not wait for servers that another request
+        // needs.
+        let listed = beginning.listed().await;
+        let mut turn = self.turn.lock().await;
+        let iteration = turn.offer(listed).await?;
+        if matches!(purpose, Purpose::Tell) {
+            // While the turn is locked: a later check compares with this.
+            *self.known() = Some(iteration.menu().fingerprint());
+            if turn.iterations() > number {
+                // That check may have seen newer lists, and compared them with an older menu.
+                self.recheck.notify_one();
+            }
+        }
+        Ok(iteration)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<Digest>> {
+        self.known.lock()
+    }
+
+    /// Whether the client's menu differs from the present one, which then counts as announced. A
+    /// client that never requested the menu needs no notification.
+    pub(super) async fn menu_changed(&self) -> bool {
+        if self.known().is_none() {
+            return false;
+        }
+        let Ok(beginning) = self.turn.lock().await.begin_for(None).await else {
+            return false;
+        };
+        let listed = beginning.listed().await;
+        // Locked to the end: a menu sent meanwhile is not older than the compared one.
+        let mut turn = self.turn.lock().await;
+        let Ok(iteration) = turn.offer(listed).await else {
+            return false;
+        };
+        let menu = iteration.menu().fingerprint();
+        let mut known = self.known();
+        let changed = known.is_some_and(|known| known != menu);
+        if changed {
+            *known = Some(menu);
+        }
+        changed
+    }
+}
+
+/// The purpose of an iteration.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Purpose<'a> {
+    /// The client receives its menu.
+    Tell,
+    /// The menu is only checked.
+    Look,
+    /// A tool of this name is called: only the sources for it are needed.
+    Call(&'a str),
+}
+
+impl<'a> Purpose<'a> {
+    fn tool(self) -> Option<&'a str> {
+        match self {
+            Self::Tell | Self::Look => None,
+            Self::Call(tool) => Some(tool),
+        }
+    }
+}
+
+/// An iteration, and the values that must live as long.
+pub(super) struct Step {
+    pub(super) iteration: Iteration,
+    /// Its events.
+    pub(super) events: Events,
+    pub(super) turn_id: Arc<str>,
+    /// Dropping it would cancel the iteration's calls.
+    _turn: Option<Turn>,
+}
+
+impl Exchange {
+    /// Begins an iteration: of the session's turn, or of a separate one. In the stateless era only
+    /// artifacts are remembered, and no skill can be activated.
+    pub(super) async fn step(&self, purpose: Purpose<'_>) -> Result<Step, TurnError> {
+        let (serving, access) = (&self.serving, &self.caller.access);
+        match &self.era {
+            Era::Session(session) => Ok(Step {
+                iteration: session.iteration(purpose).await?,
+                events: session.events.clone(),
+                turn_id: Arc::clone(&session.turn_id),
+                _turn: None,
+            }),
+            Era::Stateless(_) => {
+                let events = Events::new();
+                let options = serving
+                    .gateway
+                    .turn_options(access, &serving.cancellation)
+                    .conversation(stateless(access))
+                    .without_read_skill()
+                    .events(events.clone());
+                let mut turn = serving.gateway.engine.turn(options)?;
+                let listed = turn.begin_for(purpose.tool()).await?.listed().await;
+                let iteration = turn.offer(listed).await?;
+                let turn_id = Arc::clone(turn.turn_id());
+                Ok(Step { iteration, events, turn_id, _turn: Some(turn) })
+            }
+        }
+    }
+}

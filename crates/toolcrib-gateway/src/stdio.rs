@@ -1,0 +1,250 @@
+//! One client on a pair of pipes, such as standard input and output: a message per line.
+
+use std::{io, sync::Arc, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
+    sync::mpsc,
+    time::timeout,
+};
+use tokio_util::task::TaskTracker;
+use toolcrib_capabilities::__internal::{Line, LineDecoder};
+use toolcrib_core::CancellationToken;
+use uuid::Uuid;
+
+use super::{
+    Gateway, GatewayError, Serving,
+    access::{Access, Caller},
+    access_log::AccessEntry,
+    connection::{Connection, MAX_REQUESTS},
+    exchange::{Era, Exchange, Outgoing, json},
+    find_id::FindId,
+    handshake,
+    message::{INITIALIZE, InvalidMessage, MAX_MESSAGE, Message, Request},
+    quoted::shortened,
+};
+
+/// How long calls continue after the input has ended: enough to answer piped input, and less than
+/// clients wait before they send signals.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How long a client may take to read the rest, from the end of its input or the token.
+const READ_WITHIN: Duration = Duration::from_secs(5);
+
+/// The limit of unsent messages: each request reserves one for its response, and notifications
+/// share the rest.
+const MAX_UNSENT: usize = 2 * MAX_REQUESTS as usize;
+
+/// How long a client may send requests without reading responses, once [`MAX_UNSENT`] is reached.
+const MAKES_ROOM_WITHIN: Duration = Duration::from_secs(5);
+
+impl Gateway {
+    /// Serves the one client at the other end of these pipes, as this access, until its input ends
+    /// or the token fires. Running calls are then cancelled, a second after the end of the input,
+    /// and nothing runs any more when this returns. A client that does not read its output has five
+    /// seconds for it then; unread output is lost.
+    ///
+    /// A line of more than 4 MiB, and one that is not a message of the protocol, is refused with an
+    /// error, which has the id of the request if one can be found.
+    ///
+    /// # Errors
+    /// [`GatewayError`] if the access presets a skill that is unknown or that it may not activate,
+    /// or the client's first message is not of the protocol.
+    pub async fn serve_stdio(
+        &self,
+        stdin: impl AsyncRead + Send + Unpin + 'static,
+        stdout: impl AsyncWrite + Send + Unpin + 'static,
+        access: Access,
+        cancellation: CancellationToken,
+    ) -> Result<(), GatewayError> {
+        self.0.check(&access).map_err(GatewayError::Access)?;
+        let serving = self.serving(&cancellation);
+        let id: Arc<str> = Uuid::now_v7().simple().to_string().into();
+        let gone = serving.cancellation.child_token();
+        let changes = serving.gateway.changes.later();
+        let connection = Connection::new(id, changes, gone.clone(), GRACE);
+        let (output, messages) = mpsc::channel(MAX_UNSENT);
+        let client = Client {
+            serving: serving.clone(),
+            caller: Caller { access: Arc::new(access), peer: None },
+            connection,
+            output,
+            requests: TaskTracker::new(),
+            has_begun: false,
+        };
+        let lines = Lines { input: stdin, lines: LineDecoder::new(MAX_MESSAGE), too_long: None };
+        let (outcome, ()) = tokio::join!(client.serve(lines), write(messages, stdout, gone));
+        serving.end().await;
+        outcome
+    }
+}
+
+/// The client at the other end.
+struct Client {
+    serving: Serving,
+    caller: Caller,
+    connection: Connection,
+    output: mpsc::Sender<Bytes>,
+    /// The tasks of the requests in progress.
+    requests: TaskTracker,
+    /// Whether a request was accepted.
+    has_begun: bool,
+}
+
+impl Client {
+    /// Serves the client, and waits for its requests in progress.
+    async fn serve(mut self, mut lines: Lines<impl AsyncRead + Unpin>) -> Result<(), GatewayError> {
+        let outcome = loop {
+            let line = tokio::select! {
+                line = lines.next() => line,
+                () = self.connection.gone() => None,
+                () = self.output.closed() => None,
+            };
+            let Some(line) = line else { break Ok(()) };
+            // A response that the client does not read has no place; it only writes then.
+            let place = timeout(MAKES_ROOM_WITHIN, self.output.clone().reserve_owned()).await;
+            let Ok(Ok(place)) = place else { break Ok(()) };
+            match line.and_then(|line| Message::read(&line)) {
+                Ok(Message::Request(request)) => self.begin(request, place),
+                Ok(other) if !self.has_begun => break Err(no_handshake(&other)),
+                Ok(Message::Notification(notification)) => self.connection.notice(notification),
+                Ok(Message::Response) => {}
+                Err(invalid) if !invalid.needs_response => {}
+                Err(invalid) => self.refuse(invalid, place),
+            }
+        };
+        self.connection.end();
+        self.requests.close();
+        self.requests.wait().await;
+        outcome
+    }
+
+    /// Answers a request: in a separate task, but for the handshake.
+    fn begin(&mut self, request: Request, place: mpsc::OwnedPermit<Bytes>) {
+        let client = Outgoing::Lines(self.output.clone());
+        if request.method == INITIALIZE {
+            let (serving, caller) = (&self.serving, &self.caller);
+            let connection = &self.connection;
+            let answer = handshake::initialize(serving, caller, request, connection, client, None);
+            self.has_begun |= answer.outcome.is_ok();
+            answer.send(|json| place.send(json));
+            return;
+        }
+        let id = request.id.clone();
+        let era = match Era::of(&request, self.connection.session()) {
+            Ok(era) => era,
+            Err(error) => {
+                let invalid = InvalidMessage { id: Some(id), error, needs_response: true };
+                return self.refuse(invalid, place);
+            }
+        };
+        let unwanted = CancellationToken::new();
+        let Some(registered) = self.connection.register(&id, unwanted.clone()) else {
+            return self.refuse(InvalidMessage::id_in_use(id), place);
+        };
+        self.has_begun |= request.method != "ping";
+        let exchange = Exchange {
+            serving: self.serving.clone(),
+            caller: self.caller.clone(),
+            id,
+            era,
+            connection: Some(self.connection.clone()),
+            client,
+            progress: request.meta.get_progress_token(),
+            headers: None,
+            unwanted: unwanted.clone(),
+        };
+        self.requests.spawn(async move {
+            let answer = exchange.answer(request).await;
+            // A cancelled request is not answered.
+            if !unwanted.is_cancelled() {
+                answer.send(|json| place.send(json));
+            }
+            drop(registered);
+        });
+    }
+
+    fn refuse(&self, invalid: InvalidMessage, place: mpsc::OwnedPermit<Bytes>) {
+        self.serving.gateway.log(|| {
+            let mut entry = AccessEntry::new("stdio", Some(&self.caller));
+            if let Some(session) = self.connection.session() {
+                entry.session = Some(Arc::clone(&session.id));
+                entry.protocol = Some(session.protocol.to_string());
+            }
+            entry.error = Some(invalid.error.message.as_ref().into());
+            entry
+        });
+        place.send(json(&invalid.response()));
+    }
+}
+
+/// The error for a client that begins with something other than a request.
+fn no_handshake(message: &Message) -> GatewayError {
+    let first = match message {
+        Message::Notification(notification) => format!("`{}`", shortened(&notification.method)),
+        Message::Request(_) | Message::Response => "a response".to_owned(),
+    };
+    GatewayError::Handshake(format!("its first message is {first}, instead of `{INITIALIZE}`"))
+}
+
+/// The lines of the input.
+struct Lines<R> {
+    input: R,
+    lines: LineDecoder,
+    /// The id in a line that is too long, and is skipped.
+    too_long: Option<FindId>,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    /// The next line that is not empty; `None` at the end. Cancel safe.
+    async fn next(&mut self) -> Option<Result<BytesMut, InvalidMessage>> {
+        loop {
+            match self.lines.decode() {
+                Some(Line::Whole(line)) if line.trim_ascii().is_empty() => {}
+                Some(Line::Whole(line)) => return Some(Ok(line)),
+                Some(Line::TooLong { bytes, is_end }) => {
+                    let find = self.too_long.get_or_insert_default();
+                    find.look_at(&bytes);
+                    if is_end {
+                        let id = self.too_long.take().and_then(FindId::found);
+                        return Some(Err(InvalidMessage::too_long(id)));
+                    }
+                }
+                None => {
+                    if !matches!(self.lines.fill(&mut self.input).await, Ok(1..)) {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Writes messages until all senders are gone, or the client reads no more: after the end of its
+/// input, it has a limited time for the rest.
+async fn write(
+    mut messages: mpsc::Receiver<Bytes>,
+    mut output: impl AsyncWrite + Unpin,
+    gone: CancellationToken,
+) {
+    let writing = async {
+        while let Some(message) = messages.recv().await {
+            output.write_all(&message).await?;
+            output.write_all(b"\n").await?;
+            if messages.is_empty() {
+                output.flush().await?;
+            }
+        }
+        output.shutdown().await
+    };
+    let given_up = async {
+        gone.cancelled().await;
+        tokio::time::sleep(READ_WITHIN).await;
+    };
+    // However it ends, nothing more can be sent, which the senders notice.
+    let _: io::Result<()> = tokio::select! {
+        written = writing => written,
+        () = given_up => Ok(()),
+    };
+}

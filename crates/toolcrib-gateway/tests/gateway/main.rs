@@ -1,0 +1,23 @@
+//! The gateway, as clients of both eras see it: on pipes and over HTTP.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
+
+mod artifacts;
+mod calls;
+mod changes;
+mod doors;
+mod ends;
+mod harm;
+mod http;
+mod lists;
+mod log;
+mod posts;
+mod support;
+mod unreadable;
+mod upstream;
+mod web;
