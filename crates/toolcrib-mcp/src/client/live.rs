@@ -41,7 +41,7 @@ impl Live {
     }
 
     pub(super) fn connection(&self) -> &Connection {
-        &*self.connection
+        &self.connection
     }
 
     pub(super) fn epoch(&self) -> u64 {

@@ -135,21 +135,21 @@ struct Writer<W> {
 impl<W: AsyncWrite + Unpin + Send + 'static> Transport for Writer<W> {
     fn send(self: Arc<Self>, exchange: Arc<Exchange>) -> BoxFuture<'static, Result<(), SendError>> {
         let mut writing = Box::pin(async move {
-            self.write(|| exchange.to_json(), Some(&exchange)).await.map_err(SendError::broken)
+            self.write(|| exchange.to_json(), Some(&exchange)).await.map_err(broken)
         });
         Box::pin(async move {
             match futures_util::poll!(&mut writing) {
                 Poll::Ready(written) => written,
                 // A line in progress is finished, even without a waiter for its response.
-                Poll::Pending => tokio::spawn(writing)
-                    .await
-                    .unwrap_or_else(|error| Err(SendError::broken(error))),
+                Poll::Pending => {
+                    tokio::spawn(writing).await.unwrap_or_else(|error| Err(broken(error)))
+                }
             }
         })
     }
 
     fn post(self: Arc<Self>, message: Vec<u8>) -> BoxFuture<'static, Result<(), SendError>> {
-        Box::pin(async move { self.write(|| Ok(message), None).await.map_err(SendError::broken) })
+        Box::pin(async move { self.write(|| Ok(message), None).await.map_err(broken) })
     }
 }
 
@@ -205,4 +205,8 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
         }
         stream.flush().await
     }
+}
+
+fn broken(error: impl Into<io::Error>) -> SendError {
+    SendError::broken(error.into().to_string())
 }

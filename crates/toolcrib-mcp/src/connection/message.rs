@@ -18,7 +18,7 @@ pub(crate) type OnProgress = Arc<dyn Fn(String, Option<u8>) + Send + Sync>;
 #[serde(untagged)]
 pub(super) enum Request {
     Discover {},
-    Initialize(ClientConfig),
+    Initialize(Box<ClientConfig>),
     ListTools {
         #[serde(skip_serializing_if = "Option::is_none")]
         cursor: Option<String>,
@@ -48,7 +48,8 @@ impl Request {
     pub(super) fn initialize() -> Self {
         let (capabilities, client) = this_client();
         let config = ClientConfig::new(capabilities, client);
-        Self::Initialize(config.with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE))
+        let config = config.with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
+        Self::Initialize(Box::new(config))
     }
 
     pub(super) fn method(&self) -> &'static str {

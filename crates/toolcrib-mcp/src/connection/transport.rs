@@ -77,7 +77,7 @@ pub(super) enum SendErrorKind {
 }
 
 impl SendError {
-    pub(super) fn broken(problem: impl ToString) -> Self {
-        Self { problem: problem.to_string(), kind: SendErrorKind::Broken }
+    pub(super) fn broken(problem: impl Into<String>) -> Self {
+        Self { problem: problem.into(), kind: SendErrorKind::Broken }
     }
 }

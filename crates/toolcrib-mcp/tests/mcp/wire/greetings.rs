@@ -109,6 +109,23 @@ async fn a_server_that_is_silent_about_discovery_costs_its_wait_once() {
     drop(server.await.unwrap());
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_error_that_names_no_request_answers_the_greeting() {
+    let (client, mut connections) = raw(4096);
+    let server = tokio::spawn(async move {
+        let mut server = connections.recv().await.unwrap();
+        server.expect("server/discover").await;
+        server.refuse(&json!({ "id": null }), -32700, "what?").await;
+        server.initialize().await;
+        server.list().await;
+        server
+    });
+    let began = Instant::now();
+    client.tools().await.unwrap();
+    assert_eq!((client.status().epoch, began.elapsed().as_secs()), (1, 0));
+    drop(server.await.unwrap());
+}
+
 #[tokio::test]
 async fn a_server_that_dies_of_discovery_is_asked_again_in_the_old_way() {
     let (client, mut connections) = raw(4096);

@@ -90,15 +90,15 @@ async fn handle(
     }
 }
 
-fn status(status: StatusCode, text: &str) -> Response {
+pub(super) fn status(status: StatusCode, text: &str) -> Response {
     Response::builder().status(status).body(Body::from(text.to_owned())).unwrap()
 }
 
-fn of_type(media_type: &str, body: impl Into<Body>) -> Response {
+pub(super) fn of_type(media_type: &str, body: impl Into<Body>) -> Response {
     Response::builder().header(header::CONTENT_TYPE, media_type).body(body.into()).unwrap()
 }
 
-fn json_answer(request: &Value, result: &Value) -> Response {
+pub(super) fn json_answer(request: &Value, result: &Value) -> Response {
     let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
     of_type("application/json; charset=utf-8", answer.to_string())
 }
