@@ -90,7 +90,18 @@ pub(super) async fn shake_hands(peer: &Peer, greeting: Greeting) -> Result<Greet
 async fn discover(peer: &Peer) -> Result<Option<Greeted>, Failed> {
     let version = ProtocolVersion::V_2026_07_28;
     peer.introduce(Some(version.clone()));
-    let asked = peer.ask(Request::Discover {}, result::plain::<DiscoverResult>);
+    let ask = || peer.ask(Request::Discover {}, result::plain::<DiscoverResult>);
+    let asked = async {
+        match ask().await {
+            // It may list this version among those that it supports, and expect it again.
+            Err(RequestError::Refused { code, .. })
+                if ErrorCode(code) == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION =>
+            {
+                ask().await
+            }
+            first => first,
+        }
+    };
     match timeout(DISCOVER_WITHIN, asked).await {
         Ok(Ok(found)) if found.supported_versions.contains(&version) => {
             let named = found.server_info();

@@ -269,8 +269,8 @@ mod tests {
         json!({ "jsonrpc": "2.0", "id": 1, "result": result }).to_string().into_bytes()
     }
 
-    fn whole(result: Value) -> ToolOutput {
-        match answer(&response(&result)) {
+    fn whole(result: &Value) -> ToolOutput {
+        match answer(&response(result)) {
             Ok(Answer::Whole(answer)) => answer.output,
             Ok(Answer::Again { state }) => panic!("again with {state}"),
             Err(error) => panic!("{error}"),
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_content_is_kept() {
-        let output = whole(json!({ "content": [
+        let output = whole(&json!({ "content": [
             {"type": "text", "text": "a", "annotations": {"priority": 1}, "_meta": {"x": 1}},
             {"type": "image", "data": "aGk=", "mimeType": "image/png"},
             {"type": "audio", "data": "aGk=", "mimeType": "audio/wav"},
@@ -304,14 +304,14 @@ mod tests {
 
     #[test]
     fn data_stands_in_for_a_text_that_is_not_there() {
-        let output = whole(json!({"content": [], "structuredContent": {"b": 1, "a": [2]}}));
+        let output = whole(&json!({"content": [], "structuredContent": {"b": 1, "a": [2]}}));
         assert_eq!(output.value, r#"{"b":1,"a":[2]}"#);
         assert_eq!(output.structured, Some(json!({"b": 1, "a": [2]})));
         let text = json!([{"type": "text", "text": "t"}]);
-        let output = whole(json!({"content": text, "structuredContent": {"a": 1}}));
+        let output = whole(&json!({"content": text, "structuredContent": {"a": 1}}));
         assert_eq!(output.value, "t");
-        assert_eq!(whole(json!({"structuredContent": 5})).value, "5");
-        assert_eq!(whole(json!({"content": []})).value, "");
+        assert_eq!(whole(&json!({"structuredContent": 5})).value, "5");
+        assert_eq!(whole(&json!({"content": []})).value, "");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::{
     },
     failure::HttpFailure,
 };
+use crate::envelope::Envelope;
 
 /// The size limit of the body of an error response: 64 KiB.
 pub(super) const MAX_ERROR_BYTES: usize = 64 * 1024;
@@ -56,8 +57,10 @@ impl Refused {
         let body = read(answer, MAX_ERROR_BYTES).await.unwrap_or_default();
         let is_denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         // A request that is refused before it is parsed has no id in the response.
+        let is_of_protocol = is_json
+            && serde_json::from_slice::<Envelope<'_>>(&body).is_ok_and(|it| it.is_of_version());
         let refusal = match result::nothing(&body) {
-            Err(RequestError::Refused { code, message }) if is_json && !is_denied => {
+            Err(RequestError::Refused { code, message }) if is_of_protocol && !is_denied => {
                 Some(Refusal { code, message })
             }
             _ => None,
